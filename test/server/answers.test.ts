@@ -1,4 +1,4 @@
-// What a review is answered with, over HTTPS: the kinds of policies, and the answers of Kubewarden's policy server.
+// Answers to reviews over HTTPS, for all kinds of policies, with the texts of Kubewarden's policy server.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import {
@@ -61,7 +61,7 @@ const policies = {
     policies: { bad: { module: guest('trap') } },
   },
   'scripted-answer': { module: guest('scripted-answer') },
-  // Mutates whatever it is asked about into what the host told it.
+  // Returns the host's answer as the mutated object.
   'always-mutates': {
     module: guest('wasi-host-call'),
     allowedToMutate: true,
@@ -117,12 +117,12 @@ describe('answers over HTTPS', () => {
     assert.deepEqual([apiVersion, kind], ['admission.k8s.io/v1', 'AdmissionReview']);
   });
 
-  it('finds a policy whose id has to be escaped in a URL', async () => {
+  it('finds a policy with a percent-encoded id', async () => {
     const response = await server.review(encodeURIComponent('name with spaces & ümlaut'), review());
     assert.equal(requiredLabel(response), 'app');
   });
 
-  it('patches what a policy that may mutate changes, and nothing when nothing changes', async () => {
+  it('contains a patch exactly when a policy that may mutate changes the object', async () => {
     const mutated = await server.review('default-seccomp', exampleReview('default-seccomp', 'mutated'));
     assert.equal(mutated.allowed, true);
     assert.equal(mutated.patchType, 'JSONPatch');
@@ -143,7 +143,7 @@ describe('answers over HTTPS', () => {
     assert.ok(!('patch' in response));
   });
 
-  it('rejects the mutation of an object that is not there', async () => {
+  it('rejects the mutation of a missing object', async () => {
     const deletion = review({ operation: 'DELETE', object: null, oldObject: review().request.object });
     const { allowed, status } = await server.review('always-mutates', deletion);
     assert.equal(allowed, false);
@@ -154,7 +154,7 @@ describe('answers over HTTPS', () => {
     assert.equal((await server.review('always-mutates', review())).patchType, 'JSONPatch');
   });
 
-  it('puts the message of the definition in front, and keeps what the policy said as a cause', async () => {
+  it('has the message of the definition, and the policy’s own message as a cause', async () => {
     const { status } = await server.review('labels-with-message', review());
     assert.equal(status?.message, 'ask the platform team');
     assert.equal(status?.details?.causes.length, 1);
@@ -179,7 +179,7 @@ describe('answers over HTTPS', () => {
     );
   });
 
-  it('gives /audit the verdict of the policy itself', async () => {
+  it('gives /audit the policy’s own verdict', async () => {
     const options = { route: 'audit' };
     assert.equal((await server.review('labels-monitored', review(), options)).allowed, false);
     assert.match((await server.review('labels-with-message', review(), options)).status?.message ?? '', /has no label/);
@@ -188,7 +188,7 @@ describe('answers over HTTPS', () => {
     assert.deepEqual([response.allowed, response.patchType], [true, 'JSONPatch']);
   });
 
-  it('answers raw requests with a bare response', async () => {
+  it('is a bare response for raw requests', async () => {
     const script = { uid: 'raw-1', answer: JSON.stringify({ accepted: false, message: 'raw no', code: 418 }) };
     const { json } = await server.post('/validate_raw/scripted-answer', JSON.stringify({ request: script }));
     assert.deepEqual(json, {
@@ -218,13 +218,13 @@ describe('answers over HTTPS', () => {
     );
   });
 
-  it('rejects with the message of a group and a cause for each member that was asked and denied', async () => {
+  it('rejects with the message of a group and a cause for each member that was evaluated and denied', async () => {
     const rejected = exampleReview('pod-privileged', 'rejected');
     const all = await server.review('group-of-all', rejected);
     assert.equal(all.allowed, false);
     assert.equal(all.status?.message, 'the group says no');
     const fields = (response: ReviewResponse): unknown => response.status?.details?.causes.map(({ field }) => field);
-    // The first member denied, so the second was not asked.
+    // The first member denied, so the second was not evaluated.
     assert.deepEqual(fields(all), ['spec.policies.labelled']);
     assert.deepEqual(fields(await server.review('group-of-any', rejected)), [
       'spec.policies.unprivileged',
@@ -233,7 +233,7 @@ describe('answers over HTTPS', () => {
     assert.equal((await server.review('group-of-any', exampleReview('pod-privileged', 'admitted'))).allowed, true);
   });
 
-  it('lets no member of a group mutate', async () => {
+  it('rejects mutations by members of a group', async () => {
     const { allowed, status } = await server.review('group-that-mutates', exampleReview('default-seccomp', 'mutated'));
     assert.equal(allowed, false);
     assert.deepEqual(status?.details?.causes, [
@@ -241,12 +241,12 @@ describe('answers over HTTPS', () => {
     ]);
   });
 
-  it('says 500 of a group without a result', async () => {
+  it('has code 500 for a group without a result', async () => {
     const { allowed, status } = await server.review('group-with-failing-member', review());
     assert.deepEqual([allowed, status?.code], [false, 500]);
   });
 
-  it('says 404 of an unknown policy, of a member of a group, and of another path', async () => {
+  it('has status 404 for an unknown policy, a member of a group, and an unknown path', async () => {
     const body = JSON.stringify(review());
     assert.deepEqual((await server.post('/validate/unknown', body)).json, {
       message: 'unknown policy: unknown',
@@ -261,13 +261,13 @@ describe('answers over HTTPS', () => {
     assert.equal((await server.post('/policies', body)).status, 404);
   });
 
-  it('says 500 of a guest that traps, whatever failurePolicy would say', async () => {
+  it('has code 500 for a guest that traps, even with failurePolicy Ignore', async () => {
     const { allowed, status } = await server.review('trap', review());
     assert.deepEqual([allowed, status?.code], [false, 500]);
     assert.match(status?.message ?? '', /^internal server error: /);
   });
 
-  it('says so when a guest takes too long', async () => {
+  it('names the timeout of a guest', async () => {
     const { allowed, status } = await server.review('loop', review());
     assert.equal(allowed, false);
     assert.deepEqual(status, { message: TIMEOUT_MESSAGE, code: 500 });
@@ -276,7 +276,7 @@ describe('answers over HTTPS', () => {
     assert.match(ignored.warnings?.[0] ?? '', /loop-ignored gave no verdict/);
   });
 
-  it('rejects for a policy that never had a good version, in monitor mode too', async () => {
+  it('rejects for a policy without a good version, also in monitor mode', async () => {
     for (const id of ['never-good', 'never-good-monitored']) {
       const { allowed, status } = await server.review(id, review());
       assert.deepEqual([allowed, status?.code], [false, 500], id);
@@ -286,13 +286,13 @@ describe('answers over HTTPS', () => {
     }
   });
 
-  it('admits with a warning for such a policy under failurePolicy Ignore', async () => {
+  it('admits with a warning for such a policy with failurePolicy Ignore', async () => {
     const { allowed, warnings } = await server.review('never-good-ignored', review());
     assert.equal(allowed, true);
     assert.match(warnings?.[0] ?? '', /never-good-ignored/);
   });
 
-  it('always accepts requests for objects of the namespace that was named, if the policy is known', async () => {
+  it('admits requests in the always-accept namespace, if the policy is known', async () => {
     for (const id of ['required-labels', 'trap', 'never-good']) {
       assert.equal((await server.review(id, review({ namespace: 'kube-system' }))).allowed, true, id);
     }

@@ -1,4 +1,4 @@
-// Many clients that send large bodies slowly: the server holds so much of them and no more, and answers the others.
+// Many clients that send large bodies slowly: the server limits the memory of pending bodies, and answers others.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, it } from 'node:test';
@@ -9,10 +9,10 @@ import { requiredLabel, requires, review, startServer, type TestServer, until } 
 
 const MEBIBYTE = 1024 * 1024;
 const BODY_BYTES = 7 * MEBIBYTE;
-/** Together they are more than the server holds: 256 MiB. */
+/** Together they exceed the server's limit of 256 MiB. */
 const CLIENTS = 48;
 
-/** A client that sends all of a large body but its end. */
+/** A client that sends a large body except its end. */
 class SlowClient implements Disposable {
   received = '';
   readonly #socket: TLSSocket;
@@ -21,7 +21,7 @@ class SlowClient implements Disposable {
   private constructor(socket: TLSSocket) {
     this.#socket = socket;
     socket.on('data', (chunk: Buffer) => (this.received += chunk.toString()));
-    // One that is refused finds its connection closed while it sends.
+    // The connection of a refused client is closed while it sends.
     socket.on('error', () => undefined);
     this.#closed = new Promise((resolve) => socket.once('close', () => resolve()));
   }
@@ -40,7 +40,7 @@ class SlowClient implements Disposable {
     );
   }
 
-  /** Resolves when the bytes are on their way, or the server wants no more. */
+  /** Resolves when the bytes were sent, or the server closed the connection. */
   send(bytes: Uint8Array): Promise<void> {
     return Promise.race([this.#closed, new Promise<void>((resolve) => this.#socket.write(bytes, () => resolve()))]);
   }
@@ -50,7 +50,7 @@ class SlowClient implements Disposable {
   }
 }
 
-/** Memory that this process uses, the clients' part included, without what is only not collected yet. */
+/** Memory of this process, including the clients, after garbage collection. */
 function used(): number {
   setFlagsFromString('--expose-gc');
   (runInNewContext('gc') as () => void)();
@@ -58,8 +58,8 @@ function used(): number {
   return heapUsed + arrayBuffers;
 }
 
-describe('bodies that are on their way', () => {
-  it('are refused when they are too many, and ordinary reviews are not', async () => {
+describe('pending bodies', () => {
+  it('are refused when they are too large together, and ordinary reviews are not', async () => {
     await using server = await startServer({ policies: { good: requires('app') } });
     using clients = new DisposableStack();
     const before = used();
@@ -84,7 +84,7 @@ describe('bodies that are on their way', () => {
     assert.equal(await server.metric('portcullis_requests_refused_total', labels), refused().length);
     const answers = await Promise.all(Array.from({ length: 40 }, () => server.review('good', review())));
     assert.ok(answers.every((answer) => requiredLabel(answer) === 'app'));
-    // Room that large bodies cannot take: 6 MiB of ordinary ones, all on their way at once.
+    // Room reserved for ordinary reviews: 6 MiB of them at once.
     const ordinary: SlowClient[] = [];
     const text = JSON.stringify(
       review({ object: { metadata: { name: 'x', annotations: { a: 'x'.repeat(60_000) } } } }),
@@ -99,17 +99,17 @@ describe('bodies that are on their way', () => {
     await until(() => ordinary.every(({ received }) => received !== ''));
     assert.deepEqual([...new Set(ordinary.map(({ received }) => received.split(' ', 2)[1]))], ['200']);
     clients.dispose();
-    // What they held is free again.
+    // Their memory is free again.
     const big = review({ object: { metadata: { name: 'x', annotations: { big: 'x'.repeat(6 * MEBIBYTE) } } } });
     await until(async () => (await server.post('/validate/good', JSON.stringify(big))).status === 200);
   });
 
-  it('in many tiny pieces cost no more than their size', async () => {
+  it('in many tiny chunks take no more memory than their size', async () => {
     await using server = await startServer({ policies: { good: requires('app') } });
     using client = await SlowClient.connect(server);
     const before = used();
     client.head('Transfer-Encoding: chunked');
-    // Half a million pieces of one byte each; as a list of buffers they took some 100 MiB.
+    // Half a million chunks of one byte; as a list of buffers they took some 100 MiB.
     const pieces = Buffer.from('1\r\n \r\n'.repeat(50_000));
     for (let sent = 0; sent < 10; sent += 1) {
       await client.send(pieces);

@@ -1,4 +1,4 @@
-// The thread of host capabilities with a cluster: an embedded one behind its gateway, read through a kubeconfig.
+// The thread of host capabilities with a cluster: an embedded one behind its gateway, read with a kubeconfig.
 import assert from 'node:assert/strict';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ const owner = {
   hostCapabilities: ['kubernetes/get_resource'],
 };
 
-/** A cluster that a server can read by kubeconfig. */
+/** A cluster that a server can read with a kubeconfig. */
 async function world() {
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-capabilities-'));
   const token = 'admin-token';
@@ -51,7 +51,7 @@ async function verdict(server: TestServer): Promise<string> {
 }
 
 describe('the thread of host capabilities with a cluster', () => {
-  it('is not started for policies that declare no kind, and is before anybody asks for those that do', async () => {
+  it('starts with the first policy that declares a kind', async () => {
     await using cluster = await world();
     using threads = new Threads();
     await using server = await startServer({ policies: { good: requires('app') }, cluster: cluster.source });
@@ -64,7 +64,7 @@ describe('the thread of host capabilities with a cluster', () => {
     await until(async () => (await verdict(server)) === 'allowed');
   });
 
-  it('reads on after it was replaced', async () => {
+  it('reads again after it was replaced', async () => {
     await using cluster = await world();
     await cluster.label('default', { owner: 'me' });
     using threads = new Threads();
@@ -76,7 +76,7 @@ describe('the thread of host capabilities with a cluster', () => {
     await until(async () => (await verdict(server)).includes('has no label "owner"'));
   });
 
-  it('says what is wrong with a kubeconfig, and reads once it is right', async () => {
+  it('reports an invalid kubeconfig, and reads once it is valid', async () => {
     await using cluster = await world();
     const file = `${cluster.file}.new`;
     await writeFile(file, '{"kind": "Config", "apiVersion": "v1", "current-context": "none"}');
@@ -87,7 +87,7 @@ describe('the thread of host capabilities with a cluster', () => {
     await until(async () => (await verdict(server)).includes('has no label "owner"'));
   });
 
-  it('says that there is no cluster where none is configured', async () => {
+  it('fails reads when no cluster is configured', async () => {
     await using server = await startServer({ policies: { owner } });
     assert.match(await verdict(server), /no cluster is configured/);
   });

@@ -1,4 +1,4 @@
-// The thread that answers host capabilities: it may end, and policies that ask them answer again.
+// The thread that answers host capabilities: when it ends, policies get answers again.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { guest, requiredLabel, requires, review, startServer, type TestServer, until } from './harness.ts';
@@ -13,7 +13,7 @@ async function isAnswered(server: TestServer): Promise<boolean> {
 }
 
 describe('the thread of host capabilities', () => {
-  it('starts with the first question', async () => {
+  it('starts with the first host call', async () => {
     using threads = new Threads();
     await using server = await startServer({ policies: { asking, good: requires('app') } });
     assert.equal(requiredLabel(await server.review('good', review())), 'app');
@@ -22,7 +22,7 @@ describe('the thread of host capabilities', () => {
     assert.equal(threads.named('host capabilities').length, 1);
   });
 
-  it('is replaced when it ends, and every worker asks the new one', async () => {
+  it('is replaced when it ends, and every worker uses the new one', async () => {
     using threads = new Threads();
     await using server = await startServer({ policies: { asking, good: requires('app') } });
     assert.equal(await isAnswered(server), true);

@@ -1,4 +1,4 @@
-// Policies that do what a policy should not do: each costs its own verdict, and nothing else.
+// Misbehaving policies: each affects only its own verdict.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, it } from 'node:test';
 import {
@@ -12,7 +12,7 @@ import {
   type TestServer,
 } from './harness.ts';
 
-/** Enough that every worker gets several, whatever the order. */
+/** Enough that every worker gets several. */
 const REPEATS = 24;
 
 const misbehaving = [
@@ -79,7 +79,7 @@ describe('guests that misbehave', () => {
     assert.match(status?.message ?? '', message);
   }
 
-  it('are served when they can be loaded', async () => {
+  it('serve when they can be loaded', async () => {
     for (const id of misbehaving) {
       const { phase, message } = await server.status(id);
       assert.equal(phase, 'Active', `${id}: ${message}`);
@@ -87,7 +87,7 @@ describe('guests that misbehave', () => {
   });
 
   for (const [id, { reason, message }] of Object.entries(refusedAtLoad)) {
-    it(`${id}: is refused at load, with the reason`, async () => {
+    it(`${id}: fails to load, with the reason`, async () => {
       const status = await server.status(id);
       assert.deepEqual([status.phase, status.reason, status.serving], ['Error', reason, null], status.message);
       assert.match(status.message, message);
@@ -134,14 +134,14 @@ describe('guests that misbehave', () => {
     });
   }
 
-  it('memory-bomb: gets no more than the limit, and answers', async () => {
+  it('memory-bomb: gets no more memory than the limit, and answers', async () => {
     const { allowed, status } = await server.review('memory-bomb', review());
     assert.equal(allowed, false);
     assert.ok((status?.message ?? '') !== '', JSON.stringify(status));
   });
 
   for (const id of ['stateful', 'stateful-growth', 'stateful-segments'] as const) {
-    it(`${id}: every request meets the guest as it was at first`, async () => {
+    it(`${id}: every request gets the guest's initial state`, async () => {
       const answers = await Promise.all(
         Array.from({ length: REPEATS }, async () => {
           const { uid: _uid, ...rest } = await server.review(id, review());
@@ -186,13 +186,13 @@ describe('guests that misbehave', () => {
     });
   }
 
-  it('scripted-answer: keys that nobody knows are ignored, and nulls count as missing', async () => {
+  it('scripted-answer: unknown keys are ignored, and nulls count as missing', async () => {
     const answer = '{"accepted":true,"message":null,"code":null,"warnings":null,"mutated_object":null,"other":1}';
     const { allowed, status, warnings, patch } = await server.review('scripted-answer', scripted({ answer }));
     assert.deepEqual([allowed, status, warnings, patch], [true, undefined, null, undefined]);
   });
 
-  it('scripted-answer: what it logs has its name, and cannot forge lines', async () => {
+  it('scripted-answer: its log lines have its name, and cannot forge others', async () => {
     const log = 'first\n{"level":"error","msg":"forged"}';
     await server.review('scripted-answer', scripted({ answer: '{"accepted":true}', log }));
     assert.ok(!server.log.some((line) => line['msg'] === 'forged'));

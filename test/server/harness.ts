@@ -1,5 +1,5 @@
-// A policy server for tests, as its users meet it: two ports, a policies file, a data folder. Plus reviews to send, and a
-// source of modules that can be told to misbehave.
+// A policy server for tests, used through its two ports, policies file and data folder. Also reviews, and a source of
+// modules that can misbehave.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -15,18 +15,18 @@ import { createLog } from '../../src/log/index.ts';
 import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/index.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-/** How long {@link TestServer.until} waits: what it waits for takes milliseconds, or a few seconds on a machine under load. */
+/** Limit of {@link TestServer.until}: conditions take milliseconds, or a few seconds on a busy machine. */
 const UNTIL_MS = 30_000;
 
 /** The text of a policies file, or its entries by id. */
 export type Policies = string | Readonly<Record<string, unknown>>;
 
-/** What a test may say about its server. */
+/** Options of a test server. */
 export interface TestServerOptions extends Partial<Omit<PolicyServerOptions, 'policiesFile' | 'dataDir' | 'log'>> {
   readonly policies: Policies;
-  /** A folder of an earlier server, for restarts. Default: a new one, which goes with the server. */
+  /** Folder of an earlier server, for restarts. Default: a new one, removed with the server. */
   readonly folder?: TestFolder;
-  /** Do not wait until every policy has served or failed once; await `started` instead. Default: wait. */
+  /** Return before every policy has served or failed once; await `started` instead. Default: wait. */
   readonly isLoading?: boolean;
 }
 
@@ -54,7 +54,7 @@ export interface ReviewResponse {
   readonly warnings: readonly string[] | null;
 }
 
-/** What {@link TestServer.post} may be told. */
+/** Options of {@link TestServer.post}. */
 export interface PostOptions {
   readonly agent?: Agent;
   readonly headers?: Readonly<Record<string, string>>;
@@ -89,7 +89,7 @@ export class TestFolder implements AsyncDisposable {
     return readFileSync(this.certificates.caFile);
   }
 
-  /** Replaces the policies file in one step, as editors and kubelet do. */
+  /** Replaces the policies file atomically, like editors and the kubelet. */
   async write(policies: Policies): Promise<void> {
     const temporary = `${this.policiesFile}.new`;
     await writeFile(temporary, typeof policies === 'string' ? policies : JSON.stringify(policies, null, 2));
@@ -101,13 +101,13 @@ export class TestFolder implements AsyncDisposable {
   }
 }
 
-/** A running policy server. Get one with {@link startServer}. */
+/** A running policy server, from {@link startServer}. */
 export class TestServer implements AsyncDisposable {
   readonly folder: TestFolder;
   readonly server: PolicyServer;
   /** Resolves with the server's start. */
   readonly started: Promise<Addresses>;
-  /** Everything that was logged. */
+  /** All log lines. */
   readonly log: Readonly<Record<string, unknown>>[];
   readonly #ownsFolder: boolean;
   readonly #agent: Agent;
@@ -125,7 +125,7 @@ export class TestServer implements AsyncDisposable {
       workers: 2,
       tls: { certFile, keyFile },
       ...rest,
-      // A replica has its policies from a cluster.
+      // A replica gets its policies from a cluster.
       ...(rest.replica === undefined ? { policiesFile: folder.policiesFile } : {}),
       dataDir: folder.dataDir,
       log: createLog({ level: 'debug', destination: destination as unknown as NodeJS.WritableStream }),
@@ -133,7 +133,7 @@ export class TestServer implements AsyncDisposable {
     this.#ownsFolder = ownsFolder;
     this.#agent = new Agent({ keepAlive: true, ca: folder.ca });
     this.started = this.server.start().then((addresses) => (this.#addresses = addresses));
-    // Whoever cares awaits it.
+    // Awaited by tests that need it.
     this.started.catch(() => undefined);
   }
 
@@ -147,7 +147,7 @@ export class TestServer implements AsyncDisposable {
     return Number(new URL(this.addresses.admission).port);
   }
 
-  /** Sends a review and returns the response in the answer; fails when the answer is not one. */
+  /** Sends a review and returns the response; fails when the answer is not one. */
   async review(
     id: string,
     review: unknown,
@@ -177,19 +177,19 @@ export class TestServer implements AsyncDisposable {
     return await exchange(httpRequest, new URL(path, this.addresses.operations), '', { method, agent: false });
   }
 
-  /** What the operations port tells of a policy. */
+  /** The status of a policy from the operations port. */
   async status(id: string): Promise<PolicyStatus> {
     const answer = await this.get(`/policies/${encodeURIComponent(id)}`);
     assert.equal(answer.status, 200, answer.text);
     return answer.json as PolicyStatus;
   }
 
-  /** What the operations port tells of the policies file. */
+  /** The status of the policies file from the operations port. */
   async source(): Promise<{ path: string; loadedAt: string | null; error: string | null }> {
     return ((await this.get('/policies')).json as { source: Awaited<ReturnType<TestServer['source']>> }).source;
   }
 
-  /** The value of one sample of /metrics; 0 when there is none. Labels in any order. */
+  /** The value of one sample of /metrics; 0 when it is missing. Labels in any order. */
   async metric(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
     const { text } = await this.get('/metrics');
     const lines = text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `));
@@ -248,7 +248,7 @@ export async function startServer(options: TestServerOptions): Promise<TestServe
   return server;
 }
 
-/** Waits until something is so. */
+/** Waits for a condition. */
 export async function until(predicate: () => boolean | Promise<boolean>, what: () => string = String): Promise<void> {
   const deadline = performance.now() + UNTIL_MS;
   while (!(await predicate())) {
@@ -291,17 +291,17 @@ export function guest(name: string): string {
   return `file://${join(root, 'test/fixtures/guests', `${name}.wasm`)}`;
 }
 
-/** Reference of an example's module. */
+/** Reference of an example module. */
 export function example(name: string): string {
   return `file://${join(root, 'examples', name, 'policy.wasm')}`;
 }
 
-/** The bytes of a module of the fixtures or the examples. */
+/** The module's bytes, from the fixtures or the examples. */
 export function moduleBytes(reference: string): Promise<Buffer> {
   return readFile(fileURLToPath(reference));
 }
 
-/** An AdmissionReview as in test data; only what tests look at is named. */
+/** An AdmissionReview in test data, with the fields that tests read. */
 export interface Review {
   readonly request: {
     readonly uid: string;
@@ -330,34 +330,34 @@ export function review(request: Readonly<Record<string, unknown>> = {}): Review 
   };
 }
 
-/** A review of an object that tells the guest `scripted-answer` what to answer. */
+/** A review whose object contains the answer of the guest `scripted-answer`. */
 export function scripted(script: Readonly<Record<string, unknown>>): Review {
   return review({ object: script });
 }
 
-/** A policy that requires a label, and rejects with a message that names it: which version answered can be seen. */
+/** A policy that requires a label, and rejects with a message that names it, which identifies the version. */
 export function requires(label: string, rest: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   return { module: example('required-labels'), settings: { labels: [label] }, ...rest };
 }
 
-/** The label that a rejection of a {@link requires} policy names. */
+/** The label in the rejection of a {@link requires} policy. */
 export function requiredLabel(response: ReviewResponse): string | undefined {
   return /has no label "([^"]*)"/.exec(response.status?.message ?? '')?.[1];
 }
 
-/** What a module source does with requests. */
+/** Behaviour of a module source. */
 export type SourceBehaviour =
   | { readonly kind: 'serve'; readonly bytes: Uint8Array }
   | { readonly kind: 'status'; readonly status: number }
-  /** Ends every connection at once. */
+  /** Closes every connection at once. */
   | { readonly kind: 'down' }
-  /** Takes requests and never answers. */
+  /** Accepts requests and never answers. */
   | { readonly kind: 'hang' }
   | { readonly kind: 'redirect-loop' }
-  /** Announces more than it sends. */
+  /** Announces a larger size than it sends. */
   | { readonly kind: 'truncate'; readonly bytes: Uint8Array };
 
-/** A web server with one module, which can be told to misbehave. */
+/** A web server with one module that can misbehave. */
 export class ModuleSource implements AsyncDisposable {
   behaviour: SourceBehaviour;
   requests = 0;

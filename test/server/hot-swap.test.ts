@@ -1,4 +1,4 @@
-// Changes of the policies file while reviews are answered: good ones serve at once, bad ones never do.
+// Changes of the policies file under load: good ones serve at once, bad ones never do.
 import assert from 'node:assert/strict';
 import { copyFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import {
   until,
 } from './harness.ts';
 
-/** The label that the policy requires now, as every one of several answers tells. */
+/** The label that the policy requires, the same in several answers. */
 async function labelNow(server: TestServer, id: string): Promise<string | undefined> {
   const answers = await Promise.all(Array.from({ length: 6 }, () => server.review(id, review())));
   const labels = new Set(answers.map(requiredLabel));
@@ -102,7 +102,7 @@ describe('a change of the policies file', () => {
     await serves('changing', 'v0');
   });
 
-  it('is found again after the file was away', async () => {
+  it('is read after the file was missing', async () => {
     const aside = `${server.folder.policiesFile}.aside`;
     await rename(server.folder.policiesFile, aside);
     await until(async () => (await server.source()).error !== null);
@@ -112,7 +112,7 @@ describe('a change of the policies file', () => {
     assert.equal(await labelNow(server, 'changing'), 'v0');
   });
 
-  it('through many versions ends with the last', async () => {
+  it('in quick succession ends with the last version', async () => {
     for (let version = 0; version < 25; version += 1) {
       await server.write({ ...base, changing: requires(`quick-${version}`) });
     }
@@ -225,12 +225,12 @@ describe('a change of the policies file', () => {
         reason: 'InvalidSettings',
         message: /changing\/a: /,
       },
-      'a guest that traps when asked about settings': {
+      'a guest that traps when it checks settings': {
         entry: () => ({ module: guest('trap-in-settings') }),
         reason: 'SettingsCheckFailed',
         message: /./,
       },
-      'a guest that loops when asked about settings': {
+      'a guest that loops when it checks settings': {
         entry: () => ({ module: guest('loop-in-settings'), timeoutEvalSeconds: 1 }),
         reason: 'SettingsCheckFailed',
         message: /./,
@@ -242,7 +242,7 @@ describe('a change of the policies file', () => {
       },
     };
     for (const [what, { entry, reason, message }] of Object.entries(bad)) {
-      it(`because of ${what} leaves the last good version, and says why`, async () => {
+      it(`because of ${what} leaves the last good version serving, and reports why`, async () => {
         const good = await server.reaches('changing', { phase: 'Active', reason: 'Serving' });
         await server.write({ ...base, changing: entry(folder) });
         const status = await server.reaches('changing', { phase: 'Degraded' });
@@ -276,7 +276,7 @@ describe('a change of the policies file', () => {
       'has several documents': { text: 'a: {}\n---\nb: {}\n', message: /one YAML document/ },
     };
     for (const [what, { text, message }] of Object.entries(wholeFile)) {
-      it(`because the file ${what} changes nothing, and says why`, async () => {
+      it(`because the file ${what} changes nothing, and reports why`, async () => {
         const before = await server.status('changing');
         await server.write(text);
         await until(async () => (await server.source()).error !== null);
@@ -300,7 +300,7 @@ describe('a change of the policies file', () => {
       await until(async () => (await server.get('/policies/a%2Fb')).status === 404);
     });
 
-    it('shows a policy that never had a good version as such, until it has one', async () => {
+    it('reports a policy without a good version, until it has one', async () => {
       const entry = { module: `file://${folder}/later.wasm`, policyMode: 'monitor' };
       await server.write({ ...base, fresh: entry, lenient: { ...entry, failurePolicy: 'Ignore' } });
       const { serving } = await server.reaches('fresh', { phase: 'Error', reason: 'FetchFailed' });
@@ -311,7 +311,7 @@ describe('a change of the policies file', () => {
       const admitted = await server.review('lenient', review());
       assert.equal(admitted.allowed, true);
       assert.equal(admitted.warnings?.length, 1);
-      // It is tried again without a change of the file.
+      // Retried without a change of the file.
       await copyFile(fileURLToPath(guest('accept')), join(folder, 'later.wasm'));
       await server.reaches('fresh', { phase: 'Active' });
       await server.reaches('lenient', { phase: 'Active' });
@@ -335,7 +335,7 @@ describe('a change of the policies file', () => {
   it('fails no review and mixes no versions in 50 swaps under load', async () => {
     let isOver = false;
     let reviews = 0;
-    /** The newest version that any client has had an answer of. */
+    /** The newest version in any client's answers. */
     let newest = 0;
     const version = (label: string | undefined): number => Number(/^swap-(\d+)$/.exec(label ?? '')?.[1] ?? Number.NaN);
     await server.write({ ...base, changing: requires('swap-0') });

@@ -1,4 +1,4 @@
-// Policies that never end: they are cut off, and the others go on answering meanwhile.
+// Policies that never return: they time out, and others are served meanwhile.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { guest, requiredLabel, requires, review, startServer, type TestServer, until } from './harness.ts';
@@ -6,7 +6,7 @@ import { guest, requiredLabel, requires, review, startServer, type TestServer, u
 const TIMEOUT_MESSAGE = 'Policy execution interrupted because it exceeded the allowed execution time';
 const loop = { module: guest('loop-in-validate'), timeoutEvalSeconds: 1 };
 
-describe('a policy that never ends', () => {
+describe('a policy that never returns', () => {
   let server: TestServer;
   before(async () => {
     server = await startServer({
@@ -26,7 +26,7 @@ describe('a policy that never ends', () => {
   });
   after(() => server[Symbol.asyncDispose]());
 
-  /** Asks the good policy again and again until the work is done; how many answers came meanwhile. */
+  /** Sends reviews for the good policy until the work is done; returns the number of answers. */
   async function goodAnswersDuring(work: Promise<unknown>): Promise<number> {
     let isDone = false;
     const done = work.finally(() => (isDone = true));
@@ -41,31 +41,31 @@ describe('a policy that never ends', () => {
     return answers;
   }
 
-  async function isCutOff(id: string): Promise<void> {
+  async function timesOut(id: string): Promise<void> {
     const { allowed, status } = await server.review(id, review());
     assert.deepEqual({ allowed, status }, { allowed: false, status: { message: TIMEOUT_MESSAGE, code: 500 } }, id);
   }
 
-  it('is cut off, while others answer', async () => {
-    assert.ok((await goodAnswersDuring(isCutOff('loop'))) > 10);
+  it('times out, while others answer', async () => {
+    assert.ok((await goodAnswersDuring(timesOut('loop'))) > 10);
     assert.equal(await server.metric('portcullis_policy_timeouts_total', { policy_name: 'loop' }), 1);
   });
 
-  it('is cut off every time, however often it is asked at once', async () => {
-    const work = Promise.all(['loop', 'loop', 'loop', 'loop2', 'loop2', 'loop3'].map(isCutOff));
+  it('times out every time, in concurrent reviews', async () => {
+    const work = Promise.all(['loop', 'loop', 'loop', 'loop2', 'loop2', 'loop3'].map(timesOut));
     assert.ok((await goodAnswersDuring(work)) > 10);
     assert.equal(await server.metric('portcullis_policy_timeouts_total', { policy_name: 'loop' }), 4);
     assert.equal(await server.metric('portcullis_policy_timeouts_total', { policy_name: 'loop3' }), 1);
   });
 
-  it('is told that nobody waits for it any more, when the API server does not', async () => {
+  it('times out with its API server', async () => {
     const body = JSON.stringify(review());
-    const asked = Array.from({ length: 6 }, () => server.post('/validate/loop?timeout=1s', body));
-    const answers = (await Promise.all(asked)).map(({ json }) => json as { response: { allowed: boolean } });
+    const sent = Array.from({ length: 6 }, () => server.post('/validate/loop?timeout=1s', body));
+    const answers = (await Promise.all(sent)).map(({ json }) => json as { response: { allowed: boolean } });
     assert.ok(answers.every(({ response }) => !response.allowed));
   });
 
-  it('is the only member of its group that is cut off', async () => {
+  it('is the only member of its group that times out', async () => {
     const labelled = review({ object: { metadata: { name: 'x', labels: { app: 'shop' } } } });
     assert.equal((await server.review('either-of-them', labelled)).allowed, true);
     const { allowed, status } = await server.review('either-of-them', review());
@@ -76,8 +76,8 @@ describe('a policy that never ends', () => {
     assert.match(causes.get('spec.policies.labelled') ?? '', /has no label "app"/);
   });
 
-  it('in bulk memory operations is cut off as well', async () => {
-    assert.ok((await goodAnswersDuring(isCutOff('bulk-loop'))) > 10);
+  it('in bulk memory operations times out as well', async () => {
+    assert.ok((await goodAnswersDuring(timesOut('bulk-loop'))) > 10);
   });
 
   it('leaves as many workers as before', async () => {
@@ -87,7 +87,7 @@ describe('a policy that never ends', () => {
     assert.equal(await server.metric('portcullis_reviews_waiting'), 0);
   });
 
-  it('can be replaced by a better version, which is not held back', async () => {
+  it('can be replaced by a better version, which is not slow', async () => {
     const before = (await server.status('loop')).serving?.version;
     await server.write({ good: requires('app'), loop: requires('now') });
     await until(async () => (await server.status('loop')).serving?.version !== before);
@@ -96,8 +96,8 @@ describe('a policy that never ends', () => {
   });
 });
 
-describe('a key of an earlier request', () => {
-  it('never replaces a key that a later one writes with an escape sequence', async () => {
+describe('a key of a previous request', () => {
+  it('never replaces a key with an escape sequence in a later one', async () => {
     await using server = await startServer({
       policies: {
         'no-angle': {
@@ -116,7 +116,7 @@ describe('a key of an earlier request', () => {
     const allowed = async (key: string): Promise<unknown> =>
       ((await server.post('/validate/no-angle', bodyWith(key))).json as { response: { allowed: boolean } }).response
         .allowed;
-    // More than once for each worker, because each has objects of its own.
+    // Several per worker, because each has its own state.
     for (let round = 0; round < 10; round++) {
       assert.equal(await allowed(String.raw`ab\\`), true);
       assert.equal(await allowed(String.raw`ab\u003c`), false);

@@ -1,4 +1,4 @@
-// What a server for a policies file leaves out: its memory at the start is what every small installation pays.
+// Code that a server for a policies file does not load: its memory at start is the cost of every small installation.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { describe, it } from 'node:test';
@@ -16,7 +16,7 @@ process.stdout.write(JSON.stringify(urls));
 `;
 
 describe('src/server', () => {
-  it('loads nothing of clusters before a server is to follow one', async () => {
+  it('loads no code for clusters before a server follows one', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', SCRIPT], {
       cwd: fileURLToPath(new URL('../..', import.meta.url)),
     });

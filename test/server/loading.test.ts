@@ -1,4 +1,4 @@
-// Policies that take long to load, or never do: the others of the same change serve meanwhile, and the server is ready.
+// Policies that take long to load, or never do: others of the same change serve meanwhile, and the server is ready.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { guest, ModuleSource, moduleBytes, requiredLabel, requires, review, startServer, until } from './harness.ts';
@@ -6,7 +6,7 @@ import { Threads } from './threads.ts';
 
 /** Longer than any of these tests takes. */
 const LONG_SECONDS = 25;
-/** Settings whose check never ends. */
+/** Settings whose check never returns. */
 const judgedLong = (settings: string): unknown => ({
   module: guest('loop-when-asked'),
   settings: { settings: `${settings}~` },
@@ -15,8 +15,8 @@ const judgedLong = (settings: string): unknown => ({
 const many = (count: number, entry: (index: number) => unknown): Record<string, unknown> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`long-${index}`, entry(index)]));
 
-describe('policies whose settings are judged for long', () => {
-  it('do not hold the others of the same change, nor the next change', async () => {
+describe('policies whose settings check takes long', () => {
+  it('do not delay others of the same change, nor the next change', async () => {
     await using server = await startServer({ policies: { good: requires('v0') } });
     const long = many(6, (index) => judgedLong(String(index)));
     const mate = { module: guest('loop-when-asked'), settings: { fine: true } };
@@ -33,7 +33,7 @@ describe('policies whose settings are judged for long', () => {
     await until(async () => requiredLabel(await server.review('good', review())) === 'v2');
   });
 
-  it('are judged in the end, by all the time that they have', async () => {
+  it('get all of their time for the check in the end', async () => {
     await using server = await startServer({
       policies: {
         ...many(3, () => ({ module: guest('loop-in-settings'), timeoutEvalSeconds: 1 })),
@@ -49,7 +49,7 @@ describe('policies whose settings are judged for long', () => {
     assert.equal(await server.metric('portcullis_policy_reloads_total', { result: 'served' }), 1);
   });
 
-  it('keep their last good version meanwhile', async () => {
+  it('serve their last good version meanwhile', async () => {
     const base = { changing: { module: guest('loop-when-asked') }, good: requires('v0') };
     await using server = await startServer({ policies: base });
     await server.write({ ...base, changing: judgedLong('x') });
@@ -61,7 +61,7 @@ describe('policies whose settings are judged for long', () => {
 });
 
 describe('a source that does not answer', () => {
-  it('keeps a starting server from being ready no longer than it may', async () => {
+  it('delays readiness of a starting server no longer than the limit', async () => {
     await using source = await ModuleSource.start({ kind: 'hang' });
     await using server = await startServer({
       policies: { hangs: { module: source.url }, good: requires('app') },
@@ -74,7 +74,7 @@ describe('a source that does not answer', () => {
     assert.equal(requiredLabel(await server.review('good', review())), 'app');
   });
 
-  it('at a restart lets what served before stand in, before it gives up', async () => {
+  it('at a restart is replaced by the stand-in before it times out', async () => {
     await using source = await ModuleSource.start({ kind: 'serve', bytes: await moduleBytes(guest('accept')) });
     const policies = { p: { module: source.url }, good: requires('app') };
     await using first = await startServer({ policies });
@@ -91,10 +91,10 @@ describe('a source that does not answer', () => {
 });
 
 describe('the loader', () => {
-  it('that ends again and again loses no change of the policies file', async () => {
+  it('that ends repeatedly loses no change of the policies file', async () => {
     using threads = new Threads();
     await using server = await startServer({ policies: { p: requires('v0') } });
-    // The thread that is there already has to go for others to start.
+    // The running thread has to end before others start.
     threads.onStart = (thread) => {
       if (thread.threadName === 'quick loader') {
         void thread.terminate();
@@ -111,7 +111,7 @@ describe('the loader', () => {
     assert.equal((await server.source()).error, null);
   });
 
-  it('told to reload is done when what it tries again has served or failed', async () => {
+  it('has reloaded when retried policies have served or failed', async () => {
     await using source = await ModuleSource.start({ kind: 'status', status: 500 });
     await using server = await startServer({ policies: { p: { module: source.url } } });
     assert.equal((await server.status('p')).phase, 'Error');

@@ -26,7 +26,7 @@ import {
 } from './harness.ts';
 
 describe('the operations port', () => {
-  it('tells nothing more of a policy that was removed', async () => {
+  it('has no series of a removed policy', async () => {
     await using server = await startServer({ policies: { kept: requires('app'), gone: requires('app') } });
     await server.review('gone', review());
     await server.review('kept', review());
@@ -54,7 +54,7 @@ describe('the operations port', () => {
     }
   });
 
-  it('tells liveness, readiness, metrics and policies', async () => {
+  it('serves liveness, readiness, metrics and policies', async () => {
     await using server = await startServer({ policies: { p: requires('app'), bad: { module: 'file:///none.wasm' } } });
     await server.review('p', review());
     await server.post('/validate/p', 'x');
@@ -143,7 +143,7 @@ describe('the operations port', () => {
 });
 
 describe('TLS', () => {
-  it('serves a new certificate after a swap of symbolic links', async () => {
+  it('uses a new certificate after a swap of symbolic links', async () => {
     await using folder = await TestFolder.create();
     const versions = [join(folder.path, 'v1'), join(folder.path, 'v2')] as const;
     for (const version of versions) {
@@ -165,9 +165,9 @@ describe('TLS', () => {
       await rename(join(mount, '..data_tmp'), join(mount, '..data'));
       await until(() => isTrusted(server, cas[1]!));
       assert.equal(await isTrusted(server, cas[0]!), false);
-      // A connection that was open stays.
+      // Open connections stay.
       assert.equal(requiredLabel(await server.review('p', review(), { agent: kept })), 'app');
-      // A certificate that cannot be used changes nothing.
+      // An invalid certificate changes nothing.
       await cp(versions[1], join(folder.path, 'v3'), { recursive: true });
       await writeFile(join(folder.path, 'v3', 'tls.key'), 'not a key');
       await symlink(join(folder.path, 'v3'), join(mount, '..data_tmp'));
@@ -179,7 +179,7 @@ describe('TLS', () => {
     }
   });
 
-  it('asks for a client certificate where one is required', async () => {
+  it('requires a client certificate if configured', async () => {
     await using folder = await TestFolder.create();
     const client = await selfSigned('CN=api server');
     const stranger = await selfSigned('CN=stranger');
@@ -202,7 +202,7 @@ describe('TLS', () => {
 });
 
 describe('stopping', () => {
-  it('answers the reviews that are held, takes no new ones, and ends', async () => {
+  it('answers pending reviews, accepts no new ones, and ends', async () => {
     await using server = await startServer({
       policies: { p: requires('app'), loop: { module: guest('loop-in-validate'), timeoutEvalSeconds: 1 } },
     });
@@ -218,7 +218,7 @@ describe('stopping', () => {
     await assert.rejects(server.get('/livez'), /ECONNREFUSED/);
   });
 
-  it('sends the whole of an answer that is large', async () => {
+  it('sends large answers completely', async () => {
     await using server = await startServer({
       policies: { p: { module: guest('scripted-answer'), timeoutEvalSeconds: 10 } },
     });
@@ -230,7 +230,7 @@ describe('stopping', () => {
     await stopped;
   });
 
-  it('answers a request whose body is on its way', async () => {
+  it('answers a request whose body is incomplete', async () => {
     await using server = await startServer({ policies: { p: requires('app') } });
     const body = JSON.stringify(review());
     const socket = connect({ port: server.port, host: 'localhost', ca: server.folder.ca });
@@ -249,7 +249,7 @@ describe('stopping', () => {
     await stopped;
   });
 
-  it('twice, or before anything was loaded, is fine', async () => {
+  it('works twice, and before anything was loaded', async () => {
     await using source = await ModuleSource.start({ kind: 'hang' });
     const server = await startServer({ policies: { p: { module: source.url } }, isLoading: true });
     await until(() => source.requests > 0);
@@ -259,7 +259,7 @@ describe('stopping', () => {
 });
 
 describe('starting', () => {
-  it('on a port that is in use says so', async () => {
+  it('fails on a port in use', async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
     const { port } = taken.address() as AddressInfo;
@@ -271,12 +271,12 @@ describe('starting', () => {
     }
   });
 
-  it('with certificates that cannot be used says so', async () => {
+  it('fails with invalid certificates', async () => {
     const tls = { certFile: '/nonexistent/tls.crt', keyFile: '/nonexistent/tls.key' };
     await assert.rejects(startServer({ policies: {}, tls }), { code: 'tls-invalid', message: /nonexistent/ });
   });
 
-  it('with nothing to serve is not ready when the policies file cannot be used', async () => {
+  it('is not ready with an invalid policies file and nothing to serve', async () => {
     await using server = await startServer({ policies: '[' });
     assert.equal((await server.get('/livez')).status, 200);
     const { status, text } = await server.get('/readyz');
@@ -299,7 +299,7 @@ function getText(url: string): Promise<string> {
   return promise;
 }
 
-/** Whether the certificate of the server's next connection comes from a CA. */
+/** Whether the server presents a certificate of the CA in its next connection. */
 function isTrusted(server: TestServer, ca: Buffer): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect({ port: server.port, host: 'localhost', servername: 'localhost', ca }, () => {
@@ -310,7 +310,7 @@ function isTrusted(server: TestServer, ca: Buffer): Promise<boolean> {
   return promise;
 }
 
-/** A certificate that is its own CA, without a purpose that it is limited to. */
+/** A self-signed CA certificate without a purpose. */
 async function selfSigned(name: string): Promise<{ cert: string; key: string }> {
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);

@@ -1,5 +1,4 @@
-// A policy server that is a replica of a PolicyServer, a cluster in memory, and somebody who writes revisions as the
-// controller does.
+// A policy server as a replica of a PolicyServer, an in-memory cluster, and revisions written like the controller's.
 import assert from 'node:assert/strict';
 import { EmbeddedCluster } from '../../src/apiserver/index.ts';
 import { ClusterError } from '../../src/cluster/index.ts';
@@ -36,7 +35,7 @@ export function requiresLabel(label: string, rest: Readonly<Record<string, unkno
   return { module, settings, mutating: false, rules: [], ...rest };
 }
 
-/** A cluster in memory that knows our kinds. */
+/** An in-memory cluster with our kinds. */
 export async function openCluster(): Promise<EmbeddedCluster> {
   const cluster = await EmbeddedCluster.open();
   for (const own of OWN_KINDS) {
@@ -53,7 +52,7 @@ export async function openCluster(): Promise<EmbeddedCluster> {
   return cluster;
 }
 
-/** Writes revisions of cluster-wide policies as the controller does. */
+/** Writes revisions of cluster-wide policies like the controller. */
 export class Revisions {
   readonly #cluster: Cluster;
 
@@ -65,7 +64,7 @@ export class Revisions {
     return policyId({ kind: 'ClusterAdmissionPolicy', metadata: { name: policy } });
   }
 
-  /** Makes a revision; then writes its status, if there is one. */
+  /** Creates a revision, then writes its status, if any. */
   async create(policy: string, revision: number, snapshot: unknown, status?: RevisionStatus): Promise<PolicyRevision> {
     const id = Revisions.id(policy);
     const created = await this.#cluster.create(POLICY_REVISIONS, {
@@ -110,7 +109,7 @@ export class Revisions {
   }
 }
 
-/** Where a replica is to find its cluster, and how it is called. */
+/** Options of a replica: its cluster and its name. */
 export interface LabReplicaOptions extends Partial<Omit<TestServerOptions, 'policies' | 'replica' | 'cluster'>> {
   readonly cluster: Cluster;
   readonly name?: string;
@@ -137,13 +136,13 @@ export async function startReplica({
   return await startServer({ ...options, folder, policies: {}, replica });
 }
 
-/** What the controller writes of a policy that could be served. */
+/** The status of a validated revision, like the controller's. */
 export function pinned(result: PrevalidationResult): readonly PinnedModule[] {
   assert.ok(result.ok, JSON.stringify(result));
   return result.modules;
 }
 
-/** A cluster that cannot be reached while it is switched off; watches that run are not cut. */
+/** A cluster that can be made unavailable; running watches stay open. */
 export class SwitchedCluster {
   readonly view: Cluster;
   isDown = false;

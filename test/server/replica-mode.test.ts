@@ -1,4 +1,4 @@
-// A policy server whose policies are the PolicyRevisions of a cluster, written here as the controller writes them.
+// A policy server that serves PolicyRevisions of a cluster, written like the controller's.
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ import {
 const idOf = (policy: string): string => Revisions.id(policy);
 const OTHER_DIGEST = `sha256:${'0'.repeat(64)}`;
 
-/** The label that every one of several answers says is required. */
+/** The label that several answers name, all the same. */
 async function labelNow(server: TestServer, policy: string): Promise<string | undefined> {
   const answers = await Promise.all(Array.from({ length: 6 }, () => server.review(idOf(policy), review())));
   const labels = new Set(answers.map(requiredLabel));
@@ -80,7 +80,7 @@ describe('a replica', () => {
     await cluster[Symbol.asyncDispose]();
   });
 
-  /** Makes a revision that was validated. */
+  /** Creates a validated revision. */
   async function stage(policy: string, revision: number, spec: Record<string, unknown>): Promise<void> {
     const modules = pinned(await prevalidate(server, policy, spec));
     await revisions.create(policy, revision, spec, { state: 'Validated', modules });
@@ -98,7 +98,7 @@ describe('a replica', () => {
     await server.reaches(idOf(policy), { phase: 'Active' });
   }
 
-  it('loads a validated revision beside, and answers by it when it is to serve', async () => {
+  it('stages a validated revision, and serves it when its state is Serving', async () => {
     await stage('first', 1, requiresLabel('v1'));
     await server.reaches(idOf('first'), { phase: 'Pending' });
     assert.equal(await statusOf(server, 'first'), 503);
@@ -119,7 +119,7 @@ describe('a replica', () => {
     assert.equal((await server.status(idOf('first'))).serving?.revision, 2);
   });
 
-  it('goes by the order of revisions that serve, not by their numbers', async () => {
+  it('serves the revision with the highest order, not number', async () => {
     await stage('order', 1, requiresLabel('v1'));
     await stage('order', 2, requiresLabel('v2'));
     await serve('order', 2, 1);
@@ -129,7 +129,7 @@ describe('a replica', () => {
     assert.equal(await labelNow(server, 'order'), 'v1');
   });
 
-  it('fails no review and mixes no revisions in 25 flips under load', async () => {
+  it('fails no review and mixes no revisions in 25 swaps under load', async () => {
     let isOver = false;
     let newest = 0;
     let reviews = 0;
@@ -187,7 +187,7 @@ describe('a replica', () => {
     'a snapshot that is no spec': { spec: { module: 7, policies: null }, reason: 'InvalidDefinition' },
   };
   for (const [what, { spec, digest, reason }] of Object.entries(bad)) {
-    it(`leaves what serves when the next revision has ${what}`, async () => {
+    it(`keeps the serving revision when the next one has ${what}`, async () => {
       const policy = what.replaceAll(' ', '-');
       await stage(policy, 1, requiresLabel('good'));
       await serve(policy, 1);
@@ -207,7 +207,7 @@ describe('a replica', () => {
     });
   }
 
-  it('answers by the failurePolicy where the newest revision failed and none serves, until one does', async () => {
+  it('follows the failurePolicy of the newest failed revision until another one serves', async () => {
     const status = { state: 'Failed', reason: 'InvalidSettings', message: 'labels: expected a list' } as const;
     await revisions.create('strict', 1, requiresLabel('x'), status);
     await revisions.create('lenient', 1, requiresLabel('x', { failurePolicy: 'Ignore' }), status);
@@ -228,7 +228,7 @@ describe('a replica', () => {
     assert.equal(await labelNow(server, 'strict'), 'fixed');
   });
 
-  it('drops a policy with its last revision', async () => {
+  it('removes a policy with its last revision', async () => {
     await stage('short-lived', 1, requiresLabel('x'));
     await serve('short-lived', 1);
     await serves('short-lived', 1);
@@ -237,7 +237,7 @@ describe('a replica', () => {
     assert.equal((await server.get(`/policies/${idOf('short-lived')}`)).status, 404);
   });
 
-  it('takes 500 revisions at once, and serves all of them', async () => {
+  it('loads 500 revisions at once, and serves all of them', async () => {
     const spec = {
       module: 'builtin:cel',
       settings: { validations: [{ expression: 'false' }] },
@@ -257,7 +257,7 @@ describe('a replica', () => {
     await until(() => server.server.policy(idOf('many-499')) === undefined);
   });
 
-  it('tries a policy without serving it', async () => {
+  it('pre-validates a policy without serving it', async () => {
     const module = example('required-labels');
     const modules = pinned(await prevalidate(server, 'tried', requiresLabel('x')));
     assert.deepEqual(
@@ -291,7 +291,7 @@ describe('a replica', () => {
     assert.equal(server.server.policy(idOf('tried')), undefined);
   });
 
-  it('tries a policy with what its source has now', async () => {
+  it('pre-validates a policy with the current module of its source', async () => {
     await using source = await ModuleSource.start({ kind: 'serve', bytes: await moduleBytes(guest('accept')) });
     const spec = requiresLabel('x', { module: source.url, settings: {} });
     await using other = await startReplica({ cluster: cluster.admin, name: 'other', sources: withoutTls(source) });
@@ -306,8 +306,8 @@ describe('a replica', () => {
   });
 });
 
-describe('a replica that starts again', () => {
-  it('serves what served, with the cluster and the sources down, and then what the cluster says', async () => {
+describe('a replica that restarts', () => {
+  it('serves recorded policies while the cluster and the sources are down, and then those of the cluster', async () => {
     await using folder = await TestFolder.create();
     await using embedded = await openCluster();
     const cluster = new SwitchedCluster(embedded.admin);
@@ -339,7 +339,7 @@ describe('a replica that starts again', () => {
       assert.deepEqual(restored.serving, record.serving);
       assert.equal(await labelNow(server, 'p'), 'kept');
       assert.match((await server.source()).error ?? '', /switched off/);
-      // Then what the cluster says.
+      // Then the policies of the cluster.
       await revisions.delete('q', 1);
       cluster.isDown = false;
       await server.reaches(idOf('p'), { phase: 'Active' });
@@ -347,7 +347,7 @@ describe('a replica that starts again', () => {
       assert.equal((await server.source()).error, null);
     });
 
-    // Without the cache there is nothing to serve, and the server is well all the same.
+    // Without the cache nothing can serve, and the server is live and answers.
     cluster.isDown = true;
     await rm(join(folder.dataDir, 'modules'), { recursive: true });
     await whileRunning(start, async (server) => {
@@ -368,7 +368,7 @@ describe('a replica that starts again', () => {
     });
   });
 
-  it('is not ready while it knows nothing, and is as soon as it does', async () => {
+  it('is ready as soon as it has read the cluster', async () => {
     await using folder = await TestFolder.create();
     await using embedded = await openCluster();
     const cluster = new SwitchedCluster(embedded.admin);
@@ -383,7 +383,7 @@ describe('a replica that starts again', () => {
     assert.equal(await statusOf(server, 'p'), 404);
   });
 
-  it('may be stopped at any moment of its start, and leaves nothing behind', async () => {
+  it('can be stopped at any moment of its start, and leaves nothing behind', async () => {
     await using embedded = await openCluster();
     await using folder = await TestFolder.create();
     for (const requestTimeoutMs of [0, 50, 150, 300, 500]) {

@@ -1,4 +1,4 @@
-// Requests that are not as they should be: each gets a clear answer, and the policies go on answering the others.
+// Invalid requests: each gets a clear answer, and others are served.
 import assert from 'node:assert/strict';
 import { connect as connectTcp } from 'node:net';
 import { after, afterEach, before, describe, it } from 'node:test';
@@ -6,7 +6,7 @@ import { connect, type TLSSocket } from 'node:tls';
 import { requiredLabel, requires, review, startServer, type TestServer } from './harness.ts';
 
 const MEBIBYTE = 1024 * 1024;
-/** Larger than a body may be. */
+/** Larger than the limit of a body. */
 const TOO_LARGE = 7 * MEBIBYTE + 1;
 
 describe('bad requests', () => {
@@ -69,7 +69,7 @@ describe('bad requests', () => {
     assert.equal((await refused(JSON.stringify({ other: 1 }), {}, '/validate_raw/labels')).status, 422);
   });
 
-  it('a body that is nested 100,000 deep is refused, and the worker lives', async () => {
+  it('a body that is nested 100,000 deep is refused, and the worker survives', async () => {
     const depth = 100_000;
     const deep = `${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`;
     const restarts = await server.metric('portcullis_worker_restarts_total');
@@ -92,18 +92,18 @@ describe('bad requests', () => {
     const before = await server.metric('portcullis_requests_refused_total', labels);
     assert.equal((await refused(Buffer.alloc(TOO_LARGE, 0x20))).status, 413);
     assert.equal((await postChunked(server, TOO_LARGE)).status, 413);
-    // No worker has seen them.
+    // No worker received them.
     assert.equal(await server.metric('portcullis_requests_refused_total', labels), before + 2);
     assert.equal((await refused(Buffer.alloc(TOO_LARGE - 1, 0x20))).status, 400);
   });
 
-  it('a body that only says that it is large is 413 before it comes', async () => {
+  it('a body that announces too large a size is 413 before it is sent', async () => {
     const answer = await raw(server, `${head('labels')}Content-Length: 100000000000\r\n\r\n`);
     assert.match(answer, /^HTTP\/1\.1 413 /);
     assert.match(answer, /connection: close/i);
   });
 
-  it('reads the largest object that the API server takes', async () => {
+  it('reads the largest object that API servers accept', async () => {
     const big = review({ object: { metadata: { name: 'x', annotations: { big: 'x'.repeat(3 * MEBIBYTE) } } } });
     assert.equal(requiredLabel(await server.review('labels', big)), 'app');
   });
@@ -122,7 +122,7 @@ describe('bad requests', () => {
     }
   });
 
-  it('another method is 405, and says which is expected', async () => {
+  it('another method is 405, and the answer names the expected one', async () => {
     for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
       const answer = await server.post('/validate/labels', '', { method });
       assert.equal(answer.status, 405, method);
@@ -142,15 +142,15 @@ describe('bad requests', () => {
     );
   });
 
-  it('a client that is slow with its headers is cut off', async () => {
+  it('a client that is slow with its headers is disconnected', async () => {
     assert.match(await raw(server, 'POST /validate/labels HTTP/1.1\r\nHost: x\r\n'), /^HTTP\/1\.1 408 /);
   });
 
-  it('a client that is slow with its body is cut off', async () => {
+  it('a client that is slow with its body is disconnected', async () => {
     assert.match(await raw(server, `${head('labels')}Content-Length: 1000\r\n\r\n{"request":`), /^HTTP\/1\.1 408 /);
   });
 
-  it('a client that says nothing is cut off, before and after the handshake', async () => {
+  it('a silent client is disconnected, before and after the handshake', async () => {
     assert.match(await raw(server, ''), /^HTTP\/1\.1 408 |^$/);
     const socket = connectTcp(server.port, '127.0.0.1');
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -160,7 +160,7 @@ describe('bad requests', () => {
     await promise;
   });
 
-  it('a client that goes away in the middle costs nothing', async () => {
+  it('a client that disconnects during a request has no effect', async () => {
     for (let index = 0; index < 20; index += 1) {
       const socket = await connected(server);
       socket.write(`${head('labels')}Content-Length: 1000\r\n\r\n{"request":`);
@@ -173,7 +173,7 @@ describe('bad requests', () => {
     assert.equal(await server.metric('portcullis_worker_restarts_total'), 0);
   });
 
-  it('requests that are sent ahead are answered in order', async () => {
+  it('pipelined requests are answered in order', async () => {
     const one = (label: string): string => {
       const body = JSON.stringify(review({ object: { metadata: { name: label } } }));
       return `${head('labels')}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
@@ -196,7 +196,7 @@ describe('bad requests', () => {
     );
   });
 
-  it('counts what it refuses', async () => {
+  it('counts refused requests', async () => {
     for (const status of ['404', '405', '413', '415']) {
       await server.post('/validate/unknown', '{}');
       assert.ok((await server.metric('portcullis_requests_refused_total', { status })) > 0, status);
@@ -215,7 +215,7 @@ function connected(server: TestServer): Promise<TLSSocket> {
   return promise;
 }
 
-/** Sends text on a connection of its own, and gives all that comes until the server ends it. */
+/** Sends text on a new connection, and returns everything until the server closes it. */
 async function raw(server: TestServer, text: string): Promise<string> {
   const socket = await connected(server);
   let received = '';
@@ -226,7 +226,7 @@ async function raw(server: TestServer, text: string): Promise<string> {
   return await promise;
 }
 
-/** Sends a body in chunks, without saying how large it is. */
+/** Sends a body in chunks, without a Content-Length. */
 async function postChunked(server: TestServer, size: number): Promise<{ status: number }> {
   const socket = await connected(server);
   const { promise, resolve } = Promise.withResolvers<{ status: number }>();

@@ -1,4 +1,4 @@
-// Sources of modules that fail, and restarts while they do.
+// Failing sources of modules, and restarts meanwhile.
 import assert from 'node:assert/strict';
 import { readFile, rename, rm, unlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import {
 } from './harness.ts';
 
 describe('a module source', () => {
-  it('that fails is asked again until it answers, while the old version serves', async () => {
+  it('that fails is retried until it answers, while the old version serves', async () => {
     const accept = await moduleBytes(guest('accept'));
     const failures: Readonly<Record<string, { behaviour: SourceBehaviour; message: RegExp }>> = {
       'not-found': { behaviour: { kind: 'status', status: 404 }, message: /404/ },
@@ -53,7 +53,7 @@ describe('a module source', () => {
         const status = await server.reaches(id, { phase: 'Degraded' });
         assert.match(status.message, message, id);
         assert.equal(status.reason, id === 'serves-a-page' ? 'InvalidModule' : 'FetchFailed');
-        assert.ok(status.nextRetry !== null, 'the next try is told');
+        assert.ok(status.nextRetry !== null, 'the status has the time of the next attempt');
         assert.equal(requiredLabel(await server.review(id, review())), `old-${id}`);
         const { attempts } = status;
         await until(
@@ -70,7 +70,7 @@ describe('a module source', () => {
     );
   });
 
-  it('that does not answer does not hold up changes of other policies', async () => {
+  it('that does not answer does not delay changes of other policies', async () => {
     await using source = await ModuleSource.start({ kind: 'hang' });
     await using server = await startServer({ policies: { other: requires('v0') } });
     await server.write({ other: requires('v0'), p: { module: source.url } });
@@ -104,7 +104,7 @@ describe('a restart', () => {
     assert.deepEqual([status.phase, status.reason], ['Active', 'ServingFromCache'], status.message);
     assert.deepEqual(status.serving?.modules, serving?.modules);
     assert.equal((await second.review('p', example1)).allowed, false);
-    // And notices when the source is back.
+    // And uses the source when it is available again.
     source.behaviour = { kind: 'serve', bytes: await moduleBytes(guest('accept')) };
     await second.reaches('p', { phase: 'Active', reason: 'Serving' });
     assert.equal((await second.review('p', example1)).allowed, true);
@@ -125,7 +125,7 @@ describe('a restart', () => {
     assert.equal((await second.review('p', pod)).status?.code, 403);
   });
 
-  it('with a new version that cannot be had serves the last good one', async () => {
+  it('with an unavailable new version serves the last good one', async () => {
     await using source = await ModuleSource.start({
       kind: 'serve',
       bytes: await moduleBytes(example('pod-privileged')),
@@ -146,7 +146,7 @@ describe('a restart', () => {
     assert.equal((await second.review('p', example1)).allowed, true);
   });
 
-  it('with a policies file that cannot be used serves what served', async () => {
+  it('with an invalid policies file serves the recorded policies', async () => {
     await using first = await startServer({
       policies: { p: requires('kept'), group: { expression: 'a()', message: 'g', policies: { a: requires('x') } } },
     });
@@ -165,7 +165,7 @@ describe('a restart', () => {
     assert.equal((await second.source()).error, null);
   });
 
-  it('without a policies file serves what served', async () => {
+  it('without a policies file serves the recorded policies', async () => {
     await using first = await startServer({ policies: { p: requires('kept') } });
     await first.stop();
     await using second = await startServer({ policies: '- not usable', folder: first.folder });
@@ -176,7 +176,7 @@ describe('a restart', () => {
     assert.equal(requiredLabel(await third.review('p', review())), 'kept', 'the record outlives a start that failed');
   });
 
-  it('without a cache keeps the record for better times', async () => {
+  it('without a cache keeps the record', async () => {
     await using first = await startServer({ policies: { p: requires('kept') } });
     await first.stop();
     const modules = join(first.folder.dataDir, 'modules');

@@ -1,20 +1,20 @@
-// Workers that are stuck, overloaded or gone: no review is lost, and no other policy notices.
+// Workers that are stuck, overloaded or gone: no review is lost, and no other policy is affected.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { guest, requiredLabel, requires, review, startServer, type TestServer, until } from './harness.ts';
 import { Threads } from './threads.ts';
 
 const TIMEOUT_MESSAGE = 'Policy execution interrupted because it exceeded the allowed execution time';
-/** Longer than any of these tests takes: what ends before is not ended by its deadline. */
+/** Longer than any of these tests takes, so that no deadline ends a worker. */
 const LONG_SECONDS = 25;
-/** Quick as any policy, until it meets a "~". */
+/** Quick like any policy, until the object contains a "~". */
 const moody = { module: guest('loop-when-asked'), timeoutEvalSeconds: LONG_SECONDS };
 const endless = { module: guest('loop-in-validate'), timeoutEvalSeconds: LONG_SECONDS };
 
-/** An object that the guest `loop-when-asked` never comes back from. */
+/** An object for which the guest `loop-when-asked` never returns. */
 const stuckReview = (): unknown => review({ object: { metadata: { name: 'stuck~' } } });
 
-/** Whether something has come to its end by now. */
+/** Whether a promise has settled. */
 function isOver(work: Promise<unknown>): () => boolean {
   let over = false;
   const end = (): void => void (over = true);
@@ -22,16 +22,16 @@ function isOver(work: Promise<unknown>): () => boolean {
   return () => over;
 }
 
-/** Reviews of quick policies, several at a time so that each worker has some ahead. */
+/** Sends reviews of quick policies, several at a time so that each worker has some queued. */
 async function ask(server: TestServer, id: string, count: number): Promise<void> {
   const answers = await Promise.all(Array.from({ length: count }, () => server.review(id, review())));
   assert.equal(answers.filter(({ status }) => status?.code === 500).length, 0);
 }
 
 describe('a worker that is stuck', () => {
-  it('gives back the reviews that wait behind, and another one answers them', async () => {
+  it('returns its queued reviews, and another one evaluates them', async () => {
     await using server = await startServer({ policies: { moody, good: requires('app') } });
-    // By now the policies are known as quick, so that reviews are handed out ahead.
+    // Now the policies are known as quick, so reviews are queued at workers.
     await ask(server, 'moody', 60);
     await ask(server, 'good', 60);
     const quick = Array.from({ length: 8 }, () => server.review('moody', review()));
@@ -48,7 +48,7 @@ describe('a worker that is stuck', () => {
     await server.stop();
   });
 
-  it('does not hold the reviews of a second one for ever', async () => {
+  it('does not block the reviews of a second one', async () => {
     await using server = await startServer({ policies: { moody, endless, good: requires('app') } });
     await ask(server, 'good', 20);
     const stuck = [
@@ -56,7 +56,7 @@ describe('a worker that is stuck', () => {
       server.post('/validate/endless?timeout=30s', JSON.stringify(review())),
     ];
     await until(async () => (await server.metric('portcullis_reviews_held')) === 2);
-    // Both workers are held; one is taken back for the others.
+    // Both workers are stuck; one is replaced for the others.
     await ask(server, 'good', 20);
     assert.ok(stuck.map(isOver).every((is) => !is()));
     assert.ok((await server.metric('portcullis_worker_restarts_total', { reason: 'held' })) >= 1);
@@ -64,8 +64,8 @@ describe('a worker that is stuck', () => {
   });
 });
 
-describe('a review that waits for longer than anybody waits for it', () => {
-  it('is answered as timed out, not lost', async () => {
+describe('a review that waits beyond its timeout', () => {
+  it('times out, and is not lost', async () => {
     await using server = await startServer({
       workers: 1,
       policies: { endless: { ...endless, timeoutEvalSeconds: 6 }, good: requires('app') },
@@ -95,7 +95,7 @@ describe('a worker that ends', () => {
   const crashes = (server: TestServer): Promise<number> =>
     server.metric('portcullis_worker_restarts_total', { reason: 'crash' });
 
-  it('twice under one review costs that review, and nothing else', async () => {
+  it('twice for one review fails only that review', async () => {
     using threads = new Threads();
     await using server = await startServer({ policies: { endless, good: requires('app') } });
     const doomed = server.review('endless', review());
@@ -112,7 +112,7 @@ describe('a worker that ends', () => {
     try {
       await (await threads.stuck()).terminate();
       await until(async () => (await crashes(server)) === 1);
-      // It is tried once more.
+      // It is retried once.
       const again = await threads.stuck();
       assert.ok(!isAnswered());
       await again.terminate();
@@ -144,7 +144,7 @@ describe('a worker that ends', () => {
       for (let ended = 1; ended <= 4; ended += 1) {
         await threads.evaluating()[ended % 2]?.terminate();
         await until(async () => (await crashes(server)) === ended && threads.evaluating().length === 2);
-        // A review that is hit twice is given up: let those pass that were hit now.
+        // A review that is hit twice fails: wait for those that were hit now.
         await ask(server, 'good', 20);
       }
       await server.write({ good: requires('v2') });

@@ -1,16 +1,16 @@
-// The threads of a server in this process, as they come: so that tests can end a real one in the middle of its work.
+// Threads of a server in this process, so that tests can end one during its work.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 
-/** Share of a measured time that a thread must have been busy for it to count as stuck. */
+/** Share of the measured time for which a stuck thread is busy, at least. */
 const BUSY = 0.9;
-/** How long threads are measured. Milliseconds. */
+/** Duration of a measurement. Milliseconds. */
 const MEASURED_MS = 150;
 
-/** Sees every thread that is started in this process from now on. */
+/** Records every thread that this process starts from now on. */
 export class Threads implements Disposable {
-  /** Those that have not ended, in the order of their start. */
+  /** Running threads, in the order of their start. */
   readonly running: Worker[] = [];
   /** Called with each thread that starts. */
   onStart: ((thread: Worker) => void) | undefined;
@@ -24,7 +24,7 @@ export class Threads implements Disposable {
     process.on('worker', this.#listener);
   }
 
-  /** Threads of a name. */
+  /** Running threads with a name. */
   named(name: 'quick loader' | 'patient loader' | 'host capabilities' | 'evaluation'): Worker[] {
     return this.running.filter(({ threadName }) => threadName === name);
   }
@@ -34,13 +34,13 @@ export class Threads implements Disposable {
     return this.named('evaluation');
   }
 
-  /** The evaluating thread that does not come to rest. */
+  /** The evaluating thread that stays busy. */
   async stuck(): Promise<Worker> {
     for (let tries = 0; tries < 100; tries += 1) {
       const before = this.evaluating().map((thread) => [thread, thread.performance.eventLoopUtilization()] as const);
       await sleep(MEASURED_MS);
       for (const [thread, then] of before) {
-        // It is given as not busy at all while nothing was counted yet.
+        // Utilization is zero before anything was measured.
         if (thread.performance.eventLoopUtilization(then).utilization > BUSY) {
           return thread;
         }

@@ -12,11 +12,6 @@ export class CostCounter {
   constructor(limit: number) {
     this.limit = limit;
   }
-
-  /** Whether the cost exceeds the limit. */
-  get isExceeded(): boolean {
-    return this.spent > this.limit;
-  }
 }
 
 export interface EvaluateOptions {

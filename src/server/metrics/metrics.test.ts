@@ -16,14 +16,14 @@ const observation: Observation = {
 };
 const create = (): ServerMetrics => new ServerMetrics({ waiting: () => 0, held: () => 0, phases: () => [] });
 
-/** The evaluations that are counted, without the name in front. */
+/** The counted evaluations, without the metric's name. */
 async function evaluations(metrics: ServerMetrics): Promise<string[]> {
   const lines = (await metrics.text()).split('\n');
   return lines.filter((line) => line.startsWith('kubewarden_policy_evaluations_total{'));
 }
 
-describe('labels that come from reviews', () => {
-  it('are kept when they have the form of Kubernetes names', async () => {
+describe('labels from reviews', () => {
+  it('are kept when they are valid Kubernetes names', async () => {
     const metrics = create();
     metrics.reviewed('validate', [{ observation, evaluationMs: 1 }], 1);
     assert.match(
@@ -32,13 +32,13 @@ describe('labels that come from reviews', () => {
     );
   });
 
-  it('are "other" when policies answer with codes that HTTP does not have', async () => {
+  it('are "other" for codes that are not HTTP status codes', async () => {
     const metrics = create();
     metrics.reviewed('validate', [{ observation: { ...observation, errorCode: 99_999 }, evaluationMs: 1 }], 1);
     assert.match((await evaluations(metrics)).join(), /error_code="other"/);
   });
 
-  it('are told apart up to a number', async () => {
+  it('are limited in number', async () => {
     const metrics = create();
     for (let index = 0; index < MAX_RESOURCES + 100; index += 1) {
       metrics.reviewed('validate', [{ observation: { ...observation, namespace: `n${index}` }, evaluationMs: 1 }], 1);
@@ -50,7 +50,7 @@ describe('labels that come from reviews', () => {
 });
 
 describe('evaluations', () => {
-  it('are counted together when they are alike, whichever worker told of them', async () => {
+  it('with equal labels are counted together, from all workers', async () => {
     const metrics = create();
     metrics.reviewed('validate', [{ observation, evaluationMs: 3 }], 4);
     metrics.reviewed('validate', [{ observation, evaluationMs: 30 }], 40);
@@ -76,7 +76,7 @@ describe('evaluations', () => {
     assert.equal(latency(`count{${labels}}`.replaceAll(/[{}]/g, String.raw`\$&`)), '4');
   });
 
-  it('of a policy that was removed are forgotten, and counted anew when it is back', async () => {
+  it('of a removed policy are removed, and counted from zero when it returns', async () => {
     const metrics = create();
     const other = { ...observation, policy: 'other' };
     for (const one of [observation, observation, other]) {

@@ -9,7 +9,7 @@ import type { PinnedPolicy } from './serving-record.ts';
 import type { DeclaredPolicy, LoadOutcome, LoadRequest, ReadEntry } from '../../evaluation/index.ts';
 import type { PolicyStatus } from '../status/policy-status.ts';
 
-/** A policy whose module is called like its version; settings tell versions of one module apart. */
+/** A policy whose module is named like its version; settings distinguish versions of one module. */
 function policy(id: string, version: string, rest: Partial<SinglePolicyDefinition> = {}): DeclaredPolicy {
   const definition: SinglePolicyDefinition = {
     kind: 'policy',
@@ -32,7 +32,7 @@ const moduleOf = ({ definition }: { definition: LoadRequest['definition'] }): st
 
 function good(request: LoadRequest, version: string, sourceError?: string): LoadOutcome {
   const digest = digestOf(version);
-  // The registry only looks at the digest.
+  // The registry reads only the digest.
   const module = { digest, mode: 'kubewarden-wapc', compiled: {} } as unknown as CompiledPolicyModule;
   return {
     ok: true,
@@ -59,18 +59,18 @@ const problem = (id: string, ...problems: string[]): ReadEntry => ({ id, problem
 
 interface Pending {
   readonly request: LoadRequest;
-  /** Ends this load; every worker changes over. */
+  /** Ends this load; every worker applies the change. */
   readonly end: (outcome: LoadOutcome) => Promise<void>;
 }
 
-/** A registry whose collaborators keep what they are asked. */
+/** A registry whose collaborators record their calls. */
 function setUp(lastGood: readonly PinnedPolicy[] = []): {
   registry: PolicyRegistry;
   loads: Pending[];
   changes: TableChange[];
   phases: string[];
   ended: string[];
-  /** Takes the oldest load. */
+  /** Returns the oldest load. */
   next: () => Pending;
   status: (id: string) => PolicyStatus;
   /** The file is read with these entries. */
@@ -132,7 +132,7 @@ async function isSettled(registry: PolicyRegistry): Promise<boolean> {
 }
 
 describe('a declared policy', async () => {
-  it('names the modules of a version that was fetched and then refused', async () => {
+  it('names the modules of a version that was fetched and then failed', async () => {
     const { declare, next, status } = setUp();
     await declare(policy('a', 'v1'));
     const digests = { 'file:///v1.wasm': digestOf('v1') };
@@ -169,7 +169,7 @@ describe('a declared policy', async () => {
     );
   });
 
-  it('that does not differ from what was declared is not loaded again', async () => {
+  it('that is unchanged is not loaded again', async () => {
     const { declare, next, loads } = setUp();
     await declare(policy('p', 'a'));
     const { request, end } = next();
@@ -179,7 +179,7 @@ describe('a declared policy', async () => {
     assert.equal(loads.length, 0);
   });
 
-  it('with a new version serves the old one until that is good, and then only the new module is kept', async () => {
+  it('with a new version serves the old one until the new one is loaded, and then keeps only the new module', async () => {
     const { declare, next, status, changes } = setUp();
     await declare(policy('p', 'a'));
     const first = next();
@@ -216,7 +216,7 @@ describe('a declared policy', async () => {
     assert.deepEqual([changes.at(-1)?.removals, changes.at(-1)?.retired], [['p'], [digestOf('shared')]]);
   });
 
-  it('whose newer declaration came first ignores the outcome of the older one', async () => {
+  it('ignores the load of an older declaration', async () => {
     const { declare, next, status, changes } = setUp();
     await declare(policy('p', 'a'));
     const stale = next();
@@ -233,7 +233,7 @@ describe('a declared policy', async () => {
     assert.equal(changes.length, published);
   });
 
-  it('that goes there and back ignores what belongs to the first visit', async () => {
+  it('that changes and changes back ignores loads of the first time', async () => {
     const { declare, next, status } = setUp();
     await declare(policy('p', 'a'));
     const stale = next();
@@ -248,7 +248,7 @@ describe('a declared policy', async () => {
     assert.equal(status('p').phase, 'Active');
   });
 
-  it('that is gone ignores its outcome', async () => {
+  it('that was removed ignores its load', async () => {
     const { declare, next, registry, phases, changes } = setUp();
     await declare(policy('p', 'a'));
     const late = next();
@@ -261,7 +261,7 @@ describe('a declared policy', async () => {
 });
 
 describe('a version that fails', async () => {
-  it('leaves the last good one, and shows both', async () => {
+  it('leaves the last good one serving, and the status has both', async () => {
     const { declare, next, status, changes, registry } = setUp();
     await declare(policy('p', 'a'));
     const first = next();
@@ -287,7 +287,7 @@ describe('a version that fails', async () => {
     ]);
   });
 
-  it('in the file is published with all its problems and their places, and the others load', async () => {
+  it('in the file is reported with all mistakes and their positions, and the others load', async () => {
     const { declare, next, status } = setUp();
     await declare(policy('q', 'a'), problem('p', 'line 3, column 5: one', 'line 3, column 5: two'));
     const { phase, reason, message, desired } = status('p');
@@ -305,7 +305,7 @@ describe('a version that fails', async () => {
     assert.equal(status('q').phase, 'Active');
   });
 
-  it('is not tried again when that cannot help', async () => {
+  it('is not retried after a permanent failure', async () => {
     const { declare, next, loads, registry } = setUp();
     await declare(policy('p', 'a'));
     await next().end(failed('broken'));
@@ -313,7 +313,7 @@ describe('a version that fails', async () => {
     assert.equal(loads.length, 0);
   });
 
-  it('is tried again after a growing wait, until it succeeds or another is declared', async () => {
+  it('is retried with backoff, until it succeeds or changes', async () => {
     mock.timers.enable({ apis: ['setTimeout', 'Date'] });
     try {
       const { declare, next, loads, status } = setUp();
@@ -353,7 +353,7 @@ describe('a version that fails', async () => {
     }
   });
 
-  it('is tried at once when that is asked for', async () => {
+  it('is retried immediately by retryNow', async () => {
     mock.timers.enable({ apis: ['setTimeout', 'Date'] });
     try {
       const { declare, next, loads, registry } = setUp();
@@ -368,7 +368,7 @@ describe('a version that fails', async () => {
     }
   });
 
-  it('is not tried any more after the end', async () => {
+  it('is not retried after stop', async () => {
     mock.timers.enable({ apis: ['setTimeout', 'Date'] });
     try {
       const { declare, next, loads, registry } = setUp();
@@ -383,7 +383,7 @@ describe('a version that fails', async () => {
     }
   });
 
-  it('of a source that the cache stood in for is looked for again', async () => {
+  it('is fetched again when it came from the cache because its source failed', async () => {
     mock.timers.enable({ apis: ['setTimeout', 'Date'] });
     try {
       const { declare, next, status } = setUp();
@@ -406,7 +406,7 @@ describe('a version that fails', async () => {
 });
 
 describe('what served before a restart', async () => {
-  it('stands in for a version that fails, pinned to its digests', async () => {
+  it('is the stand-in of a version that fails, pinned to its digests', async () => {
     const { declare, next, status, registry } = setUp([pinned('p', 'old')]);
     await declare(policy('p', 'new'));
     await next().end(failed('broken'));
@@ -421,7 +421,7 @@ describe('what served before a restart', async () => {
     assert.deepEqual(registry.lastGood(), [pinned('p', 'old')]);
   });
 
-  it('that stands in for a version that failed is one failed change', async () => {
+  it('as stand-in of a failed version counts as one failed change', async () => {
     const { declare, next, ended, phases } = setUp([pinned('p', 'old')]);
     await declare(policy('p', 'new'));
     await next().end(failed('broken'));
@@ -431,7 +431,7 @@ describe('what served before a restart', async () => {
     assert.deepEqual(ended, ['failed']);
   });
 
-  it('stands in for a version that takes long, until that one has served or failed', async () => {
+  it('is the stand-in of a version that takes long, until that one serves or fails', async () => {
     mock.timers.enable({ apis: ['setTimeout', 'Date'] });
     try {
       const { declare, next, status, loads, ended, changes, registry } = setUp([
@@ -448,7 +448,7 @@ describe('what served before a restart', async () => {
       const { phase, reason, serving } = status('p');
       assert.deepEqual([phase, reason], ['Updating', 'Loading']);
       assert.deepEqual(Object.values(serving?.modules ?? {}), [digestOf('old')]);
-      // What cannot stand in says nothing about the version that is on its way.
+      // The failure of a stand-in does not affect the version that is loading.
       const before = changes.length;
       await missing.end(failed('not in the cache'));
       assert.deepEqual([status('q').phase, changes.length], ['Pending', before]);
@@ -465,7 +465,7 @@ describe('what served before a restart', async () => {
     }
   });
 
-  it('stands in for an entry that cannot be understood', async () => {
+  it('is the stand-in of an invalid entry', async () => {
     const { declare, next, status } = setUp([pinned('p', 'old')]);
     await declare(problem('p', 'what is this'));
     const { request, end } = next();
@@ -473,7 +473,7 @@ describe('what served before a restart', async () => {
     assert.deepEqual([status('p').phase, status('p').reason], ['Degraded', 'InvalidDefinition']);
   });
 
-  it('is not asked when the declared version is good', async () => {
+  it('is not loaded when the declared version loads', async () => {
     const { declare, next, loads, status } = setUp([pinned('p', 'old')]);
     await declare(policy('p', 'new'));
     const { request, end } = next();
@@ -482,7 +482,7 @@ describe('what served before a restart', async () => {
     assert.equal(status('p').phase, 'Active');
   });
 
-  it('serves for a change that comes while it is being loaded', async () => {
+  it('serves for a change that arrives while it is loading', async () => {
     const { declare, next, status } = setUp([pinned('p', 'old')]);
     await declare(policy('p', 'bad1'));
     await next().end(failed('broken'));
@@ -495,7 +495,7 @@ describe('what served before a restart', async () => {
     assert.notEqual(status('p').serving, null);
   });
 
-  it('is tried once, and kept for better times when it fails', async () => {
+  it('is tried once, and stays in the record when it fails', async () => {
     const { declare, next, loads, status, registry } = setUp([pinned('p', 'old')]);
     await declare(policy('p', 'new'));
     await next().end(failed('broken'));
@@ -506,7 +506,7 @@ describe('what served before a restart', async () => {
     assert.deepEqual(registry.lastGood(), [pinned('p', 'old')]);
   });
 
-  it('does not come back when the declared version was good in the meantime', async () => {
+  it('does not serve when the declared version loaded in the meantime', async () => {
     const { declare, next, status, registry } = setUp([pinned('p', 'old')]);
     await declare(policy('p', 'new'));
     await next().end(failed('down', true));
@@ -523,7 +523,7 @@ describe('what served before a restart', async () => {
     assert.equal(status('p').phase, 'Active');
   });
 
-  it('is forgotten with its policy', async () => {
+  it('is removed with its policy', async () => {
     const { declare, registry, next, loads } = setUp([pinned('p', 'old'), pinned('q', 'old')]);
     await declare(policy('p', 'new'));
     await declare();
@@ -534,7 +534,7 @@ describe('what served before a restart', async () => {
     assert.deepEqual(registry.lastGood(), []);
   });
 
-  it('is brought back whole when nothing can be declared, until something can', async () => {
+  it('serves while the policies file is invalid', async () => {
     const { registry, declare, next, status } = setUp([pinned('p', 'old'), pinned('q', 'old')]);
     registry.restore('line 1 is not YAML');
     assert.deepEqual([status('p').phase, status('p').reason], ['Pending', 'PoliciesFileUnusable']);
@@ -547,7 +547,7 @@ describe('what served before a restart', async () => {
       assert.deepEqual([phase, reason], ['Degraded', 'PoliciesFileUnusable']);
       assert.match(message, /line 1 is not YAML/);
     }
-    // The very same version, now declared, is loaded like any other.
+    // The same version, now declared, is loaded like any other.
     await declare(policy('p', 'old'));
     const { request, end } = next();
     assert.equal(request.digests, undefined);
@@ -576,7 +576,7 @@ describe('settled', async () => {
     assert.ok(await isSettled(registry));
   });
 
-  it('does not wait for what is not begun any more', async () => {
+  it('does not wait for loads after stop', async () => {
     const { registry, declare } = setUp();
     await declare(policy('p', 'a'));
     const before = registry.settled();
@@ -585,7 +585,7 @@ describe('settled', async () => {
     assert.ok(await isSettled(registry));
   });
 
-  it('does not wait for retries, removed policies or stale outcomes', async () => {
+  it('does not wait for retries, removed policies or stale loads', async () => {
     const { registry, declare, next } = setUp();
     await declare(policy('p', 'a'), policy('q', 'a'));
     await next().end(failed('down', true));
@@ -602,7 +602,7 @@ describe('settled', async () => {
     registry.stop();
   });
 
-  it('waits for what is tried again at once', async () => {
+  it('waits for immediate retries', async () => {
     const { registry, declare, next } = setUp();
     await declare(policy('p', 'a'));
     await next().end(failed('down', true));
@@ -615,7 +615,7 @@ describe('settled', async () => {
 });
 
 describe('an activation that fails', async () => {
-  it('is published', async () => {
+  it('is reported', async () => {
     const { registry, declare, next, status } = setUp();
     await declare(policy('p', 'a'));
     const { request, end } = next();

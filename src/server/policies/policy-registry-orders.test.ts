@@ -1,4 +1,4 @@
-// The registry under events in any order: what no order may lead to, and what every order ends in.
+// The registry with events in random order: invariants, and the final state.
 import assert from 'node:assert/strict';
 import { it, mock } from 'node:test';
 import fc from 'fast-check';
@@ -15,7 +15,7 @@ const MODULE = 'file:///policy.wasm';
 const POLICY = 'p';
 const digestOf = (module: number): string => `sha256:${module}`;
 
-/** Revision `number` of one life of the policy: a policy made anew has the same names and other uids. */
+/** Revision `number` of one incarnation of the policy: a recreated policy has the same names and other uids. */
 function revision(life: number, number: number): WantedRevision {
   // Two revisions share a module.
   const modules = [{ name: POLICY, module: MODULE, digest: digestOf(Math.min(number, 2)) }];
@@ -41,7 +41,7 @@ const RECORDED: PinnedPolicy = {
   revision: { name: `${POLICY}-1`, uid: '0/1', number: 1 },
 };
 
-/** One thread: changes reach it in order, whenever it comes to them. */
+/** One worker thread: applies changes in order, with any delay. */
 class Worker {
   readonly #inbox: TableChange[] = [];
   readonly #modules = new Set<string>();
@@ -52,7 +52,7 @@ class Worker {
     this.#inbox.push(change);
   }
 
-  /** Applies the next change. Whether there was one. */
+  /** Applies the next change. Returns whether there was one. */
   step(): boolean {
     const change = this.#inbox.shift();
     if (change === undefined) {
@@ -128,7 +128,7 @@ async function run(events: readonly Event[], hasRecord: boolean): Promise<void> 
       publish: (change) => {
         published += 1;
         for (const entry of change.upserts) {
-          // What serves gives way to nothing but what is loaded, unless nothing is to serve.
+          // Only a loaded version replaces the serving one, unless none is wanted.
           assert.ok('definition' in entry || mayEnd, 'what serves goes on');
           mayEnd = !('definition' in entry) || wanted?.failed !== undefined;
         }
@@ -161,7 +161,7 @@ async function run(events: readonly Event[], hasRecord: boolean): Promise<void> 
   const load = (outcome: 'good' | 'unreachable' | 'broken'): boolean => {
     const next = loads.shift();
     const digests = next?.request.digests ?? {};
-    // The registry only looks at the digest.
+    // The registry reads only the digest.
     const modules = Object.values(digests).map((digest) => ({ digest }) as unknown as CompiledPolicyModule);
     next?.done(
       outcome === 'good'
@@ -216,7 +216,7 @@ async function run(events: readonly Event[], hasRecord: boolean): Promise<void> 
     await flush();
     check();
   }
-  // From here on everything goes well: retries first, then what they begin.
+  // From here on everything succeeds: retries first, then the loads that they start.
   want({ serving: revision(2, 3), staged: [revision(2, 1)] }, events.length === 0);
   for (let round = 0; round < 50; round += 1) {
     await flush();
@@ -239,7 +239,7 @@ async function run(events: readonly Event[], hasRecord: boolean): Promise<void> 
   registry.stop();
 }
 
-it('revisions serve what they are to, whatever happens in whichever order', async () => {
+it('the wanted revisions serve in the end, after events in any order', async () => {
   mock.timers.enable({ apis: ['setTimeout', 'Date'] });
   try {
     await fc.assert(fc.asyncProperty(fc.array(event, { maxLength: 40 }), fc.boolean(), run), { numRuns: 300 });

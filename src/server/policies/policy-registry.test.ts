@@ -19,13 +19,13 @@ import { versioned } from './testing/policy-definitions.ts';
 const digestOf = (version: string): string => `sha256:${version}`;
 const MODULE = 'file:///policy.wasm';
 
-/** What a spec with this version reads as. */
+/** The parsed spec of this version. */
 function declared(id: string, version: string): DeclaredPolicy {
   const definition = versioned(id, MODULE, version);
   return { definition, hash: definitionHash(definition), settingsHash: settingsHash(definition) };
 }
 
-/** Revision `number` of a policy, whose module is called like the number unless told otherwise. */
+/** Revision `number` of a policy; its module is named after the number by default. */
 function revision(id: string, number: number, module = String(number)): WantedRevision {
   return {
     name: `${id}-${number}`,
@@ -39,7 +39,7 @@ function revision(id: string, number: number, module = String(number)): WantedRe
 
 const serving = (one: WantedRevision, ...staged: WantedRevision[]): WantedPolicy => ({ serving: one, staged });
 
-/** What served before a restart. */
+/** A policy that served before the restart. */
 function recorded(id: string, number: number): PinnedPolicy {
   return {
     ...declared(id, String(number)),
@@ -61,11 +61,11 @@ interface Scene {
   readonly changes: TableChange[];
   readonly staged: ReadonlyMap<string, readonly PolicyDefinition[]>[];
   readonly ended: string[];
-  /** Takes the oldest load, and ends it well. */
+  /** Ends the oldest load successfully. */
   readonly good: () => Promise<void>;
   readonly bad: (message: string, transient?: boolean) => Promise<void>;
   readonly want: (changes: Readonly<Record<string, WantedPolicy | undefined>>, isFirst?: boolean) => Promise<void>;
-  /** Every worker has changed over. */
+  /** Every worker has applied the change. */
   readonly reach: () => Promise<void>;
   readonly status: (id: string) => PolicyStatus;
   /** State by revision. */
@@ -120,7 +120,7 @@ function setUp({ record = [], holds = false }: { record?: readonly PinnedPolicy[
     good: async () => {
       const { request, end } = next();
       const digests = request.digests ?? {};
-      // The registry only looks at the digest.
+      // The registry reads only the digest.
       const modules = Object.values(digests).map((digest) => ({ digest }) as unknown as CompiledPolicyModule);
       end({ ok: true, digests, modules });
       await flush();
@@ -156,7 +156,7 @@ const isSettled = async (promise: Promise<void>): Promise<boolean> => {
 };
 
 describe('a revision', () => {
-  it('is loaded with its pins, staged with its module, and flipped without one', async () => {
+  it('is loaded with its pins, staged with its module, and swapped without one', async () => {
     const { want, good, loads, changes, staged, status, reports } = setUp();
     await want({ p: { staged: [revision('p', 1)] } }, true);
     assert.deepEqual(reports(), { 'p-1': 'Loading' });
@@ -176,7 +176,7 @@ describe('a revision', () => {
     assert.deepEqual([status('p').phase, status('p').serving?.revision], ['Active', 1]);
   });
 
-  it('is told to serve only when every worker has changed over, and its predecessor until then', async () => {
+  it('is reported as serving only when every worker has it, and its predecessor until then', async () => {
     const { want, good, reach, reports, status } = setUp({ holds: true });
     await want({ p: serving(revision('p', 1)) }, true);
     await good();
@@ -192,7 +192,7 @@ describe('a revision', () => {
     assert.deepEqual(reports(), { 'p-2': 'Serving' });
   });
 
-  it('leaves its predecessor, whatever the cluster says of that one, until it is loaded', async () => {
+  it('replaces its predecessor only when it is loaded, whatever that one’s state', async () => {
     const { want, good, bad, status, reports, registry, changes, view } = setUp();
     await want({ p: serving(revision('p', 1)) }, true);
     await good();
@@ -219,7 +219,7 @@ describe('a revision', () => {
     assert.equal(registry.lastGood()[0]?.revision?.number, 1);
   });
 
-  it('keeps its module while it serves or is staged, and no longer', async () => {
+  it('keeps its module only while it serves or is staged', async () => {
     const { want, good, changes, registry, view } = setUp();
     await want({ p: serving(revision('p', 1), revision('p', 2)) }, true);
     await good();
@@ -232,7 +232,7 @@ describe('a revision', () => {
     assert.deepEqual([registry.statuses(), registry.lastGood(), [...view.reports()]], [[], [], []]);
   });
 
-  it('that served before is there at once when it is wanted again while it still serves', async () => {
+  it('that still serves is not loaded again when it is wanted again', async () => {
     const { want, good, loads, status } = setUp();
     await want({ p: serving(revision('p', 1)) }, true);
     await good();
@@ -243,7 +243,7 @@ describe('a revision', () => {
     assert.deepEqual([status('p').phase, status('p').serving?.revision], ['Active', 1]);
   });
 
-  it('with other modules than before is another thing to load', async () => {
+  it('with other modules than before is loaded again', async () => {
     const { want, good, loads } = setUp();
     await want({ p: { staged: [revision('p', 1)] } }, true);
     await good();
@@ -251,7 +251,7 @@ describe('a revision', () => {
     assert.deepEqual(loads[0]?.request.digests, { [MODULE]: digestOf('other') });
   });
 
-  it('that nobody wants any more does not come back with a late outcome', async () => {
+  it('that is no longer wanted ignores a late load', async () => {
     const { want, loads, good, status } = setUp();
     await want({ p: serving(revision('p', 1)) }, true);
     const late = loads.shift();
@@ -263,7 +263,7 @@ describe('a revision', () => {
     assert.deepEqual([status('p').phase, status('p').serving?.revision], ['Active', 2]);
   });
 
-  it('that says no digest of its module, or has no spec, is refused without asking a source', async () => {
+  it('without a digest of its module, or without a spec, fails without a fetch', async () => {
     const { want, loads, registry } = setUp();
     await want(
       {
@@ -282,7 +282,7 @@ describe('a revision', () => {
     );
   });
 
-  it('that a worker cannot take up is told as failed, not as serving', async () => {
+  it('that a worker cannot activate is reported as failed, not as serving', async () => {
     const { want, good, reach, registry, status, view } = setUp({ holds: true });
     await want({ p: serving(revision('p', 1)) }, true);
     await good();
@@ -295,7 +295,7 @@ describe('a revision', () => {
     registry.stop();
   });
 
-  it('that a worker could not take up is given to the workers again, until all have it', async () => {
+  it('that a worker could not activate is published again, until all have it', async () => {
     mock.timers.enable({ apis: ['setTimeout', 'Date'] });
     try {
       const { want, good, reach, registry, status, changes, reports, view } = setUp({ holds: true });
@@ -331,7 +331,7 @@ describe('a revision', () => {
     }
   });
 
-  it('that comes back while its successor is on its way is told to serve when every worker has it again', async () => {
+  it('that returns while its successor is loading is reported as serving when every worker has it again', async () => {
     const { want, good, reach, reports } = setUp({ holds: true });
     await want({ p: serving(revision('p', 1), revision('p', 2)) }, true);
     await good();
@@ -344,7 +344,7 @@ describe('a revision', () => {
     assert.deepEqual(reports(), { 'p-1': 'Serving', 'p-2': 'Staged' });
   });
 
-  it("of a policy of a namespace is loaded as a tenant's, also after a restart", async () => {
+  it("of a policy of a namespace is loaded with a tenant's rights, also after a restart", async () => {
     const { want, registry, loads } = setUp({ record: [recorded('kw.apg.team.q', 1)] });
     registry.restore();
     await want({ 'kw.ap.team.p': serving(revision('kw.ap.team.p', 1)), 'kw.cap.p': serving(revision('kw.cap.p', 1)) });
@@ -358,7 +358,7 @@ describe('a revision', () => {
     );
   });
 
-  it('is told to serve with the order that it was given, whatever comes after it', async () => {
+  it('is reported as serving with its own order', async () => {
     const { want, good, reach, view } = setUp({ holds: true });
     const ordered = (number: number, order: number): WantedRevision => ({ ...revision('p', number), order });
     const order = (number: number): unknown => view.report(`p-${number}`)?.order;
@@ -381,7 +381,7 @@ describe('a revision', () => {
     assert.deepEqual([order(1), order(2)], [undefined, 4]);
   });
 
-  it('that failed here only, although it was found good, is tried again; one that is not understood is not', async () => {
+  it('that was validated but failed on this server is retried; an invalid one is not', async () => {
     const { want, loads, registry, view } = setUp();
     await want({ p: serving(revision('p', 1)), q: serving(revision('q', 1)) }, true);
     for (const [reason, isTriedAgain] of [
@@ -397,7 +397,7 @@ describe('a revision', () => {
 });
 
 describe('revisions of several policies', () => {
-  it('that are to serve at the same time are flipped by one change', async () => {
+  it('that begin to serve at the same time are swapped by one change', async () => {
     const { want, good, changes } = setUp();
     const ids = ['a', 'b', 'c'];
     await want(Object.fromEntries(ids.map((id) => [id, { staged: [revision(id, 1)] }])), true);
@@ -426,10 +426,10 @@ describe('revisions of several policies', () => {
   });
 });
 
-describe('a policy of which nothing is to serve', () => {
+describe('a policy without a revision to serve', () => {
   const failed = { staged: [], failed: { revision: 2, message: 'bad settings', failurePolicy: 'Ignore' } } as const;
 
-  it('is answered by the failurePolicy of the revision that failed, even where something served', async () => {
+  it('follows the failurePolicy of the failed revision, even if another one served', async () => {
     const { want, good, changes, status } = setUp();
     await want({ p: failed, q: serving(revision('q', 1)) }, true);
     await good();
@@ -440,7 +440,7 @@ describe('a policy of which nothing is to serve', () => {
     assert.equal(changes.at(-1)?.retired.length, 1);
   });
 
-  it('keeps what it has while the next revision is on its way', async () => {
+  it('keeps the published revision while the next one is loading', async () => {
     const { want, good, changes, status } = setUp();
     await want({ p: serving(revision('p', 1)), q: failed }, true);
     await good();
@@ -453,7 +453,7 @@ describe('a policy of which nothing is to serve', () => {
     assert.equal(status('q').phase, 'Active');
   });
 
-  it('that failed here only says so, and is tried again where that may help', async () => {
+  it('that failed on this server reports it, and is retried after a transient failure', async () => {
     mock.timers.enable({ apis: ['setTimeout', 'Date'] });
     try {
       const { want, bad, good, loads, status, changes, view } = setUp();
@@ -476,13 +476,13 @@ describe('a policy of which nothing is to serve', () => {
       await bad('down', true);
       await want({ p: serving(revision('p', 1)) });
       mock.timers.tick(1_000_000);
-      assert.equal(loads.length, 0, 'the retry of what nobody wants is off');
+      assert.equal(loads.length, 0, 'an unwanted revision is not retried');
     } finally {
       mock.timers.reset();
     }
   });
 
-  it('is tried again at once when that is asked for, and not after the end', async () => {
+  it('is retried immediately by retryNow, and not after stop', async () => {
     const { want, bad, loads, registry } = setUp();
     await want({ p: serving(revision('p', 1)) }, true);
     await bad('down', true);
@@ -498,7 +498,7 @@ describe('a policy of which nothing is to serve', () => {
 });
 
 describe('what served before a restart', () => {
-  it('serves again, and is the revision that the cluster means', async () => {
+  it('serves again, as the revision that the cluster has', async () => {
     const { registry, good, want, loads, status, reports } = setUp({ record: [recorded('p', 1)] });
     assert.equal(registry.restore(), 1);
     assert.deepEqual(loads[0]?.request.digests, { [MODULE]: digestOf('1') });
@@ -511,7 +511,7 @@ describe('what served before a restart', () => {
     assert.equal(status('p').serving?.since, '2026-01-01T00:00:00.000Z', 'it served all the time');
   });
 
-  it('stands in for a revision that is not there yet, and goes with its policy', async () => {
+  it('is the stand-in of a revision that is loading, and is removed with its policy', async () => {
     const { registry, good, bad, want, status } = setUp({ record: [recorded('p', 1), recorded('gone', 1)] });
     registry.restore();
     await want({ p: serving(revision('p', 2)) }, true);
@@ -527,7 +527,7 @@ describe('what served before a restart', () => {
     );
   });
 
-  it('is not lost when it comes later than the failure of its successor', async () => {
+  it('is not lost when it loads after its successor failed', async () => {
     const { registry, loads, good, bad, want, status, changes } = setUp({ record: [recorded('p', 1)] });
     registry.restore();
     await want({ p: serving(revision('p', 2)) }, true);
@@ -540,7 +540,7 @@ describe('what served before a restart', () => {
     assert.deepEqual([status('p').phase, status('p').serving?.revision], ['Degraded', 1]);
   });
 
-  it('that cannot be loaded says why, and stays in the record', async () => {
+  it('that cannot be loaded reports why, and stays in the record', async () => {
     const { registry, bad, status, changes } = setUp({ record: [recorded('p', 1)] });
     registry.restore();
     await bad('the cache is empty, the source is down', true);
@@ -552,7 +552,7 @@ describe('what served before a restart', () => {
 });
 
 describe('a registry of revisions', () => {
-  it('is settled when the cluster has been read and everything loaded or failed once', async () => {
+  it('is settled when the cluster has been read and every revision has loaded or failed once', async () => {
     const { registry, want, good, bad } = setUp({ record: [recorded('p', 1)] });
     registry.restore();
     const settled = registry.settled();
@@ -567,7 +567,7 @@ describe('a registry of revisions', () => {
     registry.stop();
   });
 
-  it('has nothing to wait for once it is stopped', async () => {
+  it('is settled when it is stopped', async () => {
     const { registry, want } = setUp();
     await want({ p: serving(revision('p', 1)) });
     const before = registry.settled();
@@ -576,24 +576,24 @@ describe('a registry of revisions', () => {
     assert.deepEqual([await isSettled(before), await isSettled(registry.settled())], [true, true]);
   });
 
-  it('tells others what is different, and that it has read the cluster', async () => {
+  it('reports changes, and that it has read the cluster', async () => {
     const { want, good, view } = setUp();
-    const told: (readonly string[])[] = [];
-    const end = view.subscribe((names) => told.push(names));
+    const reported: (readonly string[])[] = [];
+    const end = view.subscribe((names) => reported.push(names));
     await want({}, true);
-    assert.deepEqual([told, view.isSynced], [[[]], true]);
+    assert.deepEqual([reported, view.isSynced], [[[]], true]);
     await want({ p: serving(revision('p', 1)) });
     await good();
     await want({ p: undefined });
-    assert.deepEqual(told, [[], ['p-1'], ['p-1'], ['p-1'], ['p-1']]);
+    assert.deepEqual(reported, [[], ['p-1'], ['p-1'], ['p-1'], ['p-1']]);
     assert.equal(view.report('p-1'), undefined);
     end();
     await want({ q: serving(revision('q', 1)) });
-    assert.equal(told.length, 5);
+    assert.equal(reported.length, 5);
   });
 });
 
-describe('which requests a policy is for', () => {
+describe('the match rules of a policy', () => {
   const matchIn = (bucket: string): PolicyMatch => ({ bucket, failurePolicy: 'Ignore' }) as unknown as PolicyMatch;
   const matching = (number: number, bucket: string): WantedRevision => ({
     ...revision('p', number),
@@ -613,7 +613,7 @@ describe('which requests a policy is for', () => {
     return [state, entry?.match?.bucket, entry?.alsoIn ?? []];
   };
 
-  it('is known before it has been loaded, and while it cannot be', async () => {
+  it('are published before it is loaded, and when it fails', async () => {
     const scene = setUp();
     await scene.want({ p: serving(matching(1, 'b')) }, true);
     assert.deepEqual(published(scene), ['loading', 'b', []]);
@@ -628,19 +628,19 @@ describe('which requests a policy is for', () => {
     scene.registry.stop();
   });
 
-  it('is that of the revision that serves, also where its successor belongs, until that does', async () => {
+  it('are those of the serving revision, also in the bucket of its successor, until that one serves', async () => {
     const scene = setUp();
     await scene.want({ p: serving(matching(1, 'b')) }, true);
     await scene.good();
     assert.deepEqual(published(scene), ['serves', 'b', []]);
     await scene.want({ p: serving(matching(2, 'c')) });
-    assert.deepEqual(published(scene), ['serves', 'b', ['c']], 'API servers may ask there only');
+    assert.deepEqual(published(scene), ['serves', 'b', ['c']], 'API servers may use only the new bucket');
     await scene.good();
     assert.deepEqual(published(scene), ['serves', 'c', ['b']]);
     scene.registry.stop();
   });
 
-  it('makes no difference to what serves, while workers are told where else it answers', async () => {
+  it('do not affect what serves when other buckets are published', async () => {
     const scene = setUp({ holds: true });
     await scene.want({ p: serving(matching(1, 'b')) }, true);
     await scene.good();
@@ -653,7 +653,7 @@ describe('which requests a policy is for', () => {
     scene.registry.stop();
   });
 
-  it('covers where its successor belongs also for what served before a restart', async () => {
+  it('include the bucket of the successor, also for what served before a restart', async () => {
     const scene = setUp({ record: [{ ...recorded('p', 1), match: matchIn('b') }] });
     scene.registry.restore();
     await scene.good();
@@ -662,7 +662,7 @@ describe('which requests a policy is for', () => {
     scene.registry.stop();
   });
 
-  it('covers the buckets of revisions that may serve elsewhere, and for a while those where it was asked about', async () => {
+  it('include buckets of revisions that may serve on other replicas, and former buckets for a while', async () => {
     mock.timers.enable({ apis: ['setTimeout'] });
     try {
       const scene = setUp();
@@ -674,11 +674,7 @@ describe('which requests a policy is for', () => {
       assert.deepEqual(published(scene), ['serves', 'c', ['b']]);
       await scene.want({ p: serving(matching(2, 'c')) });
       mock.timers.tick(LINGER_MS - 1);
-      assert.deepEqual(
-        published(scene),
-        ['serves', 'c', ['b']],
-        'an API server may not know yet that it asks elsewhere',
-      );
+      assert.deepEqual(published(scene), ['serves', 'c', ['b']], 'an API server may still use the former bucket');
       mock.timers.tick(1);
       assert.deepEqual(published(scene), ['serves', 'c', []]);
       await scene.want({
@@ -691,7 +687,7 @@ describe('which requests a policy is for', () => {
     }
   });
 
-  it('is known of what served before a restart while it is being loaded: its bucket does not do without it', async () => {
+  it('are published for a stand-in while it is loading, so that its bucket does not allow without it', async () => {
     const definition = { ...declared('p', '1').definition, failurePolicy: 'Ignore' } as const;
     const scene = setUp({ record: [{ ...recorded('p', 1), definition, match: matchIn('b') }] });
     scene.registry.restore();
@@ -709,7 +705,7 @@ describe('which requests a policy is for', () => {
     scene.registry.stop();
   });
 
-  it('is known of what served before a restart, as far as it was written down', async () => {
+  it('are published for a stand-in if the record has them', async () => {
     const scene = setUp({ record: [{ ...recorded('p', 1), match: matchIn('b') }] });
     scene.registry.restore();
     await scene.good();

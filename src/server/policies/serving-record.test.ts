@@ -26,7 +26,7 @@ const policies: PinnedPolicy[] = parsePolicies(text, 'policies.yml').policies.ma
   ...(definition.id === 'group' ? { revision: { name: 'group-3', uid: 'u', number: 3 } } : {}),
 }));
 
-/** What is recorded of either source. */
+/** Records of both sources. */
 const readAll = (record: ServingRecord): Map<string, PinnedPolicy> =>
   new Map([...record.read('file'), ...record.read('cluster')]);
 
@@ -43,7 +43,7 @@ async function setUp(): Promise<{ folder: string; log: LogEntry[]; open: () => S
 }
 
 describe('the record of what serves', () => {
-  it('gives back what was written, readable by nobody else', async () => {
+  it('returns what was written, with permissions for its owner only', async () => {
     await using at = await setUp();
     const record = at.open();
     assert.deepEqual(readAll(record), new Map());
@@ -57,22 +57,22 @@ describe('the record of what serves', () => {
     assert.deepEqual(at.log, []);
   });
 
-  it('gives a file nothing of a cluster, and a cluster nothing of a file', async () => {
+  it('omits policies of the other source', async () => {
     await using at = await setUp();
     await at.open().flush(policies);
     assert.deepEqual([...at.open().read('file').keys()], ['single']);
     assert.deepEqual([...at.open().read('cluster').keys()], ['group']);
   });
 
-  it('is written once for changes that come together, with the last of them', async () => {
+  it('combines changes into one write of the last one', async () => {
     await using at = await setUp();
     const record = at.open();
-    let asked = 0;
+    let calls = 0;
     const current = (): PinnedPolicy[] => {
-      asked += 1;
+      calls += 1;
       return policies;
     };
-    record.changed(() => assert.fail('the set is asked for when it is written, of the latest'));
+    record.changed(() => assert.fail('only the last function is called'));
     await record.flush([]);
     for (let change = 0; change < 10; change += 1) {
       record.changed(current);
@@ -80,17 +80,17 @@ describe('the record of what serves', () => {
     while (readAll(at.open()).size === 0) {
       await sleep(10);
     }
-    assert.equal(asked, 1);
+    assert.equal(calls, 1);
   });
 
-  it('that is being written twice ends as the last one', async () => {
+  it('contains the last of two concurrent writes', async () => {
     await using at = await setUp();
     const record = at.open();
     await Promise.all([record.flush(policies), record.flush([]), record.flush(policies.slice(0, 1))]);
     assert.deepEqual([...readAll(at.open()).keys()], ['single']);
   });
 
-  it('of another version of the product is of no revision that the cluster has', async () => {
+  it('of another version of the product has no revision', async () => {
     await using at = await setUp();
     await at.open().flush(policies);
     const file = join(at.folder, 'serving.json');
@@ -123,7 +123,7 @@ describe('the record of what serves', () => {
     }),
     'has digests that are null': JSON.stringify({ format: 1, policies: [{ ...policies[0], digests: null }] }),
   })) {
-    it(`that ${what} is set aside and told`, async () => {
+    it(`that ${what} is moved aside and logged`, async () => {
       await using at = await setUp();
       await mkdir(at.folder);
       await writeFile(join(at.folder, 'serving.json'), content);
@@ -131,11 +131,11 @@ describe('the record of what serves', () => {
       assert.equal(await readFile(join(at.folder, 'serving.json.unreadable'), 'utf8'), content);
       assert.equal(at.log[0]?.level, 'warn');
       assert.deepEqual(readAll(at.open()), new Map());
-      assert.equal(at.log.length, 1, 'it is told once');
+      assert.equal(at.log.length, 1, 'it is logged once');
     });
   }
 
-  it('that cannot be written is told, and costs nothing else', async () => {
+  it('that cannot be written is only logged', async () => {
     await using at = await setUp();
     const record = at.open();
     await mkdir(join(at.folder, 'serving.json'));

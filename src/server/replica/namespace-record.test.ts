@@ -28,7 +28,7 @@ async function setUp(): Promise<
 }
 
 describe('the record of namespaces', () => {
-  it('gives back what was written, readable by nobody else', async () => {
+  it('returns what was written, with permissions for its owner only', async () => {
     await using at = await setUp();
     const record = at.open();
     assert.deepEqual(record.read(), new Map());
@@ -40,15 +40,15 @@ describe('the record of namespaces', () => {
     assert.deepEqual(at.log, []);
   });
 
-  it('is written once for changes that come together, and not without one', async () => {
+  it('combines changes into one write, and writes nothing without changes', async () => {
     await using at = await setUp();
     const record = at.open();
     await record.flush();
     assert.deepEqual(await readdir(at.folder), []);
-    let asked = 0;
+    let calls = 0;
     for (let change = 0; change < 10; change += 1) {
       record.changed(() => {
-        asked += 1;
+        calls += 1;
         return namespaces;
       });
     }
@@ -56,10 +56,10 @@ describe('the record of namespaces', () => {
       await sleep(10);
     }
     await record.flush();
-    assert.equal(asked, 1);
+    assert.equal(calls, 1);
   });
 
-  it('has those that fit, says once that some do not, and can always be read again', async () => {
+  it('contains the namespaces that fit, logs once that some do not, and can be read again', async () => {
     await using at = await setUp();
     const many = Array.from({ length: 100 }, (_, index): NamespaceEntry => [`n-${index}`, { é: 'x'.repeat(index) }]);
     const record = at.open(2_000);
@@ -88,7 +88,7 @@ describe('the record of namespaces', () => {
     'has a name that is no text': JSON.stringify({ format: 1, namespaces: [[1, {}]] }),
     'is too long': JSON.stringify({ format: 1, namespaces: [['shop', { env: 'x'.repeat(2_000) }]] }),
   })) {
-    it(`that ${what} is set aside and told`, async () => {
+    it(`that ${what} is moved aside and logged`, async () => {
       await using at = await setUp();
       await mkdir(at.folder);
       await writeFile(at.file, content);
@@ -98,7 +98,7 @@ describe('the record of namespaces', () => {
       assert.deepEqual(
         at.log.map(({ level }) => level),
         ['warn'],
-        'it is told once',
+        'it is logged once',
       );
     });
   }

@@ -35,11 +35,11 @@ describe('PeerDirectory', () => {
     assert.deepEqual(directory.addresses(), ['10.0.0.2:1', '10.0.0.3:1']);
   });
 
-  it('tells changes of addresses, and no others', () => {
+  it('reports only changes of addresses', () => {
     const replicas = new ObjectStore<PolicyServerReplica>();
     const directory = new PeerDirectory({ replicas, namespace: 'n', policyServer: 'default', name: 'me' });
-    const told: string[] = [];
-    const end = directory.subscribe((addresses) => told.push(addresses.join()));
+    const reported: string[] = [];
+    const end = directory.subscribe((addresses) => reported.push(addresses.join()));
     const object = replica('a', 'a:1');
     replicas.apply({ type: 'ADDED', object });
     replicas.apply({ type: 'MODIFIED', object: { ...replica('a', 'a:1'), status: { servingRevisions: 1 } } });
@@ -48,6 +48,6 @@ describe('PeerDirectory', () => {
     replicas.apply({ type: 'DELETED', object: replica('a', 'a:2') });
     end();
     replicas.apply({ type: 'ADDED', object: replica('b', 'b:1') });
-    assert.deepEqual(told, ['', 'a:1', 'a:2', '']);
+    assert.deepEqual(reported, ['', 'a:1', 'a:2', '']);
   });
 });

@@ -21,7 +21,11 @@ describe('ReplicaControl', () => {
   });
   after(() => rmSync(folder, { recursive: true }));
 
-  function control(scene: ReplicaCluster, name: string, told: (addresses: readonly string[]) => void): ReplicaControl {
+  function control(
+    scene: ReplicaCluster,
+    name: string,
+    peersChanged: (addresses: readonly string[]) => void,
+  ): ReplicaControl {
     const tls = { certFile: pki.controlCertFile, keyFile: pki.controlKeyFile, caFile: pki.caFile };
     return new ReplicaControl({
       replica: {
@@ -34,12 +38,12 @@ describe('ReplicaControl', () => {
       view: new TestView(),
       prevalidate: async () => ({ ok: true, modules: [] }),
       readModule: async () => undefined,
-      peersChanged: told,
+      peersChanged,
       log: createLog({ level: 'silent' }),
     });
   }
 
-  it('has told where peers are when it has started, tells where it is itself, and leaves', async () => {
+  it('reports peers when it has started, publishes its own address, and removes it when it stops', async () => {
     await using scene = await ReplicaCluster.open();
     let peers: readonly string[] = [];
     const first = control(scene, 'a', () => undefined);

@@ -34,7 +34,7 @@ describe('the report of a replica', () => {
     await scene[Symbol.asyncDispose]();
   });
 
-  /** Runs a replica's report; gives what stops it. */
+  /** Starts a replica's report; returns the function that stops it. */
   function start(options: Partial<ReplicaReporterOptions> = {}): () => Promise<void> {
     const { cluster } = scene;
     const replicas = new ObjectCache<PolicyServerReplica>({
@@ -67,7 +67,7 @@ describe('the report of a replica', () => {
     };
   }
 
-  it('says who it is and what it serves, and goes with its pod', async () => {
+  it('contains identity and serving revisions, and is owned by its pod', async () => {
     view.servedRevisions = [served('p'), served('q', 2)];
     view.set(reportOf('p'), reportOf('q'), reportOf('r', { state: 'Staged' }), reportOf('s', { state: 'Failed' }));
     view.deviating = [{ policy: 's', revision: 1, state: 'Failed', reason: 'FetchFailed', message: 'no route' }];
@@ -101,7 +101,7 @@ describe('the report of a replica', () => {
     assert.equal(await scene.replica('a'), undefined);
   });
 
-  it('goes with a Lease of its own where there is no pod, and takes both back in the end', async () => {
+  it('is owned by a Lease without a pod, and both are removed in the end', async () => {
     const stop = start();
     const replica = await scene.until('a', ({ status }) => status !== undefined);
     const lease = await scene.lease('a');
@@ -116,7 +116,7 @@ describe('the report of a replica', () => {
     assert.deepEqual([await scene.replica('a'), await scene.lease('a')], [undefined, undefined]);
   });
 
-  it('is not written when there is nothing new, whatever is told', async () => {
+  it('is not written without a change', async () => {
     start();
     await scene.until('a', ({ status }) => status !== undefined);
     await sleep(100);
@@ -129,7 +129,7 @@ describe('the report of a replica', () => {
     assert.deepEqual(scene.requests.filter((request) => request === 'get policyserverreplicas').length, 1);
   });
 
-  it('is written once for many changes, and the last of them is in it', async () => {
+  it('is written once for many changes, with the last state', async () => {
     const reportIntervalMs = 150;
     start({ reportIntervalMs });
     await scene.until('a', ({ status }) => status !== undefined);
@@ -145,7 +145,7 @@ describe('the report of a replica', () => {
     assert.ok(scene.writes.length - before <= 1 + intervals, `${scene.writes.length - before} writes`);
   });
 
-  it('is made anew when somebody deletes it, or its Lease', async () => {
+  it('is recreated when it or its Lease is deleted', async () => {
     start();
     const first = await scene.until('a', ({ status }) => status !== undefined);
     await scene.admin.delete(POLICY_SERVER_REPLICAS, { namespace: NAMESPACE, name: 'a' });
@@ -159,7 +159,7 @@ describe('the report of a replica', () => {
     assert.equal(owner(third), (await scene.lease('a'))?.metadata.uid);
   });
 
-  it('is put right when somebody changes it, and takes over what another process of its name has left', async () => {
+  it('is restored when another client changes it, and replaces that of a former process with the same name', async () => {
     await scene.admin.create(POLICY_SERVER_REPLICAS, {
       apiVersion: 'portcullis.dev/v1',
       kind: 'PolicyServerReplica',
@@ -181,7 +181,7 @@ describe('the report of a replica', () => {
     await scene.until('a', ({ status }) => status?.servingRevisions === 0);
   });
 
-  it('is written when the API server is there again', async () => {
+  it('is written when the API server is available again', async () => {
     scene.isDown = true;
     start();
     while (scene.requests.length < 3) {
@@ -192,7 +192,7 @@ describe('the report of a replica', () => {
     await scene.until('a', ({ status }) => status !== undefined);
   });
 
-  it('does not keep a stopping replica when the API server is down', async () => {
+  it('does not delay a stopping replica when the API server is down', async () => {
     const stop = start();
     await scene.until('a', ({ status }) => status !== undefined);
     scene.isDown = true;
@@ -200,7 +200,7 @@ describe('the report of a replica', () => {
     assert.notEqual(await scene.replica('a'), undefined);
   });
 
-  it('needs the rights of REPLICA_RULES, each of them and no other', async () => {
+  it('needs exactly the rights of REPLICA_RULES', async () => {
     start();
     await scene.until('a', ({ status }) => status !== undefined);
     const body = { spec: { version: 'another' } };
@@ -231,7 +231,7 @@ describe('the report of a replica', () => {
 describe('the status of a replica', () => {
   const facts = { generation: 1, startedAt: 'x', conditions: undefined, now: 0 };
 
-  it('has the same hash for the same set, and another one for any other', () => {
+  it('has equal hashes exactly for equal sets', () => {
     const hash = setHash([served('a'), served('b')]);
     assert.equal(setHash([served('b'), served('a')]), hash);
     for (const other of [

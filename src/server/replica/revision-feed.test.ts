@@ -20,7 +20,7 @@ describe('a feed of revisions', () => {
   let cluster: EmbeddedCluster;
   let stop: AbortController;
   let ended: Promise<void> | undefined;
-  let told: { changes: WantedChanges; isFirst: boolean }[];
+  let reported: { changes: WantedChanges; isFirst: boolean }[];
   beforeEach(async () => {
     cluster = await EmbeddedCluster.open();
     const definitions = kubernetesKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
@@ -31,7 +31,7 @@ describe('a feed of revisions', () => {
     }
     await cluster.admin.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
     stop = new AbortController();
-    told = [];
+    reported = [];
   });
   afterEach(async () => {
     stop.abort();
@@ -44,7 +44,7 @@ describe('a feed of revisions', () => {
       cluster: cluster.admin,
       namespace: NAMESPACE,
       policyServer: 'default',
-      changed: (changes, isFirst) => told.push({ changes, isFirst }),
+      changed: (changes, isFirst) => reported.push({ changes, isFirst }),
       failed: () => undefined,
       log: pino({ level: 'silent' }),
     });
@@ -80,30 +80,30 @@ describe('a feed of revisions', () => {
     await cluster.admin.patch(POLICY_REVISIONS, { name, namespace: NAMESPACE }, patch, { subresource: 'status' });
   }
 
-  /** Waits until this many changes were told. */
+  /** Waits until this many changes were reported. */
   async function count(expected: number): Promise<void> {
-    for (let turns = 0; told.length < expected && turns < 10_000; turns += 1) {
+    for (let turns = 0; reported.length < expected && turns < 10_000; turns += 1) {
       await turn();
     }
-    assert.equal(told.length, expected);
+    assert.equal(reported.length, expected);
   }
 
-  it('tells at first all that there is, and then what changed', async () => {
+  it('reports all revisions first, and then changes', async () => {
     await create('a', 1, 'Serving');
     await create('b', 1, 'Retired');
     await create('other', 1, 'Serving', 'another');
     await create('mislabelled', 1, 'Serving', 'another', 'default');
     start();
     await count(1);
-    assert.equal(told[0]?.isFirst, true);
-    assert.deepEqual([...(told[0]?.changes.keys() ?? [])].toSorted(), ['kw.cap.a', 'kw.cap.b']);
-    assert.equal(told[0]?.changes.get('kw.cap.a')?.serving?.revision, 1);
-    assert.deepEqual(told[0]?.changes.get('kw.cap.b'), { staged: [] });
+    assert.equal(reported[0]?.isFirst, true);
+    assert.deepEqual([...(reported[0]?.changes.keys() ?? [])].toSorted(), ['kw.cap.a', 'kw.cap.b']);
+    assert.equal(reported[0]?.changes.get('kw.cap.a')?.serving?.revision, 1);
+    assert.deepEqual(reported[0]?.changes.get('kw.cap.b'), { staged: [] });
 
     await setState('kw.cap.b-1', { state: 'Validated' });
     await count(2);
-    assert.equal(told[1]?.isFirst, false);
-    const staged = told[1]?.changes.get('kw.cap.b')?.staged ?? [];
+    assert.equal(reported[1]?.isFirst, false);
+    const staged = reported[1]?.changes.get('kw.cap.b')?.staged ?? [];
     assert.deepEqual(
       staged.map(({ name, snapshot }) => [name, snapshot]),
       [['kw.cap.b-1', { module: 'm' }]],
@@ -111,12 +111,12 @@ describe('a feed of revisions', () => {
 
     await cluster.admin.delete(POLICY_REVISIONS, { name: 'kw.cap.a-1', namespace: NAMESPACE });
     await count(3);
-    assert.deepEqual([...(told[2]?.changes ?? [])], [['kw.cap.a', undefined]]);
+    assert.deepEqual([...(reported[2]?.changes ?? [])], [['kw.cap.a', undefined]]);
   });
 
-  it('tells that there is nothing', async () => {
+  it('reports an empty list', async () => {
     start();
     await count(1);
-    assert.deepEqual([told[0]?.isFirst, told[0]?.changes.size], [true, 0]);
+    assert.deepEqual([reported[0]?.isFirst, reported[0]?.changes.size], [true, 0]);
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, it, mock } from 'node:test';
-import { readPolicyDefinition } from '../../engine/index.ts';
+import { faultText, readPolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import type { LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
 import type { PrevalidationRequest } from '../../control/index.ts';
@@ -17,7 +17,7 @@ function request(name: string, spec: object = {}): PrevalidationRequest {
 
 function setUp(): {
   prevalidator: RevisionPrevalidator;
-  /** One for each time that the loader was asked. */
+  /** One per call of the loader. */
   loads: { readonly requests: readonly LoadRequest[]; readonly end: (outcome: LoadOutcome) => void }[];
   held: number[];
 } {
@@ -27,7 +27,7 @@ function setUp(): {
     entries.map(({ id, entry }) => {
       const { definition, faults = [] } = readPolicyDefinition(id, entry);
       return definition === undefined
-        ? { id, problems: faults.map(({ message }) => message) }
+        ? { id, problems: faults.map(faultText) }
         : { definition, hash: '', settingsHash: '' };
     });
   const reader = new RevisionReader(readEntries, { modulesUrl: new URL('file:///modules/') });
@@ -54,7 +54,7 @@ async function read(): Promise<void> {
 }
 
 describe('pre-validation', () => {
-  it('asks once for what comes together, and tells digests by the references that the policies have', async () => {
+  it('combines concurrent requests, and returns digests by the references in the policies', async () => {
     const { prevalidator, loads } = setUp();
     const results = [prevalidator.prevalidate(request('a')), prevalidator.prevalidate(request('b'))];
     await read();
@@ -74,7 +74,7 @@ describe('pre-validation', () => {
     prevalidator.stop();
   });
 
-  it('says of policies of a namespace that they are those of a tenant', async () => {
+  it('marks policies of a namespace as those of a tenant', async () => {
     const { prevalidator, loads } = setUp();
     const group = { expression: 'm()', message: 'no', policies: { m: { module: 'https://example.com/p.wasm' } } };
     const own = [
@@ -100,7 +100,7 @@ describe('pre-validation', () => {
     await results;
   });
 
-  it('tells why it failed, and whether that may pass', async () => {
+  it('reports why it failed, and whether that is transient', async () => {
     const { prevalidator, loads, held } = setUp();
     const unread = prevalidator.prevalidate(request('a', { settings: 'text' }));
     const unreachable = prevalidator.prevalidate(request('b'));
@@ -115,7 +115,7 @@ describe('pre-validation', () => {
     assert.deepEqual(held, [0], 'a module that was loaded for it is not kept either');
   });
 
-  it('holds compiled modules for a while', async () => {
+  it('keeps compiled modules for a while', async () => {
     mock.timers.enable({ apis: ['setTimeout'] });
     try {
       const { prevalidator, loads, held } = setUp();
@@ -135,7 +135,7 @@ describe('pre-validation', () => {
     }
   });
 
-  it('ends with the patience of whoever asked, and with the server', async () => {
+  it('ends with the signal of the request, and with the server', async () => {
     const { prevalidator } = setUp();
     const patience = new AbortController();
     const given = prevalidator.prevalidate(request('a'), patience.signal);

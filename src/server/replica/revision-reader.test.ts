@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { readPolicyDefinition } from '../../engine/index.ts';
+import { faultText, readPolicyDefinition } from '../../engine/index.ts';
 import { EvaluationError } from '../../evaluation/index.ts';
 import type { PolicyEntry, ReadEntry } from '../../evaluation/index.ts';
 import { MAX_BATCH, RevisionReader, type RevisionReaderOptions } from './revision-reader.ts';
@@ -30,7 +30,7 @@ function setUp(
     return structuredClone(entries).map(({ id, entry }) => {
       const { definition, faults = [] } = readPolicyDefinition(id, entry);
       return definition === undefined
-        ? { id, problems: faults.map(({ message }) => message) }
+        ? { id, problems: faults.map(faultText) }
         : { definition, hash: 'h', settingsHash: 's' };
     });
   };
@@ -58,7 +58,7 @@ describe('specs', () => {
     assert.equal(batches.length, 1);
   });
 
-  it('of policies of a namespace may use what the policy server allows them', async () => {
+  it('of policies of a namespace may use the host capabilities that the policy server allows', async () => {
     const { reader } = setUp(undefined, { namespacedPoliciesCapabilities: ['net/*'] });
     const ids = ['kw.cap.a', 'kw.capg.a', 'kw.ap.shop.a', 'kw.apg.shop.a'];
     const group = { expression: 'm()', message: 'no', policies: { m: { module: 'builtin:cel', settings: {} } } };
@@ -121,14 +121,14 @@ describe('specs', () => {
     );
   });
 
-  it('are tried again when the thread ended that read them', async () => {
+  it('are retried when the reading thread ended', async () => {
     const { reader } = setUp(() => new EvaluationError('thread-ended', 'the loader ended'));
     assert.deepEqual(await reader.read([{ id: 'a', spec: spec() }]), [
       { problem: 'the loader ended', isTransient: true },
     ]);
   });
 
-  it('that are many are sent in batches, one in each turn of the event loop', async () => {
+  it('are sent in batches, one per turn of the event loop', async () => {
     const { reader, batches } = setUp();
     const ids = Array.from({ length: 2 * MAX_BATCH + 1 }, (_, index) => `p${index}`);
     const reading = reader.read(ids.map((id) => ({ id, spec: spec() })));

@@ -23,7 +23,7 @@ function revision(number: number, state: RevisionState | undefined, status: Stat
   };
 }
 
-/** The numbers of what is wanted. */
+/** Numbers of the wanted revisions. */
 function numbers(...revisions: PolicyRevision[]): {
   serving: number | undefined;
   staged: number[];
@@ -34,7 +34,7 @@ function numbers(...revisions: PolicyRevision[]): {
 }
 
 describe('revisions of a policy', () => {
-  it('that are to serve: the one with the highest order does', () => {
+  it('in state Serving: the one with the highest order serves', () => {
     assert.deepEqual(
       numbers(revision(1, 'Serving', { order: 3 }), revision(2, 'Serving', { order: 1 }), revision(3, 'Retired')),
       { serving: 1, staged: [], failed: undefined },
@@ -42,7 +42,7 @@ describe('revisions of a policy', () => {
     assert.equal(numbers(revision(1, 'Serving', { order: 1 }), revision(2, 'Serving', { order: 1 })).serving, 2);
   });
 
-  it('that were validated are staged by number, whatever else there is', () => {
+  it('that were validated are staged, by number', () => {
     assert.deepEqual(
       numbers(
         revision(4, 'Staged'),
@@ -54,7 +54,7 @@ describe('revisions of a policy', () => {
     );
   });
 
-  it('that are new want nothing', () => {
+  it('that are new have no effect', () => {
     assert.deepEqual(numbers(revision(1, undefined)), { serving: undefined, staged: [], failed: undefined });
     assert.deepEqual(numbers(revision(1, 'Candidate'), revision(2, 'Superseded')), {
       serving: undefined,
@@ -63,7 +63,7 @@ describe('revisions of a policy', () => {
     });
   });
 
-  it('of which the newest failed, and none is to serve, are told with its message and failurePolicy', () => {
+  it('without one to serve give the message and failurePolicy of the newest failed one', () => {
     const failed = revision(2, 'Failed', { reason: 'InvalidSettings', message: 'no list' });
     assert.deepEqual(wantedOf([revision(1, 'Retired'), failed], 'portcullis').failed, {
       revision: 2,
@@ -82,7 +82,7 @@ describe('revisions of a policy', () => {
     assert.equal(wantedOf([failed, revision(1, 'Validated')], 'portcullis').failed, undefined, 'one may serve soon');
   });
 
-  it('are kept without what nobody loads', () => {
+  it('are kept in memory without unused fields', () => {
     for (const state of ['Validated', 'Staged', 'Serving'] as const) {
       assert.deepEqual(trimRevision(revision(1, state)).spec.snapshot, { module: 'm', failurePolicy: 'Ignore' });
     }
@@ -93,7 +93,7 @@ describe('revisions of a policy', () => {
     }
   });
 
-  it('say which requests they are for, also when they failed', () => {
+  it('have match rules, also when they failed', () => {
     const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }];
     const spec = {
       module: 'm',
@@ -120,14 +120,14 @@ describe('revisions of a policy', () => {
     assert.equal(wantedOf([kept], 'product').serving?.match?.bucket, 'mutating.kw.cap.p');
   });
 
-  it('whose snapshot is anything are answered by Fail', () => {
+  it('with an invalid snapshot have failurePolicy Fail', () => {
     for (const snapshot of [undefined, null, 7, 'text', [], { failurePolicy: 'Maybe' }]) {
       const broken = { ...revision(1, 'Failed'), spec: { ...revision(1, 'Failed').spec, snapshot: snapshot as never } };
       assert.equal(wantedOf([trimRevision(broken)], 'portcullis').failed?.failurePolicy, 'Fail');
     }
   });
 
-  it('of the history are kept by their names only', () => {
+  it('of the history keep only their names', () => {
     for (const state of ['Retired', 'Superseded'] as const) {
       const past = revision(1, state);
       const { metadata, spec, status } = trimRevision(past);
