@@ -4,6 +4,7 @@ import type { CallContext, OpaGuest } from '../wasm/index.ts';
 import { errorText, parseJson } from '../values/index.ts';
 import { createBuiltinGuest } from './builtin-guest.ts';
 import { EngineError } from './errors.ts';
+import { createManifestsGuest } from './kubernetes-policies.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { parseGatekeeperVerdict, parseGuestVerdict, parseOpaVerdict, parseSettingsVerdict } from './guest-verdict.ts';
 import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
@@ -17,21 +18,21 @@ const WASI_PROGRAM = 'policy.wasm';
 
 /** Instantiates a policy's code. Throws WasmError when a module lacks what its execution mode needs. */
 export function createGuest(code: PolicyCode): PolicyGuest {
-  return code.mode === 'builtin' ? createBuiltinGuest(code.name) : createModuleGuest(code);
-}
-
-function createModuleGuest({ mode, compiled }: Exclude<PolicyCode, { mode: 'builtin' }>): PolicyGuest {
-  switch (mode) {
+  switch (code.mode) {
     case 'kubewarden-wapc':
-      return new WapcPolicyGuest(new WapcGuest(compiled));
+      return new WapcPolicyGuest(new WapcGuest(code.compiled));
     case 'wasi':
-      return new WasiPolicyGuest(new WasiCommand(compiled));
+      return new WasiPolicyGuest(new WasiCommand(code.compiled));
     case 'opa':
-      return new OpaPolicyGuest(createOpaGuest(compiled));
+      return new OpaPolicyGuest(createOpaGuest(code.compiled));
     case 'gatekeeper':
-      return new GatekeeperPolicyGuest(createOpaGuest(compiled));
+      return new GatekeeperPolicyGuest(createOpaGuest(code.compiled));
+    case 'builtin':
+      return createBuiltinGuest(code.name);
+    case 'manifests':
+      return createManifestsGuest(code.manifests, code);
     default:
-      return mode satisfies never;
+      return code satisfies never;
   }
 }
 
@@ -49,7 +50,15 @@ class WapcPolicyGuest implements PolicyGuest {
   }
 
   validateSettings(settingsJson: string, context: CallContext): SettingsVerdict {
-    return parseSettingsVerdict(guarded(() => this.#guest.call('validate_settings', settingsJson, context)));
+    try {
+      return parseSettingsVerdict(guarded(() => this.#guest.call('validate_settings', settingsJson, context)));
+    } catch (error) {
+      // Policies of Kubewarden's Rust SDK answer with an error where the settings have another shape.
+      if (error instanceof EngineError && error.cause instanceof WasmError && error.cause.code === 'guest-error') {
+        return { valid: false, message: error.message };
+      }
+      throw error;
+    }
   }
 
   checkProtocol(context: CallContext): void {

@@ -8,7 +8,7 @@ export type { AsyncCapabilitiesOptions } from './capabilities/async-capabilities
 export { NO_CLUSTER_MESSAGE } from './capabilities/kubernetes.ts';
 export type { GetRequest, KubernetesReader, ListRequest } from './capabilities/kubernetes.ts';
 export { LocalCapabilities } from './capabilities/local-capabilities.ts';
-export { RecordingPort, ReplayPort } from './capabilities/session.ts';
+export { ReplayPort, SessionRecorder } from './capabilities/session.ts';
 export { BuiltinSettings } from './builtin-settings.ts';
 export { EngineError, textPosition } from './errors.ts';
 export type { EngineErrorCode, TextPosition } from './errors.ts';

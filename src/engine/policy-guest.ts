@@ -18,7 +18,7 @@ export interface GuestInput {
  * settings are passed with each call.
  */
 export interface PolicyGuest {
-  readonly mode: PolicyCode['mode'];
+  readonly mode: Exclude<PolicyCode['mode'], 'manifests'>;
   /** Throws EngineError `guest-error` and `guest-timeout`. */
   validate(input: GuestInput, context: CallContext): GuestVerdict;
   /** Always valid for Rego policies, which cannot check settings. Throws as {@link PolicyGuest.validate}. */

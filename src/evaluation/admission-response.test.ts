@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { admissionResponse, withHttpCode } from './admission-response.ts';
+import { admissionResponse, verdictOf, withHttpCode } from './admission-response.ts';
 
 const NOTHING = { auditAnnotations: null, warnings: null };
 
@@ -25,6 +25,13 @@ describe('an AdmissionResponse', () => {
       code: 403,
     });
     assert.deepEqual(admissionResponse('', { allowed: false, code: 500, ...NOTHING }).status, { code: 500 });
+  });
+
+  it('can be read as the verdict again', () => {
+    const full = { allowed: false, message: 'é', code: 403, causes: [{ field: 'a' }], patch: '[]', ...NOTHING };
+    for (const verdict of [full, { allowed: true, auditAnnotations: { a: 'b' }, warnings: ['w'] }]) {
+      assert.deepEqual(verdictOf(admissionResponse('u', verdict)), verdict);
+    }
   });
 
   it('has no code that HTTP does not have: API servers end the connection by one', () => {

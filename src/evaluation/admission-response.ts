@@ -38,6 +38,20 @@ export function admissionResponse(uid: string, verdict: Verdict): AdmissionRespo
   };
 }
 
+/** The verdict in a response. */
+export function verdictOf({ allowed, patch, status, auditAnnotations, warnings }: AdmissionResponse): Verdict {
+  const { message, details, code } = status ?? {};
+  return {
+    allowed,
+    ...(patch === undefined ? {} : { patch: Buffer.from(patch, 'base64').toString() }),
+    ...(message === undefined ? {} : { message }),
+    ...(code === undefined ? {} : { code }),
+    ...(details === undefined ? {} : { causes: details.causes }),
+    auditAnnotations,
+    warnings,
+  };
+}
+
 function statusOf({ message, causes, code }: Verdict): AdmissionResponse['status'] {
   return message === undefined && causes === undefined && code === undefined
     ? undefined

@@ -121,6 +121,8 @@ export interface WorkerStart {
   readonly activity: SharedArrayBuffer;
   /** Where host capabilities are answered. */
   readonly capabilities: CapabilityConnection;
+  /** Whether all host capabilities are asked for there, because a session is recorded or replayed. Default: no. */
+  readonly isRecorded?: boolean;
   /** How long a policy may take unless it says otherwise. Seconds. */
   readonly defaultTimeoutSeconds: number;
   /** Requests for objects of this namespace are always allowed. */

@@ -1,5 +1,6 @@
-export { admissionResponse } from './admission-response.ts';
+export { verdictOf } from './admission-response.ts';
 export type { AdmissionResponse } from './admission-response.ts';
+export { connectCapabilities } from './capabilities/capability-connection.ts';
 export { CapabilityService } from './capabilities/capability-service.ts';
 export type { ClusterSource } from './cluster-objects/cluster-source.ts';
 export { DeclaredKinds } from './cluster-objects/declared-kinds.ts';
@@ -7,7 +8,15 @@ export { EvaluationError } from './errors.ts';
 export type { ReviewResult, Route, TableChange, TableEntry } from './evaluation-protocol.ts';
 export { collectGarbageAlone } from './garbage-collection.ts';
 export type { CompiledPolicyModule } from './loading/compiled-module.ts';
-export type { DeclaredPolicy, LoadOutcome, LoadRequest, PolicyEntry, ReadEntry } from './loading/load-request.ts';
+export type {
+  DeclaredPolicy,
+  LoadOutcome,
+  LoadRequest,
+  PolicyEntry,
+  ProvidedModule,
+  ReadEntry,
+  Stage,
+} from './loading/load-request.ts';
 export type { PeerAccess } from './loading/loader-lane.ts';
 export { Loader } from './loading/loader.ts';
 export type { PolicyReason } from './loading/policy-reason.ts';

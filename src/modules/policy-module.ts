@@ -9,10 +9,11 @@ import type { PolicyMetadata } from './metadata.ts';
 /** Default limit of a guest's memory: ten times what large policies (Go with Kubernetes types) use. Bytes. */
 export const DEFAULT_MEMORY_LIMIT_BYTES = 128 * 1024 * 1024;
 
-/** The code of a policy: a compiled module, or a builtin policy. */
+/** The code of a policy: a compiled module, a builtin policy, or Kubernetes' own policies for a minor version. */
 export type PolicyCode =
   | { readonly mode: ExecutionMode; readonly compiled: CompiledModule }
-  | { readonly mode: 'builtin'; readonly name: BuiltinName };
+  | { readonly mode: 'builtin'; readonly name: BuiltinName }
+  | { readonly mode: 'manifests'; readonly manifests: readonly unknown[]; readonly kubernetesVersion?: number };
 
 interface PolicyModuleOptions {
   /** Default: {@link DEFAULT_MEMORY_LIMIT_BYTES}. */

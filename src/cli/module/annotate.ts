@@ -2,7 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
+import { createGuest, DEFAULT_TIMEOUT_SECONDS, FUEL_PER_SECOND, MAX_ANSWER_BYTES } from '../../engine/index.ts';
 import {
+  compilePolicyModule,
   DEFAULT_MAX_MODULE_BYTES,
   digestOf,
   executionModeOf,
@@ -17,7 +19,6 @@ import {
 } from '../../modules/index.ts';
 import { readDocument, readText } from '../document.ts';
 import { CliError, fileProblem, usageError } from '../errors.ts';
-import { ModuleRunner } from './module-runner.ts';
 import { targetReference } from './module-source.ts';
 import { sizeText } from '../output.ts';
 import { Progress } from '../progress.ts';
@@ -79,7 +80,7 @@ async function annotate(file: string, flags: AnnotateFlags): Promise<void> {
     readMetadataFile(flags.metadataPath, progress),
     flags.usagePath === undefined ? undefined : readText(flags.usagePath),
   ]);
-  const metadata = await progress.during(`inspecting ${file}`, () => completed(file, bytes, stated));
+  const metadata = completed(file, bytes, stated);
   const annotations =
     usage === undefined ? metadata.annotations : { ...metadata.annotations, [USAGE_ANNOTATION]: usage };
   const annotated = writeMetadata(bytes, { ...metadata, annotations });
@@ -117,7 +118,7 @@ async function readMetadataFile(path: string, progress: Progress): Promise<Polic
 }
 
 /** The metadata, completed by inspecting the module. @throws ModuleError, CliError */
-async function completed(file: string, bytes: Uint8Array, stated: PolicyMetadata): Promise<PolicyMetadata> {
+function completed(file: string, bytes: Uint8Array, stated: PolicyMetadata): PolicyMetadata {
   const executionMode = modeOf(file, bytes, stated);
   const metadata = { ...stated, executionMode };
   if (executionMode !== 'kubewarden-wapc') {
@@ -127,9 +128,18 @@ async function completed(file: string, bytes: Uint8Array, stated: PolicyMetadata
     requireProtocol(metadata);
     return metadata;
   }
-  await using runner = new ModuleRunner();
-  const { version } = await runner.perform({ task: 'protocol', bytes });
-  return { ...metadata, protocolVersion: version };
+  requireProtocolAnswer(bytes);
+  return { ...metadata, protocolVersion: 'v1' };
+}
+
+/** Asks a waPC module for its protocol version. @throws EngineError, WasmError unless it is v1 */
+function requireProtocolAnswer(bytes: Uint8Array): void {
+  const guest = createGuest({ compiled: compilePolicyModule(bytes), mode: 'kubewarden-wapc' });
+  const fuel = DEFAULT_TIMEOUT_SECONDS * FUEL_PER_SECOND['kubewarden-wapc'];
+  const hostCall = (): never => {
+    throw new Error('no host capability is available while a module is annotated');
+  };
+  guest.checkProtocol({ limits: { fuel, answerBytes: MAX_ANSWER_BYTES }, hostCall, log: () => undefined });
 }
 
 function modeOf(

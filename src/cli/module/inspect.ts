@@ -1,9 +1,11 @@
 // `portcullis inspect`: the metadata of a module, and how the sandbox runs it.
 import { styleText } from 'node:util';
 import { Command } from 'commander';
-import { FUEL_PER_SECOND } from '../../engine/index.ts';
+import { createGuest, FUEL_PER_SECOND } from '../../engine/index.ts';
 import {
+  compilePolicyModule,
   type ExecutionMode,
+  executionModeOf,
   METADATA_SECTION,
   type ModuleInterface,
   moduleInterface,
@@ -13,15 +15,24 @@ import {
   requireProtocol,
   requireSupportedVersion,
 } from '../../modules/index.ts';
-import type { ModuleShape } from '../../wasm/index.ts';
+import { createOpaGuest, type ModuleShape } from '../../wasm/index.ts';
 import { CliError } from '../errors.ts';
-import type { Inspection } from './module-job.ts';
-import { ModuleRunner } from './module-runner.ts';
 import { type ModuleSource, readModule, readSources, targetReference } from './module-source.ts';
 import { countText, dataText, type OutputFormat, outputOption, sizeText } from '../output.ts';
 import { Progress } from '../progress.ts';
 import { oneLine, table } from '../table.ts';
 import { errorText } from '../../values/index.ts';
+
+/** How the sandbox runs a module. */
+interface Inspection {
+  readonly shape: ModuleShape;
+  /** Undefined when it is not known. */
+  readonly mode: ExecutionMode | undefined;
+  /** The host's builtins that a Rego module uses; undefined for other modes. */
+  readonly builtins: readonly string[] | undefined;
+  /** Why it cannot be run. */
+  readonly problem: string | undefined;
+}
 
 type Obstacle = NonNullable<ModuleShape['obstacle']>;
 
@@ -81,11 +92,10 @@ Examples:
 
 async function inspect(target: string, flags: InspectFlags): Promise<void> {
   const progress = new Progress();
-  await using runner = new ModuleRunner();
   const sources = await readSources(flags.sourcesPath);
   const options = { progress, baseDir: process.cwd(), ...(sources === undefined ? {} : { sources }) };
   const source = await readModule(targetReference(target), options);
-  const report = await progress.during(`compiling ${source.location}`, () => reportOf(source, runner));
+  const report = await progress.during(`compiling ${source.location}`, () => reportOf(source));
   process.stdout.write(
     flags.output === 'table' ? reportText(report) : dataText(report, flags.output, { pretty: true }),
   );
@@ -97,7 +107,7 @@ async function inspect(target: string, flags: InspectFlags): Promise<void> {
 }
 
 /** Inspects the module as far as possible; what fails is listed in `problems`. */
-async function reportOf({ location, digest, bytes }: ModuleSource, runner: ModuleRunner): Promise<ModuleReport> {
+async function reportOf({ location, digest, bytes }: ModuleSource): Promise<ModuleReport> {
   const problems: string[] = [];
   const attempt = async <T>(work: () => T | Promise<T>): Promise<T | undefined> => {
     try {
@@ -111,7 +121,7 @@ async function reportOf({ location, digest, bytes }: ModuleSource, runner: Modul
     }
   };
   const metadata = await attempt(() => readMetadata(bytes));
-  const inspection: Inspection | undefined = await attempt(() => runner.perform({ task: 'inspect', bytes }));
+  const inspection: Inspection | undefined = await attempt(() => inspectModule(bytes));
   const found: ModuleInterface | undefined =
     inspection === undefined ? await attempt(() => moduleInterface(bytes)) : undefined;
   if (inspection?.problem !== undefined) {
@@ -132,6 +142,24 @@ async function reportOf({ location, digest, bytes }: ModuleSource, runner: Modul
     sandbox: inspection === undefined ? null : sandboxOf(inspection),
     problems,
   };
+}
+
+/** Makes a guest as well: only that shows whether everything that the module imports is there. */
+function inspectModule(bytes: Uint8Array): Inspection {
+  const stated = readMetadata(bytes)?.executionMode;
+  const compiled = compilePolicyModule(bytes);
+  const { shape } = compiled;
+  let mode: ExecutionMode | undefined;
+  try {
+    mode = executionModeOf(shape, { metadata: stated });
+    if (mode === 'opa' || mode === 'gatekeeper') {
+      return { shape, mode, builtins: createOpaGuest(compiled).usedBuiltins, problem: undefined };
+    }
+    createGuest({ compiled, mode });
+    return { shape, mode, builtins: undefined, problem: undefined };
+  } catch (error) {
+    return { shape, mode, builtins: undefined, problem: errorText(error) };
+  }
 }
 
 function sandboxOf({ shape, mode }: Inspection): SandboxReport {

@@ -3,14 +3,18 @@ import { availableParallelism, cpus, loadavg } from 'node:os';
 import { styleText } from 'node:util';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { CliError } from '../errors.ts';
-import type { BenchResult } from '../module/module-job.ts';
-import { ModuleRunner } from '../module/module-runner.ts';
 import { countText, dataText, type OutputFormat, outputOption, sizeText } from '../output.ts';
 import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flags.ts';
+import { type Evaluated, PolicyRunner } from './policy-runner.ts';
 import { Progress } from '../progress.ts';
 import { table } from '../table.ts';
 
 const DEFAULT_DURATION_SECONDS = 2;
+/** Evaluations after which V8 has optimised what it will, or the time that slow policies get instead. */
+const WARM_UP_EVALUATIONS = 2_000;
+const WARM_UP_MS = 500;
+/** Requests that are submitted ahead, so that the worker never waits for the next one. */
+const REQUESTS_AHEAD = 16;
 
 interface BenchFlags extends PolicyFlags {
   readonly iterations?: number;
@@ -72,33 +76,38 @@ Examples:
 async function bench(target: string | undefined, flags: BenchFlags): Promise<void> {
   const progress = new Progress();
   const load = loadavg();
-  await using runner = new ModuleRunner();
-  const { job, notes } = await policyUnderTest(target, flags, progress);
-  const { iterations, duration } = flags;
-  const result = await progress.during(`measuring ${job.definition.id}`, () =>
-    runner.perform({
-      task: 'bench',
-      policy: job,
-      ...(iterations === undefined ? {} : { iterations }),
-      durationMs: iterations === undefined ? (duration ?? DEFAULT_DURATION_SECONDS) * 1_000 : Infinity,
-    }),
-  );
-  for (const note of [...notes, ...result.notes]) {
+  await using runner = new PolicyRunner({ isRecorded: flags.replayHostCapabilitiesInteractions !== undefined });
+  const { policy, request, session, notes } = await policyUnderTest(target, flags, progress);
+  runner.capabilities.begin(session);
+  const { iterations = Infinity, duration = DEFAULT_DURATION_SECONDS } = flags;
+  const durationMs = flags.iterations === undefined ? duration * 1_000 : Infinity;
+  const { id } = policy.definition;
+  const result = await progress.during(`measuring ${id}`, async () => {
+    const more = await runner.load(policy);
+    const once = (): Promise<Evaluated> => runner.evaluate(request);
+    const { response } = verdictIn(await once());
+    const warmUp = await measure(once, Math.min(WARM_UP_EVALUATIONS, iterations), WARM_UP_MS);
+    const times = await measure(once, iterations, durationMs);
+    return { allowed: response.allowed, times, warmUpEvaluations: warmUp.length + 1, notes: [...notes, ...more] };
+  });
+  for (const note of result.notes) {
     progress.line(`${styleText('yellow', 'note:', { stream: process.stderr })} ${note}`);
   }
-  const allowed = verdictOf(result);
+  const { times } = result;
+  const at = (share: number): number => times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
+  const totalMs = times.reduce((sum, time) => sum + time, 0);
   const report: BenchReport = {
-    policy: job.definition.id,
-    allowed,
-    requestBytes: job.body.byteLength,
+    policy: id,
+    allowed: result.allowed,
+    requestBytes: request.body.byteLength,
     warmUpEvaluations: result.warmUpEvaluations,
-    evaluations: result.evaluations,
-    perSecond: Math.round((result.evaluations / result.totalMs) * 1_000),
+    evaluations: times.length,
+    perSecond: Math.round((times.length / totalMs) * 1_000),
     latencyMicroseconds: {
-      p50: microseconds(result.p50Ms),
-      p90: microseconds(result.p90Ms),
-      p99: microseconds(result.p99Ms),
-      max: microseconds(result.maxMs),
+      p50: microseconds(at(0.5)),
+      p90: microseconds(at(0.9)),
+      p99: microseconds(at(0.99)),
+      max: microseconds(at(1)),
     },
     machine: {
       processor: cpus()[0]?.model.trim() ?? 'unknown',
@@ -112,17 +121,35 @@ async function bench(target: string | undefined, flags: BenchFlags): Promise<voi
   );
 }
 
-/** Whether the policy allowed the request. @throws CliError when it gave no verdict, which is not worth measuring */
-function verdictOf({ evaluated }: BenchResult): boolean {
-  if (evaluated.refused !== undefined || evaluated.observation.outcome !== 'verdict') {
-    throw new CliError(
-      `nothing to measure, the policy gives no verdict: ${evaluated.refused ?? evaluated.verdict.message ?? ''}`,
-      {
-        hint: 'Look at it with "portcullis run" and the same flags first.',
-      },
-    );
+/** Times that the worker measured, in milliseconds and ascending: `count` evaluations, or as many as fit into the duration. */
+async function measure(
+  evaluate: () => Promise<Evaluated>,
+  count: number,
+  durationMs: number,
+): Promise<Float64Array<ArrayBuffer>> {
+  const times: number[] = [];
+  const end = performance.now() + durationMs;
+  let submitted = 0;
+  const submit = async (): Promise<void> => {
+    while (submitted < count && performance.now() < end) {
+      submitted += 1;
+      const { evaluationMs } = verdictIn(await evaluate());
+      times.push(evaluationMs);
+    }
+  };
+  await Promise.all(Array.from({ length: REQUESTS_AHEAD }, submit));
+  return Float64Array.from(times).sort();
+}
+
+/** @throws CliError when the policy gave no verdict, which is not worth measuring */
+function verdictIn(evaluated: Evaluated): Exclude<Evaluated, { readonly refused: string }> {
+  if (evaluated.refused === undefined && evaluated.observation.outcome === 'verdict') {
+    return evaluated;
   }
-  return evaluated.verdict.allowed;
+  const reason = evaluated.refused ?? evaluated.response.status?.message ?? '';
+  throw new CliError(`nothing to measure, the policy gives no verdict: ${reason}`, {
+    hint: 'Look at it with "portcullis run" and the same flags first.',
+  });
 }
 
 function reportText(report: BenchReport): string {

@@ -5,22 +5,15 @@ import {
   type JsonObject,
   parsePolicies,
   parseYaml,
-  type PolicyDefinition,
   textPosition,
   YamlSyntaxError,
 } from '../../engine/index.ts';
 import { readText } from '../document.ts';
 import { CliError } from '../errors.ts';
-import type { ModuleInput } from '../module/module-job.ts';
+import type { RunnablePolicy } from './policy-runner.ts';
 
 /** Stands for the module of a definition whose code is manifests. */
 const MANIFESTS = 'manifests';
-
-/** A policy whose code is manifests, for the module thread. */
-interface ManifestsPolicy {
-  readonly definition: PolicyDefinition;
-  readonly modules: Readonly<Record<string, ModuleInput>>;
-}
 
 /** The manifests of a YAML text, with the items of each List. @throws CliError */
 export function manifestsOf(text: string, name: string): JsonObject[] {
@@ -62,7 +55,7 @@ export function manifestsPolicy(
   id: string,
   manifests: readonly JsonObject[],
   minor: number | undefined,
-): ManifestsPolicy {
+): RunnablePolicy {
   const entry = { module: MANIFESTS, allowedToMutate: true };
   const [definition] = parsePolicies(JSON.stringify({ [id]: entry }), id).policies;
   if (definition === undefined) {

@@ -6,7 +6,6 @@ import {
   EXECUTION_MODES,
   type ExecutionMode,
   isBuiltin,
-  parseBuiltin,
   parseReference,
   type PolicyMetadata,
   readMetadata,
@@ -15,7 +14,7 @@ import { parseJsonArgument, readDocument, readText } from '../document.ts';
 import { usageError } from '../errors.ts';
 import { kubernetesVersion } from '../kubernetes-version.ts';
 import { manifestsPolicy, readManifests } from './manifests.ts';
-import type { ModuleInput, PolicyJob } from '../module/module-job.ts';
+import type { ModuleInput, PolicyRequest, RunnablePolicy } from './policy-runner.ts';
 import { type ModuleSourceOptions, readModule, readSources, targetReference } from '../module/module-source.ts';
 import { findPolicy } from './policies-file.ts';
 import type { Progress } from '../progress.ts';
@@ -108,7 +107,10 @@ export function addPolicyFlags(command: Command): Command {
 
 /** The policy and the request of the command line, with all modules fetched. */
 interface PolicyUnderTest {
-  readonly job: PolicyJob;
+  readonly policy: RunnablePolicy;
+  readonly request: PolicyRequest;
+  /** Text of a recorded session that answers host capabilities. */
+  readonly session: string | undefined;
   /** Notes for the user. */
   readonly notes: readonly string[];
 }
@@ -128,9 +130,8 @@ export async function policyUnderTest(
     readSources(flags.sourcesPath),
   ]);
   const options = { progress, baseDir: process.cwd(), ...(sources === undefined ? {} : { sources }) };
-  const policy = await policyAndCode(target, flags, options);
-  const { definition, modules, notes } = policy;
-  return { job: { definition, modules, body, route, ...(session === undefined ? {} : { session }) }, notes };
+  const { notes, ...policy } = await policyAndCode(target, flags, options);
+  return { policy, request: { body, route }, session, notes };
 }
 
 async function policyAndCode(
@@ -173,14 +174,12 @@ function checkCombination(target: string | undefined, flags: PolicyFlags): void 
   }
 }
 
-interface PolicyAndCode {
-  readonly definition: PolicyDefinition;
-  readonly modules: Readonly<Record<string, ModuleInput>>;
+interface PolicyAndCode extends RunnablePolicy {
   readonly notes: readonly string[];
 }
 
 async function fromTarget(target: string, flags: PolicyFlags, options: ModuleSourceOptions): Promise<PolicyAndCode> {
-  const [settings, { location, input, metadata }] = await Promise.all([
+  const [settings, { location, modules, metadata }] = await Promise.all([
     readSettings(flags),
     codeOf(target, flags, options),
   ]);
@@ -208,23 +207,23 @@ async function fromTarget(target: string, flags: PolicyFlags, options: ModuleSou
     wanted.length > 0 && !isAllowed
       ? [`the policy reads ${kinds} from the cluster, which needs --allow-context-aware`]
       : [];
-  return { definition, modules: { [location]: input }, notes };
+  return { definition, modules, notes };
 }
 
 interface TargetCode {
   readonly location: string;
-  readonly input: ModuleInput;
+  readonly modules: Readonly<Record<string, ModuleInput>>;
   readonly metadata: PolicyMetadata | undefined;
 }
 
 async function codeOf(target: string, flags: PolicyFlags, options: ModuleSourceOptions): Promise<TargetCode> {
   if (isBuiltin(target)) {
-    return { location: target, input: { builtin: parseBuiltin(target) }, metadata: undefined };
+    return { location: target, modules: {}, metadata: undefined };
   }
   const { location, bytes } = await readModule(targetReference(target), options);
   const chosen = flags.executionMode;
   const input = { bytes, ...(chosen === undefined ? {} : { chosenMode: chosen }) };
-  return { location, input, metadata: readMetadata(bytes) };
+  return { location, modules: { [location]: input }, metadata: readMetadata(bytes) };
 }
 
 /** The title of the policy, or the name of its file. */
@@ -262,12 +261,9 @@ async function fromPoliciesFile(
   const text = await readText(file);
   const found = findPolicy(text, file, flags.policy ?? onlyId(text, file));
   const baseDir = dirname(resolve(file));
-  const references = modulesOf(found);
+  const references = modulesOf(found).filter((reference) => !isBuiltin(reference));
   const modules = await Promise.all(
     references.map(async (reference): Promise<[string, ModuleInput]> => {
-      if (isBuiltin(reference)) {
-        return [reference, { builtin: parseBuiltin(reference) }];
-      }
       const { bytes } = await readModule(parseReference(reference, { baseDir }), options);
       return [reference, { bytes }];
     }),

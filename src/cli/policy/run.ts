@@ -3,10 +3,9 @@ import { writeFile } from 'node:fs/promises';
 import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
 import type { Observation, PatchOperation, PolicyLogEntry, Verdict } from '../../engine/index.ts';
-import { admissionResponse } from '../../evaluation/index.ts';
+import { verdictOf } from '../../evaluation/index.ts';
 import { CliError, EXIT, fileProblem, usageError } from '../errors.ts';
-import type { PolicyJob, RunResult } from '../module/module-job.ts';
-import { GuestOverdue, ModuleRunner } from '../module/module-runner.ts';
+import { PolicyRunner } from './policy-runner.ts';
 import { type DataFormat, dataText } from '../output.ts';
 import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flags.ts';
 import { Progress } from '../progress.ts';
@@ -71,37 +70,37 @@ function refused(flags: string): Option {
 
 async function run(target: string | undefined, flags: RunFlags): Promise<void> {
   const progress = new Progress();
-  await using runner = new ModuleRunner({
+  await using runner = new PolicyRunner({
     onLog: (entry) => {
       if (flags.policies !== undefined || !isFailure(entry)) {
         showLog(entry, flags.logLevel, progress);
       }
     },
   });
-  const { job, notes } = await policyUnderTest(target, flags, progress);
-  for (const note of notes) {
-    progress.line(`${label('yellow', 'note:')} ${note}`);
-  }
-  const record = flags.recordHostCapabilitiesInteractions;
-  const result = await progress.during(`running ${job.definition.id}`, () =>
-    evaluate(runner, job, record !== undefined),
-  );
-  for (const note of result.notes) {
-    progress.line(`${label('yellow', 'note:')} ${note}`);
-  }
-  const { evaluated } = result;
+  const { policy, request, session, notes } = await policyUnderTest(target, flags, progress);
+  const note = (text: string): void => progress.line(`${label('yellow', 'note:')} ${text}`);
+  notes.forEach(note);
+  const { capabilities } = runner;
+  capabilities.begin(session);
+  const evaluated = await progress.during(`running ${policy.definition.id}`, async () => {
+    const more = await runner.load(policy);
+    const result = await runner.evaluate(request);
+    more.forEach(note);
+    return result;
+  });
   if (evaluated.refused !== undefined) {
     const message = evaluated.refused;
     const hint = 'Expected is an AdmissionReview, the AdmissionRequest inside of one, or anything with --raw.';
     const source = flags.requestPath === '-' ? 'standard input' : flags.requestPath;
     throw new CliError(`${source}: ${message}`, message.includes('wrong shape') ? { hint } : {});
   }
-  if (record !== undefined) {
-    await saveSession(record, result.session);
+  if (flags.recordHostCapabilitiesInteractions !== undefined) {
+    await saveSession(flags.recordHostCapabilitiesInteractions, capabilities.recording());
   }
-  const { uid, verdict, observation } = evaluated;
-  process.stdout.write(dataText(admissionResponse(uid, verdict), flags.output, { pretty: process.stdout.isTTY }));
-  requireVerdict(observation, verdict.message ?? '', runner.unanswered);
+  const { response, observation } = evaluated;
+  const verdict = verdictOf(response);
+  process.stdout.write(dataText(response, flags.output, { pretty: process.stdout.isTTY }));
+  requireVerdict(observation, verdict.message ?? '', capabilities.withoutCluster);
   if (process.stderr.isTTY) {
     progress.line(summary(verdict));
   }
@@ -110,23 +109,9 @@ async function run(target: string | undefined, flags: RunFlags): Promise<void> {
   }
 }
 
-/** Evaluates the policy; at its deadline the response is that of a server: timed out. */
-async function evaluate(runner: ModuleRunner, policy: PolicyJob, record: boolean): Promise<RunResult> {
-  for (let timedOut: readonly string[] = []; ;) {
-    try {
-      return await runner.perform({ task: 'run', policy, record, timedOut });
-    } catch (error) {
-      if (!(error instanceof GuestOverdue) || error.stage !== 'evaluating' || timedOut.includes(error.unit)) {
-        throw error;
-      }
-      timedOut = [...timedOut, error.unit];
-    }
-  }
-}
-
-async function saveSession(path: string, session: string | undefined): Promise<void> {
+async function saveSession(path: string, session: string): Promise<void> {
   try {
-    await writeFile(path, session ?? '');
+    await writeFile(path, session);
   } catch (error) {
     throw new CliError(`the session cannot be written to ${path}: ${fileProblem(error)}`, { cause: error });
   }
@@ -147,7 +132,7 @@ function requireVerdict({ policy, outcome }: Observation, message: string, unans
       hint: 'Give it longer with --timeout SECONDS, if it does not loop for ever.',
     });
   }
-  if (outcome === 'failed') {
+  if (outcome !== 'verdict') {
     throw new CliError(`${policy} gave no verdict: ${oneLine(message, 500)}`);
   }
 }

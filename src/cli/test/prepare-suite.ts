@@ -13,7 +13,6 @@ import {
 import {
   isBuiltin,
   type ModuleReference,
-  parseBuiltin,
   parseReference,
   type PolicyMetadata,
   readMetadata,
@@ -21,10 +20,10 @@ import {
 } from '../../modules/index.ts';
 import { readDocument, readText } from '../document.ts';
 import { CliError, EXIT } from '../errors.ts';
-import type { ModuleInput, SuiteJob, SuiteQuestion, SuiteVariant } from '../module/module-job.ts';
 import { readModule, targetReference } from '../module/module-source.ts';
 import { manifestsOf, manifestsPolicy } from '../policy/manifests.ts';
 import { findPolicy } from '../policy/policies-file.ts';
+import type { ModuleInput, PolicyRequest, RunnablePolicy } from '../policy/policy-runner.ts';
 import { MAX_ID_LENGTH, withTimeout } from '../policy/policy-flags.ts';
 import type { Progress } from '../progress.ts';
 import { readRequest } from '../policy/request-document.ts';
@@ -45,8 +44,23 @@ export interface PreparedCase {
 export interface PreparedSuite {
   readonly suite: TestSuite;
   readonly cases: readonly PreparedCase[];
-  /** Questions have the indexes of their cases. */
-  readonly job: SuiteJob;
+  readonly variants: readonly SuiteVariant[];
+}
+
+/** A policy under some settings, and the cases that use them. */
+export interface SuiteVariant {
+  readonly policy: RunnablePolicy;
+  readonly questions: readonly SuiteQuestion[];
+}
+
+/** What a case asks. */
+export interface SuiteQuestion {
+  /** Position of the case. */
+  readonly index: number;
+  /** Absent: only the settings are checked. */
+  readonly request?: PolicyRequest;
+  /** Text of a recorded session that answers host capabilities. */
+  readonly session?: string;
 }
 
 interface PrepareOptions {
@@ -68,7 +82,7 @@ export async function prepareSuite(suite: TestSuite, text: string, options: Prep
 
 /** A request, and its object. */
 interface Asked {
-  readonly request?: NonNullable<SuiteQuestion['request']>;
+  readonly request?: PolicyRequest;
   readonly object: JsonValue;
 }
 
@@ -97,11 +111,11 @@ class Preparation {
     const { suite } = this;
     const plan = await this.#at(suite.subjectAt, () => this.#plan(suite.subject));
     const prepared = await Promise.all(suite.cases.map((test) => this.#at(test.at, () => this.#case(test))));
-    const job = plan === undefined ? undefined : await this.#job(plan, prepared);
-    if (job === undefined || this.#problems.length > 0) {
+    const variants = plan === undefined ? undefined : await this.#variants(plan, prepared);
+    if (variants === undefined || this.#problems.length > 0) {
       throw new CliError([...new Set(this.#problems)].join('\n'), { exitCode: EXIT.usage });
     }
-    return { suite, cases: prepared.flatMap((entry) => entry?.case ?? []), job };
+    return { suite, cases: prepared.flatMap((entry) => entry?.case ?? []), variants };
   }
 
   get suite(): TestSuite {
@@ -193,22 +207,23 @@ class Preparation {
     return 'path' in source ? await readRequest(this.#path(source.path), route) : jsonBytes(value);
   }
 
-  async #job(
+  async #variants(
     plan: PolicyPlan,
     prepared: readonly ({ question: Omit<SuiteQuestion, 'index'> } | undefined)[],
-  ): Promise<SuiteJob> {
-    const variants = new Map<string, { definition: PolicyDefinition; questions: SuiteQuestion[] }>();
+  ): Promise<readonly SuiteVariant[]> {
+    const variants = new Map<string, { policy: RunnablePolicy; questions: SuiteQuestion[] }>();
+    const { modules } = plan;
     for (const [index, test] of this.#suite.cases.entries()) {
       const { question } = prepared[index] ?? {};
       await this.#at(test.at, async () => {
         const settings = test.settings === undefined ? undefined : await this.#object(test.settings);
         const key = JSON.stringify(settings) ?? '';
-        const variant = variants.get(key) ?? { definition: plan.define(settings), questions: [] };
+        const variant = variants.get(key) ?? { policy: { definition: plan.define(settings), modules }, questions: [] };
         variants.set(key, variant);
         variant.questions.push({ index, ...question });
       });
     }
-    return { modules: plan.modules, variants: [...variants.values()] satisfies readonly SuiteVariant[] };
+    return [...variants.values()];
   }
 
   async #plan(subject: Subject): Promise<PolicyPlan> {
@@ -314,7 +329,6 @@ class Preparation {
     const metadata: Record<string, PolicyMetadata | undefined> = {};
     for (const reference of references) {
       if (isBuiltin(reference)) {
-        modules[reference] = { builtin: parseBuiltin(reference) };
         continue;
       }
       const resolved = resolveReference(reference);

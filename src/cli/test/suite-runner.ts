@@ -1,10 +1,10 @@
-// Runs suites in the module thread, and compares responses with expectations.
-import type { PolicyLogEntry } from '../../engine/index.ts';
-import type { SuiteAnswer, SuiteJob } from '../module/module-job.ts';
-import { GuestOverdue, ModuleRunner, ThreadFailed } from '../module/module-runner.ts';
+// Runs suites, and compares responses with expectations.
+import type { PolicyLogEntry, Verdict } from '../../engine/index.ts';
+import { verdictOf } from '../../evaluation/index.ts';
 import { errorText } from '../../values/index.ts';
+import { PolicyRunner, type RunnablePolicy, SettingsRefused } from '../policy/policy-runner.ts';
 import { compareVerdict, compareText, type Mismatch } from './compare.ts';
-import type { PreparedCase, PreparedSuite } from './prepare-suite.ts';
+import type { PreparedCase, PreparedSuite, SuiteQuestion } from './prepare-suite.ts';
 import type { TestCase } from './suite.ts';
 
 /** Most log lines of a policy that are kept for one case. */
@@ -39,35 +39,47 @@ export interface SuiteResult {
   readonly durationMs: number;
 }
 
+/** The answer to what a case asks. */
+type SuiteAnswer =
+  | { readonly kind: 'verdict'; readonly verdict: Verdict }
+  /** The settings are good, and nothing else was asked. */
+  | { readonly kind: 'settings-accepted' }
+  | { readonly kind: 'settings-rejected'; readonly message: string }
+  /** The policy gave no verdict, or one that cannot be trusted. */
+  | { readonly kind: 'failed'; readonly message: string };
+
 /** Runs suites, one at a time. */
 export class SuiteRunner implements AsyncDisposable {
-  #thread: ModuleRunner | undefined;
-  #run: SuiteRun | undefined;
+  #log: PolicyLogEntry[] = [];
+  readonly #policies = new PolicyRunner({
+    onLog: (entry) => {
+      if (this.#log.length < MAX_LOG_LINES) {
+        this.#log.push(entry);
+      }
+    },
+  });
 
   /** Runs the cases of a suite that `isWanted` selects. Never throws: errors are results. */
   async run(prepared: PreparedSuite, isWanted: (test: TestCase) => boolean = () => true): Promise<SuiteResult> {
-    const run = new SuiteRun(prepared, isWanted);
-    this.#run = run;
     const start = performance.now();
     const notes = new Set<string>();
-    for (let job = run.remaining(); job.variants.length > 0; job = run.remaining()) {
-      this.#thread ??= new ModuleRunner({
-        onLog: (entry) => this.#run?.log(entry),
-        onAnswer: (index, answer, durationMs) => this.#run?.answer(index, answer, durationMs),
+    const results = new Map<number, CaseResult>();
+    for (const { policy, questions } of prepared.variants) {
+      const wanted = questions.flatMap((question) => {
+        const one = prepared.cases[question.index];
+        return one !== undefined && isWanted(one.test) ? [{ question, one }] : [];
       });
-      try {
-        const result = await this.#thread.perform({ task: 'test', suite: job });
-        result.notes.forEach((note) => notes.add(note));
-      } catch (error) {
-        run.failed(error, job);
-        await this[Symbol.asyncDispose]();
+      const problem = wanted.length === 0 ? undefined : await this.#load(policy, notes);
+      for (const { question, one } of wanted) {
+        const asked = performance.now();
+        const answer = problem ?? (await this.#ask(question));
+        results.set(question.index, this.#result(one, answer, performance.now() - asked));
       }
     }
-    const { suite } = prepared;
-    const cases = run.results();
+    const cases = [...results].sort(([a], [b]) => a - b).map(([, result]) => result);
     return {
-      name: suite.name,
-      file: suite.file,
+      name: prepared.suite.name,
+      file: prepared.suite.file,
       cases,
       skipped: prepared.cases.length - cases.length,
       notes: [...notes],
@@ -76,77 +88,64 @@ export class SuiteRunner implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const thread = this.#thread;
-    this.#thread = undefined;
-    await thread?.[Symbol.asyncDispose]();
-  }
-}
-
-/** The state of one suite while it runs. */
-class SuiteRun {
-  readonly #prepared: PreparedSuite;
-  readonly #isWanted: (test: TestCase) => boolean;
-  readonly #results = new Map<number, CaseResult>();
-  #log: PolicyLogEntry[] = [];
-
-  constructor(prepared: PreparedSuite, isWanted: (test: TestCase) => boolean) {
-    this.#prepared = prepared;
-    this.#isWanted = isWanted;
+    await this.#policies[Symbol.asyncDispose]();
   }
 
-  /** Questions without an answer yet. */
-  remaining(): SuiteJob {
-    const { cases, job } = this.#prepared;
-    const isLeft = ({ index }: { readonly index: number }): boolean => {
-      const test = cases[index]?.test;
-      return test !== undefined && !this.#results.has(index) && this.#isWanted(test);
-    };
-    const variants = job.variants
-      .map((variant) => ({ ...variant, questions: variant.questions.filter(isLeft) }))
-      .filter(({ questions }) => questions.length > 0);
-    return { modules: job.modules, variants };
-  }
-
-  /** In the order of the file. */
-  results(): readonly CaseResult[] {
-    return [...this.#results].sort(([a], [b]) => a - b).map(([, result]) => result);
-  }
-
-  log(entry: PolicyLogEntry): void {
-    if (this.#log.length < MAX_LOG_LINES) {
-      this.#log.push(entry);
+  /** The answer to all that is asked of the policy, when it cannot be loaded. */
+  async #load(policy: RunnablePolicy, notes: Set<string>): Promise<SuiteAnswer | undefined> {
+    this.#policies.capabilities.begin(undefined);
+    try {
+      (await this.#policies.load(policy)).forEach((note) => notes.add(note));
+      return undefined;
+    } catch (error) {
+      return error instanceof SettingsRefused
+        ? { kind: 'settings-rejected', message: error.reason }
+        : { kind: 'failed', message: errorText(error) };
     }
   }
 
-  answer(index: number, answer: SuiteAnswer, durationMs: number): void {
-    const prepared = this.#prepared.cases[index];
-    if (prepared === undefined) {
-      return;
+  async #ask({ request, session }: SuiteQuestion): Promise<SuiteAnswer> {
+    if (request === undefined) {
+      return { kind: 'settings-accepted' };
     }
+    const { capabilities } = this.#policies;
+    try {
+      capabilities.begin(session);
+      const evaluated = await this.#policies.evaluate(request);
+      if (evaluated.refused !== undefined) {
+        return { kind: 'failed', message: evaluated.refused };
+      }
+      const unanswered = [...capabilities.withoutCluster, ...capabilities.notRecorded];
+      if (unanswered.length > 0) {
+        const message = `the policy asked for what no recorded session answers: ${unanswered.join(', ')}`;
+        return { kind: 'failed', message };
+      }
+      const verdict = verdictOf(evaluated.response);
+      switch (evaluated.observation.outcome) {
+        case 'verdict':
+          return { kind: 'verdict', verdict };
+        case 'timeout':
+          return { kind: 'failed', message: 'the policy gave no verdict in time' };
+        default:
+          return { kind: 'failed', message: `the policy gave no verdict: ${verdict.message ?? ''}` };
+      }
+    } catch (error) {
+      return { kind: 'failed', message: errorText(error) };
+    }
+  }
+
+  #result(prepared: PreparedCase, answer: SuiteAnswer, durationMs: number): CaseResult {
     const mismatches = compareAnswer(prepared, answer);
-    const status = answer.kind === 'failed' ? 'error' : mismatches.length > 0 ? 'failed' : 'passed';
-    this.#results.set(index, {
+    const log = this.#log;
+    this.#log = [];
+    return {
       test: prepared.test,
-      status,
+      status: answer.kind === 'failed' ? 'error' : mismatches.length > 0 ? 'failed' : 'passed',
       mismatches,
       ...(answer.kind === 'failed' ? { error: answer.message } : {}),
-      log: this.#log,
+      log,
       durationMs,
-    });
-    this.#log = [];
-  }
-
-  /** After the thread has ended: the current question gets an error; the others are asked again if that can succeed. */
-  failed(error: unknown, job: SuiteJob): void {
-    const variants = job.variants.map(({ questions }) => questions.filter(({ index }) => !this.#results.has(index)));
-    const [current = []] = variants.filter((questions) => questions.length > 0);
-    const [first] = current;
-    const isOneCase = (error instanceof GuestOverdue && error.stage === 'evaluating') || error instanceof ThreadFailed;
-    const isOneVariant = error instanceof GuestOverdue && error.stage === 'checking its settings';
-    const lost = isOneCase ? (first === undefined ? [] : [first]) : isOneVariant ? current : variants.flat();
-    for (const { index } of lost) {
-      this.answer(index, { kind: 'failed', message: errorText(error) }, 0);
-    }
+    };
   }
 }
 

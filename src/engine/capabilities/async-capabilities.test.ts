@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { HostPort } from '../host-port.ts';
 import type { JsonObject } from '../json-text.ts';
 import { AsyncCapabilities } from './async-capabilities.ts';
 import type { KubernetesReader } from './kubernetes.ts';
@@ -95,4 +96,23 @@ test('certificates are checked on the spot, registries are not supported yet, th
   });
   assert.throws(() => port.request('oci/v2/verify', '{}'), { code: 'capability-failed', message: /not supported yet/ });
   assert.equal(port.request('net/v1/dns_lookup_host', '"x"'), '"net/v1/dns_lookup_host"');
+});
+
+test('what is recorded passes every call on, and keeps no answer', () => {
+  const calls: string[] = [];
+  const remote: HostPort = {
+    request: (capability) => `"${calls.push(capability)}"`,
+    revisionOf: () => '1',
+  };
+  const port = new LocalCapabilities(remote, true);
+  const read = '{"api_version":"v1","kind":"Pod","name":"a"}';
+  assert.equal(port.request('kubernetes/get_resource', read), '"1"');
+  assert.equal(port.request('kubernetes/get_resource', read), '"2"');
+  assert.equal(port.request('crypto/v1/is_certificate_trusted', '{}'), '"3"');
+});
+
+test('certificates are checked wherever they are asked about', async () => {
+  await assert.rejects(new AsyncCapabilities().answer('crypto/v1/is_certificate_trusted', '{}'), {
+    message: /cannot verify the certificate/,
+  });
 });

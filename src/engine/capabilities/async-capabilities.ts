@@ -1,5 +1,6 @@
 import { EngineError } from '../errors.ts';
 import type { JsonValue } from '../json-text.ts';
+import { LocalAnswers } from './local-answers.ts';
 import { answerKubernetes, NO_CLUSTER_MESSAGE } from './kubernetes.ts';
 import type { KubernetesReader } from './kubernetes.ts';
 import { lookUpHost } from './net.ts';
@@ -15,10 +16,11 @@ export interface AsyncCapabilitiesOptions {
   readonly timeoutMs?: number;
 }
 
-/** Host capabilities that have to wait for something. Runs on another thread than the guests, behind a HostPort. */
+/** All host capabilities, also those that have to wait for something. Runs on another thread than the guests, behind a HostPort. */
 export class AsyncCapabilities {
   readonly #kubernetes: KubernetesReader | undefined;
   readonly #timeoutMs: number;
+  readonly #local = new LocalAnswers();
 
   constructor(options: AsyncCapabilitiesOptions = {}) {
     this.#kubernetes = options.kubernetes;
@@ -27,6 +29,10 @@ export class AsyncCapabilities {
 
   /** The answer as JSON, as {@link HostPort.request} wants it. Rejects with an Error whose message the guest gets. */
   async answer(capability: string, payloadJson: string, signal?: AbortSignal): Promise<string> {
+    const local = this.#local.answer(capability, payloadJson);
+    if (local !== undefined) {
+      return local;
+    }
     const payload = parseJson(payloadJson) as JsonValue;
     const deadline = AbortSignal.timeout(this.#timeoutMs);
     const bounded = signal === undefined ? deadline : AbortSignal.any([signal, deadline]);

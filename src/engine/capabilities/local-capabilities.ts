@@ -1,24 +1,26 @@
-import { EngineError } from '../errors.ts';
 import type { HostPort, InventoryMode } from '../host-port.ts';
-import type { JsonValue } from '../json-text.ts';
 import type { ContextAwareResource } from '../policy-definition.ts';
-import { errorText, parseJson } from '../../values/index.ts';
 import { AnswerCache } from './answer-cache.ts';
-import { CertificateVerifier } from './crypto.ts';
 import { InventoryCache } from './inventory-cache.ts';
+import { LocalAnswers } from './local-answers.ts';
 
 /** Answers what needs no waiting in the thread of the guest itself, and passes the rest on. */
 export class LocalCapabilities implements HostPort {
-  readonly #verifier = new CertificateVerifier();
   readonly #remote: HostPort;
+  readonly #local: LocalAnswers | undefined;
   readonly #answers: AnswerCache;
   readonly #inventories: InventoryCache;
 
-  /** `remote` answers `net/…` and `kubernetes/…`. */
-  constructor(remote: HostPort) {
-    this.#remote = remote;
-    this.#answers = new AnswerCache(remote);
-    this.#inventories = new InventoryCache(remote);
+  /**
+   * @param remote answers `net/…` and `kubernetes/…`
+   * @param isRecorded whether `remote` is to see every question, because it records or replays a session. Default: no
+   */
+  constructor(remote: HostPort, isRecorded: boolean = false) {
+    // Without revisions nothing is kept.
+    this.#remote = isRecorded ? { request: (capability, payload) => remote.request(capability, payload) } : remote;
+    this.#local = isRecorded ? undefined : new LocalAnswers();
+    this.#answers = new AnswerCache(this.#remote);
+    this.#inventories = new InventoryCache(this.#remote);
   }
 
   revisionOf(resources: readonly ContextAwareResource[]): string | undefined {
@@ -30,23 +32,6 @@ export class LocalCapabilities implements HostPort {
   }
 
   request(capability: string, payloadJson: string): string {
-    if (capability === 'crypto/v1/is_certificate_trusted') {
-      return JSON.stringify(this.#verify(parseJson(payloadJson) as JsonValue));
-    }
-    if (capability.startsWith('oci/')) {
-      const message = `the host capability ${capability} is not supported yet: this version cannot ask registries or verify signatures`;
-      throw new EngineError('capability-failed', message);
-    }
-    return this.#answers.request(capability, payloadJson);
-  }
-
-  #verify(payload: JsonValue): { trusted: boolean; reason: string } {
-    try {
-      return this.#verifier.verify(payload);
-    } catch (error) {
-      throw new EngineError('capability-failed', `cannot verify the certificate: ${errorText(error)}`, {
-        cause: error,
-      });
-    }
+    return this.#local?.answer(capability, payloadJson) ?? this.#answers.request(capability, payloadJson);
   }
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HostPort } from '../host-port.ts';
-import { RecordingPort, ReplayPort } from './session.ts';
+import { ReplayPort, SessionRecorder } from './session.ts';
 
 // As kwctl writes it.
 const SESSION = `
@@ -65,15 +64,11 @@ test('replays a session of kwctl: answers, errors, and equal questions in order'
   assert.throws(() => port.request('cache/get', '{}'), /unknown host capability: cache\/get/);
 });
 
-test('what is recorded can be replayed, whatever was asked', () => {
-  const inner: HostPort = {
-    request: (capability, payload) => {
-      if (payload.includes('missing')) {
-        throw new Error('not: there');
-      }
-      return JSON.stringify({ capability, text: 'a\n"b": c' });
-    },
-  };
+test('what is recorded can be replayed, whatever was asked', async () => {
+  const inner = (capability: string, payload: string): Promise<string> =>
+    payload.includes('missing')
+      ? Promise.reject(new Error('not: there'))
+      : Promise.resolve(JSON.stringify({ capability, text: 'a\n"b": c' }));
   const questions: [string, unknown][] = [
     [
       'kubernetes/list_resources_by_namespace',
@@ -96,18 +91,24 @@ test('what is recorded can be replayed, whatever was asked', () => {
     ['oci/v1/verify', { SigstorePubKeyVerify: { image: 'i', pub_keys: ['k'], annotations: {} } }],
     ['oci/v2/verify', { type: 'SigstorePubKeyVerify', image: 'j', pub_keys: ['k'], annotations: null }],
   ];
-  const recording = new RecordingPort(inner);
-  const answers = (port: HostPort): unknown[] =>
-    questions.map(([capability, payload]) => {
+  const answers = async (
+    ask: (capability: string, payload: string) => Promise<string> | string,
+  ): Promise<unknown[]> => {
+    const texts: unknown[] = [];
+    for (const [capability, payload] of questions) {
       try {
-        return port.request(capability, JSON.stringify(payload));
+        texts.push(await ask(capability, JSON.stringify(payload)));
       } catch (error) {
-        return (error as Error).message;
+        texts.push((error as Error).message);
       }
-    });
-  const live = answers(recording);
-  assert.match(recording.text(), /request: \|\n {4}!KubernetesListResourceNamespace\n {4}api_version: v1\n/);
-  assert.deepEqual(answers(new ReplayPort(recording.text())), live);
+    }
+    return texts;
+  };
+  const recorder = new SessionRecorder(inner);
+  const live = await answers((capability, payload) => recorder.answer(capability, payload));
+  assert.match(recorder.text(), /request: \|\n {4}!KubernetesListResourceNamespace\n {4}api_version: v1\n/);
+  const replay = new ReplayPort(recorder.text());
+  assert.deepEqual(await answers((capability, payload) => replay.request(capability, payload)), live);
   assert.ok(live.includes('not: there'));
 });
 

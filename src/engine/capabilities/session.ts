@@ -66,7 +66,7 @@ const VARIANTS: Readonly<Record<string, (payload: JsonValue) => HostRequest>> = 
 
 /**
  * Answers every host capability from a session that `kwctl run --record-host-capabilities-interactions` (or
- * {@link RecordingPort}) wrote. Equal questions get their answers in the order of the file; the last one stays.
+ * {@link SessionRecorder}) wrote. Equal questions get their answers in the order of the file; the last one stays.
  */
 export class ReplayPort implements HostPort {
   readonly #answers = new Map<string, Exchange['response'][]>();
@@ -102,19 +102,22 @@ export class ReplayPort implements HostPort {
   }
 }
 
-/** Passes host capabilities on and remembers what was asked and answered. */
-export class RecordingPort implements HostPort {
-  readonly #inner: HostPort;
+/** Answers host capabilities, such as {@link AsyncCapabilities.answer}. */
+type AnswerCapability = (capability: string, payloadJson: string) => Promise<string>;
+
+/** Passes host capabilities on, and records questions and answers. */
+export class SessionRecorder {
+  readonly #inner: AnswerCapability;
   readonly #exchanges: JsonObject[] = [];
 
-  constructor(inner: HostPort) {
+  constructor(inner: AnswerCapability) {
     this.#inner = inner;
   }
 
-  request(capability: string, payloadJson: string): string {
+  async answer(capability: string, payloadJson: string): Promise<string> {
     const request = requestText(hostRequest(capability, parseJson(payloadJson) as JsonValue));
     try {
-      const payload = this.#inner.request(capability, payloadJson);
+      const payload = await this.#inner(capability, payloadJson);
       this.#exchanges.push({ type: 'Exchange', request, response: { type: 'Success', payload } });
       return payload;
     } catch (error) {

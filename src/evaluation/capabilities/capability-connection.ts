@@ -1,9 +1,9 @@
 // How a thread that evaluates, and so cannot wait for promises, asks one that can: it sends the question, sleeps on a
 // cell of shared memory, and takes the answer from the port when it is woken.
-import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { type ContextAwareResource, DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/index.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
-import { parseJson } from '../../values/index.ts';
+import { errorText, parseJson } from '../../values/index.ts';
 
 /** One thread's end of a connection; the port is transferred to it. */
 export interface CapabilityConnection {
@@ -130,4 +130,35 @@ export class CapabilityClient {
       }
     }
   }
+}
+
+/** Answers a question of a connection, and wakes the thread that asked. `answer` may reject: that is an answer, too. */
+export async function reply(
+  { port, answered }: Pick<CapabilityConnection, 'port' | 'answered'>,
+  { seq, capability, payload }: CapabilityQuestion,
+  answer: (capability: string, payload: string) => Promise<string>,
+): Promise<void> {
+  const message: CapabilityAnswer = await answer(capability, payload).then(
+    (text) => ({ seq, payload: text }),
+    (error: unknown) => ({ seq, error: errorText(error) }),
+  );
+  port.postMessage(message);
+  const count = new Int32Array(answered);
+  Atomics.add(count, 0, 1);
+  Atomics.notify(count, 0);
+}
+
+/** A connection whose questions are answered in this thread, without a cluster. */
+export function connectCapabilities(
+  answer: (capability: string, payload: string) => Promise<string>,
+): CapabilityConnection {
+  const { port1, port2 } = new MessageChannel();
+  const answered = new SharedArrayBuffer(4);
+  port1.on('message', (question: CapabilityQuestion) => {
+    void reply({ port: port1, answered }, question, async (capability, payload) =>
+      capability === COUNTER_QUESTION ? 'null' : await answer(capability, payload),
+    );
+  });
+  port1.unref();
+  return { port: port2, answered, revisions: new KindRevisions().buffer };
 }

@@ -5,6 +5,7 @@ import type { CapabilityConnection, CapabilityQuestion } from './capability-conn
 import type { ClusterSource } from '../cluster-objects/cluster-source.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import type { LogEntry } from '../../log/index.ts';
+import { threadEnvironment } from '../thread-environment.ts';
 
 /** Given to the capability thread when it starts. */
 export interface CapabilityStart {
@@ -93,7 +94,7 @@ export class CapabilityService {
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
     const worker = new Worker(new URL(`./capability-thread.${extension}`, import.meta.url), {
       name: 'host capabilities',
-      env: {},
+      env: threadEnvironment(),
       workerData: this.#start,
     });
     worker.unref();

@@ -1,4 +1,5 @@
 import type { PolicyDefinition } from '../../engine/index.ts';
+import type { ExecutionMode } from '../../modules/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { PolicyReason } from './policy-reason.ts';
 
@@ -20,6 +21,26 @@ export interface PolicyEntry {
 /** What an entry declares, or what is wrong with it. */
 export type ReadEntry = DeclaredPolicy | { readonly id: string; readonly problems: readonly string[] };
 
+/** A module that is not fetched. */
+export interface ProvidedModule {
+  readonly bytes: Uint8Array;
+  /** The execution mode, when the metadata have none. */
+  readonly chosenMode?: ExecutionMode;
+}
+
+/** Steps of a load: `compile` (after fetching), `start` (an instance is made), `check` (of the settings). */
+export const STAGES = ['compile', 'start', 'check'] as const;
+export type Stage = (typeof STAGES)[number];
+
+/** Where a load failed. */
+export interface FailedStage {
+  readonly stage: Stage;
+  /** The reference of the module for `compile`, else the id of the policy or `group/member`. */
+  readonly unit: string;
+  /** Whether it was ended because its time was over. */
+  readonly isOverdue?: boolean;
+}
+
 /** One thing that the loader is to try. */
 export interface LoadRequest {
   readonly id: string;
@@ -33,6 +54,11 @@ export interface LoadRequest {
   readonly from?: 'cache' | 'source';
   /** Whether it is a policy of people who do not run this server, see `isForTenant` of the module store. Default: no. */
   readonly isForTenant?: boolean;
+  /**
+   * Modules of the policy's author, by reference. They need no `protocolVersion` in their metadata yet. Default: all modules
+   * are fetched.
+   */
+  readonly provided?: Readonly<Record<string, ProvidedModule>>;
 }
 
 /** What became of a {@link LoadRequest}. */
@@ -52,4 +78,5 @@ export type LoadOutcome =
       readonly transient: boolean;
       /** Digest by module reference, when the modules were fetched and something else failed. */
       readonly digests?: Readonly<Record<string, string>>;
+      readonly at?: FailedStage;
     };

@@ -8,7 +8,15 @@ import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { LogEntry } from '../../log/index.ts';
 import { WorkerActivity } from '../evaluation-protocol.ts';
 import { EvaluationError } from '../errors.ts';
-import type { LoadOutcome, LoadRequest, PolicyEntry, ReadEntry } from './load-request.ts';
+import {
+  type LoadOutcome,
+  type LoadRequest,
+  type PolicyEntry,
+  type ReadEntry,
+  type Stage,
+  STAGES,
+} from './load-request.ts';
+import { threadEnvironment } from '../thread-environment.ts';
 
 /** How often the thread is looked at. Milliseconds. */
 const WATCHDOG_INTERVAL_MS = 50;
@@ -92,10 +100,6 @@ export type FromLoader =
   /** Loads whose policies need more than a quick thread gives them. */
   | { readonly type: 'unfinished'; readonly seqs: readonly number[] }
   | { readonly type: 'log'; readonly entry: LogEntry };
-
-/** What a policy's module is doing in the thread; told where an evaluation worker tells the member of a group. */
-export const STAGES = ['compile', 'start', 'check'] as const;
-export type Stage = (typeof STAGES)[number];
 
 /** What a lane tells. */
 export interface LaneListener {
@@ -225,7 +229,7 @@ export class LoaderLane {
       name: `${this.#patience} loader`,
       workerData,
       transferList: [capabilities.port],
-      env: {},
+      env: threadEnvironment(),
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
     });
     // What a thread said before it was replaced may arrive afterwards, and is as good; only the first answer counts.

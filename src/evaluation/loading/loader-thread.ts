@@ -17,6 +17,7 @@ import {
 } from '../../engine/index.ts';
 import {
   builtinVersion,
+  digestOf,
   type FetchedModule,
   isBuiltin,
   isDigest,
@@ -31,9 +32,19 @@ import { CapabilityClient } from '../capabilities/capability-connection.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import { WorkerActivity } from '../evaluation-protocol.ts';
 import { errorText } from '../../values/index.ts';
-import { type FromLoader, type LoaderStart, type Stage, STAGES, type ToLoader } from './loader-lane.ts';
+import type { FromLoader, LoaderStart, ToLoader } from './loader-lane.ts';
 import { loadFailure, reasonOf } from './load-failure.ts';
-import type { DeclaredPolicy, LoadOutcome, LoadRequest, PolicyEntry, ReadEntry } from './load-request.ts';
+import {
+  type DeclaredPolicy,
+  type FailedStage,
+  type LoadOutcome,
+  type LoadRequest,
+  type PolicyEntry,
+  type ProvidedModule,
+  type ReadEntry,
+  type Stage,
+  STAGES,
+} from './load-request.ts';
 import type { PolicyReason } from './policy-reason.ts';
 
 /** Outcomes within this time are told together, so that a file of thousands of policies is few messages. Milliseconds. */
@@ -100,29 +111,35 @@ function say(message: FromLoader): void {
 type Fetches = Map<string, Promise<FetchedModule>>;
 
 async function load(seq: number, request: LoadRequest, fetches: Fetches): Promise<void> {
-  try {
-    candidates.push(await prepare(seq, request, fetches));
-    checking ??= setImmediate(checkSome);
-  } catch (error) {
-    tell(seq, loadFailure(error));
-  }
-}
-
-async function prepare(seq: number, request: LoadRequest, fetches: Fetches): Promise<Candidate> {
-  const { definition } = request;
+  const { definition, provided } = request;
   const modules = new Map<string, CompiledPolicyModule>();
   let sourceError: string | undefined;
-  for (const reference of modulesOf(definition)) {
-    if (isBuiltin(reference)) {
-      const name = parseBuiltin(reference);
-      modules.set(reference, { mode: 'builtin', name, digest: builtinVersion(name) });
-      continue;
+  let reference = '';
+  try {
+    for (reference of modulesOf(definition)) {
+      const own = provided?.[reference];
+      if (isBuiltin(reference)) {
+        const name = parseBuiltin(reference);
+        modules.set(reference, { mode: 'builtin', name, digest: builtinVersion(name) });
+      } else if (own !== undefined) {
+        modules.set(reference, await compileOnce(seq, { bytes: own.bytes, digest: providedDigest(own) }, own));
+      } else {
+        const fetched = await fetchOnce(reference, request, fetches);
+        sourceError ??= fetched.sourceError?.message;
+        modules.set(reference, await compileOnce(seq, fetched));
+      }
     }
-    const fetched = await fetchOnce(reference, request, fetches);
-    sourceError ??= fetched.sourceError?.message;
-    modules.set(reference, await compileOnce(seq, fetched));
+  } catch (error) {
+    tell(seq, { ...loadFailure(error), at: { stage: 'compile', unit: reference } });
+    return;
   }
-  return { seq, definition, modules, sourceError };
+  candidates.push({ seq, definition, modules, sourceError });
+  checking ??= setImmediate(checkSome);
+}
+
+/** One module may be run in two modes, until its metadata name one. */
+function providedDigest({ bytes, chosenMode }: ProvidedModule): string {
+  return chosenMode === undefined ? digestOf(bytes) : `${digestOf(bytes)} ${chosenMode}`;
 }
 
 function tell(seq: number, outcome: LoadOutcome): void {
@@ -180,14 +197,15 @@ function judge(candidate: Candidate): void {
     const source = sourceError === undefined ? {} : { sourceError };
     outbox.push([seq, { ok: true, digests, modules: [...modules.values()], ...source }]);
   } else {
-    outbox.push([seq, { ok: false, reason: verdict.reason, message: verdict.message, transient: false, digests }]);
+    const { reason, message, at } = verdict;
+    outbox.push([seq, { ok: false, reason, message, transient: false, digests, at }]);
   }
 }
 
 /** What a policy said of its settings, or why it said nothing. */
 type Checked =
   | { readonly valid: true }
-  | { readonly valid: false; readonly reason: PolicyReason; readonly message: string };
+  | { readonly valid: false; readonly reason: PolicyReason; readonly message: string; readonly at: FailedStage };
 
 /** Lets a policy check its settings, in this thread, under the eyes of the main thread. */
 function check({ seq, definition, modules }: Candidate): Checked | 'unfinished' {
@@ -197,6 +215,7 @@ function check({ seq, definition, modules }: Candidate): Checked | 'unfinished' 
     log: ({ policy: id, level, message, fields }: PolicyLogEntry) =>
       say({ type: 'log', entry: { level, message, fields: { policy: id, ...fields } } }),
   };
+  let at: FailedStage = { stage: 'start', unit: definition.id };
   try {
     enter(seq, 'start', START_TIMEOUT_MS);
     const policy = createPolicy(
@@ -204,15 +223,16 @@ function check({ seq, definition, modules }: Candidate): Checked | 'unfinished' 
       (name) => guestOf(modules.get(name)),
       options,
     );
-    const verdict = checkSettings(policy, (_member, timeoutMs) =>
-      enter(seq, 'check', isQuick ? QUICK_TIMEOUT_MS : timeoutMs),
-    );
-    return verdict.valid ? verdict : { ...verdict, reason: 'InvalidSettings' };
+    const verdict = checkSettings(policy, (unit, timeoutMs) => {
+      at = { stage: 'check', unit };
+      enter(seq, 'check', isQuick ? QUICK_TIMEOUT_MS : timeoutMs);
+    });
+    return verdict.valid ? verdict : { ...verdict, reason: 'InvalidSettings', at };
   } catch (error) {
     if (isQuick && error instanceof EngineError && error.code === 'guest-timeout') {
       return 'unfinished';
     }
-    return { valid: false, reason: reasonOf(error), message: errorText(error) };
+    return { valid: false, reason: reasonOf(error), message: errorText(error), at };
   } finally {
     activity.leave();
   }
@@ -284,7 +304,12 @@ async function fetchModule(
   }
 }
 
-function compileOnce(seq: number, { bytes, digest }: FetchedModule): Promise<CompiledPolicyModule> {
+/** @param provided how the module is loaded, when it was not fetched */
+function compileOnce(
+  seq: number,
+  { bytes, digest }: { readonly bytes: Uint8Array; readonly digest: string },
+  provided?: ProvidedModule,
+): Promise<CompiledPolicyModule> {
   const known = compiled.get(digest);
   if (known !== undefined) {
     return known;
@@ -292,7 +317,7 @@ function compileOnce(seq: number, { bytes, digest }: FetchedModule): Promise<Com
   const module = (async () => {
     enter(seq, 'compile', isQuick ? QUICK_COMPILE_TIMEOUT_MS : COMPILE_TIMEOUT_MS);
     try {
-      return compile(bytes, digest);
+      return compile(bytes, digest, provided);
     } finally {
       activity.leave();
     }
@@ -304,9 +329,11 @@ function compileOnce(seq: number, { bytes, digest }: FetchedModule): Promise<Com
   return module;
 }
 
-function compile(bytes: Uint8Array, digest: string): CompiledPolicyModule {
-  const module = loadPolicyModule(bytes, { memoryLimitBytes: start.memoryLimitBytes });
-  if (module.mode === 'kubewarden-wapc') {
+function compile(bytes: Uint8Array, digest: string, provided: ProvidedModule | undefined): CompiledPolicyModule {
+  const { memoryLimitBytes } = start;
+  const module = loadPolicyModule(bytes, { memoryLimitBytes, chosenMode: provided?.chosenMode });
+  const isUnfinished = provided !== undefined && module.metadata?.protocolVersion === undefined;
+  if (module.mode === 'kubewarden-wapc' && !isUnfinished) {
     requireProtocol(module.metadata);
   }
   return { digest, mode: module.mode, compiled: module.compiled };

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { digestOf } from '../../modules/index.ts';
 import { silentCapabilities } from '../testing/worker-tables.ts';
 import { Loader } from './loader.ts';
-import type { LoadOutcome, LoadRequest } from './load-request.ts';
+import type { FailedStage, LoadOutcome, LoadRequest, ProvidedModule } from './load-request.ts';
 
 const guests = fileURLToPath(new URL('../../../test/fixtures/guests', import.meta.url));
 /** Short, so that what does not end is cut off soon. */
@@ -140,6 +140,32 @@ describe('the loader', () => {
     );
     assert.equal(contradiction.reason, 'DigestMismatch');
     assert.match(contradiction.message, /two different modules/);
+  });
+
+  it('loads modules that are provided, in the mode that is chosen, also those without a protocol version yet', async () => {
+    await using at = await setUp();
+    const [reference, text] = ['file:///elsewhere.wasm', 'draft:\n  module: file:///elsewhere.wasm\n'];
+    const bytes = await readFile(join(guests, 'no-metadata.wasm'));
+    const one = async (provided: ProvidedModule): Promise<LoadOutcome> =>
+      (await at.load(text, { provided: { [reference]: provided } })).get('draft') ?? assert.fail('no outcome');
+    const loaded = await one({ bytes, chosenMode: 'kubewarden-wapc' });
+    assert.ok(loaded.ok);
+    assert.equal(loaded.modules[0]?.mode, 'kubewarden-wapc');
+    const refused = await one({ bytes, chosenMode: 'opa' });
+    assert.ok(!refused.ok);
+    assert.deepEqual(refused.at, { stage: 'compile', unit: reference });
+  });
+
+  it('reports in which stage a load failed', async () => {
+    await using at = await setUp();
+    const of = async (name: string): Promise<FailedStage | undefined> => {
+      const outcome = (await at.load(`${name}:\n  module: file://${guests}/${name}.wasm\n`)).get(name);
+      assert.ok(outcome !== undefined && !outcome.ok);
+      return outcome.at;
+    };
+    assert.deepEqual(await of('loop-in-start'), { stage: 'start', unit: 'loop-in-start' });
+    assert.deepEqual(await of('trap-in-settings'), { stage: 'check', unit: 'trap-in-settings' });
+    assert.deepEqual(await of('wasi-loop'), { stage: 'check', unit: 'wasi-loop', isOverdue: true });
   });
 
   it('reads no files for people who do not run the server', async () => {

@@ -2,8 +2,8 @@
 // threads of their own. A policy that takes longer than ordinary ones is put off to a second thread, so that the
 // others of the same change serve while it is still being judged.
 import type { LogEntry } from '../../log/index.ts';
-import { LoaderLane, type LoaderOptions, type LoadJob, type Loaded, type Stage } from './loader-lane.ts';
-import type { LoadOutcome, LoadRequest, PolicyEntry, ReadEntry } from './load-request.ts';
+import { LoaderLane, type LoaderOptions, type LoadJob, type Loaded } from './loader-lane.ts';
+import type { LoadOutcome, LoadRequest, PolicyEntry, ReadEntry, Stage } from './load-request.ts';
 
 interface PendingLoad {
   readonly request: LoadRequest;
@@ -15,7 +15,7 @@ interface Batch {
 }
 
 /** Why a load failed that did not come to its end. */
-const UNFINISHED: Readonly<Record<Stage, LoadOutcome>> = {
+const UNFINISHED: Readonly<Record<Stage, LoadOutcome & { readonly ok: false }>> = {
   compile: {
     ok: false,
     reason: 'InvalidModule',
@@ -50,7 +50,8 @@ export class Loader {
     this.#patient = new LoaderLane('patient', start, {
       loaded,
       log,
-      unfinished: ([seq]: LoadJob, stage) => this.#loaded([[seq, UNFINISHED[stage ?? 'check']]]),
+      unfinished: ([seq, { id }]: LoadJob, stage = 'check') =>
+        this.#loaded([[seq, { ...UNFINISHED[stage], at: { stage, unit: id, isOverdue: true } }]]),
     });
   }
 

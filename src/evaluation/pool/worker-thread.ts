@@ -12,6 +12,7 @@ import {
 } from '../evaluation-protocol.ts';
 import { ObservationReceiver } from '../worker/observations.ts';
 import type { ReviewJob } from './review-job.ts';
+import { threadEnvironment } from '../thread-environment.ts';
 
 /** JavaScript heap of one worker: tables of thousands of policies need tens of MiB. Guests' memory is bounded elsewhere. */
 export const WORKER_HEAP_MB = 512;
@@ -57,8 +58,7 @@ export class WorkerThread {
       name: 'evaluation',
       workerData,
       transferList: [capabilities.port],
-      // Policies need no environment.
-      env: {},
+      env: threadEnvironment(),
       resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB, maxYoungGenerationSizeMb: WORKER_YOUNG_HEAP_MB },
     });
     this.#worker.on('message', (message: FromWorker) => listener.received(this, message));

@@ -10,7 +10,7 @@ const activity = new WorkerActivity(start.activity);
 const evaluation = new PolicyEvaluation({
   ...start,
   activity,
-  port: new LocalCapabilities(new CapabilityClient(start.capabilities)),
+  port: new LocalCapabilities(new CapabilityClient(start.capabilities), start.isRecorded),
   log: (entry) => say({ type: 'log', entry }),
 });
 

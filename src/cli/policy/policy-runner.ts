@@ -1,0 +1,238 @@
+// Loads and evaluates policies for commands as a policy server does, with a loader and one worker.
+import { join } from 'node:path';
+import {
+  createManifestsGuest,
+  DEFAULT_TIMEOUT_SECONDS,
+  type JsonObject,
+  type Observation,
+  type PolicyDefinition,
+  type PolicyLogEntry,
+  type Route,
+} from '../../engine/index.ts';
+import {
+  type AdmissionResponse,
+  type Answer,
+  connectCapabilities,
+  Loader,
+  type LoadOutcome,
+  type ProvidedModule,
+  type Stage,
+  WorkerPool,
+} from '../../evaluation/index.ts';
+import type { LogEntry } from '../../log/index.ts';
+import { readMetadata, requireProtocol } from '../../modules/index.ts';
+import { errorText, parseJson } from '../../values/index.ts';
+import { cacheFolder } from '../cache-folder.ts';
+import { CliError } from '../errors.ts';
+import { SessionCapabilities } from './session-capabilities.ts';
+
+/** The code of a module: WebAssembly, or Kubernetes' own policies for a minor version of an API server. */
+export type ModuleInput =
+  | ProvidedModule
+  | { readonly manifests: readonly JsonObject[]; readonly kubernetesVersion?: number };
+
+/** A policy with all its code. */
+export interface RunnablePolicy {
+  readonly definition: PolicyDefinition;
+  /** By the reference that the definition uses; builtin policies need none. */
+  readonly modules: Readonly<Record<string, ModuleInput>>;
+}
+
+/** A request for a policy. */
+export interface PolicyRequest {
+  /** An admission review, or a raw request. */
+  readonly body: Uint8Array;
+  readonly route: Route;
+}
+
+/** The response to a request, or why the bytes are no request. */
+export type Evaluated =
+  | {
+      readonly response: AdmissionResponse;
+      readonly observation: Observation;
+      readonly evaluationMs: number;
+      readonly refused?: never;
+    }
+  | { readonly refused: string };
+
+interface RunnerOptions {
+  readonly onLog?: (entry: PolicyLogEntry) => void;
+  /** Whether `capabilities` sees every call of a host capability: to record or replay a session. Default: yes. */
+  readonly isRecorded?: boolean;
+}
+
+/** The policy refuses its settings; worded as kwctl does. */
+export class SettingsRefused extends CliError {
+  readonly reason: string;
+
+  constructor(reason: string) {
+    super(`Provided settings are not valid: ${reason}`);
+    this.reason = reason;
+  }
+}
+
+/** The thread ended during an evaluation: its memory ran out, or worse. */
+class ThreadFailed extends CliError {
+  constructor(error: string) {
+    super(`the thread that runs the module failed: ${error}`);
+  }
+}
+
+type LoadedCode = Pick<LoadOutcome & { readonly ok: true }, 'digests' | 'modules'>;
+type LoadFailure = LoadOutcome & { readonly ok: false };
+
+const DURING: Readonly<Record<Stage, string>> = {
+  compile: 'being compiled',
+  start: 'loading',
+  check: 'checking its settings',
+};
+
+/** Holds one policy at a time. Its worker starts at once, so that it is there when the policy is. */
+export class PolicyRunner implements AsyncDisposable {
+  readonly capabilities: SessionCapabilities = new SessionCapabilities();
+  readonly #onLog: RunnerOptions['onLog'];
+  readonly #loader: Loader;
+  readonly #pool: WorkerPool;
+  readonly #ready = Promise.withResolvers<void>();
+  #policy: { readonly id: string; readonly digests: readonly string[] } | undefined;
+  #manifests = 0;
+  /** Why the worker ended in the middle of an evaluation. */
+  #crash: string | undefined;
+
+  constructor({ onLog, isRecorded = true }: RunnerOptions = {}) {
+    this.#onLog = onLog;
+    const defaultTimeoutSeconds = DEFAULT_TIMEOUT_SECONDS;
+    const connect = (): ReturnType<typeof connectCapabilities> =>
+      connectCapabilities((capability, payload) => this.capabilities.answer(capability, payload));
+    this.#loader = new Loader(
+      {
+        cacheDir: join(cacheFolder(), 'modules'),
+        baseDir: undefined,
+        sources: undefined,
+        fetchTimeoutMs: undefined,
+        defaultTimeoutSeconds,
+        memoryLimitBytes: undefined,
+        connectCapabilities: connect,
+        modules: () => [],
+      },
+      (entry) => this.#log(entry),
+    );
+    this.#pool = new WorkerPool({
+      size: 1,
+      start: { defaultTimeoutSeconds, isRecorded },
+      connectCapabilities: connect,
+      log: (entry) => this.#log(entry),
+    });
+    // Whoever loads a policy hears of it.
+    this.#ready.promise.catch(() => undefined);
+    this.#pool.start().then(this.#ready.resolve, this.#ready.reject);
+  }
+
+  /**
+   * Loads a policy in place of the one before. Returns notes for the user.
+   * @throws SettingsRefused; CliError when it cannot be loaded
+   */
+  async load(policy: RunnablePolicy): Promise<readonly string[]> {
+    const { definition, modules: inputs } = policy;
+    const { digests, modules, notes } = await this.#codeOf(policy);
+    await this.#ready.promise;
+    const before = this.#policy;
+    const { id } = definition;
+    this.#policy = { id, digests: Object.values(digests) };
+    await this.#pool.publish({
+      upserts: [{ id, definition, digests }],
+      removals: before === undefined || before.id === id ? [] : [before.id],
+      modules,
+      retired: before?.digests.filter((digest) => !modules.some((module) => module.digest === digest)) ?? [],
+    });
+    const isWapc = (reference: string): boolean =>
+      modules.some(({ digest, mode }) => digest === digests[reference] && mode === 'kubewarden-wapc');
+    const drafts = Object.entries(inputs).filter(([reference]) => isWapc(reference));
+    return [...notes, ...drafts.flatMap(([, input]) => draftNote(input))];
+  }
+
+  /** Evaluates a request by the policy that was loaded last. @throws CliError when its thread ended */
+  async evaluate({ body, route }: PolicyRequest): Promise<Evaluated> {
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    this.#crash = undefined;
+    this.#pool.submit(route, this.#policy?.id ?? '', body, Infinity, resolve);
+    const { result, observed, evaluationMs } = await promise;
+    if (this.#crash !== undefined) {
+      throw new ThreadFailed(this.#crash);
+    }
+    const [{ observation } = {}] = observed;
+    if (result.kind === 'refused') {
+      return { refused: result.message };
+    }
+    if (result.kind !== 'response' || observation === undefined) {
+      throw new CliError('the engine failed; this is a mistake in Portcullis');
+    }
+    return { response: parseJson(result.response) as AdmissionResponse, observation, evaluationMs };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#loader.stop(), this.#pool.stop()]);
+  }
+
+  async #codeOf(policy: RunnablePolicy): Promise<LoadedCode & { readonly notes: readonly string[] }> {
+    const { definition, modules } = policy;
+    const provided: Record<string, ProvidedModule> = {};
+    for (const [reference, input] of Object.entries(modules)) {
+      if ('manifests' in input) {
+        this.#manifests += 1;
+        const digest = `manifests ${this.#manifests}`;
+        // Only to find problems and notes: the worker makes its own.
+        const { notes } = createManifestsGuest(input.manifests, input);
+        return { digests: { [reference]: digest }, modules: [{ mode: 'manifests', digest, ...input }], notes };
+      }
+      provided[reference] = input;
+    }
+    const { promise, resolve } = Promise.withResolvers<LoadOutcome | undefined>();
+    this.#loader.load([{ id: definition.id, definition, provided }], (outcomes) => resolve([...outcomes.values()][0]));
+    const outcome = await promise;
+    if (outcome?.ok !== true) {
+      throw outcome === undefined ? new CliError('the loader gave no outcome') : loadError(definition, outcome);
+    }
+    return { ...outcome, notes: [] };
+  }
+
+  #log({ level, message, fields }: LogEntry): void {
+    const { policy, ...rest } = fields;
+    if (typeof policy === 'string') {
+      this.#onLog?.({ policy, level, message, fields: rest });
+    } else if (level === 'error') {
+      this.#crash = String(fields['error']);
+      this.#ready.reject(new ThreadFailed(this.#crash));
+    }
+  }
+}
+
+function loadError(definition: PolicyDefinition, { reason, message, at }: LoadFailure): CliError {
+  if (reason === 'InvalidSettings') {
+    return new SettingsRefused(message);
+  }
+  const { stage = 'start', unit = definition.id, isOverdue = false } = at ?? {};
+  if (isOverdue) {
+    const seconds =
+      stage === 'check' && definition.kind === 'policy'
+        ? (definition.timeoutEvalSeconds ?? DEFAULT_TIMEOUT_SECONDS)
+        : undefined;
+    const limit = seconds === undefined ? '' : `: expected at most ${seconds} s`;
+    return new CliError(`${unit} did not end while it was ${DURING[stage]}${limit}`, {
+      hint: 'Does it loop for ever? If it is only slow, give it longer with --timeout SECONDS.',
+    });
+  }
+  return new CliError(
+    stage === 'compile' ? `${unit}: ${message}` : `${unit} failed while it was ${DURING[stage]}: ${message}`,
+  );
+}
+
+/** Why a policy server refuses a waPC module that is not annotated yet. */
+function draftNote(input: ModuleInput): string[] {
+  try {
+    requireProtocol('bytes' in input ? readMetadata(input.bytes) : undefined);
+    return [];
+  } catch (error) {
+    return [`a policy server refuses this module: ${errorText(error)}`];
+  }
+}

@@ -1,0 +1,31 @@
+import { EngineError } from '../errors.ts';
+import type { JsonValue } from '../json-text.ts';
+import { errorText, parseJson } from '../../values/index.ts';
+import { CertificateVerifier } from './crypto.ts';
+
+/** Host capabilities that need no waiting. */
+export class LocalAnswers {
+  readonly #verifier = new CertificateVerifier();
+
+  /** The answer as JSON; undefined for capabilities that have to wait. Throws `capability-failed`. */
+  answer(capability: string, payloadJson: string): string | undefined {
+    if (capability === 'crypto/v1/is_certificate_trusted') {
+      return JSON.stringify(this.#verify(parseJson(payloadJson) as JsonValue));
+    }
+    if (capability.startsWith('oci/')) {
+      const message = `the host capability ${capability} is not supported yet: this version cannot ask registries or verify signatures`;
+      throw new EngineError('capability-failed', message);
+    }
+    return undefined;
+  }
+
+  #verify(payload: JsonValue): { trusted: boolean; reason: string } {
+    try {
+      return this.#verifier.verify(payload);
+    } catch (error) {
+      throw new EngineError('capability-failed', `cannot verify the certificate: ${errorText(error)}`, {
+        cause: error,
+      });
+    }
+  }
+}
