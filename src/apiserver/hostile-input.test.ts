@@ -233,7 +233,7 @@ describe('sets of fields', () => {
         hasStatus: false,
       },
       live,
-      updated: { ...live, spec: { b: 2 }, metadata: { name: 'a', managedFields } } as unknown as KubernetesObject,
+      updated: { ...live, spec: { b: 2 }, metadata: { name: 'a', managedFields } } as KubernetesObject,
       manager: 'me',
       now: 0,
     });

@@ -76,7 +76,7 @@ function play(
   }
   const stop = new AbortController();
   const reflector = new Reflector({
-    cluster: { list, watch } as unknown as Pick<Cluster, 'list' | 'watch'>,
+    cluster: { list, watch } as Pick<Cluster, 'list' | 'watch'>,
     type: PODS,
     handler: {
       replace: (items, version) =>

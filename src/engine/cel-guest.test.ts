@@ -302,8 +302,8 @@ describe('settings of builtin:cel', () => {
     ],
   ] as const) {
     it(`are refused: ${JSON.stringify(settings)}`, () => {
-      assert.match(problems(settings as unknown as JsonValue), expected);
-      assert.throws(() => validate(settings as unknown as JsonObject), /the settings cannot be used/);
+      assert.match(problems(settings as JsonValue), expected);
+      assert.throws(() => validate(settings as JsonObject), /the settings cannot be used/);
     });
   }
 

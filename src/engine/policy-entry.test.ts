@@ -8,7 +8,7 @@ import { policyId } from '../resources/index.ts';
 import { policyEntry } from './policy-entry.ts';
 
 function policy(kind: string, metadata: object, spec: object): AdmissionPolicyObject {
-  return { apiVersion: 'policies.kubewarden.io/v1', kind, metadata, spec } as unknown as AdmissionPolicyObject;
+  return { apiVersion: 'policies.kubewarden.io/v1', kind, metadata, spec } as AdmissionPolicyObject;
 }
 
 const single = (spec: object): AdmissionPolicyObject =>

@@ -102,7 +102,7 @@ class Scene implements AsyncDisposable {
     };
     const [policyServers, revisions] = [cacheOf(POLICY_SERVERS), cacheOf(POLICY_REVISIONS)];
     const [validating, mutating] = [cacheOf(VALIDATING_WEBHOOKS), cacheOf(MUTATING_WEBHOOKS)];
-    this.#caches = [cached, policyServers, revisions, validating, mutating] as unknown as readonly ObjectCache[];
+    this.#caches = [cached, policyServers, revisions, validating, mutating] as readonly ObjectCache[];
     const replicas = obligingReplicas(embedded, this.states);
     const events: EventSink = { event: (_object, type, reason) => this.events.push(`${type} ${reason}`) };
     const log = pino({ level: 'silent' });

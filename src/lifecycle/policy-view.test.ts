@@ -30,7 +30,7 @@ function revision(of: AdmissionPolicyObject): PolicyRevision {
     kind: 'PolicyRevision',
     metadata: { name: 'kw.cap.p-1', uid: 'r' },
     spec: { revision: 1, policyId: 'kw.cap.p', policyGeneration: of.metadata.generation, snapshot },
-  } as unknown as PolicyRevision;
+  } as PolicyRevision;
 }
 
 describe('policyView', () => {

@@ -9,7 +9,7 @@ const OK: PrevalidationResult = { ok: true, modules: [] };
 
 function requestOf(name: string, namespace?: string): PrevalidationRequest {
   const metadata = { name, ...(namespace === undefined ? {} : { namespace }) };
-  return { kind: 'ClusterAdmissionPolicy', metadata, spec: {} } as unknown as PrevalidationRequest;
+  return { kind: 'ClusterAdmissionPolicy', metadata, spec: {} } as PrevalidationRequest;
 }
 
 /** Replicas whose responses the test controls. */

@@ -12,7 +12,7 @@ interface ConfigMap extends KubernetesObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-const CONFIG_MAPS = kubernetesKind('v1', 'ConfigMap') as unknown as ResourceType<ConfigMap>;
+const CONFIG_MAPS = kubernetesKind('v1', 'ConfigMap') as ResourceType<ConfigMap>;
 const KEY = { namespace: 'default', name: 'contested' };
 
 /** A cluster on which some write with backoff, and others without. */
@@ -45,7 +45,7 @@ const WAYS: Readonly<Record<string, (cluster: Cluster, say: string) => Promise<u
     cluster.patch(
       CONFIG_MAPS,
       KEY,
-      { type: 'apply', body: configMap(say) as unknown as JsonObject, force: true },
+      { type: 'apply', body: configMap(say) as JsonObject, force: true },
       { fieldManager: 'test' },
     ),
 };

@@ -21,7 +21,7 @@ function setUp(options: Partial<WasiProcessOptions> = {}) {
   const process = new WasiProcess({ log: (text) => logged.push(text), ...options });
   const functions = createWasi(instance, () => process);
   const call = (name: string, ...args: (number | bigint)[]): unknown =>
-    (functions[name] as unknown as (...all: (number | bigint)[]) => unknown)(...args);
+    (functions[name] as (...all: (number | bigint)[]) => unknown)(...args);
   const u32 = (ptr: number): number => instance.getUint32(ptr);
   const u64 = (ptr: number): bigint => new DataView(instance.read(ptr, 8).buffer).getBigUint64(0, true);
   /** Writes the vectors to address 0 and returns their number. */

@@ -49,7 +49,7 @@ export class CustomResources implements KindBehaviour {
       return;
     }
     applyCustomResourceDefaults(object);
-    const definition = object as unknown as KubernetesObject;
+    const definition = object;
     const { names, status, reason, message } = acceptNames(definition, this.#store.collection(CRD_COLLECTION).list());
     const before = isJsonObject(object['status']) ? object['status'] : {};
     let conditions = conditionsOf(definition);
@@ -157,7 +157,7 @@ function withoutEmpty(fields: object): object {
 export function terminating(status: unknown, now: number): object {
   const before = isJsonObject(status) ? status : {};
   const conditions = setCondition(
-    before['conditions'] as unknown as readonly Condition[] | undefined,
+    before['conditions'] as readonly Condition[] | undefined,
     {
       type: 'Terminating',
       status: 'True',

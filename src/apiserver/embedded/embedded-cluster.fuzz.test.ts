@@ -148,7 +148,7 @@ test('nothing that clients send breaks a cluster', async () => {
       patches,
       fc.constantFrom(undefined, 'status', 'scale', 'token', 'eviction'),
       async (type, body, patch, subresource) => {
-        const object = body as unknown as KubernetesObject;
+        const object = body as KubernetesObject;
         const key = type.namespaced ? { namespace: 'default', name: 'fuzzed' } : { name: 'fuzzed' };
         const options = { fieldManager: 'fuzz', ...(subresource === undefined ? {} : { subresource }) };
         await answered(admin.create(type, object));

@@ -48,7 +48,7 @@ export async function createObject(write: Write, object: MutableObject): Promise
       rules.applyDefaults(next);
     }
     behave(write, next, undefined);
-    const created = next as unknown as KubernetesObject;
+    const created = next as KubernetesObject;
     context.checkEscalation(caller.user, definition, created, undefined);
     requireValid(write, created, undefined);
     const complete = { ...request, name: created.metadata.name ?? '', object: created };

@@ -142,7 +142,7 @@ function markedForDeletion(
   if (metadata.deletionTimestamp !== undefined && isSame) {
     return isNamespace && isEmptied(live) ? undefined : live;
   }
-  const marked = thaw(live) as unknown as MutableObject;
+  const marked = thaw(live) as MutableObject;
   marked.metadata['finalizers'] = finalizers;
   if (finalizers.length === 0) {
     delete marked.metadata['finalizers'];
@@ -170,7 +170,7 @@ function markedDefinition(
   if (live.metadata.deletionTimestamp !== undefined) {
     return live;
   }
-  const marked = thaw(live) as unknown as MutableObject;
+  const marked = thaw(live) as MutableObject;
   marked.metadata['finalizers'] = [...new Set([...finalizers, CRD_FINALIZER])];
   marked.metadata['deletionTimestamp'] = timeText(now);
   marked['status'] = terminating(live['status'], now);

@@ -40,7 +40,7 @@ export async function replaceObject(
   }
   countGeneration(served, live, admitted);
   behave(write, admitted, live);
-  const updated = admitted as unknown as KubernetesObject;
+  const updated = admitted;
   context.checkEscalation(caller.user, definition, updated, live);
   requireValid(write, updated, live);
   const view = subresourceView(served, updated, options.subresource);
@@ -49,7 +49,7 @@ export async function replaceObject(
     return undefined;
   }
   const settled = keepManagerTimes(live, updated);
-  if (isSameJson(settled as unknown as JsonObject, live as unknown as JsonObject)) {
+  if (isSameJson(settled as JsonObject, live as JsonObject)) {
     return stored;
   }
   if (options.dryRun === true) {
@@ -59,7 +59,7 @@ export async function replaceObject(
     const removed = context.store.commit([{ type: 'remove', collection, expected: stored }]);
     return removed === undefined ? undefined : settled;
   }
-  const object = served.stored(settled as unknown as MutableObject);
+  const object = served.stored(settled as MutableObject);
   return context.store.commit([{ type: 'put', collection, object, expected: stored }])?.[0];
 }
 

@@ -38,7 +38,7 @@ function patched(
   object: KubernetesObject,
   patch: Exclude<Patch, { type: 'apply' }>,
 ): MutableObject {
-  const before = object as unknown as JsonObject;
+  const before = object as JsonObject;
   try {
     switch (patch.type) {
       case 'json':
@@ -88,7 +88,7 @@ function objectOf(value: unknown): MutableObject {
   if (!isJsonObject(value) || !isJsonObject(value['metadata'])) {
     throw ApiError.badRequest('the patch makes something of the object that is none: expected an object with metadata');
   }
-  return thaw(value) as unknown as MutableObject;
+  return thaw(value) as MutableObject;
 }
 
 /** The result of server-side apply on an object, or on none. */
@@ -124,7 +124,7 @@ export function appliedObject({
   try {
     const { object, conflicts } = applyServerSide({
       live,
-      applied: named as unknown as KubernetesObject,
+      applied: named as KubernetesObject,
       definition,
       subresource: subresource ?? '',
       manager,
@@ -135,7 +135,7 @@ export function appliedObject({
     if (conflicts !== undefined) {
       throw new ApiError(409, 'Conflict', conflicts.message, { causes: conflicts.causes });
     }
-    return thaw(object) as unknown as MutableObject;
+    return thaw(object) as MutableObject;
   } catch (error) {
     if (error instanceof MergeError) {
       throw new ApiError(

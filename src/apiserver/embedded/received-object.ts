@@ -16,7 +16,7 @@ export function received(given: unknown): MutableObject {
   if (isTooDeep(given)) {
     throw tooDeep();
   }
-  const object = thaw(given) as unknown as MutableObject;
+  const object = thaw(given) as MutableObject;
   if (!isJsonObject(object.metadata)) {
     object.metadata = {};
   }

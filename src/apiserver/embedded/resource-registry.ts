@@ -58,13 +58,13 @@ export class ServedResource {
   /** An object of this version, converted for the store. */
   stored(object: MutableObject): MutableObject {
     if (this.collection === 'events' && this.#storedApiVersion !== this.#apiVersion) {
-      return convertEvent(object, 'v1') as unknown as MutableObject;
+      return convertEvent(object, 'v1') as MutableObject;
     }
     if (this.#storedApiVersion !== this.#apiVersion) {
       return { ...object, apiVersion: this.#storedApiVersion };
     }
     // It follows the present schema already.
-    const stored = object as unknown as KubernetesObject;
+    const stored = object as KubernetesObject;
     this.#views.set(stored, stored);
     return object;
   }
@@ -79,12 +79,12 @@ export class ServedResource {
 
   /** Applies the present schema to an object that was stored under an older one. */
   #settled(stored: KubernetesObject): KubernetesObject {
-    const object = thaw(stored) as unknown as MutableObject;
+    const object = thaw(stored) as MutableObject;
     object.apiVersion = this.#apiVersion;
     this.rules.prune(object);
     this.rules.applyDefaults(object);
-    const settled = object as unknown as KubernetesObject;
-    return isSameJson(settled as unknown as JsonObject, stored as unknown as JsonObject) ? stored : deepFreeze(settled);
+    const settled = object as KubernetesObject;
+    return isSameJson(settled as JsonObject, stored as JsonObject) ? stored : deepFreeze(settled);
   }
 }
 

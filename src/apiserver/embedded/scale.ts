@@ -42,9 +42,9 @@ export function withScale(object: KubernetesObject, paths: ScalePaths, scale: Mu
       },
     ]);
   }
-  const copy = thaw(object) as unknown as MutableObject;
+  const copy = thaw(object) as MutableObject;
   const steps = stepsOf(paths.specReplicasPath);
-  let parent: JsonObject = copy as unknown as JsonObject;
+  let parent: JsonObject = copy as JsonObject;
   for (const step of steps.slice(0, -1)) {
     const member = Object.hasOwn(parent, step) ? parent[step] : undefined;
     const child: JsonObject = isJsonObject(member) ? member : {};

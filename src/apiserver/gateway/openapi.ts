@@ -182,7 +182,7 @@ function customComponent(definition: ResourceDefinition): OpenApiSchema {
     ...(schema as OpenApiSchema),
     type: 'object',
     properties: {
-      ...(properties as unknown as OpenApiSchema),
+      ...properties,
       apiVersion: { description: API_VERSION_DESCRIPTION, type: 'string' },
       kind: { description: KIND_DESCRIPTION, type: 'string' },
       metadata: { description: METADATA_DESCRIPTION, allOf: [{ $ref: `${REFERENCE}${OBJECT_META}` }] },

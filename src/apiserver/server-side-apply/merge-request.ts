@@ -51,7 +51,7 @@ export function comparable(object: KubernetesObject | undefined, definition: Mer
 }
 
 function withoutManagedFields(object: KubernetesObject): JsonObject {
-  const json = object as unknown as JsonObject;
+  const json = object as JsonObject;
   if (!Object.hasOwn(object, 'metadata') || object.metadata?.managedFields === undefined) {
     return json;
   }

@@ -29,7 +29,7 @@ const recorded = JSON.parse(
 ) as readonly { readonly apiVersion: string; readonly kind: string; readonly writes: readonly RecordedWrite[] }[];
 
 function patched(object: KubernetesObject | undefined, patch: JsonObject): KubernetesObject {
-  return applyMergePatch((object ?? {}) as unknown as JsonObject, patch) as unknown as KubernetesObject;
+  return applyMergePatch((object ?? {}) as JsonObject, patch) as KubernetesObject;
 }
 
 /** Without fields that are null: merge patches cannot say them. */
@@ -77,7 +77,7 @@ describe('writes that a real API server has seen', () => {
         }
         const { managedFields } = made.metadata;
         const stored = patched(server, {
-          metadata: { managedFields: (managedFields ?? null) as unknown as JsonValue },
+          metadata: { managedFields: (managedFields ?? null) as JsonValue },
         });
         assert.equal(live !== undefined && keepManagerTimes(live, stored) === live, object === undefined);
         live = server;

@@ -54,7 +54,7 @@ export function applyServerSide(request: ApplyRequest): ApplyResult {
   }
   const object = withManagers(outcome.object, outcome.managers);
   const synced = manager === KUBECTL ? syncLastApplied(object, request.applied) : object;
-  const isSame = live !== undefined && isSameJson(synced as unknown as JsonObject, live as unknown as JsonObject);
+  const isSame = live !== undefined && isSameJson(synced as JsonObject, live as JsonObject);
   return { object: isSame ? live : synced };
 }
 
@@ -76,7 +76,7 @@ class Apply {
     this.#request = request;
     this.#kind = kindOf(request);
     const { definition, live } = request;
-    this.#applied = request.applied as unknown as JsonObject;
+    this.#applied = request.applied as JsonObject;
     checked('patch object', request, () => checkTypes(this.#applied, this.#kind.type, false));
     this.#live = comparable(live, definition);
     checked('live object', request, () => checkTypes(this.#live, this.#kind.type, true));
@@ -111,7 +111,7 @@ class Apply {
       others.set(id, { ...self, time: isChanged ? timeText(now) : before?.time, fields: tracked });
     }
     return {
-      object: isChanged ? object : (live as unknown as JsonObject),
+      object: isChanged ? object : (live as JsonObject),
       managers: others,
       conflicts: isForced ? new Map() : conflicts,
     };

@@ -25,12 +25,12 @@ export function trackUpdate(update: TrackedUpdate): KubernetesObject {
   const managers = startingManagers(update);
   // Objects without managers are not tracked.
   if (managers.size === 0 && live !== undefined) {
-    return withManagers(updated as unknown as JsonObject, new Map());
+    return withManagers(updated as JsonObject, new Map());
   }
   try {
-    return withManagers(updated as unknown as JsonObject, managersAfter(update, managers));
+    return withManagers(updated as JsonObject, managersAfter(update, managers));
   } catch {
-    return withManagers(updated as unknown as JsonObject, new Map());
+    return withManagers(updated as JsonObject, new Map());
   }
 }
 
@@ -97,5 +97,5 @@ export function keepManagerTimes(live: KubernetesObject, updated: KubernetesObje
       return isSameJson(mine, theirs);
     });
   const kept = after.length === 0 ? updated : { ...updated, metadata: { ...updated.metadata, managedFields: before } };
-  return areSameManagers && isSameJson(kept as unknown as JsonObject, live as unknown as JsonObject) ? live : updated;
+  return areSameManagers && isSameJson(kept as JsonObject, live as JsonObject) ? live : updated;
 }

@@ -214,7 +214,7 @@ export class KubernetesCluster implements Cluster, Disposable {
   ): Promise<T | undefined> {
     return this.#forType(async () => {
       const answer = await this.#json('DELETE', objectPath(type, key), { ...options, body: deletionBody(options) });
-      return isHeld(answer) ? (answer as unknown as T) : undefined;
+      return isHeld(answer) ? (answer as T) : undefined;
     });
   }
 
@@ -351,7 +351,7 @@ function listOf<T extends KubernetesObject>(list: JsonObject, type: ResourceType
       ...(typeof next === 'string' && next !== '' ? { continue: next } : {}),
       ...(typeof remainingItemCount === 'number' ? { remainingItemCount } : {}),
     },
-    items: present.map((item) => ({ apiVersion, kind: type.kind, ...(item as JsonObject) }) as unknown as T),
+    items: present.map((item) => ({ apiVersion, kind: type.kind, ...(item as JsonObject) }) as T),
   };
 }
 

@@ -45,10 +45,10 @@ describe('matchRequest', () => {
     [{ scope: 'Namespaced', resources: ['namespaces'] }, IN_NAMESPACES, false],
   ] as const) {
     it(`is ${expected} for ${JSON.stringify(rule)} and ${JSON.stringify(request)}`, () => {
-      const resourceRules = [{ ...RULE, ...rule }] as unknown as JsonObject[];
-      assert.equal(matches({ resourceRules }, request as unknown as JsonObject), expected);
+      const resourceRules = [{ ...RULE, ...rule }] as JsonObject[];
+      assert.equal(matches({ resourceRules }, request as JsonObject), expected);
       const excludeResourceRules = resourceRules;
-      assert.equal(matches({ excludeResourceRules }, request as unknown as JsonObject), !expected);
+      assert.equal(matches({ excludeResourceRules }, request as JsonObject), !expected);
     });
   }
 

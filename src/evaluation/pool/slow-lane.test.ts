@@ -22,7 +22,7 @@ describe('the slow lane', () => {
       // The policy that runs is still to begin, long after the review has.
       const running = { seq: 1, policy: 1, member: -1, since: monotonicNow() + 60_000 };
       const worker = { runningJob: job, running, busySince: performance.now() };
-      return lane.heldMs(worker as unknown as WorkerThread) >= 0;
+      return lane.heldMs(worker as WorkerThread) >= 0;
     };
     for (const bucket of ['validating.fail.equivalent.namespaced.v1', 'mutating.ignore.exact.namespaced']) {
       assert.equal(isCountedTogether(bucket), true, bucket);

@@ -65,7 +65,7 @@ export class OwnKindsRules {
 
   #validateRevision(review: OwnKindsReview, object: JsonObject): OwnKindsVerdict {
     const causes = forbiddenRevisionChanges(
-      object as unknown as KubernetesObject,
+      object as KubernetesObject,
       review.oldObject as KubernetesObject | undefined,
     );
     if (causes.length === 0) {
@@ -138,7 +138,7 @@ export class OwnKindsRules {
     };
     schema.prune(copy);
     schema.applyDefaults(copy);
-    const checked = copy as unknown as KubernetesObject;
+    const checked = copy as KubernetesObject;
     const errors = schema.validate(checked);
     findings.rejectAll('schema', errors);
     return errors.length === 0 ? checked : undefined;

@@ -24,8 +24,8 @@ import { OwnKindsWebhook } from './own-kinds-webhook.ts';
 import { policy, revision } from './testing/own-kinds-objects.ts';
 
 const CONTROLLER = 'system:serviceaccount:portcullis:portcullis-controller';
-const POLICIES = CLUSTER_ADMISSION_POLICIES as unknown as ResourceType;
-const REVISIONS = POLICY_REVISIONS as unknown as ResourceType;
+const POLICIES = CLUSTER_ADMISSION_POLICIES;
+const REVISIONS = POLICY_REVISIONS;
 
 function builtin(apiVersion: string, kind: string): ResourceType {
   const type = kubernetesKind(apiVersion, kind);

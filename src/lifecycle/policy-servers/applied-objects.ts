@@ -65,7 +65,7 @@ export class AppliedObjects {
         const scope = type.namespaced ? { namespace } : {};
         const cache =
           kind === 'Deployment'
-            ? (deploymentsOf(caches, namespace) as unknown as ObjectCache)
+            ? deploymentsOf(caches, namespace)
             : caches.cache(type, { ...scope, labelSelector, transform: withOwnFieldsOnly });
         const index = cache.index(serversOf);
         const of = (policyServer: string): readonly KubernetesObject[] => index.get(policyServer);
@@ -114,7 +114,7 @@ export class AppliedObjects {
   ): Promise<boolean> {
     const own = this.#kindOf(kind);
     const body = withDigest(wanted);
-    const key = keyOf(wanted as unknown as KubernetesObject);
+    const key = keyOf(wanted as KubernetesObject);
     const known = own.objects.get(key);
     if (known !== undefined && !dryRun && (isAsApplied(known, body) || isTaken(own, known, body))) {
       return false;

@@ -13,7 +13,7 @@ const policy = (spec: object, kind = 'ClusterAdmissionPolicy', namespace?: strin
     kind,
     metadata: { name: 'p', ...(namespace === undefined ? {} : { namespace }) },
     spec,
-  }) as unknown as AdmissionPolicyObject;
+  }) as AdmissionPolicyObject;
 const revision = (state: string | undefined, kind: string, namespace?: string): PolicyRevision =>
   ({
     metadata: { name: 'r' },
@@ -23,7 +23,7 @@ const revision = (state: string | undefined, kind: string, namespace?: string): 
       snapshot: kindsOf(kind),
     },
     status: { state },
-  }) as unknown as PolicyRevision;
+  }) as PolicyRevision;
 
 describe('kinds that policies read', () => {
   const told = (...args: Parameters<typeof declaredKinds>): readonly string[] =>

@@ -82,7 +82,7 @@ export interface Deployment extends KubernetesObject {
 
 /** All Deployments in the namespace of the product: one that somebody else made may have any labels. */
 export function deploymentsOf(caches: SharedCaches, namespace: string): ObjectCache<Deployment> {
-  const type = kubernetesKind('apps/v1', 'Deployment') as unknown as ResourceType<Deployment>;
+  const type = kubernetesKind('apps/v1', 'Deployment') as ResourceType<Deployment>;
   return caches.cache(type, { namespace, transform: withOwnFieldsOnly });
 }
 

@@ -410,7 +410,7 @@ describe('ReplicaHub.prevalidate', TOGETHER, () => {
   const request: PrevalidationRequest = {
     kind: 'ClusterAdmissionPolicy',
     metadata: { name: 'p' },
-    spec: { module: 'builtin:cel' } as unknown as AdmissionPolicySpec,
+    spec: { module: 'builtin:cel' } as AdmissionPolicySpec,
   };
   const { signal } = new AbortController();
   const waits = (error: unknown): boolean => error instanceof Waiting && error.reason === 'NoReplicaAnswers';

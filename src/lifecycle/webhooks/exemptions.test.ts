@@ -53,7 +53,7 @@ interface Where {
 function matchOf(name: string, spec: object, { namespace, ownWebhook = false }: Where = {}): PolicyMatch {
   const kind = namespace === undefined ? 'ClusterAdmissionPolicy' : 'AdmissionPolicy';
   const metadata = { name, ...(namespace === undefined ? {} : { namespace }) };
-  const all = { mutating: false, ...spec } as unknown as AdmissionPolicySpec;
+  const all = { mutating: false, ...spec } as AdmissionPolicySpec;
   return policyMatch({ kind, metadata, spec: all }, { productNamespace: PRODUCT, ownWebhook });
 }
 

@@ -231,5 +231,5 @@ function widenedToAllResources(rules: readonly MatchRule[], isExact: boolean): r
 }
 
 export function bodyOf(configuration: WebhookConfiguration): JsonObject {
-  return configuration as unknown as JsonObject;
+  return configuration as JsonObject;
 }

@@ -55,7 +55,7 @@ export class ObjectSchema {
 
   /** Paths of the fields that the schema does not know, in order: what strict validation refuses. */
   unknownFields(object: KubernetesObject): string[] {
-    return unknownFields(object as unknown as JsonObject, this.#schema, {
+    return unknownFields(object as JsonObject, this.#schema, {
       isRemoving: false,
       areSorted: this.#areSorted,
     });
@@ -69,8 +69,8 @@ export class ObjectSchema {
    * schema, and rules are not run for some of them either
    */
   validate(object: KubernetesObject, old?: KubernetesObject, more: readonly FieldError[] = []): FieldError[] {
-    const value = object as unknown as JsonObject;
-    const oldValue = old as unknown as JsonObject | undefined;
+    const value = object as JsonObject;
+    const oldValue = old as JsonObject | undefined;
     const correlation = oldValue === undefined ? undefined : new Correlation(value, oldValue, this.#schema);
     const result = this.#validator.validate(value, this.#schema, '', correlation);
     const errors = [...Array.from(result.problems, ({ error }) => error), ...more];

@@ -33,7 +33,7 @@ const moduleOf = ({ definition }: { definition: LoadRequest['definition'] }): st
 function good(request: LoadRequest, version: string, sourceError?: string): LoadOutcome {
   const digest = digestOf(version);
   // The registry reads only the digest.
-  const module = { digest, mode: 'kubewarden-wapc', compiled: {} } as unknown as CompiledPolicyModule;
+  const module = { digest, mode: 'kubewarden-wapc', compiled: {} } as CompiledPolicyModule;
   return {
     ok: true,
     digests: { [moduleOf(request)]: digest },

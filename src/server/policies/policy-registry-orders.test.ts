@@ -162,7 +162,7 @@ async function run(events: readonly Event[], hasRecord: boolean): Promise<void> 
     const next = loads.shift();
     const digests = next?.request.digests ?? {};
     // The registry reads only the digest.
-    const modules = Object.values(digests).map((digest) => ({ digest }) as unknown as CompiledPolicyModule);
+    const modules = Object.values(digests).map((digest) => ({ digest }) as CompiledPolicyModule);
     next?.done(
       outcome === 'good'
         ? { ok: true, digests, modules }

@@ -121,7 +121,7 @@ function setUp({ record = [], holds = false }: { record?: readonly PinnedPolicy[
       const { request, end } = next();
       const digests = request.digests ?? {};
       // The registry reads only the digest.
-      const modules = Object.values(digests).map((digest) => ({ digest }) as unknown as CompiledPolicyModule);
+      const modules = Object.values(digests).map((digest) => ({ digest }) as CompiledPolicyModule);
       end({ ok: true, digests, modules });
       await flush();
     },
@@ -594,7 +594,7 @@ describe('a registry of revisions', () => {
 });
 
 describe('the match rules of a policy', () => {
-  const matchIn = (bucket: string): PolicyMatch => ({ bucket, failurePolicy: 'Ignore' }) as unknown as PolicyMatch;
+  const matchIn = (bucket: string): PolicyMatch => ({ bucket, failurePolicy: 'Ignore' }) as PolicyMatch;
   const matching = (number: number, bucket: string): WantedRevision => ({
     ...revision('p', number),
     snapshot: { version: String(number), failurePolicy: 'Ignore' },

@@ -14,7 +14,7 @@ import { NamespaceRecord } from './namespace-record.ts';
 import type { WantedPolicy } from '../policies/wanted-policy.ts';
 import { ReplicaCluster } from './testing/replica-cluster.ts';
 
-const NAMESPACES = kubernetesKind('v1', 'Namespace') as unknown as ResourceType;
+const NAMESPACES = kubernetesKind('v1', 'Namespace') as ResourceType;
 
 function selecting(namespaceSelector: MatchSelector): WantedPolicy {
   return { staged: [], failed: { revision: 1, message: '', failurePolicy: 'Fail', match: match(namespaceSelector) } };
@@ -70,10 +70,7 @@ describe('the namespaces of a replica', () => {
           if (object === undefined) {
             known.delete(name);
           } else {
-            known.set(
-              name,
-              (object as unknown as { metadata: { labels: Readonly<Record<string, string>> } }).metadata.labels,
-            );
+            known.set(name, (object as { metadata: { labels: Readonly<Record<string, string>> } }).metadata.labels);
           }
         }
       },

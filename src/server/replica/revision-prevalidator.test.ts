@@ -43,7 +43,7 @@ function setUp(): {
 const good: LoadOutcome = {
   ok: true,
   digests: { 'file:///modules/policy.wasm': DIGEST },
-  modules: [{ digest: DIGEST } as unknown as CompiledPolicyModule],
+  modules: [{ digest: DIGEST } as CompiledPolicyModule],
 };
 
 /** Waits until specs were read. */

@@ -151,7 +151,7 @@ describe('revisions of a policy', () => {
     fc.assert(
       fc.property(fc.array(fc.record({ metadata, spec, status })), (revisions) => {
         const { serving, staged, failed } = wantedOf(
-          revisions.map((one) => trimRevision(one as unknown as PolicyRevision)),
+          revisions.map((one) => trimRevision(one as PolicyRevision)),
           'portcullis',
         );
         for (const { modules } of [...(serving === undefined ? [] : [serving]), ...staged]) {

@@ -8,7 +8,7 @@ import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
 import { ReplicaCluster } from './testing/replica-cluster.ts';
 import { WatchedKind } from './watched-kind.ts';
 
-const CONFIG_MAPS = kubernetesKind('v1', 'ConfigMap') as unknown as ResourceType;
+const CONFIG_MAPS = kubernetesKind('v1', 'ConfigMap') as ResourceType;
 const CONFIG_MAP = { apiVersion: 'v1', kind: 'ConfigMap' };
 
 describe('a watched kind in namespaces', () => {

@@ -34,7 +34,7 @@ interface Autoscaler {
 }
 
 export const horizontalPodAutoscalerCells: Cells = (object, now) => {
-  const { spec, status } = object as unknown as Autoscaler;
+  const { spec, status } = object as Autoscaler;
   const { kind, name } = spec?.scaleTargetRef ?? {};
   return [
     nameOf(object),

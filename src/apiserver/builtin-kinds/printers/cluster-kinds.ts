@@ -45,7 +45,7 @@ interface Event {
 
 /** For events in their `v1` form. */
 export const eventCells: Cells = (object, now) => {
-  const event = object as unknown as Event;
+  const event = object as Event;
   const { series, involvedObject, source } = event;
   const first = ageOf(event.firstTimestamp ?? event.eventTime, now);
   const last = series === undefined ? lastSeen(event, first, now) : ageOf(series.lastObservedTime, now);
@@ -84,7 +84,7 @@ const ROLE_PREFIX = 'node-role.kubernetes.io/';
 const ROLE_LABEL = 'kubernetes.io/role';
 
 export const nodeCells: Cells = (object, now) => {
-  const { metadata, spec, status } = object as unknown as Node;
+  const { metadata, spec, status } = object as Node;
   const ready = status?.conditions?.findLast(({ type }) => type === 'Ready');
   const readiness = ready?.status === 'True' ? 'Ready' : 'NotReady';
   const states = [ready === undefined ? 'Unknown' : readiness];
@@ -157,7 +157,7 @@ const storageClassOf = ({ metadata, spec }: Volume): string =>
   metadata.annotations?.[CLASS_ANNOTATION] ?? spec?.storageClassName ?? '';
 
 export const persistentVolumeClaimCells: Cells = (object, now) => {
-  const claim = object as unknown as Volume;
+  const claim = object as Volume;
   const { spec, status } = claim;
   const isBound = (spec?.volumeName ?? '') !== '';
   return [
@@ -174,7 +174,7 @@ export const persistentVolumeClaimCells: Cells = (object, now) => {
 };
 
 export const persistentVolumeCells: Cells = (object, now) => {
-  const volume = object as unknown as Volume;
+  const volume = object as Volume;
   const { spec, status } = volume;
   const claim = spec?.claimRef;
   return [
@@ -206,7 +206,7 @@ interface StorageClass {
 }
 
 export const storageClassCells: Cells = (object, now) => {
-  const kind = object as unknown as StorageClass;
+  const kind = object as StorageClass;
   const isDefault = DEFAULT_CLASS_ANNOTATIONS.some((name) => kind.metadata.annotations?.[name] === 'true');
   return [
     isDefault ? `${nameOf(object)} (default)` : nameOf(object),
@@ -224,7 +224,7 @@ interface RoleBinding {
 }
 
 export const roleBindingCells: Cells = (object, now) => {
-  const { roleRef, subjects = [] } = object as unknown as RoleBinding;
+  const { roleRef, subjects = [] } = object as RoleBinding;
   const named = (wanted: string): string =>
     subjects.flatMap(({ kind, name }) => (kind === wanted ? (name ?? '') : [])).join(', ');
   const accounts = subjects.flatMap(({ kind, name, namespace }) =>
@@ -256,7 +256,7 @@ interface AdmissionPolicy {
 }
 
 export const validatingAdmissionPolicyCells: Cells = (object, now) => {
-  const { validations, paramKind } = (object as unknown as AdmissionPolicy).spec ?? {};
+  const { validations, paramKind } = (object as AdmissionPolicy).spec ?? {};
   const parameters = paramKind === undefined ? '<unset>' : `${paramKind.apiVersion}/${paramKind.kind}`;
   return [nameOf(object), validations?.length ?? 0, parameters, age(object, now)];
 };
@@ -278,7 +278,7 @@ interface AdmissionPolicyBinding {
 }
 
 export const validatingAdmissionPolicyBindingCells: Cells = (object, now) => {
-  const { policyName = '', paramRef } = (object as unknown as AdmissionPolicyBinding).spec ?? {};
+  const { policyName = '', paramRef } = (object as AdmissionPolicyBinding).spec ?? {};
   return [nameOf(object), policyName, parameterText(paramRef), age(object, now)];
 };
 
@@ -305,7 +305,7 @@ interface Quota {
 }
 
 export const resourceQuotaCells: Cells = (object, now) => {
-  const { hard = {}, used = {} } = (object as unknown as Quota).status ?? {};
+  const { hard = {}, used = {} } = (object as Quota).status ?? {};
   const column = (isLimit: boolean): string =>
     Object.keys(hard)
       .filter((name) => name.startsWith('limits.') === isLimit)
@@ -322,7 +322,7 @@ interface PriorityClass {
 }
 
 export const priorityClassCells: Cells = (object, now) => {
-  const { value = 0, globalDefault = false, preemptionPolicy = '' } = object as unknown as PriorityClass;
+  const { value = 0, globalDefault = false, preemptionPolicy = '' } = object as PriorityClass;
   return [nameOf(object), value, globalDefault, age(object, now), preemptionPolicy];
 };
 

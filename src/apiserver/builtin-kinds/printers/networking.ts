@@ -18,7 +18,7 @@ interface Service {
 }
 
 export const serviceCells: Cells = (object, now) => {
-  const service = object as unknown as Service;
+  const service = object as Service;
   const { type = '', clusterIPs, ports, selector } = service.spec ?? {};
   const portTexts = ports?.map(({ port, nodePort = 0, protocol }) =>
     nodePort > 0 ? `${port}:${nodePort}/${protocol}` : `${port}/${protocol}`,
@@ -64,7 +64,7 @@ interface Ingress {
 }
 
 export const ingressCells: Cells = (object, now) => {
-  const { spec, status } = object as unknown as Ingress;
+  const { spec, status } = object as Ingress;
   return [
     nameOf(object),
     spec?.ingressClassName ?? '<none>',
@@ -97,14 +97,14 @@ interface IngressClass {
 }
 
 export const ingressClassCells: Cells = (object, now) => {
-  const { controller = '', parameters } = (object as unknown as IngressClass).spec ?? {};
+  const { controller = '', parameters } = (object as IngressClass).spec ?? {};
   const group = parameters?.apiGroup === undefined ? '' : `.${parameters.apiGroup}`;
   const text = parameters === undefined ? '<none>' : `${parameters.kind}${group}/${parameters.name}`;
   return [nameOf(object), controller, text, age(object, now)];
 };
 
 export const networkPolicyCells: Cells = (object, now) => {
-  const { spec } = object as unknown as { readonly spec?: { readonly podSelector?: unknown } };
+  const { spec } = object as { readonly spec?: { readonly podSelector?: unknown } };
   return [nameOf(object), selectorText(spec?.podSelector), age(object, now)];
 };
 
@@ -116,7 +116,7 @@ interface Endpoints {
 }
 
 export const endpointsCells: Cells = (object, now) => {
-  const { subsets = [] } = object as unknown as Endpoints;
+  const { subsets = [] } = object as Endpoints;
   const addresses = subsets.flatMap(({ addresses = [], ports = [] }) =>
     ports.length === 0
       ? addresses.map(({ ip = '' }) => ip)
@@ -132,7 +132,7 @@ interface EndpointSlice {
 }
 
 export const endpointSliceCells: Cells = (object, now) => {
-  const { addressType = '', ports, endpoints } = object as unknown as EndpointSlice;
+  const { addressType = '', ports, endpoints } = object as EndpointSlice;
   const portTexts = (ports ?? []).map(({ port, name }) => String(port ?? name ?? '*'));
   const addresses = (endpoints ?? []).flatMap((endpoint) => endpoint.addresses ?? []);
   return [

@@ -71,7 +71,7 @@ interface Progress {
 const isSidecar = (container: PrintedContainer | undefined): boolean => container?.restartPolicy === 'Always';
 
 export const podCells: Cells = (object, now) => {
-  const pod = object as unknown as Pod;
+  const pod = object as Pod;
   const { spec = {}, status = {} } = pod;
   const { reason, ready, restarts } = progressOf(pod);
   const total = (spec.containers?.length ?? 0) + (spec.initContainers?.filter(isSidecar).length ?? 0);

@@ -38,7 +38,7 @@ interface CronJob {
 }
 
 export const deploymentCells: Cells = (object, now) => {
-  const { spec, status } = object as unknown as Workload;
+  const { spec, status } = object as Workload;
   return [
     nameOf(object),
     `${status?.['readyReplicas'] ?? 0}/${spec?.replicas ?? 0}`,
@@ -51,17 +51,17 @@ export const deploymentCells: Cells = (object, now) => {
 };
 
 export const replicaSetCells: Cells = (object, now) => {
-  const { spec } = object as unknown as Workload;
+  const { spec } = object as Workload;
   return [...replicasCells(object, now), selectorText(spec?.selector)];
 };
 
 export const replicationControllerCells: Cells = (object, now) => {
-  const { spec } = object as unknown as Workload;
+  const { spec } = object as Workload;
   return [...replicasCells(object, now), labelsText(spec?.selector as Record<string, string> | undefined)];
 };
 
 const replicasCells: Cells = (object, now) => {
-  const { spec, status } = object as unknown as Workload;
+  const { spec, status } = object as Workload;
   return [
     nameOf(object),
     spec?.replicas ?? 0,
@@ -73,7 +73,7 @@ const replicasCells: Cells = (object, now) => {
 };
 
 export const statefulSetCells: Cells = (object, now) => {
-  const { spec, status } = object as unknown as Workload;
+  const { spec, status } = object as Workload;
   return [
     nameOf(object),
     `${status?.['readyReplicas'] ?? 0}/${spec?.replicas ?? 0}`,
@@ -83,7 +83,7 @@ export const statefulSetCells: Cells = (object, now) => {
 };
 
 export const daemonSetCells: Cells = (object, now) => {
-  const { spec, status } = object as unknown as Workload;
+  const { spec, status } = object as Workload;
   return [
     nameOf(object),
     status?.['desiredNumberScheduled'] ?? 0,
@@ -99,7 +99,7 @@ export const daemonSetCells: Cells = (object, now) => {
 };
 
 export const jobCells: Cells = (object, now) => {
-  const job = object as unknown as Job;
+  const job = object as Job;
   return [
     nameOf(object),
     jobStatus(job),
@@ -146,7 +146,7 @@ function jobDuration({ status }: Job, now: number): string {
 }
 
 export const cronJobCells: Cells = (object, now) => {
-  const { spec, status } = object as unknown as CronJob;
+  const { spec, status } = object as CronJob;
   const last = status?.lastScheduleTime;
   return [
     nameOf(object),
@@ -174,7 +174,7 @@ interface PodDisruptionBudget {
 }
 
 export const podDisruptionBudgetCells: Cells = (object, now) => {
-  const { spec, status } = object as unknown as PodDisruptionBudget;
+  const { spec, status } = object as PodDisruptionBudget;
   return [
     nameOf(object),
     String(spec?.minAvailable ?? 'N/A'),

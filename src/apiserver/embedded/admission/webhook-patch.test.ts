@@ -37,7 +37,7 @@ describe('patches of webhooks', () => {
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 4 }), (operations) => {
         try {
-          const { apiVersion, kind, metadata } = apply(operations as unknown as readonly JsonValue[]);
+          const { apiVersion, kind, metadata } = apply(operations as readonly JsonValue[]);
           assert.deepEqual([apiVersion, kind, typeof metadata], ['example.com/v1', 'Widget', 'object']);
         } catch (error) {
           assert.ok(error instanceof ApiError, String(error));

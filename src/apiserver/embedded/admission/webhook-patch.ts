@@ -39,7 +39,7 @@ export function applyPatch(
 ): MutableObject {
   let patched: JsonValue;
   try {
-    patched = applyJsonPatch(object as unknown as JsonObject, operations);
+    patched = applyJsonPatch(object as JsonObject, operations);
   } catch (error) {
     throw error instanceof PatchError ? internalError(error.message, error) : error;
   }
@@ -47,7 +47,7 @@ export function applyPatch(
     throw internalError(`expected an object of at most ${MAX_DEPTH} levels after a webhook's patch`);
   }
   // Unpatched parts are shared with the original.
-  const copy = thaw(patched) as unknown as MutableObject;
+  const copy = thaw(patched) as MutableObject;
   if (!isJsonObject(copy.metadata)) {
     copy.metadata = {};
   }

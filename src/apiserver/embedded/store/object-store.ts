@@ -100,14 +100,13 @@ export class ObjectStore {
         return undefined;
       }
       revision += 1;
-      const object: MutableObject =
-        write.type === 'put' ? write.object : ({ ...write.expected } as unknown as MutableObject);
+      const object: MutableObject = write.type === 'put' ? write.object : ({ ...write.expected } as MutableObject);
       object.metadata = { ...object.metadata, resourceVersion: String(revision) };
       const text = sizedText(object);
       const entry = { collection: write.collection, namespace, name, revision };
       entries.push({ ...entry, text: write.type === 'put' ? text : undefined });
       const type = write.type === 'remove' ? 'DELETED' : write.expected === undefined ? 'ADDED' : 'MODIFIED';
-      const frozen = deepFreeze(object) as unknown as KubernetesObject;
+      const frozen = deepFreeze(object) as KubernetesObject;
       changes.push({
         collection,
         change: { type, revision, object: frozen, previous: write.expected },

@@ -35,8 +35,7 @@ export async function scriptedServer(
     void buffer(request)
       .then((body) => {
         const { method = '', url = '', headers, socket } = request;
-        const certificate =
-          'getPeerCertificate' in socket ? (socket as unknown as PeerSocket).getPeerCertificate() : {};
+        const certificate = 'getPeerCertificate' in socket ? (socket as PeerSocket).getPeerCertificate() : {};
         const one = { method, url, headers, body: body.toString(), clientName: certificate.subject?.CN };
         seen.push(one);
         answer(one, response);

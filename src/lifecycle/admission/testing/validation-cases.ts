@@ -29,7 +29,7 @@ export function object(kind: Kind, spec: object, metadata: object = {}): JsonObj
     kind: name,
     metadata: { name: 'one', ...(isNamespaced ? { namespace: 'shop' } : {}), ...metadata },
     spec,
-  } as unknown as JsonObject;
+  } as JsonObject;
 }
 
 export function review(

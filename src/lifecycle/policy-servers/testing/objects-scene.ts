@@ -182,7 +182,7 @@ export class ObjectsScene implements AsyncDisposable {
     name = 'policy-server-default',
   ): Promise<T | undefined> {
     const { apiVersion } = OBJECT_KINDS.find((one) => one.kind === kind) ?? { apiVersion: '' };
-    const type = typeOf(apiVersion, kind) as unknown as ResourceType<T>;
+    const type = typeOf(apiVersion, kind) as ResourceType<T>;
     const key = type.namespaced ? { namespace: SETTINGS.namespace, name } : { name: `portcullis-${name}` };
     return await unlessGone(this.admin.get(type, key));
   }

@@ -21,7 +21,7 @@ export function viewOf(belief: Belief, { settings, hasOrders }: Rules): RolloutV
 }
 
 function specOf(spec: Spec): AdmissionPolicySpec {
-  return { module: spec, policyServer: 'default' } as unknown as AdmissionPolicySpec;
+  return { module: spec, policyServer: 'default' } as AdmissionPolicySpec;
 }
 
 function revisionFacts({ n, spec, state, reason, order, isPinned, attempts, retries, late }: Revision): RevisionFacts {

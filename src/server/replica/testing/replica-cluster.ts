@@ -17,7 +17,7 @@ export const NAMESPACE = 'portcullis';
 const REPLICA_USER = { username: 'replica', groups: ['system:authenticated'] };
 
 function kind(apiVersion: string, name: string): ResourceType {
-  return kubernetesKind(apiVersion, name) as unknown as ResourceType;
+  return kubernetesKind(apiVersion, name) as ResourceType;
 }
 
 /** An in-memory cluster with the rights of a replica, which counts requests and can be made unavailable. */
