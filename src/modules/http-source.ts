@@ -8,9 +8,9 @@ import { getCACertificates } from 'node:tls';
 import { ModuleError, systemCode } from './errors.ts';
 import { redactUrl } from './module-reference.ts';
 import type { HttpReference } from './module-reference.ts';
-import { assertRemoteHost, remoteLookup } from './local-network.ts';
 import { authoritiesOf } from './sources.ts';
 import type { SourcesConfig } from './sources.ts';
+import { tenantLookup } from './tenant-sources.ts';
 import { assertModulePreamble, SNIFF_BYTES } from './wasm-bytes.ts';
 
 /** Most redirects: a release download takes two, a mirror in front of it one more. */
@@ -42,7 +42,7 @@ export interface DownloadOptions {
   readonly timeouts?: FetchTimeouts;
   readonly signal?: AbortSignal;
   readonly onProgress?: ProgressListener;
-  /** Refuses loopback and link-local addresses, also behind redirects and DNS names. Default: false. */
+  /** Refuses addresses that are not public, also behind redirects and DNS names, but for `tenantHosts`. Default: false. */
   readonly isForTenant?: boolean;
   /** Default: the resolver of the system. */
   readonly lookup?: LookupFunction;
@@ -168,10 +168,7 @@ async function send(
   { sources, isForTenant = false, lookup }: DownloadOptions,
   limits: TimeLimits,
 ): Promise<IncomingMessage> {
-  if (isForTenant) {
-    assertRemoteHost(url.hostname);
-  }
-  const lookingUp = isForTenant ? remoteLookup(url.hostname, lookup) : lookup;
+  const lookingUp = isForTenant ? tenantLookup(url, sources.tenantHosts, lookup) : lookup;
   const requestOptions: RequestOptions = {
     ...(lookingUp === undefined ? {} : { lookup: lookingUp }),
     headers: {

@@ -21,7 +21,8 @@ export type { Digest, FileReference, ModuleReference } from './module-reference.
 export { DEFAULT_MAX_MODULE_BYTES, ModuleStore } from './module-store.ts';
 export type { FetchedModule } from './module-store.ts';
 export type { PeerSource } from './peer-source.ts';
-export { isInside, isLocalHost } from './local-network.ts';
+export { isLocalHost } from './public-address.ts';
+export { isInside } from './tenant-sources.ts';
 export { compilePolicyModule, DEFAULT_MEMORY_LIMIT_BYTES, loadPolicyModule } from './policy-module.ts';
 export type { PolicyCode } from './policy-module.ts';
 export type { PolicyRule } from './policy-rule.ts';

@@ -5,7 +5,7 @@ import type { FetchTimeouts } from './http-source.ts';
 import { digestOf, ModuleCache } from './module-cache.ts';
 import { parseReference } from './module-reference.ts';
 import type { Digest, ModuleReference } from './module-reference.ts';
-import { assertTenantFile } from './local-network.ts';
+import { assertTenantFile } from './tenant-sources.ts';
 import { fetchFromPeers } from './peer-source.ts';
 import type { PeerOutcome, PeerSource } from './peer-source.ts';
 import { SharedTasks } from './shared-task.ts';
@@ -42,7 +42,8 @@ interface FetchOptions {
   /** Reads the cache only. Default: false. */
   readonly offline?: boolean;
   /**
-   * For a namespaced policy: local files outside of `tenantFolder` and loopback and link-local addresses are refused.
+   * For a namespaced policy: local files outside of `tenantFolder`, and hosts with addresses that are not
+   * public, are refused, but for `tenantHosts` of the sources.
    * Default: false.
    */
   readonly isForTenant?: boolean;

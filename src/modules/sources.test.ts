@@ -14,7 +14,7 @@ function indented(text: string): string {
 }
 
 describe('parseSources', () => {
-  it('reads everything that Kubewarden knows', () => {
+  it('reads everything that Kubewarden knows, and hosts for tenants', () => {
     const sources = parseSources(
       `
 insecure_sources: [registry.test, "LOCALHOST:5000"]
@@ -28,6 +28,7 @@ proxies:
   http_proxy: http://user:pw@proxy:3128
   https_proxy: http://proxy:3128
   no_proxy: localhost,.svc
+tenant_hosts: [Modules.test, "10.0.0.5:8443"]
 `,
       'sources.yml',
       '/etc/portcullis',
@@ -41,6 +42,7 @@ proxies:
       httpsProxy: 'http://proxy:3128',
       noProxy: 'localhost,.svc',
     });
+    assert.deepEqual(sources.tenantHosts, ['modules.test', '10.0.0.5:8443']);
   });
 
   it('takes an empty file, empty keys, and JSON', () => {
@@ -52,6 +54,7 @@ proxies:
 
   for (const [text, says] of [
     ['insecure_sources:\n  - ok\n  - https://x/y\n', /^s\.yml:3:5: insecure_sources\.1: expected a host name/],
+    ['tenant_hosts: [https://x]\n', /^s\.yml:1:\d+: tenant_hosts\.0: expected a host name/],
     ['insecure_sources: {}\n', /^s\.yml:1:1: .*expected a list, got a mapping/],
     ['# one\ninsecure_source: [x]\n', /^s\.yml:2:1: .*unknown key: expected insecure_sources/],
     ['proxies:\n  http_proxy: http://p\n  ftp_proxy: x\n', /^s\.yml:3:3: proxies\.ftp_proxy: unknown key/],

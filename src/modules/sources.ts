@@ -27,10 +27,17 @@ export interface SourcesConfig {
   /** Certificate authorities by host, trusted in addition to those of the system. */
   readonly sourceAuthorities: Readonly<Record<string, readonly SourceAuthority[]>>;
   readonly proxies: ProxyConfig;
+  /** Hosts that namespaced policies may have modules from whatever their addresses: `host`, or `host:port`. */
+  readonly tenantHosts: readonly string[];
 }
 
 /** No proxy, the authorities of the system, all certificates checked. */
-export const DEFAULT_SOURCES: SourcesConfig = { insecureSources: [], sourceAuthorities: {}, proxies: {} };
+export const DEFAULT_SOURCES: SourcesConfig = {
+  insecureSources: [],
+  sourceAuthorities: {},
+  proxies: {},
+  tenantHosts: [],
+};
 
 /** Largest `sources.yml`: in a cluster it is in a ConfigMap, which holds 1 MiB. */
 const SOURCES_LIMIT_BYTES = 1024 * 1024;
@@ -96,14 +103,18 @@ class SourcesReader {
   }
 
   read(): SourcesConfig {
-    const root = this.#mapping(this.#parse() ?? {}, [], ['insecure_sources', 'source_authorities', 'proxies']);
+    const keys = ['insecure_sources', 'source_authorities', 'proxies', 'tenant_hosts'];
+    const root = this.#mapping(this.#parse() ?? {}, [], keys);
     return {
-      insecureSources: this.#list(root['insecure_sources'], ['insecure_sources']).map((host, index) =>
-        this.#host(host, ['insecure_sources', index]),
-      ),
+      insecureSources: this.#hosts(root, 'insecure_sources'),
       sourceAuthorities: this.#authorities(root['source_authorities']),
       proxies: this.#proxies(root['proxies']),
+      tenantHosts: this.#hosts(root, 'tenant_hosts'),
     };
+  }
+
+  #hosts(root: Mapping, key: string): readonly string[] {
+    return this.#list(root[key], [key]).map((host, index) => this.#host(host, [key, index]));
   }
 
   #parse(): unknown {

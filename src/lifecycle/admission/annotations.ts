@@ -1,14 +1,16 @@
 import { nearestKey } from '../../engine/index.ts';
 import { ANNOTATIONS, invalid } from '../../resources/index.ts';
 import { type AnnotationProblem, parseRolloutAnnotations } from '../rollout-settings.ts';
+import { tenantModuleHosts } from '../policy-servers/module-sources.ts';
 import { webhookAnnotationProblems } from '../webhooks/own-webhook.ts';
 import type { Findings } from './findings.ts';
+import { SOURCE_HOST, SOURCE_HOST_EXPECTED } from './policy-server-rules.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 
 const { pin, rollbackTo, webhook: _, ...SERVER_ANNOTATIONS } = ANNOTATIONS;
-/** `take-over` is for PolicyServers only. */
-const { takeOver: __, ...POLICY_ANNOTATIONS } = ANNOTATIONS;
+/** Those of PolicyServers only are left out. */
+const { takeOver: __, tenantModuleHosts: ___, ...POLICY_ANNOTATIONS } = ANNOTATIONS;
 const PREFIX = 'portcullis.dev/';
 
 /** A revision number. Fifteen digits are exact in JSON. */
@@ -39,6 +41,11 @@ export function checkPolicyAnnotations(annotations: Annotations, before: Annotat
 /** Checks our annotations of a PolicyServer that differ from `before`. */
 export function checkServerAnnotations(annotations: Annotations, before: Annotations, findings: Findings): void {
   checkRollout(annotations, before, findings);
+  const key = ANNOTATIONS.tenantModuleHosts;
+  const wrong = tenantModuleHosts(annotations).find((host) => !SOURCE_HOST.test(host));
+  if (wrong !== undefined && textOf(annotations, key) !== textOf(before, key)) {
+    findings.reject('source-host', invalid(fieldOf(key), wrong, SOURCE_HOST_EXPECTED));
+  }
   warnOfUnknown(annotations, before, Object.values(SERVER_ANNOTATIONS), findings);
 }
 

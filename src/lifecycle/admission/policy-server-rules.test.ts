@@ -1,5 +1,6 @@
-import { describe } from 'node:test';
-import { type Case, itValidates, server } from './testing/validation-cases.ts';
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Case, itValidates, object, review, server, validated } from './testing/validation-cases.ts';
 
 const PEM_START = '-----BEGIN CERTIFICATE-----';
 
@@ -86,4 +87,17 @@ const SERVER_CASES: readonly Case[] = [
 
 describe('new policy servers', () => {
   itValidates(SERVER_CASES);
+});
+
+describe('hosts that policies of namespaces may have modules from', () => {
+  const errorsOf = (hosts: string): readonly string[] =>
+    validated(review('ps', object('ps', server({}), { annotations: { 'portcullis.dev/tenant-module-hosts': hosts } })))
+      .errors;
+
+  it('are names or addresses with optional ports', () => {
+    assert.deepEqual(errorsOf('modules.example.com, 10.0.0.5:8443,[fd00::1]'), []);
+    assert.deepEqual(errorsOf('ok.example,https://modules.example.com'), [
+      'metadata.annotations[portcullis.dev/tenant-module-hosts] [source-host]',
+    ]);
+  });
 });

@@ -11,7 +11,9 @@ import type { Findings } from './findings.ts';
 type Spec = PolicyServer['spec'];
 
 /** `host` or `host:port` of a module source. Host names of containers may have `_`. */
-const HOST = /^(?:[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/i;
+export const SOURCE_HOST = /^(?:[a-z0-9_](?:[a-z0-9._-]*[a-z0-9_])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/i;
+export const SOURCE_HOST_EXPECTED =
+  'expected a host with an optional port, such as "registry.example.com:5000", without scheme and path';
 /** Names of environment variables (relaxed validation of k8s.io/apimachinery). */
 const VARIABLE = /^[\x20-\x3C\x3E-\x7E]+$/;
 
@@ -148,16 +150,14 @@ function checkPorts(spec: Spec, findings: Findings): void {
 }
 
 function checkSources({ insecureSources = [], sourceAuthorities = {} }: Spec, findings: Findings): void {
-  const expected =
-    'expected a host with an optional port, such as "registry.example.com:5000", without scheme and path';
   for (const [index, host] of insecureSources.entries()) {
-    if (!HOST.test(host)) {
-      findings.reject('source-host', invalid(`spec.insecureSources[${index}]`, host, expected));
+    if (!SOURCE_HOST.test(host)) {
+      findings.reject('source-host', invalid(`spec.insecureSources[${index}]`, host, SOURCE_HOST_EXPECTED));
     }
   }
   for (const [host, certificates] of Object.entries(sourceAuthorities)) {
-    if (!HOST.test(host)) {
-      findings.reject('source-host', invalid('spec.sourceAuthorities', host, expected));
+    if (!SOURCE_HOST.test(host)) {
+      findings.reject('source-host', invalid('spec.sourceAuthorities', host, SOURCE_HOST_EXPECTED));
     }
     for (const [index, pem] of certificates.entries()) {
       if (!isCertificate(pem)) {

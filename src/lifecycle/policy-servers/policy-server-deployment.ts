@@ -43,7 +43,7 @@ export function policyServerDeployment(server: PolicyServer, settings: PolicySer
   const { spec } = server;
   const name = server.metadata.name ?? '';
   const labels = policyServerLabels(name);
-  const sources = moduleSources(spec);
+  const sources = moduleSources(server);
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',

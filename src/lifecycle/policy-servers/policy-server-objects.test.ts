@@ -138,6 +138,11 @@ describe('objects of a PolicyServer', () => {
     const [one, other] = ['a', 'b'].map((host) => at(objectsOf({ insecureSources: [host] }).Deployment, ...path));
     assert.notEqual(one, other);
     assert.equal(argument(podOf({ insecureSources: ['a'] }), 'sources-path'), '/etc/portcullis/sources/sources.yml');
+    const annotations = { 'portcullis.dev/tenant-module-hosts': ' a.example, b.example:8443,' };
+    const server = policyServer({});
+    const named = { ...server, metadata: { ...server.metadata, annotations } };
+    const hosts = at(policyServerObjects(named, SETTINGS, []).ConfigMap, 'data', 'sources.yml');
+    assert.deepEqual(parseSources(String(hosts), 'sources.yml').tenantHosts, ['a.example', 'b.example:8443']);
     assert.equal(objectsOf().ConfigMap, undefined);
     assert.equal(argument(podOf(), 'sources-path'), undefined);
   });

@@ -52,12 +52,9 @@ export function policyServerObjects(
   ) as PolicyServerObjects;
 }
 
-function sourcesConfigMap(
-  { metadata, spec }: PolicyServer,
-  { namespace }: PolicyServerSettings,
-): JsonObject | undefined {
-  const sources = moduleSources(spec);
-  const name = metadata.name ?? '';
+function sourcesConfigMap(server: PolicyServer, { namespace }: PolicyServerSettings): JsonObject | undefined {
+  const sources = moduleSources(server);
+  const name = server.metadata.name ?? '';
   return sources === undefined
     ? undefined
     : {

@@ -86,4 +86,6 @@ export const ANNOTATIONS = {
   webhook: 'portcullis.dev/webhook',
   /** On PolicyServers that another controller made: `true` lets Portcullis run them from now on. */
   takeOver: 'portcullis.dev/take-over',
+  /** On PolicyServers: hosts, `host` or `host:port`, separated by commas, that modules of namespaced policies may come from although their addresses are not public. */
+  tenantModuleHosts: 'portcullis.dev/tenant-module-hosts',
 } as const;

@@ -10,7 +10,7 @@ import { downloadModule } from './http-source.ts';
 import { parseReference } from './module-reference.ts';
 import type { HttpReference } from './module-reference.ts';
 import { ModuleStore } from './module-store.ts';
-import { remoteLookup, isLocalHost } from './local-network.ts';
+import { tenantLookup } from './tenant-sources.ts';
 import { DEFAULT_SOURCES } from './sources.ts';
 import { testModule } from './testing/test-module.ts';
 import { TestServer } from './testing/test-server.ts';
@@ -25,31 +25,20 @@ function answering(...addresses: string[]): LookupFunction {
     options.all === true ? callback(null, found) : callback(null, found[0]?.address ?? '', found[0]?.family);
 }
 
-async function download(url: string, lookup?: LookupFunction, proxy?: string): Promise<Uint8Array> {
+interface Options {
+  readonly lookup?: LookupFunction;
+  readonly proxy?: string;
+  readonly tenantHosts?: readonly string[];
+}
+
+async function download(url: string, { lookup, proxy, tenantHosts = [] }: Options = {}): Promise<Uint8Array> {
   return await downloadModule(parseReference(url) as HttpReference, {
-    sources: { ...DEFAULT_SOURCES, proxies: proxy === undefined ? {} : { httpProxy: proxy } },
+    sources: { ...DEFAULT_SOURCES, proxies: proxy === undefined ? {} : { httpProxy: proxy }, tenantHosts },
     maxBytes: 10_000,
     isForTenant: true,
     ...(lookup === undefined ? {} : { lookup }),
   });
 }
-
-describe('hosts of the machine itself', () => {
-  const own = ['localhost', 'LOCALHOST.', 'a.localhost', '127.1.2.3', '0.0.0.0', '169.254.169.254', '[::1]', '[::]'];
-  for (const host of [...own, '[fe80::1]', '[::ffff:7f00:1]', '[::ffff:a9fe:a9fe]', '[fd00:ec2::254]']) {
-    it(`are recognised: ${host}`, () => assert.equal(isLocalHost(host), true));
-  }
-  for (const host of [
-    'example.com',
-    'localhost.example.com',
-    '10.0.0.1',
-    '128.0.0.1',
-    '[2001:db8::1]',
-    '127.example',
-  ]) {
-    it(`are not: ${host}`, () => assert.equal(isLocalHost(host), false));
-  }
-});
 
 describe('a module for a tenant', () => {
   it('does not come from a loopback address, whichever way the address is written', async () => {
@@ -64,10 +53,17 @@ describe('a module for a tenant', () => {
   it('does not come from a name that has such an address, not even beside another one', async () => {
     await using server = await TestServer.start((_request, response) => response.end(MODULE));
     const { port } = new URL(server.origin);
-    for (const addresses of [['127.0.0.1'], ['192.0.2.1', '127.0.0.1'], ['::1'], ['fe80::1%eth0']]) {
-      await assert.rejects(download(`http://policies.example:${port}/p.wasm`, answering(...addresses)), {
+    for (const addresses of [
+      ['10.0.0.1'],
+      ['64:ff9b::7f00:1'],
+      ['127.0.0.1'],
+      ['1.1.1.1', '127.0.0.1'],
+      ['::1'],
+      ['fe80::1%eth0'],
+    ]) {
+      await assert.rejects(download(`http://policies.example:${port}/p.wasm`, { lookup: answering(...addresses) }), {
         ...FORBIDDEN,
-        message: /which policies\.example has/,
+        message: /policies\.example:\d+, which has a private or special address/,
       });
     }
     assert.equal(server.requests, 0);
@@ -79,15 +75,27 @@ describe('a module for a tenant', () => {
     await using outer = await TestServer.start((_request, response) =>
       response.writeHead(302, { location: `${inner.origin}/p.wasm` }).end(),
     );
-    await assert.rejects(download('http://policies.example/p.wasm', undefined, outer.origin), FORBIDDEN);
+    await assert.rejects(download('http://policies.example/p.wasm', { proxy: outer.origin }), FORBIDDEN);
     assert.equal(inner.requests, 0);
     assert.equal(outer.requests, 1);
+  });
+
+  it('comes from a host that the administrator names, wherever that is, but not from where that redirects', async () => {
+    await using inner = await TestServer.start((_request, response) => response.end(MODULE));
+    await using named = await TestServer.start((request, response) =>
+      request.url === '/p.wasm' ? response.end(MODULE) : response.writeHead(302, { location: inner.origin }).end(),
+    );
+    const tenantHosts = [new URL(named.origin).host];
+    assert.deepEqual(Buffer.from(await download(`${named.origin}/p.wasm`, { tenantHosts })), Buffer.from(MODULE));
+    await assert.rejects(download(`${named.origin}/away.wasm`, { tenantHosts }), FORBIDDEN);
+    await assert.rejects(download(`${inner.origin}/p.wasm`, { tenantHosts }), FORBIDDEN);
+    assert.equal(inner.requests, 0);
   });
 
   it('comes through a proxy, wherever that is', async () => {
     await using proxy = await TestServer.start((_request, response) => response.end(MODULE));
     assert.deepEqual(
-      Buffer.from(await download('http://policies.example/p.wasm', undefined, proxy.origin)),
+      Buffer.from(await download('http://policies.example/p.wasm', { proxy: proxy.origin })),
       Buffer.from(MODULE),
     );
   });
@@ -117,14 +125,14 @@ describe('a module for a tenant', () => {
 describe('names for a tenant', () => {
   const ask = (lookup: LookupFunction, isAll: boolean): Promise<unknown> =>
     new Promise((resolve, reject) =>
-      remoteLookup('host.example', lookup)('host.example', { all: isAll }, (error, address) =>
+      tenantLookup(new URL('https://host.example/'), [], lookup)('host.example', { all: isAll }, (error, address) =>
         error === null ? resolve(address) : reject(error),
       ),
     );
 
   it('are looked up as the caller wants them', async () => {
-    assert.equal(await ask(answering('192.0.2.1', '192.0.2.2'), false), '192.0.2.1');
-    assert.equal(((await ask(answering('192.0.2.1', '192.0.2.2'), true)) as unknown[]).length, 2);
+    assert.equal(await ask(answering('1.1.1.1', '1.0.0.1'), false), '1.1.1.1');
+    assert.equal(((await ask(answering('1.1.1.1', '1.0.0.1'), true)) as unknown[]).length, 2);
   });
 
   it('that are not there say so', async () => {

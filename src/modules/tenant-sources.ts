@@ -1,0 +1,66 @@
+// What modules of namespaced policies may not come from: files of the policy server, and hosts that only it reaches (SSRF).
+import { lookup as systemLookup } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import { isAbsolute, relative } from 'node:path';
+
+import { ModuleError } from './errors.ts';
+import type { FileReference } from './module-reference.ts';
+import { isPrivateHost, isPublicAddress } from './public-address.ts';
+
+/** Whether a file is below a folder; both absolute. Symbolic links are not resolved. */
+export function isInside(path: string, folder: string): boolean {
+  const way = relative(folder, path);
+  return way !== '' && way !== '..' && !way.startsWith('../') && !isAbsolute(way);
+}
+
+/** @throws ModuleError `source-forbidden` */
+export function assertTenantFile({ path, shown }: FileReference, folder: string | undefined): void {
+  if (folder === undefined || !isInside(path, folder)) {
+    throw new ModuleError(
+      'source-forbidden',
+      `namespaced policies cannot name files of the policy server (${shown}): use https:// or a builtin module, or make it a cluster-wide policy`,
+    );
+  }
+}
+
+/**
+ * The lookup for a request of a tenant. It checks the very addresses that are connected to, so DNS rebinding does not get
+ * around it. Other names, those of proxies, are not checked.
+ * @param tenantHosts hosts that the administrator allows whatever their addresses: `host`, or `host:port`
+ * @throws ModuleError `source-forbidden` for an address in the URL
+ */
+export function tenantLookup(
+  { host, hostname }: URL,
+  tenantHosts: readonly string[],
+  lookup: LookupFunction = systemLookup,
+): LookupFunction {
+  if (tenantHosts.includes(host)) {
+    return lookup;
+  }
+  if (isPrivateHost(hostname)) {
+    throw privateHostError(host);
+  }
+  return (name, options, callback) => {
+    lookup(name, { ...options, all: true }, (error, found) => {
+      const addresses = Array.isArray(found) ? found : [];
+      const [first] = addresses;
+      if (error !== null || first === undefined) {
+        callback(error ?? Object.assign(new Error(`no address of ${name}`), { code: 'ENOTFOUND' }), '');
+      } else if (name === hostname && !addresses.every(({ address }) => isPublicAddress(address))) {
+        callback(privateHostError(host), '');
+      } else if (options.all === true) {
+        callback(null, addresses);
+      } else {
+        callback(null, first.address, first.family);
+      }
+    });
+  };
+}
+
+function privateHostError(host: string): ModuleError {
+  return new ModuleError(
+    'source-forbidden',
+    `namespaced policies cannot have modules from ${host}, which has a private or special address: use a public server, or have ` +
+      `an administrator add ${host} to the annotation portcullis.dev/tenant-module-hosts of the PolicyServer`,
+  );
+}
