@@ -6,6 +6,7 @@ export type { LifecycleOptions } from './lifecycle-controllers.ts';
 export { POLICY_KINDS } from './policy-kinds.ts';
 export { DEFAULT_EXEMPT_NAMESPACES } from './webhooks/exemptions.ts';
 export type { WebhookTarget } from './webhooks/webhook-object.ts';
+export { WritePace } from './webhooks/write-pace.ts';
 export { PolicyServerController, READY_REASONS } from './replicas/policy-server-controller.ts';
 export type { PolicyServerControllerOptions } from './replicas/policy-server-controller.ts';
 export type { KnownReplica, ReplicaChange, ReplicaDirectory } from './replicas/replica-directory.ts';

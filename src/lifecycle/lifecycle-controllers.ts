@@ -44,6 +44,7 @@ import type { PolicyReference } from './webhooks/enforcement-records.ts';
 import { DEFAULT_EXEMPT_NAMESPACES } from './webhooks/exemptions.ts';
 import { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 import { policyOf, type WebhookTarget } from './webhooks/webhook-object.ts';
+import type { WritePace } from './webhooks/write-pace.ts';
 
 /** Concurrent reconciliations of policies of one kind. They mostly wait for API servers. */
 const CONCURRENCY = 8;
@@ -73,6 +74,8 @@ export interface LifecycleOptions {
   readonly identities?: Iterable<string>;
   /** Whether this controller enforces the policies of a PolicyServer. It does not touch others. Default: always. */
   readonly isOurs?: (policyServer: string) => boolean;
+  /** Rate limit of the writes of webhook configurations, one for each policy server. Default: a {@link WritePace}. */
+  readonly pace?: () => WritePace;
   readonly events: EventSink;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;

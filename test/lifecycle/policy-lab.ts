@@ -10,9 +10,11 @@ import {
   DEFAULT_ROLLOUT_SETTINGS,
   type KnownReplica,
   LifecycleControllers,
+  PolicyServerController,
   type ReplicaChange,
   type ReplicaDirectory,
   ReplicaHub,
+  WritePace,
 } from '../../src/lifecycle/index.ts';
 import {
   keyOf,
@@ -61,6 +63,9 @@ export const VALIDATING = kind<WebhookConfiguration>(
   'ValidatingWebhookConfiguration',
 );
 export const MUTATING = kind<WebhookConfiguration>('admissionregistration.k8s.io/v1', 'MutatingWebhookConfiguration');
+
+/** Webhook configurations are written as in production, but twenty times as fast. */
+const PACE_FACTOR = 0.05;
 
 const WRITES: ReadonlySet<string | symbol> = new Set(['create', 'update', 'patch', 'delete', 'deleteCollection']);
 
@@ -111,25 +116,32 @@ class WatchedReplicas implements ReplicaDirectory {
   }
 }
 
+export interface PolicyLabOptions {
+  /** Whether the status of PolicyServers is written, too. Default: false. */
+  readonly policyServerStatus?: boolean;
+}
+
 /** Get one with {@link PolicyLab.start}. */
 export class PolicyLab implements AsyncDisposable {
   readonly cluster: EmbeddedCluster;
   readonly server: TestServer;
   readonly #registry: Registry;
   readonly #metrics: RuntimeMetrics;
+  readonly #options: PolicyLabOptions;
   #replicas: WatchedReplicas | undefined;
   #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #writes = 0;
 
-  private constructor(cluster: EmbeddedCluster, server: TestServer, registry: Registry) {
+  private constructor(cluster: EmbeddedCluster, server: TestServer, registry: Registry, options: PolicyLabOptions) {
+    this.#options = options;
     this.cluster = cluster;
     this.server = server;
     this.#registry = registry;
     this.#metrics = new RuntimeMetrics(registry);
   }
 
-  static async start(): Promise<PolicyLab> {
+  static async start(options: PolicyLabOptions = {}): Promise<PolicyLab> {
     const cluster = await openCluster();
     await grantAccess(cluster);
     await cluster.admin.create(POLICY_SERVERS, {
@@ -146,7 +158,7 @@ export class PolicyLab implements AsyncDisposable {
       // Also for policies of namespaces.
       modulesUrl: new URL('../../examples/', import.meta.url),
     });
-    const lab = new PolicyLab(cluster, server, registry);
+    const lab = new PolicyLab(cluster, server, registry, options);
     await lab.startControllers();
     return lab;
   }
@@ -177,15 +189,20 @@ export class PolicyLab implements AsyncDisposable {
         url: addresses.admission.replace('127.0.0.1', 'localhost'),
         ca: readFileSync(caFile, 'utf8'),
       }),
+      pace: () => new WritePace(PACE_FACTOR),
       events,
       log,
       metrics,
       registry: this.#registry,
     });
+    const servers =
+      this.#options.policyServerStatus === true
+        ? [new PolicyServerController({ cluster, caches, replicas: this.#replicas, log })]
+        : [];
     this.#stop = new AbortController();
     this.#running = new Runtime({ log })
       .add('cache', caches)
-      .add('leader', events, hub, controllers)
+      .add('leader', events, hub, controllers, ...servers)
       .run(this.#stop.signal);
     await Promise.race([controllers.ready, this.#running]);
     await until(() => hub.replicas('default')?.[0]?.state === 'connected');
