@@ -4,24 +4,28 @@
 //   kubectl                  the one on PATH, else built from the same module
 //   helm                     the one on PATH, else built from the pinned Go module in test/cluster/helm
 //   etcd                     the one on PATH, else Debian's package, unpacked into the cache (not installed: no service starts)
+//   gitops-health            built from the pinned Go module in test/gitops/health: reads status as GitOps tools do
 //   libfaketime              Debian's package, unpacked likewise: processes whose clocks are wrong
-// Everything lands in one cache folder of the user; when all is there, this takes no time and says so in one line.
+// Everything lands in the user's cache; when all is there, this takes no time and says so in one line.
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { chmodSync, copyFileSync, globSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
+import { chmodSync, copyFileSync, existsSync, globSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import {
   clusterAvailable,
   clusterCacheFolder,
+  clusterGoPrograms,
   FAKETIME_LIBRARY,
   findBinary,
   findFaketime,
   findOnPath,
+  GITOPS_HEALTH,
   goBuildArguments,
   goModuleOf,
   type GoProgram,
+  goProgramPath,
   isPipeline,
   kubernetesVersion,
 } from '../test/cluster/binaries.ts';
@@ -97,7 +101,9 @@ async function buildGo(program: GoProgram): Promise<string> {
   const args = goBuildArguments(program);
   const total = await downloadAndCount(folder, args.at(-1) ?? '.');
   const atOnce = Math.max(1, Math.min(availableParallelism(), Math.floor(process.availableMemory() / COMPILER_BYTES)));
-  const partial = join(cache, `${program}.${process.pid}.partial`);
+  const built = goProgramPath(program);
+  mkdirSync(dirname(built), { recursive: true });
+  const partial = `${built}.${process.pid}.partial`;
   // -v names each package on stderr once it is compiled; what else comes there is an error message.
   const child = spawnGo(folder, ['build', '-v', '-p', String(atOnce), '-o', partial, ...args]);
   let compiled = 0;
@@ -118,13 +124,13 @@ async function buildGo(program: GoProgram): Promise<string> {
       throw new BuildError(`"go build" of ${program} failed in ${folder}:\n${messages.join('\n')}`);
     }
     // Renamed only when whole, so that tests that start meanwhile never see half a program.
-    renameSync(partial, join(cache, program));
+    renameSync(partial, built);
   } finally {
     clearInterval(ticker);
     rmSync(partial, { force: true });
   }
   say(`  ${program}: ${compiled} packages compiled and linked in ${seconds()}`);
-  return join(cache, program);
+  return built;
 }
 
 /** What is taken out of a package of Debian's. */
@@ -210,16 +216,20 @@ function unpackFaketime(): string {
 }
 
 async function main(): Promise<void> {
+  const health = goProgramPath(GITOPS_HEALTH);
+  if (!existsSync(health)) {
+    await buildGo(GITOPS_HEALTH);
+  }
   const before = clusterAvailable();
   const faketime = findFaketime();
   if (before.available && faketime !== undefined) {
-    const all = [...Object.values(before.binaries), faketime];
+    const all = [...Object.values(before.binaries), faketime, health];
     say(`The test cluster is ready (Kubernetes ${kubernetesVersion()}): ${all.join(', ')}`);
     return;
   }
   mkdirSync(cache, { recursive: true });
   const programs = { etcd: findBinary('etcd') ?? unpack(ETCD), libfaketime: faketime ?? unpackFaketime() };
-  for (const program of ['kube-apiserver', 'kube-controller-manager', 'kubectl', 'helm'] as const) {
+  for (const program of clusterGoPrograms) {
     Object.assign(programs, { [program]: findBinary(program) ?? (await buildGo(program)) });
   }
   say(`The test cluster is ready (Kubernetes ${kubernetesVersion()}):`);

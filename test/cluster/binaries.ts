@@ -9,6 +9,11 @@ import { fileURLToPath } from 'node:url';
 const kubernetesModule = fileURLToPath(new URL('./apiserver', import.meta.url));
 /** The Go module that pins helm. */
 const helmModule = fileURLToPath(new URL('./helm', import.meta.url));
+/** The Go module that pins what GitOps tools read health with. */
+const healthModule = fileURLToPath(new URL('../gitops/health', import.meta.url));
+
+/** The program that reads health as GitOps tools do. No part of a cluster, so it is cached on its own. */
+export const GITOPS_HEALTH = 'gitops-health';
 
 /** The programs that are built with Go: the folder of their module, and their package in it. */
 const goPrograms = {
@@ -16,6 +21,7 @@ const goPrograms = {
   'kube-controller-manager': { folder: kubernetesModule, target: './controller-manager' },
   kubectl: { folder: kubernetesModule, target: './kubectl' },
   helm: { folder: helmModule, target: 'helm.sh/helm/v3/cmd/helm' },
+  [GITOPS_HEALTH]: { folder: healthModule, target: '.' },
 } as const;
 
 /** A program that is built with Go. */
@@ -28,6 +34,17 @@ const goSources = [
   ),
   ...['go.mod', 'go.sum'].map((file) => join(helmModule, file)),
 ];
+
+/** Those of the cluster, in the order in which they are built. */
+export const clusterGoPrograms = [
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kubectl',
+  'helm',
+] as const satisfies GoProgram[];
+
+/** Files that decide what {@link GITOPS_HEALTH} is. */
+const healthSources = ['go.mod', 'go.sum', 'main.go'].map((file) => join(healthModule, file));
 
 /** The programs of the test cluster, by absolute path. */
 export interface ClusterBinaries {
@@ -76,36 +93,58 @@ export function goBuildArguments(program: GoProgram): string[] {
   const { folder, target } = goPrograms[program];
   const version = kubernetesVersion();
   const [major, minor] = version.slice(1).split('.');
-  // Without a word helm believes that clusters are Kubernetes 1.20.
-  const linked =
-    folder === helmModule
-      ? {
-          'helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor': major,
-          'helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor': minor,
-        }
-      : {
-          'k8s.io/component-base/version.gitVersion': version,
-          'k8s.io/component-base/version.gitMajor': major,
-          'k8s.io/component-base/version.gitMinor': minor,
-        };
-  const symbols = Object.entries(linked).map(([name, value]) => `-X ${name}=${value}`);
+  const linkedByModule: Readonly<Record<string, object>> = {
+    // Without a word helm believes that clusters are Kubernetes 1.20.
+    [helmModule]: {
+      'helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor': major,
+      'helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor': minor,
+    },
+    [kubernetesModule]: {
+      'k8s.io/component-base/version.gitVersion': version,
+      'k8s.io/component-base/version.gitMajor': major,
+      'k8s.io/component-base/version.gitMinor': minor,
+    },
+  };
+  const symbols = Object.entries(linkedByModule[folder] ?? {}).map(([name, value]) => `-X ${name}=${value}`);
   const flags = ['-mod=readonly', '-trimpath', '-buildvcs=false', '-ldflags', ['-s', '-w', ...symbols].join(' ')];
   return [...flags, target];
 }
 
 /**
- * The folder that holds the built programs: `cluster/<release and hash of what is built>` in `$PORTCULLIS_CACHE`, or else
+ * The folder that holds the programs of the cluster: `cluster/<release and hash of what is built>` in `$PORTCULLIS_CACHE`, or else
  * in the `portcullis` folder of the user's cache folder. It need not exist.
  */
 export function clusterCacheFolder(env: Environment = process.env): string {
-  const base = env['PORTCULLIS_CACHE'] ?? join(env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'portcullis');
+  const name = [kubernetesVersion(), platform, hashOf(goSources, clusterGoPrograms)].join('-');
+  return join(cacheFolder(env), 'cluster', name);
+}
+
+/** Where {@link GITOPS_HEALTH} is kept, in a folder of the same cache. It need not exist. */
+export function gitOpsHealthPath(env: Environment = process.env): string {
+  const name = [platform, hashOf(healthSources, [GITOPS_HEALTH])].join('-');
+  return join(cacheFolder(env), 'gitops', name, GITOPS_HEALTH);
+}
+
+/** Where a program that is built with Go is kept. */
+export function goProgramPath(program: GoProgram, env: Environment = process.env): string {
+  return program === GITOPS_HEALTH ? gitOpsHealthPath(env) : join(clusterCacheFolder(env), program);
+}
+
+const platform = `${process.platform}-${process.arch}`;
+
+function cacheFolder(env: Environment): string {
+  return env['PORTCULLIS_CACHE'] ?? join(env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'portcullis');
+}
+
+function hashOf(sources: readonly string[], programs: readonly GoProgram[]): string {
   const hash = createHash('sha256');
-  for (const source of goSources) {
+  for (const source of sources) {
     hash.update(readFileSync(source));
   }
-  hash.update(JSON.stringify((Object.keys(goPrograms) as GoProgram[]).map(goBuildArguments)));
-  const name = [kubernetesVersion(), process.platform, process.arch, hash.digest('hex').slice(0, 12)].join('-');
-  return join(base, 'cluster', name);
+  return hash
+    .update(JSON.stringify(programs.map(goBuildArguments)))
+    .digest('hex')
+    .slice(0, 12);
 }
 
 /** The path of a program on PATH, when there is one. */
@@ -149,6 +188,12 @@ export function clusterAvailable(env: Environment = process.env): ClusterAvailab
 export function skipWithoutCluster(env: Environment = process.env): string | false {
   const availability = clusterAvailable(env);
   return availability.available || isPipeline(env) ? false : availability.reason;
+}
+
+/** As {@link skipWithoutCluster}, for a test that needs {@link GITOPS_HEALTH}. */
+export function skipWithoutGitOpsHealth(env: Environment = process.env): string | false {
+  const path = gitOpsHealthPath(env);
+  return isExecutable(path) || isPipeline(env) ? false : `no ${path}; build it with "npm run cluster:build"`;
 }
 
 /** Whether this runs where nobody would see that a test was skipped. */
