@@ -1,4 +1,4 @@
-// `portcullis rollout` on the cluster of `portcullis start`: the revisions of a policy, how its rollout stands, the ways back.
+// `portcullis rollout` on the cluster of `portcullis start`: revisions, rollout status and rollback of a policy.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,18 +46,18 @@ describe('portcullis rollout', () => {
   const rollout = (...args: readonly string[]): Promise<CommandResult> => started.portcullis(['rollout', ...args]);
   const apply = async (text: string): Promise<string> =>
     succeeded(await started.portcullis(['apply', '-f', '-'], text));
-  /** What a pod is rejected with. */
+  /** The message that rejects a pod. */
   const rejection = async (): Promise<string> =>
     (await started.portcullis(['apply', '-f', '-', '--dry-run'], pod('web'))).stderr;
   const status = async (): Promise<string> => succeeded(await rollout('status', 'cap/no-latest', '--timeout', '20s'));
-  /** The lines of the history, each as its columns. */
+  /** The lines of the history, split into columns. */
   const history = async (): Promise<readonly (readonly string[])[]> =>
     succeeded(await rollout('history', 'cap', 'no-latest'))
       .trimEnd()
       .split('\n')
       .map((line) => line.split(/ {3,}/));
 
-  it('waits until a policy serves, on how many replicas it says', async () => {
+  it('waits until a policy serves, and prints on how many replicas', async () => {
     await apply(policy('first'));
     assert.equal(await status(), `${NAME}: Active: revision 1 serves on 1 of 1 replicas\n`);
     await apply(policy('second'));
@@ -65,7 +65,7 @@ describe('portcullis rollout', () => {
     assert.match(await rejection(), /denied the request: cap\/no-latest: second$/m);
   });
 
-  it('lists the revisions, what made each, and the digests of its modules', async () => {
+  it('lists the revisions with their causes and the digests of their modules', async () => {
     const [header, first, second, ...more] = await history();
     assert.deepEqual(header, ['REVISION', 'STATE', 'SINCE', 'CAUSE', 'DIGEST']);
     assert.deepEqual([first?.[0], first?.[1], first?.[3]], ['1', 'Retired', 'generation 1']);
@@ -74,7 +74,7 @@ describe('portcullis rollout', () => {
     assert.deepEqual(more, []);
   });
 
-  it('shows one revision whole, to people and to programs', async () => {
+  it('shows one revision with its spec, as text and as data', async () => {
     const text = succeeded(await rollout('history', 'cap/no-latest', '--revision', '1'));
     assert.match(text, /^Revision: +1 \(PolicyRevision portcullis\/kw\.cap\.no-latest-1\)$/m);
     assert.match(text, /^ {2}settings:$/m);
@@ -85,7 +85,7 @@ describe('portcullis rollout', () => {
     assert.match(missing.stderr, /has no revision 9\nThese are kept: 1, 2\./);
   });
 
-  it('shows what differs between two of them, with the exit codes of diff', async () => {
+  it('shows the difference between two revisions, with the exit codes of diff', async () => {
     const same = await rollout('diff', 'cap/no-latest');
     assert.deepEqual([same.code, same.stdout], [0, '']);
     const { code, stdout } = await rollout('diff', 'cap/no-latest', '--from', '1', '--to', '2');
@@ -95,7 +95,7 @@ describe('portcullis rollout', () => {
     assert.equal((await rollout('diff', 'cap/nobody')).code, 2);
   });
 
-  it('says why a change does not serve, and what to do', async () => {
+  it('reports why a change does not serve, and what to do', async () => {
     await apply(policy('third', { module: 'file:///not/there/yet.wasm' }));
     const failed = await rollout('status', 'cap/no-latest', '--timeout', '20s');
     assert.equal(failed.code, 1);
@@ -107,7 +107,7 @@ describe('portcullis rollout', () => {
     assert.match(await rejection(), /denied the request: cap\/no-latest: second$/m);
   });
 
-  it('says of what was never different that there is no way back, before anything is asked for', async () => {
+  it('refuses to roll back a policy that never changed, before it asks the controller', async () => {
     const metadata = { name: 'only-once' };
     const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['endpoints'], operations: ['CREATE'] }];
     await apply(policy('once', { rules }, metadata));
@@ -118,13 +118,13 @@ describe('portcullis rollout', () => {
     succeeded(await started.portcullis(['delete', 'cap', 'only-once']));
   });
 
-  it('is told of by describe: revisions, conditions, events', async () => {
+  it('appears in describe: revisions, conditions, events', async () => {
     const text = succeeded(await started.portcullis(['describe', 'cap', 'no-latest']));
     assert.match(text, /^Revisions:\n {2}REVISION +STATE.*\n {2}1 +Retired.*\n {2}2 +Serving.*\n {2}3 +/m);
     assert.match(text, /^Events:\n(?: {2}.*\n)* {2}Warning +\w+ .*yet\.wasm/m);
   });
 
-  it('rolls back to what served before, as a revision of its own', async () => {
+  it('rolls back to the revision before, as a new revision', async () => {
     const dry = succeeded(await rollout('undo', 'cap/no-latest', '--dry-run'));
     assert.equal(dry, `${NAME} would be rolled back to the revision before (dry run)\n`);
     assert.equal(succeeded(await rollout('undo', 'cap/no-latest')), `${NAME} rolled back to the revision before\n`);
@@ -136,7 +136,7 @@ describe('portcullis rollout', () => {
     assert.deepEqual([newest?.[0], newest?.[1], newest?.[3]], ['4', 'Serving', 'rollback to 2']);
   });
 
-  it('rolls back to a revision that is named, and to none that is not kept', async () => {
+  it('rolls back to a given revision, if it is kept', async () => {
     assert.equal(
       succeeded(await rollout('undo', 'cap/no-latest', '--to-revision', '1')),
       `${NAME} rolled back to revision 1\n`,
@@ -149,10 +149,10 @@ describe('portcullis rollout', () => {
     assert.equal((await rollout('undo', 'cap/no-latest', '--to-revision', '0')).code, 2);
   });
 
-  it('pins a revision, which serves whatever is applied, until it is unpinned', async () => {
+  it('pins a revision, which serves until it is unpinned, whatever is applied', async () => {
     assert.equal(succeeded(await rollout('pin', 'cap/no-latest', '--revision', '2')), `${NAME} pinned to revision 2\n`);
     assert.equal(await status(), `${NAME}: RolledBack: revision 2 serves on 1 of 1 replicas\n`);
-    // The rollbacks have made fields the controller's.
+    // The controller owns fields since the rollbacks.
     const conflict = await started.portcullis(['apply', '-f', '-'], policy('fourth'));
     assert.match(conflict.stderr, /conflict with "portcullis-controller"/);
     succeeded(await started.portcullis(['apply', '-f', '-', '--force-conflicts'], policy('fourth')));
@@ -174,7 +174,7 @@ describe('portcullis rollout', () => {
     assert.equal((await rollout('history', 'ap/own')).code, 1);
   });
 
-  it('is for one policy', async () => {
+  it('takes one policy', async () => {
     for (const [args, message] of [
       [['status', 'cm/one'], /configmap\/one has no rollout: expected a policy/],
       [['status', 'cap'], /expected one policy/],
@@ -186,7 +186,7 @@ describe('portcullis rollout', () => {
     }
   });
 
-  describe('for somebody who may only read and change policies', { skip: skipWithoutCluster() }, () => {
+  describe('for users who may only read and change policies', { skip: skipWithoutCluster() }, () => {
     let kubeconfig = '';
     const limited = (...args: readonly string[]): Promise<CommandResult> =>
       portcullis(['rollout', ...args], { env: { KUBECONFIG: kubeconfig, HOME: started.home } });
@@ -210,10 +210,10 @@ describe('portcullis rollout', () => {
       writeFileSync(kubeconfig, readFileSync(started.kubeconfig, 'utf8').replace(/"?token"?: .*/, `token: ${token}`));
     });
 
-    it('says what the history would take, and rolls back, pins and tells the status without', async () => {
+    it('names the right that the history needs, and rolls back, pins and reports the status without it', async () => {
       const refused = await limited('history', 'cap/no-latest');
       assert.equal(refused.code, 1);
-      assert.match(refused.stderr, /may not be read: policyrevisions\.portcullis\.dev is forbidden/);
+      assert.match(refused.stderr, /is forbidden: policyrevisions\.portcullis\.dev is forbidden/);
       assert.match(refused.stderr, /verb list on policyrevisions\.portcullis\.dev in namespace portcullis/);
       assert.match(succeeded(await limited('status', 'cap/no-latest')), /Active: revision 6 /);
       succeeded(await limited('pin', 'cap/no-latest'));
@@ -222,10 +222,10 @@ describe('portcullis rollout', () => {
       assert.match(succeeded(await limited('status', 'cap/no-latest', '--timeout', '20s')), /Active: revision 7 /);
     });
 
-    it('hears from the controller that a revision is not kept', async () => {
+    it('reports a revision that the controller does not find', async () => {
       const missing = await limited('undo', 'cap/no-latest', '--to-revision', '99');
       assert.equal(missing.code, 1, missing.stdout);
-      assert.match(missing.stderr, /was left as it is by the controller\n.*or that is not kept/);
+      assert.match(missing.stderr, /the controller did not change .*\n.*or that revision is not kept/);
     });
   });
 });

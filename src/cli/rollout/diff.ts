@@ -1,4 +1,4 @@
-// `portcullis rollout diff`: what differs between two revisions of a policy, the digests of its modules too.
+// `portcullis rollout diff`: the difference between two revisions of a policy, digests of modules included.
 import { type Command, Option } from 'commander';
 import type { PolicyRevision } from '../../resources/index.ts';
 import { CliError, EXIT } from '../errors.ts';
@@ -19,14 +19,16 @@ interface DiffFlags extends RolloutFlags {
   readonly to?: number;
 }
 
-/** As `diff` has them: 1 is a difference, what could not be done is more than that. */
-const DIFFERENT = 1;
-const TROUBLE = 2;
+/** Exit codes as those of `diff`. */
+const EXIT_DIFFERENT = 1;
+const EXIT_FAILED = 2;
 
 export function diffCommand(): Command {
-  return rolloutCommandOf('diff', 'show what differs between two revisions; exit code 1 when something does')
-    .addOption(new Option('--from <number>', 'the one (default: the one that serves)').argParser(revisionNumber))
-    .addOption(new Option('--to <number>', 'the other (default: the newest)').argParser(revisionNumber))
+  return rolloutCommandOf('diff', 'show the difference between two revisions; exit code 1 if there is one')
+    .addOption(
+      new Option('--from <number>', 'the first revision (default: the one that serves)').argParser(revisionNumber),
+    )
+    .addOption(new Option('--to <number>', 'the second revision (default: the newest)').argParser(revisionNumber))
     .addHelpText(
       'after',
       `
@@ -34,7 +36,7 @@ Examples:
   portcullis rollout diff cap/pinned-images
   portcullis rollout diff cap/pinned-images --from 1 --to 3
 
-Exit code: 0 when they are the same, 1 when they differ, 2 when it could not be found out.`,
+Exit code: 0 when they are the same, 1 when they differ, 2 when they could not be compared.`,
     )
     .action(diff);
 }
@@ -45,12 +47,12 @@ async function diff(args: readonly string[], flags: DiffFlags): Promise<void> {
       const [from, to] = bothOf(target, await readRevisions(target), flags);
       const text = unifiedDiff(comparable(target, from), comparable(target, to));
       process.stdout.write(text);
-      process.exitCode = text === '' ? EXIT.ok : DIFFERENT;
+      process.exitCode = text === '' ? EXIT.ok : EXIT_DIFFERENT;
     });
   } catch (error) {
     const hint = error instanceof CliError ? error.hint : undefined;
     throw new CliError(errorText(error), {
-      exitCode: TROUBLE,
+      exitCode: EXIT_FAILED,
       cause: error,
       ...(hint === undefined ? {} : { hint }),
     });
@@ -66,13 +68,13 @@ function bothOf(
   const to = flags.to === undefined ? revisions.at(-1) : revisionOf(target, revisions, flags.to);
   if (from === undefined || to === undefined) {
     throw new CliError(`no revision of ${target.name} serves`, {
-      hint: 'Name what to compare with --from NUMBER and --to NUMBER.',
+      hint: 'Name the revisions with --from NUMBER and --to NUMBER.',
     });
   }
   return [from, to];
 }
 
-/** What makes a revision what it is; its number and state would always differ. */
+/** The contents of a revision without its number and state, which always differ. */
 function comparable(target: RolloutTarget, revision: PolicyRevision): { name: string; text: string } {
   return {
     name: `${target.name} revision ${revision.spec.revision} (${stateOf(revision)})`,

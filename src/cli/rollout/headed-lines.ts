@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 import { oneLine } from '../table.ts';
 
-/** `Name:    text`, under each other, each on one line. */
+/** Lines of bold headings and texts, aligned: `Name:    text`. */
 export function headedLines(rows: readonly (readonly [heading: string, text: string])[]): string {
   const width = Math.max(...rows.map(([heading]) => heading.length)) + 1;
   return rows

@@ -4,7 +4,7 @@ import { table } from '../table.ts';
 import { causeOf, digestsText, sinceText, stateOf } from './revision-history.ts';
 import { pinOf } from './rollout-target.ts';
 
-/** Its lines, without a line break at the end. `now`: milliseconds since 1970. */
+/** Without a line break at the end. @param now milliseconds since 1970 */
 export function historyTable(
   policy: AdmissionPolicyObject,
   revisions: readonly PolicyRevision[],
@@ -24,7 +24,7 @@ export function historyTable(
   );
 }
 
-/** The one that was the newest when a revision was made, of those that are kept. */
+/** The newest kept revision before this one. */
 export function revisionBefore(
   revisions: readonly PolicyRevision[],
   revision: PolicyRevision,

@@ -1,4 +1,4 @@
-// `portcullis rollout history`: the revisions of a policy, as a table or one of them whole.
+// `portcullis rollout history`: the revisions of a policy as a table, or one revision with its spec.
 import { type Command, Option } from 'commander';
 import { styleText } from 'node:util';
 import type { PolicyRevision } from '../../resources/index.ts';
@@ -15,8 +15,8 @@ interface HistoryFlags extends RolloutFlags {
 }
 
 export function historyCommand(): Command {
-  return rolloutCommandOf('history', 'list the revisions of a policy that are kept')
-    .addOption(new Option('--revision <number>', 'show this one whole').argParser(revisionNumber))
+  return rolloutCommandOf('history', 'list the kept revisions of a policy')
+    .addOption(new Option('--revision <number>', 'show this revision with its spec').argParser(revisionNumber))
     .addOption(outputOption())
     .addHelpText(
       'after',

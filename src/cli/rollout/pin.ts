@@ -1,4 +1,4 @@
-// `portcullis rollout pin` and `unpin`: one revision serves whatever is applied, until the pin is taken off.
+// `portcullis rollout pin` and `unpin`: a pinned revision serves until the pin is removed, whatever is applied.
 import { type Command, Option } from 'commander';
 import { ANNOTATIONS } from '../../resources/index.ts';
 import { CliError } from '../errors.ts';
@@ -19,8 +19,10 @@ interface PinFlags extends RolloutFlags {
 }
 
 export function pinCommand(): Command {
-  return rolloutCommandOf('pin', 'have one revision of a policy serve, whatever is applied')
-    .addOption(new Option('--revision <number>', 'which one (default: the one that serves)').argParser(revisionNumber))
+  return rolloutCommandOf('pin', 'let one revision of a policy serve, whatever is applied')
+    .addOption(
+      new Option('--revision <number>', 'the revision (default: the one that serves)').argParser(revisionNumber),
+    )
     .addHelpText(
       'after',
       `
@@ -34,7 +36,7 @@ It is the same as: kubectl annotate cap pinned-images ${ANNOTATIONS.pin}=2`,
 }
 
 export function unpinCommand(): Command {
-  return rolloutCommandOf('unpin', 'have the newest revision of a policy serve again')
+  return rolloutCommandOf('unpin', 'let the newest revision of a policy serve again')
     .addHelpText(
       'after',
       `

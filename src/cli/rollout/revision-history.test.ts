@@ -15,10 +15,10 @@ function revision(number: number, snapshot: object, status: PolicyRevision['stat
 
 const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
 
-describe('the history of a policy', () => {
+describe('revisions of a policy', () => {
   const first = revision(1, { module: 'builtin:cel', mode: 'protect', settings: { a: [1] } });
 
-  it('tells what made each revision: a change of which fields, or a rollback', () => {
+  it('have a cause: changed fields, or a rollback', () => {
     const second = revision(2, { module: 'builtin:cel', settings: { a: [2] }, message: 'no' });
     assert.equal(causeOf(first, undefined), 'generation 11');
     assert.equal(causeOf(second, first), 'generation 12: message, mode, settings');
@@ -28,7 +28,7 @@ describe('the history of a policy', () => {
     assert.equal(causeOf(back as PolicyRevision, first), 'rollback to 1 (FetchFailed)');
   });
 
-  it('tells the digests of modules, of each member of a group, as far as they were found', () => {
+  it('have the digests of their modules, for a group those of its members that were fetched', () => {
     const modules = [{ name: 'b', module: 'file:///b.wasm', digest: DIGEST }];
     const group = revision(
       1,
@@ -43,7 +43,7 @@ describe('the history of a policy', () => {
     assert.equal(digestsText(first), '-');
   });
 
-  it('knows which one serves: the last that began to', () => {
+  it('include one that serves: the last that started to', () => {
     const states = [
       revision(1, {}, { state: 'Serving', order: 7 }),
       revision(2, {}, { state: 'Serving', order: 6 }),
@@ -53,7 +53,7 @@ describe('the history of a policy', () => {
     assert.equal(servingRevision([first]), undefined);
   });
 
-  it('names the revisions that are kept when it is asked for another one', () => {
+  it('are listed when the wanted one is not kept', () => {
     assert.throws(() => revisionOf({ name: 'cap/p' }, [first, revision(4, {})], 2), {
       message: 'cap/p has no revision 2',
       hint: 'These are kept: 1, 4.',

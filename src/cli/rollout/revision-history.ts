@@ -1,4 +1,4 @@
-// The revisions of a policy that are kept, and what is told of each.
+// The revisions that are kept of a policy, and their properties as text.
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError, type Cluster, listAll } from '../../cluster/index.ts';
 import {
@@ -16,10 +16,10 @@ import { CliError } from '../errors.ts';
 import { oneLine } from '../table.ts';
 import type { RolloutTarget } from './rollout-target.ts';
 
-/** Hexadecimal digits of a digest that people compare: 48 bits. */
-const SHORT_DIGEST = 12;
+/** Hexadecimal digits of a short digest: 48 bits, enough to tell the modules of one policy apart. */
+const SHORT_DIGEST_LENGTH = 12;
 
-/** The revisions of the policy, by number, ascending. @throws CliError when they may not be read, or there are none */
+/** The revisions of the policy, oldest first. @throws CliError when reading them is forbidden, or there are none */
 export async function readRevisions(target: RolloutTarget): Promise<readonly PolicyRevision[]> {
   const { cluster, name, policy, productNamespace } = target;
   try {
@@ -32,14 +32,14 @@ export async function readRevisions(target: RolloutTarget): Promise<readonly Pol
     return revisions;
   } catch (error) {
     if (error instanceof ApiError && error.code === 403) {
-      throw new CliError(`the revisions of ${name} may not be read: ${error.message}`, {
-        hint: `It takes the verb list on policyrevisions.portcullis.dev in namespace ${productNamespace}. Without it, \`portcullis rollout status\`, \`undo\`, \`pin\` and \`unpin\` work as well, and \`portcullis describe\` tells the state of the policy.`,
+      throw new CliError(`reading the revisions of ${name} is forbidden: ${error.message}`, {
+        hint: `It needs the verb list on policyrevisions.portcullis.dev in namespace ${productNamespace}. \`portcullis rollout status\`, \`undo\`, \`pin\` and \`unpin\` work without it, and \`portcullis describe\` shows the state of the policy.`,
         cause: error,
       });
     }
     if (error instanceof ApiError && error.code === 404) {
       throw new CliError('the server has no PolicyRevisions', {
-        hint: 'Portcullis’ kinds are not installed there, or not in this version.',
+        hint: 'Its Portcullis is older than revisions, or not installed.',
         cause: error,
       });
     }
@@ -47,7 +47,7 @@ export async function readRevisions(target: RolloutTarget): Promise<readonly Pol
   }
 }
 
-/** The revisions of a policy, by number, ascending. @throws ApiError */
+/** The revisions of a policy, oldest first. @throws ApiError */
 export async function listRevisions(
   cluster: Cluster,
   { metadata }: AdmissionPolicyObject,
@@ -58,7 +58,7 @@ export async function listRevisions(
   return items.toSorted((one, other) => one.spec.revision - other.spec.revision);
 }
 
-/** As {@link readRevisions}; undefined for somebody who may not. */
+/** As {@link readRevisions}; undefined when reading them is forbidden. */
 export async function readableRevisions(target: RolloutTarget): Promise<readonly PolicyRevision[] | undefined> {
   try {
     return await readRevisions(target);
@@ -70,7 +70,7 @@ export async function readableRevisions(target: RolloutTarget): Promise<readonly
   }
 }
 
-/** The revision of a number. @throws CliError that names those that are kept */
+/** The revision with this number. @throws CliError that lists the numbers that are kept */
 export function revisionOf(
   { name }: Pick<RolloutTarget, 'name'>,
   revisions: readonly PolicyRevision[],
@@ -85,7 +85,7 @@ export function revisionOf(
   return found;
 }
 
-/** The one that requests are answered by; undefined while there is none. */
+/** The revision that answers requests; undefined while there is none. */
 export function servingRevision(revisions: readonly PolicyRevision[]): PolicyRevision | undefined {
   return revisions
     .filter(({ status }) => status?.state === 'Serving')
@@ -99,7 +99,7 @@ function turnOf({ spec, status }: PolicyRevision): ServingTurn {
   return { order: status?.order ?? 0, number: spec.revision };
 }
 
-/** Its spec. A snapshot is whatever its controller wrote: the kind checks nothing inside of it. */
+/** The spec of the policy in a revision. The schema of the kind does not validate it: its controller wrote it. */
 export function snapshotOf({ spec }: PolicyRevision): AdmissionPolicySpec {
   return spec.snapshot as unknown as AdmissionPolicySpec;
 }
@@ -108,22 +108,25 @@ export function stateOf({ status }: PolicyRevision): string {
   return status?.state ?? 'Candidate';
 }
 
-/** Since when it is in its state, as `5m`. */
+/** The time in its state, such as `5m`. */
 export function sinceText({ status, metadata }: PolicyRevision, now: number): string {
   return ageOf(status?.stateSince ?? metadata.creationTimestamp ?? '', now);
 }
 
-/** States whose reason says what went wrong; those of others say what came after them. */
-const TROUBLED: ReadonlySet<string> = new Set(['Candidate', 'Failed']);
+/** States whose reason is that of a failure. */
+const FAILURE_STATES: ReadonlySet<string> = new Set(['Candidate', 'Failed']);
 
-/** Where it comes from: what differs from the revision before, if that one is kept; and what is wrong with it. */
+/**
+ * Why the revision was made: a rollback, or the changed fields of the spec; and the reason of its failure.
+ * @param before the revision before, if it is kept
+ */
 export function causeOf(revision: PolicyRevision, before: PolicyRevision | undefined): string {
   const { spec, status } = revision;
   const made =
     spec.rollbackOf === undefined
       ? [`generation ${spec.policyGeneration}`, ...changes(spec.snapshot, before?.spec)].join(': ')
       : `rollback to ${spec.rollbackOf}`;
-  const reason = TROUBLED.has(stateOf(revision)) ? (status?.reason ?? '') : '';
+  const reason = FAILURE_STATES.has(stateOf(revision)) ? (status?.reason ?? '') : '';
   return oneLine(reason === '' ? made : `${made} (${reason})`);
 }
 
@@ -141,16 +144,16 @@ function fields(snapshot: unknown): ReadonlyMap<string, unknown> {
   return new Map(typeof snapshot === 'object' && snapshot !== null ? Object.entries(snapshot) : []);
 }
 
-/** A module of a revision. */
 interface RevisionModule {
-  /** The name of the member of a group; the policy's own where there is but one. */
+  /** The member of a group, or the policy. */
   readonly name: string;
+  /** The reference in the spec. */
   readonly module: string;
-  /** Absent: it was never found. */
+  /** Absent while the module was never fetched. */
   readonly digest?: string;
 }
 
-/** The modules of a revision: as the policy writes them, and as they were found. */
+/** The modules of a revision, with their digests. */
 export function modulesOf(revision: PolicyRevision): readonly RevisionModule[] {
   const snapshot = snapshotOf(revision);
   const named = isGroupSpec(snapshot)
@@ -162,7 +165,7 @@ export function modulesOf(revision: PolicyRevision): readonly RevisionModule[] {
   });
 }
 
-/** The digests of its modules, short. */
+/** The short digests of its modules. */
 export function digestsText(revision: PolicyRevision): string {
   const digests = (revision.status?.modules ?? []).map(({ digest }) => shortDigest(digest));
   return digests.length === 0 ? '-' : oneLine([...new Set(digests)].join(', '), 60);
@@ -170,5 +173,5 @@ export function digestsText(revision: PolicyRevision): string {
 
 function shortDigest(digest: string): string {
   const [algorithm = '', hex = ''] = digest.split(':');
-  return algorithm === 'sha256' ? `${algorithm}:${hex.slice(0, SHORT_DIGEST)}` : digest;
+  return algorithm === 'sha256' ? `${algorithm}:${hex.slice(0, SHORT_DIGEST_LENGTH)}` : digest;
 }

@@ -27,7 +27,7 @@ describe('rolloutProgress', () => {
     assert.equal(pinned.kind, 'done');
   });
 
-  it('waits for the controller to see what was changed, whatever the status says of before', () => {
+  it('waits until the controller has seen a change, whatever an older status says', () => {
     const active = { phase: 'Active', desiredRevision: 3 } as const;
     for (const waiting of [
       progress(undefined),
@@ -38,11 +38,11 @@ describe('rolloutProgress', () => {
       progress({ phase: 'RolledBack', desiredRevision: 2 }),
     ]) {
       assert.equal(waiting.kind, 'waiting');
-      assert.match(waiting.text, /has not been (?:seen|taken) by the controller yet$/);
+      assert.match(waiting.text, /^the controller has not (?:seen|handled) .* yet$/);
     }
   });
 
-  it('says how far it is while it is under way', () => {
+  it('has the message of the status while it is under way', () => {
     const updating = { phase: 'Updating', desiredRevision: 5, readyReplicas: 1 } as const;
     assert.deepEqual(progress({ ...updating, reason: 'Staging', message: 'revision 5 is loaded by 1 of 2 replicas' }), {
       kind: 'waiting',
@@ -50,20 +50,20 @@ describe('rolloutProgress', () => {
     });
   });
 
-  it('says why it failed and what to do: go back where there is something to go back to', () => {
+  it('has the reason of a failure, and the command for a rollback if a revision serves', () => {
     const failed = { desiredRevision: 5, reason: 'InvalidSettings', message: 'labels: expected a list' } as const;
     const degraded = progress({ ...failed, phase: 'Degraded', servingRevision: 4 });
     assert.equal(degraded.kind, 'failed');
     assert.equal(degraded.text, 'Degraded: InvalidSettings: labels: expected a list');
     assert.match(
       degraded.kind === 'failed' ? degraded.hint : '',
-      /^Mend the policy .*, or go back: portcullis rollout undo cap\/p$/,
+      /^Fix the policy .*, or go back: portcullis rollout undo cap\/p$/,
     );
     const nextRetry = '2026-01-01T00:00:00Z';
     const broken = progress({ ...failed, phase: 'Error', servingRevision: 0, nextRetry });
     assert.equal(
       broken.kind === 'failed' ? broken.hint : '',
-      `It is tried again at ${nextRetry}. Mend the policy and apply it again.`,
+      `The next retry is at ${nextRetry}. Fix the policy and apply it again.`,
     );
   });
 });

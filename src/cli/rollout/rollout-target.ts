@@ -1,4 +1,4 @@
-// The policy that a command of `portcullis rollout` is about.
+// The policy of a `portcullis rollout` command.
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import type { ApiResource, KubernetesCluster } from '../../cluster/index.ts';
 import { type AdmissionPolicyObject, ANNOTATIONS, type ObjectKey, POLICIES_GROUP } from '../../resources/index.ts';
@@ -7,14 +7,13 @@ import { keyIn, objectName, selectResources } from '../cluster/resource-argument
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { CliError, usageError } from '../errors.ts';
 
-/** Kinds that have a rollout. */
-const ROLLED_OUT: ReadonlySet<string> = new Set([
+const KINDS_WITH_ROLLOUT: ReadonlySet<string> = new Set([
   'ClusterAdmissionPolicy',
   'AdmissionPolicy',
   'ClusterAdmissionPolicyGroup',
   'AdmissionPolicyGroup',
 ]);
-/** Who owns the annotations that these commands set: neither who applies manifests, nor the controller. */
+/** The field manager of annotations that these commands set, so that a later apply of the manifest keeps them. */
 const FIELD_MANAGER = 'portcullis-rollout';
 
 export interface RolloutFlags extends ClusterFlags {
@@ -28,23 +27,23 @@ export interface RolloutTarget {
   readonly key: ObjectKey;
   /** `clusteradmissionpolicy.policies.kubewarden.io/one` */
   readonly name: string;
-  /** As it was when the command began. */
+  /** As it was at the start of the command. */
   readonly policy: AdmissionPolicyObject;
-  /** Of PolicyRevisions. */
+  /** The namespace of PolicyRevisions. */
   readonly productNamespace: string;
 }
 
-/** What commands of `rollout` take: one policy, and where it is. */
+/** A subcommand of `rollout` for one policy. */
 export function rolloutCommandOf(name: string, description: string): Command {
   return addClusterFlags(
     new Command(name)
       .description(description)
       .addArgument(new Argument('<policy...>', 'the policy: TYPE/NAME, or TYPE NAME'))
-      .option('--product-namespace <name>', 'namespace in which Portcullis keeps revisions', PRODUCT_NAMESPACE),
+      .option('--product-namespace <name>', 'namespace of PolicyRevisions', PRODUCT_NAMESPACE),
   );
 }
 
-/** Finds the policy, and does something with it. @throws CliError, ApiError */
+/** Calls `work` with the policy of the arguments. @throws CliError, ApiError */
 export async function withTarget(
   args: readonly string[],
   flags: RolloutFlags,
@@ -62,7 +61,7 @@ export async function withTarget(
   if (!hasRollout(type)) {
     throw usageError(
       `${objectName(type, name)} has no rollout: expected a policy`,
-      `These have: ${[...ROLLED_OUT].join(', ')}.`,
+      `Kinds with a rollout: ${[...KINDS_WITH_ROLLOUT].join(', ')}.`,
     );
   }
   const key = keyIn(type, namespace, name);
@@ -78,10 +77,10 @@ export async function withTarget(
 }
 
 export function hasRollout({ group, kind }: Pick<ApiResource, 'group' | 'kind'>): boolean {
-  return group === POLICIES_GROUP && ROLLED_OUT.has(kind);
+  return group === POLICIES_GROUP && KINDS_WITH_ROLLOUT.has(kind);
 }
 
-/** Sets an annotation of the policy, or removes it (`null`); the policy as it is then. */
+/** Sets an annotation of the policy, or removes it for `null`; returns the policy. */
 export async function annotate(
   { cluster, type, key }: RolloutTarget,
   annotation: keyof typeof ANNOTATIONS,
@@ -97,17 +96,17 @@ export async function annotate(
   )) as AdmissionPolicyObject;
 }
 
-/** The revision that the policy is pinned to, as its annotation says it. */
+/** The value of the policy's pin, which users write. */
 export function pinOf({ metadata }: AdmissionPolicyObject): string | undefined {
   return metadata.annotations?.[ANNOTATIONS.pin];
 }
 
-/** The policy went away while something was done with it. */
+/** The policy was deleted during the command. */
 export function goneError({ name }: RolloutTarget): CliError {
-  return new CliError(`${name} is gone: it was deleted meanwhile`);
+  return new CliError(`${name} was deleted meanwhile`);
 }
 
-/** Reads the value of a flag that names a revision. */
+/** Parses the value of a flag for a revision. */
 export function revisionNumber(text: string): number {
   const value = Number(text);
   if (!/^\d{1,15}$/.test(text) || value < 1) {

@@ -1,4 +1,4 @@
-// `portcullis rollout`: which revisions a policy has had, how its rollout stands, and the ways back. As `kubectl rollout`.
+// `portcullis rollout`: revisions, rollout status and rollback of a policy, in the manner of `kubectl rollout`.
 import { Command } from 'commander';
 import { diffCommand } from './diff.ts';
 import { historyCommand } from './history.ts';
@@ -8,7 +8,7 @@ import { undoCommand } from './undo.ts';
 
 export function rolloutCommand(): Command {
   const command = new Command('rollout')
-    .description('show the revisions of a policy and how its rollout stands; roll back, pin')
+    .description('show the revisions of a policy and the status of its rollout; roll back, pin')
     .addHelpText(
       'after',
       `

@@ -1,4 +1,4 @@
-// `portcullis rollout status`: waits until the newest state of a policy serves everywhere, or has failed.
+// `portcullis rollout status`: waits until the newest state of a policy serves on all replicas, or has failed.
 import { type Command, Option } from 'commander';
 import type { AdmissionPolicyObject } from '../../resources/index.ts';
 import { durationMs } from '../cluster/duration.ts';
@@ -17,7 +17,9 @@ export function statusCommand(): Command {
   return rolloutCommandOf('status', 'wait until a policy serves as it is declared; exit code 1 when it cannot')
     .option('--timeout <duration>', 'how long to wait, such as 30s or 5m', '5m')
     .addOption(
-      new Option('--watch <boolean>', 'false: only say how it stands').choices(['true', 'false']).default('true'),
+      new Option('--watch <boolean>', 'false: print the status and do not wait')
+        .choices(['true', 'false'])
+        .default('true'),
     )
     .addHelpText(
       'after',
@@ -43,7 +45,7 @@ async function status(args: readonly string[], flags: StatusFlags): Promise<void
   });
 }
 
-/** Waits until the rollout is done or failed. @throws CliError when it takes too long, or the policy goes away */
+/** Waits until the rollout is done or failed. @throws CliError after the timeout, or when the policy is deleted */
 async function settled(target: RolloutTarget, timeoutMs: number, timeout: string): Promise<RolloutProgress> {
   const { cluster, type, key, name } = target;
   const command = commandsFor(target);
@@ -69,8 +71,8 @@ async function settled(target: RolloutTarget, timeoutMs: number, timeout: string
       await waitFor(cluster, type, key, isSettled, deadline);
     } catch (error) {
       if (deadline.aborted) {
-        const hint = 'Is its controller running? `portcullis describe` tells all that is known of the policy.';
-        throw new CliError(`${name}: after ${timeout} still: ${last?.text ?? 'nothing is known of it'}`, {
+        const hint = 'Does its controller run? `portcullis describe` shows the status and events of the policy.';
+        throw new CliError(`${name}: after ${timeout} still: ${last?.text ?? 'no status'}`, {
           cause: error,
           hint,
         });

@@ -1,4 +1,4 @@
-// `portcullis rollout undo`: asks the controller to write an earlier revision back, and tells what became of that.
+// `portcullis rollout undo`: asks the controller to restore an earlier revision, waits for it, and prints the result.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type Command, Option } from 'commander';
@@ -34,8 +34,9 @@ interface UndoFlags extends RolloutFlags {
   readonly timeout: string;
 }
 
-/** How often that event is looked for, and the time between two looks. Milliseconds. */
-const EVENT_LOOKS = 10;
+/** Attempts to read the event of a failed rollback, which is written after the policy. */
+const EVENT_ATTEMPTS = 10;
+/** Delay between two attempts. Milliseconds. */
 const EVENT_PAUSE_MS = 200;
 
 interface EventObject extends KubernetesObject {
@@ -44,13 +45,13 @@ interface EventObject extends KubernetesObject {
 }
 
 export function undoCommand(): Command {
-  return rolloutCommandOf('undo', 'write an earlier revision of a policy back, its modules pinned by digest')
+  return rolloutCommandOf('undo', 'restore an earlier revision of a policy, with its modules pinned by digest')
     .addOption(
-      new Option('--to-revision <number>', 'which one (default: the last one that served before)').argParser(
+      new Option('--to-revision <number>', 'the revision (default: the last one that served before)').argParser(
         revisionNumber,
       ),
     )
-    .option('--dry-run', 'change nothing, only check that it could be done')
+    .option('--dry-run', 'only check whether the rollback is possible')
     .option('--timeout <duration>', 'how long to wait for the controller', '10s')
     .addHelpText(
       'after',
@@ -75,15 +76,15 @@ async function undo(args: readonly string[], flags: UndoFlags): Promise<void> {
     }
     const wanted = flags.toRevision === undefined ? 'previous' : String(flags.toRevision);
     const what = flags.toRevision === undefined ? 'the revision before' : `revision ${flags.toRevision}`;
-    const failures = await rollbackFailures(target);
+    const failures = await failedRollbacks(target);
     const before = await annotate(target, 'rollbackTo', wanted, flags.dryRun === true);
     if (flags.dryRun === true) {
       process.stdout.write(`${target.name} would be rolled back to ${what} (dry run)\n`);
       return;
     }
-    const after = await taken(target, timeoutMs, flags.timeout);
+    const after = await rollbackHandled(target, timeoutMs, flags.timeout);
     if ((after.metadata.generation ?? 0) === (before.metadata.generation ?? 0)) {
-      await explainNothing(target, what, failures);
+      await explainUnchanged(target, what, failures);
       return;
     }
     process.stdout.write(`${target.name} rolled back to ${what}\n`);
@@ -94,7 +95,7 @@ async function undo(args: readonly string[], flags: UndoFlags): Promise<void> {
   });
 }
 
-/** @throws CliError when there is no revision to go back to; the controller would say so as well */
+/** Reports a missing revision at once, without a wait for the controller. @throws CliError */
 function requireTarget(target: RolloutTarget, revisions: readonly PolicyRevision[], wanted: number | undefined): void {
   if (wanted !== undefined) {
     revisionOf(target, revisions, wanted);
@@ -105,8 +106,12 @@ function requireTarget(target: RolloutTarget, revisions: readonly PolicyRevision
   }
 }
 
-/** Waits until the controller has taken the annotation off: it has done by then what it could. */
-async function taken(target: RolloutTarget, timeoutMs: number, timeout: string): Promise<AdmissionPolicyObject> {
+/** Waits until the controller removes the annotation, which it does after a rollback, successful or not. */
+async function rollbackHandled(
+  target: RolloutTarget,
+  timeoutMs: number,
+  timeout: string,
+): Promise<AdmissionPolicyObject> {
   const { cluster, type, key, name } = target;
   const deadline = AbortSignal.timeout(timeoutMs);
   try {
@@ -125,8 +130,8 @@ async function taken(target: RolloutTarget, timeoutMs: number, timeout: string):
     return after as AdmissionPolicyObject;
   } catch (error) {
     if (deadline.aborted) {
-      throw new CliError(`${name}: the controller has not taken the rollback after ${timeout}`, {
-        hint: `It will when it runs, unless its annotation ${ANNOTATIONS.rollbackTo} is removed.`,
+      throw new CliError(`${name}: the controller has not handled the rollback after ${timeout}`, {
+        hint: `It will when it runs, unless the annotation ${ANNOTATIONS.rollbackTo} is removed from the policy.`,
         cause: error,
       });
     }
@@ -134,25 +139,28 @@ async function taken(target: RolloutTarget, timeoutMs: number, timeout: string):
   }
 }
 
-/** Nothing was written: there was nothing to write, or the controller says in an event why it could not. */
-async function explainNothing(target: RolloutTarget, what: string, before: Failures | undefined): Promise<void> {
+/**
+ * Prints why the controller did not change the policy: either it has the wanted spec already, or an event has the reason.
+ * @param before the events before the rollback
+ */
+async function explainUnchanged(target: RolloutTarget, what: string, before: Failures | undefined): Promise<void> {
   if (before === undefined) {
-    throw new CliError(`${target.name} was left as it is by the controller`, {
-      hint: `Either its spec is that of ${what} already, or that is not kept: an event of the policy says so to those who may read it.`,
+    throw new CliError(`the controller did not change ${target.name}`, {
+      hint: `Either it has the spec of ${what} already, or that revision is not kept. An event of the policy has the reason, and you may not read events.`,
     });
   }
   const failure = await newFailure(target, before);
   if (failure !== undefined) {
     throw new CliError(`${target.name} was not rolled back: ${oneLine(failure)}`);
   }
-  process.stdout.write(`${target.name} is unchanged: its spec is that of ${what} already\n`);
+  process.stdout.write(`${target.name} is unchanged: it has the spec of ${what} already\n`);
 }
 
-/** The message of an event that was not there before; events are written a moment later than what they are about. */
+/** The message of an event that is newer than `before`. */
 async function newFailure(target: RolloutTarget, before: Failures): Promise<string | undefined> {
-  for (let looks = 0; looks < EVENT_LOOKS; looks += 1) {
-    await sleep(looks === 0 ? 0 : EVENT_PAUSE_MS);
-    for (const [name, { count, message }] of (await rollbackFailures(target)) ?? []) {
+  for (let attempt = 0; attempt < EVENT_ATTEMPTS; attempt += 1) {
+    await sleep(attempt === 0 ? 0 : EVENT_PAUSE_MS);
+    for (const [name, { count, message }] of (await failedRollbacks(target)) ?? []) {
       if (count > (before.get(name)?.count ?? 0)) {
         return message;
       }
@@ -161,15 +169,15 @@ async function newFailure(target: RolloutTarget, before: Failures): Promise<stri
   return undefined;
 }
 
-/** Events that tell of rollbacks that failed, by name. */
+/** Events about failed rollbacks, by their name. */
 type Failures = ReadonlyMap<string, { readonly count: number; readonly message: string }>;
 
-/** Those of the policy; undefined for somebody who may not read them. */
-async function rollbackFailures({ cluster, policy, key }: RolloutTarget): Promise<Failures | undefined> {
+/** The events about failed rollbacks of the policy; undefined when reading them is forbidden. */
+async function failedRollbacks({ cluster, policy, key }: RolloutTarget): Promise<Failures | undefined> {
   const involved = `involvedObject.uid=${policy.metadata.uid ?? ''}`;
   try {
     const { items } = await cluster.list<EventObject>(EVENTS, {
-      // Events about objects without a namespace are in this one.
+      // Events about cluster-scoped objects are in namespace default.
       namespace: key.namespace ?? 'default',
       fieldSelector: `${involved},reason=${ROLLBACK_FAILED}`,
     });

@@ -17,11 +17,11 @@ const NUMBERS = Array.from({ length: 30 }, (_, index) => `line ${index + 1}`);
 const hasPatch = spawnSync('patch', ['--version']).status === 0;
 
 describe('unifiedDiff', () => {
-  it('is empty where nothing differs', () => {
+  it('is empty for equal texts', () => {
     assert.equal(diff(NUMBERS, NUMBERS), '');
   });
 
-  it('has hunks of lines with three around each change, as diff -u', () => {
+  it('has hunks with three lines around each change, as diff -u', () => {
     assert.equal(
       diff(NUMBERS, NUMBERS.with(9, 'ten').toSpliced(20, 1)),
       [
@@ -49,7 +49,7 @@ describe('unifiedDiff', () => {
     );
   });
 
-  it('is what makes the new text of the old one', { skip: hasPatch ? false : 'there is no patch program' }, () => {
+  it('can be applied by patch', { skip: hasPatch ? false : 'there is no patch program' }, () => {
     const folder = mkdtempSync(join(tmpdir(), 'portcullis-diff-'));
     try {
       const changed = ['first', ...NUMBERS.slice(0, 12), 'more', 'and more', ...NUMBERS.slice(14), 'last'];
@@ -68,7 +68,7 @@ describe('unifiedDiff', () => {
     }
   });
 
-  it('lets no text of a policy move the cursor', () => {
+  it('has no control characters of a policy', () => {
     assert.ok(!/\p{Cc}/u.test(diff(['a\u001b[2Jb\u0007'], ['c\r']).replaceAll('\n', '')));
   });
 });

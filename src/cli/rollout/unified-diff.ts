@@ -2,13 +2,13 @@ import { styleText } from 'node:util';
 import { diffHunks } from '../diff-hunks.ts';
 import { manyLines } from '../table.ts';
 
-/** A text that is compared, and what its head line calls it. */
 interface NamedText {
+  /** The name in the header line. */
   readonly name: string;
   readonly text: string;
 }
 
-/** The difference as `diff -u` prints it, each line with a line break; empty when the texts are the same. */
+/** The difference in the format of `diff -u`, each line with a line break; empty when the texts are equal. */
 export function unifiedDiff(from: NamedText, to: NamedText): string {
   if (from.text === to.text) {
     return '';
@@ -21,7 +21,7 @@ export function unifiedDiff(from: NamedText, to: NamedText): string {
   return [...heads, ...lines].map((line) => `${line}\n`).join('');
 }
 
-/** A range without lines is named by the line before it. */
+/** The range of a hunk; an empty one has the number of the line before it. */
 function range(first: number, count: number): string {
   return count === 1 ? String(first) : `${count === 0 ? first - 1 : first},${count}`;
 }
