@@ -1,39 +1,37 @@
 import assert from 'node:assert/strict';
 import type { Outcome } from './kubectl-target.ts';
 
-/** Something that an embedded cluster does otherwise on purpose. */
+/** An intended difference of an embedded cluster from kube-apiserver. */
 export interface Difference {
-  /** As docs/gateway.md says it. */
+  /** The sentence in docs/gateway.md. */
   readonly reason: string;
-  /** What has to hold besides. Default: nothing. */
+  /** Further checks of the outcomes. Default: none. */
   readonly check?: (embedded: Outcome | undefined, real: Outcome | undefined) => void;
 }
 
 /** The differences of the transcript, by name. docs/gateway.md lists them for readers. */
 export const DIFFERENCES: Readonly<Record<string, Difference>> = {
   version: {
-    reason: 'The version of the server says that it is no Kubernetes: `v1.34.4+portcullis`.',
+    reason: 'The version of the server is marked: `v1.34.4+portcullis`.',
     check: (embedded) => assert.match(embedded?.stdout ?? '', /^Server Version: v1\.34\.4\+portcullis$/m),
   },
   'member-order': {
-    reason: 'The members of JSON objects come in another order; it has no meaning, and kubectl sorts them itself.',
+    reason: 'The members of JSON objects have another order, which has no meaning; kubectl sorts them itself.',
     check: (embedded, real) => assert.deepEqual(JSON.parse(quoted(embedded?.stdout)), JSON.parse(quoted(real?.stdout))),
   },
   autoscaling: {
-    reason: '`kubectl autoscale` before 1.34 needs `autoscaling/v1`; autoscalers are applied as `autoscaling/v2`.',
+    reason: '`kubectl autoscale` before 1.34 needs `autoscaling/v1`; the embedded cluster has `autoscaling/v2` only.',
     check: (embedded) => assert.match(embedded?.stderr ?? '', /could not find the requested resource/),
   },
   'patch-types': {
-    reason:
-      'A patch that gives a field a value of the wrong type is refused in words of our own, where Kubernetes names types of Go.',
+    reason: 'The error for a patch with a value of the wrong type has another message, without the names of Go types.',
     check: (embedded, real) => {
       assert.deepEqual([embedded?.code, embedded?.stdout], [real?.code, real?.stdout]);
       assert.match(embedded?.stderr ?? '', /cannot be handled as a|[Ii]nvalid/);
     },
   },
   'patch-shown': {
-    reason:
-      'Messages about a patch show it as it was sent, where Kubernetes shows what is left of it once it was merged.',
+    reason: 'Messages about a patch show the patch as sent; Kubernetes shows the part that remains after merging.',
     check: (embedded, real) => {
       const end = /": strict decoding error: .*$/m;
       assert.equal(end.exec(embedded?.stderr ?? '')?.[0], end.exec(real?.stderr ?? '')?.[0]);
@@ -41,11 +39,11 @@ export const DIFFERENCES: Readonly<Record<string, Difference>> = {
     },
   },
   'node-taint': {
-    reason: 'New nodes have no taint that says that they are not ready: nothing would take it away.',
+    reason: 'New nodes have no `not-ready` taint, because no controller would remove it.',
     check: (embedded) => assert.doesNotMatch(embedded?.stdout ?? '', /not-ready/),
   },
   groups: {
-    reason: 'Only the groups of the kinds that an embedded cluster has are served.',
+    reason: 'Only the API groups of kinds that an embedded cluster has are served.',
     check: (embedded, real) => {
       const all = new Set(real?.stdout.split('\n'));
       assert.deepEqual(
