@@ -141,9 +141,45 @@ describe('the API server in this process', () => {
   });
 });
 
+/** All modules that are loaded with one of `entries`, however indirectly. */
+function loadedWith(entries: readonly string[]): readonly string[] {
+  const modules = loadedModules();
+  const loaded = new Set<string>();
+  const add = (file: string): void => {
+    if (!loaded.has(file)) {
+      loaded.add(file);
+      modules.get(file)?.forEach(add);
+    }
+  };
+  entries.forEach(add);
+  return [...loaded];
+}
+
+describe('the main thread of a policy server', () => {
+  /** `replica.ts` is loaded later, in the same thread. */
+  const loaded = loadedWith([
+    join('cli', 'serve', 'serve.ts'),
+    join('server', 'policy-server.ts'),
+    join('server', 'replica', 'replica.ts'),
+  ]);
+
+  it('loads policies as data, and nothing that evaluates or compiles them', () => {
+    assert.ok(loaded.includes(join('evaluation', 'pool', 'worker-pool.ts')), 'expected the pool among what is loaded');
+    assert.deepEqual(loaded.filter((file) => ['engine', 'wasm', 'cel'].includes(folderOf(file))).toSorted(), [
+      join('engine', 'definition', 'index.ts'),
+      join('engine', 'definition', 'limits.ts'),
+      join('engine', 'json-text.ts'),
+      join('engine', 'observation.ts'),
+      join('engine', 'policy-definition.ts'),
+      join('engine', 'policy-entry.ts'),
+    ]);
+  });
+});
+
 describe('src/resources/index.ts', () => {
-  it('loads neither validation nor structured merge, which have entries of their own', () => {
-    const isApart = (file: string): boolean => /^resources\/(?:validation|structured-merge)\//.test(file);
+  it('loads neither validation, structured merge nor match conditions, which have entries of their own', () => {
+    const isApart = (file: string): boolean =>
+      /^resources\/(?:match-conditions|validation|structured-merge)\//.test(file);
     const loaders = loadersOf(isApart).filter((file) => !isApart(file));
     assert.ok(loaders.length > 0);
     assert.deepEqual(

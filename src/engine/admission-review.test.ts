@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { parseAdmissionReview, parseRawReview } from './admission-review.ts';
-import { MAX_REVIEW_BYTES, ReviewError } from './review-body.ts';
+import { MAX_REVIEW_BYTES } from './definition/limits.ts';
+import { ReviewError } from './review-body.ts';
 import type { JsonObject } from './json-text.ts';
 import { bytes, podReview } from './testing/reviews.ts';
 

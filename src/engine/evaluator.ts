@@ -25,7 +25,7 @@ import {
   withoutForbiddenPatch,
 } from './verdict.ts';
 import type { Verdict } from './verdict.ts';
-import { MAX_REVIEW_BYTES } from './review-body.ts';
+import { MAX_REVIEW_BYTES } from './definition/limits.ts';
 import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
 
 /**

@@ -3,7 +3,7 @@ export type { AdmitOptions } from './buckets/bucket-review.ts';
 export { loadBuckets } from './buckets/load-buckets.ts';
 export type { Buckets } from './buckets/load-buckets.ts';
 export type { PolicyTable } from './buckets/policy-table.ts';
-export { AsyncCapabilities, DEFAULT_CAPABILITY_TIMEOUT_MS } from './capabilities/async-capabilities.ts';
+export { AsyncCapabilities } from './capabilities/async-capabilities.ts';
 export type { AsyncCapabilitiesOptions } from './capabilities/async-capabilities.ts';
 export { NO_CLUSTER_MESSAGE } from './capabilities/kubernetes.ts';
 export type { GetRequest, KubernetesReader, ListRequest } from './capabilities/kubernetes.ts';
@@ -16,7 +16,6 @@ export { checkSettings, evaluate, readReview } from './evaluate.ts';
 export type { EvaluateOptions, Evaluation } from './evaluate.ts';
 export { FUEL_PER_SECOND, MATCH_CONDITIONS, MAX_ANSWER_BYTES } from './evaluator.ts';
 export type { OnUnitStart } from './evaluator.ts';
-export { OTHER_NAME } from './observation.ts';
 export type { Observation, Outcome, Route } from './observation.ts';
 export { parseGroupExpression } from './group-expression.ts';
 export { createGuest } from './guest.ts';
@@ -29,14 +28,14 @@ export type { LookupResult, ObjectLookup, ObjectReference } from './object-looku
 export { createManifestsGuest, exportPolicy } from './kubernetes-policies.ts';
 export type { KubernetesPolicyGuest } from './kubernetes-policies.ts';
 export type { ExportedPolicy, ExportOptions } from './cel-policy/export-policy.ts';
-export { createFailedPolicy, createPolicy, DEFAULT_TIMEOUT_SECONDS } from './loaded-policy.ts';
+export { createFailedPolicy, createPolicy } from './loaded-policy.ts';
 export type { FailedPolicy, LoadedPolicy, PolicyOptions } from './loaded-policy.ts';
 export { describeValue, FieldReader, fieldPathText, faultText } from './field-reader.ts';
 export type { FieldFault, FieldPath } from './field-reader.ts';
 export { nearestKey } from './nearest-key.ts';
 export { MAX_POLICIES, MAX_POLICIES_FILE_LENGTH, parsePolicies } from './policies-file.ts';
 export type { ParsedPolicies, PolicyProblem } from './policies-file.ts';
-export { definitionHash, modulesOf, settingsHash } from './policy-definition.ts';
+export { definitionHash, settingsHash } from './policy-definition.ts';
 export type {
   ContextAwareResource,
   FailurePolicy,
@@ -50,7 +49,6 @@ export type {
 export type { GuestInput, PolicyGuest } from './policy-guest.ts';
 export { isCapabilityPattern, readPolicyDefinition } from './policy-reader.ts';
 export type { PolicyFault, PolicyProblemCode } from './policy-reader.ts';
-export { MAX_REVIEW_BYTES } from './review-body.ts';
 export { ReviewError } from './review-body.ts';
 export type { ReviewErrorCode } from './review-body.ts';
 export type { Verdict, VerdictCause } from './verdict.ts';
@@ -59,4 +57,3 @@ export { ObjectReview } from './object-review.ts';
 export type { ObjectRequest } from './object-review.ts';
 export type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
 export { parseYaml, YamlPositions, YamlSyntaxError } from './yaml-text.ts';
-export { policyEntry } from './policy-entry.ts';

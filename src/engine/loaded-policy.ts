@@ -1,3 +1,4 @@
+import { DEFAULT_TIMEOUT_SECONDS } from './definition/limits.ts';
 import type { CapabilityHolder } from './host-capabilities.ts';
 import type { HostPort, PolicyLog } from './host-port.ts';
 import { parseGroupExpression } from './group-expression.ts';
@@ -22,9 +23,6 @@ export interface PolicyOptions {
   /** Requests for objects of this namespace are allowed without an evaluation. Default none. */
   readonly alwaysAcceptNamespace?: string;
 }
-
-/** Seconds for one evaluation when neither policy nor server sets them. Also Kubewarden's default. */
-export const DEFAULT_TIMEOUT_SECONDS = 2;
 
 /** Code with settings: a single policy, or one member of a group. */
 export interface EvaluationUnit extends CapabilityHolder {

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { MAX_REVIEW_BYTES } from './definition/limits.ts';
 import { EngineError, textPosition } from './errors.ts';
 import type { EngineErrorCode, TextPosition } from './errors.ts';
 import { FieldNames, hasEscape } from './field-names.ts';
@@ -7,12 +8,6 @@ import type { JsonMember, MemberRecorder } from './json-scan.ts';
 import { MAX_NESTING } from './json-text.ts';
 import type { JsonValue } from './json-text.ts';
 import { parseJson } from '../values/index.ts';
-
-/**
- * Maximum size of a body in bytes. An UPDATE carries two objects of at most 3 MiB each (etcd's request limit, with room
- * for JSON), and 1 MiB remains for the rest: 2 × 3 + 1. The same limit as controller-runtime's.
- */
-export const MAX_REVIEW_BYTES = 7 * 1024 * 1024;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;

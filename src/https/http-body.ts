@@ -1,6 +1,6 @@
 // Reading a request's body under limits, and answering with JSON.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { MAX_REVIEW_BYTES } from '../engine/index.ts';
+import { MAX_REVIEW_BYTES } from '../engine/definition/index.ts';
 import { RequestRefused } from './errors.ts';
 
 /** Memory for bodies that are on their way at once: as much as may wait or run, see MAX_HELD_BYTES of the worker pool. */

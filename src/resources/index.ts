@@ -32,8 +32,6 @@ export { FieldSelector, parseFieldSelector } from './field-selector.ts';
 export { parseLabelSelector } from './label-selector-text.ts';
 export { labelErrors, labelSelector, labelSelectorErrors, Selector, SelectorError } from './selectors.ts';
 export type { LabelRequirement, Labels } from './selectors.ts';
-export { matchConditionEnvironment, MatchConditions } from './admission-rules/match-conditions.ts';
-export type { Matching } from './admission-rules/match-conditions.ts';
 export { isInNamespace, ruleMatches, splitResource } from './admission-rules/rule-match.ts';
 export type { ResourceId, RuleRequest } from './admission-rules/rule-match.ts';
 export { RuleSet } from './admission-rules/rule-set.ts';

@@ -6,7 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Registry } from 'prom-client';
-import { DEFAULT_TIMEOUT_SECONDS } from '../engine/index.ts';
+import { DEFAULT_TIMEOUT_SECONDS } from '../engine/definition/index.ts';
 import type { SourcesConfig } from '../modules/index.ts';
 import { admissionHandler } from './admission/admission-endpoint.ts';
 import { createAdmissionServer, hostText, listen, loopbackNamesOnly, RequestRefused } from '../https/index.ts';

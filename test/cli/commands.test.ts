@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { DEFAULT_MEMORY_LIMIT_BYTES } from '../../src/modules/index.ts';
+import { DEFAULT_MEMORY_LIMIT_BYTES } from '../../src/modules/compiling/index.ts';
 import { type CommandResult, EXAMPLES, GUESTS, portcullis, REQUEST, ROOT, run } from './command.ts';
 
 const LABELS = `${EXAMPLES}/required-labels`;

@@ -2,7 +2,8 @@
 import { CelError, formatIssue, formatType } from '../../cel/index.ts';
 import type { Environment } from '../../cel/index.ts';
 import { ApiError } from '../../cluster/index.ts';
-import { invalid, isJsonObject, matchConditionEnvironment } from '../../resources/index.ts';
+import { invalid, isJsonObject } from '../../resources/index.ts';
+import { matchConditionEnvironment } from '../../resources/match-conditions/index.ts';
 import type { FieldError, JsonObject } from '../../resources/index.ts';
 import type { KindBehaviour, KindWrite } from './kind-behaviour.ts';
 

@@ -2,9 +2,10 @@
 import { randomUUID } from 'node:crypto';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
-import { createGuest, DEFAULT_TIMEOUT_SECONDS, FUEL_PER_SECOND, MAX_ANSWER_BYTES } from '../../engine/index.ts';
+import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
+import { createGuest, FUEL_PER_SECOND, MAX_ANSWER_BYTES } from '../../engine/index.ts';
+import { compilePolicyModule } from '../../modules/compiling/index.ts';
 import {
-  compilePolicyModule,
   DEFAULT_MAX_MODULE_BYTES,
   digestOf,
   executionModeOf,

@@ -2,8 +2,8 @@
 import { styleText } from 'node:util';
 import { Command } from 'commander';
 import { createGuest, FUEL_PER_SECOND } from '../../engine/index.ts';
+import { compilePolicyModule } from '../../modules/compiling/index.ts';
 import {
-  compilePolicyModule,
   type ExecutionMode,
   executionModeOf,
   METADATA_SECTION,

@@ -1,7 +1,8 @@
 // The flags of `run` and `bench` that select a policy, its settings and a request.
 import { basename, dirname, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { DEFAULT_TIMEOUT_SECONDS, modulesOf, parsePolicies, type PolicyDefinition } from '../../engine/index.ts';
+import { DEFAULT_TIMEOUT_SECONDS, modulesOf } from '../../engine/definition/index.ts';
+import { parsePolicies, type PolicyDefinition } from '../../engine/index.ts';
 import {
   EXECUTION_MODES,
   type ExecutionMode,

@@ -1,8 +1,8 @@
 // Loads and evaluates policies for commands as a policy server does, with a loader and one worker.
 import { join } from 'node:path';
+import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
 import {
   createManifestsGuest,
-  DEFAULT_TIMEOUT_SECONDS,
   type JsonObject,
   type Observation,
   type PolicyDefinition,

@@ -1,7 +1,7 @@
 // `portcullis serve`: a policy server for production, with the flags and environment variables of Kubewarden's policy server.
 import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/index.ts';
+import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
 import type { SourcesConfig } from '../../modules/index.ts';
 import { collectGarbageAlone } from '../../evaluation/index.ts';
 import { createLog, type Logger } from '../../log/index.ts';

@@ -1,10 +1,10 @@
 // Prepares a test file: reads the files that it names, fetches modules, builds requests.
 import { dirname, resolve } from 'node:path';
+import { modulesOf } from '../../engine/definition/index.ts';
 import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
-  modulesOf,
   parsePolicies,
   type PolicyDefinition,
   ReplayPort,

@@ -1,5 +1,6 @@
 import { ruleMatches, SelectorError } from '../../resources/index.ts';
-import type { MatchConditions, Selector } from '../../resources/index.ts';
+import type { Selector } from '../../resources/index.ts';
+import type { MatchConditions } from '../../resources/match-conditions/index.ts';
 import type { BucketMember } from './bucket-member.ts';
 import { UnknownObject } from '../object-lookup.ts';
 import { NamespaceUnreadable } from './review-subject.ts';

@@ -1,4 +1,5 @@
-import { asksAuthorizer, isOwnBucket, MatchConditions } from '../../resources/index.ts';
+import { asksAuthorizer, isOwnBucket } from '../../resources/index.ts';
+import { MatchConditions } from '../../resources/match-conditions/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { LoadedPolicy, PolicyOptions } from '../loaded-policy.ts';
 import { Bucket } from './bucket.ts';

@@ -1,3 +1,4 @@
+import { DEFAULT_CAPABILITY_TIMEOUT_MS } from '../definition/limits.ts';
 import { EngineError } from '../errors.ts';
 import type { JsonValue } from '../json-text.ts';
 import { LocalAnswers } from './local-answers.ts';
@@ -5,9 +6,6 @@ import { answerKubernetes, NO_CLUSTER_MESSAGE } from './kubernetes.ts';
 import type { KubernetesReader } from './kubernetes.ts';
 import { lookUpHost } from './net.ts';
 import { parseJson } from '../../values/index.ts';
-
-/** How long one capability may take before it is an error; below the default timeout of a policy (2 s). */
-export const DEFAULT_CAPABILITY_TIMEOUT_MS = 1_500;
 
 export interface AsyncCapabilitiesOptions {
   /** The cluster that context-aware policies read. Default: none, and every read says so. */

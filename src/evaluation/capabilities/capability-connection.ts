@@ -1,7 +1,8 @@
 // How a thread that evaluates, and so cannot wait for promises, asks one that can: it sends the question, sleeps on a
 // cell of shared memory, and takes the answer from the port when it is woken.
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
-import { type ContextAwareResource, DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/index.ts';
+import { DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/definition/index.ts';
+import type { ContextAwareResource } from '../../engine/index.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 

@@ -1,6 +1,7 @@
 // The capability thread: answers what policies ask of the world, as promises, for threads that sleep until they are kept.
 import { parentPort, workerData } from 'node:worker_threads';
-import { AsyncCapabilities, DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/index.ts';
+import { DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/definition/index.ts';
+import { AsyncCapabilities } from '../../engine/index.ts';
 import type { ContextAwareResource } from '../../engine/index.ts';
 import {
   type CapabilityConnection,

@@ -1,7 +1,7 @@
 // One loader thread and what it has to do. Guests run in it, so it is watched like a worker and replaced when one does
 // not end; what it had to do besides is begun anew.
 import { Worker } from 'node:worker_threads';
-import { modulesOf } from '../../engine/index.ts';
+import { modulesOf } from '../../engine/definition/index.ts';
 import type { PeerSource, SourcesConfig } from '../../modules/index.ts';
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';

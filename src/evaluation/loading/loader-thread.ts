@@ -1,12 +1,12 @@
 // The loader thread: parses policies files, fetches, rewrites and compiles modules, lets policies check their settings.
 import { parentPort, workerData } from 'node:worker_threads';
+import { modulesOf } from '../../engine/definition/index.ts';
 import {
   checkSettings,
   createGuest,
   createPolicy,
   definitionHash,
   EngineError,
-  modulesOf,
   parsePolicies,
   type PolicyDefinition,
   type PolicyFault,
@@ -15,13 +15,13 @@ import {
   readPolicyDefinition,
   settingsHash,
 } from '../../engine/index.ts';
+import { loadPolicyModule } from '../../modules/compiling/index.ts';
 import {
   builtinVersion,
   digestOf,
   type FetchedModule,
   isBuiltin,
   isDigest,
-  loadPolicyModule,
   ModuleError,
   ModuleStore,
   parseBuiltin,

@@ -1,5 +1,6 @@
 import { CelError, describeIssue, type Environment, formatType } from '../../cel/index.ts';
-import { invalid, matchConditionEnvironment, required } from '../../resources/index.ts';
+import { invalid, required } from '../../resources/index.ts';
+import { matchConditionEnvironment } from '../../resources/match-conditions/index.ts';
 import { qualifiedNameProblems } from '../../names/index.ts';
 import type { AdmissionPolicySpec } from '../../resources/index.ts';
 import type { Findings } from './findings.ts';

@@ -1,4 +1,5 @@
-import { fieldPathText, policyEntry, readPolicyDefinition } from '../../engine/index.ts';
+import { policyEntry } from '../../engine/definition/index.ts';
+import { fieldPathText, readPolicyDefinition } from '../../engine/index.ts';
 import type { PolicyFault } from '../../engine/index.ts';
 import { type AdmissionPolicyObject, invalid, isGroupSpec, isJsonObject, policyId } from '../../resources/index.ts';
 import type { Findings } from './findings.ts';

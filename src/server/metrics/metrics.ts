@@ -1,7 +1,8 @@
 // Prometheus metrics of the server. Names of Kubewarden's policy server are kept; others have the prefix portcullis_.
 // Docs: docs/metrics.md.
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
-import { type Observation, OTHER_NAME } from '../../engine/index.ts';
+import { OTHER_NAME } from '../../engine/definition/index.ts';
+import type { Observation } from '../../engine/index.ts';
 import { BucketHistogram, type HistogramSeries } from './bucket-histogram.ts';
 import type { ChangeResult } from '../policies/policy-registry.ts';
 import type { PolicyPhase } from '../status/policy-status.ts';

@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { isNamespacedPolicyId } from '../../resources/index.ts';
 import type { AdmissionPolicyObject } from '../../resources/index.ts';
 import type { PolicyEntry, ReadEntry } from '../../evaluation/index.ts';
-import { policyEntry } from '../../engine/index.ts';
+import { policyEntry } from '../../engine/definition/index.ts';
 import { errorText } from '../../values/index.ts';
 import { readPolicy } from '../policies/file-policies.ts';
 import type { ReadPolicy, UnreadPolicy } from '../policies/registry-loads.ts';

@@ -1,7 +1,7 @@
 import { AuthorizerValue, parseCelJson } from '../../../cel/index.ts';
 import type { AuthorizationRequest, CelValue } from '../../../cel/index.ts';
-import { MatchConditions } from '../../../resources/index.ts';
-import type { Matching } from '../../../resources/index.ts';
+import { MatchConditions } from '../../../resources/match-conditions/index.ts';
+import type { Matching } from '../../../resources/match-conditions/index.ts';
 import { userInfoObject } from '../authentication/identities.ts';
 import type { AccessAttributes, Authorizer, UserInfo } from '../request.ts';
 import type { Invocation, ReviewedObjects } from './admission-review.ts';

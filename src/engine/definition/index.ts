@@ -1,0 +1,5 @@
+// Policies as data, and the limits of reviews. An entry of its own: it loads nothing that evaluates.
+export { DEFAULT_CAPABILITY_TIMEOUT_MS, DEFAULT_TIMEOUT_SECONDS, MAX_REVIEW_BYTES } from './limits.ts';
+export { OTHER_NAME } from '../observation.ts';
+export { modulesOf } from '../policy-definition.ts';
+export { policyEntry } from '../policy-entry.ts';
