@@ -5,13 +5,7 @@ export type { ControlEndpointOptions } from './control-endpoint.ts';
 export type { ControlTls } from './control-tls.ts';
 export { ensureLocalCertificates } from './local-certificates.ts';
 export type { LocalCertificates } from './local-certificates.ts';
-export {
-  ALIVE_INTERVAL_MS,
-  CONTROL_NAME,
-  CONTROL_PROTOCOL,
-  MAX_REPORT_TEXT,
-  SILENCE_LIMIT_MS,
-} from './replica-protocol.ts';
+export { ALIVE_INTERVAL_MS, CONTROL_NAME, CONTROL_PROTOCOL, SILENCE_LIMIT_MS } from './replica-protocol.ts';
 export type {
   PinnedModule,
   PrevalidationRequest,

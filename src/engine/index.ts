@@ -4,56 +4,44 @@ export { loadBuckets } from './buckets/load-buckets.ts';
 export type { Buckets } from './buckets/load-buckets.ts';
 export type { PolicyTable } from './buckets/policy-table.ts';
 export { AsyncCapabilities } from './capabilities/async-capabilities.ts';
-export type { AsyncCapabilitiesOptions } from './capabilities/async-capabilities.ts';
-export { NO_CLUSTER_MESSAGE } from './capabilities/kubernetes.ts';
 export type { GetRequest, KubernetesReader, ListRequest } from './capabilities/kubernetes.ts';
 export { LocalCapabilities } from './capabilities/local-capabilities.ts';
 export { ReplayPort, SessionRecorder } from './capabilities/session.ts';
 export { BuiltinSettings } from './builtin-settings.ts';
 export { EngineError, textPosition } from './errors.ts';
-export type { EngineErrorCode, TextPosition } from './errors.ts';
 export { checkSettings, evaluate, readReview } from './evaluate.ts';
-export type { EvaluateOptions, Evaluation } from './evaluate.ts';
 export { FUEL_PER_SECOND, MATCH_CONDITIONS, MAX_ANSWER_BYTES } from './evaluator.ts';
 export type { OnUnitStart } from './evaluator.ts';
-export type { Observation, Outcome, Route } from './observation.ts';
-export { parseGroupExpression } from './group-expression.ts';
+export type { Observation, Route } from './observation.ts';
 export { createGuest } from './guest.ts';
-export type { HostPort, InventoryMode, PolicyLog, PolicyLogEntry } from './host-port.ts';
+export type { HostPort, PolicyLog, PolicyLogEntry } from './host-port.ts';
 export { diff, isEqual } from './json-patch.ts';
 export type { PatchOperation } from './json-patch.ts';
 export { isJsonObject } from './json-text.ts';
 export type { JsonObject, JsonValue } from './json-text.ts';
 export type { LookupResult, ObjectLookup, ObjectReference } from './object-lookup.ts';
 export { createManifestsGuest, exportPolicy } from './kubernetes-policies.ts';
-export type { KubernetesPolicyGuest } from './kubernetes-policies.ts';
-export type { ExportedPolicy, ExportOptions } from './cel-policy/export-policy.ts';
+export type { ExportedPolicy } from './cel-policy/export-policy.ts';
 export { createFailedPolicy, createPolicy } from './loaded-policy.ts';
-export type { FailedPolicy, LoadedPolicy, PolicyOptions } from './loaded-policy.ts';
+export type { LoadedPolicy, PolicyOptions } from './loaded-policy.ts';
 export { describeValue, FieldReader, fieldPathText, faultText } from './field-reader.ts';
 export type { FieldFault, FieldPath } from './field-reader.ts';
 export { nearestKey } from './nearest-key.ts';
-export { MAX_POLICIES, MAX_POLICIES_FILE_LENGTH, parsePolicies } from './policies-file.ts';
-export type { ParsedPolicies, PolicyProblem } from './policies-file.ts';
+export { parsePolicies } from './policies-file.ts';
 export { definitionHash, settingsHash } from './policy-definition.ts';
 export type {
   ContextAwareResource,
   FailurePolicy,
-  GroupMemberDefinition,
-  ModuleUse,
   PolicyDefinition,
-  PolicyGroupDefinition,
-  PolicyMode,
   SinglePolicyDefinition,
 } from './policy-definition.ts';
-export type { GuestInput, PolicyGuest } from './policy-guest.ts';
+export type { PolicyGuest } from './policy-guest.ts';
 export { isCapabilityPattern, readPolicyDefinition } from './policy-reader.ts';
-export type { PolicyFault, PolicyProblemCode } from './policy-reader.ts';
+export type { PolicyFault } from './policy-reader.ts';
 export { ReviewError } from './review-body.ts';
 export type { ReviewErrorCode } from './review-body.ts';
 export type { Verdict, VerdictCause } from './verdict.ts';
 export type { Review } from './admission-review.ts';
 export { ObjectReview } from './object-review.ts';
 export type { ObjectRequest } from './object-review.ts';
-export type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
 export { parseYaml, YamlPositions, YamlSyntaxError } from './yaml-text.ts';

@@ -2,27 +2,20 @@ export { CLUSTER_RULES } from './cluster-rules.ts';
 export { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, SELF_REVIEW } from './controller-rules.ts';
 export { FIELD_MANAGER } from './field-manager.ts';
 export { LifecycleControllers } from './lifecycle-controllers.ts';
-export type { LifecycleOptions } from './lifecycle-controllers.ts';
 export { POLICY_KINDS } from './policy-kinds.ts';
 export { DEFAULT_EXEMPT_NAMESPACES } from './webhooks/exemptions.ts';
 export type { WebhookTarget } from './webhooks/webhook-object.ts';
 export { WritePace } from './webhooks/write-pace.ts';
-export { PolicyServerController, READY_REASONS } from './replicas/policy-server-controller.ts';
-export type { PolicyServerControllerOptions } from './replicas/policy-server-controller.ts';
+export { PolicyServerController } from './replicas/policy-server-controller.ts';
 export type { KnownReplica, ReplicaChange, ReplicaDirectory } from './replicas/replica-directory.ts';
 export { ReplicaHub } from './replicas/replica-hub.ts';
-export type { ReplicaHubOptions } from './replicas/replica-hub.ts';
 export { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
 export type { DegradedBehaviour, RolloutSettings, RolloutStrategy } from './rollout/rollout-view.ts';
-export { OWN_KINDS_CONFIGURATION } from './admission/own-kinds-configuration.ts';
 export { OWN_KINDS_RULES } from './admission/own-kinds-registration.ts';
 export { OwnKindsWebhook } from './admission/own-kinds-webhook.ts';
 export type { OwnKindsWebhookOptions } from './admission/own-kinds-webhook.ts';
-export type { SettingsCheck } from './admission/policy-rules.ts';
 export { MAX_HISTORY_LIMIT, MAX_PROGRESS_DEADLINE_MS, MIN_PROGRESS_DEADLINE_MS } from './rollout-settings.ts';
-export type { CertificateBundle } from './certificates/certificate-bundle.ts';
 export { CertificateController } from './certificates/certificate-controller.ts';
-export type { CertificateControllerOptions, CertifiedServers } from './certificates/certificate-controller.ts';
 export {
   AUTHORITY_SECRET,
   CONTROLLER_CONTROL_SECRET,
@@ -31,40 +24,17 @@ export {
   policyServerSecrets,
   wantedCertificates,
 } from './certificates/certificate-names.ts';
-export type { WantedCertificate } from './certificates/certificate-names.ts';
 export { CERTIFICATE_NAMESPACE_RULES, EXTERNAL_CERTIFICATE_NAMESPACE_RULES } from './certificates/certificate-rules.ts';
 export { DEFAULT_CERTIFICATE_SETTINGS, settingsProblem } from './certificates/certificate-settings.ts';
 export type { CertificateSettings } from './certificates/certificate-settings.ts';
 export { servedCertificateFault } from './certificates/served-certificate.ts';
-export type { CertificateProblem } from './certificates/certificates-report.ts';
 export { ensureCertificates } from './certificates/ensure-certificates.ts';
-export type { EnsureCertificatesOptions } from './certificates/ensure-certificates.ts';
 export { CONTEXT_AWARE_LABEL } from './policy-servers/context-aware-grant.ts';
-export { foreignReason, isOurs, PolicyServerOwnership } from './policy-servers/ownership.ts';
-export type { PolicyServerOwnershipOptions } from './policy-servers/ownership.ts';
-export {
-  CONTEXT_AWARE_CONDITION,
-  OBJECT_CONDITIONS,
-  OBJECT_REASONS,
-  SPEC_SUPPORTED_CONDITION,
-} from './policy-servers/policy-server-conditions.ts';
-export type { PolicyServerReport, PolicyServerReports } from './policy-servers/policy-server-conditions.ts';
-export {
-  POLICY_SERVER_PREFIX,
-  POLICY_SERVER_OBJECT_LABELS,
-  policyServerClusterRoleName,
-  policyServerObjectName,
-} from './policy-servers/policy-server-names.ts';
-export { OBJECT_KINDS, policyServerObjects } from './policy-servers/policy-server-objects.ts';
-export type { PolicyServerSettings } from './policy-servers/policy-server-settings.ts';
+export { foreignReason, PolicyServerOwnership } from './policy-servers/ownership.ts';
+export { POLICY_SERVER_PREFIX, policyServerObjectName } from './policy-servers/policy-server-names.ts';
+export { policyServerObjects } from './policy-servers/policy-server-objects.ts';
 export { PolicyServerObjectsController } from './policy-servers/policy-server-objects-controller.ts';
-export type { PolicyServerObjectsControllerOptions } from './policy-servers/policy-server-objects-controller.ts';
 export { SERVICE_PORT as POLICY_SERVER_SERVICE_PORT } from './policy-servers/policy-server-ports.ts';
 export { type Reached, ReachedServices } from './policy-servers/reached-services.ts';
-export {
-  CONTEXT_AWARE_RULES,
-  POLICY_SERVER_NAMESPACE_RULES,
-  POLICY_SERVER_RULES,
-} from './policy-servers/policy-server-rules.ts';
+export { CONTEXT_AWARE_RULES, POLICY_SERVER_NAMESPACE_RULES } from './policy-servers/policy-server-rules.ts';
 export { SecretFiles } from './certificates/secret-files.ts';
-export type { SecretFilesOptions } from './certificates/secret-files.ts';

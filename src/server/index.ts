@@ -1,7 +1,5 @@
 export { PolicyServer } from './policy-server.ts';
 export type { Addresses, PolicyServerOptions } from './policy-server.ts';
-export type { PolicyPhase, PolicyStatus, PolicyVersion } from './status/policy-status.ts';
-
-export type { PoliciesView } from './status/operations-endpoint.ts';
+export type { PolicyPhase, PolicyStatus } from './status/policy-status.ts';
 
 export type { ReplicaOptions } from './replica/replica-options.ts';

@@ -1,3 +1,2 @@
 export { ControlCaller } from './control-caller.ts';
-export type { Caller } from './control-caller.ts';
 export { reportOf, TestReports } from './test-reports.ts';
