@@ -1,0 +1,138 @@
+// Manifests that are applied again on a real API server, while the installed product runs, change nothing; and what remains of a
+// rollback when a tool applies Git's spec again.
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { load } from 'js-yaml';
+import { OWN_KINDS } from '../../src/resources/index.ts';
+import { skipWithoutCluster } from '../cluster/binaries.ts';
+import type { KubernetesObject } from '../cluster/cluster.ts';
+import { VALUES } from '../e2e/install-case.ts';
+import { InstallLab } from '../e2e/install-lab.ts';
+import { EXAMPLES_HOLD, namespacedPolicies } from '../e2e/install-policies.ts';
+import { toolHealth } from './health-program.ts';
+
+const NAMESPACE = 'examples';
+const SERVER_SIDE = ['--server-side', '--field-manager=tool', '--force-conflicts'] as const;
+
+/** Where an object is, as kubectl wants it. */
+function reference({ kind, metadata }: KubernetesObject): readonly string[] {
+  const plural = OWN_KINDS.find((own) => own.kind === kind)?.resource ?? kind;
+  return [`${plural}/${metadata.name}`, ...(metadata.namespace === undefined ? [] : ['-n', metadata.namespace])];
+}
+
+describe('manifests in Git', { skip: skipWithoutCluster() }, () => {
+  let lab: InstallLab;
+  before(async () => {
+    lab = await InstallLab.start();
+    await lab.install(VALUES);
+    await lab.running();
+    await lab.cluster.createNamespace(NAMESPACE, EXAMPLES_HOLD);
+  });
+  after(() => (lab as InstallLab | undefined)?.[Symbol.asyncDispose]());
+
+  const get = async <T extends KubernetesObject>(object: KubernetesObject): Promise<T> =>
+    JSON.parse(await lab.kubectl(['get', ...reference(object), '-o', 'json'])) as T;
+
+  const apply = (object: KubernetesObject, ...options: readonly string[]): Promise<string> =>
+    lab.kubectl(['apply', ...options, '-f', '-'], JSON.stringify(object));
+
+  const ready = async (object: KubernetesObject): Promise<void> => {
+    await lab.kubectl(['wait', ...reference(object), '--for=condition=Ready', '--timeout=50s']);
+  };
+
+  async function manifests(): Promise<readonly KubernetesObject[]> {
+    const names = readdirSync('examples/manifests').map((file) => basename(file, '.yaml'));
+    const examples = await Promise.all(names.filter((name) => name !== 'namespace').map((name) => lab.example(name)));
+    return [
+      ...(examples.flat() as KubernetesObject[]),
+      load(readFileSync('examples/pinned-images/policy.yaml', 'utf8')) as KubernetesObject,
+      ...namespacedPolicies(NAMESPACE).map(({ policy }) => policy as KubernetesObject),
+      {
+        apiVersion: 'policies.kubewarden.io/v1',
+        kind: 'PolicyServer',
+        metadata: { name: 'second' },
+        spec: { image: 'portcullis', replicas: 1 },
+      },
+    ];
+  }
+
+  it('change nothing when they are applied again, by client or server, and kubectl diff finds nothing', async () => {
+    const objects = await manifests();
+    assert.equal(new Set(objects.map(({ kind }) => kind)).size, 5, 'all kinds that people write');
+    const versions = async (): Promise<readonly unknown[]> =>
+      Promise.all(
+        objects.map(async (object) => {
+          const { resourceVersion, generation } = (await get(object)).metadata;
+          return [object.kind, object.metadata.name, resourceVersion, generation];
+        }),
+      );
+    for (const options of [[], SERVER_SIDE]) {
+      await Promise.all(objects.map((object) => apply(object, ...options)));
+      await Promise.all(objects.map(ready));
+      const before = await versions();
+      await Promise.all(objects.map((object) => apply(object, ...options)));
+      const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects });
+      assert.equal(await lab.kubectl(['diff', ...options, '-f', '-'], list), '');
+      assert.deepEqual(await versions(), before);
+    }
+    assert.ok((await Promise.all(objects.map(get))).every(({ metadata }) => metadata['generation'] === 1));
+  });
+
+  it('keep a pin, and replace the spec of a rollback, but for fields that only that has', async () => {
+    const one = (spec: object): KubernetesObject => ({
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'ClusterAdmissionPolicy',
+      metadata: { name: 'from-git' },
+      spec: {
+        module: 'builtin:pod-security',
+        mutating: false,
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
+        ...spec,
+      },
+    });
+    type Found = KubernetesObject & { spec: Record<string, unknown>; status: { phase: string } };
+    const selector = { matchLabels: { checked: 'yes' } };
+    const first = one({ settings: { enforce: 'baseline' }, objectSelector: selector });
+    const second = one({ settings: { enforce: 'restricted' } });
+    await apply(first, ...SERVER_SIDE);
+    await ready(first);
+    await apply(second, ...SERVER_SIDE);
+    await ready(second);
+    assert.equal((await get<Found>(second)).spec['objectSelector'], undefined);
+
+    const command = async (...args: readonly string[]): Promise<void> => {
+      const { code, stdout, stderr } = await lab.command('rollout', ...args);
+      assert.equal(code, 0, stdout + stderr);
+    };
+    await command('pin', 'cap/from-git', '--revision', '1');
+    await apply(second, ...SERVER_SIDE);
+    const pinned = await get<Found>(second);
+    assert.equal(pinned.status.phase, 'RolledBack');
+    await command('unpin', 'cap/from-git');
+
+    await command('undo', 'cap/from-git');
+    const undone = await get<Found>(second);
+    assert.deepEqual([undone.spec['settings'], undone.spec['objectSelector']], [{ enforce: 'baseline' }, selector]);
+    await apply(second, ...SERVER_SIDE);
+    await ready(second);
+    const { spec } = await get<Found>(second);
+    assert.deepEqual([spec['settings'], spec['objectSelector']], [{ enforce: 'restricted' }, selector]);
+  });
+
+  it('of a policy server that cannot become ready are Failed and Degraded', async () => {
+    const broken = {
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'PolicyServer',
+      metadata: { name: 'broken' },
+      spec: { image: 'portcullis', replicas: 1, verificationConfig: 'signatures' },
+    };
+    await apply(broken);
+    await lab.kubectl(['wait', ...reference(broken), '--for=condition=Stalled', '--timeout=50s']);
+    const { data } = load(readFileSync('deploy/argocd/health.yaml', 'utf8')) as { data: Record<string, string> };
+    const script = data['resource.customizations.health.policies.kubewarden.io_PolicyServer'] ?? '';
+    const [health] = toolHealth(script, [await get(broken)]);
+    assert.deepEqual([health?.kstatus.status, health?.argo.status], ['Failed', 'Degraded']);
+  });
+});
