@@ -126,7 +126,7 @@ describe('a controller that manages policy servers, and others keep the certific
     return unlessGone(cluster.admin.get(type, type.namespaced ? { namespace: NAMESPACE, name } : { name }));
   };
 
-  it('says that a Secret is of no use, lives without being ready, and goes on when it is mended', async () => {
+  it('reports an unusable Secret, is live but not ready, and continues when the Secret is corrected', async () => {
     await put(WEBHOOK, { cert: good(WEBHOOK).cert, key: good(CONTROL).key });
     const [port = 0] = await freePorts(1);
     await using controller = controllerWith({
@@ -135,7 +135,7 @@ describe('a controller that manages policy servers, and others keep the certific
       'webhook-port': 0,
       'operations-port': port,
     });
-    const { secret, reason } = await controller.says('a secret is of no use; files stay as they are');
+    const { secret, reason } = await controller.says('the Secret is unusable; its files stay as they are');
     assert.equal(secret, WEBHOOK);
     assert.match(String(reason), /the key in tls\.key does not belong to the certificate/);
     const asked = async (path: string): Promise<string> => {

@@ -1,5 +1,5 @@
-// Files that are replaced all at once, as a kubelet does it for Secrets in volumes: the names that readers use are links
-// through one link, `..data`, to the folder of a generation; that link is replaced.
+// Replaces the files of a folder atomically, like a kubelet for mounted Secrets: file names are symbolic links through one
+// link, `..data`, to the folder of a generation. Replacing that link replaces all files.
 import { randomBytes } from 'node:crypto';
 import {
   lstatSync,
@@ -14,19 +14,20 @@ import {
 import { join } from 'node:path';
 
 const DATA = '..data';
-/** What the folders of generations begin with: names that no key of a Secret has. */
+/** Name prefix of folders of generations. No key of a Secret begins with it. */
 const GENERATION = '..generation-';
 
-/** For the user that the process runs as only: there are keys among them. */
+/** Access for the user of the process only, since private keys are among the files. */
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 
 /**
- * Makes the files of a folder these, all at once: who reads one after the other within one turn of the event loop gets them of
- * one generation. The generation before stays, for readers that are in the middle of it; older ones go.
+ * Replaces all files of a folder at once. The previous generation stays for processes that are reading it; older ones are
+ * removed.
  *
- * Synchronous, so that nothing of this process reads in between; it is a few small files, seldom.
- * @param folder made when it is missing; nothing else should be in it
+ * Synchronous, so that code of this process that reads the files one after the other, within one turn of the event loop, gets
+ * one generation. The files are few and small.
+ * @param folder created if necessary; must contain nothing else
  */
 export function replaceFiles(folder: string, files: ReadonlyMap<string, Uint8Array | string>): void {
   mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
@@ -51,7 +52,7 @@ export function replaceFiles(folder: string, files: ReadonlyMap<string, Uint8Arr
   }
 }
 
-/** The name of the folder that is read now. */
+/** The name of the current generation's folder. */
 function currentGeneration(folder: string): string | undefined {
   return linkOf(folder, DATA);
 }
@@ -61,7 +62,7 @@ function linkOf(folder: string, name: string): string | undefined {
   return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? readlinkSync(path) : undefined;
 }
 
-/** Also where there is a file of that name: a rename replaces it. */
+/** Replaces a link, or a file of that name, by a rename. */
 function replaceLink(folder: string, name: string, target: string): void {
   const temporary = join(folder, `..new-${randomBytes(8).toString('hex')}`);
   symlinkSync(target, temporary);

@@ -1,4 +1,4 @@
-// What becomes of a CA by one step of a plan.
+// Applies one step of a plan to a CA.
 import { randomBytes } from 'node:crypto';
 import { createAuthority } from '../../https/index.ts';
 import type { Authority, SigningAuthority } from './authority-secret.ts';
@@ -7,11 +7,11 @@ import { BACKDATED_MS, type CertificateSettings } from './certificate-settings.t
 import { type ParsedCertificate, parseCertificates } from './parsed-certificate.ts';
 
 export interface AuthorityChange {
-  /** As it is; undefined: there is none. */
+  /** The CA before the step; undefined if there is none. */
   readonly authority: Authority | undefined;
-  /** The wish for another CA that this answers. */
-  readonly asked: string | undefined;
-  /** CAs that certificates in use come from, newest first. */
+  /** The value of the annotation that requests a rotation, recorded when one starts. */
+  readonly request: string | undefined;
+  /** CAs that have issued certificates in use, newest first. */
   readonly survivors: readonly ParsedCertificate[];
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -21,19 +21,19 @@ export interface AuthorityChange {
 /** The CA after a step. */
 export async function changedAuthority(
   action: AuthorityAction,
-  { authority, asked: rotated, survivors, now, settings }: AuthorityChange,
+  { authority, request: rotated, survivors, now, settings }: AuthorityChange,
 ): Promise<Authority> {
   if (action === 'create' || authority === undefined) {
-    const made = await makeAuthority(now, settings);
+    const created = await newAuthority(now, settings);
     const [current, ...previous] = survivors;
     return current === undefined
-      ? { current: made, previous: [], rotated }
-      : { current: { certificate: current, key: undefined }, next: made, previous, rotated };
+      ? { current: created, previous: [], rotated }
+      : { current: { certificate: current, key: undefined }, next: created, previous, rotated };
   }
   const { current, next, previous } = authority;
   switch (action) {
     case 'introduce':
-      return { current, next: await makeAuthority(now, settings), previous, rotated };
+      return { current, next: await newAuthority(now, settings), previous, rotated };
     case 'spread':
       return { ...authority, spreadAt: now };
     case 'promote':
@@ -51,16 +51,16 @@ export async function changedAuthority(
   }
 }
 
-async function makeAuthority(now: number, { authorityLifetimeMs }: CertificateSettings): Promise<SigningAuthority> {
+async function newAuthority(now: number, { authorityLifetimeMs }: CertificateSettings): Promise<SigningAuthority> {
   const { cert, key } = await createAuthority({
-    // A name of its own: some look for a CA by its name first.
+    // A unique name, because some TLS libraries select CAs by name first.
     commonName: `Portcullis CA ${randomBytes(4).toString('hex')}`,
     notBefore: new Date(now - BACKDATED_MS),
     notAfter: new Date(now + authorityLifetimeMs),
   });
   const [certificate] = parseCertificates(cert);
   if (certificate === undefined) {
-    throw new Error('a CA was made that cannot be read');
+    throw new Error('the new CA certificate cannot be parsed');
   }
   return { certificate, key };
 }

@@ -1,4 +1,4 @@
-// The CA as its Secret has it: what is in it can be read by the next leader, of whatever version.
+// Reads and writes the Secret of the CA. It holds the whole state of a rotation, so that the next leader can continue it.
 import type { KubernetesObject, ObjectMeta } from '../../resources/index.ts';
 import {
   bundleOf,
@@ -11,19 +11,19 @@ import { AUTHORITY_SECRET } from './certificate-names.ts';
 import { phaseOf } from './certificate-plan.ts';
 import { changed, dataOf, isOurs, type Secret, SECRET_LABELS, withTexts } from './secret.ts';
 
-/** Set to anything new by whoever wants another CA. */
+/** A new value requests a rotation of the CA. */
 export const ROTATE_ANNOTATION = 'portcullis.dev/rotate';
-/** The last value of that which was acted on. */
+/** The value of {@link ROTATE_ANNOTATION} when the last rotation started. */
 const ROTATED_ANNOTATION = 'portcullis.dev/rotated';
-/** Where the change of the CA is; for people. */
+/** The phase of the rotation, for users. */
 const PHASE_ANNOTATION = 'portcullis.dev/rotation-phase';
-/** Since when everything in the API has what the phase brings. */
+/** When all Secrets and webhook configurations had the CAs of the phase. */
 const SPREAD_ANNOTATION = 'portcullis.dev/rotation-spread-at';
 
-/** CAs that may still be trusted because they have signed: more than that are not kept when changes come in a row. */
+/** Previous CAs that stay trusted. A bound for rotations in quick succession. */
 const MAX_PREVIOUS = 4;
 
-/** A CA that can sign. */
+/** A CA with its key. */
 export interface SigningAuthority {
   readonly certificate: ParsedCertificate;
   /** PEM. */
@@ -32,22 +32,22 @@ export interface SigningAuthority {
 
 /** The CAs of an installation. See `AuthorityState`. */
 export interface Authority {
-  /** Without a key where that is lost. */
+  /** The key is undefined if it was lost. */
   readonly current: { readonly certificate: ParsedCertificate; readonly key: string | undefined };
   readonly next?: SigningAuthority | undefined;
   readonly previous: readonly ParsedCertificate[];
   readonly spreadAt?: number | undefined;
-  /** The last wish for another CA that was acted on. */
+  /** The last rotation request that was started. */
   readonly rotated?: string | undefined;
 }
 
-/** What the Secret of the CA is found to be. */
+/** The content of the Secret of the CA. */
 export type FoundAuthority =
   | { readonly kind: 'absent' }
-  /** Somebody else's: it has the name, and not our label. */
+  /** A Secret of another owner: it lacks our label. */
   | { readonly kind: 'foreign'; readonly secret: Secret }
   | { readonly kind: 'unusable'; readonly secret: Secret; readonly reason: string }
-  | { readonly kind: 'kept'; readonly secret: Secret; readonly authority: Authority };
+  | { readonly kind: 'usable'; readonly secret: Secret; readonly authority: Authority };
 
 export function readAuthority(secret: Secret | undefined): FoundAuthority {
   if (secret === undefined) {
@@ -65,7 +65,7 @@ export function readAuthority(secret: Secret | undefined): FoundAuthority {
   const next = authoritiesIn(data['next.crt'])[0];
   const nextKey = data['next.key'] ?? '';
   const isNextWhole = next !== undefined && isSigningKeyOf(nextKey, next);
-  // A next one whose key is lost may have signed.
+  // A next CA whose key was lost may have issued certificates.
   const previous = [...(next === undefined || isNextWhole ? [] : [next]), ...authoritiesIn(data['previous.crt'])];
   const { [SPREAD_ANNOTATION]: spread = '', [ROTATED_ANNOTATION]: rotated } = secret.metadata.annotations ?? {};
   const spreadAt = Date.parse(spread);
@@ -76,21 +76,20 @@ export function readAuthority(secret: Secret | undefined): FoundAuthority {
     spreadAt: Number.isNaN(spreadAt) ? undefined : spreadAt,
     rotated,
   };
-  return { kind: 'kept', secret, authority };
+  return { kind: 'usable', secret, authority };
 }
 
-/** Whether somebody asks for another CA. */
-export function isRotationAsked({ metadata }: KubernetesObject, { rotated }: Authority): boolean {
-  const asked = metadata.annotations?.[ROTATE_ANNOTATION];
-  return asked !== undefined && asked !== rotated;
+export function isRotationRequested({ metadata }: KubernetesObject, { rotated }: Authority): boolean {
+  const request = metadata.annotations?.[ROTATE_ANNOTATION];
+  return request !== undefined && request !== rotated;
 }
 
-/** All CAs that are to be trusted. */
+/** All trusted CAs. */
 export function trustedOf({ current, next, previous }: Authority): readonly ParsedCertificate[] {
   return [current.certificate, ...(next === undefined ? [] : [next.certificate]), ...previous];
 }
 
-/** The Secret with a CA in it. What others put into the one that is there stays. */
+/** The Secret with a CA in it. Keeps foreign data, labels and annotations of an existing Secret. */
 export function writtenAuthority(existing: Secret | undefined, namespace: string, authority: Authority): Secret {
   const { current, next, spreadAt, rotated } = authority;
   const previous = authority.previous.slice(0, MAX_PREVIOUS);

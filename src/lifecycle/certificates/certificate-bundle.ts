@@ -1,12 +1,12 @@
-/** The CAs that API servers are told to trust, as they are now. */
+/** The `caBundle` of webhook configurations, which may change. */
 export interface CertificateBundle {
-  /** PEM; undefined while it is not known: then nothing is written that says whom to trust. */
+  /** PEM. While undefined, no webhook configuration is written. */
   bundle(): string | undefined;
-  /** Tells of every change. Returns what ends it. */
+  /** Calls the listener after every change. @returns a function that unsubscribes */
   subscribe(listener: () => void): () => void;
 }
 
-/** A bundle that stays as it is. */
+/** A bundle that never changes. */
 export function fixedBundle(pem: string): CertificateBundle {
   return { bundle: () => pem, subscribe: () => () => undefined };
 }

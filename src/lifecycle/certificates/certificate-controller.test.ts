@@ -15,7 +15,7 @@ import { SecretsScene, until } from './testing/secrets-scene.ts';
 
 const HOUR = 3_600_000;
 
-/** A controller that runs. */
+/** A running controller. */
 class Running implements AsyncDisposable {
   readonly events: string[] = [];
   readonly controller: CertificateController;
@@ -63,13 +63,13 @@ class Running implements AsyncDisposable {
   }
 }
 
-describe('the controller of certificates', () => {
-  it('makes them, knows whom to trust while it runs, and follows what is deleted and who is new', async () => {
+describe('CertificateController', () => {
+  it('issues certificates, has a bundle while it runs, replaces deleted Secrets, and serves new PolicyServers', async () => {
     await using scene = await SecretsScene.open();
     const running = new Running(scene, 'own');
     const { controller } = running;
-    const told: (string | undefined)[] = [];
-    controller.subscribe(() => told.push(controller.bundle()));
+    const bundles: (string | undefined)[] = [];
+    controller.subscribe(() => bundles.push(controller.bundle()));
     assert.deepEqual([controller.isKnown, controller.bundle()], [false, undefined]);
     await controller.ready;
     assert.ok(controller.isKnown);
@@ -89,12 +89,12 @@ describe('the controller of certificates', () => {
     assert.match(metrics, /portcullis_certificate_rotation_phase\{phase="Stable"\} 1/);
     assert.match(metrics, /portcullis_certificate_problems 0/);
     await running[Symbol.asyncDispose]();
-    assert.deepEqual(told, [bundle, undefined]);
+    assert.deepEqual(bundles, [bundle, undefined]);
     assert.equal(controller.isKnown, false);
     assert.doesNotMatch(await running.registry.metrics(), /portcullis-ca/);
   });
 
-  it('changes the CA only when webhook configurations tell API servers of the next one', async () => {
+  it('rotates the CA only after webhook configurations have the next one', async () => {
     await using scene = await SecretsScene.open();
     await using running = new Running(scene, 'own', 1);
     const { controller } = running;
@@ -119,7 +119,7 @@ describe('the controller of certificates', () => {
     const phase = async (): Promise<string | undefined> =>
       (await scene.get(AUTHORITY_SECRET))?.metadata.annotations?.['portcullis.dev/rotation-phase'];
     assert.equal(await phase(), 'Introducing');
-    // Any number of looks changes nothing.
+    // Further passes do not continue the rotation.
     running.set('default');
     await until(async () => (await scene.get('policy-server-default-control')) !== undefined);
     assert.equal(await phase(), 'Introducing');
@@ -139,14 +139,14 @@ describe('the controller of certificates', () => {
     ]);
   });
 
-  it('only looks at certificates that others keep, trusts the CAs beside them, and says what is wrong', async () => {
+  it('inspects certificates of another issuer, trusts the CAs in their Secrets, and reports problems', async () => {
     await using scene = await SecretsScene.open();
     await using running = new Running(scene, 'external');
     const { controller } = running;
-    let told = 0;
-    controller.subscribe(() => (told += 1));
+    let changes = 0;
+    controller.subscribe(() => (changes += 1));
     await controller.ready;
-    assert.deepEqual([controller.isKnown, controller.bundle(), told], [true, undefined, 1]);
+    assert.deepEqual([controller.isKnown, controller.bundle(), changes], [true, undefined, 1]);
     const problems = (): readonly string[] => controller.problems.map(({ secret, reason }) => `${secret} ${reason}`);
     assert.deepEqual(problems(), [
       'portcullis-controller-webhook CertificateMissing',
@@ -174,7 +174,7 @@ describe('the controller of certificates', () => {
 
     await scene.put(CONTROLLER_WEBHOOK_SECRET, { 'ca.crt': authorities[1]?.cert ?? '' });
     await until(() => problems().join() === 'portcullis-controller-webhook CertificateInvalid');
-    assert.match(controller.problems[0]?.message ?? '', /ca\.crt does not hold the CA that the certificate comes from/);
+    assert.match(controller.problems[0]?.message ?? '', /ca\.crt does not contain the CA that issued the certificate/);
     const [one] = authorities;
     const wrong = await issueCertificate(one ?? assert.fail(), {
       commonName: 'x',
@@ -184,7 +184,7 @@ describe('the controller of certificates', () => {
     });
     await scene.put(CONTROLLER_WEBHOOK_SECRET, { 'tls.crt': wrong.cert, 'tls.key': wrong.key });
     await until(() => /is not for portcullis-controller\.portcullis\.svc/.test(controller.problems[0]?.message ?? ''));
-    // What serves with what was in it goes on being trusted.
+    // Processes that still serve with its content stay trusted.
     await scene.delete(CONTROLLER_WEBHOOK_SECRET);
     await until(() => problems().join() === 'portcullis-controller-webhook CertificateMissing');
     assert.equal(controller.bundle(), both);

@@ -26,41 +26,41 @@ import { CertificateMetrics } from './certificate-metrics.ts';
 import { AUTHORITY_SECRET, wantedCertificates } from './certificate-names.ts';
 import type { CertificateSettings } from './certificate-settings.ts';
 import type { CertificateProblem, CertificatesReport } from './certificates-report.ts';
-import { lookAtCertificates } from './external-certificates.ts';
-import { KeptAuthorities } from './kept-authorities.ts';
+import { inspectCertificates } from './external-certificates.ts';
+import { RetainedAuthorities } from './retained-authorities.ts';
 import { MANAGED_BY_SELECTOR } from '../managed-by.ts';
 import { OwnCertificates } from './own-certificates.ts';
-import { areTold, toldAuthorities } from './told-authorities.ts';
+import { arePublished, publishedAuthorities } from './published-authorities.ts';
 import type { ParsedCertificate } from './parsed-certificate.ts';
 import { type Secret, SECRETS } from './secret.ts';
 
-/** The PolicyServers whose certificates are kept. */
+/** The PolicyServers that need certificates. */
 export interface CertifiedServers {
   names(): readonly string[];
-  /** Tells that names may differ. Returns what ends it. */
+  /** Calls the listener when the names may have changed. @returns a function that unsubscribes */
   subscribe(listener: () => void): () => void;
 }
 
 export interface CertificateControllerOptions {
   readonly cluster: Cluster;
   readonly caches: SharedCaches;
-  /** Of the product: where the Secrets are. */
+  /** The namespace of the product, with the Secrets. */
   readonly namespace: string;
-  /** `own`: certificates are made here. `external`: others keep the Secrets, which are only looked at. */
+  /** `own`: this controller issues certificates. `external`: another issuer writes the Secrets; they are only inspected. */
   readonly mode: 'own' | 'external';
   readonly policyServers: CertifiedServers;
   readonly settings: CertificateSettings;
   readonly events: EventSink;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
-  /** Where certificates are told of. Default: nowhere. */
+  /** For metrics of certificates. Default: no metrics. */
   readonly registry?: Registry;
   readonly clock?: Clock;
 }
 
 /**
- * Keeps the certificates of an installation, or watches over those that others keep; see docs/certificates.md. One leader runs
- * it. What API servers are to trust is known while it runs: what a process knew when it led before may be long out of date.
+ * Issues and renews the certificates of an installation, or inspects those of another issuer; see docs/certificates.md. One
+ * leader runs it. The bundle is known only while it runs, since a former leader's may be outdated.
  */
 export class CertificateController implements Runnable, CertificateBundle {
   readonly name = 'certificates';
@@ -68,16 +68,16 @@ export class CertificateController implements Runnable, CertificateBundle {
   readonly #log: Logger;
   readonly #controller: Controller;
   readonly #own: OwnCertificates | undefined;
-  readonly #kept: KeptAuthorities;
+  readonly #retained: RetainedAuthorities;
   readonly #secrets: ObjectCache<Secret>;
   readonly #configurations: readonly ObjectCache<WebhookConfiguration>[];
   readonly #listeners = new Set<() => void>();
   readonly #metrics: CertificateMetrics | undefined;
-  readonly #looked = Promise.withResolvers<void>();
+  readonly #firstPass = Promise.withResolvers<void>();
   readonly #key: { readonly namespace: string; readonly name: string };
   #isRotating = false;
-  /** What the last look found; undefined until there was one. */
-  #found: Pick<CertificatesReport, 'bundle' | 'problems'> | undefined;
+  /** The result of the last pass; undefined before the first one. */
+  #state: Pick<CertificatesReport, 'bundle' | 'problems'> | undefined;
 
   constructor(options: CertificateControllerOptions) {
     this.#options = options;
@@ -86,12 +86,12 @@ export class CertificateController implements Runnable, CertificateBundle {
     this.#key = { namespace, name: AUTHORITY_SECRET };
     this.#metrics = registry === undefined ? undefined : new CertificateMetrics(registry);
     const now = (): number => clock.date();
-    this.#kept = new KeptAuthorities(settings.overlapMs);
+    this.#retained = new RetainedAuthorities(settings.overlapMs);
     this.#own = mode === 'own' ? new OwnCertificates({ cluster, namespace, settings, now, log: this.#log }) : undefined;
     this.#configurations = [VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS].map((type) =>
       caches.cache(type, { labelSelector: MANAGED_BY_SELECTOR }),
     );
-    // Releases of Helm are Secrets, too, of up to a megabyte each.
+    // Excludes releases of Helm, which are Secrets of up to a megabyte each.
     this.#secrets = caches.cache(SECRETS, {
       namespace,
       ...(mode === 'own' ? { labelSelector: MANAGED_BY_SELECTOR } : { fieldSelector: 'type!=helm.sh/release.v1' }),
@@ -111,31 +111,31 @@ export class CertificateController implements Runnable, CertificateBundle {
     });
   }
 
-  /** Resolves when certificates were looked at for the first time. */
+  /** Resolves after the first pass. */
   get ready(): Promise<void> {
-    return this.#looked.promise;
+    return this.#firstPass.promise;
   }
 
   bundle(): string | undefined {
-    return this.#found?.bundle;
+    return this.#state?.bundle;
   }
 
-  /** Whether certificates were looked at since this process leads. */
+  /** Whether there was a pass since this process became leader. */
   get isKnown(): boolean {
-    return this.#found !== undefined;
+    return this.#state !== undefined;
   }
 
-  /** Tells of changes of {@link bundle}, {@link isKnown} and {@link problems}. Returns what ends it. */
+  /** Calls the listener after changes of {@link bundle}, {@link isKnown} and {@link problems}. @returns a function that unsubscribes */
   subscribe(listener: () => void): () => void {
-    // A function of its own, so that one listener may subscribe twice.
+    // A new function, so that one listener can subscribe twice.
     const own = (): void => listener();
     this.#listeners.add(own);
     return () => this.#listeners.delete(own);
   }
 
-  /** What somebody has to do something about, as of the last look. */
+  /** Problems found by the last pass, which users have to solve. */
   get problems(): readonly CertificateProblem[] {
-    return this.#found?.problems ?? [];
+    return this.#state?.problems ?? [];
   }
 
   /** Runs until `signal` is aborted; may then be started again. */
@@ -144,13 +144,13 @@ export class CertificateController implements Runnable, CertificateBundle {
     try {
       const running = this.#controller.start(signal);
       await Promise.race([this.#controller.ready, aborted(signal), running]);
-      // Nothing tells of what is not there.
+      // No watch event reports a missing Secret.
       this.#controller.enqueue(this.#key);
       await running;
     } finally {
       unsubscribe();
       this.#own?.forget();
-      this.#kept.forget();
+      this.#retained.forget();
       this.#publish(undefined);
       this.#metrics?.forget();
     }
@@ -164,46 +164,46 @@ export class CertificateController implements Runnable, CertificateBundle {
         return Promise.resolve({});
       },
       async () => {
-        const report = await this.#look(signal);
+        const report = await this.#pass(signal);
         this.#isRotating = report.phase !== 'Stable';
-        this.#tell(report);
+        this.#emit(report);
         this.#publish({ bundle: report.bundle, problems: report.problems });
-        this.#looked.resolve();
+        this.#firstPass.resolve();
         const failure = worstFailure(report.failures);
         if (failure !== undefined) {
           throw failure;
         }
-        return { requeueAfterMs: report.lookAgainMs };
+        return { requeueAfterMs: report.requeueAfterMs };
       },
     );
   }
 
-  /** Certificates that could not even be read are a problem of the CA: what was known of it before may be out of date. */
+  /** Reports a failed pass as a problem of the CA's Secret, because what is known of it may be outdated. */
   #publishFailure(failure: Readiness | undefined): void {
     if (failure !== undefined && this.problems.length === 0) {
-      const message = `certificates could not be kept: ${failure.message}`;
+      const message = `certificates could not be checked: ${failure.message}`;
       const problem = { secret: AUTHORITY_SECRET, reason: 'CertificatesNotKept', message } as const;
       this.#publish({ bundle: this.bundle(), problems: [problem] });
     }
   }
 
-  #look(signal: AbortSignal): Promise<CertificatesReport> {
+  #pass(signal: AbortSignal): Promise<CertificatesReport> {
     const { cluster, namespace, policyServers, clock = SYSTEM_CLOCK } = this.#options;
     const names = policyServers.names();
     const configurations = (): readonly WebhookConfiguration[] => this.#configurations.flatMap((cache) => cache.list());
     if (this.#own === undefined) {
-      const told = (): readonly ParsedCertificate[] => toldAuthorities(configurations());
+      const published = (): readonly ParsedCertificate[] => publishedAuthorities(configurations());
       const now = (): number => clock.date();
-      return lookAtCertificates({ cluster, namespace, kept: this.#kept, told, now }, names, signal);
+      return inspectCertificates({ cluster, namespace, retained: this.#retained, published, now }, names, signal);
     }
-    const isTold = areTold(configurations());
-    return this.#own.pass({ policyServers: names, isLeading: true, isTold }, signal);
+    const isPublished = arePublished(configurations());
+    return this.#own.pass({ policyServers: names, isLeading: true, isPublished }, signal);
   }
 
-  #tell(report: CertificatesReport): void {
+  #emit(report: CertificatesReport): void {
     const { events } = this.#options;
-    this.#metrics?.told(report);
-    for (const { secret, type, reason, message } of report.notices) {
+    this.#metrics?.update(report);
+    for (const { secret, type, reason, message } of report.events) {
       events.event(this.#secret(secret), type, reason, message);
     }
     const isNew = (problem: CertificateProblem): boolean =>
@@ -216,16 +216,16 @@ export class CertificateController implements Runnable, CertificateBundle {
   }
 
   #publish(found: Pick<CertificatesReport, 'bundle' | 'problems'> | undefined): void {
-    if (isDeepStrictEqual(found, this.#found)) {
+    if (isDeepStrictEqual(found, this.#state)) {
       return;
     }
-    this.#found = found;
+    this.#state = found;
     for (const listener of this.#listeners) {
       listener();
     }
   }
 
-  /** Whether a Secret matters. In `own` mode all that are watched are ours. */
+  /** Whether a Secret is one of ours. In `own` mode, all watched Secrets are. */
   #concerns({ metadata }: KubernetesObject): boolean {
     const { mode, namespace, policyServers } = this.#options;
     return (
@@ -234,7 +234,7 @@ export class CertificateController implements Runnable, CertificateBundle {
     );
   }
 
-  /** What events are about: a Secret that may not be there. */
+  /** The subject of events: a Secret that may be missing. */
   #secret(name: string): KubernetesObject {
     const { namespace } = this.#options;
     const known = this.#secrets.get({ namespace, name });

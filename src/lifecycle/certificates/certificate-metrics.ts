@@ -1,4 +1,4 @@
-// What is told of certificates, for Prometheus. Docs: docs/certificates.md.
+// Prometheus metrics of certificates. Docs: docs/certificates.md.
 import { Gauge } from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { RotationPhase } from './certificate-plan.ts';
@@ -6,7 +6,7 @@ import type { CertificatesReport } from './certificates-report.ts';
 
 const PHASES: readonly RotationPhase[] = ['Stable', 'Introducing', 'Retiring'];
 
-/** Told by the process that leads; others tell nothing. */
+/** Only the leader has values. */
 export class CertificateMetrics {
   readonly #expiry;
   readonly #phase;
@@ -16,25 +16,25 @@ export class CertificateMetrics {
     const registers = [registry];
     this.#expiry = new Gauge({
       name: 'portcullis_certificate_expiry_timestamp_seconds',
-      help: 'When the certificate in a Secret ends, in seconds since 1970',
+      help: 'When the certificate in a Secret expires, in seconds since 1970',
       labelNames: ['secret'],
       registers,
     });
     this.#phase = new Gauge({
       name: 'portcullis_certificate_rotation_phase',
-      help: 'Where a change of the CA is: 1 for the phase that it is in',
+      help: 'Phase of the rotation of the CA: 1 for the current phase',
       labelNames: ['phase'],
       registers,
     });
     this.#problems = new Gauge({
       name: 'portcullis_certificate_problems',
-      help: 'Secrets of certificates that are missing, cannot be used, or belong to somebody else',
+      help: 'Secrets of certificates that are missing, unusable, or of another owner',
       registers,
     });
     this.forget();
   }
 
-  told({ expiries, phase, problems }: CertificatesReport): void {
+  update({ expiries, phase, problems }: CertificatesReport): void {
     this.#expiry.reset();
     for (const [secret, notAfter] of expiries) {
       this.#expiry.set({ secret }, notAfter / 1000);
@@ -45,7 +45,7 @@ export class CertificateMetrics {
     this.#problems.set(problems.length);
   }
 
-  /** This process leads no more. */
+  /** Removes all values when leadership ends. */
   forget(): void {
     this.#expiry.reset();
     this.#phase.reset();

@@ -1,30 +1,30 @@
-// Which Secrets hold which certificates, and what those are for.
+// Names of the Secrets of certificates, and the purposes of these certificates.
 import { CONTROL_NAME } from '../../control/index.ts';
 import { policyServerLabels, policyServerObjectName } from '../policy-servers/policy-server-names.ts';
 
 /** The Secret of the CA, with its key. */
 export const AUTHORITY_SECRET = 'portcullis-ca';
-/** The Service of the controller, and what the names of its Secrets begin with. */
+/** The Service of the controller, and the prefix of its Secrets. */
 export const CONTROLLER_SERVICE = 'portcullis-controller';
 /** The certificate of the webhook for our own kinds. */
 export const CONTROLLER_WEBHOOK_SECRET = `${CONTROLLER_SERVICE}-webhook`;
-/** The certificate that the controller calls control ports with. */
+/** The client certificate of the controller for control ports. */
 export const CONTROLLER_CONTROL_SECRET = `${CONTROLLER_SERVICE}-control`;
 
-/** The domain that Services of most clusters are in. */
+/** The cluster domain of most clusters. */
 const CLUSTER_DOMAIN = 'cluster.local';
 
-/** A Secret that a certificate is to be in, and what that is for. */
+/** A certificate that the installation needs, and its Secret. */
 export interface WantedCertificate {
   /** `metadata.name` of the Secret. */
   readonly secret: string;
-  /** The PolicyServer whose it is; absent: the controller's. */
+  /** The PolicyServer that uses it. Default: the controller does. */
   readonly policyServer?: string;
   readonly dnsNames: readonly string[];
   readonly usages: readonly ('serverAuth' | 'clientAuth')[];
 }
 
-/** The Secrets of a PolicyServer: what it answers reviews with, and what its control ports have. */
+/** The Secrets of a PolicyServer, for its admission ports and its control ports. */
 export function policyServerSecrets(policyServer: string): { readonly webhook: string; readonly control: string } {
   const service = policyServerObjectName(policyServer);
   return { webhook: `${service}-webhook`, control: `${service}-control` };
@@ -46,20 +46,20 @@ export function wantedCertificates(namespace: string, policyServers: Iterable<st
   return [...controller, ...servers];
 }
 
-/** Labels of the Secret of a certificate, besides those of everything that we write. */
+/** Labels of the Secret of a certificate, besides `MANAGED_BY`. */
 export function labelsOf({ policyServer }: WantedCertificate): Readonly<Record<string, string>> {
   return policyServer === undefined
     ? { 'app.kubernetes.io/component': 'controller' }
     : policyServerLabels(policyServer);
 }
 
-/** The names by which a Service is called from anywhere in the cluster; API servers call `<service>.<namespace>.svc`. */
+/** All DNS names of a Service in the cluster. API servers use `<service>.<namespace>.svc`. */
 function webhook(secret: string, service: string, namespace: string): WantedCertificate {
   const host = `${service}.${namespace}`;
   return { secret, dnsNames: [`${host}.svc`, `${host}.svc.${CLUSTER_DOMAIN}`, host], usages: ['serverAuth'] };
 }
 
-/** For both sides of a connection to a control port. */
+/** A certificate for both ends of connections to control ports. */
 function control(secret: string): WantedCertificate {
   return { secret, dnsNames: [CONTROL_NAME], usages: ['serverAuth', 'clientAuth'] };
 }

@@ -1,4 +1,4 @@
-// One look at own certificates: at the Secrets, a plan, what it says, and again until nothing is to be done.
+// One pass over own certificates: reads the Secrets, plans, writes, and repeats until nothing is left to write.
 import type { Logger } from 'pino';
 import { ApiError, type Cluster, listAll, unlessGone } from '../../cluster/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
@@ -7,7 +7,7 @@ import { changedAuthority } from './authority-change.ts';
 import {
   type Authority,
   type FoundAuthority,
-  isRotationAsked,
+  isRotationRequested,
   readAuthority,
   ROTATE_ANNOTATION,
   trustedOf,
@@ -22,21 +22,21 @@ import {
   planCertificates,
 } from './certificate-plan.ts';
 import type { CertificateSettings } from './certificate-settings.ts';
-import type { CertificateNotice, CertificateProblem, CertificatesReport } from './certificates-report.ts';
-import type { IssueRestraint } from './issue-restraint.ts';
+import type { CertificateEvent, CertificateProblem, CertificatesReport } from './certificates-report.ts';
+import type { IssueRateLimit } from './issue-rate-limit.ts';
 import { type FoundLeaf, issueLeaf, readLeaf, survivingAuthorities, writtenLeaf } from './leaf-secret.ts';
 import { bundleOf, type ParsedCertificate } from './parsed-certificate.ts';
 import { isOurs, type Secret, SECRETS } from './secret.ts';
 import { MANAGED_BY_SELECTOR } from '../managed-by.ts';
 import { errorText } from '../../values/index.ts';
 
-/** Looks of one pass: create, issue, note the time, and some for lost races. */
+/** Rounds of one pass: create a CA, issue certificates, record the time, and some for conflicts. */
 const MAX_ROUNDS = 8;
-/** After that, others may be done. Milliseconds. */
-const CONTENDED_MS = 1_000;
+/** Delay after a pass with too many conflicts. Milliseconds. */
+const CONFLICTS_RETRY_MS = 1_000;
 
-/** When a look that could not end well is tried again. Milliseconds. */
-const PROBLEM_MS = 60_000;
+/** Delay after a pass with problems. Milliseconds. */
+const PROBLEMS_RETRY_MS = 60_000;
 
 export interface CertificatePassOptions {
   readonly cluster: Cluster;
@@ -47,18 +47,17 @@ export interface CertificatePassOptions {
   readonly log: Logger;
 }
 
-/** What a pass is about. */
 export interface PassOptions {
   readonly policyServers: readonly string[];
   /** Whether this process leads; see `CertificatesState`. */
   readonly isLeading: boolean;
-  /** Whether API servers were told of these CAs. */
-  readonly isTold: (trusted: readonly ParsedCertificate[]) => boolean;
+  /** Whether webhook configurations have all of these CAs. */
+  readonly isPublished: (trusted: readonly ParsedCertificate[]) => boolean;
 }
 
 interface PassParts extends CertificatePassOptions, PassOptions {
-  readonly restraint: IssueRestraint;
-  /** The Secret of the CA when it was good for the last time. */
+  readonly rateLimit: IssueRateLimit;
+  /** The last Secret of the CA that had its certificate and key. */
   readonly lastGood: Secret | undefined;
   readonly signal: AbortSignal;
 }
@@ -66,29 +65,29 @@ interface PassParts extends CertificatePassOptions, PassOptions {
 interface View {
   readonly found: FoundAuthority;
   readonly leaves: readonly FoundLeaf[];
-  /** All certificates of ours, also those that nobody wants any more. */
+  /** All certificates of ours, also unused ones. */
   readonly all: readonly FoundLeaf[];
 }
 
 export class CertificatePass {
   readonly #parts: PassParts;
-  readonly #notices: CertificateNotice[] = [];
+  readonly #events: CertificateEvent[] = [];
   readonly #problems = new Map<string, CertificateProblem>();
   readonly #failures = new Map<string, unknown>();
-  /** The Secret of the CA as it is good now, or was at last. */
-  good: Secret | undefined;
+  /** The last Secret of the CA that had its certificate and key. */
+  lastGood: Secret | undefined;
 
   constructor(parts: PassParts) {
     this.#parts = parts;
-    this.good = parts.lastGood;
+    this.lastGood = parts.lastGood;
   }
 
   async run(): Promise<CertificatesReport> {
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
-      const view = await this.#look();
+      const view = await this.#read();
       const { found } = view;
       if (found.kind === 'foreign') {
-        this.#notOurs(AUTHORITY_SECRET);
+        this.#reportForeign(AUTHORITY_SECRET);
         return this.#report(view, undefined);
       }
       if (this.#failures.has(AUTHORITY_SECRET)) {
@@ -102,24 +101,28 @@ export class CertificatePass {
         await this.#change(view, plan.step);
         continue;
       }
-      const steps = plan.leaves.filter((step) => !this.#failures.has(step.secret) && this.#isPossible(step));
+      const steps = plan.leaves.filter((step) => !this.#failures.has(step.secret) && this.#mayIssue(step));
       if (steps.length === 0) {
-        return this.#report(view, plan.lookAgainMs);
+        return this.#report(view, plan.requeueAfterMs);
       }
       for (const step of steps) {
         await this.#renew(view, step);
       }
     }
-    throw new Waiting('CertificatesContended', CONTENDED_MS, 'somebody else writes certificates at the same time');
+    throw new Waiting(
+      'CertificatesContended',
+      CONFLICTS_RETRY_MS,
+      'another process writes certificates at the same time',
+    );
   }
 
-  async #look(): Promise<View> {
+  async #read(): Promise<View> {
     const { cluster, namespace, policyServers, signal } = this.#parts;
     const key = { namespace, name: AUTHORITY_SECRET };
     const found = readAuthority(await unlessGone(cluster.get(SECRETS, key, { signal })));
     const { items } = await listAll(cluster, SECRETS, { namespace, labelSelector: MANAGED_BY_SELECTOR, signal });
     const objects = new Map(items.map((object) => [object.metadata.name ?? '', object]));
-    const known = found.kind === 'kept' ? trustedOf(found.authority) : [];
+    const known = found.kind === 'usable' ? trustedOf(found.authority) : [];
     const wanted = wantedCertificates(namespace, policyServers);
     const leaves = wanted.map((each) => readLeaf(objects.get(each.secret), each, known));
     const names = new Set(wanted.map(({ secret }) => secret));
@@ -130,44 +133,44 @@ export class CertificatePass {
   }
 
   #plan({ found, leaves }: View): ReturnType<typeof planCertificates> {
-    const { isLeading, isTold, settings, now } = this.#parts;
+    const { isLeading, isPublished, settings, now } = this.#parts;
     const state = {
-      authority: found.kind === 'kept' ? stateOf(found.secret, found.authority) : ('absent' as const),
-      // What is somebody else's holds up nothing; what could only not be written does.
+      authority: found.kind === 'usable' ? stateOf(found.secret, found.authority) : ('absent' as const),
+      // A foreign Secret does not block a rotation; one of ours that cannot be written does.
       leaves: leaves.filter(({ secret }) => this.#problems.get(secret)?.reason !== 'SecretNotOurs'),
-      isTold: found.kind === 'kept' && isTold(trustedOf(found.authority)),
+      isPublished: found.kind === 'usable' && isPublished(trustedOf(found.authority)),
       isLeading,
     };
     return planCertificates(found.kind === 'unusable' ? { ...state, authority: 'unusable' } : state, now(), settings);
   }
 
-  /** Writes back the CA where it was lost, and is still known. */
+  /** Restores a lost CA, if this process knows it. @returns whether to start another round */
   async #restored(found: FoundAuthority): Promise<boolean> {
-    if (found.kind === 'kept' && found.authority.current.key !== undefined) {
-      this.good = found.secret;
+    if (found.kind === 'usable' && found.authority.current.key !== undefined) {
+      this.lastGood = found.secret;
       return false;
     }
-    const { good } = this;
-    const known = readAuthority(good);
-    // Once: whoever takes it away again has a reason.
-    this.good = undefined;
-    if (known.kind !== 'kept' || known.authority.current.certificate.notAfter <= this.#parts.now()) {
+    const { lastGood } = this;
+    const known = readAuthority(lastGood);
+    // Restores only once: a second deletion is intended.
+    this.lastGood = undefined;
+    if (known.kind !== 'usable' || known.authority.current.certificate.notAfter <= this.#parts.now()) {
       return false;
     }
-    const isAnother =
-      found.kind === 'kept' && found.authority.current.certificate.id !== known.authority.current.certificate.id;
-    if (isAnother) {
+    const isReplaced =
+      found.kind === 'usable' && found.authority.current.certificate.id !== known.authority.current.certificate.id;
+    if (isReplaced) {
       return false;
     }
     const existing = secretOf(found);
     const isWritten = await this.#writeAuthority(existing, known.authority);
     if (this.#failures.has(AUTHORITY_SECRET)) {
-      // Another attempt is worth it: a new CA would be trusted by nobody yet.
-      this.good = good;
+      // Retries, because no process trusts a new CA yet.
+      this.lastGood = lastGood;
     }
     if (isWritten) {
-      const what = existing === undefined ? 'was deleted' : 'could not be used any more';
-      this.#tell(AUTHORITY_SECRET, 'Warning', 'AuthorityRestored', `the CA ${what}; it was written back`);
+      const what = existing === undefined ? 'was deleted' : 'was unusable';
+      this.#addEvent(AUTHORITY_SECRET, 'Warning', 'AuthorityRestored', `the CA ${what}, and was restored`);
     }
     return true;
   }
@@ -175,11 +178,11 @@ export class CertificatePass {
   async #change({ found, all }: View, { action, reason }: AuthorityStep): Promise<void> {
     const { now, settings, log } = this.#parts;
     const existing = secretOf(found);
-    const authority = found.kind === 'kept' ? found.authority : undefined;
+    const authority = found.kind === 'usable' ? found.authority : undefined;
     const changed = await changedAuthority(action, {
       authority,
-      asked: existing?.metadata.annotations?.[ROTATE_ANNOTATION],
-      // What everybody trusts stays trusted, and is left by and by.
+      request: existing?.metadata.annotations?.[ROTATE_ANNOTATION],
+      // They stay trusted until the rotation to the new CA ends.
       survivors: survivingAuthorities(all, now()),
       now: now(),
       settings,
@@ -192,27 +195,27 @@ export class CertificatePass {
     if (message !== undefined) {
       const type = action === 'create' && existing !== undefined ? 'Warning' : 'Normal';
       const why = found.kind === 'unusable' ? `${reason} (${found.reason})` : reason;
-      this.#tell(AUTHORITY_SECRET, type, message.reason, `${message.text}: ${why}`);
+      this.#addEvent(AUTHORITY_SECRET, type, message.reason, `${message.text}: ${why}`);
     }
   }
 
-  /** Whether it was written: not when somebody else was quicker, or it failed. */
+  /** @returns whether it was written; not after a conflict or another error */
   #writeAuthority(existing: Secret | undefined, authority: Authority): Promise<boolean> {
     const { namespace } = this.#parts;
     return this.#write(AUTHORITY_SECRET, existing, writtenAuthority(existing, namespace, authority));
   }
 
   async #renew({ found, leaves }: View, { secret, action, reason }: LeafStep): Promise<void> {
-    const { namespace, now, settings, restraint, log } = this.#parts;
+    const { namespace, now, settings, rateLimit, log } = this.#parts;
     const leaf = leaves.find((each) => each.secret === secret);
-    if (found.kind !== 'kept' || leaf === undefined) {
+    if (found.kind !== 'usable' || leaf === undefined) {
       return;
     }
     const { current, next } = found.authority;
     const signer = current.key === undefined ? next : { certificate: current.certificate, key: current.key };
     const isIssued = action === 'issue' && signer !== undefined;
     if (isIssued) {
-      restraint.note(secret, now());
+      rateLimit.note(secret, now());
     }
     const issued = isIssued ? await issueLeaf(signer, leaf.wanted, now(), settings) : undefined;
     const written = writtenLeaf(leaf, namespace, trustedOf(found.authority), issued);
@@ -221,22 +224,22 @@ export class CertificatePass {
     }
     log.info({ secret, action, reason }, 'certificate written');
     if (leaf.fault !== undefined) {
-      this.#tell(secret, 'Warning', 'CertificateReplaced', `a new certificate was made: ${leaf.fault}`);
+      this.#addEvent(secret, 'Warning', 'CertificateReplaced', `a new certificate was issued: ${leaf.fault}`);
     }
   }
 
-  /** Somebody else may write the same Secret, again and again. */
-  #isPossible({ secret, action, reason }: LeafStep): boolean {
-    const { restraint, now } = this.#parts;
-    if (action !== 'issue' || restraint.allows(secret, now())) {
+  /** Whether a step is within the rate limit, which stops a fight with another writer of the Secret. */
+  #mayIssue({ secret, action, reason }: LeafStep): boolean {
+    const { rateLimit, now } = this.#parts;
+    if (action !== 'issue' || rateLimit.allows(secret, now())) {
       return true;
     }
-    const message = `Secret ${secret} is changed by somebody else again and again: ${reason}. Find out who else writes it.`;
+    const message = `another process keeps changing Secret ${secret}: ${reason}. Find out which one writes it.`;
     this.#problems.set(secret, { secret, reason: 'CertificateContested', message });
     return false;
   }
 
-  /** Writes what was looked at, unless it has changed since. */
+  /** Writes a Secret. @returns whether it was written; not after a conflict or another error, which becomes a problem */
   async #write(
     secret: string,
     existing: Secret | undefined,
@@ -254,7 +257,7 @@ export class CertificatePass {
       if (reason === 'AlreadyExists') {
         const other = await unlessGone(cluster.get(SECRETS, { namespace, name: secret }, { signal }));
         if (other !== undefined && !isOurs(other)) {
-          this.#notOurs(secret, policyServer);
+          this.#reportForeign(secret, policyServer);
         }
       } else if (reason !== 'Conflict' && reason !== 'NotFound') {
         this.#failures.set(secret, error);
@@ -265,19 +268,19 @@ export class CertificatePass {
     }
   }
 
-  #notOurs(secret: string, policyServer?: string): void {
+  #reportForeign(secret: string, policyServer?: string): void {
     const message =
-      `Secret ${secret} has no label ${MANAGED_BY_SELECTOR}, so it is somebody else's and stays as it is. ` +
-      'Delete it, or give it the label if it was made by Portcullis; or run with certificates kept by others.';
+      `Secret ${secret} has no label ${MANAGED_BY_SELECTOR}, so it belongs to another owner and is not changed. ` +
+      'Delete it, or add the label if Portcullis created it; or use --certificates external.';
     this.#problems.set(secret, { secret, policyServer, reason: 'SecretNotOurs', message });
   }
 
-  #tell(secret: string, type: CertificateNotice['type'], reason: string, message: string): void {
-    this.#notices.push({ secret, type, reason, message });
+  #addEvent(secret: string, type: CertificateEvent['type'], reason: string, message: string): void {
+    this.#events.push({ secret, type, reason, message });
   }
 
-  #report({ found, leaves }: View, lookAgainMs = PROBLEM_MS): CertificatesReport {
-    const authority = found.kind === 'kept' ? found.authority : undefined;
+  #report({ found, leaves }: View, requeueAfterMs = PROBLEMS_RETRY_MS): CertificatesReport {
+    const authority = found.kind === 'usable' ? found.authority : undefined;
     const expiries = new Map(leaves.flatMap(({ secret, held }) => (held ? [[secret, held.notAfter] as const] : [])));
     if (authority !== undefined) {
       expiries.set(AUTHORITY_SECRET, authority.current.certificate.notAfter);
@@ -287,23 +290,23 @@ export class CertificatePass {
       phase: authority === undefined ? 'Stable' : phaseOf(planned(authority)),
       expiries,
       problems: [...this.#problems.values()],
-      notices: this.#notices,
+      events: this.#events,
       failures: [...this.#failures.values()],
-      // Nobody tells when somebody else's Secret is out of the way.
-      lookAgainMs: this.#problems.size === 0 ? lookAgainMs : Math.min(lookAgainMs, PROBLEM_MS),
+      // No watch reports that a foreign Secret was deleted.
+      requeueAfterMs: this.#problems.size === 0 ? requeueAfterMs : Math.min(requeueAfterMs, PROBLEMS_RETRY_MS),
     };
   }
 }
 
 const MESSAGES: Readonly<Record<AuthorityStep['action'], { reason: string; text: string } | undefined>> = {
-  create: { reason: 'AuthorityCreated', text: 'a CA was made' },
-  introduce: { reason: 'RotationStarted', text: 'another CA was made, and is trusted beside the current one' },
+  create: { reason: 'AuthorityCreated', text: 'a CA was created' },
+  introduce: { reason: 'RotationStarted', text: 'a new CA was created, and is trusted beside the current one' },
   spread: undefined,
   promote: {
     reason: 'AuthorityChanged',
-    text: 'certificates come from the next CA now, and the old one is trusted on',
+    text: 'the new CA issues certificates now, and the old one is still trusted',
   },
-  retire: { reason: 'RotationCompleted', text: 'the old CA is trusted no more' },
+  retire: { reason: 'RotationCompleted', text: 'the old CA is not trusted any more' },
 };
 
 function secretOf(found: FoundAuthority): Secret | undefined {
@@ -320,6 +323,6 @@ function stateOf(secret: Secret, authority: Authority): AuthorityState {
     current: { ...certificate, hasKey: key !== undefined },
     ...planned(authority),
     spreadAt: authority.spreadAt,
-    isAsked: isRotationAsked(secret, authority),
+    isRotationRequested: isRotationRequested(secret, authority),
   };
 }

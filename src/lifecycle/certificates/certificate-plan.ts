@@ -1,73 +1,74 @@
-// What is to be done about certificates: from how they are, and the time. Pure, so that years can pass in a test.
+// Plans the issue and rotation of certificates, from their state and the time. Pure, so that a test can simulate years.
 import { authorityRenewalMs, BACKDATED_MS, type CertificateSettings, RENEWAL_SHARE } from './certificate-settings.ts';
 
-/** Looked at again after so long even when nothing is due: whatever was missed is made good. Milliseconds. */
-export const MAX_LOOK_AGAIN_MS = 3_600_000;
-/** What is due is looked at no more often than this. Milliseconds. */
-const MIN_LOOK_AGAIN_MS = 200;
-/** Nothing is waited for any more that would come when a certificate ends, or within so many overlaps before. */
-const HURRY_OVERLAPS = 2;
+/** Longest delay until the next pass, which corrects anything that watches missed. Milliseconds. */
+export const MAX_REQUEUE_MS = 3_600_000;
+/** Shortest delay until the next pass. Milliseconds. */
+const MIN_REQUEUE_MS = 200;
+/** A certificate that expires within this many overlaps is urgent: its replacement waits for nothing. */
+const URGENT_OVERLAPS = 2;
 
-/** A certificate, as far as plans go. Times in milliseconds since 1970. */
+/** Identity and validity of a certificate. Times in milliseconds since 1970. */
 export interface CertificateTimes {
-  /** Two of the same id are the same certificate. */
+  /** Identifies the certificate. */
   readonly id: string;
   readonly notBefore: number;
   readonly notAfter: number;
 }
 
 /**
- * A CA and its change: a next one is made and trusted (`Introducing`), then it takes the place of the current one, which is
- * still trusted (`Retiring`), then that is trusted no more (`Stable`).
+ * The CA and its rotation: a next CA is created and trusted (`Introducing`); then it replaces the current one, which is still
+ * trusted (`Retiring`); then the old one is not trusted any more (`Stable`).
  */
 export interface AuthorityState {
-  /** What signs; without its key it is only trusted. */
+  /** The CA that issues certificates, if it has its key. */
   readonly current: CertificateTimes & { readonly hasKey: boolean };
-  /** What will sign. Its key is there. */
+  /** The CA that will issue certificates. It has its key. */
   readonly next?: CertificateTimes | undefined;
-  /** What has signed. */
+  /** CAs that issued certificates before. */
   readonly previous: readonly CertificateTimes[];
-  /** Since when the API has everywhere what the phase brings; undefined: not yet, as far as is known. */
+  /** When all Secrets and webhook configurations had the CAs of the phase; undefined if they do not yet. */
   readonly spreadAt?: number | undefined;
-  /** Whether somebody asks for another CA. */
-  readonly isAsked: boolean;
+  readonly isRotationRequested: boolean;
 }
 
 /** The Secret of a certificate. */
 export interface LeafState {
   readonly secret: string;
-  /** Undefined: there is none, or none that can be used; see `fault`. */
+  /** Undefined if there is no certificate, or an unusable one; see `fault`. */
   readonly held?: (Omit<CertificateTimes, 'id'> & { readonly issuer: string | undefined }) | undefined;
-  /** Why what is in it cannot be used, in words. */
+  /** A message why its content is unusable. */
   readonly fault?: string | undefined;
-  /** The CAs that whoever has the Secret trusts. */
+  /** The CAs in the Secret, which its users trust. */
   readonly trusts: readonly string[];
 }
 
-/** How things are. */
 export interface CertificatesState {
   readonly authority: AuthorityState | 'absent' | 'unusable';
-  /** Secrets that may be written. */
+  /** Our Secrets, without foreign ones of the same names. */
   readonly leaves: readonly LeafState[];
-  /** Whether API servers were told of all CAs that are to be trusted. */
-  readonly isTold: boolean;
-  /** Whether this process leads: others mend what is broken, and change nothing else. */
+  /** Whether webhook configurations have all trusted CAs. */
+  readonly isPublished: boolean;
+  /** Whether this process leads. Others only repair what is missing or unusable. */
   readonly isLeading: boolean;
 }
 
 /**
- * `create`: a new CA, beside those that certificates in use come from. `introduce`: a next one. `spread`: note the time. `promote`: the next one becomes
- * the current one. `retire`: the previous ones are trusted no more.
+ * - `create`: create a CA, and keep trusting the CAs of certificates in use.
+ * - `introduce`: create a next CA.
+ * - `spread`: record that all Secrets and webhook configurations have the CAs of the phase.
+ * - `promote`: make the next CA the current one.
+ * - `retire`: stop trusting previous CAs.
  */
 export type AuthorityAction = 'create' | 'introduce' | 'spread' | 'promote' | 'retire';
 
-/** `reason` is for people: why. */
 export interface AuthorityStep {
   readonly action: AuthorityAction;
+  /** For messages. */
   readonly reason: string;
 }
 
-/** `issue`: a new certificate. `trust`: only the CAs beside it change. */
+/** `issue`: issue a new certificate. `trust`: change only the CAs in the Secret. */
 export interface LeafStep {
   readonly secret: string;
   readonly action: 'issue' | 'trust';
@@ -75,11 +76,11 @@ export interface LeafStep {
 }
 
 export interface CertificatePlan {
-  /** Comes before everything else; then there is another plan. */
+  /** To be done before `leaves`; another plan follows. */
   readonly step?: AuthorityStep;
   readonly leaves: readonly LeafStep[];
-  /** When to look again if nothing happens before. Milliseconds from now. */
-  readonly lookAgainMs: number;
+  /** Delay until the next pass. Milliseconds. */
+  readonly requeueAfterMs: number;
 }
 
 export type RotationPhase = 'Stable' | 'Introducing' | 'Retiring';
@@ -100,17 +101,17 @@ export function planCertificates(
   const step = authorityStep(state, now, settings);
   const { authority } = state;
   if (step !== undefined || typeof authority === 'string') {
-    return { ...(step === undefined ? {} : { step }), leaves: [], lookAgainMs: MIN_LOOK_AGAIN_MS };
+    return { ...(step === undefined ? {} : { step }), leaves: [], requeueAfterMs: MIN_REQUEUE_MS };
   }
   const leaves = state.leaves.flatMap((leaf) => leafStep(leaf, authority, now, settings) ?? []);
   const due = [
-    ...state.leaves.flatMap(({ held }) => (held === undefined ? [] : [renewalOf(held), lastCallOf(held, settings)])),
+    ...state.leaves.flatMap(({ held }) => (held === undefined ? [] : [renewalOf(held), urgentTimeOf(held, settings)])),
     authority.current.notAfter - authorityRenewalMs(settings, lifetimeOf(authority.current)),
     authority.current.notAfter,
     ...(authority.spreadAt === undefined ? [] : [authority.spreadAt + settings.overlapMs]),
   ].filter((at) => at > now);
-  const lookAgainMs = Math.max(Math.min(...due.map((at) => at - now), MAX_LOOK_AGAIN_MS), MIN_LOOK_AGAIN_MS);
-  return { leaves, lookAgainMs };
+  const requeueAfterMs = Math.max(Math.min(...due.map((at) => at - now), MAX_REQUEUE_MS), MIN_REQUEUE_MS);
+  return { leaves, requeueAfterMs };
 }
 
 function authorityStep(
@@ -120,49 +121,49 @@ function authorityStep(
 ): AuthorityStep | undefined {
   const { authority } = state;
   if (typeof authority === 'string') {
-    return { action: 'create', reason: authority === 'absent' ? 'there was none' : 'what was there cannot be used' };
+    return { action: 'create', reason: authority === 'absent' ? 'there was none' : 'the old one is unusable' };
   }
   const { current, next, previous } = authority;
   if (current.notAfter <= now) {
     return next !== undefined && next.notAfter > now
-      ? { action: 'promote', reason: 'the current one has ended' }
-      : { action: 'create', reason: 'the one that was there has ended' };
+      ? { action: 'promote', reason: 'the current one has expired' }
+      : { action: 'create', reason: 'the old one has expired' };
   }
   if (!state.isLeading) {
     return undefined;
   }
-  const need = needOfAnother(authority, now, settings);
+  const reason = reasonToRotate(authority, now, settings);
   if (next !== undefined) {
     return next.notAfter <= now
-      ? { action: 'introduce', reason: 'the next one has ended' }
+      ? { action: 'introduce', reason: 'the next one has expired' }
       : spreadStep(state, authority, now, settings, { action: 'promote', reason: 'it is trusted everywhere' });
   }
-  if (need !== undefined) {
-    return { action: 'introduce', reason: need };
+  if (reason !== undefined) {
+    return { action: 'introduce', reason };
   }
   if (previous.length > 0) {
-    const retire: AuthorityStep = { action: 'retire', reason: 'nothing comes from it any more' };
+    const retire: AuthorityStep = { action: 'retire', reason: 'none of its certificates is in use' };
     return previous.every(({ notAfter }) => notAfter <= now)
       ? retire
       : spreadStep(state, authority, now, settings, retire);
   }
-  return authority.isAsked ? { action: 'introduce', reason: 'it was asked for' } : undefined;
+  return authority.isRotationRequested ? { action: 'introduce', reason: 'it was requested' } : undefined;
 }
 
-/** Why there must be another CA, whatever goes on; undefined when there need not. */
-function needOfAnother({ current }: AuthorityState, now: number, settings: CertificateSettings): string | undefined {
+/** Why the CA must be rotated; undefined if it need not. */
+function reasonToRotate({ current }: AuthorityState, now: number, settings: CertificateSettings): string | undefined {
   if (!current.hasKey) {
     return 'the key of the current one is lost';
   }
   if (current.notBefore > now) {
-    return 'the current one is not valid yet: clocks of controllers are apart';
+    return 'the current one is not valid yet: clocks of controllers differ';
   }
   return current.notAfter - now <= authorityRenewalMs(settings, lifetimeOf(current))
-    ? `the current one ends at ${new Date(current.notAfter).toISOString()}`
+    ? `the current one expires at ${new Date(current.notAfter).toISOString()}`
     : undefined;
 }
 
-/** Waits until everything has what the phase brings, and then for the overlap. */
+/** Waits until all Secrets and webhook configurations have the CAs of the phase, and then for the overlap. */
 function spreadStep(
   state: CertificatesState,
   authority: AuthorityState,
@@ -171,21 +172,21 @@ function spreadStep(
   after: AuthorityStep,
 ): AuthorityStep | undefined {
   const { current, spreadAt } = authority;
-  // A time far ahead is of a clock that was wrong.
+  // A time far in the future was recorded by a wrong clock.
   if (spreadAt !== undefined && spreadAt - now <= BACKDATED_MS) {
     return now - spreadAt >= overlapMs ? after : undefined;
   }
-  const isHurried = current.notAfter - now <= HURRY_OVERLAPS * overlapMs;
-  return isHurried || isSpread(state, authority)
-    ? { action: 'spread', reason: isHurried ? 'the current one ends soon' : 'everything has it' }
+  const isUrgent = current.notAfter - now <= URGENT_OVERLAPS * overlapMs;
+  return isUrgent || isSpread(state, authority)
+    ? { action: 'spread', reason: isUrgent ? 'the current one expires soon' : 'it is trusted everywhere' }
     : undefined;
 }
 
-function isSpread({ leaves, isTold }: CertificatesState, authority: AuthorityState): boolean {
+function isSpread({ leaves, isPublished }: CertificatesState, authority: AuthorityState): boolean {
   const trusted = trustedBy(authority);
   const isRetiring = phaseOf(authority) === 'Retiring';
   return (
-    isTold &&
+    isPublished &&
     leaves.every(
       ({ held, trusts }) =>
         held !== undefined && isSameSet(trusts, trusted) && (!isRetiring || held.issuer === authority.current.id),
@@ -223,41 +224,41 @@ function reasonToIssue(
     return fault ?? 'there was none';
   }
   if (held.issuer !== signer.id && held.issuer !== authority.current.id) {
-    return 'it comes from another CA';
+    return 'another CA has issued it';
   }
   if (held.notBefore > now) {
-    return 'it is not valid yet: clocks of controllers are apart';
+    return 'it is not valid yet: clocks of controllers differ';
   }
-  // At the end of a CA there is nothing to be gained.
-  const isLonger = held.issuer !== signer.id || held.notAfter < signer.notAfter;
-  // What comes from a next CA is trusted by few before that is the current one.
-  const isPatient = signer.id !== authority.current.id && now < lastCallOf(held, settings);
-  return held.notAfter <= now || (renewalOf(held) <= now && isLonger && !isPatient)
-    ? `it ends at ${new Date(held.notAfter).toISOString()}`
+  // A certificate cannot outlive its CA.
+  const canBeLonger = held.issuer !== signer.id || held.notAfter < signer.notAfter;
+  // Certificates of the next CA are not trusted everywhere before it is the current one.
+  const canWait = signer.id !== authority.current.id && now < urgentTimeOf(held, settings);
+  return held.notAfter <= now || (renewalOf(held) <= now && canBeLonger && !canWait)
+    ? `it expires at ${new Date(held.notAfter).toISOString()}`
     : undefined;
 }
 
-/** What signs: the current one, or the next one where the current one cannot. */
+/** The CA that issues certificates: the current one, or the next one if the key of the current one was lost. */
 export function signerOf({ current, next }: AuthorityState): CertificateTimes | undefined {
   return current.hasKey ? current : next;
 }
 
-/** The CAs that are to be trusted. */
+/** The ids of all trusted CAs. */
 function trustedBy({ current, next, previous }: AuthorityState): readonly string[] {
   return [current, ...(next === undefined ? [] : [next]), ...previous].map(({ id }) => id);
 }
 
-/** When a certificate is renewed. */
+/** When a certificate should be renewed. */
 function renewalOf(times: Omit<CertificateTimes, 'id'>): number {
   return times.notAfter - lifetimeOf(times) * RENEWAL_SHARE;
 }
 
-/** When the renewal of a certificate waits for nothing any more. */
-function lastCallOf({ notAfter }: Omit<CertificateTimes, 'id'>, { overlapMs }: CertificateSettings): number {
-  return notAfter - HURRY_OVERLAPS * overlapMs;
+/** When the renewal of a certificate becomes urgent. */
+function urgentTimeOf({ notAfter }: Omit<CertificateTimes, 'id'>, { overlapMs }: CertificateSettings): number {
+  return notAfter - URGENT_OVERLAPS * overlapMs;
 }
 
-/** What a certificate was made for: by itself, so that controllers with other settings leave it alone. */
+/** The lifetime by the certificate itself, so that a controller with other settings does not replace it. */
 function lifetimeOf({ notBefore, notAfter }: Omit<CertificateTimes, 'id'>): number {
   return Math.max(notAfter - notBefore - BACKDATED_MS, 0);
 }

@@ -1,11 +1,11 @@
-// What one look at the certificates of an installation finds.
+// The result of one pass over the certificates of an installation.
 import type { RotationPhase } from './certificate-plan.ts';
 
-/** Something that somebody has to do something about. */
+/** A problem that users have to solve. */
 export interface CertificateProblem {
   /** `metadata.name` of the Secret. */
   readonly secret: string;
-  /** The PolicyServer whose Secret it is. */
+  /** The PolicyServer that uses the Secret. */
   readonly policyServer?: string | undefined;
   /** CamelCase, for events and conditions. */
   readonly reason:
@@ -14,13 +14,13 @@ export interface CertificateProblem {
     | 'CertificateInvalid'
     | 'CertificateNotWritten'
     | 'CertificateContested'
-    /** The Secrets could not be read, or not by the same process at the same time. */
+    /** A pass failed before its end. */
     | 'CertificatesNotKept';
   readonly message: string;
 }
 
-/** Something that was done, for an event about a Secret. */
-export interface CertificateNotice {
+/** An event about a Secret. */
+export interface CertificateEvent {
   readonly secret: string;
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
@@ -28,15 +28,15 @@ export interface CertificateNotice {
 }
 
 export interface CertificatesReport {
-  /** PEM of all CAs that are to be trusted; undefined when none is known. */
+  /** PEM of all trusted CAs; undefined if there are none. */
   readonly bundle: string | undefined;
   readonly phase: RotationPhase;
-  /** When certificates end, by Secret. Milliseconds since 1970. */
+  /** Expiry of certificates by Secret. Milliseconds since 1970. */
   readonly expiries: ReadonlyMap<string, number>;
   readonly problems: readonly CertificateProblem[];
-  readonly notices: readonly CertificateNotice[];
-  /** What requests failed with: they are to be tried again. */
+  readonly events: readonly CertificateEvent[];
+  /** Errors of writes, which have to be retried. */
   readonly failures: readonly unknown[];
-  /** Milliseconds. */
-  readonly lookAgainMs: number;
+  /** Delay until the next pass. Milliseconds. */
+  readonly requeueAfterMs: number;
 }

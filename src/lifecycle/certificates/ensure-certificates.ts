@@ -7,25 +7,25 @@ import { OwnCertificates } from './own-certificates.ts';
 
 export interface EnsureCertificatesOptions {
   readonly cluster: Cluster;
-  /** Of the product. */
+  /** The namespace of the product. */
   readonly namespace: string;
   readonly settings: CertificateSettings;
   readonly log: Logger;
 }
 
 /**
- * Makes sure that the CA and the controller's own certificates are there and good, before anybody leads: what a process
- * serves with must be there when it begins. Changes nothing that is good, and may be done by several at once.
- * @throws ApiError, ClusterError when the cluster does not let it
+ * Issues the CA and the controller's own certificates if they are missing or unusable. Runs before leader election, because a
+ * controller needs its certificates to start; several controllers may run it at once.
+ * @throws ApiError, ClusterError
  */
 export async function ensureCertificates(options: EnsureCertificatesOptions, signal: AbortSignal): Promise<void> {
   const { log, ...rest } = options;
   const own = new OwnCertificates({ ...rest, log, now: () => SYSTEM_CLOCK.date() });
   while (!signal.aborted) {
     try {
-      const report = await own.pass({ policyServers: [], isLeading: false, isTold: () => false }, signal);
-      for (const { secret, reason, message } of [...report.problems, ...report.notices]) {
-        log.warn({ secret, reason, detail: message }, 'certificates were looked at');
+      const report = await own.pass({ policyServers: [], isLeading: false, isPublished: () => false }, signal);
+      for (const { secret, reason, message } of [...report.problems, ...report.events]) {
+        log.warn({ secret, reason, detail: message }, 'certificates checked');
       }
       const [failure] = report.failures;
       if (failure !== undefined) {
@@ -36,7 +36,7 @@ export async function ensureCertificates(options: EnsureCertificatesOptions, sig
       if (!(error instanceof Waiting)) {
         throw error;
       }
-      log.debug({ error: errorText(error) }, 'certificates are looked at again');
+      log.debug({ error: errorText(error) }, 'checking certificates again');
       await pause(SYSTEM_CLOCK, error.afterMs, signal);
     }
   }

@@ -1,33 +1,32 @@
-// Certificates that others keep: cert-manager, or whoever writes the same Secrets. Only looked at.
+// Inspects certificates of another issuer, such as cert-manager, and never writes them.
 import { type Cluster, unlessGone } from '../../cluster/index.ts';
 import { type WantedCertificate, wantedCertificates } from './certificate-names.ts';
 import type { CertificateProblem, CertificatesReport } from './certificates-report.ts';
-import type { KeptAuthorities } from './kept-authorities.ts';
+import type { RetainedAuthorities } from './retained-authorities.ts';
 import { type FoundLeaf, readLeaf } from './leaf-secret.ts';
 import { bundleOf, type ParsedCertificate } from './parsed-certificate.ts';
 import { SECRETS } from './secret.ts';
 
-/** Certificates end without anybody telling. Milliseconds. */
-const LOOK_AGAIN_MS = 600_000;
+/** Delay until the next pass, because no watch reports that a certificate expired. Milliseconds. */
+const REQUEUE_MS = 600_000;
 
 export interface ExternalCertificatesOptions {
   readonly cluster: Pick<Cluster, 'get'>;
   readonly namespace: string;
-  /** CAs of earlier looks that are still to be trusted. */
-  readonly kept: KeptAuthorities;
-  /** The CAs that API servers trust, as they were told. */
-  readonly told: () => readonly ParsedCertificate[];
+  /** CAs of earlier passes that are still trusted. */
+  readonly retained: RetainedAuthorities;
+  /** The CAs in webhook configurations. */
+  readonly published: () => readonly ParsedCertificate[];
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
 /**
- * Looks at the Secrets of the controller and of PolicyServers. All CAs beside certificates are to be trusted, and for a while
- * those that were.
- * @throws ApiError, ClusterError when the cluster cannot be looked at
+ * Inspects the Secrets of the controller and of PolicyServers. All CAs in them are trusted, and earlier ones for a while.
+ * @throws ApiError, ClusterError when Secrets cannot be read
  */
-export async function lookAtCertificates(
-  { cluster, namespace, kept, told, now }: ExternalCertificatesOptions,
+export async function inspectCertificates(
+  { cluster, namespace, retained, published, now }: ExternalCertificatesOptions,
   policyServers: readonly string[],
   signal: AbortSignal,
 ): Promise<CertificatesReport> {
@@ -38,21 +37,21 @@ export async function lookAtCertificates(
   }
   const problems = leaves.flatMap((leaf) => problemOf(leaf, now()) ?? []);
   const faulty = new Set(problems.map(({ secret }) => secret));
-  const seen = leaves.map(({ secret, authorities }) => ({ secret, authorities, isUsable: !faulty.has(secret) }));
-  const { trusted, nextChangeMs = LOOK_AGAIN_MS } = kept.look(seen, told, now());
+  const secrets = leaves.map(({ secret, authorities }) => ({ secret, authorities, isUsable: !faulty.has(secret) }));
+  const { trusted, nextChangeMs = REQUEUE_MS } = retained.update(secrets, published, now());
   const bundle = bundleOf(trusted);
   return {
     bundle: bundle === '' ? undefined : bundle,
     phase: 'Stable',
     expiries: new Map(leaves.flatMap(({ secret, held }) => (held ? [[secret, held.notAfter] as const] : []))),
     problems,
-    notices: [],
+    events: [],
     failures: [],
-    lookAgainMs: Math.min(nextChangeMs, LOOK_AGAIN_MS),
+    requeueAfterMs: Math.min(nextChangeMs, REQUEUE_MS),
   };
 }
 
-/** What an API server calls a Service by is enough. */
+/** Requires only the DNS name that API servers use. */
 function essential(wanted: WantedCertificate): WantedCertificate {
   return { ...wanted, dnsNames: wanted.dnsNames.slice(0, 1) };
 }
@@ -74,10 +73,10 @@ function problemOf(
     return { secret, policyServer, reason: 'CertificateMissing', message };
   }
   if (fault !== undefined || held === undefined) {
-    return invalid(fault ?? 'tls.crt holds no certificate');
+    return invalid(fault ?? 'tls.crt contains no certificate');
   }
   if (held.notAfter <= now) {
-    return invalid(`the certificate has ended, at ${new Date(held.notAfter).toISOString()}`);
+    return invalid(`the certificate expired at ${new Date(held.notAfter).toISOString()}`);
   }
-  return issuedBy === undefined ? invalid('ca.crt does not hold the CA that the certificate comes from') : undefined;
+  return issuedBy === undefined ? invalid('ca.crt does not contain the CA that issued the certificate') : undefined;
 }

@@ -1,4 +1,4 @@
-// Certificates as their Secrets have them (`kubernetes.io/tls`, with the trusted CAs as `ca.crt`).
+// Reads and writes Secrets of certificates (`kubernetes.io/tls`, with all trusted CAs as `ca.crt`).
 import { type CertifiedKey, issueCertificate } from '../../https/index.ts';
 import type { SigningAuthority } from './authority-secret.ts';
 import { labelsOf, type WantedCertificate } from './certificate-names.ts';
@@ -15,20 +15,18 @@ import {
 } from './parsed-certificate.ts';
 import { dataOf, type Secret, SECRET_LABELS, withTexts } from './secret.ts';
 
-/** What is in the Secret of a certificate. */
+/** The content of the Secret of a certificate. */
 export interface FoundLeaf extends LeafState {
   readonly wanted: WantedCertificate;
-  /** The Secret itself; undefined: there is none. */
+  /** Undefined if the Secret is missing. */
   readonly object: Secret | undefined;
-  /** The CAs beside the certificate. */
+  /** The CAs in the Secret. */
   readonly authorities: readonly ParsedCertificate[];
-  /** The one of them, or of `known`, that the certificate comes from, of use or not. */
+  /** The CA among them, or among `known`, that issued the certificate, usable or not. */
   readonly issuedBy: ParsedCertificate | undefined;
 }
 
-/**
- * @param known CAs that the certificate may come from, besides those that are beside it
- */
+/** @param known CAs that may have issued the certificate, besides those in the Secret */
 export function readLeaf(
   object: Secret | undefined,
   wanted: WantedCertificate,
@@ -58,7 +56,7 @@ function faultOf(
   wanted: WantedCertificate,
 ): string | undefined {
   if (certificate === undefined) {
-    return 'tls.crt holds no certificate';
+    return 'tls.crt contains no certificate';
   }
   if (!isKeyOf(key, certificate)) {
     return 'tls.key is not the key of the certificate in tls.crt';
@@ -67,7 +65,7 @@ function faultOf(
   return missing === undefined ? undefined : `the certificate in tls.crt ${missing}`;
 }
 
-/** The CAs that certificates come from, newest first, then those that are trusted besides; only those that have not ended. */
+/** The unexpired CAs in Secrets: first those that issued certificates, newest first, then the others. */
 export function survivingAuthorities(leaves: readonly FoundLeaf[], now: number): readonly ParsedCertificate[] {
   const issuers = leaves
     .flatMap(({ issuedBy }) => issuedBy ?? [])
@@ -77,7 +75,7 @@ export function survivingAuthorities(leaves: readonly FoundLeaf[], now: number):
   return [...all.values()].filter(({ notAfter }) => notAfter > now);
 }
 
-/** Has a certificate signed. It does not outlive its CA. */
+/** Issues a certificate, which does not outlive its CA. */
 export function issueLeaf(
   { certificate, key }: SigningAuthority,
   { policyServer, dnsNames, usages }: WantedCertificate,
@@ -96,7 +94,7 @@ export function issueLeaf(
   );
 }
 
-/** The Secret with the CAs in it, and with a certificate where there is a new one. What others put into it stays. */
+/** The Secret with all trusted CAs, and with a new certificate if given. Keeps foreign data and labels. */
 export function writtenLeaf(
   { object, wanted }: Pick<FoundLeaf, 'object' | 'wanted'>,
   namespace: string,

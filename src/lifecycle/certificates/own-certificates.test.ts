@@ -21,13 +21,13 @@ const settings: CertificateSettings = {
 };
 const SERVER = 'policy-server-default-webhook';
 
-/** A controller in a cluster, at a time that a test chooses. */
-class Keeper {
+/** A controller with a clock that the test sets. */
+class TestController {
   readonly own: OwnCertificates;
   now = Date.UTC(2030, 0, 1);
   isLeading = true;
   policyServers: readonly string[] = ['default'];
-  isTold = true;
+  isPublished = true;
 
   constructor({ cluster, namespace }: Pick<SecretsScene, 'cluster' | 'namespace'>) {
     this.own = new OwnCertificates({
@@ -41,7 +41,10 @@ class Keeper {
 
   pass(): Promise<CertificatesReport> {
     const { policyServers, isLeading } = this;
-    return this.own.pass({ policyServers, isLeading, isTold: () => this.isTold }, new AbortController().signal);
+    return this.own.pass(
+      { policyServers, isLeading, isPublished: () => this.isPublished },
+      new AbortController().signal,
+    );
   }
 }
 
@@ -50,10 +53,10 @@ const only = (text: string | undefined): ParsedCertificate => {
   assert.ok(certificate !== undefined && others.length === 0);
   return certificate;
 };
-const reasons = ({ notices }: CertificatesReport): readonly string[] => notices.map(({ reason }) => reason);
+const reasons = ({ events }: CertificatesReport): readonly string[] => events.map(({ reason }) => reason);
 
-/** Every certificate is whole, for its names, and comes from a CA that everybody trusts. */
-async function assertSound(scene: SecretsScene, names: readonly string[]): Promise<void> {
+/** Asserts that every Secret has the CA that issued each certificate. */
+async function assertTrusted(scene: SecretsScene, names: readonly string[]): Promise<void> {
   for (const name of names) {
     const { 'tls.crt': cert, 'ca.crt': bundle } = await scene.texts(name);
     const leaf = only(cert);
@@ -68,16 +71,16 @@ async function assertSound(scene: SecretsScene, names: readonly string[]): Promi
   }
 }
 
-describe('own certificates', () => {
+describe('OwnCertificates', () => {
   const all = [CONTROLLER_WEBHOOK_SECRET, CONTROLLER_CONTROL_SECRET, SERVER, 'policy-server-default-control'];
 
-  it('are made for the controller and for policy servers, and left alone while they are good', async () => {
+  it('issues certificates for the controller and policy servers, and renews them only when due', async () => {
     await using scene = await SecretsScene.open();
-    const keeper = new Keeper(scene);
-    const first = await keeper.pass();
+    const controller = new TestController(scene);
+    const first = await controller.pass();
     assert.deepEqual(reasons(first), ['AuthorityCreated']);
     assert.deepEqual([...first.expiries.keys()].toSorted(), [...all, AUTHORITY_SECRET].toSorted());
-    await assertSound(scene, all);
+    await assertTrusted(scene, all);
     const web = only((await scene.texts(SERVER))['tls.crt']).x509;
     assert.equal(
       web.subjectAltName,
@@ -92,21 +95,21 @@ describe('own certificates', () => {
     assert.equal(object?.metadata.labels?.['app.kubernetes.io/managed-by'], 'portcullis');
     assert.equal(first.bundle, (await scene.texts(SERVER))['ca.crt']);
 
-    keeper.now += 30 * DAY;
+    controller.now += 30 * DAY;
     const versions = await Promise.all(all.map((name) => scene.get(name)));
-    assert.deepEqual(reasons(await keeper.pass()), []);
+    assert.deepEqual(reasons(await controller.pass()), []);
     assert.deepEqual(await Promise.all(all.map((name) => scene.get(name))), versions);
 
-    keeper.now += 31 * DAY;
-    const last = await keeper.pass();
-    assert.ok([...last.expiries].every(([, end]) => end - keeper.now > 80 * DAY));
-    await assertSound(scene, all);
+    controller.now += 31 * DAY;
+    const last = await controller.pass();
+    assert.ok([...last.expiries].every(([, end]) => end - controller.now > 80 * DAY));
+    await assertTrusted(scene, all);
   });
 
-  it('of a policy server that is new are made, of one that is gone are left, of other names are replaced', async () => {
+  it('issues certificates for new policy servers, keeps those of deleted ones, and replaces those for other names', async () => {
     await using scene = await SecretsScene.open();
-    const keeper = new Keeper(scene);
-    await keeper.pass();
+    const controller = new TestController(scene);
+    await controller.pass();
     const ca = await scene.texts(AUTHORITY_SECRET);
     const before = await scene.texts(SERVER);
     const { cert, key } = await issueCertificate(
@@ -115,13 +118,13 @@ describe('own certificates', () => {
         commonName: 'other names',
         usages: ['serverAuth'],
         dnsNames: ['policy-server-default.elsewhere.svc'],
-        notBefore: new Date(keeper.now),
-        notAfter: new Date(keeper.now + 90 * DAY),
+        notBefore: new Date(controller.now),
+        notAfter: new Date(controller.now + 90 * DAY),
       },
     );
     await scene.put(SERVER, { 'tls.crt': cert, 'tls.key': key });
-    keeper.policyServers = ['default', 'new', 'eu.west'];
-    await keeper.pass();
+    controller.policyServers = ['default', 'new', 'eu.west'];
+    await controller.pass();
     const dotted = await scene.texts(`${policyServerObjectName('eu.west')}-webhook`);
     assert.match(
       only(dotted['tls.crt']).x509.subjectAltName ?? '',
@@ -131,72 +134,72 @@ describe('own certificates', () => {
     assert.notEqual(after['tls.crt'], cert);
     assert.match(only(after['tls.crt']).x509.subjectAltName ?? '', /policy-server-default\.portcullis\.svc/);
     assert.notEqual(after['tls.crt'], before['tls.crt']);
-    await assertSound(scene, [...all, 'policy-server-new-webhook', 'policy-server-new-control']);
-    keeper.policyServers = [];
-    await keeper.pass();
+    await assertTrusted(scene, [...all, 'policy-server-new-webhook', 'policy-server-new-control']);
+    controller.policyServers = [];
+    await controller.pass();
     assert.notEqual(await scene.get('policy-server-new-webhook'), undefined);
   });
 
-  it('come from another CA when it is asked for, in two steps, and nobody is without trust meanwhile', async () => {
+  it('rotates the CA on request in two phases, without breaking trust', async () => {
     await using scene = await SecretsScene.open();
-    const keeper = new Keeper(scene);
-    await keeper.pass();
+    const controller = new TestController(scene);
+    await controller.pass();
     const old = only((await scene.texts(AUTHORITY_SECRET))['ca.crt']);
     await scene.put(
       AUTHORITY_SECRET,
       {},
-      { annotations: { 'portcullis.dev/rotate': 'now', 'example.com/note': 'kept' } },
+      { annotations: { 'portcullis.dev/rotate': 'now', 'example.com/note': 'foreign' } },
     );
 
-    keeper.isTold = false;
-    const introduced = await keeper.pass();
+    controller.isPublished = false;
+    const introduced = await controller.pass();
     assert.deepEqual([reasons(introduced), introduced.phase], [['RotationStarted'], 'Introducing']);
     assert.equal(parseCertificates(introduced.bundle ?? '').length, 2);
     assert.equal(parseCertificates((await scene.texts(SERVER))['ca.crt'] ?? '').length, 2);
     assert.ok(only((await scene.texts(SERVER))['tls.crt']).x509.verify(old.x509.publicKey));
-    keeper.now += DAY;
-    assert.equal((await keeper.pass()).phase, 'Introducing', 'API servers have not been told');
+    controller.now += DAY;
+    assert.equal((await controller.pass()).phase, 'Introducing', 'webhook configurations lack the next CA');
 
-    keeper.isTold = true;
-    await keeper.pass();
-    keeper.now += 14 * MINUTE;
-    assert.equal((await keeper.pass()).phase, 'Introducing', 'the overlap is not over');
-    keeper.now += 2 * MINUTE;
-    // Another leader goes on.
-    const next = new Keeper(scene);
-    next.now = keeper.now;
+    controller.isPublished = true;
+    await controller.pass();
+    controller.now += 14 * MINUTE;
+    assert.equal((await controller.pass()).phase, 'Introducing', 'the overlap is not over');
+    controller.now += 2 * MINUTE;
+    // Another leader continues.
+    const next = new TestController(scene);
+    next.now = controller.now;
     const changed = await next.pass();
     assert.deepEqual([reasons(changed), changed.phase], [['AuthorityChanged'], 'Retiring']);
     assert.ok(!only((await scene.texts(SERVER))['tls.crt']).x509.verify(old.x509.publicKey));
     assert.equal(parseCertificates(changed.bundle ?? '').length, 2);
-    await assertSound(scene, all);
+    await assertTrusted(scene, all);
 
     next.now += 16 * MINUTE;
     const completed = await next.pass();
     assert.deepEqual([reasons(completed), completed.phase], [['RotationCompleted'], 'Stable']);
     assert.notEqual(only(completed.bundle).id, old.id);
-    await assertSound(scene, all);
+    await assertTrusted(scene, all);
     const object = await scene.get(AUTHORITY_SECRET);
-    assert.equal(object?.metadata.annotations?.['example.com/note'], 'kept');
+    assert.equal(object?.metadata.annotations?.['example.com/note'], 'foreign');
     assert.deepEqual(Object.keys(await scene.texts(AUTHORITY_SECRET)).toSorted(), ['ca.crt', 'tls.crt', 'tls.key']);
     next.now += DAY;
     assert.equal((await next.pass()).phase, 'Stable');
   });
 
-  it('outlive their CA: one that is deleted is written back by who knew it', async () => {
+  it('restores a lost CA that it knows', async () => {
     await using scene = await SecretsScene.open();
-    const keeper = new Keeper(scene);
-    await keeper.pass();
+    const controller = new TestController(scene);
+    await controller.pass();
     const before = await scene.texts(AUTHORITY_SECRET);
     await scene.delete(AUTHORITY_SECRET);
-    assert.deepEqual(reasons(await keeper.pass()), ['AuthorityRestored']);
+    assert.deepEqual(reasons(await controller.pass()), ['AuthorityRestored']);
     assert.deepEqual(await scene.texts(AUTHORITY_SECRET), before);
     await scene.put(AUTHORITY_SECRET, { 'tls.crt': 'garbage' });
-    assert.deepEqual(reasons(await keeper.pass()), ['AuthorityRestored']);
+    assert.deepEqual(reasons(await controller.pass()), ['AuthorityRestored']);
     assert.deepEqual(await scene.texts(AUTHORITY_SECRET), before);
   });
 
-  it('outlive their CA: one whose restoration fails is not replaced by another one', async () => {
+  it('creates no new CA when the restoration fails', async () => {
     await using scene = await SecretsScene.open();
     let fails = false;
     const cluster = new Proxy(scene.cluster, {
@@ -205,22 +208,22 @@ describe('own certificates', () => {
           ? () => Promise.reject(new ApiError(503, 'ServiceUnavailable', 'etcd has no leader'))
           : Reflect.get(target, name).bind(target),
     });
-    const keeper = new Keeper({ cluster, namespace: scene.namespace });
-    await keeper.pass();
+    const controller = new TestController({ cluster, namespace: scene.namespace });
+    await controller.pass();
     const before = await scene.texts(AUTHORITY_SECRET);
     await scene.delete(AUTHORITY_SECRET);
     fails = true;
-    const failed = await keeper.pass();
+    const failed = await controller.pass();
     assert.deepEqual([reasons(failed), failed.failures.length], [[], 1]);
     fails = false;
-    assert.deepEqual(reasons(await keeper.pass()), ['AuthorityRestored']);
+    assert.deepEqual(reasons(await controller.pass()), ['AuthorityRestored']);
     assert.deepEqual(await scene.texts(AUTHORITY_SECRET), before);
   });
 
-  it('outlive their CA: one that nobody knows any more stays trusted until another one has taken its place', async () => {
+  it('keeps trusting a lost CA that it does not know until a new one replaces it', async () => {
     for (const loss of ['deleted', 'garbage', 'keyless', 'another key'] as const) {
       await using scene = await SecretsScene.open();
-      await new Keeper(scene).pass();
+      await new TestController(scene).pass();
       const old = only((await scene.texts(AUTHORITY_SECRET))['tls.crt']);
       const leaf = await scene.texts(SERVER);
       if (loss === 'deleted') {
@@ -230,51 +233,51 @@ describe('own certificates', () => {
       } else {
         await scene.put(AUTHORITY_SECRET, { 'tls.key': loss === 'keyless' ? '' : (leaf['tls.key'] ?? '') });
       }
-      const keeper = new Keeper(scene);
-      keeper.policyServers = ['default', 'new'];
-      const report = await keeper.pass();
+      const controller = new TestController(scene);
+      controller.policyServers = ['default', 'new'];
+      const report = await controller.pass();
       assert.equal(report.phase, 'Introducing', loss);
       assert.equal(parseCertificates(report.bundle ?? '').length, 2);
       assert.equal((await scene.texts(SERVER))['tls.crt'], leaf['tls.crt'], 'certificates stay');
-      await assertSound(scene, [...all, 'policy-server-new-webhook']);
-      keeper.now += 16 * MINUTE;
-      await keeper.pass();
-      keeper.now += 16 * MINUTE;
-      const last = await keeper.pass();
+      await assertTrusted(scene, [...all, 'policy-server-new-webhook']);
+      controller.now += 16 * MINUTE;
+      await controller.pass();
+      controller.now += 16 * MINUTE;
+      const last = await controller.pass();
       assert.equal(last.phase, 'Stable');
       assert.notEqual(only(last.bundle).id, old.id);
-      await assertSound(scene, [...all, 'policy-server-new-webhook']);
+      await assertTrusted(scene, [...all, 'policy-server-new-webhook']);
     }
   });
 
-  it('come from a new CA at once when nothing is left of the old one, or all of it has ended', async () => {
+  it('uses a new CA at once when nothing is left of the old one, or everything has expired', async () => {
     await using scene = await SecretsScene.open();
-    const keeper = new Keeper(scene);
-    await keeper.pass();
+    const controller = new TestController(scene);
+    await controller.pass();
     const old = only((await scene.texts(AUTHORITY_SECRET))['tls.crt']);
-    const later = new Keeper(scene);
+    const later = new TestController(scene);
     later.isLeading = false;
-    later.now = keeper.now + 800 * DAY;
+    later.now = controller.now + 800 * DAY;
     const report = await later.pass();
     assert.deepEqual([reasons(report), report.phase], [['AuthorityCreated'], 'Stable']);
     assert.notEqual(only(report.bundle).id, old.id);
-    await assertSound(scene, all);
+    await assertTrusted(scene, all);
 
     await scene.put(AUTHORITY_SECRET, { 'tls.crt': 'garbage' });
     for (const name of all) {
       await scene.put(name, { 'tls.crt': 'x', 'tls.key': 'x', 'ca.crt': 'x' });
     }
-    const next = new Keeper(scene);
+    const next = new TestController(scene);
     next.now = later.now;
     assert.equal((await next.pass()).phase, 'Stable');
-    await assertSound(scene, all);
+    await assertTrusted(scene, all);
   });
 
-  it('that are broken, or come from elsewhere, are made anew, and what others put beside them stays', async () => {
+  it('replaces unusable and foreign certificates, and keeps other data of their Secrets', async () => {
     await using scene = await SecretsScene.open();
-    const keeper = new Keeper(scene);
-    await keeper.pass();
-    const validity = { notBefore: new Date(keeper.now), notAfter: new Date(keeper.now + 900 * DAY) };
+    const controller = new TestController(scene);
+    await controller.pass();
+    const validity = { notBefore: new Date(controller.now), notAfter: new Date(controller.now + 900 * DAY) };
     const foreign = await createAuthority({ commonName: 'foreign', ...validity });
     const { cert, key } = await issueCertificate(foreign, {
       commonName: 'x',
@@ -283,38 +286,38 @@ describe('own certificates', () => {
       ...validity,
     });
     await scene.put(CONTROLLER_CONTROL_SECRET, { 'tls.crt': cert, 'tls.key': key, 'ca.crt': foreign.cert, note: 'x' });
-    await scene.put(SERVER, { 'tls.key': key }, { annotations: { 'example.com/note': 'kept' } });
+    await scene.put(SERVER, { 'tls.key': key }, { annotations: { 'example.com/note': 'foreign' } });
     await scene.delete(CONTROLLER_WEBHOOK_SECRET);
-    const report = await keeper.pass();
+    const report = await controller.pass();
     assert.deepEqual(reasons(report), ['CertificateReplaced']);
-    assert.match(report.notices[0]?.message ?? '', /tls\.key is not the key/);
-    await assertSound(scene, all);
+    assert.match(report.events[0]?.message ?? '', /tls\.key is not the key/);
+    await assertTrusted(scene, all);
     assert.equal((await scene.texts(CONTROLLER_CONTROL_SECRET))['note'], 'x');
-    assert.equal((await scene.get(SERVER))?.metadata.annotations?.['example.com/note'], 'kept');
+    assert.equal((await scene.get(SERVER))?.metadata.annotations?.['example.com/note'], 'foreign');
     assert.equal(parseCertificates(report.bundle ?? '').length, 1, 'a foreign CA is not trusted');
   });
 
-  it('are not put into Secrets that are not ours', async () => {
+  it('does not write foreign Secrets', async () => {
     await using scene = await SecretsScene.open();
     await scene.put(SERVER, { mine: 'x' });
-    const keeper = new Keeper(scene);
-    const report = await keeper.pass();
+    const controller = new TestController(scene);
+    const report = await controller.pass();
     assert.deepEqual(
       report.problems.map(({ secret, policyServer, reason }) => [secret, policyServer, reason]),
       [[SERVER, 'default', 'SecretNotOurs']],
     );
     assert.deepEqual({ ...(await scene.texts(SERVER)) }, { mine: 'x' });
     assert.notEqual(report.bundle, undefined);
-    assert.equal(report.lookAgainMs, MINUTE);
-    // It holds up nothing else.
+    assert.equal(report.requeueAfterMs, MINUTE);
+    // It does not block a rotation.
     await scene.put(AUTHORITY_SECRET, {}, { annotations: { 'portcullis.dev/rotate': '1' } });
-    await keeper.pass();
-    keeper.now += 16 * MINUTE;
-    assert.equal((await keeper.pass()).phase, 'Retiring');
+    await controller.pass();
+    controller.now += 16 * MINUTE;
+    assert.equal((await controller.pass()).phase, 'Retiring');
 
     await using other = await SecretsScene.open();
     await other.put(AUTHORITY_SECRET, { 'tls.crt': 'mine' });
-    const refused = await new Keeper(other).pass();
+    const refused = await new TestController(other).pass();
     assert.deepEqual(
       refused.problems.map(({ secret, reason }) => [secret, reason]),
       [[AUTHORITY_SECRET, 'SecretNotOurs']],
@@ -323,7 +326,7 @@ describe('own certificates', () => {
     assert.equal(await other.get(SERVER), undefined);
   });
 
-  it('change no CA while a Secret cannot be written, and tell of that', async () => {
+  it('stops a rotation while a Secret cannot be written, and reports it', async () => {
     await using scene = await SecretsScene.open();
     const { cluster, namespace } = scene;
     let isStuck = false;
@@ -334,71 +337,71 @@ describe('own certificates', () => {
     const stuck = new Proxy(cluster, {
       get: (target, key) => (key === 'update' ? update : Reflect.get(target, key).bind(target)),
     });
-    const keeper = new Keeper({ cluster: stuck, namespace });
-    await keeper.pass();
+    const controller = new TestController({ cluster: stuck, namespace });
+    await controller.pass();
     await scene.put(AUTHORITY_SECRET, {}, { annotations: { 'portcullis.dev/rotate': '1' } });
     isStuck = true;
     for (let hours = 0; hours < 5; hours += 1) {
-      const report = await keeper.pass();
+      const report = await controller.pass();
       assert.equal(report.phase, 'Introducing');
       assert.deepEqual(
         report.problems.map(({ secret, reason }) => [secret, reason]),
         [[SERVER, 'CertificateNotWritten']],
       );
       assert.equal(report.failures.length, 1);
-      keeper.now += 60 * MINUTE;
+      controller.now += 60 * MINUTE;
     }
     isStuck = false;
-    await keeper.pass();
-    keeper.now += 16 * MINUTE;
-    assert.equal((await keeper.pass()).phase, 'Retiring');
+    await controller.pass();
+    controller.now += 16 * MINUTE;
+    assert.equal((await controller.pass()).phase, 'Retiring');
   });
 
-  it('are not made without end where somebody else makes them, too', async () => {
+  it('limits how often it replaces a certificate that another process overwrites', async () => {
     await using scene = await SecretsScene.open();
-    const keeper = new Keeper(scene);
-    keeper.policyServers = [];
-    await keeper.pass();
+    const controller = new TestController(scene);
+    controller.policyServers = [];
+    await controller.pass();
     const reported = async (): Promise<string | undefined> => {
       await scene.put(CONTROLLER_CONTROL_SECRET, { 'tls.crt': 'mine' });
-      return (await keeper.pass()).problems[0]?.reason;
+      return (await controller.pass()).problems[0]?.reason;
     };
-    let fights = 0;
+    let replacements = 0;
     while ((await reported()) === undefined) {
-      fights += 1;
+      replacements += 1;
     }
-    assert.equal(fights, 29);
-    keeper.now += MINUTE;
+    assert.equal(replacements, 29);
+    controller.now += MINUTE;
     assert.equal(await reported(), undefined);
     assert.notEqual((await scene.texts(CONTROLLER_CONTROL_SECRET))['tls.crt'], 'mine');
   });
 
-  it('are made once by several controllers at once, whoever leads', async () => {
+  it('creates one CA when several controllers run at once', async () => {
     await using scene = await SecretsScene.open();
-    const keepers = Array.from({ length: 4 }, () => new Keeper(scene));
-    for (const [index, keeper] of keepers.entries()) {
-      keeper.isLeading = index < 2;
-      keeper.now += index * MINUTE;
+    const controllers = Array.from({ length: 4 }, () => new TestController(scene));
+    for (const [index, controller] of controllers.entries()) {
+      controller.isLeading = index < 2;
+      controller.now += index * MINUTE;
     }
-    await Promise.allSettled(keepers.map((keeper) => keeper.pass()));
+    await Promise.allSettled(controllers.map((controller) => controller.pass()));
     const ca = only((await scene.texts(AUTHORITY_SECRET))['tls.crt']);
     const reports = [];
-    for (const keeper of keepers) {
-      reports.push(await keeper.pass());
+    for (const controller of controllers) {
+      reports.push(await controller.pass());
     }
     assert.deepEqual(
       reports.map(({ bundle }) => only(bundle).id),
-      keepers.map(() => ca.id),
+      controllers.map(() => ca.id),
     );
-    await assertSound(scene, all);
+    await assertTrusted(scene, all);
   });
 
-  it('change nothing but what is broken while another process leads', async () => {
+  it('only repairs what is missing while another process leads', async () => {
     await using scene = await SecretsScene.open();
-    const keeper = new Keeper(scene);
-    await keeper.pass();
+    const controller = new TestController(scene);
+    await controller.pass();
     await scene.put(AUTHORITY_SECRET, {}, { annotations: { 'portcullis.dev/rotate': '1' } });
-    const follower = new Keeper(scene);
+    const follower = new TestController(scene);
     follower.isLeading = false;
     follower.policyServers = [];
     assert.equal((await follower.pass()).phase, 'Stable');

@@ -1,40 +1,40 @@
-// Certificates that the product makes itself.
+// Issues the certificates of mode `own`.
 import type { CertificatePassOptions, PassOptions } from './certificate-pass.ts';
 import { CertificatePass } from './certificate-pass.ts';
 import type { CertificatesReport } from './certificates-report.ts';
-import { IssueRestraint } from './issue-restraint.ts';
+import { IssueRateLimit } from './issue-rate-limit.ts';
 import type { Secret } from './secret.ts';
 
-/** Keeps the Secrets of a CA and its certificates. */
+/** Creates and renews the Secrets of the CA and its certificates. */
 export class OwnCertificates {
   readonly #options: CertificatePassOptions;
-  readonly #restraint = new IssueRestraint();
-  /** The Secret of the CA when it was good for the last time, in case that it is lost. */
+  readonly #rateLimit = new IssueRateLimit();
+  /** The last Secret of the CA that had its certificate and key, to restore it after a loss. */
   #lastGood: Secret | undefined;
 
   constructor(options: CertificatePassOptions) {
     this.#options = options;
   }
 
-  /** Forgets what is known of the CA: others may have changed it since. */
+  /** Forgets the CA when leadership ends, since another leader may rotate it. */
   forget(): void {
     this.#lastGood = undefined;
   }
 
   /**
-   * Looks at everything and writes what is to be written.
-   * @throws ApiError, ClusterError when the cluster cannot be looked at; Waiting when others write at the same time.
+   * Reads all Secrets and writes what is missing or due.
+   * @throws ApiError, ClusterError when Secrets cannot be read; Waiting after too many conflicts
    */
   async pass(options: PassOptions, signal: AbortSignal): Promise<CertificatesReport> {
     const pass = new CertificatePass({
       ...this.#options,
       ...options,
-      restraint: this.#restraint,
+      rateLimit: this.#rateLimit,
       lastGood: this.#lastGood,
       signal,
     });
     const report = await pass.run();
-    this.#lastGood = pass.good;
+    this.#lastGood = pass.lastGood;
     return report;
   }
 }

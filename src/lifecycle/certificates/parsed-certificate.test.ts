@@ -15,8 +15,8 @@ const RSA = {
   modulusLength: 2048,
 };
 
-describe('certificates in a text', () => {
-  it('are those that are any, each once in a bundle, whatever is around them', async () => {
+describe('parseCertificates', () => {
+  it('finds certificates in other text, and bundles them without duplicates', async () => {
     const { cert, key } = await createAuthority({ commonName: 'one', ...validity });
     const text = `# a comment\n${cert}${key}-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n${cert}`;
     const found = parseCertificates(text);
@@ -28,7 +28,7 @@ describe('certificates in a text', () => {
     assert.equal(parseCertificates(cert.repeat(40)).length, 32);
   });
 
-  it('come from a CA directly, or through others that come with them, of any algorithm', async () => {
+  it('finds the issuer directly or through intermediates, with any algorithm', async () => {
     const root = await webcrypto.subtle.generateKey(RSA, true, ['sign', 'verify']);
     const middle = await webcrypto.subtle.generateKey(EC, true, ['sign', 'verify']);
     const ca = await x509.X509CertificateGenerator.createSelfSigned(
@@ -76,7 +76,7 @@ describe('certificates in a text', () => {
     assert.equal(isSigningKeyOf('no key', between), false);
   });
 
-  it('are for some names and uses, and for no others', async () => {
+  it('checks the DNS names and usages of a certificate', async () => {
     const authority = await createAuthority({ commonName: 'one', ...validity });
     const request = {
       commonName: 'a.svc',

@@ -12,7 +12,7 @@ import { SecretsScene, until } from './testing/secrets-scene.ts';
 
 const secret = 'portcullis-controller-webhook';
 
-describe('the files of a secret', () => {
+describe('SecretFiles', () => {
   let folder: string;
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'secret-files-'));
@@ -21,7 +21,7 @@ describe('the files of a secret', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('are there when it is whole, follow it, are for nobody else, and stay when it goes', async () => {
+  it('writes the files of a complete Secret for its own user, updates them, and keeps them after a deletion', async () => {
     await using scene = await SecretsScene.open();
     const { cluster, namespace } = scene;
     const at = join(folder, 'follow');
@@ -52,7 +52,7 @@ describe('the files of a secret', () => {
     assert.equal(readdirSync(at).filter((name) => name.startsWith('..generation-')).length, 2);
   });
 
-  it('wait for a secret that is of use, and stay when it is of none any more', async () => {
+  it('waits for a usable Secret, and keeps the files when the Secret becomes unusable', async () => {
     await using scene = await SecretsScene.open();
     const { cluster, namespace } = scene;
     const at = join(folder, 'fault');
@@ -68,18 +68,18 @@ describe('the files of a secret', () => {
     const [cert, key, ca, other] = [certFile, keyFile, caFile, controlKeyFile].map((file) =>
       readFileSync(file, 'utf8'),
     );
-    const good = { 'tls.crt': cert ?? '', 'tls.key': key ?? '', 'ca.crt': ca ?? '' };
-    for (const [bad, reason] of [
+    const usable = { 'tls.crt': cert ?? '', 'tls.key': key ?? '', 'ca.crt': ca ?? '' };
+    for (const [change, reason] of [
       [{ 'tls.crt': 'nonsense' }, /the certificate in tls\.crt cannot be used/],
       [{ 'tls.key': other ?? '' }, /the key in tls\.key does not belong to the certificate/],
-      [{ 'ca.crt': 'nonsense' }, /ca\.crt holds no certificate/],
+      [{ 'ca.crt': 'nonsense' }, /ca\.crt contains no certificate/],
     ] as const) {
-      await scene.put(secret, { ...good, ...bad });
+      await scene.put(secret, { ...usable, ...change });
       await until(() => lines.some((line) => reason.test(line)));
     }
     assert.equal(isReady, false);
     assert.equal(files.isCurrent, false);
-    await scene.put(secret, good);
+    await scene.put(secret, usable);
     await files.ready;
     assert.equal(files.isCurrent, true);
     lines.length = 0;
@@ -91,7 +91,7 @@ describe('the files of a secret', () => {
     await running;
   });
 
-  it('that cannot be written at first are an error', async () => {
+  it('fails when the first write fails', async () => {
     await using scene = await SecretsScene.open();
     const { cluster, namespace } = scene;
     const at = join(folder, 'a-file');
@@ -101,7 +101,7 @@ describe('the files of a secret', () => {
     await assert.rejects(files.start(new AbortController().signal), { code: 'EEXIST' });
   });
 
-  it('take the place of plain files of earlier, and leave nothing that is not theirs', () => {
+  it('replaces plain files, and removes other files', () => {
     const at = join(folder, 'plain');
     replaceFiles(at, new Map([['one', '1']]));
     writeFileSync(join(at, 'two'), 'plain');

@@ -5,40 +5,41 @@ import { errorText } from '../../values/index.ts';
 import { replaceFiles } from './atomic-folder.ts';
 import { dataOf, type Secret, SECRETS } from './secret.ts';
 
-/** What a Secret of a certificate has, and is waited for. */
+/** The keys of the Secret of a certificate. */
 const CERTIFICATE_KEYS: readonly string[] = ['tls.crt', 'tls.key', 'ca.crt'];
-/** Who waits for a Secret longer than this says so, for somebody may have to make it. Milliseconds. */
-const PATIENCE_MS = 10_000;
-/** When files that could not be written are tried again: there may be room by then. Milliseconds. */
+/** A warning is logged after waiting this long for a Secret, since a user may have to create it. Milliseconds. */
+const WARN_AFTER_MS = 10_000;
+/** Delay before files are written again after a failure, such as a full disk. Milliseconds. */
 const RETRY_MS = 10_000;
 
 export interface SecretFilesOptions {
-  /** Seen with the right to list and watch that Secret. */
+  /** A client that may list and watch the Secret. */
   readonly cluster: Pick<Cluster, 'list' | 'watch'>;
   readonly namespace: string;
   /** `metadata.name` */
   readonly secret: string;
-  /** Where the files are; made when it is missing. Nothing else should be in it. */
+  /** The folder of the files, created if necessary. Must contain nothing else. */
   readonly folder: string;
-  /** Keys that become files, each of its name. They are written when all are there. Default: those of a certificate. */
+  /** Keys that become files of the same names, once the Secret has all of them. Default: those of a certificate. */
   readonly keys?: readonly string[];
-  /** Why the texts of a Secret are of no use: then the files stay as they are. Default: they always are. */
+  /** A message why the content of a Secret is unusable; the files are not changed then. Default: always usable. */
   readonly fault?: (texts: ReadonlyMap<string, string>) => string | undefined;
   readonly log: Logger;
 }
 
 /**
- * Keeps the keys of a Secret as files in a folder, for what watches files: all are replaced at once, whenever the Secret
- * changes. They stay when the Secret goes or is of no use any more, and when the process ends.
+ * Copies the keys of a Secret to files in a folder, and replaces all of them at once whenever the Secret changes. The files
+ * stay when the Secret is deleted or becomes unusable, and when the process ends.
  */
 export class SecretFiles implements Runnable {
   readonly name: string;
-  /** Resolves when the files are there, as the Secret is now. */
+  /** Resolves when the files have the current content of the Secret. */
   readonly ready: Promise<void>;
   readonly #options: SecretFilesOptions;
   readonly #log: Logger;
   readonly #written = Promise.withResolvers<void>();
-  #known = '';
+  /** The content of the files, as JSON. */
+  #content = '';
   #isCurrent = false;
 
   constructor(options: SecretFilesOptions) {
@@ -49,7 +50,7 @@ export class SecretFiles implements Runnable {
     this.ready.catch(() => undefined);
   }
 
-  /** Runs until `signal` is aborted; once. @throws Error when files cannot be written at first */
+  /** Runs until `signal` is aborted; cannot be started again. @throws Error when the first write fails */
   async start(signal: AbortSignal): Promise<void> {
     const { cluster, namespace, secret, log } = this.#options;
     const cache = new ObjectCache<Secret>({
@@ -60,27 +61,26 @@ export class SecretFiles implements Runnable {
       log,
     });
     const failed = Promise.withResolvers<never>();
-    let again: NodeJS.Timeout | undefined;
-    const look = (): void => {
-      clearTimeout(again);
+    let retry: NodeJS.Timeout | undefined;
+    const refresh = (): void => {
+      clearTimeout(retry);
       try {
         this.#write(cache.get({ namespace, name: secret }));
       } catch (error) {
-        this.#log.error({ error: errorText(error) }, 'the files of a secret could not be written');
+        this.#log.error({ error: errorText(error) }, 'files of the Secret could not be written');
         failed.reject(error);
-        // Those that were there go on meanwhile.
-        again = setTimeout(look, RETRY_MS).unref();
+        retry = setTimeout(refresh, RETRY_MS).unref();
       }
     };
-    const end = cache.subscribe(look);
-    const patience = setTimeout(() => {
+    const unsubscribe = cache.subscribe(refresh);
+    const warning = setTimeout(() => {
       this.#log.warn(
         { keys: this.#keys },
-        'still waiting for a secret: the controller that leads makes it, or cert-manager, or whoever keeps certificates',
+        'still waiting for the Secret: the leading controller creates it, or cert-manager or another issuer',
       );
-    }, PATIENCE_MS).unref();
+    }, WARN_AFTER_MS).unref();
     void this.ready.then(
-      () => clearTimeout(patience),
+      () => clearTimeout(warning),
       () => undefined,
     );
     const stop = new AbortController();
@@ -90,14 +90,14 @@ export class SecretFiles implements Runnable {
       await aborted(signal);
     } finally {
       stop.abort();
-      end();
-      clearTimeout(patience);
-      clearTimeout(again);
+      unsubscribe();
+      clearTimeout(warning);
+      clearTimeout(retry);
       await running;
     }
   }
 
-  /** Whether the files are what the Secret holds: not where it is missing, lacks keys, or is of no use. */
+  /** Whether the files have the content of the Secret: false if it is missing, lacks keys, or is unusable. */
   get isCurrent(): boolean {
     return this.#isCurrent;
   }
@@ -109,27 +109,27 @@ export class SecretFiles implements Runnable {
   #write(secret: Secret | undefined): void {
     this.#isCurrent = false;
     if (secret === undefined) {
-      this.#log.warn('a secret was deleted; its files stay as they are');
+      this.#log.warn('the Secret was deleted; its files stay as they are');
       return;
     }
     const data = dataOf(secret);
     const files = new Map(this.#keys.flatMap((key) => (data[key] ? [[key, data[key]] as const] : [])));
     if (files.size < this.#keys.length) {
       const missing = this.#keys.filter((key) => !files.has(key));
-      this.#log.warn({ missing }, 'a secret lacks keys; files stay as they are');
+      this.#log.warn({ missing }, 'the Secret lacks keys; its files stay as they are');
       return;
     }
     const reason = this.#options.fault?.(files);
     if (reason !== undefined) {
-      this.#log.warn({ reason }, 'a secret is of no use; files stay as they are');
+      this.#log.warn({ reason }, 'the Secret is unusable; its files stay as they are');
       return;
     }
-    const known = JSON.stringify([...files]);
-    if (known !== this.#known) {
+    const content = JSON.stringify([...files]);
+    if (content !== this.#content) {
       replaceFiles(this.#options.folder, files);
-      this.#known = known;
+      this.#content = content;
       this.#written.resolve();
-      this.#log.info('the files of a secret were written');
+      this.#log.info('files of the Secret were written');
     }
     this.#isCurrent = true;
   }

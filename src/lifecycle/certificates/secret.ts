@@ -1,8 +1,8 @@
-// Secrets, as far as they matter for certificates.
+// Secrets of certificates as Kubernetes objects.
 import { isJsonObject, type JsonObject, type KubernetesObject, type ResourceType } from '../../resources/index.ts';
 import { MANAGED_BY } from '../managed-by.ts';
 
-/** core/v1 */
+/** `v1` Secret. */
 export interface Secret extends KubernetesObject {
   readonly type?: unknown;
   /** Values are base64. */
@@ -17,19 +17,19 @@ export const SECRETS: ResourceType<Secret> = {
   namespaced: true,
 };
 
-/** On every Secret that we write. */
+/** Labels of every Secret that we write. */
 export const SECRET_LABELS = {
   ...MANAGED_BY,
   'app.kubernetes.io/name': 'portcullis',
   'app.kubernetes.io/part-of': 'portcullis',
 } as const;
 
-/** Whether a Secret is one that we write: by its label, so that nobody's is overwritten because of its name. */
+/** Whether a Secret has our label. A foreign Secret of the same name must not be overwritten. */
 export function isOurs({ metadata }: KubernetesObject): boolean {
   return Object.entries(MANAGED_BY).every(([key, value]) => metadata.labels?.[key] === value);
 }
 
-/** The texts in a Secret. What is none, or no base64, is left out. */
+/** The decoded data of a Secret, without values that are no strings. */
 export function dataOf({ data }: Secret): Readonly<Record<string, string | undefined>> {
   const texts = Object.create(null) as Record<string, string | undefined>;
   for (const [key, value] of Object.entries(isJsonObject(data) ? data : {})) {
@@ -40,7 +40,7 @@ export function dataOf({ data }: Secret): Readonly<Record<string, string | undef
   return texts;
 }
 
-/** The data of a Secret with some texts set, and those that are undefined taken out; others stay. */
+/** The data of a Secret with changed texts; undefined removes one. */
 export function withTexts(
   { data }: Pick<Secret, 'data'>,
   texts: Readonly<Record<string, string | undefined>>,
@@ -51,7 +51,7 @@ export function withTexts(
   return changed(isJsonObject(data) ? data : {}, Object.fromEntries(values));
 }
 
-/** Values set, those that are undefined taken out, others left. */
+/** A copy with changed values; undefined removes one. */
 export function changed<T>(
   values: Readonly<Record<string, T>>,
   changes: Readonly<Record<string, T | undefined>>,

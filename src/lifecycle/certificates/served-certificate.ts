@@ -3,8 +3,8 @@ import { errorText } from '../../values/index.ts';
 import { parseCertificates } from './parsed-certificate.ts';
 
 /**
- * Why nothing can be served by what a Secret of a certificate holds: what ends a process that begins with it. Undefined when it
- * can be. Whether anybody believes it is another matter, and for who looks after certificates.
+ * A message why a server cannot start with the content of a Secret; undefined if it can. Does not check whether clients trust
+ * the certificate.
  */
 export function servedCertificateFault(texts: ReadonlyMap<string, string>): string | undefined {
   const [certFile, keyFile] = ['tls.crt', 'tls.key'];
@@ -16,5 +16,5 @@ export function servedCertificateFault(texts: ReadonlyMap<string, string>): stri
   } catch (error) {
     return errorText(error);
   }
-  return parseCertificates(texts.get('ca.crt') ?? '').length > 0 ? undefined : 'ca.crt holds no certificate';
+  return parseCertificates(texts.get('ca.crt') ?? '').length > 0 ? undefined : 'ca.crt contains no certificate';
 }

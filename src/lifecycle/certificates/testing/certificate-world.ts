@@ -1,4 +1,4 @@
-// An installation over years: what plans make of it, and what processes have of that, somewhat later. No real certificates.
+// Simulates an installation over years: plans are applied at once, and processes load the results later. No real certificates.
 import {
   type AuthorityState,
   type CertificatesState,
@@ -10,12 +10,12 @@ import {
 } from '../certificate-plan.ts';
 import { BACKDATED_MS, type CertificateSettings } from '../certificate-settings.ts';
 
-/** Looks of one pass: more than any pass needs. */
+/** Rounds of one pass: more than any pass needs. */
 const MAX_ROUNDS = 20;
 
 type Held = NonNullable<LeafState['held']>;
 
-/** What a process has of a Secret. */
+/** The content of a Secret that a process has loaded. */
 interface Copy {
   readonly held: Held | undefined;
   readonly trusts: readonly string[];
@@ -24,28 +24,28 @@ interface Copy {
 export interface WorldOptions {
   readonly settings: CertificateSettings;
   readonly secrets: readonly string[];
-  /** From 0 to 1, less than 1. */
+  /** From 0 to below 1. */
   readonly random: () => number;
 }
 
 export class CertificateWorld {
-  /** True time. */
+  /** The true time. */
   now = Date.UTC(2030, 0, 1);
-  /** How far the clock of the leader is ahead. */
+  /** How far the leader's clock is ahead. */
   ahead = 0;
   authority: AuthorityState | 'absent' | 'unusable' = 'absent';
   readonly leaves = new Map<string, LeafState>();
   readonly changes: string[] = [];
-  /** Secrets that cannot be written now, and `configuration`. */
+  /** Secrets that cannot be written now, or `configuration` for webhook configurations. */
   readonly stuck = new Set<string>();
   readonly #options: WorldOptions;
   readonly #processes = new Map<string, Copy>();
-  /** All CAs that ever were. */
+  /** All CAs so far. */
   readonly #known = new Map<string, CertificateTimes>();
   readonly #arrivals: { readonly at: number; readonly apply: () => void }[] = [];
   #configured: readonly string[] = [];
   #apiServer: readonly string[] = [];
-  #made = 0;
+  #count = 0;
 
   constructor(options: WorldOptions) {
     this.#options = options;
@@ -54,14 +54,14 @@ export class CertificateWorld {
     }
   }
 
-  /** One pass of a leader: until nothing is to be done. Returns when it wants to look again. */
+  /** One pass, until nothing is left to write. @returns the delay until the next pass */
   pass(isLeading = true): number {
     for (let round = 0; round < MAX_ROUNDS; round += 1) {
       const { settings } = this.#options;
       const { authority } = this;
       const leaves = [...this.leaves.values()];
-      const isTold = this.trusted.every((id) => this.#configured.includes(id)) || this.#configured.length === 0;
-      const state: CertificatesState = { authority, leaves, isTold, isLeading };
+      const isPublished = this.trusted.every((id) => this.#configured.includes(id)) || this.#configured.length === 0;
+      const state: CertificatesState = { authority, leaves, isPublished, isLeading };
       const plan = planCertificates(state, this.now + this.ahead, settings);
       if (plan.step !== undefined) {
         this.changes.push(plan.step.action);
@@ -74,13 +74,13 @@ export class CertificateWorld {
       }
       if (steps.length === 0) {
         this.#configure();
-        return plan.lookAgainMs;
+        return plan.requeueAfterMs;
       }
     }
-    throw new Error('the plan never comes to an end');
+    throw new Error('the plan has no end');
   }
 
-  /** Time passes, and what was written arrives. */
+  /** Advances the time, and lets processes load what was written. */
   waitUntil(now: number): void {
     this.now = now;
     const due = this.#arrivals.filter(({ at }) => at <= now).toSorted((a, b) => a.at - b.at);
@@ -103,7 +103,7 @@ export class CertificateWorld {
     return typeof this.authority === 'string' ? this.authority : phaseOf(this.authority);
   }
 
-  /** What would fail now if everybody called everybody; empty when nothing would. */
+  /** The calls that would fail now, if all processes called each other. */
   failures(): readonly string[] {
     const copies = [...this.#processes];
     const trusts = [...copies.map(([name, copy]) => [name, copy.trusts] as const), ['api', this.#apiServer] as const];
@@ -111,9 +111,11 @@ export class CertificateWorld {
       if (held === undefined) {
         return [];
       }
-      const wrong = held.notAfter <= this.now ? ['ended'] : held.notBefore > this.now ? ['not valid yet'] : [];
-      const strangers = trusts.filter(([, ids]) => !ids.includes(held.issuer ?? '')).map(([name]) => `not for ${name}`);
-      return [...wrong, ...strangers].map((text) => `${server}: ${text}`);
+      const wrong = held.notAfter <= this.now ? ['expired'] : held.notBefore > this.now ? ['not valid yet'] : [];
+      const untrusted = trusts
+        .filter(([, ids]) => !ids.includes(held.issuer ?? ''))
+        .map(([name]) => `not trusted by ${name}`);
+      return [...wrong, ...untrusted].map((text) => `${server}: ${text}`);
     });
   }
 
@@ -121,23 +123,23 @@ export class CertificateWorld {
     const { authority } = this;
     const now = this.now + this.ahead;
     if (action === 'create' || typeof authority === 'string') {
-      const made = this.#make();
+      const created = this.#newAuthority();
       const survivor = [...this.leaves.values()].find(({ held }) => held !== undefined && held.notAfter > now)?.held;
       this.authority =
         survivor?.issuer === undefined
-          ? { current: { ...made, hasKey: true }, previous: [], isAsked: false }
+          ? { current: { ...created, hasKey: true }, previous: [], isRotationRequested: false }
           : {
-              current: { ...(this.#known.get(survivor.issuer) ?? made), hasKey: false },
-              next: made,
+              current: { ...(this.#known.get(survivor.issuer) ?? created), hasKey: false },
+              next: created,
               previous: [],
-              isAsked: false,
+              isRotationRequested: false,
             };
       return;
     }
     const { current, next, previous } = authority;
     switch (action) {
       case 'introduce':
-        this.authority = { current, next: this.#make(), previous, isAsked: false };
+        this.authority = { current, next: this.#newAuthority(), previous, isRotationRequested: false };
         break;
       case 'spread':
         this.authority = { ...authority, spreadAt: now };
@@ -146,21 +148,21 @@ export class CertificateWorld {
         this.authority = { ...authority, ...promoted(authority, now), spreadAt: undefined };
         break;
       case 'retire':
-        this.authority = { current, next, previous: [], isAsked: authority.isAsked };
+        this.authority = { current, next, previous: [], isRotationRequested: authority.isRotationRequested };
         break;
       default:
         action satisfies never;
     }
   }
 
-  #make(): CertificateTimes {
-    this.#made += 1;
+  #newAuthority(): CertificateTimes {
+    this.#count += 1;
     const now = this.now + this.ahead;
     const { authorityLifetimeMs } = this.#options.settings;
-    const id = `ca-${this.#made}`;
-    const made = { id, notBefore: now - BACKDATED_MS, notAfter: now + authorityLifetimeMs };
-    this.#known.set(id, made);
-    return made;
+    const id = `ca-${this.#count}`;
+    const created = { id, notBefore: now - BACKDATED_MS, notAfter: now + authorityLifetimeMs };
+    this.#known.set(id, created);
+    return created;
   }
 
   #write(secret: string, isIssued: boolean): void {
@@ -181,7 +183,7 @@ export class CertificateWorld {
     });
   }
 
-  /** The controller writes configurations when it knows what to trust. */
+  /** Writes the trusted CAs to webhook configurations. */
   #configure(): void {
     if (!this.stuck.has('configuration') && this.trusted.join() !== this.#configured.join()) {
       this.#configured = this.trusted;
@@ -191,19 +193,19 @@ export class CertificateWorld {
     }
   }
 
-  /** What was written takes almost as long as it may to be used. */
+  /** Delivers a write after a random time, up to almost the longest permitted one. */
   #arrive(withinMs: number, apply: () => void): void {
     this.#arrivals.push({ at: this.now + Math.trunc(this.#options.random() * 0.85 * withinMs), apply });
   }
 }
 
-function promoted({ current, next, previous, isAsked }: AuthorityState, now: number): AuthorityState {
+function promoted({ current, next, previous, isRotationRequested }: AuthorityState, now: number): AuthorityState {
   return next === undefined
-    ? { current, previous, isAsked }
+    ? { current, previous, isRotationRequested }
     : {
         current: { ...next, hasKey: true },
         next: undefined,
         previous: [current, ...previous].filter(({ notAfter }) => notAfter > now),
-        isAsked,
+        isRotationRequested,
       };
 }

@@ -1,4 +1,4 @@
-// A cluster with the namespace of the product, for tests of its Secrets.
+// An embedded cluster with the product's namespace, for tests of Secrets.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ADMIN_USER, EmbeddedCluster } from '../../../apiserver/index.ts';
 import { type Cluster, unlessGone } from '../../../cluster/index.ts';
@@ -35,7 +35,7 @@ export class SecretsScene implements AsyncDisposable {
     return dataOf((await this.get(name)) ?? { apiVersion: 'v1', kind: 'Secret', metadata: {} });
   }
 
-  /** Makes a Secret, or replaces texts of one that is there. */
+  /** Creates a Secret, or replaces texts of an existing one. */
   async put(name: string, texts: Readonly<Record<string, string>>, metadata: object = {}): Promise<Secret> {
     const existing = await this.get(name);
     const data = Object.fromEntries(
@@ -57,7 +57,7 @@ export class SecretsScene implements AsyncDisposable {
   }
 }
 
-/** Waits until something holds. Tests end by their own limit when it never does. */
+/** Waits until a condition holds; a test that waits in vain ends by its own timeout. */
 export async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) {
     await sleep(2);

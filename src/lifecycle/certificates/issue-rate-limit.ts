@@ -1,11 +1,11 @@
-/** Certificates that are made for one Secret within {@link WINDOW_MS}: more is a fight with somebody else who writes it. */
+/** Certificates that may be issued for one Secret within {@link WINDOW_MS}. */
 const MAX_ISSUED = 30;
 /** Milliseconds. */
 const WINDOW_MS = 60_000;
 
-/** Keeps two that do not agree about a Secret from writing it as fast as they can. */
-export class IssueRestraint {
-  /** When certificates were made, by Secret. Milliseconds of any clock. */
+/** Limits how often certificates are issued for a Secret that another process overwrites. */
+export class IssueRateLimit {
+  /** Times of issue by Secret. Milliseconds of any clock. */
   readonly #issued = new Map<string, readonly number[]>();
 
   allows(secret: string, now: number): boolean {

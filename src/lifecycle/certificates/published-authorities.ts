@@ -1,26 +1,26 @@
-// Whether API servers were told of CAs: what our webhook configurations say.
+// CAs that our webhook configurations make API servers trust.
 import { isJsonObject } from '../../resources/index.ts';
 import type { WebhookConfiguration } from '../webhooks/webhook-object.ts';
 import { type ParsedCertificate, parseCertificates } from './parsed-certificate.ts';
 
 /**
- * Whether every webhook that trusts one of some CAs trusts all of them. Those that trust none of them are for servers
- * whose certificates somebody else keeps.
+ * Whether every webhook that trusts one of the given CAs trusts all of them. A webhook that trusts none of them calls a server
+ * with certificates of another issuer.
  */
-export function areTold(
+export function arePublished(
   configurations: readonly WebhookConfiguration[],
 ): (authorities: readonly ParsedCertificate[]) => boolean {
   const bundles = bundlesIn(configurations);
   return (authorities) =>
     bundles.every((bundle) => {
-      const told = new Set(authoritiesIn(bundle).map(({ id }) => id));
-      const known = authorities.filter(({ id }) => told.has(id));
-      return known.length === 0 || known.length === authorities.length;
+      const trusted = new Set(authoritiesIn(bundle).map(({ id }) => id));
+      const count = authorities.filter(({ id }) => trusted.has(id)).length;
+      return count === 0 || count === authorities.length;
     });
 }
 
-/** All CAs that some webhook trusts; one may be there more than once. */
-export function toldAuthorities(configurations: readonly WebhookConfiguration[]): readonly ParsedCertificate[] {
+/** All CAs in webhook configurations, with duplicates. */
+export function publishedAuthorities(configurations: readonly WebhookConfiguration[]): readonly ParsedCertificate[] {
   return bundlesIn(configurations).flatMap((bundle) => authoritiesIn(bundle));
 }
 
