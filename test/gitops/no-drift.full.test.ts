@@ -48,7 +48,7 @@ describe('manifests in Git', { skip: skipWithoutCluster() }, () => {
     return [
       ...(examples.flat() as KubernetesObject[]),
       load(readFileSync('examples/pinned-images/policy.yaml', 'utf8')) as KubernetesObject,
-      ...namespacedPolicies(NAMESPACE).map(({ policy }) => policy as KubernetesObject),
+      ...namespacedPolicies(NAMESPACE).map(({ policy }) => policy),
       {
         apiVersion: 'policies.kubewarden.io/v1',
         kind: 'PolicyServer',
