@@ -1,3 +1,5 @@
+import { CodedError } from '../values/index.ts';
+
 export type ClusterErrorCode =
   /** The cluster could not be reached, or the connection broke. */
   | 'unreachable'
@@ -21,12 +23,6 @@ export type ClusterErrorCode =
   | 'port-busy';
 
 /** No usable answer from a cluster. The message says what happened, expected and got, and what to do. */
-export class ClusterError extends Error {
+export class ClusterError extends CodedError<ClusterErrorCode> {
   override readonly name = 'ClusterError';
-  readonly code: ClusterErrorCode;
-
-  constructor(code: ClusterErrorCode, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 }

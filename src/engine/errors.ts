@@ -1,3 +1,5 @@
+import { CodedError } from '../values/index.ts';
+
 /** Every way the engine can fail. A denial is a value (see verdict.ts), never one of these. */
 export type EngineErrorCode =
   /** The policies file is larger than {@link MAX_POLICIES_FILE_LENGTH}. */
@@ -43,15 +45,13 @@ export interface EngineErrorOptions {
 }
 
 /** The only class of errors that this folder throws. */
-export class EngineError extends Error {
+export class EngineError extends CodedError<EngineErrorCode> {
   override readonly name = 'EngineError';
-  readonly code: EngineErrorCode;
   readonly position: TextPosition | undefined;
 
-  constructor(code: EngineErrorCode, message: string, options: EngineErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
-    this.code = code;
-    this.position = options.position;
+  constructor(code: EngineErrorCode, message: string, { position, ...options }: EngineErrorOptions = {}) {
+    super(code, message, options);
+    this.position = position;
   }
 }
 

@@ -1,4 +1,5 @@
 // Every error of evaluation as a whole, by code. What a single policy does wrong is part of its verdict.
+import { CodedError } from '../values/index.ts';
 
 /** What went wrong, for programs. */
 export type EvaluationErrorCode =
@@ -12,12 +13,6 @@ export type EvaluationErrorCode =
   | 'thread-ended';
 
 /** An error of loading or evaluation: what happened, and what to do about it. */
-export class EvaluationError extends Error {
+export class EvaluationError extends CodedError<EvaluationErrorCode> {
   override readonly name = 'EvaluationError';
-  readonly code: EvaluationErrorCode;
-
-  constructor(code: EvaluationErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }

@@ -1,3 +1,5 @@
+import { CodedError } from '../values/index.ts';
+
 /** Why a template has no result. */
 export type TemplateErrorCode =
   /** The template does not parse. */
@@ -8,14 +10,8 @@ export type TemplateErrorCode =
   | 'template-limit';
 
 /** The only error class that this folder throws on purpose. */
-export class TemplateError extends Error {
+export class TemplateError extends CodedError<TemplateErrorCode> {
   override readonly name: string = 'TemplateError';
-  readonly code: TemplateErrorCode;
-
-  constructor(code: TemplateErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 /** @throws TemplateError `template-invalid` */

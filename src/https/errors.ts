@@ -1,4 +1,5 @@
 // Every error of listening and of requests that break the protocol, by code.
+import { CodedError } from '../values/index.ts';
 
 /** What went wrong, for programs. */
 export type HttpsErrorCode =
@@ -10,14 +11,8 @@ export type HttpsErrorCode =
   | 'request-refused';
 
 /** An error of a server: what happened, and what to do about it. */
-export class HttpsError extends Error {
+export class HttpsError extends CodedError<HttpsErrorCode> {
   override readonly name = 'HttpsError';
-  readonly code: HttpsErrorCode;
-
-  constructor(code: HttpsErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }
 
 /** A request that is refused before any policy sees it. */

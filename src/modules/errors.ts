@@ -1,3 +1,5 @@
+import { CodedError } from '../values/index.ts';
+
 /** Why a module could not be fetched, or cannot be used. */
 export type ModuleErrorCode =
   /** The module reference has none of the forms that `parseReference` accepts. */
@@ -63,14 +65,8 @@ const RETRYABLE: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
 ]);
 
 /** The error of this folder. Messages hold no credentials and no query strings of URLs. */
-export class ModuleError extends Error {
+export class ModuleError extends CodedError<ModuleErrorCode> {
   override readonly name: string = 'ModuleError';
-  readonly code: ModuleErrorCode;
-
-  constructor(code: ModuleErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 
   /** Whether the module could not be fetched; then nothing is known about the module itself. */
   get isFetchError(): boolean {

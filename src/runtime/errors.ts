@@ -1,3 +1,5 @@
+import { CodedError } from '../values/index.ts';
+
 export type RuntimeErrorCode =
   /** The durations of a leader election contradict each other. */
   | 'election-invalid'
@@ -7,12 +9,6 @@ export type RuntimeErrorCode =
   | 'stop-timeout';
 
 /** A failure of the runtime itself. The message says what to do. */
-export class RuntimeError extends Error {
+export class RuntimeError extends CodedError<RuntimeErrorCode> {
   override readonly name = 'RuntimeError';
-  readonly code: RuntimeErrorCode;
-
-  constructor(code: RuntimeErrorCode, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 }

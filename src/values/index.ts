@@ -1,3 +1,4 @@
+export { CodedError } from './coded-error.ts';
 export { deepFreeze } from './deep-freeze.ts';
 export { errorText } from './error-text.ts';
 export { buildJson, endOfJsonString, jsonNumberAt, misreadsEscapedKeys, parseJson } from './json.ts';

@@ -1,3 +1,5 @@
+import { CodedError } from '../values/index.ts';
+
 /** Reasons why a module could not be loaded or a guest call failed. */
 export type WasmErrorCode =
   /** At load: the bytes are not a valid WebAssembly module, or exceed a limit of the loader. */
@@ -29,12 +31,6 @@ export type WasmErrorCode =
   | 'guest-error';
 
 /** The error class of this folder. */
-export class WasmError extends Error {
+export class WasmError extends CodedError<WasmErrorCode> {
   override readonly name: string = 'WasmError';
-  readonly code: WasmErrorCode;
-
-  constructor(code: WasmErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }

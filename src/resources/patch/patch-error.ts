@@ -1,3 +1,5 @@
+import { CodedError } from '../../values/index.ts';
+
 /** Why a patch cannot be applied. */
 export type PatchErrorCode =
   /** It is not a patch: an API server answers 400. */
@@ -20,14 +22,8 @@ const STATUS: Readonly<Record<PatchErrorCode, number>> = {
 };
 
 /** A patch cannot be applied. The message is that of API servers, and says where. */
-export class PatchError extends Error {
+export class PatchError extends CodedError<PatchErrorCode> {
   override readonly name = 'PatchError';
-  readonly code: PatchErrorCode;
-
-  constructor(code: PatchErrorCode, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 
   /** The HTTP status that an API server answers with. */
   get status(): number {

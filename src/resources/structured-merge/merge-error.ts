@@ -1,3 +1,5 @@
+import { CodedError } from '../../values/index.ts';
+
 /** Why an object cannot be merged, or its fields not tracked. */
 export type MergeErrorCode =
   /** The request is not what server-side apply takes: an API server answers 400. */
@@ -8,14 +10,8 @@ export type MergeErrorCode =
   | 'fields-malformed';
 
 /** An object that cannot be merged. The message is that of API servers, and says where. */
-export class MergeError extends Error {
+export class MergeError extends CodedError<MergeErrorCode> {
   override readonly name = 'MergeError';
-  readonly code: MergeErrorCode;
-
-  constructor(code: MergeErrorCode, message: string, options?: { readonly cause?: unknown }) {
-    super(message, options);
-    this.code = code;
-  }
 
   /** The HTTP status that an API server answers with. */
   get status(): number {

@@ -1,3 +1,5 @@
+import { CodedError } from '../../values/index.ts';
+
 /** Reasons why a builtin returns no value. Both make the call undefined, as in OPA's default (non-strict) mode. */
 export type BuiltinErrorCode =
   /** An operand has the wrong type. */
@@ -6,12 +8,6 @@ export type BuiltinErrorCode =
   | 'operand-value';
 
 /** Thrown by builtins and caught by the Rego host. */
-export class BuiltinError extends Error {
+export class BuiltinError extends CodedError<BuiltinErrorCode> {
   override readonly name: string = 'BuiltinError';
-  readonly code: BuiltinErrorCode;
-
-  constructor(code: BuiltinErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.code = code;
-  }
 }
