@@ -35,6 +35,6 @@ export { POLICY_SERVER_PREFIX, policyServerObjectName } from './policy-servers/p
 export { policyServerObjects } from './policy-servers/policy-server-objects.ts';
 export { PolicyServerObjectsController } from './policy-servers/policy-server-objects-controller.ts';
 export { SERVICE_PORT as POLICY_SERVER_SERVICE_PORT } from './policy-servers/policy-server-ports.ts';
-export { type Reached, ReachedServices } from './policy-servers/reached-services.ts';
+export { type ServiceReachability, ReachableServices } from './policy-servers/reachable-services.ts';
 export { CONTEXT_AWARE_RULES, POLICY_SERVER_NAMESPACE_RULES } from './policy-servers/policy-server-rules.ts';
 export { SecretFiles } from './certificates/secret-files.ts';

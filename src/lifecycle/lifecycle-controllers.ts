@@ -64,7 +64,7 @@ export interface LifecycleOptions {
    */
   readonly target: (policyServer: string) => WebhookTarget | undefined;
   /** Whether API servers reach a PolicyServer. Call `targetsChanged` when the result may differ. Default: always. */
-  readonly isReached?: (policyServer: string) => boolean;
+  readonly isReachable?: (policyServer: string) => boolean;
   /** Namespaces that cluster-wide policies do not cover. Default: {@link DEFAULT_EXEMPT_NAMESPACES}. */
   readonly exemptNamespaces?: readonly string[];
   /**

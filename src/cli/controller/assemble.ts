@@ -91,7 +91,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
     target: typeof servers === 'function' ? servers : (name) => managed?.target(name),
     ...(managed === undefined
       ? {}
-      : { isOurs: (name) => managed.ownership.isOurs(name), isReached: (name) => managed.isReached(name) }),
+      : { isOurs: (name) => managed.ownership.isOurs(name), isReachable: (name) => managed.isReachable(name) }),
   });
   const webhook =
     options.webhook === undefined

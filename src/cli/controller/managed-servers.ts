@@ -11,8 +11,8 @@ import {
   PolicyServerObjectsController,
   policyServerObjectName,
   PolicyServerOwnership,
-  type Reached,
-  ReachedServices,
+  type ServiceReachability,
+  ReachableServices,
   SecretFiles,
   servedCertificateFault,
   POLICY_SERVER_SERVICE_PORT as SERVICE_PORT,
@@ -70,8 +70,8 @@ export class ManagedServers {
   readonly certificates: CertificateController;
   readonly objects: PolicyServerObjectsController;
   /** Whether API servers reach the controllers; one that runs elsewhere than in a Deployment of ours is trusted to be reached. */
-  readonly reached: Reached;
-  readonly #services: ReachedServices;
+  readonly reached: ServiceReachability;
+  readonly #services: ReachableServices;
   /** Keep the controller's own certificates as files; others begin when those are there. */
   readonly files: readonly Runnable[];
   readonly #namespace: string;
@@ -92,9 +92,9 @@ export class ManagedServers {
     const { caches, cluster, namespace, log, registry } = shared;
     this.#namespace = namespace;
     this.ownership = new PolicyServerOwnership({ caches, namespace });
-    this.#services = new ReachedServices({ caches, namespace });
+    this.#services = new ReachableServices({ caches, namespace });
     this.reached = {
-      isReached: (service) => !this.#services.isDeployed(service) || this.#services.isReached(service),
+      isReachable: (service) => !this.#services.isDeployed(service) || this.#services.isReachable(service),
       subscribe: (listener) => this.#services.subscribe(listener),
     };
     this.certificates = new CertificateController({
@@ -144,8 +144,8 @@ export class ManagedServers {
   }
 
   /** Whether API servers would reach a policy server. */
-  isReached(policyServer: string): boolean {
-    return this.#services.isReached(policyServerObjectName(policyServer));
+  isReachable(policyServer: string): boolean {
+    return this.#services.isReachable(policyServerObjectName(policyServer));
   }
 
   /** Where API servers reach a policy server; undefined until it is known whom they are to trust. */

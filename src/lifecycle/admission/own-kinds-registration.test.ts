@@ -26,7 +26,7 @@ it('OwnKindsRegistration waits until its Service is reached, and follows changes
   const caches = new SharedCaches({ cluster, log });
   let bundle: string | undefined;
   const listeners = new Set<() => void>();
-  let isReached = false;
+  let isReachable = false;
   const notify = (): void => listeners.forEach((listener) => listener());
   const subscribe = (listener: () => void): (() => void) => {
     listeners.add(listener);
@@ -39,7 +39,7 @@ it('OwnKindsRegistration waits until its Service is reached, and follows changes
     port: 0,
     tls: await ensureLocalCertificates(folder),
     service: { namespace: 'portcullis', name: 'portcullis-controller', port: 443 },
-    reached: { isReached: (service) => service === 'portcullis-controller' && isReached, subscribe },
+    reached: { isReachable: (service) => service === 'portcullis-controller' && isReachable, subscribe },
     ca: { bundle: () => bundle, subscribe },
     controllerUser: 'controller',
     log,
@@ -62,7 +62,7 @@ it('OwnKindsRegistration waits until its Service is reached, and follows changes
   assert.equal(await clientConfig(), undefined, 'nothing is written while the Service is not reached');
   for (const pem of ['one', 'one and two']) {
     // An existing configuration is updated even when the Service is not reached any more.
-    isReached = pem === 'one';
+    isReachable = pem === 'one';
     bundle = pem;
     notify();
     const service = { namespace: 'portcullis', name: 'portcullis-controller', port: 443, path: '/validate-own-kinds' };

@@ -39,8 +39,8 @@ export interface OwnKindsRegistrationOptions {
    * Whether API servers reach the endpoint. Until they do, no configuration is created, since it would refuse all writes of
    * our kinds; an existing one is kept up to date.
    */
-  readonly isReached: () => boolean;
-  /** Calls the listener when `configuration` or `isReached` may return something else. @returns a function that unsubscribes */
+  readonly isReachable: () => boolean;
+  /** Calls the listener when `configuration` or `isReachable` may return something else. @returns a function that unsubscribes */
   readonly subscribe: (listener: () => void) => () => void;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics | undefined;
@@ -91,7 +91,7 @@ export class OwnKindsRegistration implements Runnable {
 
   /** Reads the cluster, not the cache: a pass is rare, and must not act on a stale object. */
   async #reconcile(signal: AbortSignal): Promise<void> {
-    const { cluster, configuration, isReached } = this.#options;
+    const { cluster, configuration, isReachable } = this.#options;
     const wanted = await configuration();
     if (wanted === undefined) {
       return;
@@ -99,7 +99,7 @@ export class OwnKindsRegistration implements Runnable {
     const options = { fieldManager: FIELD_MANAGER, signal };
     const actual = await unlessGone(cluster.get(VALIDATING_WEBHOOKS, KEY, { signal }));
     if (actual === undefined) {
-      if (!isReached()) {
+      if (!isReachable()) {
         throw new Waiting(
           'EndpointNotReached',
           NOT_REACHED_RETRY_MS,

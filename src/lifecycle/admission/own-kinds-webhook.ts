@@ -15,7 +15,7 @@ import {
   type TlsFiles,
 } from '../../https/index.ts';
 import { type CertificateBundle, fixedBundle } from '../certificates/certificate-bundle.ts';
-import type { Reached } from '../policy-servers/reached-services.ts';
+import type { ServiceReachability } from '../policy-servers/reachable-services.ts';
 import type { WebhookTarget } from '../webhooks/webhook-object.ts';
 import { errorText } from '../../values/index.ts';
 import { OWN_KINDS_PATH, ownKindsConfiguration } from './own-kinds-configuration.ts';
@@ -38,7 +38,7 @@ export interface OwnKindsWebhookOptions extends OwnKindsRulesOptions {
   /** The Service by which API servers reach the endpoint, instead of `url`. */
   readonly service?: Extract<WebhookTarget, { readonly service: unknown }>['service'] | undefined;
   /** Whether API servers reach that Service. Default: always. */
-  readonly reached?: Reached | undefined;
+  readonly reached?: ServiceReachability | undefined;
   /** CA certificates of the endpoint, as PEM or as a bundle that may change. */
   readonly ca: string | CertificateBundle;
   readonly log: Logger;
@@ -80,7 +80,7 @@ export class OwnKindsWebhook implements Runnable {
         const target = service === undefined ? { url } : { service };
         return ca === undefined ? undefined : ownKindsConfiguration({ ...target, ca }, controllerUser);
       },
-      isReached: () => service === undefined || reached === undefined || reached.isReached(service.name),
+      isReachable: () => service === undefined || reached === undefined || reached.isReachable(service.name),
       subscribe: (listener) => {
         const ends = [authorities.subscribe(listener), reached?.subscribe(listener)];
         return () => ends.forEach((end) => end?.());

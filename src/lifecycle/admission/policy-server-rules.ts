@@ -5,7 +5,7 @@ import { isCapabilityPattern } from '../../engine/index.ts';
 import { forbidden, invalid, labelErrors, type PolicyServer, required } from '../../resources/index.ts';
 import { dnsSubdomainProblems, qualifiedNameProblems } from '../../names/index.ts';
 import { DEFAULT_PORTS, SERVICE_PORT } from '../policy-servers/policy-server-ports.ts';
-import { unusedFields, whyNotRun } from '../policy-servers/spec-support.ts';
+import { unusedFields, unsupportedReason } from '../policy-servers/spec-support.ts';
 import type { Findings } from './findings.ts';
 
 type Spec = PolicyServer['spec'];
@@ -32,7 +32,7 @@ export function checkPolicyServer(spec: Spec, findings: Findings): void {
 
 /** Warns of unsupported fields instead of rejecting them, so that manifests for Kubewarden can be applied. */
 function warnOfUnsupported(spec: Spec, findings: Findings): void {
-  const refusal = whyNotRun(spec);
+  const refusal = unsupportedReason(spec);
   if (refusal !== undefined) {
     findings.warn('not-supported', 'spec.verificationConfig', refusal);
   }

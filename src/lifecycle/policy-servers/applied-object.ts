@@ -1,8 +1,9 @@
-// Whether an object is what was applied (KEP-555), so that it is written only when it differs.
+// Whether an object is as we applied it with server-side apply (KEP-555), so that it is written only when it differs.
+// https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/555-server-side-apply
 //
-// Comparing values does not say: API servers fill in defaults, write quantities anew, and others add what is theirs. But whoever
-// changes a field that we applied becomes its owner in our place. So an object is as we applied it if we still own exactly the
-// fields that we apply; and a digest, one of these fields, says what we applied.
+// Values cannot be compared: API servers set defaults and normalise quantities, and other writers add their own fields. But a
+// writer who changes one of our fields takes over its ownership. So an object is unchanged if we own exactly the fields that
+// we apply; a digest in one of them identifies what was applied.
 import { createHash } from 'node:crypto';
 import {
   type JsonObject,
@@ -14,12 +15,12 @@ import {
 import { FieldSet, fieldSetOf } from '../../resources/structured-merge/index.ts';
 import { FIELD_MANAGER } from '../field-manager.ts';
 
-/** Says what was applied: the digest of all of it. */
+/** Annotation with a digest of the applied object. */
 export const APPLIED_ANNOTATION = 'portcullis.dev/applied';
-/** Hexadecimal digits of the digest: it is compared with that of one other object only. */
+/** Hexadecimal digits of the digest: enough, because it is compared with one other digest only. */
 const DIGITS = 32;
 
-/** What is applied: the object, and the digest of it. Keys in any other order are another digest. */
+/** Adds the digest to an object to apply. The digest depends on the order of keys. */
 export function withDigest(object: JsonObject): JsonObject {
   const metadata = object['metadata'] as JsonObject;
   const digest = createHash('sha256').update(JSON.stringify(object)).digest('hex').slice(0, DIGITS);
@@ -27,7 +28,7 @@ export function withDigest(object: JsonObject): JsonObject {
   return { ...object, metadata: { ...metadata, annotations } };
 }
 
-/** The fields that we own, as the cluster has them; undefined when it is not us who applied the object. */
+/** The fields that we own in the cluster; undefined if we have not applied the object. */
 export function ownFields({ metadata }: KubernetesObject): JsonObject | undefined {
   return metadata.managedFields?.find(isOwn)?.fieldsV1;
 }
@@ -36,19 +37,19 @@ function isOwn({ manager, operation, subresource }: ManagedFieldsEntry): boolean
   return manager === FIELD_MANAGER && operation === 'Apply' && (subresource ?? '') === '';
 }
 
-/** The object without what others own of it: for caches. */
+/** The object with our own managed fields only, for caches. */
 export function withOwnFieldsOnly<T extends KubernetesObject>(object: T): T {
   const managedFields = object.metadata.managedFields?.filter(isOwn) ?? [];
   return { ...object, metadata: { ...object.metadata, managedFields } };
 }
 
-/** Whether an object is what was applied last, and `wanted` (with its digest) is that. */
+/** Whether an object is unchanged since `wanted`, which has a digest, was applied. */
 export function isAsApplied(actual: KubernetesObject, wanted: JsonObject): boolean {
   const fields = ownFields(actual);
   return fields !== undefined && hasDigestOf(actual, wanted) && FieldSet.parse(fields).equals(fieldsOf(wanted));
 }
 
-/** Whether `wanted` is what was applied last, though others may have changed it since. */
+/** Whether `wanted` was applied last; other writers may have changed the object since. */
 export function hasDigestOf({ metadata }: KubernetesObject, wanted: JsonObject): boolean {
   const { annotations = {} } = wanted['metadata'] as { annotations?: Readonly<Record<string, string>> };
   return (
@@ -57,7 +58,7 @@ export function hasDigestOf({ metadata }: KubernetesObject, wanted: JsonObject):
   );
 }
 
-/** The fields that applying an object makes ours: all but those that say which object it is. */
+/** The fields that we own after applying an object: all but those that identify it. */
 function fieldsOf({ apiVersion, kind, ...object }: JsonObject): FieldSet {
   const { name: _name, namespace: _namespace, ...metadata } = object['metadata'] as JsonObject;
   const schema = kubernetesSchema(textOf(apiVersion), textOf(kind));

@@ -1,4 +1,4 @@
-// The objects of PolicyServers in a cluster: applied when they differ, and removed.
+// Applies and removes the objects of PolicyServers.
 import { type Cluster, unlessGone } from '../../cluster/index.ts';
 import {
   type JsonObject,
@@ -23,11 +23,11 @@ import { FIELD_MANAGER } from '../field-manager.ts';
 import { WrittenObjects } from '../written-objects.ts';
 import { hasDigestOf, isAsApplied, ownFields, withDigest, withOwnFieldsOnly } from './applied-object.ts';
 import { type Deployment, deploymentsOf } from './ownership.ts';
-import { deploymentTrouble, rolloutProgress } from './deployment-trouble.ts';
+import { deploymentFailure, rolloutProgress } from './deployment-failure.ts';
 import { isObjectOf, POLICY_SERVER_OBJECT_LABELS } from './policy-server-names.ts';
 import { OBJECT_KINDS, type ObjectKind } from './policy-server-objects.ts';
 
-/** An object that somebody else made has the name of one that is to be there. */
+/** Another user or product created an object of the same name. */
 export class NameTaken extends Error {
   override readonly name = 'NameTaken';
 }
@@ -36,16 +36,16 @@ interface Kind {
   readonly type: ResourceType;
   readonly cache: ObjectCache;
   readonly objects: WrittenObjects;
-  /** Objects by the PolicyServer that they are of. */
+  /** Objects by their PolicyServer. */
   readonly of: (policyServer: string) => readonly KubernetesObject[];
-  /** By key: the fields that a cluster says we own, where it counts them in another way than we do. */
-  readonly taken: Map<string, string>;
+  /** By key: our fields in the cluster, where its field set differs from the one we compute. */
+  readonly accepted: Map<string, string>;
 }
 
 export interface AppliedObjectsOptions {
   readonly cluster: Cluster;
   readonly caches: SharedCaches;
-  /** Of the product. */
+  /** Namespace of Portcullis. */
   readonly namespace: string;
 }
 
@@ -69,12 +69,12 @@ export class AppliedObjects {
             : caches.cache(type, { ...scope, labelSelector, transform: withOwnFieldsOnly });
         const index = cache.index(serversOf);
         const of = (policyServer: string): readonly KubernetesObject[] => index.get(policyServer);
-        return [kind, { type, cache, objects: new WrittenObjects(cache), of, taken: new Map<string, string>() }];
+        return [kind, { type, cache, objects: new WrittenObjects(cache), of, accepted: new Map<string, string>() }];
       }),
     );
   }
 
-  /** Changes of what we own in the objects, and of how the Deployment fares, by PolicyServer. */
+  /** Changes of our fields, and of the rollout of Deployments, by PolicyServer. */
   watches(): readonly Watch[] {
     return [...this.#kinds].map(([kind, { cache }]) =>
       watch(cache, {
@@ -82,27 +82,26 @@ export class AppliedObjects {
         when: [
           anyOf(
             generationChanged,
-            isTouched,
-            ({ before, after }) => kind === 'Deployment' && faresOtherwise(before, after),
+            ownFieldsChanged,
+            ({ before, after }) => kind === 'Deployment' && rolloutChanged(before, after),
           ),
         ],
       }),
     );
   }
 
-  /** What the Deployment of a PolicyServer complains of. */
+  /** A Deployment in its current state. */
   deployment(key: ObjectKey): Deployment | undefined {
     return this.#kindOf('Deployment').objects.get(key);
   }
 
-  /** Whether there is anything of a PolicyServer. */
+  /** Whether a PolicyServer has any objects. */
   hasAny(policyServer: string): boolean {
     return [...this.#kinds.values()].some(({ of }) => of(policyServer).length > 0);
   }
 
   /**
-   * Makes an object as it is to be, if it is not. Whether it had to be written. `dryRun`: whether that could be done; nothing
-   * is stored.
+   * Applies an object if it differs. Returns whether it was written. With `dryRun`, nothing is stored.
    * @throws NameTaken, ApiError, ClusterError
    */
   async apply(
@@ -116,38 +115,38 @@ export class AppliedObjects {
     const body = withDigest(wanted);
     const key = keyOf(wanted as KubernetesObject);
     const known = own.objects.get(key);
-    if (known !== undefined && !dryRun && (isAsApplied(known, body) || isTaken(own, known, body))) {
+    if (known !== undefined && !dryRun && (isAsApplied(known, body) || isAccepted(own, known, body))) {
       return false;
     }
-    // What lost its labels is in no cache.
+    // Caches select by label; an object that lost its labels is in none.
     const actual = known ?? (await unlessGone(this.#cluster.get(own.type, key, { signal })));
     if (actual !== undefined && !isObjectOf(actual, policyServer) && ownFields(actual) === undefined) {
-      const place = key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`;
+      const name = key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`;
       throw new NameTaken(
-        `${kind} ${place} was made by somebody else: rename or remove it, or run Portcullis in a namespace of its own`,
+        `${kind} ${name} was created by another user or product: rename or remove it, or run Portcullis in another namespace`,
       );
     }
     const options = { fieldManager: FIELD_MANAGER, signal, ...(dryRun ? { dryRun } : {}) };
-    const made = await this.#cluster.patch(own.type, key, { type: 'apply', body, force: true }, options);
+    const applied = await this.#cluster.patch(own.type, key, { type: 'apply', body, force: true }, options);
     if (!dryRun) {
-      own.objects.wrote(key, withOwnFieldsOnly(made));
-      if (isAsApplied(made, body)) {
-        own.taken.delete(keyText(key));
+      own.objects.wrote(key, withOwnFieldsOnly(applied));
+      if (isAsApplied(applied, body)) {
+        own.accepted.delete(keyText(key));
       } else {
-        own.taken.set(keyText(key), fieldsText(made));
+        own.accepted.set(keyText(key), fieldsText(applied));
       }
     }
     return true;
   }
 
-  /** Removes all objects of a kind that a PolicyServer has. Whether there was one. @throws ApiError, ClusterError */
+  /** Removes the objects of a kind of a PolicyServer. Returns whether there were any. @throws ApiError, ClusterError */
   async remove(kind: ObjectKind, policyServer: string, signal: AbortSignal): Promise<boolean> {
     const own = this.#kindOf(kind);
     let isRemoved = false;
     for (const cached of own.of(policyServer)) {
       const key = keyOf(cached);
       const object = own.objects.get(key);
-      own.taken.delete(keyText(key));
+      own.accepted.delete(keyText(key));
       if (object !== undefined && object.metadata.deletionTimestamp === undefined && isObjectOf(object, policyServer)) {
         const { uid } = object.metadata;
         const options = { signal, ...(uid === undefined ? {} : { preconditions: { uid } }) };
@@ -168,22 +167,22 @@ export class AppliedObjects {
   }
 }
 
-/** The PolicyServer that an object was made for. */
+/** The PolicyServer of an object. */
 function serversOf({ metadata }: KubernetesObject): readonly string[] {
   const name = metadata.labels?.[POLICY_SERVER_LABEL];
   return name !== undefined && isObjectOf({ metadata }, name) ? [name] : [];
 }
 
-function isTaken({ taken }: Kind, actual: KubernetesObject, wanted: JsonObject): boolean {
-  return hasDigestOf(actual, wanted) && taken.get(keyText(keyOf(actual))) === fieldsText(actual);
+function isAccepted({ accepted }: Kind, actual: KubernetesObject, wanted: JsonObject): boolean {
+  return hasDigestOf(actual, wanted) && accepted.get(keyText(keyOf(actual))) === fieldsText(actual);
 }
 
 function fieldsText(object: KubernetesObject): string {
   return JSON.stringify(ownFields(object) ?? null);
 }
 
-/** Whether what we own of an object is another part of it now: somebody has changed it. */
-function isTouched({
+/** Whether our fields in an object changed: another writer has changed it. */
+function ownFieldsChanged({
   before,
   after,
 }: {
@@ -193,8 +192,8 @@ function isTouched({
   return before === undefined || after === undefined || fieldsText(before) !== fieldsText(after);
 }
 
-function faresOtherwise(before: KubernetesObject | undefined, after: KubernetesObject | undefined): boolean {
+function rolloutChanged(before: KubernetesObject | undefined, after: KubernetesObject | undefined): boolean {
   const text = (object: KubernetesObject | undefined): string =>
-    JSON.stringify(object === undefined ? null : [deploymentTrouble(object), rolloutProgress(object)]);
+    JSON.stringify(object === undefined ? null : [deploymentFailure(object), rolloutProgress(object)]);
   return text(before) !== text(after);
 }

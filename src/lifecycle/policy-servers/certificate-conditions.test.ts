@@ -13,7 +13,7 @@ describe('certificateConditions', () => {
   const texts = (...args: Parameters<typeof certificateConditions>): readonly string[] =>
     certificateConditions(...args).map(({ type, status, reason }) => `${type} ${status} ${reason}`);
 
-  it('says what is wrong with the certificates of a PolicyServer, and not of another', () => {
+  it('report failed certificates on their PolicyServer only', () => {
     const wrong = state('pem', problem);
     assert.deepEqual(texts('a', wrong), [
       'CARootSecretReconciled True ReconciliationSucceeded',
@@ -23,7 +23,7 @@ describe('certificateConditions', () => {
     assert.equal(texts('b', wrong)[1], 'CertSecretReconciled True ReconciliationSucceeded');
   });
 
-  it('says on every PolicyServer what is wrong with the CA, and nothing of certificates that nobody could read', () => {
+  it('report a failed CA on every PolicyServer, and no state of certificates that could not be read', () => {
     const authority = { secret: 'portcullis-ca', reason: 'CertificateNotWritten', message: 'forbidden' };
     assert.deepEqual(texts('a', state('pem', authority)), [
       'CARootSecretReconciled False CertificateNotWritten',
@@ -34,11 +34,11 @@ describe('certificateConditions', () => {
     ]);
   });
 
-  it('does not claim to know which CAs are trusted when none is found', () => {
+  it('are Unknown when no trusted CA is found', () => {
     assert.equal(texts('a', state(undefined))[0], 'CARootSecretReconciled Unknown NotKnown');
   });
 
-  it('says nothing before anybody has looked', () => {
+  it('are empty before the first check', () => {
     assert.deepEqual(texts('a', { ...state(undefined), isKnown: false }), []);
   });
 });

@@ -1,37 +1,37 @@
-// What the status of a PolicyServer says of its certificates. Kubewarden's names.
+// The certificate conditions of a PolicyServer, with Kubewarden's names.
 import { AUTHORITY_SECRET } from '../certificates/certificate-names.ts';
 import { OBJECT_REASONS, type ReportedCondition } from './policy-server-conditions.ts';
 
-/** Condition: whether it is known which CAs are trusted. */
+/** Condition: whether the trusted CAs are known. */
 export const AUTHORITY_CONDITION = 'CARootSecretReconciled';
-/** Condition: whether the Secrets with the certificates of the processes are as they are to be. */
+/** Condition: whether the Secrets with the certificates of the processes are current. */
 export const CERTIFICATE_CONDITION = 'CertSecretReconciled';
 
-/** What is known of certificates. */
+/** The state of certificates. */
 export interface CertificateState {
-  /** Whether anybody has looked at them, since this process leads. */
+  /** Whether certificates were checked since this process leads. */
   readonly isKnown: boolean;
-  /** PEM of all trusted CAs; undefined while they are not known. */
+  /** PEM of all trusted CAs; undefined until known. */
   bundle(): string | undefined;
-  /** What is wrong, with the PolicyServer that it is about, if it is about one. */
+  /** Failures, each with its PolicyServer if it concerns a single one. */
   readonly problems: readonly {
     readonly secret: string;
     readonly policyServer?: string | undefined;
     readonly reason: string;
     readonly message: string;
   }[];
-  /** Tells of changes of any of these. Returns what ends it. */
+  /** Calls `listener` after each change. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void;
 }
 
-/** Nothing until anybody has looked: what a leader before this one found stays in the status until then. */
+/** Empty before the first check: conditions of the previous leader stay in the status until then. */
 export function certificateConditions(policyServer: string, state: CertificateState): readonly ReportedCondition[] {
   if (!state.isKnown) {
     return [];
   }
   const problem = state.problems.find((one) => one.policyServer === policyServer);
   if (state.problems.some(({ reason }) => reason === 'CertificatesNotKept')) {
-    // Nobody knows how the Secrets of the processes are.
+    // The state of the Secrets is unknown.
     return [authorityCondition(state)];
   }
   return [
@@ -58,7 +58,7 @@ function authorityCondition(state: CertificateState): ReportedCondition {
         type,
         status: 'Unknown',
         reason: OBJECT_REASONS.notKnown,
-        message: 'it is not known which certificate authorities are trusted',
+        message: 'the trusted certificate authorities are not known yet',
       }
     : { type, status: 'True', reason: OBJECT_REASONS.succeeded, message: '' };
 }

@@ -1,17 +1,17 @@
-// What is told of the rights that context-aware policies need, and have or not.
+// The condition about the rights of context-aware policies.
 import { OBJECT_REASONS, CONTEXT_AWARE_CONDITION, type ReportedCondition } from './policy-server-conditions.ts';
 import type { DeclaredKind, KindAccess } from './context-aware-rules.ts';
 
-/** Kinds in a message, and policies of each. */
-const MAX_TOLD = 10;
-const MAX_POLICIES_TOLD = 3;
+/** Kinds in a message, and policies of each; further ones are counted. */
+const MAX_KINDS = 10;
+const MAX_POLICIES = 3;
 
-/** Label of ClusterRoles whose rules are added to what the controller may pass on to policy servers. */
+/** Label of ClusterRoles whose rules the controller may grant to policy servers. */
 export const CONTEXT_AWARE_LABEL = 'rbac.portcullis.dev/aggregate-to-context-aware';
 
 export interface ContextAwareGrant {
   readonly granted: readonly KindAccess[];
-  /** What the controller would have to have itself to pass it on (Kubernetes' rule against escalation). */
+  /** Rules that the controller would need itself to grant them (Kubernetes prevents privilege escalation). */
   readonly refused: readonly KindAccess[];
   readonly unknown: readonly DeclaredKind[];
 }
@@ -21,14 +21,14 @@ export function grantCondition({ granted, refused, unknown }: ContextAwareGrant)
   const unserved =
     unknown.length === 0
       ? []
-      : [`the cluster does not serve ${told(unknown, ({ apiVersion, kind }) => `${apiVersion}/${kind}`)}`];
+      : [`the cluster does not serve ${listText(unknown, ({ apiVersion, kind }) => `${apiVersion}/${kind}`)}`];
   if (refused.length > 0) {
-    const rights = told(
+    const rights = listText(
       refused.map(({ declared, rule }) => ({ ...declared, rule })),
       ({ rule }) => `${rule.verbs.join(', ')} ${rule.resources.join()}${suffix(rule.apiGroups[0] ?? '')}`,
     );
     const message = [
-      `the controller cannot pass on what it may not do itself: ${rights}. Put these rights into a ClusterRole with the label ${CONTEXT_AWARE_LABEL}: "true"`,
+      `the controller cannot grant rights that it does not have: ${rights}. Add these rights to a ClusterRole with the label ${CONTEXT_AWARE_LABEL}: "true"`,
       ...unserved,
     ].join('; ');
     return { type, status: 'False', reason: OBJECT_REASONS.notGranted, message };
@@ -38,19 +38,19 @@ export function grantCondition({ granted, refused, unknown }: ContextAwareGrant)
   }
   const message =
     granted.length === 0
-      ? 'no policy declares kinds that it reads'
+      ? 'no policy declares contextAwareResources'
       : `the policies may read ${granted.length} ${granted.length === 1 ? 'kind' : 'kinds'}`;
   return { type, status: 'True', reason: OBJECT_REASONS.granted, message };
 }
 
-function told<T extends Pick<DeclaredKind, 'policies'>>(kinds: readonly T[], textOf: (kind: T) => string): string {
-  const some = kinds.slice(0, MAX_TOLD).map((kind) => `${textOf(kind)} (${policiesText(kind.policies)})`);
-  return [...some, ...(kinds.length > MAX_TOLD ? [`${kinds.length - MAX_TOLD} more`] : [])].join('; ');
+function listText<T extends Pick<DeclaredKind, 'policies'>>(kinds: readonly T[], textOf: (kind: T) => string): string {
+  const some = kinds.slice(0, MAX_KINDS).map((kind) => `${textOf(kind)} (${policiesText(kind.policies)})`);
+  return [...some, ...(kinds.length > MAX_KINDS ? [`${kinds.length - MAX_KINDS} more`] : [])].join('; ');
 }
 
 function policiesText(policies: readonly string[]): string {
-  const more = policies.length - MAX_POLICIES_TOLD;
-  return `for ${policies.slice(0, MAX_POLICIES_TOLD).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  const more = policies.length - MAX_POLICIES;
+  return `for ${policies.slice(0, MAX_POLICIES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
 function suffix(group: string): string {

@@ -1,4 +1,5 @@
-// Lets the processes of PolicyServers read what their context-aware policies declare, as far as the controller may.
+// Grants the processes of PolicyServers access to the kinds that their context-aware policies declare, within the
+// rights of the controller.
 import { ApiError, type Discovery } from '../../cluster/index.ts';
 import type { JsonObject, PolicyServer } from '../../resources/index.ts';
 import type { AppliedObjects } from './applied-objects.ts';
@@ -13,59 +14,62 @@ export interface ContextAwareGrantsOptions {
   readonly kinds: Pick<ContextAwareKinds, 'of'>;
   readonly discovery: Pick<Discovery, 'find'>;
   readonly settings: PolicyServerSettings;
-  /** How long what was refused is not tried again, unless something else is declared. Milliseconds. */
-  readonly againMs: number;
+  /** Delay before a forbidden rule is tried again, unless declarations change. Milliseconds. */
+  readonly retryMs: number;
 }
 
-/** What could be passed on of something, and until when that is believed. */
-interface Tried {
+/** The result of an attempt to grant rules that were partly forbidden. */
+interface GrantAttempt {
   readonly wanted: string;
-  /** Milliseconds since 1970. */
+  /** When it expires. Milliseconds since 1970. */
   readonly until: number;
   readonly granted: ReadonlySet<string>;
 }
 
 export class ContextAwareGrants {
   readonly #options: ContextAwareGrantsOptions;
-  /** Where something was refused, by PolicyServer. */
-  readonly #tried = new Map<string, Tried>();
+  /** By PolicyServer. */
+  readonly #attempts = new Map<string, GrantAttempt>();
 
   constructor(options: ContextAwareGrantsOptions) {
     this.#options = options;
   }
 
-  /** Writes the ClusterRole of a PolicyServer, when it differs. @throws NameTaken, ApiError, ClusterError */
+  /** Writes the ClusterRole of a PolicyServer if it differs. @throws NameTaken, ApiError, ClusterError */
   async grant(server: PolicyServer, signal: AbortSignal): Promise<ContextAwareGrant> {
     const name = server.metadata.name ?? '';
     const { discovery, kinds } = this.#options;
     const { known, unknown } = await contextAwareAccess(kinds.of(name), discovery, signal);
     const wanted = JSON.stringify(contextAwareRules(known));
-    const before = this.#tried.get(name);
+    const before = this.#attempts.get(name);
     if (before === undefined || before.wanted !== wanted || before.until <= Date.now()) {
-      this.#tried.delete(name);
+      this.#attempts.delete(name);
       try {
         await this.#apply(server, known, signal);
         return { granted: known, refused: [], unknown };
       } catch (error) {
-        // Without any of them it is the controller that lacks rights.
+        // Without context-aware rules, the controller itself lacks rights.
         if (!isForbidden(error) || known.length === 0) {
           throw error;
         }
       }
       const granted = await this.#grantable(server, known, signal);
-      this.#tried.set(name, { wanted, until: Date.now() + this.#options.againMs, granted });
+      this.#attempts.set(name, { wanted, until: Date.now() + this.#options.retryMs, granted });
     }
-    const isGranted = (access: KindAccess): boolean => this.#tried.get(name)?.granted.has(textOf(access)) === true;
+    const isGranted = (access: KindAccess): boolean => this.#attempts.get(name)?.granted.has(textOf(access)) === true;
     const granted = known.filter(isGranted);
     await this.#apply(server, granted, signal);
     return { granted, refused: known.filter((access) => !isGranted(access)), unknown };
   }
 
   forget(policyServer: string): void {
-    this.#tried.delete(policyServer);
+    this.#attempts.delete(policyServer);
   }
 
-  /** Those that the cluster would let the controller pass on, each by itself: one that is not must not keep the others out. */
+  /**
+   * The rules that the cluster lets the controller grant. Each is tried alone, so that a forbidden one does not block
+   * others.
+   */
   async #grantable(
     server: PolicyServer,
     known: readonly KindAccess[],

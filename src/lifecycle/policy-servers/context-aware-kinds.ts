@@ -1,4 +1,4 @@
-// The kinds that the policies of each PolicyServer declare, as policies come, change and go.
+// The kinds that the policies of each PolicyServer declare.
 import type { AdmissionPolicyObject, PolicyRevision } from '../../resources/index.ts';
 import { type ObjectCache, type ObjectIndex, type SharedCaches, type Watch, watch } from '../../runtime/index.ts';
 import { POLICY_KINDS } from '../policy-kinds.ts';
@@ -7,7 +7,7 @@ import { type DeclaredKind, declaredKinds, kindsOfPolicy, kindsOfRevision } from
 interface PolicyCache {
   readonly cache: ObjectCache<AdmissionPolicyObject>;
   readonly byServer: ObjectIndex<AdmissionPolicyObject>;
-  /** Those that declare kinds: few of many. */
+  /** The few policies that declare kinds. */
   readonly declaring: ObjectIndex<AdmissionPolicyObject>;
 }
 
@@ -16,7 +16,7 @@ export class ContextAwareKinds {
   readonly #revisions: ObjectCache<PolicyRevision>;
   readonly #declaringRevisions: ObjectIndex<PolicyRevision>;
 
-  /** @param revisions those in the namespace of the product */
+  /** @param revisions those in the namespace of Portcullis */
   constructor(caches: SharedCaches, revisions: ObjectCache<PolicyRevision>) {
     this.#policies = POLICY_KINDS.map((kind) => {
       const cache = caches.cache(kind);
@@ -37,12 +37,12 @@ export class ContextAwareKinds {
     );
   }
 
-  /** How many policies name the PolicyServer. */
+  /** Number of policies of the PolicyServer. */
   countPolicies(policyServer: string): number {
     return this.#policies.reduce((sum, { byServer }) => sum + byServer.count(policyServer), 0);
   }
 
-  /** Changes of what is declared, and policies that go, by PolicyServer. */
+  /** Changes of declarations, and deletions of policies, by PolicyServer. */
   watches(): readonly Watch[] {
     return [
       ...this.#policies.map(({ cache }) =>

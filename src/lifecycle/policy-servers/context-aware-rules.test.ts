@@ -26,23 +26,23 @@ const revision = (state: string | undefined, kind: string, namespace?: string): 
   }) as PolicyRevision;
 
 describe('kinds that policies read', () => {
-  const told = (...args: Parameters<typeof declaredKinds>): readonly string[] =>
+  const declared = (...args: Parameters<typeof declaredKinds>): readonly string[] =>
     declaredKinds(...args).map(({ kind, policies }) => `${kind}: ${policies.join()}`);
 
-  it('are those of policies and of members of groups, each once', () => {
+  it('come from policies and members of groups, without duplicates', () => {
     const group = { policies: { a: { module: 'm', ...kindsOf('Pod') }, b: { module: 'm' } } };
     const policies = [policy(kindsOf('Pod', 'Node')), policy(group, 'ClusterAdmissionPolicyGroup'), policy({})];
-    assert.deepEqual(told(policies, []), ['Node: kw.cap.p', 'Pod: kw.cap.p,kw.capg.p']);
+    assert.deepEqual(declared(policies, []), ['Node: kw.cap.p', 'Pod: kw.cap.p,kw.capg.p']);
   });
 
-  it('are not those of policies of a namespace, which may read none', () => {
+  it('exclude those of namespaced policies, which may read none', () => {
     assert.deepEqual(
-      told([policy(kindsOf('Secret'), 'AdmissionPolicy', 'shop')], [revision('Serving', 'Secret', 'shop')]),
+      declared([policy(kindsOf('Secret'), 'AdmissionPolicy', 'shop')], [revision('Serving', 'Secret', 'shop')]),
       [],
     );
   });
 
-  it('are those of a revision for as long as it may be asked', () => {
+  it('include those of revisions that replicas may evaluate', () => {
     const alive = ['Candidate', 'Validated', 'Staged', 'Serving', undefined].map((state) =>
       revision(state, `Kind${state}`),
     );
@@ -58,7 +58,7 @@ const access = (group: string, resource: string, verbs: readonly string[] = ['ge
 });
 
 describe('rules for kinds', () => {
-  it('are the same in whichever order the kinds come', () => {
+  it('do not depend on the order of kinds', () => {
     const kinds = [access('', 'pods'), access('apps', 'deployments'), access('', 'nodes'), access('', 'pods')];
     const rules = contextAwareRules(kinds);
     assert.deepEqual(rules, [
@@ -69,11 +69,11 @@ describe('rules for kinds', () => {
   });
 });
 
-describe('what is told of rights', () => {
-  it('names a few, and how many more', () => {
+describe('the condition about rights', () => {
+  it('names some kinds, and counts the others', () => {
     const refused = Array.from({ length: 12 }, (_, index) => access('g', `r${index}`));
     const { status, reason, message } = grantCondition({ granted: [], refused, unknown: [] });
     assert.equal(`${status} ${reason}`, 'False NotGranted');
-    assert.match(message, /get r0\.g \(for kw\.cap\.p\); .*r9\.g.*; 2 more\. Put/);
+    assert.match(message, /get r0\.g \(for kw\.cap\.p\); .*r9\.g.*; 2 more\. Add/);
   });
 });

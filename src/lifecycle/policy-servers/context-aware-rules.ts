@@ -1,9 +1,9 @@
-// What context-aware policies of a PolicyServer read of the cluster: exactly what they declare, and nothing else.
+// RBAC rules for the kinds that context-aware policies declare.
 import type { ApiResource, Discovery } from '../../cluster/index.ts';
 import { isGroupSpec, policyId } from '../../resources/index.ts';
 import type { AccessRule, AdmissionPolicyObject, AdmissionPolicySpec, PolicyRevision } from '../../resources/index.ts';
 
-/** A kind that policies declare, and who they are. */
+/** A declared kind, with the policies that declare it. */
 export interface DeclaredKind {
   readonly apiVersion: string;
   readonly kind: string;
@@ -16,35 +16,38 @@ interface ContextAwareResource {
 }
 
 const READ: readonly string[] = ['get', 'list', 'watch'];
-/** What asks for a verdict and cannot be read (`kubernetes/can_i`). */
-const ASKED_ONLY = { group: 'authorization.k8s.io', resource: 'subjectaccessreviews' } as const;
+/** The resource of access reviews, which can only be created (`kubernetes/can_i`). */
+const ACCESS_REVIEWS = { group: 'authorization.k8s.io', resource: 'subjectaccessreviews' } as const;
 const ACCESS_REVIEW_RULE: AccessRule = {
-  apiGroups: [ASKED_ONLY.group],
-  resources: [ASKED_ONLY.resource],
+  apiGroups: [ACCESS_REVIEWS.group],
+  resources: [ACCESS_REVIEWS.resource],
   verbs: ['create'],
 };
 
-/** All that policies ever get rights to create. Who declares it gets it where an administrator lets it be passed on. */
+/**
+ * The only rule that lets policies create objects. Granted where it is declared, if an administrator allows the
+ * controller to grant it.
+ */
 export const ACCESS_REVIEW_RULES: readonly AccessRule[] = [ACCESS_REVIEW_RULE];
 
-/** States of revisions that may be asked on some replica, now or later. */
-const ALIVE: ReadonlySet<string> = new Set(['Candidate', 'Validated', 'Staged', 'Serving']);
+/** States in which a replica may evaluate the revision, now or later. */
+const ACTIVE_STATES: ReadonlySet<string> = new Set(['Candidate', 'Validated', 'Staged', 'Serving']);
 
-/** The kinds that a policy may read. Those of a namespace may read none. */
+/** The kinds that a policy may read; none for namespaced policies. */
 export function kindsOfPolicy({ metadata, spec }: AdmissionPolicyObject): readonly ContextAwareResource[] {
   return metadata.namespace === undefined ? kindsOfSpec(spec) : [];
 }
 
-/** The kinds that a revision may read, for as long as it may be asked. */
+/** The kinds that a revision may read in its state. */
 export function kindsOfRevision({ spec, status }: PolicyRevision): readonly ContextAwareResource[] {
   const { policy, snapshot } = spec;
-  return policy.namespace === undefined && ALIVE.has(status?.state ?? 'Candidate')
+  return policy.namespace === undefined && ACTIVE_STATES.has(status?.state ?? 'Candidate')
     ? kindsOfSpec(snapshot as unknown as AdmissionPolicySpec)
     : [];
 }
 
 function kindsOfSpec(spec: AdmissionPolicySpec): readonly ContextAwareResource[] {
-  // Kinds of policies that read nothing have no such field.
+  // Kinds of policies without context awareness lack this field.
   const uses: readonly object[] = isGroupSpec(spec) ? Object.values(spec.policies) : [spec];
   return uses.flatMap((use) => (use as ContextAwareUse).contextAwareResources ?? []);
 }
@@ -53,7 +56,7 @@ interface ContextAwareUse {
   readonly contextAwareResources?: readonly ContextAwareResource[];
 }
 
-/** The kinds of policies, and of their revisions, each once and in a fixed order. */
+/** The kinds of policies and revisions, without duplicates and in a fixed order. */
 export function declaredKinds(
   policies: readonly AdmissionPolicyObject[],
   revisions: readonly PolicyRevision[],
@@ -86,7 +89,7 @@ export function declaredKinds(
     );
 }
 
-/** A kind that is declared, and what it takes to read it. */
+/** A declared kind, with the rule that grants access to it. */
 export interface KindAccess {
   readonly declared: DeclaredKind;
   readonly rule: AccessRule;
@@ -94,11 +97,11 @@ export interface KindAccess {
 
 export interface ContextAwareAccess {
   readonly known: readonly KindAccess[];
-  /** Kinds that the cluster does not have. */
+  /** Kinds that the cluster does not serve. */
   readonly unknown: readonly DeclaredKind[];
 }
 
-/** What the cluster calls the kinds. @throws ApiError, ClusterError */
+/** Resolves kinds to resources of the cluster. @throws ApiError, ClusterError */
 export async function contextAwareAccess(
   declared: readonly DeclaredKind[],
   discovery: Pick<Discovery, 'find'>,
@@ -118,11 +121,11 @@ export async function contextAwareAccess(
 }
 
 function ruleOf({ group, resource }: ApiResource): AccessRule {
-  const isAsked = group === ASKED_ONLY.group && resource === ASKED_ONLY.resource;
-  return isAsked ? ACCESS_REVIEW_RULE : { apiGroups: [group], resources: [resource], verbs: READ };
+  const isAccessReview = group === ACCESS_REVIEWS.group && resource === ACCESS_REVIEWS.resource;
+  return isAccessReview ? ACCESS_REVIEW_RULE : { apiGroups: [group], resources: [resource], verbs: READ };
 }
 
-/** One rule for all resources of a group that are read alike, in a fixed order. */
+/** One rule for all resources of a group with the same verbs, in a fixed order. */
 export function contextAwareRules(access: readonly KindAccess[]): readonly AccessRule[] {
   const rules = new Map<
     string,

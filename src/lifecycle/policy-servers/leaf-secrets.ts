@@ -2,7 +2,10 @@ import { type Cluster, unlessGone } from '../../cluster/index.ts';
 import { policyServerSecrets } from '../certificates/certificate-names.ts';
 import { isOurs, SECRETS } from '../certificates/secret.ts';
 
-/** Removes the certificates of a PolicyServer that runs no more; not those that somebody else keeps. @throws ApiError, ClusterError */
+/**
+ * Removes the certificates of a removed PolicyServer, except those that another tool manages. @throws ApiError,
+ * ClusterError
+ */
 export async function removeLeafSecrets(
   cluster: Cluster,
   namespace: string,

@@ -1,17 +1,17 @@
-// Where the pods of a PolicyServer keep modules, and the record of what serves.
+// The volume for the module cache and the record of serving revisions.
 import type { JsonObject, PolicyServer } from '../../resources/index.ts';
 
-/** Where modules are kept. Only the latter two are there after all pods are gone at once. */
+/** The type of the volume. Only the latter two survive when all pods are gone at once. */
 export type ModuleCacheKind = 'emptyDir' | 'persistentVolumeClaim' | 'hostPath';
 
-/** The group that a claim's files get, so that a user other than root may write them. That of nobody in particular. */
+/** The fsGroup of a claim, so that a user other than root can write. An arbitrary unprivileged group. */
 const CLAIM_GROUP = 65_532;
 
 export interface ModuleCacheVolume {
   readonly kind: ModuleCacheKind;
   /** `core/v1` Volume without its name. */
   readonly volume: JsonObject;
-  /** A folder of it: one claim may be that of several PolicyServers. */
+  /** A folder in the volume: several PolicyServers may share a claim. */
   readonly subPath?: string;
   readonly fsGroup?: number;
 }
@@ -24,7 +24,7 @@ export function moduleCacheOf({ moduleCache = {} }: PolicyServer['spec'], policy
     return { kind: 'persistentVolumeClaim', volume, subPath: policyServer, fsGroup: CLAIM_GROUP };
   }
   if (hostPath !== undefined) {
-    // Neither it nor a folder in it is made: that would be root's, and the pods could not write.
+    // The folder must exist: Kubernetes would create it for root, and the pods could not write.
     return { kind: 'hostPath', volume: { hostPath: { path: hostPath.path, type: 'Directory' } } };
   }
   const { sizeLimit } = emptyDir;

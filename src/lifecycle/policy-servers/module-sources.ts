@@ -1,13 +1,13 @@
-// `sources.yml`: where modules may come from, and whose certificates are taken.
+// `sources.yml`: settings of module sources and their CAs.
 import { createHash } from 'node:crypto';
 import { ANNOTATIONS, type PolicyServer } from '../../resources/index.ts';
 
-/** The key of the config map, and the name of the file. */
+/** Key in the ConfigMap, and file name. */
 export const SOURCES_FILE = 'sources.yml';
 
 /**
- * What the process reads of a spec's sources, as JSON, which is YAML: keys in one order, so that the same sources are the same
- * text. Undefined where nothing is said.
+ * The sources of a spec as JSON, which is YAML, in a fixed order: equal sources give equal text. Undefined if there are
+ * none.
  */
 export function moduleSources({ metadata, spec }: Pick<PolicyServer, 'metadata' | 'spec'>): string | undefined {
   const { insecureSources = [], sourceAuthorities = {} } = spec;
@@ -36,7 +36,7 @@ export function tenantModuleHosts(annotations: Readonly<Record<string, string>> 
     .filter((host) => host !== '');
 }
 
-/** Another one for other sources: the process reads them once, when it starts. */
+/** Changes with the sources, so that pods restart: the process reads them once, at its start. */
 export function sourcesHash(sources: string): string {
   return createHash('sha256').update(sources).digest('hex').slice(0, 16);
 }

@@ -16,31 +16,31 @@ const deploymentWith = (labels: Record<string, string>): { metadata: ObjectMeta 
 const own = deploymentWith(policyServerLabels('a'));
 const others = deploymentWith({ 'app.kubernetes.io/managed-by': 'kubewarden-controller' });
 
-describe('whose a PolicyServer is', () => {
-  it('ours, when nobody else has it', () => {
+describe('the owner of a PolicyServer', () => {
+  it('is Portcullis by default', () => {
     assert.equal(isOurs(server({})), true);
     assert.equal(isOurs(server({ finalizers: ['example.com/other'] })), true);
     assert.equal(isOurs(server({}), own), true);
   });
 
-  it("another's, when Kubewarden's finalizer is on it, or somebody else runs its Deployment", () => {
+  it('is another controller with Kubewarden’s finalizer, or a foreign Deployment', () => {
     assert.match(foreignReason(server({ finalizers: ['kubewarden.io/finalizer'] })) ?? '', /kubewarden\.io\/finalizer/);
     assert.match(foreignReason(server({ finalizers: ['kubewarden'] })) ?? '', /finalizer kubewarden /);
     assert.match(foreignReason(server({}), others) ?? '', /runs Deployment portcullis\/policy-server-a/);
     assert.equal(isOurs(server({}), deploymentWith(policyServerLabels('b'))), false);
   });
 
-  it('ours still, when the other controller comes after we have begun to run it', () => {
+  it('is Portcullis when another controller starts after Portcullis runs it', () => {
     assert.equal(isOurs(server({ finalizers: ['kubewarden.io/finalizer'] }), own), true);
   });
 
-  it('ours still, when API servers ask it and all that ran for it is gone', () => {
+  it('is Portcullis when webhooks refer to it and its other objects are gone', () => {
     const both = server({ finalizers: ['kubewarden.io/finalizer'] });
     assert.equal(foreignReason(both, undefined, true), undefined);
     assert.match(foreignReason(both, others, true) ?? '', /runs Deployment/);
   });
 
-  it('as the annotation says, whatever else there is', () => {
+  it('is decided by the annotation', () => {
     const annotations = { 'portcullis.dev/take-over': 'true' };
     assert.equal(isOurs(server({ annotations, finalizers: ['kubewarden.io/finalizer'] }), others), true);
     assert.match(
@@ -52,20 +52,20 @@ describe('whose a PolicyServer is', () => {
 });
 
 describe('PolicyServerOwnership', { timeout: 20_000 }, () => {
-  it('names what runs as ours, as servers come, change hands and go', async () => {
+  it('names our PolicyServers as they are created, taken over and deleted', async () => {
     await using cluster = await openCluster();
     const { admin } = cluster;
     const { namespace } = SETTINGS;
     const caches = new SharedCaches({ cluster: admin, log: pino({ level: 'silent' }) });
     const ownership = new PolicyServerOwnership({ caches, namespace });
-    const told: string[] = [];
-    const unsubscribe = ownership.subscribe((name) => told.push(name));
+    const changes: string[] = [];
+    const unsubscribe = ownership.subscribe((name) => changes.push(name));
     const stop = new AbortController();
     const running = caches.start(stop.signal);
     await admin.create(POLICY_SERVERS, policyServer({}, 'a'));
     const foreign = policyServer({}, 'b');
     await admin.create(POLICY_SERVERS, { ...foreign, metadata: { name: 'b', finalizers: ['kubewarden'] } });
-    await eventually(() => told.length === 2);
+    await eventually(() => changes.length === 2);
     assert.deepEqual(ownership.names(), ['a']);
     assert.deepEqual([ownership.isOurs('a'), ownership.isOurs('b'), ownership.isOurs('none')], [true, false, true]);
     const annotate = (value: string): Promise<unknown> =>
@@ -78,9 +78,9 @@ describe('PolicyServerOwnership', { timeout: 20_000 }, () => {
         },
       );
     await annotate('true');
-    await eventually(() => told.length === 3);
+    await eventually(() => changes.length === 3);
     assert.deepEqual(ownership.names(), ['a', 'b']);
-    // One that is gone, and still runs.
+    // Deleted, but still running.
     const labels = policyServerLabels('a');
     const template = {
       metadata: { labels },
@@ -94,10 +94,10 @@ describe('PolicyServerOwnership', { timeout: 20_000 }, () => {
     };
     await admin.create(typeOf('apps/v1', 'Deployment'), deployment);
     await admin.delete(POLICY_SERVERS, { name: 'a' });
-    await eventually(() => told.length === 5);
+    await eventually(() => changes.length === 5);
     assert.deepEqual(ownership.names(), ['a', 'b']);
     assert.deepEqual(ownership.serviceAccounts(), ['policies']);
-    // A copy with our labels, under a name that we would not give it, is nobody's.
+    // A copy with our labels but another name belongs to no PolicyServer.
     await admin.create(typeOf('apps/v1', 'Deployment'), {
       ...deployment,
       metadata: { ...deployment.metadata, name: 'copy' },
@@ -107,30 +107,30 @@ describe('PolicyServerOwnership', { timeout: 20_000 }, () => {
     const key = { namespace, name: 'policy-server-a' };
     const body = { spec: { template: { spec: { serviceAccountName: 'others' } } } };
     await admin.patch(deployments, key, { type: 'merge', body });
-    await eventually(() => told.length === 6);
+    await eventually(() => changes.length === 6);
     assert.deepEqual(ownership.serviceAccounts(), ['others']);
     await admin.delete(deployments, key);
-    await eventually(() => told.length === 7);
+    await eventually(() => changes.length === 7);
     assert.deepEqual(ownership.names(), ['b']);
     assert.deepEqual(ownership.serviceAccounts(), []);
-    // Asked in its name: it is to be brought back, whoever has put a finalizer on it.
-    const asked = { 'app.kubernetes.io/managed-by': 'portcullis', 'portcullis.dev/policy-server': 'c' };
-    const configuration = { metadata: { name: 'portcullis-c', labels: asked }, webhooks: [] };
+    // Its webhooks refer to it, so it is restored, even with a foreign finalizer.
+    const webhookLabels = { 'app.kubernetes.io/managed-by': 'portcullis', 'portcullis.dev/policy-server': 'c' };
+    const configuration = { metadata: { name: 'portcullis-c', labels: webhookLabels }, webhooks: [] };
     await admin.create(VALIDATING_WEBHOOKS, {
       apiVersion: 'admissionregistration.k8s.io/v1',
       kind: 'ValidatingWebhookConfiguration',
       ...configuration,
     });
-    await eventually(() => told.length === 8);
+    await eventually(() => changes.length === 8);
     await admin.create(POLICY_SERVERS, {
       ...policyServer({}, 'c'),
       metadata: { name: 'c', finalizers: ['kubewarden.io/finalizer'] },
     });
-    await eventually(() => told.length === 9);
+    await eventually(() => changes.length === 9);
     assert.deepEqual(ownership.names(), ['b', 'c']);
     await admin.delete(VALIDATING_WEBHOOKS, { name: 'portcullis-c' });
-    await eventually(() => told.length === 10);
-    assert.deepEqual([ownership.names(), told.at(-1)], [['b'], 'c']);
+    await eventually(() => changes.length === 10);
+    assert.deepEqual([ownership.names(), changes.at(-1)], [['b'], 'c']);
     unsubscribe();
     stop.abort();
     await running;

@@ -1,4 +1,5 @@
-// Whose a PolicyServer is: Portcullis', or another controller's that has the same kinds. What is another's is never touched.
+// Whether a PolicyServer belongs to Portcullis, or to another controller with the same kinds, whose PolicyServers are
+// never changed.
 import {
   ANNOTATIONS,
   type KubernetesObject,
@@ -14,23 +15,23 @@ import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
 import { withOwnFieldsOnly } from './applied-object.ts';
 import { isObjectOf, policyServerObjectName } from './policy-server-names.ts';
 
-/** What Kubewarden's controller puts on each PolicyServer that it reconciles. */
+/** The finalizers of Kubewarden's controller on its PolicyServers. */
 export const KUBEWARDEN_FINALIZERS: readonly string[] = ['kubewarden.io/finalizer', 'kubewarden'];
 
 /**
- * Why a PolicyServer is another controller's; undefined when it is ours.
+ * Why a PolicyServer belongs to another controller; undefined if it is ours.
  *
- * The annotation `portcullis.dev/take-over` decides, whichever way. Else it is ours if we run it already; and another's if
- * somebody else runs a Deployment of its name, or Kubewarden's finalizer is on it. What API servers are told to ask is ours to
- * bring back, also when all that ran for it is gone.
+ * The annotation `portcullis.dev/take-over` decides, if set. Otherwise a PolicyServer is ours if we already run it, and
+ * foreign if another controller runs a Deployment of its name, or Kubewarden's finalizer is set. A PolicyServer with a
+ * webhook configuration of ours is ours even if all its other objects are gone: it must be restored.
  *
- * @param deployment of the name of ours, in the namespace of the product, whoever made it
- * @param isAsked whether a webhook configuration of ours is there for it
+ * @param deployment of our name for it, in the namespace of Portcullis, by any creator
+ * @param hasWebhooks whether it has a webhook configuration of ours
  */
 export function foreignReason(
   { metadata }: Pick<PolicyServer, 'metadata'>,
   deployment?: Pick<KubernetesObject, 'metadata'>,
-  isAsked = false,
+  hasWebhooks = false,
 ): string | undefined {
   const name = metadata.name ?? '';
   const decision = metadata.annotations?.[ANNOTATIONS.takeOver];
@@ -38,21 +39,21 @@ export function foreignReason(
     return undefined;
   }
   if (decision === 'false') {
-    return `annotation ${ANNOTATIONS.takeOver} says that it is left to others`;
+    return `annotation ${ANNOTATIONS.takeOver} leaves it to another controller`;
   }
   if (deployment !== undefined) {
     return isObjectOf(deployment, name)
       ? undefined
-      : `somebody else runs Deployment ${deployment.metadata.namespace}/${deployment.metadata.name}`;
+      : `another controller runs Deployment ${deployment.metadata.namespace}/${deployment.metadata.name}`;
   }
-  if (isAsked) {
+  if (hasWebhooks) {
     return undefined;
   }
   const finalizer = metadata.finalizers?.find((one) => KUBEWARDEN_FINALIZERS.includes(one));
   return finalizer === undefined ? undefined : `it has the finalizer ${finalizer} of Kubewarden's controller`;
 }
 
-/** Whether a PolicyServer is Portcullis' to run. See {@link foreignReason}. */
+/** Whether a PolicyServer belongs to Portcullis. See {@link foreignReason}. */
 export function isOurs(
   server: Pick<PolicyServer, 'metadata'>,
   deployment?: Pick<KubernetesObject, 'metadata'>,
@@ -60,7 +61,7 @@ export function isOurs(
   return foreignReason(server, deployment) === undefined;
 }
 
-/** `apps/v1` Deployment, as far as it is looked at. */
+/** `apps/v1` Deployment: the fields that are read. */
 export interface Deployment extends KubernetesObject {
   readonly spec?: {
     readonly replicas?: number;
@@ -80,7 +81,7 @@ export interface Deployment extends KubernetesObject {
   };
 }
 
-/** All Deployments in the namespace of the product: one that somebody else made may have any labels. */
+/** All Deployments in the namespace of Portcullis: those of other creators may have any labels. */
 export function deploymentsOf(caches: SharedCaches, namespace: string): ObjectCache<Deployment> {
   const type = kubernetesKind('apps/v1', 'Deployment') as ResourceType<Deployment>;
   return caches.cache(type, { namespace, transform: withOwnFieldsOnly });
@@ -88,11 +89,11 @@ export function deploymentsOf(caches: SharedCaches, namespace: string): ObjectCa
 
 export interface PolicyServerOwnershipOptions {
   readonly caches: SharedCaches;
-  /** Of the product. */
+  /** Namespace of Portcullis. */
   readonly namespace: string;
 }
 
-/** Whose the PolicyServers of a cluster are, now. */
+/** Ownership of the PolicyServers in the cluster. */
 export class PolicyServerOwnership {
   readonly #servers: ObjectCache<PolicyServer>;
   readonly #deployments: ObjectCache<Deployment>;
@@ -110,24 +111,26 @@ export class PolicyServerOwnership {
     this.#namespace = namespace;
   }
 
-  /** False only when there is a PolicyServer of this name, and it is another controller's. */
+  /** False only if the PolicyServer exists and belongs to another controller. */
   isOurs(policyServer: string): boolean {
     const server = this.#servers.get({ name: policyServer });
     return server === undefined || this.foreignReason(server) === undefined;
   }
 
-  /** See the function of the same name. */
+  /** See {@link foreignReason}. */
   foreignReason(server: Pick<PolicyServer, 'metadata'>): string | undefined {
     const { name = '' } = server.metadata;
     const key = { namespace: this.#namespace, name: policyServerObjectName(name) };
-    return foreignReason(server, this.#deployments.get(key), this.#isAsked(name));
+    return foreignReason(server, this.#deployments.get(key), this.#hasWebhooks(name));
   }
 
-  #isAsked(name: string): boolean {
-    return this.#configurations.some((cache) => cache.list().some((configuration) => askedBy(configuration) === name));
+  #hasWebhooks(name: string): boolean {
+    return this.#configurations.some((cache) =>
+      cache.list().some((configuration) => policyServerOf(configuration) === name),
+    );
   }
 
-  /** The PolicyServers that processes of ours run for: those that are ours, and those that are gone and still needed. */
+  /** The PolicyServers that we run: our own, and deleted ones that policies still need. */
   names(): readonly string[] {
     const ours = this.#servers
       .list()
@@ -137,19 +140,19 @@ export class PolicyServerOwnership {
     return [...new Set([...ours, ...running])].toSorted();
   }
 
-  /** The service accounts that processes of ours run as, in the namespace of the product. */
+  /** The service accounts of our processes, in the namespace of Portcullis. */
   serviceAccounts(): readonly string[] {
     const ours = this.#deployments.list().filter((deployment) => serverOf(deployment) !== undefined);
     return [...new Set(ours.flatMap((deployment) => accountOf(deployment) ?? []))].toSorted();
   }
 
   /**
-   * Tells when {@link names}, {@link isOurs} or {@link serviceAccounts} may answer otherwise, with the PolicyServer that it is
-   * about. Returns what ends it.
+   * Calls `listener` with a PolicyServer when {@link names}, {@link isOurs} or {@link serviceAccounts} may have changed
+   * for it. Returns a function that unsubscribes.
    */
   subscribe(listener: (policyServer: string) => void): () => void {
     const states = new Map<string, string>();
-    const look = (name: string): void => {
+    const check = (name: string): void => {
       const state = this.#stateOf(name);
       if (states.get(name) !== state) {
         states.set(name, state);
@@ -157,25 +160,25 @@ export class PolicyServerOwnership {
       }
     };
     const ends = [
-      this.#servers.subscribe(({ before, after }) => look((after ?? before)?.metadata.name ?? '')),
+      this.#servers.subscribe(({ before, after }) => check((after ?? before)?.metadata.name ?? '')),
       this.#deployments.subscribe(({ before, after }) => {
         const deployment = after ?? before;
         const own = deployment === undefined ? undefined : serverOf(deployment);
         if (own !== undefined) {
-          look(own);
+          check(own);
         }
         for (const { metadata } of this.#servers.list()) {
           if (policyServerObjectName(metadata.name ?? '') === deployment?.metadata.name) {
-            look(metadata.name ?? '');
+            check(metadata.name ?? '');
           }
         }
       }),
       ...this.#configurations.map((cache) =>
         cache.subscribe(({ before, after }) => {
           const configuration = after ?? before;
-          const name = configuration === undefined ? undefined : askedBy(configuration);
+          const name = configuration === undefined ? undefined : policyServerOf(configuration);
           if (name !== undefined) {
-            look(name);
+            check(name);
           }
         }),
       ),
@@ -197,7 +200,7 @@ export class PolicyServerOwnership {
   }
 }
 
-/** The PolicyServer that we made a Deployment for. A copy under another name is not ours, whatever its labels say. */
+/** The PolicyServer of one of our Deployments. A copy under another name does not count, even with our labels. */
 function serverOf(deployment: Deployment): string | undefined {
   const { labels, name } = deployment.metadata;
   const server = labels?.[POLICY_SERVER_LABEL];
@@ -209,7 +212,7 @@ function accountOf({ spec }: Deployment): string | undefined {
   return spec?.template?.spec?.serviceAccountName;
 }
 
-/** The PolicyServer that a webhook configuration of ours asks. */
-function askedBy({ metadata }: KubernetesObject): string | undefined {
+/** The PolicyServer of a webhook configuration of ours. */
+function policyServerOf({ metadata }: KubernetesObject): string | undefined {
   return metadata.labels?.[POLICY_SERVER_LABEL];
 }

@@ -1,13 +1,13 @@
-// The variables that the process of a policy server gets.
+// Environment variables of a policy server's container.
 import type { JsonObject, PolicyServer } from '../../resources/index.ts';
 
 type Variables = NonNullable<PolicyServer['spec']['env']>;
 
-/** Formats of logs that the process knows. */
+/** Log formats that the process supports. */
 export const LOG_FORMATS: readonly string[] = ['text', 'json'];
 export const LOG_FORMAT = 'KUBEWARDEN_LOG_FMT';
 
-/** What the process is told of its pod (downward API), by variable. */
+/** Fields of the pod (downward API), by variable. */
 const POD_FIELDS: Readonly<Record<string, string>> = {
   POD_NAME: 'metadata.name',
   POD_UID: 'metadata.uid',
@@ -15,7 +15,7 @@ const POD_FIELDS: Readonly<Record<string, string>> = {
   POD_IP: 'status.podIP',
 };
 
-/** Variables of flags that the controller gives, or that do not go together with them: the process would not start. */
+/** Variables that the controller sets by flags, or that conflict with those flags: the process would not start. */
 const RESERVED: ReadonlySet<string> = new Set([
   ...Object.keys(POD_FIELDS),
   'KUBEWARDEN_BIND_ADDRESS',
@@ -30,17 +30,20 @@ const RESERVED: ReadonlySet<string> = new Set([
   'KUBEWARDEN_VERIFICATION_CONFIG_PATH',
 ]);
 
-/** The variables that a PolicyServer sets, and may not. */
+/** Reserved variables in the spec. */
 export function reservedVariables(env: Variables): readonly string[] {
   return [...new Set(env.map(({ name }) => name).filter((name) => RESERVED.has(name)))];
 }
 
-/** `core/v1` EnvVar of the container: those of the spec, and those that the process needs. Each name once, as API servers ask. */
+/**
+ * `core/v1` EnvVar of the container: those of the spec and those of the controller, without duplicates, as API servers
+ * require.
+ */
 export function podEnvironment(env: Variables): readonly JsonObject[] {
   const own = new Map<string, JsonObject>();
   for (const variable of env) {
     if (!RESERVED.has(variable.name)) {
-      // The last one counts, as in a process.
+      // The last one wins, as in a process.
       own.set(variable.name, variable);
     }
   }

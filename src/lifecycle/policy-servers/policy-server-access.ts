@@ -1,4 +1,4 @@
-// What the processes of a PolicyServer may do: their service account, and the rights that it gets.
+// The service account of a PolicyServer's pods, and its rights.
 import type { AccessRule, JsonObject, PolicyServer } from '../../resources/index.ts';
 import { REPLICA_CLUSTER_RULES, REPLICA_POD_RULES } from '../../control/index.ts';
 import { policyServerClusterRoleName, policyServerLabels, policyServerObjectName } from './policy-server-names.ts';
@@ -6,12 +6,12 @@ import type { PolicyServerSettings } from './policy-server-settings.ts';
 
 const GROUP = 'rbac.authorization.k8s.io';
 
-/** Whose rights the pods have. */
+/** The name of the pods' service account. */
 export function serviceAccountOf({ metadata, spec: { serviceAccountName = '' } }: PolicyServer): string {
   return serviceAccountName === '' ? policyServerObjectName(metadata.name ?? '') : serviceAccountName;
 }
 
-/** The account of the pods. Undefined where the PolicyServer names one that is somebody else's. */
+/** The service account of the pods. Undefined if the spec names another one. */
 export function policyServerServiceAccount(
   server: PolicyServer,
   { namespace }: PolicyServerSettings,
@@ -22,13 +22,13 @@ export function policyServerServiceAccount(
         apiVersion: 'v1',
         kind: 'ServiceAccount',
         metadata: { name, namespace, labels: labelsOf(server) },
-        // Pods ask for the token; whoever else runs as this account does not get one by itself.
+        // The pods request the token; other pods with this account do not get it by default.
         automountServiceAccountToken: false,
       }
     : undefined;
 }
 
-/** Role and RoleBinding in the namespace of the product; ClusterRole and ClusterRoleBinding. */
+/** Role and RoleBinding in the namespace of Portcullis; ClusterRole and ClusterRoleBinding. */
 export function policyServerAccess(
   server: PolicyServer,
   { namespace }: PolicyServerSettings,

@@ -1,9 +1,9 @@
-// What the status of a PolicyServer says of its objects.
+// Conditions of a PolicyServer about its objects.
 import type { ConditionStatus, Readiness } from '../../resources/index.ts';
 import type { ModuleCacheKind } from './module-cache-volume.ts';
 import type { ObjectKind } from './policy-server-objects.ts';
 
-/** Conditions: whether the objects of a PolicyServer are as they are to be. Kubewarden's names where it has one. */
+/** Conditions: whether objects of a kind are applied. Kubewarden's names where they exist. */
 export const OBJECT_CONDITIONS: Readonly<Record<ObjectKind, string>> = {
   ServiceAccount: 'AccessReconciled',
   Role: 'AccessReconciled',
@@ -17,35 +17,35 @@ export const OBJECT_CONDITIONS: Readonly<Record<ObjectKind, string>> = {
   Deployment: 'DeploymentReconciled',
 };
 
-/** Condition: whether everything is done as the spec says. */
+/** Condition: whether all fields of the spec are used. */
 export const SPEC_SUPPORTED_CONDITION = 'SpecSupported';
-/** Condition: whether the processes may read what context-aware policies declare. */
+/** Condition: whether the processes may read the kinds that context-aware policies declare. */
 export const CONTEXT_AWARE_CONDITION = 'ContextAwareAccessGranted';
 
 export const OBJECT_REASONS = {
-  /** The object is as it is to be, or not there where none is to be. */
+  /** The objects are applied, or removed where none are wanted. */
   succeeded: 'ReconciliationSucceeded',
-  /** The cluster did not take it; the message has its words. Tried again. */
+  /** The API server rejected an object; the message is its own. Retried. */
   failed: 'ReconciliationFailed',
-  /** An object that somebody else made has the name. It is left alone. */
+  /** Another user or product created an object of this name. It is not changed. */
   nameTaken: 'NameTaken',
-  /** The spec asks for what cannot be done yet, and must not be left out. Nothing is changed. */
+  /** The spec requires a feature that is not supported and must not be ignored. Nothing is changed. */
   notSupported: 'NotSupported',
-  /** The Deployment is as it is to be, and the cluster does not let it make pods. */
+  /** The Deployment is applied, but the cluster does not create its pods. */
   podsNotCreated: 'PodsNotCreated',
-  /** The Deployment is as it is to be, and its new pods do not become ready. */
+  /** The Deployment is applied, but its new pods do not become ready. */
   podsNotReady: 'PodsNotReady',
-  /** Nobody has looked yet. */
+  /** Not checked yet. */
   notKnown: 'NotKnown',
-  /** Of SpecSupported. */
+  /** On SpecSupported. */
   allFieldsUsed: 'AllFieldsUsed',
-  /** Of SpecSupported: the message says which fields are not used, or not as they say. */
+  /** On SpecSupported: the message names fields that are not used, or used differently. */
   fieldsNotUsed: 'FieldsNotUsed',
-  /** Of ContextAwareAccessGranted: everything that is declared may be read, or nothing is. */
+  /** On ContextAwareAccessGranted: every declared kind may be read. */
   granted: 'Granted',
-  /** Of ContextAwareAccessGranted: the controller does not have the rights that it would have to pass on. */
+  /** On ContextAwareAccessGranted: the controller lacks rights that it would have to grant. */
   notGranted: 'NotGranted',
-  /** Of ContextAwareAccessGranted: the cluster does not have the kinds, so nobody can be let read them. */
+  /** On ContextAwareAccessGranted: the cluster does not serve some declared kinds. */
   kindsNotServed: 'KindsNotServed',
 } as const;
 
@@ -56,7 +56,7 @@ export interface ReportedCondition {
   readonly message: string;
 }
 
-/** Reasons that last until a user changes something. Those of the Deployment are Failed for kstatus as well. */
+/** Reasons that last until a user acts. kstatus also treats a Deployment with such pods as Failed. */
 export const STALLED_REASONS: ReadonlySet<string> = new Set([
   OBJECT_REASONS.nameTaken,
   OBJECT_REASONS.notSupported,
@@ -65,25 +65,25 @@ export const STALLED_REASONS: ReadonlySet<string> = new Set([
   'SecretNotOurs',
 ]);
 
-/** What became of the objects of a PolicyServer. */
+/** A report on the objects of a PolicyServer. */
 export interface PolicyServerReport {
-  /** The `metadata.generation` that it is about. */
+  /** The observed `metadata.generation`. */
   readonly generation: number;
   readonly image: string;
   readonly moduleCache: ModuleCacheKind;
   readonly conditions: readonly ReportedCondition[];
-  /** What the Deployment still waits for. Undefined: nothing. */
+  /** What the rollout of the Deployment waits for, if anything. */
   readonly rollout?: string | undefined;
-  /** Why the last reconciliation failed. Undefined: it did not. */
+  /** The failure of the last reconciliation, if any. */
   readonly failure?: Readiness | undefined;
 }
 
-/** Reports of all PolicyServers, for whoever writes statuses. */
+/** Reports on all PolicyServers, for the controller that writes statuses. */
 export interface PolicyServerReports {
-  /** False: it is another controller's, and its status as well. */
+  /** False if another controller owns the PolicyServer and its status. */
   isOurs(policyServer: string): boolean;
-  /** Undefined while nothing is known. */
+  /** Undefined until known. */
   report(policyServer: string): PolicyServerReport | undefined;
-  /** Tells of reports that differ. Returns what ends it. */
+  /** Calls `listener` with the PolicyServer of each changed report. Returns a function that unsubscribes. */
   subscribe(listener: (policyServer: string) => void): () => void;
 }

@@ -9,16 +9,16 @@ import { type PolicyServerPorts, policyServerPorts } from './policy-server-ports
 import type { PolicyServerSettings } from './policy-server-settings.ts';
 import { runningImage } from './running-image.ts';
 
-/** How long a stopping process goes on taking requests: until every API server knows that others answer. Seconds. */
+/** How long a stopping process accepts requests: until every API server has switched to other pods. Seconds. */
 const SHUTDOWN_DELAY_SECONDS = 10;
-/** After that: reviews under way, of which none lasts longer than the longest timeout of a webhook, 30 s; and some to spare. */
+/** Then running reviews end: at most 30 s, the longest timeout of a webhook, and a margin. */
 const TERMINATION_SECONDS = SHUTDOWN_DELAY_SECONDS + 30 + 5;
-/** ReplicaSets that are kept to look at. */
+/** Number of old ReplicaSets to keep. */
 const REVISION_HISTORY_LIMIT = 3;
-/** Changes with the sources of modules, which are read when the process starts. */
+/** Changes with the module sources, which the process reads at its start. */
 const SOURCES_ANNOTATION = 'portcullis.dev/sources';
 
-/** Where things are in the container. */
+/** Paths in the container. */
 const FOLDERS = {
   webhook: '/etc/portcullis/webhook',
   control: '/etc/portcullis/control',
@@ -27,7 +27,7 @@ const FOLDERS = {
   temporary: '/tmp',
 } as const;
 
-/** What the Pod Security Standard `restricted` asks for. */
+/** The requirements of the Pod Security Standard `restricted`. */
 const RESTRICTED_POD: JsonObject = { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } };
 const RESTRICTED_CONTAINER: JsonObject = {
   allowPrivilegeEscalation: false,
@@ -38,7 +38,7 @@ const RESTRICTED_CONTAINER: JsonObject = {
   seccompProfile: { type: 'RuntimeDefault' },
 };
 
-/** `apps/v1` Deployment. A new pod answers before an old one goes: an upgrade leaves no moment unprotected. */
+/** `apps/v1` Deployment. A new pod is ready before an old one stops, so that requests are covered during an upgrade. */
 export function policyServerDeployment(server: PolicyServer, settings: PolicyServerSettings): JsonObject {
   const { spec } = server;
   const name = server.metadata.name ?? '';
@@ -55,7 +55,7 @@ export function policyServerDeployment(server: PolicyServer, settings: PolicySer
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
       template: {
         metadata: {
-          // Ours count: the pods would not be found without.
+          // Our labels take precedence: the selector needs them.
           labels: { ...spec.labels, ...labels },
           ...annotationsOf(spec, sources),
         },
@@ -114,7 +114,7 @@ function podSpec(server: PolicyServer, settings: PolicyServerSettings, sources: 
   };
 }
 
-/** Pods of one server on one node, or in one zone, go together when it does. */
+/** Spreads the pods, so that the loss of a node or zone does not take all of them. */
 function spread(topologyKey: string, labelSelector: JsonObject): JsonObject {
   return { maxSkew: 1, topologyKey, whenUnsatisfiable: 'ScheduleAnyway', labelSelector };
 }
@@ -139,9 +139,9 @@ function container(
       { name: 'readiness', containerPort: ports.operations, protocol: 'TCP' },
       { name: 'control', containerPort: ports.control, protocol: 'TCP' },
     ],
-    // The process answers it whatever policies do: one that is stuck is no reason to begin anew.
+    // Independent of policies: a slow policy is no reason for a restart.
     livenessProbe: { ...probe('/livez'), periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6 },
-    // No request before the policies are loaded, or have failed to.
+    // Ready once the policies are loaded or have failed to load.
     readinessProbe: { ...probe('/readyz'), periodSeconds: 2, timeoutSeconds: 2, failureThreshold: 3 },
     startupProbe: { ...probe('/livez'), periodSeconds: 1, timeoutSeconds: 2, failureThreshold: 60 },
     ...(isEmpty(spec.limits) && isEmpty(spec.requests)
@@ -167,7 +167,7 @@ function probe(path: string): JsonObject {
   return { httpGet: { path, port: 'readiness', scheme: 'HTTP' } };
 }
 
-/** Of `portcullis`. */
+/** Arguments of `portcullis`. */
 export function containerArguments(
   { metadata, spec }: PolicyServer,
   { namespace, listenAddress = '0.0.0.0' }: PolicyServerSettings,
@@ -192,7 +192,7 @@ export function containerArguments(
     ['policies-download-dir', data],
     ['shutdown-delay', SHUTDOWN_DELAY_SECONDS],
     ...(hasSources ? ([['sources-path', `${sources}/${SOURCES_FILE}`]] as const) : []),
-    // An empty list is none; nothing said is all.
+    // An empty list allows none; an absent one allows all.
     ...(capabilities === undefined ? [] : ([['namespaced-policies-capabilities', capabilities.join(',')]] as const)),
   ];
   return ['serve', '--in-cluster', ...flags.map(([name, value]) => `--${name}=${value}`)];

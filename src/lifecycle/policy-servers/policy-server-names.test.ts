@@ -5,11 +5,11 @@ import { dns1035LabelProblems } from '../../names/index.ts';
 import { isObjectOf, policyServerLabels, policyServerObjectName } from './policy-server-names.ts';
 
 describe('names of objects of PolicyServers', () => {
-  it('are those of the PolicyServer where a Service may have them', () => {
+  it('are those of the PolicyServer where they are valid for a Service', () => {
     assert.equal(policyServerObjectName('default'), 'policy-server-default');
   });
 
-  it('are names of Services and values of labels, whatever the PolicyServer is called, and differ', () => {
+  it('are valid for Services and labels for any PolicyServer, and differ', () => {
     const long = 'x'.repeat(63);
     const names = [long, `${long.slice(0, 62)}y`, 'a.b', 'a-b', 'a.b.', '-', 'A', `${'a-'.repeat(24)}bcd`];
     for (const name of names) {

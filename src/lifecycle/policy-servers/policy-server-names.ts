@@ -1,19 +1,19 @@
-// What the objects of a PolicyServer are called, and how they are found.
+// Names and labels of the objects of a PolicyServer.
 import { MANAGED_BY } from '../managed-by.ts';
 import { createHash } from 'node:crypto';
 import { type KubernetesObject, POLICY_SERVER_LABEL } from '../../resources/index.ts';
 import { dns1035LabelProblems } from '../../names/index.ts';
 
-/** What the names of all objects of PolicyServers begin with, those of their service accounts too. */
+/** Prefix of the names of all objects of PolicyServers, including service accounts. */
 export const POLICY_SERVER_PREFIX = 'policy-server-';
-/** Of a Service, of a label's value. */
+/** Limit of Service names and label values. */
 const MAX_LENGTH = 63;
-/** Hexadecimal digits that stand for what a name cannot have: 40 bits. */
+/** Hexadecimal digits of a hash that replaces invalid characters: 40 bits. */
 const HASH_DIGITS = 10;
 
 /**
- * The name of the Deployment, the Service and all other objects of a PolicyServer: `policy-server-<name>`. The Service's is a
- * label of DNS (RFC 1035), so what has dots, or is too long, is cut and gets a hash.
+ * The name of the Deployment, the Service and the other objects of a PolicyServer: `policy-server-<name>`. A Service
+ * name is a DNS label (RFC 1035), so longer names, or names with dots, are cut and get a hash.
  */
 export function policyServerObjectName(policyServer: string): string {
   const name = `${POLICY_SERVER_PREFIX}${policyServer}`;
@@ -26,21 +26,21 @@ export function policyServerObjectName(policyServer: string): string {
   return `${POLICY_SERVER_PREFIX}${kept === '' ? '' : `${kept}-`}${hash}`;
 }
 
-/** The name of its ClusterRole and ClusterRoleBinding, which have no namespace of the product around them. */
+/** The name of its ClusterRole and ClusterRoleBinding, which are cluster-scoped and need a prefix. */
 export function policyServerClusterRoleName(policyServer: string): string {
   return `portcullis-${policyServerObjectName(policyServer)}`;
 }
 
-/** The names of the webhook configurations for the policies of a PolicyServer. */
+/** Prefix of the webhook configurations of a PolicyServer. */
 export const CONFIGURATION_PREFIX = 'portcullis-';
 
-/** On all objects of all PolicyServers. */
+/** Labels of all objects of all PolicyServers. */
 export const POLICY_SERVER_OBJECT_LABELS = {
   ...MANAGED_BY,
   'app.kubernetes.io/component': 'policy-server',
 } as const;
 
-/** On all objects of a PolicyServer. */
+/** Labels of all objects of a PolicyServer. */
 export function policyServerLabels(policyServer: string): Readonly<Record<string, string>> {
   return {
     'app.kubernetes.io/name': 'portcullis',
@@ -51,7 +51,7 @@ export function policyServerLabels(policyServer: string): Readonly<Record<string
   };
 }
 
-/** What its pods are found by, and nobody else's. A Deployment's selector never changes, so neither may this. */
+/** Selects the pods of a PolicyServer only. The selector of a Deployment is immutable, so this must not change. */
 export function policyServerSelector(policyServer: string): Readonly<Record<string, string>> {
   return {
     'app.kubernetes.io/part-of': 'portcullis',
@@ -60,7 +60,7 @@ export function policyServerSelector(policyServer: string): Readonly<Record<stri
   };
 }
 
-/** Whether an object was made by Portcullis for this PolicyServer. */
+/** Whether Portcullis created an object for this PolicyServer. */
 export function isObjectOf({ metadata }: Pick<KubernetesObject, 'metadata'>, policyServer: string): boolean {
   const { labels = {} } = metadata;
   return (

@@ -1,13 +1,13 @@
-// How the processes of a PolicyServer are reached, and how many of them a disruption may take.
+// The Service, PodDisruptionBudget and NetworkPolicy of a PolicyServer.
 import type { JsonObject, PolicyServer } from '../../resources/index.ts';
 import { policyServerLabels, policyServerObjectName, policyServerSelector } from './policy-server-names.ts';
 import { policyServerPorts, SERVICE_PORT } from './policy-server-ports.ts';
 import type { PolicyServerSettings } from './policy-server-settings.ts';
 
-/** What may call control ports: controllers and other replicas. */
+/** Pods that may connect to control ports: controllers and replicas. */
 const PRODUCT_PODS = { matchLabels: { 'app.kubernetes.io/part-of': 'portcullis' } } as const;
 
-/** `v1` Service: what webhook configurations name. */
+/** `v1` Service, which webhook configurations refer to. */
 export function policyServerService(server: PolicyServer, { namespace }: PolicyServerSettings): JsonObject {
   const ports = policyServerPorts(server.spec);
   return {
@@ -26,8 +26,8 @@ export function policyServerService(server: PolicyServer, { namespace }: PolicyS
 }
 
 /**
- * `policy/v1` PodDisruptionBudget: as the spec says; where it says nothing one pod at a time, if there are several. Undefined:
- * none. Pods that do not work hold up no node that is emptied.
+ * `policy/v1` PodDisruptionBudget: as in the spec; by default one pod at a time if there are several. Undefined: none.
+ * Unhealthy pods do not block the drain of a node.
  */
 export function policyServerDisruptionBudget(
   server: PolicyServer,
@@ -57,9 +57,9 @@ export function policyServerDisruptionBudget(
 }
 
 /**
- * `networking.k8s.io/v1` NetworkPolicy. Where API servers and kubelets call from no policy can say, so reviews, probes and
- * metrics come from anywhere; control ports are called by the product's own pods. What goes out is not restricted: modules
- * come from wherever policies say.
+ * `networking.k8s.io/v1` NetworkPolicy. The addresses of API servers and kubelets are unknown, so reviews, probes and
+ * metrics are allowed from anywhere; control ports only from our own pods. Egress is not restricted: modules come from
+ * any source that policies name.
  */
 export function policyServerNetworkPolicy(server: PolicyServer, { namespace }: PolicyServerSettings): JsonObject {
   return {

@@ -15,7 +15,7 @@ import { EVERYTHING, SETTINGS } from './testing/policy-servers.ts';
 
 const ALL_KINDS = OBJECT_KINDS.map(({ kind }) => kind);
 const USUAL_KINDS = ALL_KINDS.filter((kind) => kind !== 'ConfigMap' && kind !== 'PodDisruptionBudget');
-/** Long enough for a write that should not happen. Milliseconds. */
+/** Time in which an unexpected write would happen. Milliseconds. */
 const QUIET_MS = 60;
 
 describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
@@ -32,7 +32,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
 
   const isDone = (): boolean => scene.condition('DeploymentReconciled') === 'True ReconciliationSucceeded';
 
-  it('makes all objects, and writes nothing while they are as they are to be', async () => {
+  it('creates all objects, and writes nothing while they are unchanged', async () => {
     await scene.create(EVERYTHING);
     await eventually(isDone);
     assert.deepEqual(
@@ -47,7 +47,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     assert.equal(scene.written.length, ALL_KINDS.length - 1);
   });
 
-  it('puts back what is edited, and makes anew what is deleted', async () => {
+  it('restores changed and deleted objects', async () => {
     await scene.create();
     await eventually(isDone);
     const { namespace } = SETTINGS;
@@ -72,7 +72,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     );
   });
 
-  it('leaves what others add', async () => {
+  it('keeps fields of other writers', async () => {
     await scene.create();
     await eventually(isDone);
     const key = { namespace: SETTINGS.namespace, name: 'policy-server-default' };
@@ -87,7 +87,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     assert.equal((await scene.object('Service'))?.metadata.annotations?.['example.com/theirs'], 'x');
   });
 
-  it('removes what is not to be there any more', async () => {
+  it('removes objects that are no longer wanted', async () => {
     await scene.create({ replicas: 2, insecureSources: ['a'] });
     await eventually(isDone);
     assert.deepEqual(await scene.kinds(), ALL_KINDS);
@@ -96,9 +96,9 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     assert.deepEqual(await scene.kinds(), USUAL_KINDS);
   });
 
-  it('leaves PolicyServers of other controllers alone, until it is told to take them over', async () => {
+  it('ignores PolicyServers of other controllers, until it takes them over', async () => {
     await scene.create({}, { finalizers: ['kubewarden.io/finalizer'] });
-    await eventually(() => scene.lines.some(({ msg }) => msg === 'a PolicyServer is left to another controller'));
+    await eventually(() => scene.lines.some(({ msg }) => msg === 'PolicyServer belongs to another controller'));
     await sleep(QUIET_MS);
     assert.deepEqual(scene.written, []);
     assert.equal(scene.controller.isOurs('default'), false);
@@ -108,12 +108,12 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     await eventually(isDone);
     assert.equal(scene.controller.isOurs('default'), true);
     await cluster.admin.delete(POLICY_SERVERS, { name: 'default' });
-    // Nobody else would remove the finalizer.
+    // No other controller would remove the finalizer.
     await eventually(async () => (await scene.kinds()).length === 0);
     await assert.rejects(cluster.admin.get(POLICY_SERVERS, { name: 'default' }), { code: 404 });
   });
 
-  it('touches no object that somebody else made', async () => {
+  it('does not change an object that another user created', async () => {
     const metadata = { name: 'policy-server-default', namespace: SETTINGS.namespace };
     const ports = [{ port: 443 }];
     const theirs = { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector: { app: 'x' }, ports } };
@@ -122,13 +122,13 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     await eventually(() => scene.condition('ServiceReconciled') === 'False NameTaken');
     assert.match(
       scene.message('ServiceReconciled'),
-      /Service portcullis\/policy-server-default was made by somebody else/,
+      /Service portcullis\/policy-server-default was created by another user or product/,
     );
     assert.deepEqual((await scene.object('Service'))?.spec['selector'], { app: 'x' });
     assert.equal(scene.condition('DeploymentReconciled'), 'True ReconciliationSucceeded', 'the others are made');
   });
 
-  it('tells what the cluster does not take, and goes on when it does', async () => {
+  it('reports objects that the cluster rejects, and continues when it accepts them', async () => {
     await scene.create({ priorityClassName: 'Not A Name' });
     await eventually(() => scene.condition('DeploymentReconciled') === 'False ReconciliationFailed');
     assert.match(scene.message('DeploymentReconciled'), /^Deployment: .*priorityClassName/);
@@ -143,7 +143,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     assert.equal(scene.controller.report('default')?.failure, undefined);
   });
 
-  it('tells what its identity may not write, object by object, and writes it when it may', async () => {
+  it('reports objects that it may not write, and writes them once it may', async () => {
     await scene[Symbol.asyncDispose]();
     const user = { username: 'controller', groups: ['system:authenticated'], uid: '', extra: {} };
     await grantController(cluster.admin, user.username);
@@ -169,7 +169,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     assert.equal(restricted.controller.report('default')?.failure, undefined);
   });
 
-  it('changes nothing when signatures are asked for, which nobody verifies yet', async () => {
+  it('changes nothing for a spec that requires signatures', async () => {
     await scene.create();
     await eventually(isDone);
     scene.written.length = 0;
@@ -182,7 +182,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     assert.deepEqual(scene.written, []);
   });
 
-  it('says what is not used', async () => {
+  it('reports unused fields', async () => {
     await scene.create({
       image: 'ghcr.io/kubewarden/policy-server:v1',
       imagePullSecret: 's',
@@ -197,7 +197,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     assert.deepEqual({ image, moduleCache }, { image: SETTINGS.image, moduleCache: 'emptyDir' });
   });
 
-  it('tells why there are no pods', async () => {
+  it('reports why pods are missing', async () => {
     await scene.create();
     await eventually(isDone);
     const message = 'pods "x" is forbidden: exceeded quota';
@@ -210,8 +210,8 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     assert.match(scene.message('DeploymentReconciled'), /exceeded quota/);
   });
 
-  describe('a PolicyServer that is deleted', () => {
-    it('takes its objects with it', async () => {
+  describe('a deleted PolicyServer', () => {
+    it('has its objects removed', async () => {
       await scene.create(EVERYTHING);
       await eventually(isDone);
       await cluster.admin.delete(POLICY_SERVERS, { name: 'default' });
@@ -219,7 +219,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
       assert.equal(scene.controller.report('default'), undefined);
     });
 
-    it('leaves them for as long as a policy names it, or the API server asks', async () => {
+    it('keeps them while a policy names it or webhooks refer to it', async () => {
       await scene.create();
       await scene.policy('p');
       await eventually(isDone);
@@ -233,7 +233,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
       });
       await cluster.admin.delete(POLICY_SERVERS, { name: 'default' });
       await assert.rejects(cluster.admin.get(POLICY_SERVERS, { name: 'default' }), { code: 404 });
-      const stays = (): number => scene.lines.filter(({ msg }) => msg.includes('its processes stay')).length;
+      const stays = (): number => scene.lines.filter(({ msg }) => msg.includes('its processes keep running')).length;
       await eventually(() => stays() > 0);
       assert.deepEqual(await scene.kinds(), USUAL_KINDS);
       assert.equal(await scene.gauge('portcullis_orphaned_policy_servers'), 1);
@@ -245,7 +245,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
       assert.equal(await scene.gauge('portcullis_orphaned_policy_servers'), 0);
     });
 
-    it('has its certificates removed, unless somebody else keeps them', async () => {
+    it('has its certificates removed, unless they are managed externally', async () => {
       const secret = (end: string, labels: Record<string, string>): KubernetesObject => ({
         apiVersion: 'v1',
         kind: 'Secret',
@@ -266,7 +266,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     });
   });
 
-  describe('what context-aware policies read', () => {
+  describe('access of context-aware policies', () => {
     const reads = (...kinds: readonly (readonly [string, string])[]): JsonObject => ({
       contextAwareResources: kinds.map(([apiVersion, kind]) => ({ apiVersion, kind })),
     });
@@ -280,7 +280,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     };
     const READ = 'get+list+watch';
 
-    it('is granted as policies come, change and go, and nothing else', async () => {
+    it('follows the declarations of policies', async () => {
       await scene.create();
       await eventually(isDone);
       const base = await granted();
@@ -296,7 +296,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
       assert.equal(scene.condition('ContextAwareAccessGranted'), 'True Granted');
     });
 
-    it('cannot be what the cluster does not have', async () => {
+    it('excludes kinds that the cluster does not serve', async () => {
       await scene.policy('p', reads(['example.com/v1', 'Widget'], ['v1', 'Pod']));
       await scene.create();
       await eventually(() => scene.condition('ContextAwareAccessGranted') === 'False KindsNotServed');
@@ -306,12 +306,12 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
   });
 });
 
-describe('a controller that others keep certificates for', { timeout: 30_000 }, () => {
-  it('removes a PolicyServer, and leaves its Secrets, which it may not write', async () => {
+describe('a controller with external certificates', { timeout: 30_000 }, () => {
+  it('removes a PolicyServer, and keeps its Secrets, which it may not write', async () => {
     const user = { username: 'controller', groups: ['system:authenticated'] };
     await using cluster = await openCluster();
     await grantController(cluster.admin, user.username, EXTERNAL_CERTIFICATE_NAMESPACE_RULES);
-    // The label is left of a time when the controller kept it.
+    // The label remains from when the controller managed the Secret.
     const labels = { 'app.kubernetes.io/managed-by': 'portcullis' };
     const key = { namespace: SETTINGS.namespace, name: 'policy-server-default-webhook' };
     const secrets = typeOf('v1', 'Secret');
@@ -327,7 +327,7 @@ describe('a controller that others keep certificates for', { timeout: 30_000 }, 
   });
 });
 
-describe('a controller with no more rights than it needs', { timeout: 30_000 }, () => {
+describe('a controller with its own rights only', { timeout: 30_000 }, () => {
   const USER = { username: 'controller', groups: ['system:authenticated'] };
   let cluster: EmbeddedCluster;
   let scene: ObjectsScene;
@@ -341,7 +341,7 @@ describe('a controller with no more rights than it needs', { timeout: 30_000 }, 
     await cluster[Symbol.asyncDispose]();
   });
 
-  it('makes everything, passes on what it may do itself, and tells of the rest', async () => {
+  it('creates all objects, grants rights that it has, and reports the others', async () => {
     const contextAwareResources = [
       { apiVersion: 'v1', kind: 'Pod' },
       { apiVersion: 'v1', kind: 'Secret' },
@@ -351,7 +351,7 @@ describe('a controller with no more rights than it needs', { timeout: 30_000 }, 
     await eventually(() => scene.condition('ContextAwareAccessGranted') === 'False NotGranted');
     assert.match(
       scene.message('ContextAwareAccessGranted'),
-      /may not do itself: get, list, watch secrets \(for kw\.cap\.p\)\. Put these rights into a ClusterRole with the label rbac\.portcullis\.dev/,
+      /does not have: get, list, watch secrets \(for kw\.cap\.p\)\. Add these rights to a ClusterRole with the label rbac\.portcullis\.dev/,
     );
     assert.equal(scene.condition('AccessReconciled'), 'True ReconciliationSucceeded');
     const role = JSON.stringify(await scene.object('ClusterRole'));

@@ -1,4 +1,4 @@
-// Keeps the objects of PolicyServers in a cluster as they are to be.
+// Applies the objects of PolicyServers.
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { Gauge, type Registry } from 'prom-client';
@@ -44,7 +44,7 @@ import { type ContextAwareGrant, grantCondition } from './context-aware-grant.ts
 import { certificateConditions, type CertificateState } from './certificate-conditions.ts';
 import { ContextAwareGrants } from './context-aware-grants.ts';
 import { ContextAwareKinds } from './context-aware-kinds.ts';
-import { deploymentTrouble, rolloutProgress } from './deployment-trouble.ts';
+import { deploymentFailure, rolloutProgress } from './deployment-failure.ts';
 import { moduleCacheOf } from './module-cache-volume.ts';
 import { type Deployment, KUBEWARDEN_FINALIZERS, PolicyServerOwnership } from './ownership.ts';
 import {
@@ -59,47 +59,51 @@ import { policyServerObjectName } from './policy-server-names.ts';
 import { OBJECT_KINDS, type ObjectKind, policyServerObjects } from './policy-server-objects.ts';
 import type { PolicyServerSettings } from './policy-server-settings.ts';
 import { removeLeafSecrets } from './leaf-secrets.ts';
-import { ReportBoard } from './report-board.ts';
+import { ReportStore } from './report-store.ts';
 import { runningImage } from './running-image.ts';
-import { unusedFields, whyNotRun } from './spec-support.ts';
+import { unusedFields, unsupportedReason } from './spec-support.ts';
 
-/** PolicyServers that are worked on at once: one whose objects the API server is slow to take holds up no other. */
+/** PolicyServers that are reconciled in parallel, so that a slow one does not block others. */
 const CONCURRENCY = 4;
 /**
- * When what nobody tells of is looked at again: rights that the controller may have got, kinds that the cluster may serve, a
- * name that may be free. Milliseconds.
+ * Delay before a new attempt at what no watch reports: missing rights, kinds that are not served, taken names.
+ * Milliseconds.
  */
-const AGAIN_MS = 5 * 60_000;
+const RETRY_MS = 5 * 60_000;
 
 export interface PolicyServerObjectsControllerOptions {
-  /** Seen with the rights of `POLICY_SERVER_RULES`, `POLICY_SERVER_NAMESPACE_RULES`, and those for certificates of its mode. */
+  /**
+   * Has the rights of `POLICY_SERVER_RULES`, `POLICY_SERVER_NAMESPACE_RULES`, and those for certificates of its mode.
+   */
   readonly cluster: Cluster;
   readonly caches: SharedCaches;
   readonly settings: PolicyServerSettings;
-  /** What is told of certificates. Default: nothing. */
+  /** State of certificates. Default: none. */
   readonly certificates?: CertificateState;
-  /** Who keeps the Secrets: `own` ones go with a PolicyServer; `external` ones are left to whoever made them. Default: `own`. */
+  /**
+   * Who manages the Secrets: `own` ones are removed with the PolicyServer; `external` ones are kept. Default: `own`.
+   */
   readonly certificateMode?: 'own' | 'external';
   readonly events: EventSink;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
-  /** Where PolicyServers of other controllers are counted. Default: nowhere. */
+  /** Registry for gauges of foreign and orphaned PolicyServers. Default: none. */
   readonly registry?: Registry;
 }
 
-/** What the steps of one reconciliation share. */
+/** The shared state of the steps of a reconciliation. */
 interface Subject {
   readonly name: string;
-  /** As it was when the reconciliation began. Undefined: it is gone. */
+  /** The PolicyServer at the start; undefined if it was deleted. */
   readonly server: PolicyServer | undefined;
-  /** Of objects that could not be written. */
+  /** Failed writes by kind. */
   readonly failures: Map<ObjectKind, unknown>;
   grant: ContextAwareGrant | undefined;
 }
 
 /**
- * Makes the Deployment and all other objects of every PolicyServer that is ours, mends them, and removes them when neither the
- * PolicyServer nor any of its policies is there any more. Only a leader runs it.
+ * Applies the Deployment and the other objects of our PolicyServers, restores changed ones, and removes them when the
+ * PolicyServer and its policies are gone. Only the leader runs it.
  */
 export class PolicyServerObjectsController implements Runnable, PolicyServerReports {
   readonly name = 'policyserver-objects';
@@ -112,7 +116,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
   readonly #configurations: readonly ObjectCache[];
   readonly #controller: Controller;
   readonly #grants: ContextAwareGrants;
-  readonly #reports: ReportBoard;
+  readonly #reports: ReportStore;
   readonly #steps: readonly ReconcileStep<Subject>[] = [
     (subject, signal) => this.#remove(subject, signal),
     (subject) => this.#release(subject),
@@ -121,9 +125,9 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     (subject, signal) => this.#applyObjects(subject, signal),
     (subject) => this.#throwFailures(subject),
   ];
-  /** Why PolicyServers are another controller's, by name: told once. */
+  /** Reasons why PolicyServers are foreign, by name: each is logged once. */
   readonly #foreign = new Map<string, string>();
-  /** PolicyServers that are gone, and still needed. */
+  /** Deleted PolicyServers that policies still need. */
   readonly #orphaned = new Set<string>();
 
   constructor(options: PolicyServerObjectsControllerOptions) {
@@ -134,13 +138,13 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     this.#ownership = new PolicyServerOwnership({ caches, namespace });
     this.#objects = new AppliedObjects({ cluster, caches, namespace });
     this.#kinds = new ContextAwareKinds(caches, caches.cache(POLICY_REVISIONS, { namespace }));
-    this.#reports = new ReportBoard(options.events);
+    this.#reports = new ReportStore(options.events);
     this.#grants = new ContextAwareGrants({
       objects: this.#objects,
       kinds: this.#kinds,
       discovery: cluster.discovery,
       settings,
-      againMs: AGAIN_MS,
+      retryMs: RETRY_MS,
     });
     const labelSelector = MANAGED_BY_SELECTOR;
     const validating = caches.cache(VALIDATING_WEBHOOKS, { labelSelector });
@@ -162,11 +166,11 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     });
     this.ready = this.#controller.ready;
     if (registry !== undefined) {
-      this.#count(registry);
+      this.#registerGauges(registry);
     }
   }
 
-  /** Runs until `signal` is aborted; may then be started again. */
+  /** Runs until `signal` is aborted. Can be started again. */
   async start(signal: AbortSignal): Promise<void> {
     const unsubscribe = this.#options.certificates?.subscribe(() => {
       for (const { metadata } of this.#servers.list()) {
@@ -203,21 +207,21 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
 
   async #remove({ name, server }: Subject, signal: AbortSignal): Promise<LastStep | void> {
     if (server === undefined || isBeingDeleted(server)) {
-      await this.#retire(name, server, signal);
+      await this.#cleanUp(name, server, signal);
       return { isLast: true };
     }
     this.#orphaned.delete(name);
   }
 
   #release({ server }: Subject): LastStep | void {
-    if (server !== undefined && this.#leaveAlone(server)) {
+    if (server !== undefined && this.#releaseIfForeign(server)) {
       return { isLast: true };
     }
   }
 
-  /** Changes nothing where the spec asks for what must not be left out. */
+  /** Stalls if the spec requires an unsupported feature. */
   #requireSupport({ server }: Subject): void {
-    const refusal = server === undefined ? undefined : whyNotRun(server.spec);
+    const refusal = server === undefined ? undefined : unsupportedReason(server.spec);
     if (refusal !== undefined) {
       throw new Stalled(OBJECT_REASONS.notSupported, refusal);
     }
@@ -233,12 +237,12 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     }
   }
 
-  /** Each object is tried by itself: one that fails holds up no other. */
+  /** Applies each object independently, so that a failure does not block others. */
   async #applyObjects({ name, server, failures }: Subject, signal: AbortSignal): Promise<void> {
     const objects = server && policyServerObjects(server, this.#options.settings, []);
     for (const { kind } of objects === undefined ? [] : OBJECT_KINDS) {
       if (kind !== 'ClusterRole') {
-        await this.#make(kind, name, objects?.[kind], signal).catch((error: unknown) => {
+        await this.#applyOrRemove(kind, name, objects?.[kind], signal).catch((error: unknown) => {
           signal.throwIfAborted();
           failures.set(kind, error);
         });
@@ -252,11 +256,11 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
       throw failure;
     }
     const isIncomplete = failures.size > 0 || grant === undefined || grant.refused.length + grant.unknown.length > 0;
-    return isIncomplete ? { requeueAfterMs: AGAIN_MS } : {};
+    return isIncomplete ? { requeueAfterMs: RETRY_MS } : {};
   }
 
-  /** Whether a PolicyServer is another controller's; told once. */
-  #leaveAlone(server: PolicyServer): boolean {
+  /** Whether a PolicyServer is foreign. If so, its state is dropped, and the reason logged once. */
+  #releaseIfForeign(server: PolicyServer): boolean {
     const name = server.metadata.name ?? '';
     const reason = this.#ownership.foreignReason(server);
     if (reason === undefined) {
@@ -266,27 +270,31 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     if (this.#foreign.get(name) !== reason) {
       this.#foreign.set(name, reason);
       const hint = `annotation ${ANNOTATIONS.takeOver}=true makes it Portcullis'`;
-      this.#options.log.info({ policyServer: name, reason, hint }, 'a PolicyServer is left to another controller');
+      this.#options.log.info({ policyServer: name, reason, hint }, 'PolicyServer belongs to another controller');
     }
     this.#forget(name);
     return true;
   }
 
-  async #make(kind: ObjectKind, name: string, wanted: JsonObject | undefined, signal: AbortSignal): Promise<void> {
+  async #applyOrRemove(
+    kind: ObjectKind,
+    name: string,
+    wanted: JsonObject | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
     const isWritten =
       wanted === undefined
         ? await this.#objects.remove(kind, name, signal)
         : await this.#objects.apply(kind, name, wanted, signal);
     if (isWritten) {
-      const what =
-        wanted === undefined ? 'an object of a PolicyServer was removed' : 'an object of a PolicyServer was written';
+      const what = wanted === undefined ? 'object of a PolicyServer removed' : 'object of a PolicyServer written';
       this.#options.log.info({ policyServer: name, kind }, what);
     }
   }
 
   #objectConditions(server: PolicyServer, failures: ReadonlyMap<ObjectKind, unknown>): readonly ReportedCondition[] {
     const deployment = this.#deploymentOf(server.metadata.name ?? '');
-    const trouble = deployment === undefined ? undefined : deploymentTrouble(deployment);
+    const failure = deployment === undefined ? undefined : deploymentFailure(deployment);
     return [...new Set(Object.values(OBJECT_CONDITIONS))].map((type) => {
       const [failed, ...others] = [...failures].filter(([kind]) => OBJECT_CONDITIONS[kind] === type);
       if (failed !== undefined) {
@@ -294,17 +302,17 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
         const messages = [failed, ...others].map(([kind, error]) => `${kind}: ${errorText(error)}`);
         return condition(type, 'False', reason, messages.join('; '));
       }
-      return type === OBJECT_CONDITIONS.Deployment && trouble !== undefined
-        ? condition(type, 'False', trouble.reason, trouble.message)
+      return type === OBJECT_CONDITIONS.Deployment && failure !== undefined
+        ? condition(type, 'False', failure.reason, failure.message)
         : condition(type, 'True', OBJECT_REASONS.succeeded, '');
     });
   }
 
   /**
-   * A PolicyServer that is gone. Its processes stay for as long as policies name it or the API server is told to ask them:
-   * what enforces them ends with them, and not before.
+   * Removes the objects of a deleted PolicyServer. Its processes keep running while policies name it or webhooks refer
+   * to it, so that enforcement does not end before.
    */
-  async #retire(name: string, server: PolicyServer | undefined, signal: AbortSignal): Promise<void> {
+  async #cleanUp(name: string, server: PolicyServer | undefined, signal: AbortSignal): Promise<void> {
     this.#forget(name);
     this.#foreign.delete(name);
     if (server?.metadata.annotations?.[ANNOTATIONS.takeOver] === 'true') {
@@ -314,19 +322,19 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
       this.#orphaned.delete(name);
       return;
     }
-    const isAsked = this.#configurations.some((cache) =>
+    const isCovered = this.#configurations.some((cache) =>
       cache.list().some(({ metadata }) => metadata.labels?.[POLICY_SERVER_LABEL] === name),
     );
     const policies = this.#kinds.countPolicies(name);
-    if (isAsked || policies > 0) {
+    if (isCovered || policies > 0) {
       const fields = { policyServer: name, policies };
       this.#orphaned.add(name);
-      this.#options.log.warn(fields, 'a PolicyServer is gone, and its processes stay for its policies');
+      this.#options.log.warn(fields, 'PolicyServer deleted, its processes keep running for its policies');
       return;
     }
     this.#orphaned.delete(name);
     for (const { kind } of OBJECT_KINDS.toReversed()) {
-      await this.#make(kind, name, undefined, signal);
+      await this.#applyOrRemove(kind, name, undefined, signal);
     }
     const { certificateMode = 'own', cluster, settings } = this.#options;
     if (certificateMode === 'own') {
@@ -334,7 +342,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     }
   }
 
-  /** Kubewarden's finalizers on what was taken over would hold it for ever: nobody else removes them. */
+  /** Removes Kubewarden's finalizers from a deleted PolicyServer that was taken over: no other controller would. */
   async #removeFinalizers({ metadata }: PolicyServer, signal: AbortSignal): Promise<void> {
     const { finalizers = [], name = '', resourceVersion = '' } = metadata;
     const kept = finalizers.filter((one) => !KUBEWARDEN_FINALIZERS.includes(one));
@@ -344,7 +352,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     }
   }
 
-  /** What the writer of statuses reads. Of a PolicyServer that is being deleted only a failure is of interest. */
+  /** Publishes the report. For a PolicyServer in deletion, only a failure is reported. */
   #report({ name, server, failures, grant }: Subject, failure: Readiness | undefined): Promise<ReconcileResult> {
     const { certificates, settings } = this.#options;
     if (server !== undefined && this.isOurs(name) && (!isBeingDeleted(server) || failure !== undefined)) {
@@ -384,14 +392,14 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     this.#reports.delete(name);
   }
 
-  #count(registry: Registry): void {
+  #registerGauges(registry: Registry): void {
     const counts = {
       portcullis_foreign_policy_servers: {
-        help: 'PolicyServers that are left to another controller',
+        help: 'PolicyServers that belong to another controller',
         count: () => this.#foreign.size,
       },
       portcullis_orphaned_policy_servers: {
-        help: 'PolicyServers that are gone, and whose processes stay for their policies',
+        help: 'Deleted PolicyServers whose processes keep running for their policies',
         count: () => this.#orphaned.size,
       },
     };
@@ -432,7 +440,7 @@ function condition(type: string, status: 'True' | 'False', reason: string, messa
 const finalizersChanged: Predicate = ({ before, after }) =>
   !isDeepStrictEqual(before?.metadata.finalizers, after?.metadata.finalizers);
 
-/** Nobody is asked any more: what is left of a PolicyServer may go. */
+/** Watches for removed webhook configurations, after which a deleted PolicyServer can be cleaned up. */
 function configurationsGone(cache: ObjectCache): Watch {
   return watch(cache, {
     keys: ({ metadata }) => {

@@ -29,7 +29,7 @@ function objectsOf(spec: Partial<PolicyServer['spec']> = {}): PolicyServerObject
   return policyServerObjects(policyServer(spec), SETTINGS, []);
 }
 
-/** A field of an object, by its path. */
+/** A field of an object by its path. */
 function at(object: unknown, ...path: readonly (string | number)[]): unknown {
   return path.reduce((value, key) => (value as Record<string | number, unknown> | undefined)?.[key], object);
 }
@@ -44,7 +44,7 @@ function argument(pod: PodSpec, flag: string): string | undefined {
 }
 
 describe('objects of a PolicyServer', () => {
-  it('are valid, whatever it says', () => {
+  it('are valid for any spec', () => {
     for (const spec of [{}, EVERYTHING, { moduleCache: { hostPath: { path: '/srv/modules' } } }, { replicas: 0 }]) {
       for (const object of Object.values(objectsOf(spec))) {
         const schema = kubernetesSchema(textOf(object['apiVersion']), textOf(object['kind']));
@@ -55,7 +55,7 @@ describe('objects of a PolicyServer', () => {
     }
   });
 
-  it('replace one pod after another, each before the one that goes', () => {
+  it('replace pods one by one, each before the old one stops', () => {
     const deployment = objectsOf({ replicas: 2 }).Deployment;
     assert.deepEqual(at(deployment, 'spec', 'strategy'), {
       type: 'RollingUpdate',
@@ -74,7 +74,7 @@ describe('objects of a PolicyServer', () => {
     );
   });
 
-  it('are as restricted as pods can be, unless the spec says otherwise', () => {
+  it('run pods under the restricted standard, unless the spec differs', () => {
     const pod = podOf();
     assert.deepEqual(pod['securityContext'], { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
     const context = pod.containers[0].securityContext;
@@ -84,13 +84,13 @@ describe('objects of a PolicyServer', () => {
     assert.deepEqual([own['securityContext'], own.containers[0].securityContext], [{ runAsUser: 7 }, { runAsUser: 8 }]);
   });
 
-  it('write only where a volume is', () => {
+  it('write to volumes only', () => {
     const [{ volumeMounts }] = podOf({ insecureSources: ['a'] }).containers;
     const writable = volumeMounts.filter(({ readOnly }) => readOnly !== true).map(({ mountPath }) => mountPath);
     assert.deepEqual(writable, ['/var/lib/portcullis', '/tmp']);
   });
 
-  it('do as every field says', () => {
+  it('use every field', () => {
     const objects = objectsOf(EVERYTHING);
     const pod = podOf(EVERYTHING);
     const [container] = pod.containers;
@@ -105,7 +105,7 @@ describe('objects of a PolicyServer', () => {
     assert.equal(pod['serviceAccountName'], 'policies');
     assert.equal(objects.ServiceAccount, undefined);
     assert.equal(at(objects.RoleBinding, 'subjects', 0, 'name'), 'policies');
-    // The Lease of the controller is in the same namespace: who takes it stops every rollout.
+    // The controller's Lease is in the same namespace: a pod that takes it would stop every rollout.
     assert.doesNotMatch(JSON.stringify(objects.Role), /leases/);
     assert.equal(at(objects.ClusterRoleBinding, 'subjects', 0, 'name'), 'policies');
     assert.deepEqual(pod['imagePullSecrets'], [{ name: 'registry' }]);
@@ -128,7 +128,7 @@ describe('objects of a PolicyServer', () => {
     );
   });
 
-  it('tell the process where modules may come from, and begin anew when that changes', () => {
+  it('pass module sources to the process, and restart it when they change', () => {
     const text = at(objectsOf(EVERYTHING).ConfigMap, 'data', 'sources.yml');
     const pem = '-----BEGIN CERTIFICATE-----';
     assert.match(String(text), new RegExp(pem));
@@ -147,7 +147,7 @@ describe('objects of a PolicyServer', () => {
     assert.equal(argument(podOf(), 'sources-path'), undefined);
   });
 
-  it('keep modules where the spec says', () => {
+  it('store modules in the volume of the spec', () => {
     const data = (spec: Partial<PolicyServer['spec']>): JsonObject | undefined =>
       podOf(spec).volumes.find(({ name }) => name === 'data');
     assert.deepEqual(data({}), { name: 'data', emptyDir: {} });
@@ -167,7 +167,7 @@ describe('objects of a PolicyServer', () => {
     assert.equal(at(claim['securityContext'], 'fsGroup'), 65_532);
   });
 
-  it('let policies of namespaces use all capabilities, those that are named, or none', () => {
+  it('allow namespaced policies all capabilities, the listed ones, or none', () => {
     const flag = (list?: readonly string[]): string | undefined =>
       argument(
         podOf(list === undefined ? {} : { namespacedPoliciesCapabilities: list }),
@@ -176,7 +176,7 @@ describe('objects of a PolicyServer', () => {
     assert.deepEqual([flag(), flag([]), flag(['oci/*'])], [undefined, '', 'oci/*']);
   });
 
-  it('have no variable twice, and none that the process would not start with', () => {
+  it('have no duplicate variables, and none that would prevent the start', () => {
     const env = [
       { name: 'A', value: '1' },
       { name: 'A', value: '2' },
@@ -193,7 +193,7 @@ describe('objects of a PolicyServer', () => {
     assert.equal(variables.find(({ name }) => name === 'KUBEWARDEN_LOG_FMT')?.value, 'json');
   });
 
-  it('keep our labels on the pods, whatever the spec says', () => {
+  it('keep our labels on the pods', () => {
     const spec = { labels: { 'app.kubernetes.io/instance': 'x' } };
     const deployment = objectsOf(spec).Deployment;
     const selector = at(deployment, 'spec', 'selector', 'matchLabels') as Record<string, string>;
@@ -201,7 +201,7 @@ describe('objects of a PolicyServer', () => {
     assert.ok(Object.entries(selector).every(([key, value]) => labels[key] === value));
   });
 
-  it('have a disruption budget where one pod of several may go, or the spec says so', () => {
+  it('have a disruption budget if there are several pods, or as the spec says', () => {
     const budget = (spec: Partial<PolicyServer['spec']>): unknown => {
       const { minAvailable, maxUnavailable } = (at(objectsOf(spec).PodDisruptionBudget, 'spec') ?? {}) as JsonObject;
       return maxUnavailable === undefined ? minAvailable : ['but', maxUnavailable];
@@ -214,7 +214,7 @@ describe('objects of a PolicyServer', () => {
     );
   });
 
-  it('are spread over nodes and zones, unless the spec says where they may be', () => {
+  it('spread over nodes and zones, unless the spec has an affinity', () => {
     const constraints = podOf()['topologySpreadConstraints'] as readonly { topologyKey: string }[];
     assert.deepEqual(
       constraints.map(({ topologyKey }) => topologyKey),
@@ -227,12 +227,12 @@ describe('objects of a PolicyServer', () => {
     );
   });
 
-  it("run Portcullis in place of Kubewarden's policy server", () => {
+  it('run Portcullis instead of Kubewarden’s policy server', () => {
     assert.equal(podOf({ image: 'ghcr.io/kubewarden/policy-server:v1' }).containers[0].image, SETTINGS.image);
     assert.equal(podOf({ image: 'example.com/fork:2' }).containers[0].image, 'example.com/fork:2');
   });
 
-  it('let only pods of the product reach the control port', () => {
+  it('let only our pods reach the control port', () => {
     const rules = at(objectsOf().NetworkPolicy, 'spec', 'ingress') as readonly JsonObject[];
     const open = rules.filter(({ from }) => from === undefined).flatMap(({ ports }) => ports as readonly JsonObject[]);
     assert.deepEqual(

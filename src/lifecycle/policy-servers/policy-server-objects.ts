@@ -1,4 +1,4 @@
-// What there is to be in the cluster for a PolicyServer. Pure.
+// All objects of a PolicyServer. Pure.
 import type { AccessRule, JsonObject, PolicyServer } from '../../resources/index.ts';
 import { moduleSources, SOURCES_FILE } from './module-sources.ts';
 import { policyServerAccess, policyServerServiceAccount } from './policy-server-access.ts';
@@ -11,7 +11,7 @@ import {
 } from './policy-server-network.ts';
 import type { PolicyServerSettings } from './policy-server-settings.ts';
 
-/** Kinds of the objects, in the order in which they are written: what pods need comes before pods. */
+/** Kinds of the objects in the order of writing: dependencies of pods come first. */
 export const OBJECT_KINDS = [
   { apiVersion: 'v1', kind: 'ServiceAccount' },
   { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role' },
@@ -27,12 +27,12 @@ export const OBJECT_KINDS = [
 
 export type ObjectKind = (typeof OBJECT_KINDS)[number]['kind'];
 
-/** The objects of a PolicyServer by kind, one at most of each: what is missing is not to be there. */
+/** The objects of a PolicyServer, at most one of each kind. A missing kind is removed from the cluster. */
 export type PolicyServerObjects = Readonly<
   Partial<Record<ObjectKind, JsonObject>> & { readonly ClusterRole: JsonObject }
 >;
 
-/** @param contextAwareRules what its context-aware policies read, see `contextAwareRules` */
+/** @param contextAwareRules access for its context-aware policies, see `contextAwareRules` */
 export function policyServerObjects(
   server: PolicyServer,
   settings: PolicyServerSettings,

@@ -1,12 +1,12 @@
 import type { PolicyServer } from '../../resources/index.ts';
 
-/** The port of Services that API servers call webhooks on where nothing else is said. */
+/** The default port of Services in webhook configurations. */
 export const SERVICE_PORT = 443;
 
-/** What the ports are where nothing is said. */
+/** Default ports. */
 export const DEFAULT_PORTS = { webhookPort: 8443, readinessProbePort: 8081, metricsPort: 8080 } as const;
 
-/** The control port, unless another one has it. */
+/** The control port, unless the spec uses it otherwise. */
 const CONTROL_PORT = 8444;
 
 export interface PolicyServerPorts {
@@ -16,7 +16,7 @@ export interface PolicyServerPorts {
   readonly operations: number;
   /** Controllers and other replicas. */
   readonly control: number;
-  /** Of the Service, not of the process: leads to `operations`. */
+  /** Port of the Service only; its target is `operations`. */
   readonly metrics: number;
 }
 

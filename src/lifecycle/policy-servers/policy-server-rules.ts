@@ -1,23 +1,23 @@
-// The rights that it takes to make the objects of PolicyServers.
+// RBAC rules for managing the objects of PolicyServers.
 //
-// Kubernetes lets nobody pass on rights that they do not have themselves, unless they have the verbs `escalate` and `bind`,
-// which would let a controller give itself anything. So the controller has what processes of policy servers get, and what
-// ClusterRoles with the label CONTEXT_AWARE_LABEL give it, and can pass on nothing else.
+// Kubernetes lets a user grant only rights that the user has, unless it has the verbs `escalate` and `bind`, which would allow
+// the controller to grant itself anything. So the controller has the rights of policy servers, and those of ClusterRoles with
+// CONTEXT_AWARE_LABEL, and can grant no others.
 import { REPLICA_CLUSTER_RULES, REPLICA_POD_RULES } from '../../control/index.ts';
 import type { AccessRule } from '../../resources/index.ts';
 
-/** What it takes to have objects applied, seen and removed. */
+/** Verbs to watch, apply and remove objects. */
 const ALL = ['get', 'list', 'watch', 'create', 'patch', 'delete'] as const;
 
-/** In the whole cluster. */
+/** Rules of a ClusterRole. */
 export const POLICY_SERVER_RULES: readonly AccessRule[] = [
   { apiGroups: ['rbac.authorization.k8s.io'], resources: ['clusterroles', 'clusterrolebindings'], verbs: ALL },
-  // To take Kubewarden's finalizer from what was taken over, and is deleted.
+  // To remove Kubewarden's finalizer from a deleted PolicyServer that was taken over.
   { apiGroups: ['policies.kubewarden.io'], resources: ['policyservers'], verbs: ['list', 'watch', 'patch'] },
   ...REPLICA_CLUSTER_RULES,
 ];
 
-/** In the namespace of the product, beside what it takes to keep certificates. */
+/** Rules of a Role in the namespace of Portcullis, besides those for certificates. */
 export const POLICY_SERVER_NAMESPACE_RULES: readonly AccessRule[] = [
   { apiGroups: ['apps'], resources: ['deployments'], verbs: ALL },
   { apiGroups: [''], resources: ['services', 'serviceaccounts', 'configmaps'], verbs: ALL },
@@ -28,8 +28,8 @@ export const POLICY_SERVER_NAMESPACE_RULES: readonly AccessRule[] = [
 ];
 
 /**
- * What context-aware policies may read of a cluster from the start, as Kubewarden's chart has it: a ClusterRole with
- * CONTEXT_AWARE_LABEL. Other kinds, Secrets above all, are for an administrator to add.
+ * The kinds that context-aware policies may read by default, as in Kubewarden's chart: a ClusterRole with
+ * CONTEXT_AWARE_LABEL. An administrator adds others, such as Secrets.
  */
 export const CONTEXT_AWARE_RULES: readonly AccessRule[] = [
   { apiGroups: [''], resources: ['namespaces', 'pods', 'services'], verbs: ['get', 'list', 'watch'] },

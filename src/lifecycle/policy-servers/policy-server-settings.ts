@@ -1,13 +1,13 @@
-/** What is the same for all PolicyServers. */
+/** Settings for all PolicyServers. */
 export interface PolicyServerSettings {
-  /** Of the product: where the objects are. */
+  /** Namespace of Portcullis, which contains the objects. */
   readonly namespace: string;
-  /** The product's own, for PolicyServers that name Kubewarden's. */
+  /** The image of Portcullis, for PolicyServers that name Kubewarden's. */
   readonly image: string;
-  /** Secrets that images of all PolicyServers are pulled with, besides those that these name. Default: none. */
+  /** Pull secrets for all PolicyServers, besides those in their specs. Default: none. */
   readonly imagePullSecrets?: readonly string[];
   /** Default: true. */
   readonly networkPolicies?: boolean;
-  /** Where processes listen: `0.0.0.0` (default); `::` in clusters of IPv6. */
+  /** Listen address of the processes: `0.0.0.0` (default), or `::` in IPv6 clusters. */
   readonly listenAddress?: string;
 }

@@ -1,4 +1,4 @@
-// What a PolicyServer asks for that cannot be done yet. Never dropped in silence: the status says it.
+// Fields of a PolicyServer that are not supported. They are never ignored silently: the status names them.
 import type { PolicyServer } from '../../resources/index.ts';
 import { LOG_FORMAT, LOG_FORMATS, reservedVariables } from './pod-environment.ts';
 import { isKubewardenImage } from './running-image.ts';
@@ -6,26 +6,26 @@ import { isKubewardenImage } from './running-image.ts';
 type Spec = PolicyServer['spec'];
 
 /**
- * Why the processes of a PolicyServer must not be started, or changed, as it says: modules would run that it wants kept out.
- * Undefined when they may.
+ * Why a PolicyServer must not be started or changed: it would run modules that its spec excludes. Undefined if it may
+ * be.
  */
-export function whyNotRun({ verificationConfig }: Spec): string | undefined {
+export function unsupportedReason({ verificationConfig }: Spec): string | undefined {
   return isNamed(verificationConfig)
-    ? 'signatures of modules cannot be verified yet: nothing is made or changed for this PolicyServer, so that no module runs ' +
-        'without. Remove spec.verificationConfig to run modules whose signatures nobody verifies'
+    ? 'signatures of modules cannot be verified yet: nothing is created or changed for this PolicyServer, so that no unverified ' +
+        'module runs. Remove spec.verificationConfig to run modules without verification'
     : undefined;
 }
 
-/** A field that is not used, or not as it says. */
+/** A field that is not used, or used differently. */
 export interface UnusedField {
   readonly field: string;
-  /** What is done instead. Reads on from the name of the field. */
+  /** The effect; continues a sentence that starts with the field. */
   readonly message: string;
 }
 
 /**
- * What is not done as a PolicyServer says.
- * @param ownImage what runs in place of Kubewarden's own policy server
+ * Fields of a spec that are not used as written.
+ * @param ownImage the image that replaces Kubewarden's policy server
  */
 export function unusedFields(
   { image, env = [], imagePullSecret, sigstoreTrustConfig }: Spec,
@@ -33,7 +33,7 @@ export function unusedFields(
 ): readonly UnusedField[] {
   const found: UnusedField[] = [];
   if (isKubewardenImage(image)) {
-    found.push({ field: 'spec.image', message: `names Kubewarden's own policy server: ${ownImage} runs in its place` });
+    found.push({ field: 'spec.image', message: `names Kubewarden's own policy server: ${ownImage} runs instead` });
   }
   if (isNamed(imagePullSecret)) {
     const message = 'is used for the image of the pods only: modules are fetched without credentials';
@@ -43,7 +43,7 @@ export function unusedFields(
     found.push({ field: 'spec.sigstoreTrustConfig', message: 'is not used: signatures cannot be verified yet' });
   }
   for (const name of reservedVariables(env)) {
-    found.push({ field: 'spec.env', message: `sets ${name}, which the controller sets itself: that value counts` });
+    found.push({ field: 'spec.env', message: `sets ${name}, which the controller overrides` });
   }
   for (const { name, value } of env) {
     if (name === LOG_FORMAT && value !== undefined && !LOG_FORMATS.includes(value)) {

@@ -37,7 +37,7 @@ export interface ConfigurationControllerOptions extends ExemptionSettings {
   readonly records: EnforcementRecords;
   readonly policies: ReconciledPolicies;
   readonly target: (policyServer: string) => WebhookTarget | undefined;
-  readonly isReached?: ((policyServer: string) => boolean) | undefined;
+  readonly isReachable?: ((policyServer: string) => boolean) | undefined;
   readonly isOurs?: ((policyServer: string) => boolean) | undefined;
   readonly pace?: () => WritePace;
   /** Called after a pass that left no configuration of a policy server to write, except contested ones. */
@@ -140,8 +140,8 @@ export class ConfigurationController implements Runnable {
 
   /** The target of a policy server's webhooks. Undefined: nothing may be written. */
   targetOf(policyServer: string): WebhookTarget | undefined {
-    const { isOurs = () => true, isReached = () => true, target } = this.#options;
-    const mayEnforce = isReached(policyServer) || this.#hasEnforced(policyServer);
+    const { isOurs = () => true, isReachable = () => true, target } = this.#options;
+    const mayEnforce = isReachable(policyServer) || this.#hasEnforced(policyServer);
     return isOurs(policyServer) && mayEnforce ? target(policyServer) : undefined;
   }
 

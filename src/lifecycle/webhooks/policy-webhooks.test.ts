@@ -53,7 +53,7 @@ class Scene implements AsyncDisposable {
   readonly registry = new Registry();
   readonly requeued: string[] = [];
   target: WebhookTarget | undefined = { url: 'https://localhost:8443', ca: 'PEM' };
-  isReached = true;
+  isReachable = true;
   /** The response to writes. */
   refusal: ApiError | undefined;
   /** The kind of configurations that another writer contests. */
@@ -107,7 +107,7 @@ class Scene implements AsyncDisposable {
       validating,
       mutating,
       target: () => this.target,
-      isReached: () => this.isReached,
+      isReachable: () => this.isReachable,
       exemptNamespaces: [],
       identities: [],
       productNamespace: 'portcullis',
@@ -175,17 +175,17 @@ describe('PolicyWebhooks', () => {
 
   it('creates webhooks of a policy server when it is reached, and updates them even when it is not', async () => {
     await using scene = await Scene.open();
-    scene.isReached = false;
+    scene.isReachable = false;
     const [pods, secrets] = [forResource('p', 'pods'), forResource('s', 'secrets')];
     assert.equal(await scene.enforce(pods), 'deferred');
     scene.webhooks.targetsChanged();
     await sleep(100);
     assert.equal(scene.resources(), '');
-    scene.isReached = true;
+    scene.isReachable = true;
     scene.webhooks.targetsChanged();
     await until(() => scene.requeued.includes(pods.policy.id));
     assert.equal(scene.resources(), 'pods');
-    scene.isReached = false;
+    scene.isReachable = false;
     await scene.enforceFully(secrets);
     await scene.webhooks.remove(pods.policy, signal);
     await until(() => scene.resources() === 'secrets');
@@ -195,7 +195,7 @@ describe('PolicyWebhooks', () => {
     await using scene = await Scene.open();
     const [onA, onB] = [forResource('p', 'pods', 'a'), forResource('p', 'pods', 'b')];
     await scene.enforceFully(onA);
-    scene.isReached = false;
+    scene.isReachable = false;
     await scene.webhooks.dryRun(onB.policy, onB.match, onB.spec, signal);
     await scene.enforceFully(forResource('other', 'secrets', 'a'));
     await until(() => scene.resources('b') === 'pods');

@@ -44,7 +44,7 @@ export interface PolicyWebhooksOptions extends ExemptionSettings {
    * policies that were enforced before, by another server or under another leader, are covered all the same. Call
    * `targetsChanged` when the result may differ. Default: always.
    */
-  readonly isReached?: ((policyServer: string) => boolean) | undefined;
+  readonly isReachable?: ((policyServer: string) => boolean) | undefined;
   /** Whether this controller enforces the policies of a PolicyServer; if not, it writes none of its configurations. Default: always. */
   readonly isOurs?: ((policyServer: string) => boolean) | undefined;
   /** Rate limit of writes, one for each policy server. Default: a {@link WritePace}. */

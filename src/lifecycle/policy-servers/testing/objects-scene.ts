@@ -1,4 +1,4 @@
-// The controller of objects of PolicyServers, on a cluster.
+// The controller of the objects of PolicyServers, on a cluster.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
@@ -25,7 +25,7 @@ import { policyServer, SETTINGS } from './policy-servers.ts';
 /** Verbs that change a cluster. */
 const WRITES: ReadonlySet<string | symbol> = new Set(['create', 'update', 'patch', 'delete', 'deleteCollection']);
 
-/** Waits until something holds. Tests end by their own limit when it never does. */
+/** Waits until a condition holds. The test's own time limit applies. */
 export async function eventually(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) {
     await sleep(2);
@@ -40,14 +40,14 @@ export function typeOf(apiVersion: string, kind: string): ResourceType {
   return type;
 }
 
-/** An embedded cluster with our kinds, and the namespace of the product. */
+/** An embedded cluster with our kinds and namespace. */
 export async function openCluster(): Promise<EmbeddedCluster> {
   const cluster = await EmbeddedCluster.open();
   await prepareCluster(cluster.admin);
   return cluster;
 }
 
-/** Our kinds, and the namespace of the product. */
+/** Creates our kinds and namespace. */
 export async function prepareCluster(admin: Cluster, labels: Readonly<Record<string, string>> = {}): Promise<void> {
   const definitions = typeOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
   for (const kind of OWN_KINDS) {
@@ -57,7 +57,7 @@ export async function prepareCluster(admin: Cluster, labels: Readonly<Record<str
   await admin.create(typeOf('v1', 'Namespace'), namespace);
 }
 
-/** Lets a user do what the controller has to, and nothing else but to read pods. */
+/** Grants a user the rights of the controller, and reads of pods. */
 export async function grantController(
   admin: Cluster,
   username: string,
@@ -69,7 +69,7 @@ export async function grantController(
   const { namespace } = SETTINGS;
   const name = 'controller';
   const others = [
-    // What the lifecycle has anyway.
+    // Rights of the other controllers.
     { apiGroups: ['policies.kubewarden.io', 'portcullis.dev'], resources: ['*'], verbs: ['list', 'watch'] },
     { apiGroups: ['admissionregistration.k8s.io'], resources: ['*'], verbs: ['list', 'watch'] },
     { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
@@ -102,7 +102,7 @@ export async function grantController(
   }
 }
 
-/** A controller that runs, and what it writes. */
+/** A running controller, and its writes. */
 export class ObjectsScene implements AsyncDisposable {
   readonly admin: Cluster;
   readonly controller: PolicyServerObjectsController;
@@ -114,9 +114,9 @@ export class ObjectsScene implements AsyncDisposable {
   readonly #running: readonly Promise<void>[];
 
   /**
-   * @param admin whom everything is allowed
-   * @param user as whom the controller works
-   * @param certificateMode who keeps the Secrets with certificates
+   * @param admin a client with all rights
+   * @param user the controller's client
+   * @param certificateMode who manages the Secrets with certificates
    */
   constructor(admin: Cluster, user: Cluster = admin, certificateMode: 'own' | 'external' = 'own') {
     this.admin = admin;
@@ -176,7 +176,7 @@ export class ObjectsScene implements AsyncDisposable {
     });
   }
 
-  /** An object of a PolicyServer; undefined when it is not there. */
+  /** An object of a PolicyServer; undefined if it does not exist. */
   async object<T extends KubernetesObject = KubernetesObject & { spec: JsonObject }>(
     kind: ObjectKind,
     name = 'policy-server-default',
@@ -187,7 +187,7 @@ export class ObjectsScene implements AsyncDisposable {
     return await unlessGone(this.admin.get(type, key));
   }
 
-  /** The kinds of objects that there are. */
+  /** The kinds of existing objects. */
   async kinds(name = 'policy-server-default'): Promise<readonly ObjectKind[]> {
     const found = await Promise.all(
       OBJECT_KINDS.map(async ({ kind }) => [kind, await this.object(kind, name)] as const),

@@ -1,4 +1,4 @@
-// PolicyServers to test with.
+// PolicyServers for tests.
 import type { PolicyServer } from '../../../resources/index.ts';
 
 export const SETTINGS = { namespace: 'portcullis', image: 'example.com/portcullis:1' } as const;
@@ -12,7 +12,7 @@ export function policyServer(spec: Partial<PolicyServer['spec']> = {}, name = 'd
   };
 }
 
-/** Every field that there is. */
+/** Every field. */
 export const EVERYTHING: Partial<PolicyServer['spec']> = {
   replicas: 3,
   minAvailable: '50%',

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { deploymentTrouble, rolloutProgress } from './deployment-trouble.ts';
+import { deploymentFailure, rolloutProgress } from './deployment-failure.ts';
 import type { Deployment } from './ownership.ts';
 
 const deployment = (...conditions: NonNullable<NonNullable<Deployment['status']>['conditions']>): Deployment => ({
@@ -10,21 +10,21 @@ const deployment = (...conditions: NonNullable<NonNullable<Deployment['status']>
   status: { conditions },
 });
 
-describe('deploymentTrouble', () => {
-  it('is none while the Deployment has its pods, or makes progress', () => {
+describe('deploymentFailure', () => {
+  it('is undefined while the Deployment has its pods, or makes progress', () => {
     const progressing = { type: 'Progressing', status: 'True', reason: 'ReplicaSetUpdated' };
-    assert.equal(deploymentTrouble({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: {} }), undefined);
-    assert.equal(deploymentTrouble(deployment(progressing, { type: 'Available', status: 'False' })), undefined);
+    assert.equal(deploymentFailure({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: {} }), undefined);
+    assert.equal(deploymentFailure(deployment(progressing, { type: 'Available', status: 'False' })), undefined);
   });
 
-  it('is that pods are not made, or do not become ready, in the words of the cluster', () => {
+  it('reports that pods are not created or not ready, with the message of the cluster', () => {
     const stuck = { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded', message: 'timed out' };
     const refused = { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'quota' };
-    assert.deepEqual(deploymentTrouble(deployment(stuck)), {
+    assert.deepEqual(deploymentFailure(deployment(stuck)), {
       reason: 'PodsNotReady',
       message: 'new pods do not become ready: timed out',
     });
-    assert.equal(deploymentTrouble(deployment(stuck, refused))?.reason, 'PodsNotCreated');
+    assert.equal(deploymentFailure(deployment(stuck, refused))?.reason, 'PodsNotCreated');
   });
 });
 
@@ -38,7 +38,7 @@ describe('rolloutProgress', () => {
       ...(status === undefined ? {} : { status }),
     });
 
-  it('says what is missing until only new pods are there', () => {
+  it('reports progress until only new pods exist', () => {
     const done = { observedGeneration: 2, replicas: 2, updatedReplicas: 2 };
     assert.equal(rolling(2, done), undefined);
     assert.equal(rolling(3, done), '0 of 2 pods are of the newest version');
@@ -46,7 +46,7 @@ describe('rolloutProgress', () => {
     assert.equal(rolling(2, { ...done, replicas: 3 }), '2 of 2 pods are of the newest version');
   });
 
-  it('says nothing where no controller writes the status', () => {
+  it('is undefined where no controller writes the status', () => {
     assert.equal(rolling(1, undefined), undefined);
   });
 });

@@ -1,10 +1,10 @@
-// What became of the objects of PolicyServers: for whoever writes statuses, and as events when it differs.
+// Reports on the objects of PolicyServers: for the status controller, and as events when they change.
 import { isDeepStrictEqual } from 'node:util';
 import type { PolicyServer } from '../../resources/index.ts';
 import type { EventSink } from '../../runtime/index.ts';
 import { OBJECT_REASONS, type PolicyServerReport, type ReportedCondition } from './policy-server-conditions.ts';
 
-export class ReportBoard {
+export class ReportStore {
   readonly #events: EventSink;
   readonly #reports = new Map<string, PolicyServerReport>();
   readonly #listeners = new Set<(policyServer: string) => void>();
@@ -17,7 +17,7 @@ export class ReportBoard {
     return this.#reports.get(policyServer);
   }
 
-  /** Tells of reports that differ. Returns what ends it. */
+  /** Calls `listener` with the PolicyServer of each changed report. Returns a function that unsubscribes. */
   subscribe(listener: (policyServer: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -30,43 +30,43 @@ export class ReportBoard {
       return;
     }
     this.#reports.set(name, report);
-    // What the leader before this one knew is in the status.
+    // The status contains the report of the previous leader.
     const known = [...(before?.conditions ?? []), ...(server.status?.conditions ?? [])];
     for (const condition of report.conditions) {
-      this.#tellOf(
+      this.#writeEvent(
         server,
         condition,
         known.find(({ type }) => type === condition.type),
         report.failure?.reason,
       );
     }
-    this.#tell(name);
+    this.#notify(name);
   }
 
   delete(policyServer: string): void {
     if (this.#reports.delete(policyServer)) {
-      this.#tell(policyServer);
+      this.#notify(policyServer);
     }
   }
 
-  /** That something is wrong, in another way than before, or right again. */
-  #tellOf(
+  /** Writes an event when a condition fails for a new reason, or recovers. */
+  #writeEvent(
     server: PolicyServer,
     { type, status, reason, message }: ReportedCondition,
     before: { readonly status: string; readonly reason: string } | undefined,
     failure: string | undefined,
   ): void {
-    // The controller reports failed reconciliations as events itself.
+    // The controller itself writes events for failed reconciliations.
     const isReported = reason === OBJECT_REASONS.failed || reason === failure;
     const isNew = before?.status !== 'False' || before.reason !== reason;
     if (status === 'False' && isNew && !isReported) {
       this.#events.event(server, 'Warning', reason, `${type}: ${message}`);
     } else if (status === 'True' && before?.status === 'False') {
-      this.#events.event(server, 'Normal', reason, `${type}: as it is to be again`);
+      this.#events.event(server, 'Normal', reason, `${type}: succeeded again`);
     }
   }
 
-  #tell(name: string): void {
+  #notify(name: string): void {
     for (const listener of this.#listeners) {
       listener(name);
     }

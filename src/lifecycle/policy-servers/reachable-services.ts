@@ -1,55 +1,54 @@
-// Whether API servers would reach a Service of the product, before the first of them is told to ask there.
+// Whether API servers can reach a Service of ours, before a first webhook refers to it.
 import type { ObjectCache, SharedCaches } from '../../runtime/index.ts';
 import { type Deployment, deploymentsOf } from './ownership.ts';
 
 /**
- * From a pod being available until every node sends connections to it: its EndpointSlice is written, and kube-proxy looks at
- * those at most once a second (`minSyncPeriod`). Milliseconds.
+ * Time from a pod's availability until every node routes connections to it: its EndpointSlice is written, and
+ * kube-proxy reads those at most once a second (`minSyncPeriod`). Milliseconds.
  */
 const SPREAD_MS = 3_000;
 
-/** What is asked before a first webhook names a Service. */
-export interface Reached {
-  /** Whether connections to a Service arrive. Once they do, this stays so for as long as what is behind it is wanted. */
-  isReached(service: string): boolean;
-  /** Tells that another Service is reached. Returns what ends it. */
+/** Reachability of Services, checked before a first webhook refers to one. */
+export interface ServiceReachability {
+  /** Whether connections to a Service arrive. Stays true until its Deployment is deleted. */
+  isReachable(service: string): boolean;
+  /** Calls `listener` when another Service becomes reachable. Returns a function that unsubscribes. */
   subscribe(listener: () => void): () => void;
 }
 
-export interface ReachedServicesOptions {
+export interface ReachableServicesOptions {
   readonly caches: SharedCaches;
-  /** Of the product. */
+  /** Namespace of Portcullis. */
   readonly namespace: string;
   /** Default: {@link SPREAD_MS}. */
   readonly spreadMs?: number;
 }
 
 /**
- * Which Services of the product are reached: their Deployments, which have the same names, had an available pod, and every node
- * has had the time to hear of it. A process serves some seconds before Kubernetes counts its pod as ready; who is told to ask it
- * before then is refused.
+ * The reachable Services: their Deployments, which have the same names, had an available pod for long enough that every
+ * node knows it. A webhook to a Service without known pods would reject requests.
  */
-export class ReachedServices implements Reached {
+export class ReachableServices implements ServiceReachability {
   readonly #deployments: ObjectCache<Deployment>;
   readonly #namespace: string;
   readonly #spreadMs: number;
-  /** Until a Service is reached, by name; undefined when it is. */
+  /** Timers of Services that are not reachable yet, by name; undefined for reachable ones. */
   readonly #timers = new Map<string, NodeJS.Timeout | undefined>();
   readonly #listeners = new Set<() => void>();
 
-  constructor({ caches, namespace, spreadMs = SPREAD_MS }: ReachedServicesOptions) {
+  constructor({ caches, namespace, spreadMs = SPREAD_MS }: ReachableServicesOptions) {
     this.#namespace = namespace;
     this.#spreadMs = spreadMs;
     this.#deployments = deploymentsOf(caches, namespace);
-    this.#deployments.subscribe(({ before, after }) => this.#look((after ?? before)?.metadata.name ?? '', after));
+    this.#deployments.subscribe(({ before, after }) => this.#check((after ?? before)?.metadata.name ?? '', after));
   }
 
-  /** Whether there is a Deployment of that name: else somebody else runs what answers. */
+  /** Whether the Service has a Deployment; without one, the policy server runs elsewhere. */
   isDeployed(service: string): boolean {
     return this.#deployments.get({ namespace: this.#namespace, name: service }) !== undefined;
   }
 
-  isReached(service: string): boolean {
+  isReachable(service: string): boolean {
     return this.#timers.has(service) && this.#timers.get(service) === undefined;
   }
 
@@ -58,7 +57,7 @@ export class ReachedServices implements Reached {
     return () => this.#listeners.delete(listener);
   }
 
-  #look(service: string, deployment: Deployment | undefined): void {
+  #check(service: string, deployment: Deployment | undefined): void {
     if (deployment === undefined) {
       clearTimeout(this.#timers.get(service));
       this.#timers.delete(service);

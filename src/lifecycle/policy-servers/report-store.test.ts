@@ -1,26 +1,26 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { PolicyServerReport } from './policy-server-conditions.ts';
-import { ReportBoard } from './report-board.ts';
+import { ReportStore } from './report-store.ts';
 import { policyServer } from './testing/policy-servers.ts';
 
-describe('ReportBoard', () => {
+describe('ReportStore', () => {
   const report = (status: 'True' | 'False', reason: string): PolicyServerReport => ({
     generation: 1,
     image: 'i',
     moduleCache: 'emptyDir',
     conditions: [{ type: 'DeploymentReconciled', status, reason, message: 'm' }],
   });
-  const open = (): { board: ReportBoard; told: string[]; events: string[] } => {
+  const open = (): { store: ReportStore; changes: string[]; events: string[] } => {
     const events: string[] = [];
-    const told: string[] = [];
-    const board = new ReportBoard({ event: (_, type, reason) => void events.push(`${type} ${reason}`) });
-    board.subscribe((name) => told.push(name));
-    return { board, told, events };
+    const changes: string[] = [];
+    const store = new ReportStore({ event: (_, type, reason) => void events.push(`${type} ${reason}`) });
+    store.subscribe((name) => changes.push(name));
+    return { store, changes, events };
   };
 
-  it('tells of what differs, and by events of what goes wrong and right again', () => {
-    const { board, told, events } = open();
+  it('publishes changed reports, and events of failures and recoveries', () => {
+    const { store, changes, events } = open();
     const server = policyServer();
     for (const next of [
       report('True', 'ReconciliationSucceeded'),
@@ -29,26 +29,26 @@ describe('ReportBoard', () => {
       report('False', 'NotSupported'),
       report('True', 'ReconciliationSucceeded'),
     ]) {
-      board.set(server, next);
+      store.set(server, next);
     }
     assert.deepEqual(events, ['Warning NameTaken', 'Warning NotSupported', 'Normal ReconciliationSucceeded']);
-    assert.equal(told.length, 4);
+    assert.equal(changes.length, 4);
   });
 
-  it('does not tell again what the leader before told', () => {
-    const { board, events } = open();
+  it('does not tell again what the leader before changes', () => {
+    const { store, events } = open();
     const condition = { ...report('False', 'NameTaken').conditions[0]!, lastTransitionTime: '2026-01-01T00:00:00Z' };
     const server = { ...policyServer(), status: { conditions: [condition] } };
-    board.set(server, report('False', 'NameTaken'));
+    store.set(server, report('False', 'NameTaken'));
     assert.deepEqual(events, []);
   });
 
-  it('does not tell it again either when it looks at that later than at the rest', () => {
-    const { board, events } = open();
+  it('writes none for a condition that is reported later than others either', () => {
+    const { store, events } = open();
     const condition = { ...report('False', 'NameTaken').conditions[0]!, lastTransitionTime: '2026-01-01T00:00:00Z' };
     const server = { ...policyServer(), status: { conditions: [condition] } };
-    board.set(server, { ...report('False', 'NameTaken'), conditions: [] });
-    board.set(server, report('False', 'NameTaken'));
+    store.set(server, { ...report('False', 'NameTaken'), conditions: [] });
+    store.set(server, report('False', 'NameTaken'));
     assert.deepEqual(events, []);
   });
 });

@@ -6,9 +6,9 @@ import { ADMIN_USER, EmbeddedCluster } from '../../apiserver/index.ts';
 import { kubernetesKind } from '../../resources/index.ts';
 import { SharedCaches } from '../../runtime/index.ts';
 import { until } from '../testing/until.ts';
-import { ReachedServices } from './reached-services.ts';
+import { ReachableServices } from './reachable-services.ts';
 
-it('a Service is reached some time after a pod of its Deployment is available, and stays so until that is gone', async () => {
+it('a Service is reachable some time after its Deployment has an available pod, until the Deployment is deleted', async () => {
   await using cleanup = new AsyncDisposableStack();
   const embedded = await EmbeddedCluster.open();
   cleanup.defer(() => embedded.close());
@@ -33,9 +33,9 @@ it('a Service is reached some time after a pod of its Deployment is available, a
   });
   const caches = new SharedCaches({ cluster, log: pino({ level: 'silent' }) });
   const spreadMs = 40;
-  const services = new ReachedServices({ caches, namespace, spreadMs });
-  let told = 0;
-  services.subscribe(() => (told += 1));
+  const services = new ReachableServices({ caches, namespace, spreadMs });
+  let changes = 0;
+  services.subscribe(() => (changes += 1));
   const stop = new AbortController();
   const running = caches.start(stop.signal);
   cleanup.defer(async () => {
@@ -48,23 +48,23 @@ it('a Service is reached some time after a pod of its Deployment is available, a
     await cluster.patch(deployments, metadata, { type: 'merge', body }, { subresource: 'status' });
   };
 
-  assert.deepEqual([services.isDeployed('web'), services.isReached('web')], [false, false]);
+  assert.deepEqual([services.isDeployed('web'), services.isReachable('web')], [false, false]);
   await cluster.create(deployments, deployment);
   await until(() => services.isDeployed('web'));
   await available(0);
   await sleep(2 * spreadMs);
-  assert.equal(services.isReached('web'), false);
+  assert.equal(services.isReachable('web'), false);
 
   const since = performance.now();
   await available(1);
-  await until(() => told === 1);
+  await until(() => changes === 1);
   assert.ok(performance.now() - since >= spreadMs - 1, 'nodes have time to hear of it');
-  assert.equal(services.isReached('web'), true);
+  assert.equal(services.isReachable('web'), true);
 
   await available(0);
   await sleep(2 * spreadMs);
-  assert.equal(services.isReached('web'), true, 'its pods are not available for a moment');
+  assert.equal(services.isReachable('web'), true, 'its pods are not available for a moment');
   await cluster.delete(deployments, metadata);
   await cluster.create(deployments, deployment);
-  await until(() => !services.isReached('web'));
+  await until(() => !services.isReachable('web'));
 });

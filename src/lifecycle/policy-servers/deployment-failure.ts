@@ -1,19 +1,19 @@
-// Why a Deployment that is as it is to be has not the pods that it is to have, as its status says.
+// Failures and progress in the status of a Deployment.
 import type { Deployment } from './ownership.ts';
 import { OBJECT_REASONS } from './policy-server-conditions.ts';
 
-export interface DeploymentTrouble {
+export interface DeploymentFailure {
   readonly reason: typeof OBJECT_REASONS.podsNotCreated | typeof OBJECT_REASONS.podsNotReady;
   readonly message: string;
 }
 
-export function deploymentTrouble({ status }: Deployment): DeploymentTrouble | undefined {
+export function deploymentFailure({ status }: Deployment): DeploymentFailure | undefined {
   const { conditions = [] } = status ?? {};
   const failure = conditions.find(({ type, status: is }) => type === 'ReplicaFailure' && is === 'True');
   if (failure !== undefined) {
     return {
       reason: OBJECT_REASONS.podsNotCreated,
-      message: `the cluster makes no pods: ${failure.message ?? failure.reason ?? ''}`,
+      message: `no pods can be created: ${failure.message ?? failure.reason ?? ''}`,
     };
   }
   const stuck = conditions.find(({ type, status: is }) => type === 'Progressing' && is === 'False');
@@ -26,8 +26,8 @@ export function deploymentTrouble({ status }: Deployment): DeploymentTrouble | u
 }
 
 /**
- * What a rollout of a Deployment still waits for: new pods, or the end of old ones. Undefined when it is complete, and where no
- * controller of Deployments writes a status.
+ * What a rollout of a Deployment waits for: new pods, or the end of old ones. Undefined when it is complete, or when no
+ * controller writes the status of Deployments.
  */
 export function rolloutProgress({ metadata, spec, status }: Deployment): string | undefined {
   if (status?.observedGeneration === undefined) {
