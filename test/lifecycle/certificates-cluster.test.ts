@@ -1,5 +1,4 @@
-// Certificates that a controller makes with its own rights, checked by a real API server, which calls by them through a whole
-// change of the CA.
+// A controller issues certificates with its own access rights, and a real API server verifies them during a rotation of the CA.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -34,11 +33,11 @@ const NAMESPACE = 'portcullis';
 const RBAC = 'rbac.authorization.k8s.io';
 const POLICIES = '/apis/policies.kubewarden.io/v1/clusteradmissionpolicies';
 const SECRETS = `/api/v1/namespaces/${NAMESPACE}/secrets`;
-/** Long against what a change takes to reach a process and an API server of this machine. Milliseconds. */
+/** Much longer than a change takes to reach a process and an API server on this machine. Milliseconds. */
 const OVERLAP_MS = 4_000;
 const settings = { authorityLifetimeMs: 600_000, leafLifetimeMs: 60_000, overlapMs: OVERLAP_MS };
 
-/** The rights of a controller, as far as they are needed here. */
+/** Grants the access rules of a controller that this test needs. */
 async function grant(cluster: Cluster): Promise<void> {
   const webhooks = {
     apiGroups: ['admissionregistration.k8s.io'],
@@ -59,7 +58,7 @@ async function grant(cluster: Cluster): Promise<void> {
 }
 
 describe('certificates in a cluster', { skip: skipWithoutCluster() }, () => {
-  it('are made with few rights, and believed by the API server through a change of the CA', async () => {
+  it('are issued with the access rules of a controller, and trusted by the API server during a rotation', async () => {
     await using cleanup = new AsyncDisposableStack();
     const folder = mkdtempSync(join(tmpdir(), 'certificates-'));
     cleanup.defer(() => rmSync(folder, { recursive: true, force: true }));
@@ -72,7 +71,7 @@ describe('certificates in a cluster', { skip: skipWithoutCluster() }, () => {
     }
     await grant(cluster);
     const [port = 0] = await freePorts(1);
-    // What leads an API server without nodes to a Service: a name for this machine.
+    // An API server without nodes reaches this Service by its external name.
     await cluster.expect('POST', `/api/v1/namespaces/${NAMESPACE}/services`, {
       apiVersion: 'v1',
       kind: 'Service',
@@ -128,7 +127,7 @@ describe('certificates in a cluster', { skip: skipWithoutCluster() }, () => {
       assert.equal(body.type, 'kubernetes.io/tls');
     }
 
-    // Asked about, and found good or wrong, without being stored.
+    // Dry runs call the webhook without storing the policy.
     const apply = (name: string, changes?: object): Promise<{ status: number; body: { message?: string } }> =>
       cluster.request('POST', `${POLICIES}?dryRun=All`, policy(name, changes));
     await eventually(async () => {

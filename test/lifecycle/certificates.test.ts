@@ -1,4 +1,4 @@
-// Certificates that change under load: real sockets, real files, a whole change of the CA, and renewals besides.
+// A rotation of the CA and renewals of certificates under load, with real sockets and files.
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { request } from 'node:https';
@@ -28,13 +28,13 @@ import { type Runnable, SharedCaches } from '../../src/runtime/index.ts';
 import { createAdmissionServer, listen, type TlsFiles } from '../../src/https/index.ts';
 
 const HOST = '127.0.0.1';
-/** Long against what a change of a Secret takes to be read from files here, some 50 ms. Milliseconds. */
+/** Much longer than the time until a changed Secret is read from files here, some 50 ms. Milliseconds. */
 const OVERLAP_MS = 2_000;
 const settings = { authorityLifetimeMs: 600_000, leafLifetimeMs: 9_000, overlapMs: OVERLAP_MS };
-/** Between two calls of a client: six of them make some 200 in a second. Milliseconds. */
+/** Delay between two calls of a client: six clients make some 200 calls a second. Milliseconds. */
 const PACE_MS = 10;
 
-/** Calls on a connection of its own. Resolves with the fingerprint of the certificate that answered. */
+/** Calls on a new connection. @returns the fingerprint of the server's certificate */
 function call(port: number, servername: string, ca: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const sent = request({ host: HOST, port, servername, ca, agent: false, path: '/' }, (answer) => {
@@ -45,8 +45,8 @@ function call(port: number, servername: string, ca: string): Promise<string> {
   return promise;
 }
 
-describe('certificates that change under load', () => {
-  it('fail no connection, from the old CA to the next, and reach every server', { timeout: 120_000 }, async () => {
+describe('a rotation under load', () => {
+  it('fails no connection, and brings new certificates to every server', { timeout: 120_000 }, async () => {
     await using scene = await SecretsScene.open();
     await using cleanup = new AsyncDisposableStack();
     const folder = mkdtempSync(join(tmpdir(), 'certificates-'));
@@ -119,8 +119,8 @@ describe('certificates that change under load', () => {
     const controlClient = new ControlClient(tls(CONTROLLER_CONTROL_SECRET));
     cleanup.defer(() => controlClient.close());
 
-    /** What an API server is told now, in the configuration of the webhook for our own kinds. */
-    const told = (): string => {
+    /** The CA bundle in the configuration of the webhook for our own kinds. */
+    const publishedBundle = (): string => {
       const [configuration] = configurations.list();
       const [first] = (configuration?.webhooks ?? []) as { clientConfig: { caBundle: string; service: object } }[];
       assert.deepEqual(first?.clientConfig.service, {
@@ -150,8 +150,10 @@ describe('certificates that change under load', () => {
       }
     };
     const clients = (): readonly Promise<void>[] => [
-      load(CONTROLLER_WEBHOOK_SECRET, () => call(ownKindsPort, 'portcullis-controller.portcullis.svc', told())),
-      load(webhook, () => call(policyServerPort, 'policy-server-default.portcullis.svc', told())),
+      load(CONTROLLER_WEBHOOK_SECRET, () =>
+        call(ownKindsPort, 'portcullis-controller.portcullis.svc', publishedBundle()),
+      ),
+      load(webhook, () => call(policyServerPort, 'policy-server-default.portcullis.svc', publishedBundle())),
       load(control, async () => {
         const answer = await controlClient.open({ host: HOST, port: controlPort }, '/', AbortSignal.timeout(20_000));
         const { fingerprint256 } = (answer.socket as TLSSocket).getPeerCertificate();
@@ -170,7 +172,7 @@ describe('certificates that change under load', () => {
     const key = { namespace, name: AUTHORITY_SECRET };
     await cluster.patch(SECRETS, key, { type: 'merge', body: { metadata: { annotations } } });
     await until(() => events.includes('RotationCompleted'));
-    // Those that were there, those of the next CA, and a renewal of these.
+    // The first certificate, one of the next CA, and its renewal.
     const servers = [CONTROLLER_WEBHOOK_SECRET, webhook, control];
     await until(() => servers.every((secret) => (seen.get(secret)?.size ?? 0) >= 3));
     assert.deepEqual(failures, []);

@@ -1,13 +1,13 @@
-/** A review as an API server sends it: a user creates a config map, in a dry run. */
+/** A user creates a ConfigMap in a dry run. */
 export interface ConfigMapRequest {
-  /** Makes its uid another one. */
+  /** Makes the uid unique. */
   readonly count: number;
   readonly namespace: string;
   readonly name: string;
   readonly username: string;
 }
 
-/** The body, as JSON. */
+/** The AdmissionReview of an API server, as JSON. */
 export function configMapReview({ count, namespace, name, username }: ConfigMapRequest): string {
   const kind = { group: '', version: 'v1', kind: 'ConfigMap' };
   const resource = { group: '', version: 'v1', resource: 'configmaps' };

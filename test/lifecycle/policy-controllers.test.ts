@@ -1,4 +1,4 @@
-// Policies of all kinds in a cluster whose API server asks a real policy server about requests.
+// The lifecycle of policies of all kinds, with an API server that calls a real policy server.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { ApiError } from '../../src/cluster/index.ts';
@@ -16,7 +16,7 @@ import { kind, MUTATING, PODS, type Policy, PolicyLab, VALIDATING } from './poli
 const POLICIES = 'policies.kubewarden.io/v1';
 const RULES = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }];
 
-/** The configurations of the only policy server. */
+/** The name of both webhook configurations of the policy server. */
 const CONFIGURATION = { name: 'portcullis-default' };
 
 function requires(label: string): { readonly module: string; readonly settings: unknown } {
@@ -50,7 +50,7 @@ function typeOf(object: KubernetesObject): ReturnType<typeof kind<Policy>> {
   return kind<Policy>(object.apiVersion, object.kind);
 }
 
-describe('controllers of policies', () => {
+describe('LifecycleControllers', () => {
   let lab: PolicyLab;
   before(async () => {
     lab = await PolicyLab.start();
@@ -62,7 +62,7 @@ describe('controllers of policies', () => {
     await lab[Symbol.asyncDispose]();
   });
 
-  /** Why a pod is not taken; undefined when it would be. */
+  /** The message with which a pod is rejected; undefined if it is allowed. */
   async function refusal(
     namespace: string,
     labels: Readonly<Record<string, string>> = {},
@@ -82,7 +82,7 @@ describe('controllers of policies', () => {
     await lab.cluster.admin.delete(typeOf(object), keyOf(object));
     await until(() => lab.server.server.policy(policyId(object)) === undefined);
     if (lab.server.server.policies().policies.length === 0) {
-      // So that the next test begins with nothing.
+      // The next test starts without webhook configurations.
       await lab.sees(VALIDATING, CONFIGURATION, (found) => found === undefined);
       await lab.sees(MUTATING, CONFIGURATION, (found) => found === undefined);
     }
@@ -94,7 +94,7 @@ describe('controllers of policies', () => {
     [group({ name: 'life' }, 'owner'), true],
     [group({ namespace: 'shop', name: 'life' }, 'owner'), false],
   ] as const) {
-    it(`of kind ${object.kind}: it serves, changes, fails, recovers and goes`, async () => {
+    it(`handles creation, update, failure, recovery and deletion of ${object.kind}`, async () => {
       const isGroup = 'policies' in (object as { spec?: object }).spec!;
       const change = (spec: object): Promise<void> =>
         lab.merge(typeOf(object), keyOf(object), { spec: isGroup ? { policies: { member: spec } } : spec });
@@ -134,37 +134,37 @@ describe('controllers of policies', () => {
     });
   }
 
-  it('writes nothing while nothing changes, and after a change only until it is done', async () => {
+  it('writes nothing after the rollout of a change has ended', async () => {
     const object = policy({ name: 'steady' }, 'owner');
     await lab.create(object);
     await lab.reaches(object, 'Active');
     const before = await lab.quiet();
-    await lab.looksAgain(policyId(object));
-    await lab.looksAgain(policyId(object));
+    await lab.reconciles(policyId(object));
+    await lab.reconciles(policyId(object));
     assert.equal(await lab.quiet(), before);
     await lab.merge(typeOf(object), keyOf(object), { spec: { settings: { labels: ['team'] } } });
     await lab.reaches(object, 'Active');
     const changed = await lab.quiet();
-    await lab.looksAgain(policyId(object));
+    await lab.reconciles(policyId(object));
     assert.equal(await lab.quiet(), changed);
     await remove(object);
   });
 
-  it('tells of what a policy becomes once', async () => {
-    const object = policy({ name: 'told' }, 'owner');
+  it('emits each event once', async () => {
+    const object = policy({ name: 'reported' }, 'owner');
     await lab.create(object);
     await lab.reaches(object, 'Active');
-    await lab.looksAgain(policyId(object));
+    await lab.reconciles(policyId(object));
     await lab.merge(typeOf(object), keyOf(object), { spec: { settings: { labels: 7 } } });
     await lab.reaches(object, 'Degraded');
-    await lab.looksAgain(policyId(object));
+    await lab.reconciles(policyId(object));
     await lab.merge(typeOf(object), keyOf(object), { metadata: { labels: { any: 'change' } } });
     await lab.quiet();
-    assert.deepEqual((await lab.events('told')).toSorted(), ['InvalidSettings 1', 'Serving 1']);
+    assert.deepEqual((await lab.events('reported')).toSorted(), ['InvalidSettings 1', 'Serving 1']);
     await remove(object);
   });
 
-  it('counts what it does beside the policy server, on the same page', async () => {
+  it('adds its metrics to those of the policy server in the same process', async () => {
     const object = policy({ name: 'counted' }, 'owner');
     await lab.create(object);
     await lab.reaches(object, 'Active');
@@ -179,7 +179,7 @@ describe('controllers of policies', () => {
     await remove(object);
   });
 
-  it('puts webhook configurations right that somebody else edited or deleted', async () => {
+  it('restores webhook configurations that a user edited or deleted', async () => {
     const object = policy({ name: 'tampered' }, 'owner');
     const key = CONFIGURATION;
     await lab.create(object);
@@ -214,7 +214,7 @@ describe('controllers of policies', () => {
     await remove(object);
   });
 
-  it('asks API servers for all that a policy says, and no longer for what it no longer says', async () => {
+  it('widens and narrows a webhook with the rules and selectors of its policy', async () => {
     const object = policy({ name: 'widened' }, 'owner', {
       objectSelector: { matchLabels: { checked: 'yes' } },
       namespaceSelector: { matchLabels: { checked: 'yes' } },
@@ -243,7 +243,7 @@ describe('controllers of policies', () => {
     await remove(object);
   });
 
-  it('makes a mutating webhook configuration of a policy that mutates, and back', async () => {
+  it('moves a policy between webhook configurations when `mutating` changes', async () => {
     const object = policy({ name: 'mutant' }, 'owner');
     await lab.create(object);
     await lab.reaches(object, 'Active');
@@ -258,7 +258,7 @@ describe('controllers of policies', () => {
     await remove(object);
   });
 
-  it('gives a policy a webhook of its own when it asks for that, and takes it back', async () => {
+  it('creates and removes a webhook of its own by the annotation', async () => {
     const object = policy({ name: 'alone' }, 'owner');
     const other = policy({ name: 'shares' }, 'team');
     const annotate = (value: string | null): Promise<void> =>
@@ -301,7 +301,7 @@ describe('controllers of policies', () => {
     await lab.sees(VALIDATING, CONFIGURATION, (found) => found === undefined);
   });
 
-  it('takes over from an earlier version, which had one configuration for each policy', async () => {
+  it('replaces the webhook configurations of an earlier version, which had one for each policy', async () => {
     const object = policy({ name: 'earlier' }, 'owner');
     await lab.create(object);
     await lab.reaches(object, 'Active');
@@ -329,7 +329,7 @@ describe('controllers of policies', () => {
     await remove(object);
   });
 
-  it('says of a policy that API servers cannot be told of what they say', async () => {
+  it('reports the error of the API server when it refuses the webhook of a policy', async () => {
     const object = policy({ name: 'refused' }, 'owner', {
       sideEffects: 'Some',
     });
@@ -363,7 +363,7 @@ describe('controllers of policies', () => {
     await remove(bank);
   });
 
-  it('ends as it should be after many changes at once', async () => {
+  it('reaches the right state after many concurrent changes', async () => {
     const all = Array.from({ length: 24 }, (_, index) =>
       policy({ ...(index % 2 === 0 ? {} : { namespace: 'shop' }), name: `many-${index}` }, 'owner'),
     );
@@ -403,7 +403,7 @@ describe('controllers of policies', () => {
     await until(() => lab.server.server.policies().policies.length === 0);
   });
 
-  it('goes on after a restart: what is gone is cleaned up, what stays keeps serving, nothing is written twice', async () => {
+  it('continues after a restart: removes deleted policies, keeps others serving, and repeats no write', async () => {
     const stays = policy({ name: 'stays' }, 'owner');
     const goes = policy({ name: 'goes' }, 'owner');
     await lab.create(stays);
@@ -418,14 +418,14 @@ describe('controllers of policies', () => {
     await lab.startControllers();
     await until(() => lab.server.server.policy(policyId(goes)) === undefined);
     assert.match((await refusal('shop')) ?? '', /owner/);
-    await lab.looksAgain(policyId(stays));
+    await lab.reconciles(policyId(stays));
     await lab.quiet();
     assert.deepEqual(await lab.find(typeOf(stays), keyOf(stays)), before);
     assert.deepEqual(await lab.find(VALIDATING, CONFIGURATION), webhook);
     await remove(stays);
   });
 
-  it('writes at most eight times for each of fifty new policies, and nothing afterwards or after a restart', async () => {
+  it('makes at most eight writes for each of fifty new policies, and none afterwards or after a restart', async () => {
     const all = Array.from({ length: 50 }, (_, index) => policy({ name: `load-${index}` }, 'owner'));
     const before = await lab.quiet();
     await Promise.all(all.map((object) => lab.create(object)));
@@ -438,14 +438,14 @@ describe('controllers of policies', () => {
     await lab.stopControllers();
     await lab.startControllers();
     for (const object of all) {
-      await lab.looksAgain(policyId(object));
+      await lab.reconciles(policyId(object));
     }
     assert.equal(await lab.quiet(), done);
     await Promise.all(all.map((object) => remove(object)));
     assert.deepEqual((await lab.cluster.admin.list(POLICY_REVISIONS)).items, []);
   });
 
-  it('goes back to a revision, holds one, and lets go of it', async () => {
+  it('rolls back to a revision, and pins and unpins one', async () => {
     const object = policy({ name: 'back' }, 'owner');
     const annotate = (name: string, value: string | null): Promise<void> =>
       lab.merge(typeOf(object), keyOf(object), { metadata: { annotations: { [name]: value } } });
@@ -455,9 +455,9 @@ describe('controllers of policies', () => {
     await lab.reaches(object, 'Active');
 
     await annotate(ANNOTATIONS.rollbackTo, 'previous');
-    const undone = await lab.sees(typeOf(object), keyOf(object), (found) => found?.status?.desiredRevision === 3);
-    assert.equal(undone?.metadata.annotations?.[ANNOTATIONS.rollbackTo], undefined);
-    assert.match(JSON.stringify(undone?.spec), /@sha256:[0-9a-f]{64}.*"owner"/);
+    const rolledBack = await lab.sees(typeOf(object), keyOf(object), (found) => found?.status?.desiredRevision === 3);
+    assert.equal(rolledBack?.metadata.annotations?.[ANNOTATIONS.rollbackTo], undefined);
+    assert.match(JSON.stringify(rolledBack?.spec), /@sha256:[0-9a-f]{64}.*"owner"/);
     await lab.reaches(object, 'Active');
     assert.match((await refusal('shop')) ?? '', /owner/);
     const third = await lab.find(POLICY_REVISIONS, { namespace: 'portcullis', name: `${policyId(object)}-3` });
@@ -476,17 +476,17 @@ describe('controllers of policies', () => {
     await lab.reaches(object, 'Active');
     assert.match((await refusal('shop')) ?? '', /owner/);
     await annotate(ANNOTATIONS.progressDeadline, 'soon');
-    await lab.looksAgain(policyId(object));
-    await lab.looksAgain(policyId(object));
+    await lab.reconciles(policyId(object));
+    await lab.reconciles(policyId(object));
     await lab.quiet();
-    const told = new Set(await lab.events('back'));
+    const events = new Set(await lab.events('back'));
     for (const event of ['RolledBack 1', 'RollbackFailed 1', 'Pinned 1', 'InvalidAnnotation 1']) {
-      assert.ok(told.has(event), `${event} in ${[...told].join()}`);
+      assert.ok(events.has(event), `${event} in ${[...events].join()}`);
     }
     await remove(object);
   });
 
-  it('begins anew with a policy that was deleted and made again while nobody looked', async () => {
+  it('starts over with a policy that was deleted and recreated while no controller ran', async () => {
     const object = policy({ name: 'again' }, 'owner');
     await lab.create(object);
     await lab.reaches(object, 'Active');
@@ -505,7 +505,7 @@ describe('controllers of policies', () => {
     await remove(again);
   });
 
-  it('keeps what serves, and what is asked about, when the API server refuses the next configuration', async () => {
+  it('keeps the serving revision and its webhook when the API server refuses the next webhook', async () => {
     const object = policy({ name: 'kept' }, 'owner', { matchConditions: [{ name: 'a', expression: 'true' }] });
     await lab.create(object);
     await lab.reaches(object, 'Active');

@@ -1,4 +1,4 @@
-// A cluster in memory, a policy server that it asks about requests, and the controllers between the two.
+// An embedded cluster, a policy server that it calls, and the controllers of both.
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
@@ -29,7 +29,7 @@ import { EventRecorder, EVENTS, Runtime, RuntimeMetrics, SharedCaches } from '..
 import { type TestServer, until } from '../server/harness.ts';
 import { NAMESPACE, openCluster, startReplica } from '../server/replica-lab.ts';
 
-/** A policy as tests look at it. */
+/** The fields of a policy that tests read. */
 export interface Policy extends KubernetesObject {
   readonly spec: unknown;
   readonly status?: {
@@ -43,7 +43,7 @@ export interface Policy extends KubernetesObject {
   };
 }
 
-/** A webhook configuration as tests look at it. */
+/** The fields of a webhook configuration that tests read. */
 export interface WebhookConfiguration extends KubernetesObject {
   readonly webhooks: readonly Readonly<Record<string, unknown>>[];
 }
@@ -74,9 +74,9 @@ const CONTROLLER: UserInfo = {
   groups: ['system:serviceaccounts', 'system:authenticated'],
 };
 
-/** Replicas as a hub knows them; counts how often somebody looked at what they say of each policy. */
-class WatchedReplicas implements ReplicaDirectory {
-  readonly looks = new Map<string, number>();
+/** The replicas of a hub. Counts reads of each policy's reports, since every reconciliation reads them. */
+class CountedReplicas implements ReplicaDirectory {
+  readonly reads = new Map<string, number>();
   readonly #hub: ReplicaHub;
   readonly #listeners = new Set<(change: ReplicaChange) => void>();
 
@@ -90,7 +90,7 @@ class WatchedReplicas implements ReplicaDirectory {
       policyServer: replica.policyServer,
       state: replica.state,
       reports: (policy) => {
-        this.looks.set(policy, (this.looks.get(policy) ?? 0) + 1);
+        this.reads.set(policy, (this.reads.get(policy) ?? 0) + 1);
         return replica.reports(policy);
       },
     }));
@@ -117,18 +117,18 @@ class WatchedReplicas implements ReplicaDirectory {
 }
 
 export interface PolicyLabOptions {
-  /** Whether the status of PolicyServers is written, too. Default: false. */
+  /** Whether a controller writes the status of PolicyServers. Default: false. */
   readonly policyServerStatus?: boolean;
 }
 
-/** Get one with {@link PolicyLab.start}. */
+/** Created by {@link PolicyLab.start}. */
 export class PolicyLab implements AsyncDisposable {
   readonly cluster: EmbeddedCluster;
   readonly server: TestServer;
   readonly #registry: Registry;
   readonly #metrics: RuntimeMetrics;
   readonly #options: PolicyLabOptions;
-  #replicas: WatchedReplicas | undefined;
+  #replicas: CountedReplicas | undefined;
   #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #writes = 0;
@@ -155,7 +155,7 @@ export class PolicyLab implements AsyncDisposable {
       cluster: cluster.admin,
       workers: 1,
       registry,
-      // Also for policies of namespaces.
+      // Namespaced policies may only use modules below this folder.
       modulesUrl: new URL('../../examples/', import.meta.url),
     });
     const lab = new PolicyLab(cluster, server, registry, options);
@@ -163,7 +163,7 @@ export class PolicyLab implements AsyncDisposable {
     return lab;
   }
 
-  /** Starts controllers that may do no more than they say that they need. */
+  /** Starts controllers with their own access rights. */
   async startControllers(): Promise<void> {
     const log = pino({ level: 'silent' });
     const cluster = this.#counted(this.cluster.as(CONTROLLER));
@@ -173,7 +173,7 @@ export class PolicyLab implements AsyncDisposable {
     const caches = new SharedCaches({ cluster, log, metrics });
     const events = new EventRecorder({ cluster, component: 'portcullis', log, metrics });
     const hub = new ReplicaHub({ cluster, caches, namespace: NAMESPACE, tls: { certFile, keyFile, caFile }, log });
-    this.#replicas = new WatchedReplicas(hub);
+    this.#replicas = new CountedReplicas(hub);
     for (const { name } of await this.#registry.getMetricsAsJSON()) {
       if (/^portcullis_(policies|rollout|webhook)/.test(name)) {
         this.#registry.removeSingleMetric(name);
@@ -222,7 +222,7 @@ export class PolicyLab implements AsyncDisposable {
     await this.cluster.admin.patch(type, key, { type: 'merge', body: body as never });
   }
 
-  /** What is in the cluster; undefined when nothing is. */
+  /** An object of the cluster; undefined if it does not exist. */
   async find<T extends KubernetesObject>(type: ResourceType<T>, key: ObjectKey): Promise<T | undefined> {
     try {
       return await this.cluster.admin.get(type, key);
@@ -234,7 +234,7 @@ export class PolicyLab implements AsyncDisposable {
     }
   }
 
-  /** Waits until something is so of an object, or of its absence. */
+  /** Waits until a condition holds for an object, or for undefined if it does not exist. */
   async sees<T extends KubernetesObject>(
     type: ResourceType<T>,
     key: ObjectKey,
@@ -248,7 +248,7 @@ export class PolicyLab implements AsyncDisposable {
     return object;
   }
 
-  /** Waits until a policy's status has the phase for the generation that is declared. */
+  /** Waits until the status of a policy has a phase for the current generation. */
   async reaches({ apiVersion, kind: name, metadata }: KubernetesObject, phase: string): Promise<Policy> {
     const isThere = (policy: Policy | undefined): boolean =>
       policy?.status?.phase === phase && policy.status.observedGeneration === policy.metadata.generation;
@@ -256,20 +256,20 @@ export class PolicyLab implements AsyncDisposable {
     return policy as Policy;
   }
 
-  /** Waits until controllers have looked at a policy once more, from beginning to end. */
-  async looksAgain(id: string): Promise<void> {
-    // Never twice at once: when it looks for the second time the first one is over.
-    for (const time of ['a look', 'another look']) {
-      const looks = this.#replicas?.looks.get(id) ?? 0;
+  /** Waits for one more complete reconciliation of a policy. */
+  async reconciles(id: string): Promise<void> {
+    // A policy is never reconciled twice at once: when the second one begins, the first one has ended.
+    for (const time of ['a reconciliation', 'another reconciliation']) {
+      const reads = this.#replicas?.reads.get(id) ?? 0;
       this.#replicas?.changed(id);
       await until(
-        () => (this.#replicas?.looks.get(id) ?? 0) > looks,
-        () => `${time} at ${id}`,
+        () => (this.#replicas?.reads.get(id) ?? 0) > reads,
+        () => `${time} of ${id}`,
       );
     }
   }
 
-  /** How often controllers have written, whatever it was, when they have not for some time. */
+  /** Waits until the controllers have stopped writing. @returns the number of their writes so far */
   async quiet(): Promise<number> {
     let last = -1;
     let since = 0;
@@ -299,7 +299,7 @@ export class PolicyLab implements AsyncDisposable {
     });
   }
 
-  /** Reasons of the events about a policy with their counts, in no order. */
+  /** Reasons and counts of the events about a policy, unordered. */
   async events(name: string): Promise<readonly string[]> {
     const { items } = await this.cluster.admin.list(EVENTS);
     return items
@@ -315,7 +315,7 @@ export class PolicyLab implements AsyncDisposable {
   }
 }
 
-/** Gives the controller what it says that it needs, and no more. */
+/** Grants the controller exactly its own access rules. */
 async function grantAccess(cluster: EmbeddedCluster): Promise<void> {
   const rbac = 'rbac.authorization.k8s.io';
   for (const [scope, rules] of [

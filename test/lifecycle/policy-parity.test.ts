@@ -1,5 +1,5 @@
-// Policies that share webhooks see what they would have seen each with one of its own: random policies and requests, through
-// what an API server does (the embedded one's matcher), and what a policy server does with the review that comes of it.
+// Policies that share webhooks see the same requests as with a webhook each. Random policies and requests pass through the
+// webhook matcher of the embedded API server, and through the evaluation of a policy server.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { admissionReview, type Invocation } from '../../src/apiserver/embedded/admission/admission-review.ts';
@@ -25,7 +25,7 @@ import {
   type PolicyMatch,
 } from '../../src/resources/index.ts';
 
-/** Random worlds, and requests in each: with up to 14 policies a world some 15,000 answers to compare. */
+/** Random worlds, and requests in each: with up to 14 policies each, some 15,000 comparisons. */
 const WORLDS = 100;
 const REQUESTS = 20;
 const MAX_POLICIES = 14;
@@ -233,7 +233,7 @@ function apiServer(): WebhookMatcher {
   });
 }
 
-/** What is documented not to be asked about (docs/enforcement.md), said once more. */
+/** The exemptions of docs/enforcement.md, implemented once more. */
 function isExempt({ namespace, rules, bucket }: PolicyMatch, attributes: RequestAttributes): boolean {
   const { resource, subresource } = attributes;
   const named = new Set(rules.flatMap(({ apiGroups }) => apiGroups));
@@ -250,7 +250,7 @@ function isExempt({ namespace, rules, bucket }: PolicyMatch, attributes: Request
   );
 }
 
-/** Whether the product itself does something that it may do: in its namespace, and what it writes anywhere. */
+/** Whether the product itself makes the request, in its namespace or for resources that it writes anywhere. */
 function isOfProduct({ resource, namespace, request }: RequestAttributes): boolean {
   const isWritten = resource.resource === 'events' || resource.group === 'policies.kubewarden.io';
   return (
@@ -259,7 +259,7 @@ function isOfProduct({ resource, namespace, request }: RequestAttributes): boole
   );
 }
 
-/** A policy of a namespace is for nothing that is in none. */
+/** Whether a rule can match no request: a cluster-scoped rule of a namespaced policy. */
 function isNever({ namespace }: PolicyMatch): (rule: MatchRule) => boolean {
   return ({ scope }) => namespace !== undefined && scope === 'Cluster';
 }
@@ -277,7 +277,7 @@ function versionOf({ resource }: Invocation): string {
   return `${resource.group}/${resource.version}`;
 }
 
-/** What the policies see of one request, by id: the version that it is in. */
+/** Random policies. The `seen…` methods return for one request the version that each policy sees, by its id. */
 class World {
   readonly policies = new Map<string, PolicyMatch>();
   readonly #table: TestTable;
@@ -294,7 +294,7 @@ class World {
     for (let index = 0; index < count; index += 1) {
       const { id, match } = this.#table.add(randomPolicy(choice, `p${index}`));
       this.policies.set(id, match);
-      // As the API server would be asked if there were no exemptions, nor others.
+      // A webhook for this policy alone, without exemptions.
       const alone = { ...SETTINGS, identities: [], exemptNamespaces: [] };
       const configuration = standaloneConfiguration(id, match, 'None', alone);
       this.#alone.set(id, webhooksIn([configuration])[0]!);
@@ -302,10 +302,10 @@ class World {
     const { configurations, warnings } = webhookConfigurations([...this.policies.values()], SETTINGS);
     assert.deepEqual(warnings, []);
     const again = configurations.flatMap((one) => new ConfigurationCoverage(one).matches(SETTINGS));
-    for (const asking of [configurations, webhookConfigurations(again, SETTINGS).configurations]) {
-      const known = asking.map((one) => new ConfigurationCoverage(one));
+    for (const covering of [configurations, webhookConfigurations(again, SETTINGS).configurations]) {
+      const coverages = covering.map((one) => new ConfigurationCoverage(one));
       for (const [id, match] of this.policies) {
-        assert.ok(known.some((one) => one.covers(match, SETTINGS)) || match.rules.every(isNever(match)), id);
+        assert.ok(coverages.some((one) => one.covers(match, SETTINGS)) || match.rules.every(isNever(match)), id);
       }
     }
     assert.ok(configurations.length <= 2);
@@ -325,15 +325,15 @@ class World {
 
   seenTogether(attributes: RequestAttributes): ReadonlyMap<string, string> {
     const seen = new Map<string, string>();
-    const asked = new Set<string>();
+    const called = new Set<string>();
     for (const webhook of this.#shared) {
       const invocation = this.#matcher.invocationOf(webhook, attributes);
       if (invocation === undefined) {
         continue;
       }
       const bucket = webhook.target.url?.split('/').at(-1) ?? '';
-      assert.ok(!asked.has(bucket), `asked twice at ${bucket}`);
-      asked.add(bucket);
+      assert.ok(!called.has(bucket), `${bucket} is called twice`);
+      called.add(bucket);
       const { object, oldObject } = attributes.request;
       const inVersion = (one: KubernetesObject | null): KubernetesObject | null =>
         one === null ? null : renamed(one, invocation.kind);
@@ -348,7 +348,7 @@ class World {
 }
 
 describe('policies that share webhooks', () => {
-  it('see the same requests, in the same versions, as each with a webhook of its own, but for exemptions', (context) => {
+  it('see the same requests, in the same versions, as with a webhook each, except exempt requests', (context) => {
     const seed = Number(process.env['PORTCULLIS_SEED'] ?? 20_261_121);
     let [count, seenCount] = [0, 0];
     for (let world = 0; world < WORLDS; world += 1) {
@@ -362,9 +362,9 @@ describe('policies that share webhooks', () => {
         count += policies.policies.size;
         seenCount += alone.size;
         for (const [id, match] of policies.policies) {
-          // What the product never does is left out, or not, with whatever else its webhook is for.
-          const isLeftOut = OURS.includes(request.user.username) && !together.has(id);
-          if (!isLeftOut && alone.get(id) !== together.get(id)) {
+          // A shared webhook may exempt all requests of the product, because of another one of its policies.
+          const isProductExempt = OURS.includes(request.user.username) && !together.has(id);
+          if (!isProductExempt && alone.get(id) !== together.get(id)) {
             assert.fail(
               `seed ${seed + world}: ${id} sees ${together.get(id) ?? 'nothing'}, expected ${alone.get(id) ?? 'nothing'}\n${JSON.stringify({ match, all: [...policies.policies.values()].filter(({ bucket }) => bucket === match.bucket), request }, null, 1)}`,
             );
@@ -372,7 +372,7 @@ describe('policies that share webhooks', () => {
         }
       }
     }
-    context.diagnostic(`${count} answers compared, of which ${seenCount} see the request`);
+    context.diagnostic(`${count} comparisons, in ${seenCount} of which the policy sees the request`);
     assert.ok(seenCount > count / 40, `${seenCount} of ${count}`);
   });
 });
