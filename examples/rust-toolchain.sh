@@ -1,7 +1,6 @@
 #!/bin/sh
-# Puts a Rust compiler that can build pod-privileged under .cache/tools, without root and without touching an installed
-# one. For Debian 12 on amd64, whose packages bring the source of the standard library along instead of a compiled
-# one for WebAssembly; cargo must be there. Run it in the root of the repository.
+# Installs a Rust compiler for pod-privileged in .cache/tools, without root and beside an installed one. For Debian 12 on amd64, whose
+# packages contain the standard library for WebAssembly as source only. Needs cargo. Run it in the root of the repository.
 set -eu
 
 tools=$(pwd)/.cache/tools

@@ -183,11 +183,12 @@ const NOTES = `Portcullis {{ .Chart.AppVersion }} is in namespace {{ .Release.Na
   kubectl get policyservers
   portcullis doctor --namespace {{ .Release.Namespace }}
 
-Pods of this namespace can have strong rights. Keep others out:
+Pods in this namespace may use the rights of the controller. Restrict it to Portcullis:
 
   kubectl label namespace {{ .Release.Namespace }} pod-security.kubernetes.io/enforce=restricted --overwrite
 
-When you uninstall the release, its webhooks go first; policies and their kinds stay. What the controller has made goes with:
+Uninstalling the release first removes its webhooks, and keeps policies and their kinds. To remove the objects that the controller
+created:
 
   portcullis uninstall --namespace {{ .Release.Namespace }}
 `;
