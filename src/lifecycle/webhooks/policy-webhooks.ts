@@ -65,7 +65,9 @@ export interface PolicyWebhooksOptions extends ExemptionSettings {
  * - which policies were reconciled. A new leader narrows no configuration until all were;
  * - which policies wait for a write, to reconcile them after it.
  *
- * The state of the cluster is read from caches, never remembered.
+ * The state of the cluster is read from caches. Everything else that this class and its parts keep saves requests or explains
+ * failures, and never decides what configurations contain: accepted dry runs, own writes that caches do not show yet, the pace of writes,
+ * the last failure.
  */
 export class PolicyWebhooks implements Runnable {
   readonly name = 'webhook-configurations';
