@@ -41,7 +41,7 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
-/** The body of an error answer (`metav1.Status`). */
+/** The body of an error response (`metav1.Status`). */
 export interface Status {
   readonly kind: 'Status';
   readonly apiVersion: 'v1';
@@ -54,7 +54,7 @@ export interface Status {
   readonly code?: number;
 }
 
-/** An error answer of an API server, as its `Status` has it. */
+/** An error response of an API server, from its `Status`. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
   /** HTTP status. */
@@ -69,7 +69,7 @@ export class ApiError extends Error {
     this.details = details;
   }
 
-  /** The error as an answer's body. */
+  /** The error as the body of a response. */
   toStatus(): Status {
     return {
       kind: 'Status',
@@ -77,7 +77,7 @@ export class ApiError extends Error {
       metadata: {},
       status: 'Failure',
       message: this.message,
-      // A server that declines to give a reason leaves it out.
+      // The API leaves out an unknown reason.
       ...(this.reason === 'Unknown' ? {} : { reason: this.reason }),
       ...(this.details === undefined ? {} : { details: this.details }),
       code: this.code,

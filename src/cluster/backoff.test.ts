@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { Backoff, BACKOFF_CAP_MS, BACKOFF_FLOOR_MS } from './backoff.ts';
 
 describe('Backoff', () => {
-  it('waits longer the longer it has been failing, and never too long', () => {
+  it('waits longer the longer it fails, up to a limit', () => {
     const backoff = new Backoff(() => 0.999_999);
     let now = 0;
     const waits = Array.from({ length: 100 }, () => {
@@ -17,7 +17,7 @@ describe('Backoff', () => {
     assert.equal(Math.round(waits.at(-1) ?? 0), BACKOFF_CAP_MS);
   });
 
-  it('is late by a small share of the outage', () => {
+  it('is late by at most a small share of the outage', () => {
     fc.assert(
       fc.property(
         fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
@@ -32,7 +32,7 @@ describe('Backoff', () => {
     );
   });
 
-  it('begins again after a success', () => {
+  it('starts again after a success', () => {
     const backoff = new Backoff(() => 0.999_999);
     backoff.failed(0);
     assert.ok(backoff.failed(60_000) > 8_000);
@@ -40,7 +40,7 @@ describe('Backoff', () => {
     assert.ok(backoff.failed(60_000) <= BACKOFF_FLOOR_MS);
   });
 
-  it('waits at least as long as the server asks', () => {
+  it('waits at least as long as Retry-After', () => {
     assert.equal(new Backoff(() => 0).failed(0, 7_000), 7_000);
     assert.equal(new Backoff(() => 0.5).failed(0, 8_000), 10_000);
   });

@@ -1,7 +1,7 @@
 // The Cluster port: the interface by which controllers, the command line and the console use any cluster.
 import type { JsonObject, JsonValue, KubernetesObject, ObjectKey, ResourceType } from '../resources/index.ts';
 
-/** Options that every request has. */
+/** Options of every request. */
 export interface RequestOptions {
   readonly signal?: AbortSignal;
 }
@@ -9,9 +9,9 @@ export interface RequestOptions {
 export interface ListOptions extends RequestOptions {
   /** Absent: all namespaces. */
   readonly namespace?: string;
-  /** As kubectl writes it: `app=web,tier!=cache,env in (a, b)`. */
+  /** In kubectl's syntax: `app=web,tier!=cache,env in (a, b)`. */
   readonly labelSelector?: string;
-  /** `metadata.name=x`, and the fields that a kind has besides. */
+  /** `metadata.name=x`, and further fields of some kinds. */
   readonly fieldSelector?: string;
   /** Items per page; `continue` leads to the next one. */
   readonly limit?: number;
@@ -39,7 +39,7 @@ export interface WatchOptions extends RequestOptions {
   readonly fieldSelector?: string;
   /** Changes after this version. Absent: existing objects come first, as ADDED. */
   readonly resourceVersion?: string;
-  /** Request BOOKMARK events, which say up to which version the stream is complete. */
+  /** Request BOOKMARK events, which mark the version up to which the stream is complete. */
   readonly allowBookmarks?: boolean;
   /** Existing objects first, then a bookmark with the annotation `k8s.io/initial-events-end: "true"`, then changes (KEP-3157). */
   readonly sendInitialEvents?: boolean;
@@ -53,7 +53,7 @@ export interface WatchEvent<T extends KubernetesObject = KubernetesObject> {
   readonly object: T;
 }
 
-/** How a server treats fields that the schema does not have: reject, warn, or drop silently. */
+/** How a server treats fields that are not in the schema: reject, warn, or drop silently. */
 export type FieldValidation = 'Strict' | 'Warn' | 'Ignore';
 
 export interface WriteOptions extends RequestOptions {
@@ -63,7 +63,7 @@ export interface WriteOptions extends RequestOptions {
   readonly fieldManager?: string;
   /** Default: Warn. */
   readonly fieldValidation?: FieldValidation;
-  /** Called for each warning of the answer. */
+  /** Called for each warning of the response. */
   readonly onWarning?: (text: string) => void;
 }
 
@@ -87,7 +87,7 @@ export interface DeleteOptions extends RequestOptions {
   readonly gracePeriodSeconds?: number;
   /** Default: Background. */
   readonly propagationPolicy?: 'Orphan' | 'Background' | 'Foreground';
-  /** Refuse (409) unless the object is still this one. */
+  /** Reject (409) unless the object still has this uid and version. */
   readonly preconditions?: { readonly uid?: string; readonly resourceVersion?: string };
   readonly onWarning?: (text: string) => void;
 }
@@ -111,8 +111,8 @@ export interface Discovery {
 }
 
 /**
- * A cluster, as one user sees it. All methods reject with {@link ApiError} for error answers, and with
- * {@link ClusterError} when there is no usable answer. Returned objects are shared: never change them.
+ * A cluster as one user sees it. All methods reject with {@link ApiError} for error responses, and with {@link
+ * ClusterError} when there is no valid response. Returned objects are shared: never change them.
  */
 export interface Cluster {
   readonly discovery: Discovery;
@@ -127,8 +127,8 @@ export interface Cluster {
   list<T extends KubernetesObject>(type: ResourceType<T>, options?: ListOptions): Promise<ObjectList<T>>;
 
   /**
-   * Changes as they happen. Ends when the server ends it (normal, after some minutes), throws {@link ApiError} when the
-   * server says so in the stream (410 `Expired`: list again), {@link ClusterError} when the connection broke.
+   * Changes as they happen. Ends when the server ends it (normal, after some minutes). Throws {@link ApiError} for an
+   * error event in the stream (410 `Expired`: list again), {@link ClusterError} when the connection broke.
    */
   watch<T extends KubernetesObject>(type: ResourceType<T>, options?: WatchOptions): AsyncIterable<WatchEvent<T>>;
 

@@ -8,7 +8,7 @@ import { listAll } from './list-all.ts';
 const PODS: ResourceType = { group: '', version: 'v1', resource: 'pods', kind: 'Pod', namespaced: true };
 const OBJECTS = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ apiVersion: 'v1', kind: 'Pod', metadata: { name } }));
 
-/** Pages of five objects; `expire` of its later pages have expired. */
+/** Pages of five objects; the first `expire` requests for later pages fail as expired. */
 function pages(expire = 0): { cluster: Pick<Cluster, 'list'>; asked: ListOptions[] } {
   const asked: ListOptions[] = [];
   let expired = 0;
@@ -29,7 +29,7 @@ function pages(expire = 0): { cluster: Pick<Cluster, 'list'>; asked: ListOptions
 const names = (items: readonly KubernetesObject[]): string => items.map(({ metadata }) => metadata.name).join('');
 
 describe('listAll', () => {
-  it('asks for page after page', async () => {
+  it('requests page after page', async () => {
     const { cluster, asked } = pages();
     const all = await listAll(cluster, PODS, {
       limit: 2,
@@ -46,7 +46,7 @@ describe('listAll', () => {
     ]);
   });
 
-  it('starts over when a page expired, and at last asks for everything at once', async () => {
+  it('restarts when a page expired, and finally requests everything at once', async () => {
     assert.equal(names((await listAll(pages(1).cluster, PODS, { limit: 2 })).items), 'abcde');
     const { cluster, asked } = pages(99);
     assert.equal(names((await listAll(cluster, PODS, { limit: 2 })).items), 'abcde');

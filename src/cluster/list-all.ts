@@ -2,12 +2,12 @@ import type { KubernetesObject, ResourceType } from '../resources/index.ts';
 import { ApiError } from './api-error.ts';
 import type { Cluster, ListOptions, ObjectList } from './cluster.ts';
 
-/** Objects per page, as client-go has it: some 2.5 MB of pods. */
+/** Objects per page, as in client-go: some 2.5 MB of pods. */
 export const PAGE_SIZE = 500;
 /** Restarts of a list whose next page expired; after these, one request without pages. */
 const MAX_RESTARTS = 2;
 
-/** All objects, page by page, and the version that all pages show. */
+/** All objects, page by page, and the version of all pages. */
 export async function listAll<T extends KubernetesObject>(
   cluster: Pick<Cluster, 'list'>,
   type: ResourceType<T>,
@@ -34,7 +34,7 @@ async function allPages<T extends KubernetesObject>(
 ): Promise<ObjectList<T>> {
   let page = await cluster.list(type, options);
   const items = [...page.items];
-  // Only the first page names a version: the continue token has it for the others.
+  // Only the first request names a version: the continue token contains it for the others.
   const { resourceVersionMatch: _match, resourceVersion: _version, ...following } = options;
   while (page.metadata.continue !== undefined) {
     page = await cluster.list(type, { ...following, continue: page.metadata.continue });

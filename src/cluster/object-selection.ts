@@ -62,7 +62,7 @@ export class ObjectSelection {
   }
 }
 
-/** API servers have another message for kinds that declare selectable fields. */
+/** API servers use another message for kinds with selectable fields. */
 function unknownField({ origin, selectableFields = [] }: SelectableKind, field: string): string {
   return origin === 'custom' || selectableFields.length > 0
     ? `field label not supported: ${field}`
@@ -90,7 +90,7 @@ function fieldReader(definition: SelectableKind, field: string): (object: Kubern
   };
 }
 
-/** What Go has in a field that is not there. */
+/** The Go zero value of an absent field. */
 function zeroText(schema: Schema, path: string): string {
   let node: Schema | undefined = schema;
   for (const step of path.split('.')) {

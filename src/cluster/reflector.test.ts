@@ -1,4 +1,4 @@
-// One case per fault, on a scripted cluster; test/cluster-port/reflector-faults.test.ts has them on a real one.
+// One case per fault, on a scripted cluster; test/cluster-port/reflector-faults.test.ts runs faults on a real one.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
@@ -23,7 +23,7 @@ const event = (type: WatchEvent['type'], name: string, version: string): WatchEv
   object: pod(name, version),
 });
 
-/** What one watch brings, and how it ends: with an error, normally, or not at all. */
+/** The events of a watch, and its end: with an error, normally, or none. */
 interface ScriptedWatch {
   readonly events?: readonly WatchEvent[];
   readonly end?: Error | 'end';
@@ -36,7 +36,7 @@ interface Scene {
   readonly watches: WatchOptions[];
   readonly log: string[];
   readonly errors: string[];
-  /** Waits for something to be so. */
+  /** Waits until a condition holds. */
   until(condition: () => boolean): Promise<void>;
 }
 
@@ -103,7 +103,7 @@ function play(
 }
 
 describe('Reflector', () => {
-  it('lists, then watches from there', async (context) => {
+  it('lists, then watches from that version', async (context) => {
     const scene = play(
       context,
       {
@@ -147,7 +147,7 @@ describe('Reflector', () => {
     ['the server refuses for now', new ApiError(403, 'Forbidden', 'not yet')],
     ['the stream ends at once', 'end'],
   ] as const) {
-    it(`goes on from the last version when ${name}, without a new list`, async (context) => {
+    it(`resumes from the last version when ${name}, without a new list`, async (context) => {
       const first = { events: [event('ADDED', 'a', '101'), event('BOOKMARK', '', '110')], end };
       const scene = play(context, { watches: [first, { end }, { events: [event('ADDED', 'b', '111')] }] });
       await scene.until(() => scene.log.length === 3);
@@ -162,7 +162,7 @@ describe('Reflector', () => {
     });
   }
 
-  it('lists again when the version is no longer known', async (context) => {
+  it('lists again when the version has expired', async (context) => {
     const scene = play(context, {
       lists: [[pod('a', '1')], [pod('b', '2')]],
       watches: [
@@ -176,7 +176,7 @@ describe('Reflector', () => {
     assert.equal(scene.reflector.report.relists, 1);
   });
 
-  it('tries the first list until it works', async (context) => {
+  it('retries the first list until it succeeds', async (context) => {
     const down = new ClusterError('unreachable', 'down');
     const scene = play(context, { lists: [down, down, [pod('a', '1')]] });
     await scene.until(() => scene.reflector.report.state === 'waiting');
@@ -187,14 +187,14 @@ describe('Reflector', () => {
     assert.equal(scene.reflector.report.lastError, undefined);
   });
 
-  it('makes a watch anew that is silent for too long', async (context) => {
+  it('replaces a watch that is silent for too long', async (context) => {
     const scene = play(context, { watches: [{}, { events: [event('ADDED', 'a', '101')] }] }, { silenceLimitMs: 30 });
     await scene.until(() => scene.log.length === 2);
     assert.match(scene.errors[0] ?? '', /^watch: the watch was silent for 30 ms/);
     assert.equal(scene.lists.length, 1);
   });
 
-  it('waits as long as the server asks', async (context) => {
+  it('waits as long as Retry-After', async (context) => {
     const busy = new ApiError(429, 'TooManyRequests', 'later', { retryAfterSeconds: 0.4 });
     const scene = play(context, { watches: [{ end: busy }, {}] });
     const begun = performance.now();
@@ -202,7 +202,7 @@ describe('Reflector', () => {
     assert.ok(performance.now() - begun > 350, 'expected the wait that was asked for');
   });
 
-  it('survives a handler that throws, and one that is told of errors', async (context) => {
+  it('survives a handler and an error callback that throw', async (context) => {
     const seen: string[] = [];
     const scene = play(
       context,
@@ -229,7 +229,7 @@ describe('Reflector', () => {
     assert.equal(scene.reflector.report.state, 'watching');
   });
 
-  it('stops when it is told, whatever it is doing, and says that it was not synced', async (context) => {
+  it('stops in every state, and rejects synced if it was not', async (context) => {
     const scene = play(context, { lists: [new ClusterError('unreachable', 'down')] });
     await scene.until(() => scene.reflector.report.state === 'waiting');
     scene.stop.abort(new Error('enough'));

@@ -14,10 +14,10 @@ export const SILENCE_LIMIT_MS = 150_000;
 const HEALTHY_MS = 1_000;
 /** The same for a watch without events, which may only have waited for an answer. Milliseconds. */
 const HEALTHY_QUIET_MS = 10_000;
-/** After so long of refused watches the reflector lists again. Milliseconds. */
-const REFUSAL_PATIENCE_MS = 5 * 60_000;
+/** After this time of refused watches the reflector lists again. Milliseconds. */
+const REFUSED_LIMIT_MS = 5 * 60_000;
 /** How long a server may lag behind our version. After that, etcd was restored from a backup: list again. Milliseconds. */
-const FUTURE_PATIENCE_MS = 10_000;
+const FUTURE_LIMIT_MS = 10_000;
 
 /** The consumer of a {@link Reflector}. Errors that it throws are reported, and the reflector continues. */
 export interface ReflectorHandler<T extends KubernetesObject> {
@@ -228,7 +228,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
     }
     this.#refusedSince ??= performance.now();
     const isFuture = error.details?.causes?.some(({ reason }) => reason === 'ResourceVersionTooLarge') === true;
-    return performance.now() - this.#refusedSince > (isFuture ? FUTURE_PATIENCE_MS : REFUSAL_PATIENCE_MS);
+    return performance.now() - this.#refusedSince > (isFuture ? FUTURE_LIMIT_MS : REFUSED_LIMIT_MS);
   }
 
   #heard(): void {

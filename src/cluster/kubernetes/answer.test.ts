@@ -13,7 +13,7 @@ const answer = (status: number, contentType: string, body: string, headers = {})
 });
 
 describe('errorOfAnswer', () => {
-  it('says what a Status says', () => {
+  it('contains the fields of a Status', () => {
     const status = {
       kind: 'Status',
       code: 409,
@@ -29,7 +29,7 @@ describe('errorOfAnswer', () => {
     );
   });
 
-  it('says it as kubectl does where there is only text', () => {
+  it('uses kubectl’s messages for plain text', () => {
     const error = errorOfAnswer(answer(404, 'text/plain; charset=utf-8', '404 page not found\n'), 'GET /x');
     assert.ok(error instanceof ApiError);
     assert.deepEqual(
@@ -38,13 +38,13 @@ describe('errorOfAnswer', () => {
     );
   });
 
-  it('does not take the page of a proxy for an answer', () => {
+  it('rejects the page of a proxy', () => {
     const error = errorOfAnswer(answer(502, 'text/html', '<h1>Bad Gateway</h1>'), 'GET /x');
     assert.equal(error.code, 'answer-malformed');
     assert.match(error.message, /got status 502 with text\/html .*Bad Gateway/);
   });
 
-  it('tells in one place when to come back', () => {
+  it('moves Retry-After to the details', () => {
     const error = errorOfAnswer(answer(429, 'text/plain', 'later', { 'retry-after': '7' }), 'GET /x');
     assert.ok(error instanceof ApiError);
     assert.equal(error.details?.retryAfterSeconds, 7);
@@ -52,7 +52,7 @@ describe('errorOfAnswer', () => {
 });
 
 describe('errorOfStatus', () => {
-  it('takes whatever is called a Status', () => {
+  it('accepts any object as a Status', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom('code', 'reason', 'message', 'details'), fc.jsonValue()), (status) => {
         const error = errorOfStatus(status, 500);
@@ -63,7 +63,7 @@ describe('errorOfStatus', () => {
 });
 
 describe('jsonOf', () => {
-  it('says what came instead of JSON', () => {
+  it('describes a body that is not JSON', () => {
     assert.throws(
       () => jsonOf(answer(200, 'text/html', '<p>Log in</p>'), 'GET /x'),
       /expected JSON, got text\/html .*Log in/,
@@ -73,14 +73,14 @@ describe('jsonOf', () => {
 });
 
 describe('warningsOf', () => {
-  it('reads one, several in a line, and several lines', () => {
+  it('reads one warning, several in a header, and several headers', () => {
     assert.deepEqual(warningsOf('299 - "unknown field \\"spec.x\\""'), ['unknown field "spec.x"']);
     assert.deepEqual(warningsOf('299 - "a, b", 299 - "c"'), ['a, b', 'c']);
     assert.deepEqual(warningsOf(['299 - "a"', '299 - "b"']), ['a', 'b']);
     assert.deepEqual(warningsOf(undefined), []);
   });
 
-  it('takes any header', () => {
+  it('accepts any header', () => {
     fc.assert(fc.property(fc.string(), (header) => Array.isArray(warningsOf(header))));
   });
 });

@@ -1,4 +1,4 @@
-// Answers of an API server as objects and errors.
+// Parses responses of an API server into objects and errors.
 import { isJsonObject } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
 import type { ApiErrorReason, StatusDetails } from '../api-error.ts';
@@ -6,17 +6,15 @@ import { ClusterError } from '../errors.ts';
 import { retryAfterMs } from './retry-after.ts';
 import { parseJson } from '../../values/index.ts';
 
-/**
- * Longest answer: half of the longest string of V8, enough for 50,000 pods in one list. Larger lists need pages.
- */
+/** Longest response: half of V8's longest string, enough for 50,000 pods in one list. Larger lists need pages. */
 export const MAX_ANSWER_BYTES = 256 * 1024 ** 2;
 
-/** A complete answer. */
+/** A complete response. */
 export interface Answer {
   /** HTTP status. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** In lower case, with its parameters; empty when the server names none. */
+  /** In lower case, with its parameters; empty if absent. */
   readonly contentType: string;
   readonly body: Buffer;
 }
@@ -95,8 +93,8 @@ export function errorOfStatus(status: Readonly<Record<string, unknown>>, httpSta
 }
 
 /**
- * The error that an answer with a status of 400 or more stands for. API servers answer in plain text in some places (a
- * group that they do not serve); anything else is not from an API server.
+ * The error of a response with a status of 400 or more. API servers respond with plain text in some cases (a group that
+ * they do not serve); any other body is not from an API server.
  */
 export function errorOfAnswer(answer: Answer, request: string): ApiError | ClusterError {
   if (answer.contentType.startsWith('application/json')) {
@@ -109,7 +107,7 @@ export function errorOfAnswer(answer: Answer, request: string): ApiError | Clust
   if (answer.contentType === '' || answer.contentType.startsWith('text/plain')) {
     const generic = GENERIC.get(answer.status);
     const message = generic?.message ?? `the server answered with status ${answer.status}`;
-    // Where the text only repeats the status there is nothing to add.
+    // A text that only repeats the status adds nothing.
     const detail =
       (answer.status === 400 || answer.status >= 500) && text !== '' ? `${message} (${JSON.stringify(text)})` : message;
     return withRetryAfter(new ApiError(answer.status, generic?.reason ?? 'Unknown', detail), answer);
@@ -133,7 +131,7 @@ function withRetryAfter(error: ApiError, { headers }: Answer): ApiError {
   });
 }
 
-/** The JSON of an answer. */
+/** The JSON of a response. */
 export function jsonOf(answer: Answer, request: string): unknown {
   if (!answer.contentType.startsWith('application/json')) {
     throw new ClusterError(
@@ -172,7 +170,7 @@ export function warningsOf(header: string | string[] | undefined): string[] {
   for (const line of header === undefined ? [] : [header].flat()) {
     let rest = line;
     for (;;) {
-      // Code, agent, quoted text; several come joined by commas.
+      // Code, agent, quoted text; a header may contain several, separated by commas.
       const match = /^[\s,]*\d{3} \S+ "((?:[^"\\]|\\.)*)"(?: "[^"]*")?/.exec(rest);
       if (match === null) {
         break;

@@ -99,7 +99,7 @@ export class ConfigSection {
     return path === undefined ? undefined : resolve(dirname(this.file), path);
   }
 
-  /** A PEM: what `key-data` holds in base64, or else the content of the file that `key` names. */
+  /** PEM from `key-data` in base64, or from the file in `key`. */
   async pem(key: string, label: 'CERTIFICATE' | 'PRIVATE KEY'): Promise<string | undefined> {
     const data = this.text(`${key}-data`);
     if (data !== undefined) {
@@ -164,11 +164,11 @@ export class ConfigSection {
 }
 
 function isPem(text: string, label: string): boolean {
-  // Keys have their algorithm in front: RSA PRIVATE KEY, EC PRIVATE KEY.
+  // The label of a key starts with its algorithm: RSA PRIVATE KEY, EC PRIVATE KEY.
   return text.includes('-----BEGIN ') && text.includes(`${label}-----`);
 }
 
-/** A value in a message: never the text itself, which may be a secret. */
+/** The type of a value for a message: never the text itself, which may be a secret. */
 function shown(value: unknown): string {
   if (Array.isArray(value)) {
     return 'a list';
@@ -176,7 +176,7 @@ function shown(value: unknown): string {
   return value === null ? 'nothing' : typeof value === 'object' ? 'a mapping' : `a ${typeof value}`;
 }
 
-/** `ENOENT` and the like, in words. */
+/** An error code such as `ENOENT` in words. */
 export function codeOf(error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
   const words: Record<string, string | undefined> = {

@@ -18,26 +18,26 @@ export interface Impersonation {
 
 /** A source of credentials: a kubeconfig, a token file, an exec plugin. */
 export interface CredentialSource {
-  /** What it is, for messages: `token file "/…"`, `exec plugin "aws"`. */
+  /** For messages: `token file "/…"`, `exec plugin "aws"`. */
   readonly description: string;
   /**
    * The current credentials, cached while they are valid.
    * @throws ClusterError `credentials-failed`
    */
   current(signal?: AbortSignal): Promise<Credentials>;
-  /** Drops credentials that the server refused with 401. True when {@link current} may give others for a retry. */
+  /** Drops credentials that the server rejected with 401. True when {@link current} may return others for a retry. */
   refused(credentials: Credentials): boolean;
 }
 
 /** A cluster's address, and the credentials for it. */
 export interface Connection {
-  /** `https://host:port`, with a path when the API is below one. `http://` for a local proxy. */
+  /** `https://host:port`, with a path if the API has a prefix. `http://` for a local proxy. */
   readonly server: string;
-  /** Certificate authorities, PEM. Default: those that Node.js trusts. */
+  /** Certificate authorities, PEM. Default: those of Node.js. */
   readonly ca?: string;
   /** Do not verify the server's certificate at all. */
   readonly insecureSkipTlsVerify?: boolean;
-  /** The name to verify the certificate for, where it is not the host. */
+  /** The name in the server's certificate, if it is not the host. */
   readonly tlsServerName?: string;
   /** Absent: anonymous. */
   readonly credentials?: CredentialSource;

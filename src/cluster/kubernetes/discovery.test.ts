@@ -18,7 +18,7 @@ const aggregated = (group: string, version: string, resources: object[]): object
   items: [{ metadata: { name: group }, versions: [{ version, resources }] }],
 });
 
-/** Documents by path, and how often each was asked for. */
+/** Documents by path, with the number of requests for each. */
 function documents(byPath: Record<string, unknown>): { fetch: (path: string) => Promise<unknown>; asked: string[] } {
   const asked: string[] = [];
   return {
@@ -58,7 +58,7 @@ describe('DiscoveryCache', () => {
     assert.deepEqual(asked, ['/api', '/apis']);
   });
 
-  it('falls back to one document per group and version, and leaves out those that are away', async () => {
+  it('falls back to one document per group and version, without unavailable ones', async () => {
     const list = (groupVersion: string, name: string, kind: string): object => ({
       kind: 'APIResourceList',
       groupVersion,
@@ -99,7 +99,7 @@ describe('DiscoveryCache', () => {
     );
   });
 
-  it('asks again for kinds that it does not know, but not endlessly', async () => {
+  it('refreshes for unknown kinds, within a limit', async () => {
     const byPath: Record<string, unknown> = { '/api': aggregated('', 'v1', []), '/apis': aggregated('', 'v1', []) };
     const { fetch, asked } = documents(byPath);
     let now = 0;
@@ -115,7 +115,7 @@ describe('DiscoveryCache', () => {
     assert.equal(asked.length, before + 2);
   });
 
-  it('asks anew after it was told to forget, and after a while', async () => {
+  it('refreshes after invalidate, and after a while', async () => {
     const { fetch, asked } = documents({ '/api': aggregated('', 'v1', []), '/apis': aggregated('', 'v1', []) });
     let now = 0;
     const discovery = new DiscoveryCache(fetch, () => now);
@@ -127,7 +127,7 @@ describe('DiscoveryCache', () => {
     assert.equal(asked.length, 6);
   });
 
-  it('shares one look among all who ask at a time, and lets each of them stop waiting', async () => {
+  it('shares one refresh among concurrent callers, each of which may stop waiting', async () => {
     const { fetch, asked } = documents({ '/api': aggregated('', 'v1', []), '/apis': aggregated('', 'v1', []) });
     const discovery = new DiscoveryCache(fetch);
     const controller = new AbortController();
@@ -139,7 +139,7 @@ describe('DiscoveryCache', () => {
     assert.equal(asked.length, 2);
   });
 
-  it('does not keep a failure', async () => {
+  it('does not cache a failure', async () => {
     let isUp = false;
     const discovery = new DiscoveryCache(() =>
       isUp ? Promise.resolve(aggregated('', 'v1', [])) : Promise.reject(new Error('down')),

@@ -8,7 +8,7 @@ import type { ApiResource, Discovery, RequestOptions } from '../cluster.ts';
 const MAX_AGE_MS = 10 * 60_000;
 /** Refreshes for unknown kinds: the token bucket's burst… */
 const MISS_BURST = 4;
-/** …and its refill interval, as a controller whose kind is not installed asks again and again. */
+// …and its refill interval, as a controller whose kind is not installed asks repeatedly.
 const MISS_INTERVAL_MS = 5_000;
 /** Documents that are fetched in parallel. */
 const PARALLEL = 8;
@@ -18,7 +18,7 @@ const AGGREGATED = ['v2', 'v2beta1']
   .concat('application/json')
   .join(',');
 
-/** Gets a path as JSON. */
+/** Fetches a path as JSON. */
 export type FetchJson = (path: string, accept: string, signal: AbortSignal | undefined) => Promise<unknown>;
 
 interface Snapshot {
@@ -55,7 +55,7 @@ export class DiscoveryCache implements Discovery {
     return (await this.#refresh(options.signal)).byKind.get(key);
   }
 
-  /** Drops the cache, when a type is no longer served. */
+  /** Drops the cache, after a type was no longer served. */
   invalidate(): void {
     this.#snapshot = undefined;
   }
@@ -203,7 +203,7 @@ function texts(value: JsonValue | undefined): string[] {
   return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : [];
 }
 
-/** Results in order, a few at a time. */
+/** Runs tasks in parallel, a few at a time. Results are in order. */
 async function inParallel<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
   const results: R[] = [];
   for (let start = 0; start < items.length; start += PARALLEL) {
@@ -212,7 +212,7 @@ async function inParallel<T, R>(items: readonly T[], run: (item: T) => Promise<R
   return results;
 }
 
-/** The promise, or a rejection with the signal's reason when that comes first. */
+/** The promise, rejected with the signal's reason when the signal is aborted first. */
 async function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) {
     return await promise;

@@ -10,7 +10,7 @@ import { TemporaryFolder } from './testing/temporary-folder.ts';
 
 const V1 = 'client.authentication.k8s.io/v1';
 
-/** A plugin that runs a script of ours in a process of its own. */
+/** A plugin that runs a script of the test in its own process. */
 function plugin(
   context: TestContext,
   script: string,
@@ -35,7 +35,7 @@ const prints = (credential: object): string => `console.log(${JSON.stringify(JSO
 const credential = (status: object): object => ({ apiVersion: V1, kind: 'ExecCredential', status });
 
 describe('ExecPlugin', () => {
-  it('gives what a program prints, and runs it once for all', async (context) => {
+  it('returns the credentials that a program prints, and runs it once for all callers', async (context) => {
     const folder = new TemporaryFolder(context);
     const log = join(folder.path, 'log');
     const script = `require('node:fs').appendFileSync(${JSON.stringify(log)}, 'x'); ${prints(credential({ token: 'secret' }))}`;
@@ -48,7 +48,7 @@ describe('ExecPlugin', () => {
     assert.equal(readFileSync(log, 'utf8'), 'x');
   });
 
-  it('tells the program what the protocol says, in its environment', async (context) => {
+  it('passes the data of the protocol in the environment', async (context) => {
     const script = `
       const info = JSON.parse(process.env.KUBERNETES_EXEC_INFO);
       const token = [info.kind, info.apiVersion, info.spec.interactive, info.spec.cluster.server, process.env.MINE, process.env.OUTER, process.argv[2]].join();
@@ -60,7 +60,7 @@ describe('ExecPlugin', () => {
     assert.equal(authorization, `Bearer ExecCredential,${V1},false,https://x,mine,outer,argument`);
   });
 
-  it('runs again when the credentials expired or were refused', async (context) => {
+  it('runs again when the credentials expired or were rejected', async (context) => {
     const expires = '2026-01-01T00:10:00Z';
     const script = `console.log(JSON.stringify({ apiVersion: '${V1}', kind: 'ExecCredential', status: { token: String(process.hrtime.bigint()), expirationTimestamp: '${expires}' } }))`;
     let now = Date.parse('2026-01-01T00:00:00Z');
@@ -70,14 +70,14 @@ describe('ExecPlugin', () => {
     assert.equal(source.refused(first), true);
     const second = await source.current();
     assert.notDeepEqual(second, first);
-    // What was refused are not the ones that are kept: another request was faster.
+    // The rejected credentials are not the cached ones: another request was faster.
     source.refused(first);
     assert.equal(await source.current(), second);
     now = Date.parse(expires);
     assert.notDeepEqual(await source.current(), second);
   });
 
-  it('gives certificates', async (context) => {
+  it('returns certificates', async (context) => {
     const status = { clientCertificateData: 'cert', clientKeyData: 'key' };
     assert.deepEqual(await plugin(context, prints(credential(status))).current(), {
       clientCertificate: { cert: 'cert', key: 'key' },
@@ -114,7 +114,7 @@ describe('ExecPlugin', () => {
       /expected an end within 400 ms, got none/,
     ],
   ] as const) {
-    it(`says so when the program ${name}, and tries again the next time`, async (context) => {
+    it(`reports that the program ${name}, and retries the next time`, async (context) => {
       const source = plugin(context, script, {}, name === 'does not end' ? { timeoutMs: 400 } : {});
       for (let attempt = 0; attempt < (name === 'fails' ? 2 : 1); attempt += 1) {
         await assert.rejects(source.current(), (error) => {
@@ -126,7 +126,7 @@ describe('ExecPlugin', () => {
     });
   }
 
-  it('says how to install a program that is not there', async (context) => {
+  it('shows the install hint for a missing program', async (context) => {
     const source = plugin(context, '', { command: 'no-such-plugin', installHint: 'install it with: get plugin' });
     await assert.rejects(
       source.current(),
@@ -139,7 +139,7 @@ describe('ExecPlugin', () => {
     await assert.rejects(source.current(), /expected a terminal/);
   });
 
-  it('is what a kubeconfig describes', async (context) => {
+  it('is configured by a kubeconfig', async (context) => {
     const folder = new TemporaryFolder(context);
     folder.write(
       'bin/plugin',

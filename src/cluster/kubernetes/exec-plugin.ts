@@ -14,7 +14,7 @@ export const EXEC_INTERACTIVE_TIMEOUT_MS = 5 * 60_000;
 /** A token and a certificate with its chain are some ten thousand bytes. */
 const MAX_OUTPUT_BYTES = 1024 ** 2;
 /** The end of stderr that an error message shows. */
-const MAX_COMPLAINT_BYTES = 4096;
+const MAX_STDERR_BYTES = 4096;
 /** Credentials that expire sooner are renewed, so that they last for the request. Milliseconds. */
 const EXPIRY_MARGIN_MS = 10_000;
 
@@ -47,20 +47,20 @@ export interface ExecPluginOptions {
   readonly now?: () => number;
 }
 
-interface Kept {
+interface CachedCredentials {
   readonly credentials: Credentials;
-  /** Milliseconds since 1970; Infinity when the plugin names no end. */
+  /** Milliseconds since 1970; Infinity if the plugin sets no expiry. */
   readonly expires: number;
 }
 
-/** Credentials of an exec plugin, cached until they expire or are refused. */
+/** Credentials of an exec plugin, cached until they expire or are rejected. */
 export class ExecPlugin implements CredentialSource {
   readonly description: string;
   readonly #config: ExecPluginConfig;
   readonly #options: ExecPluginOptions;
   readonly #now: () => number;
-  #kept: Kept | undefined;
-  #running: Promise<Kept> | undefined;
+  #cached: CachedCredentials | undefined;
+  #running: Promise<CachedCredentials> | undefined;
 
   constructor(config: ExecPluginConfig, options: ExecPluginOptions) {
     this.#config = config;
@@ -70,8 +70,8 @@ export class ExecPlugin implements CredentialSource {
   }
 
   async current(): Promise<Credentials> {
-    if (this.#kept !== undefined && this.#now() < this.#kept.expires - EXPIRY_MARGIN_MS) {
-      return this.#kept.credentials;
+    if (this.#cached !== undefined && this.#now() < this.#cached.expires - EXPIRY_MARGIN_MS) {
+      return this.#cached.credentials;
     }
     // Concurrent callers wait for the same run.
     this.#running ??= this.#run().finally(() => {
@@ -82,13 +82,13 @@ export class ExecPlugin implements CredentialSource {
 
   refused(credentials: Credentials): boolean {
     // Another request may have renewed them already.
-    if (this.#kept?.credentials === credentials) {
-      this.#kept = undefined;
+    if (this.#cached?.credentials === credentials) {
+      this.#cached = undefined;
     }
     return true;
   }
 
-  async #run(): Promise<Kept> {
+  async #run(): Promise<CachedCredentials> {
     const { interactiveMode } = this.#config;
     const interactive = interactiveMode !== 'Never' && this.#options.interactive === true;
     if (interactiveMode === 'Always' && !interactive) {
@@ -98,8 +98,8 @@ export class ExecPlugin implements CredentialSource {
       );
     }
     const output = await this.#outputOf(interactive);
-    this.#kept = this.#parse(output);
-    return this.#kept;
+    this.#cached = this.#parse(output);
+    return this.#cached;
   }
 
   async #outputOf(interactive: boolean): Promise<string> {
@@ -129,20 +129,20 @@ export class ExecPlugin implements CredentialSource {
     }
     if (outcome.timedOut) {
       throw this.#failure(
-        `expected an end within ${timeoutMs} ms, got none${complaint(outcome.stderr)}`,
+        `expected an end within ${timeoutMs} ms, got none${stderrText(outcome.stderr)}`,
         'try it by hand',
       );
     }
     if (outcome.status !== 0) {
       throw this.#failure(
-        `expected exit code 0, got ${outcome.status}${complaint(outcome.stderr)}`,
+        `expected exit code 0, got ${outcome.status}${stderrText(outcome.stderr)}`,
         'log in again, or try it by hand',
       );
     }
     return outcome.stdout;
   }
 
-  #parse(output: string): Kept {
+  #parse(output: string): CachedCredentials {
     let credential: unknown;
     try {
       credential = parseJson(output);
@@ -215,7 +215,7 @@ function textOf(object: JsonObject, key: string): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-function complaint(stderr: string): string {
+function stderrText(stderr: string): string {
   const text = stderr.trim();
   return text === '' ? '' : ` (it says: ${text})`;
 }
@@ -223,15 +223,15 @@ function complaint(stderr: string): string {
 interface Outcome {
   readonly stdout: string;
   readonly stderr: string;
-  /** Exit code, or the name of the signal that ended it. */
+  /** Exit code, or the name of the signal that terminated it. */
   readonly status: number | string;
   readonly timedOut: boolean;
   readonly tooMuch: boolean;
-  /** Why it did not start. */
+  /** Why it could not start. */
   readonly error: Error | undefined;
 }
 
-/** Waits for a program, and ends it when it takes too long or prints too much. */
+/** Waits for a program, and terminates it when it takes too long or prints too much. */
 function outcomeOf(
   child: ChildProcess,
   timeoutMs: number,
@@ -268,7 +268,7 @@ function outcomeOf(
     output.push(chunk);
   });
   child.stderr?.on('data', (chunk: Buffer) => {
-    stderr = Buffer.concat([stderr, chunk]).subarray(-MAX_COMPLAINT_BYTES);
+    stderr = Buffer.concat([stderr, chunk]).subarray(-MAX_STDERR_BYTES);
     onStderr?.(chunk.toString());
   });
   child.once('error', (reason) => {

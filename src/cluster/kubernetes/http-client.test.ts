@@ -24,7 +24,7 @@ const throttle = (response: ServerResponse, status = 429): void =>
   answerJson(response, { kind: 'Status', code: status, message: 'later' }, status, { 'retry-after': '0' });
 
 describe('HttpClient', () => {
-  it('waits for what a throttling server asks, also for writes, which it did not execute', async (context) => {
+  it('waits as long as a throttling server requests, also for writes, which had no effect', async (context) => {
     const server = await scriptedServer(context, (_, response) =>
       server.seen.length < 3
         ? throttle(response, server.seen.length === 1 ? 429 : 503)
@@ -61,7 +61,7 @@ describe('HttpClient', () => {
     assert.equal(server.seen.length, 1);
   });
 
-  it('makes a GET again, once, when the connection was cut before an answer, and never a write', async (context) => {
+  it('repeats a GET once when the connection broke before a response, and never a write', async (context) => {
     const server = await scriptedServer(context, ({ url }, response) => {
       if (url === '/dead' || server.seen.length === 1) {
         response.socket?.destroy();
@@ -78,10 +78,10 @@ describe('HttpClient', () => {
     assert.equal(server.seen.length, 5);
   });
 
-  it('makes a GET again on a new connection when a kept one has died in silence, but no write', async (context) => {
+  it('repeats a GET on a new connection when a kept one died silently, but no write', async (context) => {
     const sockets = new Set<unknown>();
     const server = await scriptedServer(context, (_, response) => {
-      // Like behind a router that has forgotten all connections: only new ones get answers.
+      // Like a router that has lost its connections: only new ones get responses.
       if (!sockets.has(response.socket)) {
         sockets.add(response.socket);
         answerJson(response, {});
@@ -96,7 +96,7 @@ describe('HttpClient', () => {
     assert.equal((await http.send({ method: 'POST', path: '/write' })).status, 200);
   });
 
-  it('makes a GET again when a new connection dies before the answer, and then waits as long as it takes', async (context) => {
+  it('repeats a GET when a new connection dies before the response, then waits for the full timeout', async (context) => {
     const server = await scriptedServer(context, (_, response) => {
       if (server.seen.length > 1) {
         setTimeout(() => answerJson(response, {}), 120);
@@ -107,7 +107,7 @@ describe('HttpClient', () => {
     assert.equal(server.seen.length, 2);
   });
 
-  it('does not wait long for the rest of an answer', async (context) => {
+  it('does not wait long for the rest of a response', async (context) => {
     const server = await scriptedServer(context, ({ url }, response) => {
       if (url === '/dead' || server.seen.length === 1) {
         response.writeHead(200, { 'content-type': 'application/json' }).write('{');
@@ -121,19 +121,19 @@ describe('HttpClient', () => {
     assert.equal(server.seen.length, 4);
   });
 
-  it('ends a request that takes too long', async (context) => {
+  it('aborts a request that takes too long', async (context) => {
     const server = await scriptedServer(context, () => undefined);
     const http = client(context, { server: server.url }, { requestTimeoutMs: 30 });
     await assert.rejects(http.send({ method: 'GET', path: '/x' }), { code: 'timeout' });
   });
 
-  it('stops reading an answer that is too long', async (context) => {
+  it('stops reading a response that is too long', async (context) => {
     const server = await scriptedServer(context, (_, response) => answerJson(response, 'x'.repeat(1000)));
     const http = client(context, { server: server.url }, { maxAnswerBytes: 100 });
     await assert.rejects(http.send({ method: 'GET', path: '/x' }), { code: 'answer-malformed' });
   });
 
-  it('rejects with the reason of the signal, before, during and after the answer began', async (context) => {
+  it('rejects with the reason of the signal before, during and after the start of the response', async (context) => {
     const reason = new Error('enough');
     const server = await scriptedServer(context, ({ url }, response) => {
       if (url === '/begun') {
@@ -157,7 +157,7 @@ describe('HttpClient', () => {
     }, reason);
   });
 
-  it('asks for new credentials once when the server refuses them', async (context) => {
+  it('requests new credentials once when the server rejects them', async (context) => {
     const server = await scriptedServer(context, ({ headers }, response) =>
       headers.authorization === 'Bearer new'
         ? answerJson(response, {})
@@ -181,7 +181,7 @@ describe('HttpClient', () => {
     assert.equal(server.seen.length, 4);
   });
 
-  it('proves who it is with a certificate, and verifies the server', async (context) => {
+  it('authenticates with a certificate, and verifies the server', async (context) => {
     const [own, other, user] = await Promise.all([
       testCertificate('server'),
       testCertificate('other'),
@@ -205,7 +205,7 @@ describe('HttpClient', () => {
     assert.equal((await careless.send({ method: 'GET', path: '/x' })).status, 200);
   });
 
-  it('verifies the server for another name when it is told to', async (context) => {
+  it('verifies the server for a configured name', async (context) => {
     const own = await testCertificate('server', ['kubernetes.example']);
     const server = await scriptedServer(context, (_, response) => answerJson(response, {}), own);
     const named = client(context, { server: server.url, ca: own.cert, tlsServerName: 'kubernetes.example' });
@@ -216,7 +216,7 @@ describe('HttpClient', () => {
     );
   });
 
-  it('sends credentials, impersonation and its name, below the path of the server', async (context) => {
+  it('sends credentials, impersonation and user agent, below the path of the server', async (context) => {
     const server = await scriptedServer(context, (_, response) => answerJson(response, {}));
     const credentials: CredentialSource = {
       ...tokenCredentials('secret'),
@@ -239,7 +239,7 @@ describe('HttpClient', () => {
     assert.equal(seen?.headers['impersonate-extra-example.com%2fx'], '1');
   });
 
-  it('says what is wrong with an address', async (context) => {
+  it('explains connection failures', async (context) => {
     assert.throws(() => client(context, { server: 'localhost:6443' }), { code: 'request-invalid' });
     const nobody = client(context, { server: 'https://127.0.0.1:1', origin: 'context "dev"' });
     await assert.rejects(nobody.send({ method: 'GET', path: '/x' }), {
@@ -251,7 +251,7 @@ describe('HttpClient', () => {
     await assert.rejects(encrypted.send({ method: 'GET', path: '/x' }), /does not speak TLS/);
   });
 
-  it('ends what it does when it is closed', async (context) => {
+  it('aborts its requests when it is closed', async (context) => {
     const server = await scriptedServer(context, () => undefined);
     const http = client(context, { server: server.url });
     const waiting = http.send({ method: 'GET', path: '/x' });

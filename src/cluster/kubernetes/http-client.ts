@@ -1,4 +1,5 @@
-// An HTTP/1.1 client for one cluster: kept connections, credentials, limits, and the few retries that are always safe.
+// An HTTP/1.1 client for one cluster: keep-alive connections, credentials, limits, and the retries that are always
+// safe.
 import { Agent as HttpAgent, request as httpRequest } from 'node:http';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
@@ -15,11 +16,11 @@ import { isConnectionReset, transportError } from './transport-error.ts';
 
 /** Longer than the 60 s after which an API server answers with a timeout (`--request-timeout`). Milliseconds. */
 export const REQUEST_TIMEOUT_MS = 70_000;
-/** For TCP and TLS together: lost packets are sent again after 1 s and 3 s. Milliseconds. */
+/** For TCP and TLS together: lost packets are retransmitted after 1 s and 3 s. Milliseconds. */
 export const CONNECT_TIMEOUT_MS = 5_000;
 /**
- * A connection without a byte of the answer to a GET for this long counts as dead. The GET is then sent once more, with its
- * full timeout. Longer than any answer takes to begin, but for the largest lists. Milliseconds.
+ * A connection without a byte of the response to a GET for this long counts as dead. The GET is then sent once more,
+ * with its full timeout. Longer than any response takes to start, except for the largest lists. Milliseconds.
  */
 export const STALE_CONNECTION_MS = 10_000;
 /** Below the 90 s after which API servers close idle connections, so that no request meets a closing one. */
@@ -29,17 +30,17 @@ const TCP_KEEP_ALIVE_MS = 15_000;
 /** Concurrent requests, watches excluded; more wait. API servers give one user a few dozen seats. */
 const MAX_CONNECTIONS = 32;
 
-/** A request as it goes over the wire. */
+/** A request on the wire. */
 export interface HttpRequest {
   readonly method: string;
-  /** With its query. */
+  /** Including the query. */
   readonly path: string;
   /** Default: application/json. */
   readonly accept?: string;
   readonly contentType?: string;
   readonly body?: Buffer;
   readonly signal?: AbortSignal | undefined;
-  /** Per attempt, until the answer is complete; for streams, until it begins. Default: {@link REQUEST_TIMEOUT_MS}. */
+  /** Per attempt, until the response is complete; for streams, until it starts. Default: {@link REQUEST_TIMEOUT_MS}. */
   readonly timeoutMs?: number;
 }
 
@@ -59,7 +60,7 @@ export interface HttpClientOptions {
 
 type Agent = HttpAgent | HttpsAgent;
 
-/** The connections with one client certificate, or without one. */
+/** The connections with one client certificate, or with none. */
 interface AgentPair {
   readonly certificate: Credentials['clientCertificate'];
   readonly requests: Agent;
@@ -89,24 +90,24 @@ export class HttpClient {
   }
 
   /**
-   * Makes a request and waits for the whole answer.
-   * @throws ApiError for a status of 400 or more; ClusterError when there is no answer, or not one of an API server.
+   * Sends a request and waits for the complete response.
+   * @throws ApiError for a status of 400 or more; ClusterError without a response, or without a valid one.
    */
   async send(request: HttpRequest): Promise<Answer> {
     const result = await this.#exchange(request, false);
     if ('answer' in result) {
       return result.answer;
     }
-    throw new Error('a request for a whole answer got a stream');
+    throw new Error('a request for a complete response got a stream');
   }
 
-  /** Makes a request for a stream, and returns it when it begins. The caller destroys it. */
+  /** Sends a request for a stream, and returns the response when it starts. The caller destroys it. */
   async stream(request: HttpRequest): Promise<IncomingMessage> {
     const result = await this.#exchange(request, true);
     if ('stream' in result) {
       return result.stream;
     }
-    throw new Error('a request for a stream got a whole answer');
+    throw new Error('a request for a stream got a complete response');
   }
 
   /** The error for a failed stream. */
@@ -141,8 +142,8 @@ export class HttpClient {
         // The other idle connections may be dead for the same reason.
         this.#discardIdle();
         // A server may close a connection while a request is being written to it.
-        const isWorthless = isConnectionReset(error) || error instanceof StaleConnectionError;
-        if (request.method === 'GET' && repeats === 0 && isWorthless && !this.#closed) {
+        const isDead = isConnectionReset(error) || error instanceof StaleConnectionError;
+        if (request.method === 'GET' && repeats === 0 && isDead && !this.#closed) {
           repeats += 1;
           continue;
         }
@@ -199,7 +200,7 @@ export class HttpClient {
     outgoing.once('close', () => this.#open.delete(outgoing));
     let incoming: IncomingMessage | undefined;
     const end = (error: Error): void => {
-      // Once there is an answer, its reader gets the error.
+      // Once there is a response, its reader gets the error.
       (incoming ?? outgoing).destroy(error);
     };
     const timeoutMs = request.timeoutMs ?? this.#options.requestTimeoutMs ?? REQUEST_TIMEOUT_MS;
@@ -275,7 +276,7 @@ export class HttpClient {
         timer.refresh();
         bytes += chunk.length;
         if (bytes > limit) {
-          const text = `expected an answer of at most ${limit} bytes, got a longer one; ask for pages (limit) or less`;
+          const text = `expected a response of at most ${limit} bytes, got a longer one; request pages (limit) or less`;
           throw new ClusterError('answer-malformed', text);
         }
         chunks.push(chunk);
@@ -399,7 +400,7 @@ async function pause(ms: number, signal: AbortSignal | undefined): Promise<void>
 function responseOf(outgoing: ClientRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   outgoing.once('response', resolve);
-  // Stays, so that an error after the answer began does not end the process: the answer reports it.
+  // Not removed, so that an error after the response began does not end the process: the response reports it.
   outgoing.on('error', reject);
   return promise;
 }

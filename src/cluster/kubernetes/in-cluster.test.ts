@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { inClusterAccess } from './in-cluster.ts';
-import { KeptCredentials } from './kept-credentials.ts';
+import { CachedCredentials } from './cached-credentials.ts';
 import { TemporaryFolder } from './testing/temporary-folder.ts';
 
 const env = { KUBERNETES_SERVICE_HOST: '10.0.0.1', KUBERNETES_SERVICE_PORT: '443' };
 
 describe('inClusterAccess', () => {
-  it('is the service account that Kubernetes mounts', async (context) => {
+  it('uses the mounted service account', async (context) => {
     const folder = new TemporaryFolder(context);
     folder.write('token', 'abc\n');
     folder.write('ca.crt', 'ca');
@@ -23,7 +23,7 @@ describe('inClusterAccess', () => {
     assert.equal(six.connection.server, 'https://[fd00::1]:443');
   });
 
-  it('says what is missing', async (context) => {
+  it('names missing files', async (context) => {
     const folder = new TemporaryFolder(context);
     await assert.rejects(inClusterAccess({ env: {}, folder: folder.path }), { code: 'kubeconfig-missing' });
     await assert.rejects(inClusterAccess({ env, folder: folder.path }), {
@@ -41,11 +41,11 @@ describe('inClusterAccess', () => {
   });
 });
 
-describe('KeptCredentials', () => {
+describe('CachedCredentials', () => {
   it('reads again after a while, and at once after a failure', async () => {
     let now = 0;
     let reads = 0;
-    const source = new KeptCredentials(
+    const source = new CachedCredentials(
       'a file',
       () =>
         ++reads === 1 ? Promise.reject(new Error('not there yet')) : Promise.resolve({ authorization: String(reads) }),

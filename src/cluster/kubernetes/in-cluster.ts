@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { ClusterError } from '../errors.ts';
 import { codeOf } from './config-section.ts';
 import type { Connection } from './connection.ts';
-import { KeptCredentials } from './kept-credentials.ts';
+import { CachedCredentials } from './cached-credentials.ts';
 import { bearerOfFile, TOKEN_FILE_MAX_AGE_MS } from './token-file.ts';
 
-/** Where Kubernetes mounts a pod's service account. */
+/** The folder in which Kubernetes mounts a pod's service account. */
 const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 export interface InClusterOptions {
   /** `KUBERNETES_SERVICE_HOST`, `KUBERNETES_SERVICE_PORT`, and `PORTCULLIS_SERVICE_ACCOUNT_DIR` are read. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Folder with `token`, `ca.crt` and `namespace`. Default: what the environment says, else where Kubernetes mounts it. */
+  /** Folder with `token`, `ca.crt` and `namespace`. Default: from the environment, else the mounted one. */
   readonly folder?: string;
 }
 
@@ -25,8 +25,9 @@ export interface ClusterAccess {
 }
 
 /**
- * The cluster in which this process runs as a pod, with the pod's service account.
- * @throws ClusterError `kubeconfig-missing` outside of a cluster, `credentials-failed` when the mounted files are not there.
+ * The cluster of this pod, with the pod's service account.
+ * @throws ClusterError `kubeconfig-missing` outside of a cluster, `credentials-failed` when the mounted files are
+ * missing.
  */
 export async function inClusterAccess({
   env,
@@ -40,7 +41,7 @@ export async function inClusterAccess({
     );
   }
   const tokenFile = join(folder, 'token');
-  // Read at once, so that a pod without a service account fails at its start.
+  // Read now, so that a pod without a service account fails at its start.
   await bearerOfFile(tokenFile);
   const ca = await mounted(join(folder, 'ca.crt'));
   const namespace = (await mounted(join(folder, 'namespace')).catch(() => 'default')).trim();
@@ -49,7 +50,7 @@ export async function inClusterAccess({
     connection: {
       server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
       ca,
-      credentials: new KeptCredentials(`the service account token in ${tokenFile}`, read, TOKEN_FILE_MAX_AGE_MS),
+      credentials: new CachedCredentials(`the service account token in ${tokenFile}`, read, TOKEN_FILE_MAX_AGE_MS),
       origin: 'the cluster of this pod',
     },
     namespace: namespace === '' ? 'default' : namespace,

@@ -9,7 +9,7 @@ import { codeOf, ConfigSection } from './config-section.ts';
 /** Hundreds of clusters with their certificates take a few megabytes. */
 const MAX_KUBECONFIG_BYTES = 16 * 1024 ** 2;
 
-/** Merged files: the first entry of a name wins, and the first current context. */
+/** Merged files: the first entry of a name, and the first current context, win. */
 export interface Kubeconfig {
   readonly files: readonly string[];
   readonly currentContext: string | undefined;
@@ -18,7 +18,7 @@ export interface Kubeconfig {
   readonly users: ReadonlyMap<string, ConfigSection>;
 }
 
-/** The files to read: as named, as `KUBECONFIG` lists them, or the user's own. */
+/** The files to read: the given ones, those in `KUBECONFIG`, or the default. */
 export function kubeconfigPaths(
   named: readonly string[] | undefined,
   env: Readonly<Record<string, string | undefined>>,

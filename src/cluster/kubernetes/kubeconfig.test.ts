@@ -71,7 +71,7 @@ clusters:
     assert.equal(access.namespace, 'default');
   });
 
-  it('merges files as kubectl does: what comes first wins', async (context) => {
+  it('merges files as kubectl does: the first entry wins', async (context) => {
     const folder = new TemporaryFolder(context);
     const first = folder.write('a', 'current-context: dev\nusers: [{name: me, user: {token: first}}]\n');
     const second = folder.write('b', config({ user: { token: 'second' } }).replace('"dev"', '"nothing"'));
@@ -81,13 +81,13 @@ clusters:
     assert.equal(access.connection.server, 'https://127.0.0.1:6443');
   });
 
-  it('looks in the home of the user', async (context) => {
+  it('reads the file in the home folder', async (context) => {
     const folder = new TemporaryFolder(context);
     folder.write('.kube/config', config({}));
     assert.equal((await loadKubeconfig({ env: { HOME: folder.path } })).context, 'dev');
   });
 
-  it('reads a password, and whom to act as', async (context) => {
+  it('reads a password and the impersonated user', async (context) => {
     const user = {
       username: 'me',
       password: 'pass:word',
@@ -102,7 +102,7 @@ clusters:
     });
   });
 
-  it('reads a token file again when the token was refused', async (context) => {
+  it('reads a token file again when the token was rejected', async (context) => {
     const folder = new TemporaryFolder(context);
     const path = folder.write('config', config({ user: { tokenFile: 'token' } }));
     folder.write('token', 'one\n');
@@ -115,7 +115,7 @@ clusters:
     assert.deepEqual(await source?.current(), { authorization: 'Bearer two' });
   });
 
-  it('reads certificates from data and from files beside it', async (context) => {
+  it('reads certificates from data, and from files relative to the kubeconfig', async (context) => {
     const { cert, key } = await testCertificate('me');
     const data = await load(
       context,
@@ -138,7 +138,7 @@ clusters:
     assert.deepEqual(await files.connection.credentials?.current(), { clientCertificate: { cert, key } });
   });
 
-  it('refuses a key of another certificate', async (context) => {
+  it('rejects a key that does not match its certificate', async (context) => {
     const [one, two] = await Promise.all([testCertificate('one'), testCertificate('two')]);
     const user = { 'client-certificate-data': base64(one.cert), 'client-key-data': base64(two.key) };
     await assert.rejects(load(context, config({ user })), {
@@ -154,7 +154,7 @@ clusters:
   });
   const broken: readonly (readonly [name: string, text: string, expected: RegExp])[] = [
     [
-      'no YAML',
+      'invalid YAML',
       'clusters: [\nusers: }',
       /config: line 2, column \d+: expected YAML, got an error: .+; correct that line/,
     ],
@@ -280,7 +280,7 @@ clusters:
     ],
   ];
   for (const [name, text, expected] of broken) {
-    it(`says what is wrong with ${name}`, async (context) => {
+    it(`reports ${name}`, async (context) => {
       await assert.rejects(load(context, text), (error) => {
         assert.ok(error instanceof ClusterError);
         assert.equal(error.code, 'kubeconfig-invalid');
@@ -291,7 +291,7 @@ clusters:
     });
   }
 
-  it('says where it looked when there is no file', async (context) => {
+  it('names the paths where no file was found', async (context) => {
     const folder = new TemporaryFolder(context);
     const missing = join(folder.path, 'missing');
     await assert.rejects(loadKubeconfig({ paths: [missing], env: {} }), {
@@ -319,7 +319,7 @@ clusters:
     );
   });
 
-  it('takes whatever is in a file', async (context) => {
+  it('accepts any file content', async (context) => {
     const folder = new TemporaryFolder(context);
     const value = fc.oneof(fc.jsonValue(), fc.constantFrom('dev', 'one', 'me', 'https://x'));
     const entry = (key: string): fc.Arbitrary<unknown> =>

@@ -9,7 +9,7 @@ import { fixedCredentials } from './connection.ts';
 import { EXEC_API_VERSIONS, ExecPlugin } from './exec-plugin.ts';
 import type { ExecPluginConfig, ExecPluginOptions } from './exec-plugin.ts';
 import type { ClusterAccess } from './in-cluster.ts';
-import { KeptCredentials } from './kept-credentials.ts';
+import { CachedCredentials } from './cached-credentials.ts';
 import { kubeconfigPaths, readKubeconfigs } from './kubeconfig-files.ts';
 import type { Kubeconfig } from './kubeconfig-files.ts';
 import { bearerOfFile, TOKEN_FILE_MAX_AGE_MS } from './token-file.ts';
@@ -31,9 +31,9 @@ export interface KubeconfigOptions {
 }
 
 /**
- * The cluster that a kubeconfig's context names.
- * @throws ClusterError `kubeconfig-missing` without a file; `kubeconfig-invalid`, with file, field, expected and got, for
- *   whatever of the context, its cluster and its user is not right. Other entries are not looked at.
+ * Loads the cluster and user of a kubeconfig's context.
+ * @throws ClusterError `kubeconfig-missing` without a file; `kubeconfig-invalid`, with file, field, expected and got,
+ * for errors in the context, its cluster and its user. Other entries are not validated.
  */
 export async function loadKubeconfig(options: KubeconfigOptions): Promise<ClusterAccess> {
   const config = await readKubeconfigs(kubeconfigPaths(options.paths, options.env), options.paths !== undefined);
@@ -75,7 +75,7 @@ function contextOf(config: Kubeconfig, name: string | undefined): NamedSection {
   return { name, section };
 }
 
-/** The cluster or user that a context names. */
+/** The cluster or user of a context. */
 function entryOf(
   entries: ReadonlyMap<string, ConfigSection>,
   context: NamedSection,
@@ -125,7 +125,7 @@ async function connectionOf(cluster: ConfigSection, origin: string): Promise<Con
   };
 }
 
-/** Checks a PEM at load: TLS would fail at the first connection, without naming the field. */
+/** Validates a PEM at load: TLS would fail at the first connection, without naming the field. */
 function checkPem(
   section: ConfigSection,
   key: string,
@@ -168,12 +168,12 @@ async function credentialsOf(
   const tokenFile = user.filePath('tokenFile');
   if (tokenFile !== undefined) {
     const read = async (): Promise<Credentials> => ({ ...parts, authorization: await bearerOfFile(tokenFile) });
-    return new KeptCredentials(`the token in ${tokenFile}`, read, TOKEN_FILE_MAX_AGE_MS);
+    return new CachedCredentials(`the token in ${tokenFile}`, read, TOKEN_FILE_MAX_AGE_MS);
   }
   if (user.has('client-certificate')) {
     // Renewed certificates are written to the same files.
     const read = async (): Promise<Credentials> => ({ ...parts, ...(await clientCertificateOf(user)) });
-    return new KeptCredentials(`the certificate of ${user.path}`, read, TOKEN_FILE_MAX_AGE_MS);
+    return new CachedCredentials(`the certificate of ${user.path}`, read, TOKEN_FILE_MAX_AGE_MS);
   }
   if (Object.keys(parts).length === 0) {
     return undefined;

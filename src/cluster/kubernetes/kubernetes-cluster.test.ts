@@ -1,4 +1,4 @@
-// What goes over the wire; that real API servers understand it, test/cluster-port shows.
+// Requests on the wire. test/cluster-port runs against real API servers.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
@@ -34,7 +34,7 @@ async function setUp(
 }
 
 describe('KubernetesCluster', () => {
-  it('asks for each verb as the API has it', async (context) => {
+  it('sends the API’s method and path for each verb', async (context) => {
     const { cluster, asked } = await setUp(context);
     const key = { namespace: 'shop', name: 'a' };
     await cluster.get(PODS, key, { resourceVersion: '0' });
@@ -57,7 +57,7 @@ describe('KubernetesCluster', () => {
     ]);
   });
 
-  it('names the kind of each patch', async (context) => {
+  it('sends the content type of each patch', async (context) => {
     const { cluster, server } = await setUp(context);
     const key = { namespace: 'shop', name: 'a' };
     await cluster.patch(PODS, key, { type: 'merge', body: { a: null } });
@@ -75,7 +75,7 @@ describe('KubernetesCluster', () => {
     );
   });
 
-  it('gives the items of a list their type', async (context) => {
+  it('sets the type of a list’s items', async (context) => {
     const { cluster, asked } = await setUp(context, (_, response) =>
       answerJson(response, {
         kind: 'PodList',
@@ -98,7 +98,7 @@ describe('KubernetesCluster', () => {
     ]);
   });
 
-  it('watches, and passes on how it ended', async (context) => {
+  it('watches, and reports how the watch ended', async (context) => {
     const { cluster, asked } = await setUp(context, (_, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.write(`${JSON.stringify({ type: 'ADDED', object: pod('a') })}\n`);
@@ -144,7 +144,7 @@ describe('KubernetesCluster', () => {
     }, /enough/);
   });
 
-  it('tells a deletion that waits from one that is done', async (context) => {
+  it('distinguishes a pending deletion from a completed one', async (context) => {
     const answers = [
       { kind: 'Status', status: 'Success' },
       pod('gone', { deletionTimestamp: '2026-01-01T00:00:00Z', deletionGracePeriodSeconds: 0 }),
@@ -186,7 +186,7 @@ describe('KubernetesCluster', () => {
     assert.deepEqual(warnings, ['unknown field "x"']);
   });
 
-  it('makes requests for anything, tables for instance', async (context) => {
+  it('sends any request, such as for tables', async (context) => {
     const { cluster, server } = await setUp(context, (_, response) => answerJson(response, { kind: 'Table' }));
     const answer = await cluster.request('GET', '/api/v1/pods', { accept: TABLE_ACCEPT, query: { limit: 2 } });
     assert.deepEqual(answer.json(), { kind: 'Table' });
@@ -195,7 +195,7 @@ describe('KubernetesCluster', () => {
     assert.equal(server.seen[0]?.headers.accept, TABLE_ACCEPT);
   });
 
-  it('refuses what is no request before it asks', async (context) => {
+  it('rejects invalid requests without sending them', async (context) => {
     const { cluster, server } = await setUp(context);
     for (const ask of [
       () => cluster.get(PODS, { name: 'a' }),
@@ -208,7 +208,7 @@ describe('KubernetesCluster', () => {
     assert.equal(server.seen.length, 0);
   });
 
-  it('doubts what it discovered when a type is not served', async (context) => {
+  it('drops discovery when a type is not served', async (context) => {
     const { cluster, server } = await setUp(context, ({ url }, response) =>
       url.startsWith('/api/v1/')
         ? response.writeHead(404, { 'content-type': 'text/plain' }).end('404 page not found')

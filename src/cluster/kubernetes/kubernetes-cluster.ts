@@ -43,11 +43,11 @@ export interface KubernetesClusterOptions {
   readonly userAgent?: string;
   /** Limit for connecting. Milliseconds. Default: 5,000. */
   readonly connectTimeoutMs?: number;
-  /** Limit for an answer. Milliseconds. Default: 70,000. */
+  /** Limit for a response. Milliseconds. Default: 70,000. */
   readonly requestTimeoutMs?: number;
   /** Silence after which a GET is sent again on a new connection. Milliseconds. Default: 10,000. */
   readonly staleConnectionMs?: number;
-  /** Longest answer. Default: 256 MiB. */
+  /** Longest response. Default: 256 MiB. */
   readonly maxAnswerBytes?: number;
 }
 
@@ -56,7 +56,7 @@ export interface RawRequestOptions extends RequestOptions {
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   /** Sent as JSON; a string is sent unchanged. */
   readonly body?: unknown;
-  /** Of the body. Default: application/json. */
+  /** Content type of the body. Default: application/json. */
   readonly contentType?: string;
   /** Default: application/json. See {@link TABLE_ACCEPT}. */
   readonly accept?: string;
@@ -65,7 +65,7 @@ export interface RawRequestOptions extends RequestOptions {
   readonly onWarning?: (text: string) => void;
 }
 
-/** An answer, unparsed. */
+/** An unparsed response. */
 export interface RawAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -78,7 +78,7 @@ export interface RawAnswer {
 /** Accepts a `meta.k8s.io/v1` Table, or objects from servers without tables. */
 export const TABLE_ACCEPT = 'application/json;as=Table;v=v1;g=meta.k8s.io,application/json';
 
-/** The answer of `/version`. */
+/** The response of `/version`. */
 export interface ServerVersion {
   readonly major: string;
   readonly minor: string;
@@ -141,7 +141,7 @@ export class KubernetesCluster implements Cluster, Disposable {
     yield* this.events<T>(path, { query: parameters, ...(signal === undefined ? {} : { signal }) });
   }
 
-  /** A watch of any path, such as one of tables ({@link TABLE_ACCEPT}). Fails as {@link watch} does. */
+  /** A watch of any path, such as one of tables ({@link TABLE_ACCEPT}). Fails like {@link watch}. */
   async *events<T extends KubernetesObject>(
     path: string,
     options: Pick<RawRequestOptions, 'query' | 'accept' | 'signal'> = {},
@@ -214,7 +214,7 @@ export class KubernetesCluster implements Cluster, Disposable {
   ): Promise<T | undefined> {
     return this.#forType(async () => {
       const answer = await this.#json('DELETE', objectPath(type, key), { ...options, body: deletionBody(options) });
-      return isHeld(answer) ? (answer as T) : undefined;
+      return isTerminating(answer) ? (answer as T) : undefined;
     });
   }
 
@@ -229,7 +229,7 @@ export class KubernetesCluster implements Cluster, Disposable {
     });
   }
 
-  /** Makes any request, such as for `/readyz`, `/openapi/v3` or a table. A status of 400 or more is an ApiError. */
+  /** Sends any request, such as for `/readyz`, `/openapi/v3` or a table. A status of 400 or more is an ApiError. */
   async request(method: string, path: string, options: RawRequestOptions = {}): Promise<RawAnswer> {
     const { query, body, contentType, accept, timeoutMs, signal, onWarning } = options;
     const full = path + queryText(query ?? {});
@@ -278,9 +278,9 @@ export class KubernetesCluster implements Cluster, Disposable {
   }
 
   /** Drops cached discovery when the type is no longer served. */
-  async #forType<R>(ask: () => Promise<R>): Promise<R> {
+  async #forType<R>(send: () => Promise<R>): Promise<R> {
     try {
-      return await ask();
+      return await send();
     } catch (error) {
       if (error instanceof ApiError && error.code === 404 && error.details?.name === undefined) {
         this.discovery.invalidate();
@@ -368,10 +368,10 @@ function deletionBody(options: DeleteOptions): JsonObject {
 }
 
 /**
- * Whether the deleted object still exists. Servers answer a Status when it is gone, or for some kinds the object's last
- * state, without finalizers.
+ * Whether the deleted object still exists. Servers respond with a Status when it is gone, or for some kinds with the
+ * object's last state, without finalizers.
  */
-function isHeld(answer: JsonObject): boolean {
+function isTerminating(answer: JsonObject): boolean {
   const { kind, metadata, spec } = answer;
   if (kind === 'Status' || !isJsonObject(metadata) || typeof metadata['deletionTimestamp'] !== 'string') {
     return false;
@@ -380,7 +380,7 @@ function isHeld(answer: JsonObject): boolean {
   return (
     hasEntries(metadata['finalizers']) ||
     (typeof grace === 'number' && grace > 0) ||
-    // Namespaces have finalizers of their own.
+    // Namespaces have their own finalizers.
     (isJsonObject(spec) && hasEntries(spec['finalizers']))
   );
 }

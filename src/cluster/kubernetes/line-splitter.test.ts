@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { LineSplitter } from './line-splitter.ts';
 
 describe('LineSplitter', () => {
-  it('gives the same lines whatever the chunks are', () => {
+  it('returns the same lines for any chunks', () => {
     const lines = fc.array(fc.string({ unit: 'grapheme' }).map((text) => text.replaceAll('\n', ' ')));
     fc.assert(
       fc.property(lines, fc.array(fc.nat({ max: 12 })), (texts, sizes) => {
@@ -26,14 +26,14 @@ describe('LineSplitter', () => {
     );
   });
 
-  it('keeps a line that has not ended', () => {
+  it('keeps an incomplete line', () => {
     const splitter = new LineSplitter();
     assert.deepEqual(splitter.push(Buffer.from('one\ntw')), ['one']);
     assert.equal(splitter.pendingBytes, 2);
     assert.deepEqual(splitter.push(Buffer.from('o\n')), ['two']);
   });
 
-  it('refuses lines over the limit, however they come', () => {
+  it('rejects lines over the limit in any chunks', () => {
     assert.throws(() => new LineSplitter(4).push(Buffer.from('12345\n')), RangeError);
     const splitter = new LineSplitter(4);
     splitter.push(Buffer.from('123'));

@@ -1,6 +1,6 @@
 /**
- * Longest line of a watch. Objects are at most 1.5 MiB in etcd and 3 MiB on their way there; escapes in JSON make up to six
- * times as much of a byte.
+ * Longest line of a watch. Objects have at most 1.5 MiB in etcd and 3 MiB in requests; JSON escapes take up to six
+ * bytes for one.
  */
 export const MAX_LINE_BYTES = 16 * 1024 ** 2;
 
@@ -17,8 +17,8 @@ export class LineSplitter {
   }
 
   /**
-   * The lines that end in `chunk`, without their newline and decoded as UTF-8; empty ones are left out.
-   * @throws RangeError when a line is longer than the limit.
+   * The lines that end in `chunk`, without newline and decoded as UTF-8; empty ones are left out.
+   * @throws RangeError when a line exceeds the limit.
    */
   push(chunk: Buffer): string[] {
     const lines: string[] = [];

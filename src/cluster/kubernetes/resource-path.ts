@@ -2,8 +2,8 @@ import type { ObjectKey, ResourceType } from '../../resources/index.ts';
 import { ClusterError } from '../errors.ts';
 
 /**
- * The path of a resource, or of one object of it.
- * @throws ClusterError `request-invalid` for text that cannot be part of a path.
+ * The path of a resource, or of one of its objects.
+ * @throws ClusterError `request-invalid` for text that is invalid in a path.
  */
 export function resourcePath(
   type: ResourceType,
@@ -40,7 +40,7 @@ function requireNamespace(type: ResourceType, namespace: string | undefined): vo
   }
 }
 
-/** A path segment. Refuses text that servers would not read as one name. */
+/** A path segment. Rejects text that servers would not read as one name. */
 function segment(what: string, text: string): string {
   if (text === '' || text === '.' || text === '..') {
     throw new ClusterError('request-invalid', `expected the ${what} of an object, got ${JSON.stringify(text)}`);

@@ -25,7 +25,7 @@ describe('retryAfterMs', () => {
     });
   }
 
-  it('never gives a negative or endless wait', () => {
+  it('never returns a negative or endless delay', () => {
     fc.assert(
       fc.property(fc.string(), (header) => {
         const wait = retryAfterMs(header, NOW);
@@ -39,12 +39,12 @@ describe('throttledWaitMs', () => {
   const wait = (status: number, retryAfter: string | undefined, retries = 0): number | undefined =>
     throttledWaitMs({ status, retryAfter }, retries, NOW, () => 1);
 
-  it('waits as long as the server says, and up to half as long again', () => {
+  it('waits as long as requested, and up to half as long again', () => {
     assert.equal(wait(429, '2'), 3000);
     assert.equal(wait(503, '2'), 3000);
   });
 
-  it('takes an answer as final that does not ask to come back, or too late, or too often', () => {
+  it('treats a response as final without Retry-After, or with one that is too long, or after too many', () => {
     assert.equal(wait(429, undefined), undefined);
     assert.equal(wait(500, '1'), undefined);
     assert.equal(wait(429, String(MAX_RETRY_AFTER_MS / 1000 + 1)), undefined);

@@ -1,4 +1,4 @@
-/** Longest Retry-After that is waited for; a longer one goes to the caller as an error. */
+/** Longest accepted Retry-After; a longer one is returned to the caller as an error. */
 export const MAX_RETRY_AFTER_MS = 30_000;
 /** Retries of throttled requests: some five seconds with API servers' usual `Retry-After: 1`. */
 export const MAX_THROTTLED_RETRIES = 5;
@@ -6,7 +6,7 @@ export const MAX_THROTTLED_RETRIES = 5;
 const JITTER_SHARE = 0.5;
 
 /**
- * The wait of a Retry-After header: seconds or a date (RFC 9110). Undefined without a valid header.
+ * The delay of a Retry-After header: seconds or a date (RFC 9110). Undefined without a valid header.
  * @param now milliseconds since 1970
  */
 export function retryAfterMs(header: string | undefined, now: number): number | undefined {
@@ -23,8 +23,8 @@ export function retryAfterMs(header: string | undefined, now: number): number | 
 }
 
 /**
- * The wait before a throttled request is sent again, in milliseconds; undefined for final answers. Requests with 429, or 503
- * and Retry-After, were refused before they had any effect, so every method can be retried.
+ * The delay before a throttled request is sent again, in milliseconds; undefined for final responses. Requests with
+ * 429, or 503 and Retry-After, were rejected before they had any effect, so every method can be retried.
  */
 export function throttledWaitMs(
   answer: { readonly status: number; readonly retryAfter: string | undefined },

@@ -21,7 +21,7 @@ function codeOf(error: unknown): string {
   return '';
 }
 
-/** Whether the connection was lost before an answer, so that a read can be sent again. */
+/** Whether the connection was lost before a response, so that a read can be sent again. */
 export function isConnectionReset(error: unknown): boolean {
   const cause = error instanceof ClusterError ? error.cause : error;
   return ['ECONNRESET', 'EPIPE', 'ECONNABORTED'].includes(codeOf(cause));

@@ -21,7 +21,7 @@ async function eventsOf(chunks: readonly (string | Buffer)[]): Promise<string[]>
 }
 
 describe('watchEvents', () => {
-  it('gives the same events whatever the chunks are', async () => {
+  it('returns the same events for any chunks', async () => {
     const names = fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 6 });
     await fc.assert(
       fc.asyncProperty(names, fc.integer({ min: 1, max: 50 }), async (texts, size) => {
@@ -39,7 +39,7 @@ describe('watchEvents', () => {
     );
   });
 
-  it('never fails in another way than with an error of the port', async () => {
+  it('only throws errors of the Cluster port', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.oneof(fc.json(), fc.string())), async (lines) => {
         try {
@@ -52,7 +52,7 @@ describe('watchEvents', () => {
     );
   });
 
-  it('throws what an ERROR event says', async () => {
+  it('throws the error of an ERROR event', async () => {
     const status = { kind: 'Status', status: 'Failure', message: 'too old', reason: 'Expired', code: 410 };
     await assert.rejects(eventsOf([`${JSON.stringify({ type: 'ERROR', object: status })}\n`]), (error) => {
       assert.ok(error instanceof ApiError);
@@ -61,11 +61,11 @@ describe('watchEvents', () => {
     });
   });
 
-  it('says when a stream ends in the middle of an event', async () => {
+  it('reports a stream that ends within an event', async () => {
     await assert.rejects(eventsOf(['{"type":']), { name: 'ClusterError', code: 'unreachable' });
   });
 
-  it('takes a connection to be dead that is silent for too long', async () => {
+  it('treats a silent connection as dead', async () => {
     const stream = new PassThrough();
     stream.write(`${JSON.stringify(event('ADDED', 'a'))}\n`);
     const events = watchEvents(stream, 30, 'GET /pods');
@@ -74,7 +74,7 @@ describe('watchEvents', () => {
     assert.ok(stream.destroyed);
   });
 
-  it('closes the stream when its reader leaves', async () => {
+  it('closes the stream when its reader stops', async () => {
     const stream = new PassThrough();
     stream.write(`${JSON.stringify(event('ADDED', 'a'))}\n`);
     for await (const one of watchEvents(stream, 10_000, 'GET /pods')) {

@@ -9,8 +9,8 @@ import { errorOfStatus } from './answer.ts';
 import { LineSplitter } from './line-splitter.ts';
 
 /**
- * The events of a stream. Throws ApiError for an ERROR event, ClusterError for a malformed event or a
- * stream that was cut in the middle of one. Leaving the loop closes the connection.
+ * The events of a stream. Throws ApiError for an ERROR event, ClusterError for a malformed event or a stream that ends
+ * within one. Leaving the loop closes the connection.
  * @param silenceMs without a byte for this long, the connection counts as dead.
  */
 export async function* watchEvents<T extends KubernetesObject>(
@@ -19,15 +19,15 @@ export async function* watchEvents<T extends KubernetesObject>(
   request: string,
 ): AsyncGenerator<WatchEvent<T>, void> {
   const splitter = new LineSplitter();
-  let heard = performance.now();
+  let lastChunkAt = performance.now();
   // One interval timer costs less than a timer that every chunk restarts.
   const timer = setInterval(
     () => {
-      if (performance.now() - heard > silenceMs) {
+      if (performance.now() - lastChunkAt > silenceMs) {
         stream.destroy(
           new ClusterError(
             'timeout',
-            `${request}: nothing was heard for ${silenceMs} ms; the connection is taken to be dead`,
+            `${request}: nothing was lastChunkAt for ${silenceMs} ms; the connection is taken to be dead`,
           ),
         );
       }
@@ -39,9 +39,9 @@ export async function* watchEvents<T extends KubernetesObject>(
       for (const line of linesOf(splitter, chunk, request)) {
         yield eventOf<T>(line, request);
         // A slow reader is not a silent server.
-        heard = performance.now();
+        lastChunkAt = performance.now();
       }
-      heard = performance.now();
+      lastChunkAt = performance.now();
     }
     if (splitter.pendingBytes > 0) {
       throw new ClusterError(

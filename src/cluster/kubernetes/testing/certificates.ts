@@ -7,7 +7,7 @@ import {
   X509CertificateGenerator,
 } from '@peculiar/x509';
 
-/** A certificate that is its own authority, and its key, both PEM. */
+/** A self-signed certificate and its key, both PEM. */
 export interface TestCertificate {
   readonly cert: string;
   readonly key: string;

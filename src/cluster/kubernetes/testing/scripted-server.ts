@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 
-/** A request as a {@link ScriptedServer} got it. */
+/** A request that a {@link ScriptedServer} received. */
 export interface SeenRequest {
   readonly method: string;
   readonly url: string;
@@ -18,13 +18,13 @@ export interface SeenRequest {
 
 export type Answerer = (request: SeenRequest, response: ServerResponse) => void;
 
-/** A server that answers as a test says, and what it was asked. */
+/** A server with scripted responses, and its requests. */
 export interface ScriptedServer {
   readonly url: string;
   readonly seen: readonly SeenRequest[];
 }
 
-/** Starts one on a port of its own until the test ends; with TLS when `tls` is given. */
+/** Starts a server on a free port until the test ends; with TLS when `tls` is given. */
 export async function scriptedServer(
   context: TestContext,
   answer: Answerer,
@@ -40,7 +40,7 @@ export async function scriptedServer(
         seen.push(one);
         answer(one, response);
       })
-      // A request that was cut.
+      // The request was interrupted.
       .catch(() => undefined);
   };
   const server = tls === undefined ? createServer(listener) : createTlsServer(tls, listener);
@@ -59,7 +59,7 @@ interface PeerSocket {
   getPeerCertificate(): { readonly subject?: { readonly CN?: string } };
 }
 
-/** Answers JSON. */
+/** Responds with JSON. */
 export function answerJson(
   response: ServerResponse,
   body: unknown,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 
-/** A folder that goes when the test ends. */
+/** A folder that is removed when the test ends. */
 export class TemporaryFolder {
   readonly path: string;
 
@@ -12,7 +12,7 @@ export class TemporaryFolder {
     context.after(() => rmSync(this.path, { recursive: true, force: true }));
   }
 
-  /** Writes a file and gives its path. */
+  /** Writes a file and returns its path. */
   write(name: string, content: string, mode = 0o600): string {
     const path = join(this.path, name);
     mkdirSync(dirname(path), { recursive: true });

@@ -1,12 +1,12 @@
 import type { Credentials, CredentialSource } from './connection.ts';
 
 /** Credentials that are read on demand and cached, such as a token file that is renewed. */
-export class KeptCredentials implements CredentialSource {
+export class CachedCredentials implements CredentialSource {
   readonly description: string;
   readonly #read: () => Promise<Credentials>;
   readonly #maxAgeMs: number;
   readonly #now: () => number;
-  #kept: { readonly credentials: Promise<Credentials>; readonly at: number } | undefined;
+  #cached: { readonly credentials: Promise<Credentials>; readonly at: number } | undefined;
 
   /**
    * @param maxAgeMs how long they are cached
@@ -25,23 +25,23 @@ export class KeptCredentials implements CredentialSource {
   }
 
   current(): Promise<Credentials> {
-    const known = this.#kept;
+    const known = this.#cached;
     if (known !== undefined && this.#now() - known.at < this.#maxAgeMs) {
       return known.credentials;
     }
-    const kept = { credentials: this.#read(), at: this.#now() };
-    this.#kept = kept;
-    kept.credentials.catch(() => {
+    const cached = { credentials: this.#read(), at: this.#now() };
+    this.#cached = cached;
+    cached.credentials.catch(() => {
       // Failures are not cached: the file may appear.
-      if (this.#kept === kept) {
-        this.#kept = undefined;
+      if (this.#cached === cached) {
+        this.#cached = undefined;
       }
     });
-    return kept.credentials;
+    return cached.credentials;
   }
 
   refused(): boolean {
-    this.#kept = undefined;
+    this.#cached = undefined;
     return true;
   }
 }
