@@ -1,4 +1,4 @@
-/** `rbac.authorization.k8s.io/v1` PolicyRule, as far as it is used. */
+/** Used fields of a PolicyRule (`rbac.authorization.k8s.io/v1`). */
 export interface AccessRule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];

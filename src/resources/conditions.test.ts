@@ -19,7 +19,7 @@ describe('conditions', () => {
     ]);
   });
 
-  it('keep their time while the status stays', () => {
+  it('keep their transition time while the status stays', () => {
     const [next] = setCondition(
       first,
       { type: 'Ready', status: 'False', reason: 'Failing', message: 'no', observedGeneration: 2 },
@@ -31,18 +31,18 @@ describe('conditions', () => {
     );
   });
 
-  it('get the time when the status changes', () => {
+  it('get a new transition time when the status changes', () => {
     const next = setCondition(first, { type: 'Ready', status: 'True', reason: 'Started' }, MINUTE);
     assert.equal(next[0]?.lastTransitionTime, '1970-01-01T00:01:00Z');
     assert.ok(isConditionTrue(next, 'Ready') && !isConditionTrue(next, 'Other') && !isConditionTrue(first, 'Ready'));
   });
 
-  it('are the very same list when nothing changes', () => {
+  it('are the same list when nothing changes', () => {
     assert.equal(setCondition(first, { type: 'Ready', status: 'False', reason: 'Starting' }, MINUTE), first);
     assert.equal(removeCondition(first, 'Other'), first);
   });
 
-  it('stand beside each other', () => {
+  it('of several types are kept', () => {
     const both = setCondition(first, { type: 'Other', status: 'Unknown', reason: 'Asking' }, MINUTE);
     assert.deepEqual(
       both.map(({ type }) => type),
@@ -51,7 +51,7 @@ describe('conditions', () => {
     assert.equal(findCondition(removeCondition(both, 'Ready'), 'Other')?.reason, 'Asking');
   });
 
-  it('have messages that a cluster takes', () => {
+  it('have messages within the limit of Kubernetes', () => {
     const [long] = setCondition(undefined, { type: 'A', status: 'True', reason: 'B', message: 'x'.repeat(40_000) }, 0);
     assert.equal(long?.message.length, MAX_CONDITION_MESSAGE_LENGTH);
   });

@@ -3,27 +3,27 @@ export interface Condition {
   /** `Ready`, or `example.com/Ready`: unique in its list. */
   readonly type: string;
   readonly status: ConditionStatus;
-  /** The `metadata.generation` that the condition is about. */
+  /** The `metadata.generation` that the condition refers to. */
   readonly observedGeneration?: number;
-  /** RFC 3339, whole seconds: when `status` last became what it is. */
+  /** RFC 3339, whole seconds: when `status` last changed. */
   readonly lastTransitionTime: string;
-  /** One word in CamelCase, for programs: a documented constant. */
+  /** CamelCase, for programs: a documented constant. */
   readonly reason: string;
-  /** For people; may be empty. */
+  /** For users; may be empty. */
   readonly message: string;
 }
 
 export type ConditionStatus = 'True' | 'False' | 'Unknown';
 
-/** What is to be said of an aspect. */
+/** A new state of a condition. */
 export type ConditionUpdate = Omit<Condition, 'lastTransitionTime' | 'message'> & { readonly message?: string };
 
 /** Kubernetes' limit of a condition's message, in bytes (`metav1.Condition`). */
 export const MAX_CONDITION_MESSAGE_LENGTH = 32_768;
 
 /**
- * The conditions with one of them set. The transition time changes with the status only, so that it says since when things
- * are as they are. The very same list is given back when nothing differs: nothing is to be written then.
+ * Sets one of the conditions. The transition time changes only with the status. Returns the same list when nothing
+ * changed, so that nothing has to be written.
  *
  * @param now milliseconds since 1970
  */
@@ -48,7 +48,7 @@ export function setCondition(
   return isSame(current, next) ? list : list.map((one) => (one === current ? next : one));
 }
 
-/** The conditions without those of a type; the very same list when there is none. */
+/** Removes a condition; returns the same list when it is absent. */
 export function removeCondition(conditions: readonly Condition[] | undefined, type: string): readonly Condition[] {
   const list = conditions ?? [];
   return list.some((one) => one.type === type) ? list.filter((one) => one.type !== type) : list;
@@ -58,12 +58,12 @@ export function findCondition(conditions: readonly Condition[] | undefined, type
   return conditions?.find((one) => one.type === type);
 }
 
-/** Whether a condition is there and True. Absent and Unknown are not. */
+/** Whether a condition exists with status True. */
 export function isConditionTrue(conditions: readonly Condition[] | undefined, type: string): boolean {
   return findCondition(conditions, type)?.status === 'True';
 }
 
-/** A time as Kubernetes' objects have it: RFC 3339 in UTC, whole seconds. `time` in milliseconds since 1970. */
+/** A time in the format of Kubernetes' objects: RFC 3339 in UTC, whole seconds. `time` in milliseconds since 1970. */
 export function timeText(time: number): string {
   return `${new Date(time).toISOString().slice(0, -5)}Z`;
 }

@@ -1,6 +1,6 @@
 import { jsonText, numberText, quote } from '../go/index.ts';
 
-/** Why a field is refused: the causes that Kubernetes has (`metav1.CauseType`). */
+/** Why a field is invalid: the causes of Kubernetes (`metav1.CauseType`). */
 export type FieldErrorReason =
   | 'FieldValueNotFound'
   | 'FieldValueRequired'
@@ -13,7 +13,7 @@ export type FieldErrorReason =
   | 'FieldValueTypeInvalid'
   | 'InternalError';
 
-/** One thing that is wrong with an object, in the words of an API server. */
+/** One mistake in an object, with the message of an API server. */
 export interface FieldError {
   readonly reason: FieldErrorReason;
   /** `spec.rules[0].operations` */
@@ -22,10 +22,10 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** Characters of all errors that are said of one object: more would fill the memory where a long name is in each of them. */
+/** Maximum length of all errors of an object: a long name in each of very many errors would exhaust memory. */
 export const MAX_ERROR_CHARACTERS = 1024 * 1024;
 
-/** As many of the errors as anybody may want to read: up to {@link MAX_ERROR_CHARACTERS}, and how many more there are. */
+/** The first errors, up to {@link MAX_ERROR_CHARACTERS}, and the number of the others. */
 export function limitErrors(errors: readonly FieldError[]): FieldError[] {
   let characters = 0;
   const end = errors.findIndex(({ field, message }) => {
@@ -40,7 +40,7 @@ export function limitErrors(errors: readonly FieldError[]): FieldError[] {
   return [...errors.slice(0, end), { reason: 'FieldValueTooMany', field: '<nil>', message }];
 }
 
-/** Adds errors to others. A hostile object has more of them than a call takes arguments. */
+/** Appends errors. A hostile object may have more of them than a call may have arguments. */
 export function addErrors(to: FieldError[], ...more: readonly (readonly FieldError[])[]): void {
   for (const errors of more) {
     for (const error of errors) {
@@ -54,12 +54,12 @@ export function invalid(field: string, value: unknown, detail: string): FieldErr
   return invalidText(field, valueText(value), detail);
 }
 
-/** {@link invalid} of a value that is text already. */
+/** {@link invalid} with the value as text. */
 export function invalidText(field: string, value: string, detail: string): FieldError {
   return { reason: 'FieldValueInvalid', field, message: withDetail(`Invalid value: ${value}`, detail) };
 }
 
-/** The value has a type that the schema does not have. */
+/** The type of the value is not in the schema. */
 export function typeInvalid(field: string, value: unknown, detail: string): FieldError {
   return { ...invalid(field, value, detail), reason: 'FieldValueTypeInvalid' };
 }
@@ -89,7 +89,7 @@ export function notSupported(field: string, value: unknown, supported: readonly 
   };
 }
 
-/** Too long, in bytes; the message does not repeat the value. */
+/** Too long, in bytes; the message omits the value. */
 export function tooLong(field: string, most: number): FieldError {
   const detail = `may not be more than ${most} ${most === 1 ? 'byte' : 'bytes'}`;
   return { reason: 'FieldValueTooLong', field, message: withDetail('Too long', detail) };
@@ -104,7 +104,7 @@ function withDetail(start: string, detail: string): string {
   return detail === '' ? start : `${start}: ${detail}`;
 }
 
-/** A value as messages show it. */
+/** A value in the format of messages. */
 export function valueText(value: unknown): string {
   switch (typeof value) {
     case 'string':

@@ -9,7 +9,7 @@ export interface FieldRequirement {
   readonly value: string;
 }
 
-/** Selects by fields such as `metadata.name`: all requirements must hold. A field that is not there is empty. */
+/** Selects by fields such as `metadata.name`: all requirements must hold. A missing field is empty. */
 export class FieldSelector {
   readonly requirements: readonly FieldRequirement[];
 
@@ -28,12 +28,12 @@ export class FieldSelector {
     });
   }
 
-  /** The value that a field must have, where the selector asks for one. */
+  /** The value that the selector requires of a field, if any. */
   exactValueOf(field: string): string | undefined {
     return this.requirements.find((one) => one.field === field && one.operator === '=')?.value;
   }
 
-  /** The selector as the text that API servers take in queries. */
+  /** The selector in the format of queries. */
   toString(): string {
     return this.requirements
       .map(({ field, operator, value }) => `${field}${operator}${value.replaceAll(/[\\,=]/gu, String.raw`\$&`)}`)
@@ -42,9 +42,9 @@ export class FieldSelector {
 }
 
 /**
- * Reads a field selector as queries have it: `metadata.name=a,spec.nodeName!=b`. `\` escapes `,`, `=` and itself.
+ * Parses a field selector of a query: `metadata.name=a,spec.nodeName!=b`. `\\` escapes `,`, `=` and itself.
  *
- * @throws SelectorError in an API server's words.
+ * @throws SelectorError with the message of an API server.
  */
 export function parseFieldSelector(text: string): FieldSelector {
   const terms = splitTerms(text)
@@ -63,7 +63,7 @@ export function parseFieldSelector(text: string): FieldSelector {
   );
 }
 
-/** The parts between commas that are not escaped. */
+/** The parts between unescaped commas. */
 function splitTerms(text: string): readonly string[] {
   const terms: string[] = [];
   let start = 0;

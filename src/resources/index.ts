@@ -82,7 +82,7 @@ export {
 } from './policies/policy-names.ts';
 export type { AdmissionPolicyObject, AdmissionPolicySpec } from './policies/policy-names.ts';
 export {
-  asksAuthorizer,
+  usesAuthorizer,
   equivalentGroups,
   GUARDED_GROUPS,
   isOwnBucket,
@@ -92,7 +92,7 @@ export {
   policyOfBucket,
 } from './policies/policy-match.ts';
 export type { MatchCondition, MatchRule, MatchSelector, PolicyMatch } from './policies/policy-match.ts';
-export { POLICY_REVISIONS, servesRather } from './policies/policy-revision.ts';
+export { POLICY_REVISIONS, servesInsteadOf } from './policies/policy-revision.ts';
 export type { PolicyRevision, RevisionState, ServingTurn } from './policies/policy-revision.ts';
 export { MAX_DEVIATIONS, POLICY_SERVER_REPLICAS } from './policies/policy-server-replica.ts';
 export type { PolicyServerReplica } from './policies/policy-server-replica.ts';

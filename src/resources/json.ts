@@ -1,4 +1,4 @@
-/** A JSON value as JSON.parse gives it. */
+/** A JSON value, as from JSON.parse. */
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
 export type JsonObject = { [key: string]: JsonValue };
 
@@ -6,17 +6,17 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** A field that is the object's own: what comes from outside is nobody's prototype. */
+/** An own property, never one of Object.prototype. */
 export function own(object: JsonObject, field: string): JsonValue | undefined {
   return Object.hasOwn(object, field) ? object[field] : undefined;
 }
 
-/** A value that is a text; empty for anything else. */
+/** A string; empty for any other value. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** The texts of a value that is a list; none for anything else. */
+/** The strings of a list; empty for any other value. */
 export function textsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((one) => typeof one === 'string') : [];
 }

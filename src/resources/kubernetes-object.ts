@@ -1,18 +1,18 @@
-// Objects as the Kubernetes API knows them. Everything that comes out of a cluster is read-only: caches and stores share it.
+// Objects of the Kubernetes API. Objects from a cluster are read-only, because caches and stores share them.
 
-/** Names the object that this one belongs to (`metav1.OwnerReference`). */
+/** Refers to the owner of an object (`metav1.OwnerReference`). */
 export interface OwnerReference {
   readonly apiVersion: string;
   readonly kind: string;
   readonly name: string;
   readonly uid: string;
-  /** Whether the owner is the one that manages this object; at most one is. */
+  /** Whether the owner manages this object; at most one does. */
   readonly controller?: boolean;
   /** Whether a foreground deletion of the owner waits for this object. */
   readonly blockOwnerDeletion?: boolean;
 }
 
-/** Which fields one manager has set, and how (`metav1.ManagedFieldsEntry`). */
+/** The fields of one manager, and its operation (`metav1.ManagedFieldsEntry`). */
 export interface ManagedFieldsEntry {
   readonly manager?: string;
   readonly operation?: 'Apply' | 'Update';
@@ -24,7 +24,7 @@ export interface ManagedFieldsEntry {
   readonly subresource?: string;
 }
 
-/** A set of fields: `f:name`, `k:{"name":"a"}`, `v:"x"`, `i:0`, and `.` for the thing itself. */
+/** A set of fields: `f:name`, `k:{"name":"a"}`, `v:"x"`, `i:0`, and `.` for the value itself. */
 export interface FieldsV1 {
   readonly [key: string]: FieldsV1;
 }
@@ -32,14 +32,14 @@ export interface FieldsV1 {
 /** `metav1.ObjectMeta`. */
 export interface ObjectMeta {
   readonly name?: string;
-  /** A name is made of this and five random characters when there is none. */
+  /** Prefix of a generated name: five random characters follow. */
   readonly generateName?: string;
   /** Absent for cluster-scoped objects. */
   readonly namespace?: string;
   readonly uid?: string;
-  /** Opaque to clients: only ever compared for equality, and given back. */
+  /** Opaque to clients, which only compare it and send it back. */
   readonly resourceVersion?: string;
-  /** Counts changes of what is desired; changes of metadata and status leave it alone. */
+  /** Incremented by changes of the spec, not of metadata and status. */
   readonly generation?: number;
   /** RFC 3339, whole seconds. */
   readonly creationTimestamp?: string;
@@ -54,7 +54,7 @@ export interface ObjectMeta {
   readonly selfLink?: string;
 }
 
-/** Any object of a cluster. Kinds that are known extend it with their `spec` and `status`. */
+/** Any object of a cluster. Known kinds extend it with their `spec` and `status`. */
 export interface KubernetesObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -62,7 +62,7 @@ export interface KubernetesObject {
   readonly [field: string]: unknown;
 }
 
-/** An object while it is being made. */
+/** An object under construction. */
 export interface MutableObject {
   apiVersion: string;
   kind: string;

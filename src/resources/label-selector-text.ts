@@ -5,9 +5,9 @@ import { checkedRequirement, Selector, SelectorError } from './selectors.ts';
 import type { LabelRequirement, SelectorOperator } from './selectors.ts';
 
 /**
- * Reads a label selector as `kubectl -l` and queries have it: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`.
+ * Parses a label selector of `kubectl -l` or a query: `a=b,c!=d,e in (f,g),h notin (i),j,!k,l>1`.
  *
- * @throws SelectorError in an API server's words.
+ * @throws SelectorError with the message of an API server.
  */
 export function parseLabelSelector(text: string): Selector {
   return new LabelSelectorParser(text).parse();

@@ -4,7 +4,7 @@ const TEXT: Schema = { type: 'string' };
 const TIME: Schema = { type: 'string', format: 'date-time' };
 const TEXTS: Schema = { type: 'object', additionalProperties: TEXT };
 
-/** The metadata of every object (`metav1.ObjectMeta`), with how server-side apply merges them. */
+/** The metadata of every object (`metav1.ObjectMeta`), with extensions for server-side apply. */
 export const OBJECT_META_SCHEMA: Schema = {
   type: 'object',
   description: 'What every object has: its name, labels, annotations and owners, and what the server says of it.',
@@ -17,7 +17,7 @@ export const OBJECT_META_SCHEMA: Schema = {
     resourceVersion: { ...TEXT, description: 'Changes with every write.' },
     generation: { type: 'integer', format: 'int64', description: 'Counts changes of what is desired.' },
     creationTimestamp: TIME,
-    deletionTimestamp: { ...TIME, description: 'When the deletion was asked for.' },
+    deletionTimestamp: { ...TIME, description: 'When the deletion was requested.' },
     deletionGracePeriodSeconds: { type: 'integer', format: 'int64' },
     labels: { ...TEXTS, description: 'What selectors look at.' },
     annotations: { ...TEXTS, description: 'Data that nothing selects by.' },
@@ -68,7 +68,7 @@ export const OBJECT_META_SCHEMA: Schema = {
   },
 };
 
-/** The schema of a whole object with its `apiVersion`, `kind` and `metadata`, which custom kinds need not describe. */
+/** Adds `apiVersion`, `kind` and `metadata`, which schemas of custom kinds may omit. */
 export function withObjectMeta(schema: Schema): Schema {
   const properties = schema.properties ?? {};
   const own = properties['metadata'];

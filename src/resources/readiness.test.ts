@@ -14,7 +14,7 @@ function shown(conditions: readonly Condition[]): string[] {
 }
 
 describe('the readiness of an object', () => {
-  it('is one condition when all is well, and two when it is not', () => {
+  it('is one condition when ready, otherwise two', () => {
     assert.deepEqual(shown(setReadiness(undefined, readiness('ready'), 3, 0)), ['Ready=True 3']);
     assert.deepEqual(shown(setReadiness(undefined, readiness('reconciling'), 3, 0)), [
       'Ready=False 3',
@@ -23,13 +23,13 @@ describe('the readiness of an object', () => {
     assert.deepEqual(shown(setReadiness(undefined, readiness('stalled'), 3, 0)), ['Ready=False 3', 'Stalled=True 3']);
   });
 
-  it('is never both on its way and stalled, and neither when it is ready', () => {
+  it('is never both reconciling and stalled, and neither when ready', () => {
     const stalled = setReadiness(setReadiness(undefined, readiness('reconciling'), 1, 0), readiness('stalled'), 1, 0);
     assert.deepEqual(shown(stalled), ['Ready=False 1', 'Stalled=True 1']);
     assert.deepEqual(shown(setReadiness(stalled, readiness('ready'), 2, 0)), ['Ready=True 2']);
   });
 
-  it('leaves other conditions alone, and is the very same list when nothing differs', () => {
+  it('keeps other conditions, and returns the same list when nothing changes', () => {
     const other: Condition = { type: 'Other', status: 'True', lastTransitionTime: 't', reason: 'R', message: '' };
     const conditions = setReadiness([other], readiness('reconciling'), 1, 0);
     assert.equal(conditions[0], other);

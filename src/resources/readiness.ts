@@ -1,20 +1,20 @@
-// The conditions that kstatus reads, so that GitOps tools see the truth:
+// The conditions of kstatus, for GitOps tools:
 // https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
 import { type Condition, removeCondition, setCondition } from './conditions.ts';
 
-/** Whether the object is as its spec says. The summary of all other conditions; always present. */
+/** Whether the object is in the state of its spec. Summarises all other conditions; always present. */
 export const READY = 'Ready';
-/** Present, with status True, only while the controller still works towards the spec. */
+/** Present with status True only while the controller works towards the spec. */
 export const RECONCILING = 'Reconciling';
-/** Present, with status True, only while nothing more happens until a user changes something. */
+/** Present with status True only while nothing happens without a change by a user. */
 export const STALLED = 'Stalled';
 
-/** How far the controller is with the spec of an object. */
+/** The controller's progress with the spec of an object. */
 export interface Readiness {
   readonly state: 'ready' | 'reconciling' | 'stalled';
-  /** One word in CamelCase, for programs: a documented constant. */
+  /** CamelCase, for programs: a documented constant. */
   readonly reason: string;
-  /** For people; may be empty. */
+  /** For users; may be empty. */
   readonly message: string;
 }
 
@@ -22,10 +22,10 @@ export interface Readiness {
 const ABNORMAL = { ready: undefined, reconciling: RECONCILING, stalled: STALLED } as const;
 
 /**
- * The conditions with `Ready`, and with `Reconciling` or `Stalled` where it is not True. Never both: kstatus reads the first one.
- * The very same list when nothing differs.
+ * Sets `Ready`, and `Reconciling` or `Stalled` unless it is True. Never both, because kstatus reads only the first one.
+ * Returns the same list when nothing changed.
  *
- * @param observedGeneration of the spec that the readiness is about
+ * @param observedGeneration generation of the spec that the readiness refers to
  * @param now milliseconds since 1970
  */
 export function setReadiness(

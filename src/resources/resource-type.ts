@@ -1,8 +1,8 @@
 import type { KubernetesObject } from './kubernetes-object.ts';
 
 /**
- * Which objects are meant: a kind in one version of its group, and the resource under whose name its URLs are.
- * `T` is the type of its objects; it exists for the compiler only.
+ * A kind in one version of its group, and the resource name in its URLs. `T` is the type of its objects, for the
+ * compiler only.
  */
 export interface ResourceType<T extends KubernetesObject = KubernetesObject> {
   /** Empty for the core group (`v1`). */
@@ -17,14 +17,14 @@ export interface ResourceType<T extends KubernetesObject = KubernetesObject> {
   readonly _object?: T;
 }
 
-/** An object among those of its type. */
+/** Identifies an object of a type. */
 export interface ObjectKey {
   /** Absent for cluster-scoped objects. */
   readonly namespace?: string;
   readonly name: string;
 }
 
-/** `v1`, `apps/v1`: what objects of the type have in `apiVersion`. */
+/** `v1`, `apps/v1`: the `apiVersion` of objects of the type. */
 export function apiVersionOf(type: Pick<ResourceType, 'group' | 'version'>): string {
   return type.group === '' ? type.version : `${type.group}/${type.version}`;
 }
@@ -37,17 +37,17 @@ export function groupVersionOf(apiVersion: string): { readonly group: string; re
     : { group: apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1) };
 }
 
-/** `pods`, `deployments.apps`: how messages name a type. */
+/** `pods`, `deployments.apps`: the name of a type in messages. */
 export function groupResourceOf(type: Pick<ResourceType, 'group' | 'resource'>): string {
   return type.group === '' ? type.resource : `${type.resource}.${type.group}`;
 }
 
-/** `namespace/name`, or `name` for cluster-scoped objects: one text per object of a type. */
+/** `namespace/name`, or `name` for cluster-scoped objects: unique within a type. */
 export function keyText({ namespace, name }: ObjectKey): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
-/** The key of an object that has a name. */
+/** The key of a named object. */
 export function keyOf(object: KubernetesObject): ObjectKey {
   const { namespace, name = '' } = object.metadata;
   return namespace === undefined ? { name } : { namespace, name };

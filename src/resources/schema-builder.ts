@@ -1,8 +1,8 @@
-// Schemas of our own kinds. What these functions make IS the structural schema; the type of its values is inferred from it.
+// Builds the structural schemas of our own kinds. The types of their values are inferred.
 import type { JsonObject, JsonValue } from './json.ts';
 import type { Schema, ValidationRule } from './schema.ts';
 
-/** A schema, and for the compiler the type of its values. */
+/** A schema, with the type of its values for the compiler. */
 export interface TypedSchema<T> extends Schema {
   /** Never set. */
   readonly _value?: T;
@@ -14,7 +14,7 @@ export interface OptionalField<T> {
   readonly schema: TypedSchema<T>;
 }
 
-/** A field that need not be given: the server fills it in. */
+/** A field with a default of the server. */
 export interface DefaultedField<T> {
   readonly presence: 'defaulted';
   readonly schema: TypedSchema<T>;
@@ -23,7 +23,7 @@ export interface DefaultedField<T> {
 type Field = TypedSchema<unknown> | OptionalField<unknown> | DefaultedField<unknown>;
 type Fields = Readonly<Record<string, Field>>;
 
-/** The type of a schema's values, as they are read from a cluster: defaults are there. */
+/** The type of a schema's values in a cluster, with defaults applied. */
 export type Infer<S> =
   S extends OptionalField<infer T>
     ? T
@@ -37,12 +37,12 @@ type OptionalNames<F extends Fields> = {
   [Name in keyof F]: F[Name] extends OptionalField<unknown> ? Name : never;
 }[keyof F];
 
-/** The type of an object with such fields. */
+/** The type of an object with these fields. */
 export type ObjectOf<F extends Fields> = {
   readonly [Name in Exclude<keyof F, OptionalNames<F>>]: Infer<F[Name]>;
 } & { readonly [Name in OptionalNames<F>]?: Infer<F[Name]> };
 
-/** What any schema may say beside its type. */
+/** Further keywords of a schema. */
 type Extra<T> = Omit<Schema, 'type' | 'properties' | 'items' | 'required' | 'default' | 'x-kubernetes-validations'> & {
   readonly default?: T;
   readonly rules?: readonly ValidationRule[];
@@ -85,7 +85,7 @@ export function integerOrText(description: string, extra: Extra<number | string>
   };
 }
 
-/** An object that the schema does not look into. */
+/** An object with any content. */
 export function anything(description: string, extra: Extra<JsonObject> = {}): TypedSchema<JsonObject> {
   return { ...typed<JsonObject>('object', description, extra), 'x-kubernetes-preserve-unknown-fields': true };
 }
@@ -98,7 +98,7 @@ export function list<T>(
   return { ...typed<readonly T[]>('array', description, extra), items };
 }
 
-/** A list whose elements have names of their own, by which server-side apply tells them apart. */
+/** A list whose elements have keys, by which server-side apply merges them. */
 export function listByKey<T>(
   description: string,
   keys: readonly (keyof T & string)[],
@@ -112,7 +112,7 @@ export function listByKey<T>(
   };
 }
 
-/** Any names, with values of one kind. */
+/** Any keys, with values of one type. */
 export function entries<T>(
   description: string,
   values: TypedSchema<T>,
@@ -151,7 +151,7 @@ export function defaulted<T>(schema: TypedSchema<T>, value: T & JsonValue): Defa
   return { presence: 'defaulted', schema: { ...schema, default: value } };
 }
 
-/** What may be null as well. */
+/** A value that may also be null. */
 export function nullable<T>(schema: TypedSchema<T>): TypedSchema<T | null> {
   return { ...(schema as Schema), nullable: true };
 }

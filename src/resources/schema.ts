@@ -9,9 +9,8 @@ export interface ValidationRule {
 }
 
 /**
- * An OpenAPI v3 schema as Kubernetes uses it: structural for CustomResourceDefinitions, and with the extensions that the
- * kinds of Kubernetes itself have. References (`$ref`) are resolved before a schema gets this type, so nodes may be shared
- * and may refer to themselves.
+ * An OpenAPI v3 schema in Kubernetes: structural for CustomResourceDefinitions, with the extensions of Kubernetes' own
+ * kinds. References (`$ref`) are resolved, so nodes may be shared and refer to themselves.
  */
 export interface Schema {
   readonly type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';

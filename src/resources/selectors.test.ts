@@ -29,12 +29,12 @@ describe('label selectors as text', () => {
     });
   }
 
-  it('do not take what objects have by birth for labels', () => {
+  it('ignore properties of Object.prototype', () => {
     assert.ok(!parseLabelSelector('constructor').matches({}));
     assert.ok(parseLabelSelector('!constructor').matches({}));
   });
 
-  it('that are wrong are refused in the words of API servers', () => {
+  it('that are invalid are refused with messages of API servers', () => {
     assert.throws(
       () => parseLabelSelector('a b'),
       new SelectorError("unable to parse requirement: found 'b', expected: in, notin, =, ==, !=, gt, lt"),
@@ -43,7 +43,7 @@ describe('label selectors as text', () => {
     assert.throws(() => parseLabelSelector('a,'), new SelectorError("found '', expected: identifier after ','"));
   });
 
-  it('are the same when they are written and read again', () => {
+  it('stay equal when they are formatted and parsed', () => {
     const name = fc.stringMatching(/^[a-z]([a-z0-9]{0,5})$/u);
     const requirement = fc.oneof(
       fc.record({ key: name, operator: fc.constantFrom('exists' as const, '!' as const), values: fc.constant([]) }),
@@ -63,7 +63,7 @@ describe('label selectors as text', () => {
     );
   });
 
-  it('are read or refused, whatever they are', () => {
+  it('are parsed or refused, for any text', () => {
     const letters = fc.constantFrom(...'ab=!(),<> in not/.%"'.split(''), 'in', 'notin');
     fc.assert(
       fc.property(
@@ -96,12 +96,12 @@ describe('label selectors as objects', () => {
     assert.equal(selector.toString(), 'a=b,c in (d,e),!f');
   });
 
-  it('select nothing where there is none, and everything where nothing is asked', () => {
+  it('select nothing when absent, and everything when empty', () => {
     assert.ok(!labelSelector(undefined).matches({}));
     assert.ok(labelSelector({}).matches({}));
   });
 
-  it('say what is wrong and where', () => {
+  it('are refused with mistakes and their paths', () => {
     const errors = labelSelectorErrors(
       {
         matchExpressions: [
@@ -134,13 +134,13 @@ describe('field selectors', () => {
     assert.equal(selector.exactValueOf('metadata.name'), 'a');
   });
 
-  it('escape what means something', () => {
+  it('escape special characters', () => {
     const [requirement] = parseFieldSelector(String.raw`a=x\,y\=z\\`).requirements;
     assert.equal(requirement?.value, 'x,y=z\\');
     assert.equal(parseFieldSelector(String.raw`a=x\,y`).toString(), String.raw`a=x\,y`);
   });
 
-  it('that are wrong are refused in the words of API servers', () => {
+  it('that are invalid are refused with messages of API servers', () => {
     assert.throws(() => parseFieldSelector('a'), new SelectorError("invalid selector: 'a'; can't understand 'a'"));
     assert.throws(
       () => parseFieldSelector('a=b=c'),

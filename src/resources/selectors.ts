@@ -4,7 +4,7 @@ import { forbidden, invalid, required } from './field-error.ts';
 import { isJsonObject, textOf } from './json.ts';
 import { labelValueProblems, qualifiedNameProblems } from '../names/index.ts';
 
-/** How a requirement compares, as selectors in text spell it. */
+/** Operators of requirements, in the spelling of selector strings. */
 export type SelectorOperator = '=' | '==' | '!=' | 'in' | 'notin' | 'exists' | '!' | 'gt' | 'lt';
 
 /** One requirement of a {@link Selector}. */
@@ -14,10 +14,10 @@ export interface LabelRequirement {
   readonly values: readonly string[];
 }
 
-/** Labels, or whatever has values by name. Only own properties count. */
+/** Labels, or other values by name. Only own properties count. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** A selector cannot be read. The message is that of API servers. */
+/** An invalid selector. The message is that of API servers. */
 export class SelectorError extends Error {
   override readonly name = 'SelectorError';
 }
@@ -37,7 +37,7 @@ export class Selector {
     this.#isNothing = isNothing;
   }
 
-  /** Whether nothing is asked of the labels. */
+  /** Whether the selector has no requirements. */
   get isEmpty(): boolean {
     return !this.#isNothing && this.requirements.length === 0;
   }
@@ -46,7 +46,7 @@ export class Selector {
     return !this.#isNothing && this.requirements.every((requirement) => holds(requirement, labels ?? {}));
   }
 
-  /** The selector as the text that API servers take in queries. */
+  /** The selector in the format of queries. */
   toString(): string {
     return this.requirements.map(requirementText).join(',');
   }
@@ -105,13 +105,13 @@ function parseInt64(text: string | undefined): bigint | undefined {
   return value > MAX_INT64 || value < -MAX_INT64 - 1n ? undefined : value;
 }
 
-/** Characters of what is wrong with one requirement; the rest of its values is not looked at. */
+/** Maximum length of messages about one requirement; its other values are not checked. */
 const MAX_PROBLEM_CHARACTERS = 64 * 1024;
 
 /**
- * A requirement that is checked as API servers check it.
+ * A requirement, validated like in API servers.
  *
- * @throws SelectorError with all that is wrong.
+ * @throws SelectorError with all mistakes.
  */
 export function checkedRequirement(
   key: string,
@@ -161,9 +161,9 @@ const OBJECT_OPERATORS: ReadonlyMap<unknown, SelectorOperator> = new Map<unknown
 ]);
 
 /**
- * Reads a `metav1.LabelSelector`. As in API servers an absent one selects nothing, an empty one everything.
+ * Parses a `metav1.LabelSelector`. As in API servers, an absent one selects nothing, an empty one everything.
  *
- * @throws SelectorError in an API server's words.
+ * @throws SelectorError with the message of an API server.
  */
 export function labelSelector(value: unknown): Selector {
   if (!isJsonObject(value)) {
@@ -184,7 +184,7 @@ export function labelSelector(value: unknown): Selector {
   return new Selector(requirements);
 }
 
-/** What is wrong with a `metav1.LabelSelector` at a path; its shape is taken to be right. */
+/** Mistakes in a `metav1.LabelSelector` with a valid shape, at a path. */
 export function labelSelectorErrors(value: unknown, path: string): FieldError[] {
   if (!isJsonObject(value)) {
     return [];
@@ -216,7 +216,7 @@ function requirementErrors(given: Readonly<Record<string, unknown>>, path: strin
   return errors;
 }
 
-/** What is wrong with labels at a path. */
+/** Mistakes in labels at a path. */
 export function labelErrors(labels: Readonly<Record<string, unknown>>, path: string): FieldError[] {
   return Object.entries(labels).flatMap(([key, value]) => [
     ...qualifiedNameProblems(key).map((problem) => invalid(path, key, problem)),

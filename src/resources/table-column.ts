@@ -4,11 +4,11 @@ export interface TableColumn {
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
   readonly format?: string;
   readonly description?: string;
-  /** 0 is always shown, more only with `-o wide`. */
+  /** 0 is always shown, others only with `-o wide`. */
   readonly priority?: number;
 }
 
-/** A column as a CustomResourceDefinition declares it (`additionalPrinterColumns`). */
+/** A column of a CustomResourceDefinition (`additionalPrinterColumns`). */
 export interface CustomColumn extends TableColumn {
   readonly jsonPath: string;
 }

@@ -9,7 +9,7 @@ import {
   POLICY_REVISIONS,
   POLICY_UID_LABEL,
   type PolicyRevision,
-  servesRather,
+  servesInsteadOf,
   type ServingTurn,
 } from '../../resources/index.ts';
 import { CliError } from '../errors.ts';
@@ -90,7 +90,7 @@ export function servingRevision(revisions: readonly PolicyRevision[]): PolicyRev
   return revisions
     .filter(({ status }) => status?.state === 'Serving')
     .reduce<PolicyRevision | undefined>(
-      (last, one) => (last === undefined || servesRather(turnOf(one), turnOf(last)) ? one : last),
+      (last, one) => (last === undefined || servesInsteadOf(turnOf(one), turnOf(last)) ? one : last),
       undefined,
     );
 }

@@ -1,4 +1,4 @@
-import { asksAuthorizer, isOwnBucket } from '../../resources/index.ts';
+import { isOwnBucket, usesAuthorizer } from '../../resources/index.ts';
 import { MatchConditions } from '../../resources/match-conditions/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { LoadedPolicy, PolicyOptions } from '../loaded-policy.ts';
@@ -82,7 +82,7 @@ export class PolicyTable {
     if (entry?.match !== undefined && entry.ownMember === undefined) {
       const { policy, match } = entry;
       // Only API servers can check permissions of users.
-      const matchConditions = match.matchConditions.filter(({ expression }) => !asksAuthorizer(expression));
+      const matchConditions = match.matchConditions.filter(({ expression }) => !usesAuthorizer(expression));
       entry.ownMember = bucketMember(policy, { ...match, matchConditions }, true);
     }
     return entry?.ownMember;

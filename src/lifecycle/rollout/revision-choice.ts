@@ -1,6 +1,6 @@
 // Selects revisions of a policy, and compares them with the state of replicas.
 import { isDeepStrictEqual } from 'node:util';
-import { servesRather } from '../../resources/index.ts';
+import { servesInsteadOf } from '../../resources/index.ts';
 import { REASONS } from './reasons.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
 
@@ -115,7 +115,7 @@ export function isUnservable(view: RolloutView, desired: RevisionFacts | undefin
 
 function latest(revisions: readonly RevisionFacts[]): RevisionFacts | undefined {
   return revisions.reduce<RevisionFacts | undefined>(
-    (last, one) => (last === undefined || servesRather(one, last) ? one : last),
+    (last, one) => (last === undefined || servesInsteadOf(one, last) ? one : last),
     undefined,
   );
 }

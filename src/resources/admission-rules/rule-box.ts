@@ -1,18 +1,18 @@
 import type { MatchRule } from '../policies/policy-match.ts';
 import { splitResource } from './rule-match.ts';
 
-/** In how many respects rules are told apart: operation, group, version, resource, scope. */
+/** Dimensions of rules: operation, group, version, resource, scope. */
 export const DIMENSIONS = 5;
 const OPERATIONS = 0;
 const RESOURCES = 3;
 const SCOPE = 4;
-/** What a star among operations stands for, in alphabetical order. */
+/** The operations that a star includes, in alphabetical order. */
 const ALL_OPERATIONS: readonly string[] = ['CONNECT', 'CREATE', 'DELETE', 'UPDATE'];
 const SCOPES: readonly string[] = ['Cluster', 'Namespaced'];
 
 /**
- * A rule as a set of requests: those that have one of the values in every dimension. Values are sorted, and none is there that
- * another one includes: equal sets have equal texts.
+ * A rule as a set of requests: those with one of the values in every dimension. Values are sorted, and none includes
+ * another, so that equal sets have equal texts.
  */
 export interface RuleBox {
   readonly values: readonly (readonly string[])[];
@@ -20,19 +20,19 @@ export interface RuleBox {
   readonly texts: readonly string[];
 }
 
-/** Undefined for a rule that is for no request at all. */
+/** Undefined for a rule that matches no request. */
 export function boxOf({ operations, apiGroups, apiVersions, resources, scope }: MatchRule): RuleBox | undefined {
   const scopes = scope === '*' ? SCOPES : SCOPES.filter((one) => one === scope);
   const lists = [operations, apiGroups, apiVersions, resources, scopes];
   return lists.some((list) => list.length === 0) ? undefined : makeBox(lists);
 }
 
-/** Equal for equal boxes only. */
+/** Equal exactly for equal boxes. */
 export function keyOf({ texts }: RuleBox): string {
   return texts.join();
 }
 
-/** The boxes of rules, each once, in the order of the rules. */
+/** The boxes of rules without duplicates, in the order of the rules. */
 export function distinctBoxes(rules: Iterable<MatchRule>): readonly RuleBox[] {
   const boxes = new Map<string, RuleBox>();
   for (const rule of rules) {
@@ -44,13 +44,13 @@ export function distinctBoxes(rules: Iterable<MatchRule>): readonly RuleBox[] {
   return [...boxes.values()];
 }
 
-/** The rule that a box stands for. */
+/** The rule of a box. */
 export function ruleOf({ values }: RuleBox): MatchRule {
   const [operations = [], apiGroups = [], apiVersions = [], resources = [], scopes = []] = values;
   return { operations, apiGroups, apiVersions, resources, scope: scopes.length > 1 ? '*' : (scopes[0] ?? '*') };
 }
 
-/** The values of a box in a dimension; of a star, those that it stands for where they can be counted. */
+/** The values of a box in a dimension; a star of a finite dimension is replaced by its values. */
 export function membersOf({ values }: RuleBox, dimension: number): readonly string[] {
   const list = values[dimension] ?? [];
   return dimension === OPERATIONS && list[0] === '*' ? ALL_OPERATIONS : list;
@@ -61,7 +61,7 @@ function makeBox(lists: readonly (readonly string[])[]): RuleBox {
   return { values, texts: values.map((list) => JSON.stringify(list)) };
 }
 
-/** The same values, without those that others include. */
+/** The values without those that others include. */
 function shortest(list: readonly string[], dimension: number): readonly string[] {
   const all = new Set(list);
   if (dimension === RESOURCES) {
@@ -74,7 +74,7 @@ function shortest(list: readonly string[], dimension: number): readonly string[]
   return [...all].toSorted();
 }
 
-/** All values that include a value, itself among them. */
+/** All values that include a value, and the value itself. */
 export function wider(value: string, dimension: number): readonly string[] {
   if (dimension !== RESOURCES) {
     return [value, '*'];
@@ -84,7 +84,7 @@ export function wider(value: string, dimension: number): readonly string[] {
   return [...new Set([...both, `${resource}/*`, '*/*'])];
 }
 
-/** Boxes that differ in one dimension at most, as one. */
+/** Merges boxes that differ in at most one dimension. */
 export function mergeBoxes(boxes: readonly RuleBox[], dimension: number): RuleBox | undefined {
   const [first] = boxes;
   return (
@@ -93,7 +93,7 @@ export function mergeBoxes(boxes: readonly RuleBox[], dimension: number): RuleBo
   );
 }
 
-/** Whether all requests of `inner` are requests of `outer`. */
+/** Whether every request of `inner` is a request of `outer`. */
 export function includesBox(outer: RuleBox, inner: RuleBox): boolean {
   return outer.values.every(
     (list, dimension) =>
@@ -102,14 +102,14 @@ export function includesBox(outer: RuleBox, inner: RuleBox): boolean {
   );
 }
 
-/** Whether a list stands for all that a value stands for. There are always more names than a list has. */
+/** Whether a list includes every name that a value includes. A list never contains all names that a star includes. */
 export function includesValue(list: readonly string[], value: string, dimension: number): boolean {
   return dimension === RESOURCES
     ? list.includes(value) || wider(value, dimension).some((one) => list.includes(one))
     : list.includes(value) || (dimension !== SCOPE && list.includes('*'));
 }
 
-/** Boxes by the values that they have, so that few are looked at. */
+/** An index of boxes by their values. */
 export class BoxIndex {
   readonly #byValue: readonly Map<string, RuleBox[]>[];
 
@@ -127,7 +127,7 @@ export class BoxIndex {
     });
   }
 
-  /** Boxes that may include a box, among them all that do. */
+  /** A superset of the boxes that include a box. */
   candidates(box: RuleBox): readonly RuleBox[] {
     let fewest: readonly (readonly RuleBox[])[] = [];
     let least = Infinity;

@@ -1,23 +1,23 @@
 import type { MatchRule } from '../policies/policy-match.ts';
 
-/** A resource as AdmissionReviews name it. */
+/** A resource in an AdmissionReview. */
 export interface ResourceId {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
 }
 
-/** What rules look at of a request, besides the resource that it is taken as one for. */
+/** The fields of a request that rules match, besides the resource. */
 export interface RuleRequest {
   readonly operation: string;
   /** Empty for the resource itself. */
   readonly subresource: string;
-  /** Empty for what is in no namespace; requests for a namespace carry its name. */
+  /** Empty for cluster-scoped resources; requests for a Namespace contain its name. */
   readonly namespace: string;
 }
 
 /**
- * Whether a rule is for a request, taken as one for `resource`: as API servers match the rules of webhooks
+ * Whether a rule matches a request for `resource`, as API servers match rules of webhooks
  * (`admissionregistration.k8s.io/v1` RuleWithOperations).
  */
 export function ruleMatches(rule: MatchRule, request: RuleRequest, resource: ResourceId): boolean {
@@ -30,7 +30,10 @@ export function ruleMatches(rule: MatchRule, request: RuleRequest, resource: Res
   );
 }
 
-/** Whether a request is for something in a namespace. Namespaces are in none, though requests for one carry its name. */
+/**
+ * Whether a request is for a namespaced resource. Namespaces are cluster-scoped, although their requests contain a
+ * namespace.
+ */
 export function isInNamespace({ namespace }: Pick<RuleRequest, 'namespace'>, resource: ResourceId): boolean {
   return (
     namespace !== '' && !(resource.resource === 'namespaces' && resource.group === '' && resource.version === 'v1')
@@ -59,7 +62,7 @@ function resourceMatches(rule: string, resource: string, subresource: string): b
   return (ruled === '*' || ruled === resource) && (ruledSub === '*' || ruledSub === subresource);
 }
 
-/** Resource and subresource of a rule's `pods/log`; the latter is empty where there is none. */
+/** Resource and subresource of a rule's `pods/log`; the latter may be empty. */
 export function splitResource(rule: string): readonly [resource: string, subresource: string] {
   const slash = rule.indexOf('/');
   return slash === -1 ? [rule, ''] : [rule.slice(0, slash), rule.slice(slash + 1)];

@@ -2,10 +2,10 @@ import type { MatchRule } from '../policies/policy-match.ts';
 import { BoxIndex, boxOf, DIMENSIONS, distinctBoxes, includesBox, includesValue, membersOf } from './rule-box.ts';
 import type { RuleBox } from './rule-box.ts';
 
-/** Steps after which {@link RuleSet.covers} gives up. Rules of people take a few dozen. */
+/** Maximum number of steps of {@link RuleSet.covers}. Usual rules take a few dozen. */
 const MAX_STEPS = 20_000;
 
-/** Rules of a webhook, to be asked about others. */
+/** A set of rules that can cover others. */
 export class RuleSet {
   readonly #boxes: readonly RuleBox[];
   readonly #index: BoxIndex;
@@ -16,8 +16,8 @@ export class RuleSet {
   }
 
   /**
-   * Whether every request that `rule` is for is one that any of these is for. Rules that are too tangled to tell are said not
-   * to cover it; none that `unionRules` made of `rule` are.
+   * Whether every request that `rule` matches is matched by one of these rules. False when the search exceeds its
+   * limit, which never happens for a rule and its own `unionRules`.
    */
   covers(rule: MatchRule): boolean {
     const box = boxOf(rule);
@@ -29,12 +29,12 @@ export class RuleSet {
   }
 }
 
-/** {@link RuleSet.covers}, once. */
+/** {@link RuleSet.covers} for a single call. */
 export function covers(rules: Iterable<MatchRule>, rule: MatchRule): boolean {
   return new RuleSet(rules).covers(rule);
 }
 
-/** Goes through the dimensions of a box, one value after the other, with the boxes that are left. */
+/** Goes through the dimensions of a box, value by value, with the boxes that still match. */
 class Cover {
   readonly #inner: RuleBox;
   #steps = 0;
@@ -50,7 +50,7 @@ class Cover {
     return (
       dimension === DIMENSIONS ||
       membersOf(this.#inner, dimension).every((value) => {
-        // There are always more names than rules have: what a star stands for is covered by those with stars only.
+        // Rules cannot list all names, so the names of a star are covered only by boxes with stars.
         const left = boxes.filter((box) => includesValue(box.values[dimension] ?? [], value, dimension));
         return this.isCoveredBy(left, dimension + 1);
       })

@@ -9,9 +9,9 @@ import { unionRules } from './union-rules.ts';
 
 const ROUNDS = 1_000;
 
-type Asked = readonly [RuleRequest, ResourceId];
+type Request = readonly [RuleRequest, ResourceId];
 
-function isAny(rules: readonly MatchRule[], [request, resource]: Asked): boolean {
+function isAny(rules: readonly MatchRule[], [request, resource]: Request): boolean {
   return rules.some((rule) => ruleMatches(rule, request, resource));
 }
 
@@ -19,15 +19,15 @@ function rule(fields: Partial<MatchRule>): MatchRule {
   return { operations: ['CREATE'], apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], scope: '*', ...fields };
 }
 
-test('a union is for the requests that any of the rules is for, and for no others', () => {
+test('a union matches exactly the requests that any of the rules matches', () => {
   const random = randomOf(7);
   for (let round = 0; round < ROUNDS; round++) {
     const rules = random.rules(6);
     for (const keepsOrder of [false, true]) {
       const union = unionRules(rules, { keepsOrder });
       for (let request = 0; request < 20; request++) {
-        const asked = random.request();
-        assert.equal(isAny(union, asked), isAny(rules, asked), JSON.stringify({ rules, union, asked }));
+        const request = random.request();
+        assert.equal(isAny(union, request), isAny(rules, request), JSON.stringify({ rules, union, request }));
       }
       assert.ok(union.length <= rules.length);
     }
@@ -44,19 +44,19 @@ test('a union is the same for the same rules in any order, and its own union', (
   }
 });
 
-test('where order matters, the first rule that is for a request stays the first', () => {
+test('with keepsOrder, the first rule that matches a request stays the first', () => {
   const random = randomOf(9);
   for (let round = 0; round < ROUNDS; round++) {
     const rules = random.rules(6);
     const union = unionRules(rules, { keepsOrder: true });
-    const asked = random.request();
+    const request = random.request();
     const firstOf = (list: readonly MatchRule[]): readonly MatchRule[] =>
-      unionRules(list.filter((one) => ruleMatches(one, ...asked)).slice(0, 1));
+      unionRules(list.filter((one) => ruleMatches(one, ...request)).slice(0, 1));
     assert.deepEqual(firstOf(union), firstOf(rules));
   }
 });
 
-test('rules of which one includes the other, or that differ in one respect only, become one', () => {
+test('rules that include one another, or differ in one dimension, are merged', () => {
   const tenants = Array.from({ length: 3_500 }, (_, index) => rule({ resources: ['pods', `kind-${index % 3}`] }));
   assert.deepEqual(unionRules(tenants), [rule({ resources: ['kind-0', 'kind-1', 'kind-2', 'pods'] })]);
   assert.deepEqual(unionRules([rule({}), rule({ resources: ['*/*'] }), rule({ resources: ['pods/log', '*'] })]), [
@@ -68,12 +68,12 @@ test('rules of which one includes the other, or that differ in one respect only,
   assert.deepEqual(unionRules([rule({ apiGroups: ['apps'], apiVersions: ['v2'] }), rule({})]).length, 2);
 });
 
-test('rules that are for nothing are left out', () => {
+test('rules that match nothing are omitted', () => {
   assert.deepEqual(unionRules([rule({ operations: [] }), rule({ scope: 'Other' })]), []);
   assert.equal(covers([], rule({ resources: [] })), true);
 });
 
-test('a union covers every rule that it was made of', () => {
+test('a union covers its rules', () => {
   const random = randomOf(10);
   for (let round = 0; round < ROUNDS; round++) {
     const rules = random.rules(6);
@@ -82,24 +82,24 @@ test('a union covers every rule that it was made of', () => {
   }
 });
 
-test('rules cover another exactly if there is no request that only the other is for', () => {
+test('rules cover another exactly if no request matches only the other', () => {
   const random = randomOf(11);
   let covered = 0;
   for (let round = 0; round < ROUNDS; round++) {
     const rules = random.rules(5);
     const other = random.rule();
-    // They are never in a namespace, whatever a rule says: that is not made use of.
+    // They are never namespaced, whatever a rule's scope; `covers` does not use that.
     if (other.resources.includes('namespaces')) {
       continue;
     }
-    const isCovered = random.everyRequest().every((asked) => !isAny([other], asked) || isAny(rules, asked));
+    const isCovered = random.everyRequest().every((request) => !isAny([other], request) || isAny(rules, request));
     assert.equal(covers(rules, other), isCovered, JSON.stringify({ rules, other }));
     covered += isCovered ? 1 : 0;
   }
   assert.ok(covered > 20 && covered < ROUNDS - 20, String(covered));
 });
 
-test('thousands of rules that share values, but of which none includes another, are united in time', () => {
+test('thousands of rules with common values are united in acceptable time', () => {
   const rules = Array.from({ length: 3_500 }, (_, index) =>
     rule({ apiGroups: ['', `group-${index}`], apiVersions: ['v1', `v${index}`], resources: [`kind-${index}`, 'pods'] }),
   );

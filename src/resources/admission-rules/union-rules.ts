@@ -4,15 +4,15 @@ import type { RuleBox } from './rule-box.ts';
 
 export interface UnionOptions {
   /**
-   * Whether the order of the rules matters: where other versions of a resource count as the same (matchPolicy Equivalent) and
-   * not all rules name the same versions, an API server converts to what the first rule names. Nothing is merged then.
+   * Whether the order of rules matters: with matchPolicy Equivalent and different versions in the rules, an API server
+   * converts to the version of the first matching rule. Nothing is merged then.
    */
   readonly keepsOrder?: boolean;
 }
 
 /**
- * Few rules that are for exactly the requests that any of the given ones is for. The same rules in any order give the same,
- * unless their order is kept. Rules of which one includes the other, or that differ in one respect only, become one.
+ * A short list of rules that match exactly the requests of the given ones, independent of their order unless it is
+ * kept. Rules that include one another, or differ in one dimension, are merged.
  */
 export function unionRules(
   rules: Iterable<MatchRule>,
@@ -33,7 +33,7 @@ export function unionRules(
   return united.map(ruleOf).toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
 }
 
-/** Without those that an earlier one includes. */
+/** Omits rules that a previous one includes. */
 function firstOnly(boxes: readonly RuleBox[]): readonly RuleBox[] {
   const index = new BoxIndex(boxes);
   const places = new Map(boxes.map((box, at) => [box, at]));
@@ -47,7 +47,7 @@ function withoutIncluded(boxes: readonly RuleBox[]): RuleBox[] {
   return boxes.filter((box) => !index.candidates(box).some((other) => other !== box && includesBox(other, box)));
 }
 
-/** Those that differ in one dimension only become one. */
+/** Merges rules that differ in only one dimension. */
 function merged(boxes: readonly RuleBox[], dimension: number): RuleBox[] {
   const groups = Map.groupBy(boxes, (box) => box.texts.toSpliced(dimension, 1).join());
   return [...groups.values()].flatMap((group) => (group.length === 1 ? group : (mergeBoxes(group, dimension) ?? [])));

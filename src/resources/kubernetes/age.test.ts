@@ -8,7 +8,7 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 describe('durations', () => {
-  it('have two units while the second one matters', () => {
+  it('have a second unit only for small counts', () => {
     const texts = [
       [0, '0s'],
       [119 * SECOND, '119s'],
@@ -34,7 +34,7 @@ describe('durations', () => {
     );
   });
 
-  it('forgive a clock that is one second ahead', () => {
+  it('tolerate a clock that is one second ahead', () => {
     assert.deepEqual([humanDuration(-1 * SECOND), humanDuration(-2 * SECOND)], ['0s', '<invalid>']);
   });
 });

@@ -1,8 +1,7 @@
 const SECOND_MS = 1000;
 
 /**
- * How long ago something was, as kubectl writes it: `45s`, `3m20s`, `5h`, `12d`, `<unknown>` without a timestamp,
- * `<invalid>` when it is to come.
+ * Age in kubectl's format: `45s`, `3m20s`, `5h`, `12d`; `<unknown>` without a timestamp, `<invalid>` for a future one.
  * @param timestamp RFC 3339
  * @param now milliseconds since 1970
  */
@@ -11,10 +10,10 @@ export function ageOf(timestamp: string | null | undefined, now: number): string
   return Number.isNaN(then) ? '<unknown>' : humanDuration(now - then);
 }
 
-/** A duration in milliseconds as kubectl writes it: two units at most, and only while the second one matters. */
+/** A duration in milliseconds in kubectl's format: at most two units, the second one only for small counts. */
 export function humanDuration(milliseconds: number): string {
   const seconds = Math.trunc(milliseconds / SECOND_MS);
-  // Clocks of machines differ a little: one second ahead counts as now.
+  // Clocks differ a little: one second ahead counts as now.
   if (seconds < -1) {
     return '<invalid>';
   }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { builtinKind } from './builtin-kinds.ts';
 
-describe('the names of kinds of Kubernetes', () => {
-  it('have the plurals that are not the usual ones', () => {
+describe('names of builtin kinds', () => {
+  it('have irregular plurals', () => {
     const kinds = [
       ['', 'Endpoints'],
       ['networking.k8s.io', 'Ingress'],
@@ -31,7 +31,7 @@ describe('the names of kinds of Kubernetes', () => {
     assert.equal(builtinKind('rbac.authorization.k8s.io', 'ClusterRole')?.namespaced, false);
   });
 
-  it('are of a group', () => {
+  it('belong to a group', () => {
     assert.equal(builtinKind('example.com', 'Pod'), undefined);
     assert.equal(builtinKind('', 'constructor'), undefined);
   });

@@ -1,12 +1,12 @@
-// The kinds that Kubernetes itself has: names and scopes only, for everyone who must know how a kind is called.
+// Names and scopes of Kubernetes' own kinds, without schemas.
 
 import { groupVersionOf } from '../resource-type.ts';
 
-/** How a kind of Kubernetes is called and where its objects live. */
+/** Names and scope of a builtin kind. */
 export interface BuiltinKind {
   /** Empty for the core group. */
   readonly group: string;
-  /** The version that is stored and preferred. */
+  /** The stored and preferred version. */
   readonly version: string;
   readonly kind: string;
   /** Plural, lower case: `pods`. */
@@ -18,8 +18,8 @@ export interface BuiltinKind {
 }
 
 /**
- * Kinds by group and version: `Kind`, `Kind=plural` where the plural is not the usual one, then short names after `:` and
- * categories after `@`, each separated by commas.
+ * Kinds by group and version: `Kind`, `Kind=plural` with an irregular plural, then short names after `:` and categories
+ * after `@`, each separated by commas.
  */
 const KINDS: readonly (readonly [groupVersion: string, namespaced: string, cluster: string])[] = [
   [
@@ -70,12 +70,12 @@ const BY_GROUP_KIND: ReadonlyMap<string, BuiltinKind> = new Map(
   ]).map((entry) => [`${entry.group}/${entry.kind}`, entry]),
 );
 
-/** The kind of Kubernetes of that name; undefined for all others. */
+/** The builtin kind of that name, if any. */
 export function builtinKind(group: string, kind: string): BuiltinKind | undefined {
   return BY_GROUP_KIND.get(`${group}/${kind}`);
 }
 
-/** The kind of Kubernetes of that name and version: `kubernetesKind('apps/v1', 'Deployment')`. Undefined when there is none. */
+/** The builtin kind of that name and version, if any: `kubernetesKind('apps/v1', 'Deployment')`. */
 export function kubernetesKind(apiVersion: string, kind: string): BuiltinKind | undefined {
   const { group, version } = groupVersionOf(apiVersion);
   const found = builtinKind(group, kind);
@@ -105,7 +105,7 @@ function parseKinds(groupVersion: string, kinds: string, namespaced: boolean): B
   });
 }
 
-/** As English mostly does; the kinds above were looked at one by one. */
+/** The regular English plural, which was checked for the kinds above. */
 function usualPlural(name: string): string {
   if (/(?:s|x|ch)$/.test(name)) {
     return `${name}es`;

@@ -5,7 +5,7 @@ import { kubernetesKind } from './builtin-kinds.ts';
 import { kubernetesOpenApi } from './openapi-data.ts';
 import type { OpenApiSchema } from './openapi-data.ts';
 
-/** The prefixes of component names of groups whose folder in the sources of Kubernetes is not called as they are. */
+/** Prefixes of component names for groups whose source folder has another name. */
 const COMPONENT_PREFIXES: Readonly<Record<string, string>> = {
   '': 'io.k8s.api.core',
   'apiextensions.k8s.io': 'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions',
@@ -14,10 +14,10 @@ const COMPONENT_PREFIXES: Readonly<Record<string, string>> = {
 
 const REFERENCE = '#/components/schemas/';
 
-/** Objects of kinds that the API server need not know. Server-side apply takes them as a whole. */
+/** Objects of any kind, which server-side apply treats as atomic. */
 const RAW_EXTENSION = 'io.k8s.apimachinery.pkg.runtime.RawExtension';
 
-/** Types whose content the API server keeps as it is; their published schemas only say so in words. */
+/** Types with arbitrary content; their published schemas say that only in descriptions. */
 const ANY_CONTENT = new Set([
   'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON',
   'io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaPropsOrArray',
@@ -27,16 +27,16 @@ const ANY_CONTENT = new Set([
   RAW_EXTENSION,
 ]);
 
-/** `format` of schema nodes that are quantities: `100m`, `2Gi`, `3`. */
+/** `format` of quantities: `100m`, `2Gi`, `3`. */
 export const QUANTITY_FORMAT = 'quantity';
 
 /**
- * Turns published schemas into {@link Schema} nodes: references become the nodes that they name, of which there is one per
- * component, made when a getter first asks for it. Types that refer to themselves thereby do so here.
+ * Converts published schemas to {@link Schema} nodes. A reference becomes the node of its component, created on first
+ * access, so that types may refer to themselves.
  */
 class ComponentSchemas {
   readonly #nodes = new Map<string, Schema>();
-  /** The component that a node is of, also for nodes that add a description or default to it. */
+  /** The component of a node, also of nodes that add a description or default. */
   readonly #names = new WeakMap<Schema, string>();
 
   component(name: string): Schema {
@@ -72,7 +72,7 @@ class ComponentSchemas {
     return this.#node(published);
   }
 
-  /** A node of its own for what is written at one place; the component's node where that is only a reference. */
+  /** A new node for a schema with its own content; the component's node for a plain reference. */
   #node(published: OpenApiSchema): Schema {
     const reference = referenceOf(published);
     if (reference !== undefined) {
@@ -81,7 +81,7 @@ class ComponentSchemas {
       if (Object.keys(own).length === 0) {
         return target;
       }
-      // Copies the getters of what is resolved later, not what they would give.
+      // Copies the getters, not their values, which are resolved later.
       const node = Object.defineProperties({}, Object.getOwnPropertyDescriptors(target));
       Object.assign(node, own);
       this.#names.set(node, reference);
@@ -109,7 +109,7 @@ class ComponentSchemas {
     return properties;
   }
 
-  /** A property that is made when it is first read, once for all copies of the node. */
+  /** A property that is created on first access, once for all copies of the node. */
   #later(target: object, name: string, make: () => unknown): void {
     let value: unknown;
     Object.defineProperty(target, name, {
@@ -126,18 +126,18 @@ class ComponentSchemas {
 
 const COMPONENTS = new ComponentSchemas();
 
-/** The schema of a component with its references resolved: shared, possibly cyclic, not to be changed. */
+/** The schema of a component with references resolved: shared, possibly cyclic, and not to be changed. */
 export function componentSchema(name: string): Schema {
   return COMPONENTS.component(name);
 }
 
-/** The name of the component of a kind of Kubernetes: `io.k8s.api.apps.v1.Deployment`. */
+/** The name of a builtin kind's component: `io.k8s.api.apps.v1.Deployment`. */
 export function componentNameOf({ group, version, kind }: Pick<ResourceType, 'group' | 'version' | 'kind'>): string {
   const prefix = COMPONENT_PREFIXES[group] ?? `io.k8s.api.${group.split('.')[0]}`;
   return `${prefix}.${version}.${kind}`;
 }
 
-/** The schema of a kind of Kubernetes, where the published schemas have it. Shared, possibly cyclic, not to be changed. */
+/** The schema of a builtin kind, if published. Shared, possibly cyclic, and not to be changed. */
 export function kubernetesSchema(apiVersion: string, kind: string): Schema | undefined {
   const type = kubernetesKind(apiVersion, kind);
   const component = type === undefined ? undefined : componentNameOf(type);
@@ -146,12 +146,12 @@ export function kubernetesSchema(apiVersion: string, kind: string): Schema | und
     : undefined;
 }
 
-/** The component that a schema node is of; undefined for maps, lists and scalars. */
+/** The component of a schema node; undefined for maps, lists and scalars. */
 export function componentOf(schema: Schema): string | undefined {
   return COMPONENTS.nameOf(schema);
 }
 
-/** The component that a schema refers to, alone or as `allOf: [{ $ref }]` beside a description and a default. */
+/** The referenced component, direct or as `allOf: [{ $ref }]` beside a description and a default. */
 function referenceOf({ $ref, allOf }: OpenApiSchema): string | undefined {
   const [first] = Array.isArray(allOf) ? allOf : [];
   const reference = $ref ?? (isJsonObject(first) ? first['$ref'] : undefined);

@@ -4,14 +4,14 @@ import type { JsonObject } from '../json.ts';
 import type { TableColumn } from '../table-column.ts';
 import { parseJson } from '../../values/index.ts';
 
-/** A schema as an API server publishes it: with references. */
+/** A schema as published by an API server, with references. */
 export type OpenApiSchema = JsonObject;
 
-/** What Go knows of a type and OpenAPI does not; see `tools/kubernetes-openapi.ts`. */
+/** Facts of Go types that OpenAPI lacks; see `tools/kubernetes-openapi.ts`. */
 export interface GoFacts {
-  /** Fields that vanish when they are empty. */
+  /** Fields that are omitted when empty. */
   readonly drop: readonly string[];
-  /** Lists, maps and times that are null when they are absent. */
+  /** Lists, maps and times that are null when absent. */
   readonly null: readonly string[];
   /** Named types of scalars, lists and maps, by field: `v1.RestartPolicy`. */
   readonly types: Readonly<Record<string, string>>;
@@ -27,7 +27,7 @@ interface OpenApiData {
   readonly tableColumns: Readonly<Record<string, readonly TableColumn[]>>;
 }
 
-/** Reads the file when it is first asked, once per thread: 15 ms, 1.3 MiB of heap. */
+/** Reads the file on first use, once per thread: 15 ms, 1.3 MiB of heap. */
 class LazyOpenApiData {
   #data: OpenApiData | undefined;
 
@@ -44,14 +44,14 @@ const DATA = new LazyOpenApiData();
 const REFERENCE = '#/components/schemas/';
 
 /**
- * The schemas of the kinds of Kubernetes that an embedded cluster has, and all that they refer to, as Kubernetes publishes
- * them under `components.schemas`: `io.k8s.api.core.v1.Pod`. Shared: not to be changed.
+ * The published schemas (`components.schemas`) of the kinds in an embedded cluster, with all components that they refer
+ * to: `io.k8s.api.core.v1.Pod`. Shared, and not to be changed.
  */
 export function kubernetesOpenApi(): Readonly<Record<string, OpenApiSchema>> {
   return DATA.get().components;
 }
 
-/** Those of {@link kubernetesOpenApi} with one of these names, and all that they refer to, sorted by name. */
+/** Those of {@link kubernetesOpenApi} with these names, and all components that they refer to, sorted by name. */
 export function kubernetesOpenApiOf(components: Iterable<string>): Readonly<Record<string, OpenApiSchema>> {
   const all = kubernetesOpenApi();
   const names = new Set<string>();
@@ -71,17 +71,17 @@ export function kubernetesOpenApiOf(components: Iterable<string>): Readonly<Reco
   return Object.fromEntries([...names].sort().map((name) => [name, all[name] ?? {}]));
 }
 
-/** The release of Kubernetes that the schemas are of: `v1.34.4`. */
+/** The Kubernetes release of the schemas: `v1.34.4`. */
 export function kubernetesVersion(): string {
   return DATA.get().version;
 }
 
-/** What Go knows of a component; undefined when that is nothing. */
+/** Facts about the Go type of a component, if any. */
 export function goFactsOf(component: string): GoFacts | undefined {
   return DATA.get().goFacts[component];
 }
 
-/** The columns of `kubectl get` for a kind of Kubernetes. */
+/** The columns of `kubectl get` for a builtin kind. */
 export function tableColumnsOf(group: string, version: string, kind: string): readonly TableColumn[] {
   return DATA.get().tableColumns[`${group}/${version}/${kind}`] ?? [];
 }

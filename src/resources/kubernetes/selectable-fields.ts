@@ -1,4 +1,4 @@
-/** Of `v1` events, and of those of `events.k8s.io`, whose fields have the same names in selectors. */
+/** Of `v1` events and those of `events.k8s.io`, whose selectable fields are the same. */
 const EVENT_FIELDS = [
   ...['kind', 'namespace', 'name', 'uid', 'apiVersion', 'resourceVersion', 'fieldPath'].map(
     (field) => `involvedObject.${field}`,
@@ -32,7 +32,7 @@ const FIELDS: Readonly<Record<string, readonly string[]>> = {
   'events.k8s.io/Event': EVENT_FIELDS,
 };
 
-/** The fields of a kind of Kubernetes that field selectors may name besides `metadata.name` and `metadata.namespace`. */
+/** The selectable fields of a builtin kind besides `metadata.name` and `metadata.namespace`. */
 export function selectableFieldsOf(group: string, kind: string): readonly string[] {
   const key = `${group}/${kind}`;
   return Object.hasOwn(FIELDS, key) ? (FIELDS[key] ?? []) : [];

@@ -15,23 +15,23 @@ import {
 import type { Bindings, Environment, Program } from '../../cel/index.ts';
 import type { MatchCondition } from '../policies/policy-match.ts';
 
-/** Whether a webhook is to be asked, or why that cannot be known. */
+/** Whether a webhook matches, or why that cannot be determined. */
 export type Matching = { readonly matches: boolean } | { readonly error: string };
 
-/** A map, because expressions come from outside and name what they like. */
+/** A map, because expressions may use any names. */
 const STRUCTS = new Map(Object.entries(ADMISSION_REQUEST_STRUCTS));
 
 type Compiled = { readonly program: Program } | { readonly error: string };
 
-/** Evaluates match conditions of webhooks. Expressions are compiled once, when they are first needed. */
+/** Evaluates match conditions of webhooks. Expressions are compiled on first use. */
 export class MatchConditions {
   #environment: Environment | undefined;
-  /** By the list that a webhook has, which is another one when its conditions change. */
+  /** By the webhook's list of conditions, which is a new list after a change. */
   readonly #compiled = new WeakMap<readonly MatchCondition[], readonly Compiled[]>();
 
   /**
-   * One that is false excludes the request, whatever the others come to. Otherwise one that failed is an error, unless
-   * failures are ignored: the webhook is then not asked. Costs are limited as API servers limit them.
+   * A condition that is false excludes the request, even if others fail. Otherwise a failed condition is an error, or
+   * excludes the request with `ignoresFailures`. Costs are limited as in API servers.
    */
   check(conditions: readonly MatchCondition[], ignoresFailures: boolean, bindings: Bindings): Matching {
     const errors = new Set<string>();
@@ -83,7 +83,7 @@ export class MatchConditions {
   }
 }
 
-/** What expressions of match conditions may use. */
+/** The CEL environment of match conditions. */
 export function matchConditionEnvironment(): Environment {
   return createEnvironment({
     variables: {

@@ -58,18 +58,18 @@ describe('applyPatchSteps', () => {
     });
   }
 
-  it('tells a test that does not hold from everything else', () => {
+  it('distinguishes a failed test from other errors', () => {
     assert.throws(() => applyPatchSteps(DOCUMENT, [step('test', '/a/b', [1, 2])]), { code: 'test-failed' });
     assert.throws(() => applyPatchSteps(DOCUMENT, [step('test', '', {})]), { code: 'test-failed' });
   });
 
-  it('does not copy without end', () => {
+  it('limits the size of copies', () => {
     const long = { a: 'x'.repeat(MAX_COPIED_BYTES / 2) };
     const copies = ['b', 'c', 'd'].map((key) => step('copy', `/${key}`, undefined, '/a'));
     assert.throws(() => applyPatchSteps(long, copies), /accumulated size increase of copy is \d+, exceeding the limit/);
   });
 
-  it('does not share what it copies', () => {
+  it('copies values deeply', () => {
     const steps = [step('copy', '/b', undefined, '/a'), step('add', '/b/x', 1), step('copy', '/c', undefined, '/b')];
     assert.deepEqual(applyPatchSteps({ a: { k: {} } }, [...steps, step('add', '/c/k/y', 2)]), {
       a: { k: {} },
@@ -105,17 +105,17 @@ describe('applyJsonPatch', () => {
     });
   }
 
-  it('takes null for a value that is missing', () => {
+  it('treats a missing value as null', () => {
     assert.deepEqual(applyJsonPatch({}, [{ op: 'add', path: '/a' }]), { a: null });
   });
 });
 
-test('patches of another implementation lead where they should', () => {
+test('patches of another implementation give the expected result', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (a, b) => {
       const before = { root: a as JsonValue };
       const after = { root: b as JsonValue };
-      // The other implementation takes no notice of these keys.
+      // The other implementation ignores these keys.
       fc.pre(!/"(?:__proto__|constructor|prototype)":/.test(JSON.stringify([before, after])));
       const operations = JSON.parse(JSON.stringify(createPatch(before, after))) as JsonValue[];
       const result = applyJsonPatch(before, operations);
@@ -125,7 +125,7 @@ test('patches of another implementation lead where they should', () => {
   );
 });
 
-test('no patch makes it throw anything else', () => {
+test('any patch applies or throws a PatchError', () => {
   const path = fc.array(fc.constantFrom('', '0', '-', '-1', '99', 'a', 'b', '~1', '__proto__', 'length'), {
     maxLength: 4,
   });

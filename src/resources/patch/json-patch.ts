@@ -2,7 +2,7 @@ import { isJsonObject } from '../json.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { PatchError } from './patch-error.ts';
 
-/** One operation of a JSON patch, as a policy computed it. `value` is undefined when it has none. */
+/** One operation of a JSON patch that a policy computed. `value` is undefined when it is missing. */
 export interface PatchStep {
   readonly op: string;
   readonly path: string;
@@ -10,23 +10,24 @@ export interface PatchStep {
   readonly value: unknown;
 }
 
-/** Bytes that the `copy` operations of one patch may add, as JSON: the limit of API servers. */
+/**
+ * Maximum size of all values that the `copy` operations of one patch add, as JSON, in bytes: the limit of API servers.
+ */
 export const MAX_COPIED_BYTES = 3 * 1024 * 1024;
 
-/** Operations of one patch: the limit of API servers. */
+/** Maximum number of operations of a patch: the limit of API servers. */
 export const MAX_JSON_PATCH_OPERATIONS = 10_000;
 
 /**
- * Places by which the operations of one patch may shift elements of lists, together: ten thousand operations at the front of a
- * list of half a million would take seconds. As many at the front of one of ten thousand are taken.
+ * Maximum number of list positions by which the operations of one patch shift elements, in total: ten thousand
+ * insertions at the start of a list of half a million would take seconds; into a list of ten thousand they are
+ * accepted.
  */
 export const MAX_SHIFTED_ELEMENTS = 200_000_000;
 
 type Container = unknown[] | Record<string, unknown>;
 
-/**
- * Applies a JSON patch (RFC 6902) that came from outside. See {@link applyPatchSteps}. Throws {@link PatchError}.
- */
+/** Applies an untrusted JSON patch (RFC 6902). See {@link applyPatchSteps}. Throws {@link PatchError}. */
 export function applyJsonPatch(object: JsonObject, operations: readonly JsonValue[]): JsonValue {
   if (operations.length > MAX_JSON_PATCH_OPERATIONS) {
     throw new PatchError(
@@ -49,7 +50,7 @@ export function applyJsonPatch(object: JsonObject, operations: readonly JsonValu
   return patcher.document as JsonValue;
 }
 
-/** The name of a JSON value's kind in messages of Go. */
+/** The name of a JSON type in messages of Go. */
 function kindOf(value: JsonValue): string {
   return value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value === 'boolean' ? 'bool' : typeof value;
 }
@@ -75,8 +76,8 @@ function textOf(operation: JsonObject, key: string): string | undefined {
 }
 
 /**
- * Applies a JSON patch as API servers do, deviations from RFC 6902 included: `replace` sets keys that are not there,
- * lists may be indexed from the end. Objects and lists are what `JSON.parse` makes, everything else is a value. The
+ * Applies a JSON patch like API servers, including deviations from RFC 6902: `replace` sets missing keys, and negative
+ * list indices count from the end. Objects and lists are those of `JSON.parse`; everything else is a value. The
  * document is not changed. Throws {@link PatchError}.
  */
 export function applyPatchSteps(document: unknown, steps: readonly PatchStep[]): unknown {
@@ -89,7 +90,7 @@ export function applyPatchSteps(document: unknown, steps: readonly PatchStep[]):
 
 class Patcher {
   #root: { document: unknown };
-  /** Containers that were made here, and may be changed. */
+  /** Copies of containers, which may be changed. */
   readonly #own = new Set<unknown>();
   #copied = 0;
   #shifted = 0;
@@ -248,7 +249,7 @@ class Patcher {
     }
   }
 
-  /** The container that a path ends in, which may be changed, and the key in it. Undefined when there is none. */
+  /** A copy of the container at a path, and the last key. Undefined when it does not exist. */
   #find(path: string): { readonly container: Container; readonly key: string } | undefined {
     const [root, ...parts] = path.split('/');
     const key = parts.pop();
@@ -291,7 +292,10 @@ class Patcher {
   }
 }
 
-/** What is at a key; undefined when an object has no such key. Throws {@link PatchError} when a list has no such index. */
+/**
+ * The value at a key; undefined for a missing key of an object. Throws {@link PatchError} for a missing index of a
+ * list.
+ */
 function read(container: Container, key: string): unknown {
   if (Array.isArray(container)) {
     return container[indexIn(container, key)];
@@ -299,7 +303,7 @@ function read(container: Container, key: string): unknown {
   return Object.hasOwn(container, key) ? container[key] : undefined;
 }
 
-/** The index at which an element is to be inserted. */
+/** The index to insert an element at. */
 function placeIn({ length }: readonly unknown[], key: string): number {
   const index = prefixed(`value was not a proper array index: '${key}'`, () => parseIndex(key));
   if (index > length || index < -(length + 1)) {
@@ -308,7 +312,7 @@ function placeIn({ length }: readonly unknown[], key: string): number {
   return index < 0 ? index + length + 1 : index;
 }
 
-/** The index of an element that is there. */
+/** The index of an existing element. */
 function indexIn(list: readonly unknown[], key: string): number {
   const index = parseIndex(key);
   const { length } = list;
@@ -338,7 +342,7 @@ function isContainer(value: unknown): value is Container {
   return Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** Whether two values are equal as JSON. Values of other kinds are equal when they say the same as JSON. */
+/** Whether two values are equal as JSON. Other values are equal if their JSON is. */
 function isSame(left: unknown, right: unknown): boolean {
   const open: [unknown, unknown][] = [[left, right]];
   for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
@@ -373,7 +377,7 @@ function scalar(value: unknown): unknown {
   return typeof value === 'object' && value !== null && 'value' in value ? value.value : value;
 }
 
-/** A copy that shares nothing, and its size as JSON. */
+/** A deep copy, and its size as JSON. */
 function deepCopy(value: unknown): { readonly copy: unknown; readonly bytes: number } {
   const holder: unknown[] = [value];
   const open: { readonly container: Container; readonly key: string | number }[] = [{ container: holder, key: 0 }];

@@ -4,13 +4,13 @@ import { CodedError } from '../../values/index.ts';
 export type PatchErrorCode =
   /** It is not a patch: an API server answers 400. */
   | 'malformed'
-  /** It is one, but does not fit the object: 422. */
+  /** The patch does not fit the object: 422. */
   | 'does-not-apply'
-  /** A `test` did not hold: 422. Nothing is to be changed. */
+  /** A `test` failed: 422. The object stays unchanged. */
   | 'test-failed'
-  /** More operations than an API server takes: 413. */
+  /** More operations than API servers accept: 413. */
   | 'too-large'
-  /** What API servers answer with 500: a list element without its key, and the like. */
+  /** Errors for which API servers answer 500, such as a list element without its key. */
   | 'failed';
 
 const STATUS: Readonly<Record<PatchErrorCode, number>> = {
@@ -21,7 +21,7 @@ const STATUS: Readonly<Record<PatchErrorCode, number>> = {
   failed: 500,
 };
 
-/** A patch cannot be applied. The message is that of API servers, and says where. */
+/** A patch that cannot be applied. The message is that of API servers, with the path. */
 export class PatchError extends CodedError<PatchErrorCode> {
   override readonly name = 'PatchError';
 
@@ -32,12 +32,12 @@ export class PatchError extends CodedError<PatchErrorCode> {
 }
 
 /**
- * The deepest nesting of patches and of what they are applied to. The deepest Kubernetes objects (schemas of schemas in
- * CustomResourceDefinitions) stay below 100; 1,000 frames fit the smallest stack.
+ * Maximum nesting of patches and objects. The deepest Kubernetes objects (schemas in CustomResourceDefinitions) stay
+ * below 100; 1,000 frames fit the smallest stack.
  */
 export const MAX_PATCH_DEPTH = 1_000;
 
-/** Throws when a recursion over untrusted values goes too deep. */
+/** Throws when a recursion over untrusted values is too deep. */
 export function checkDepth(depth: number): void {
   if (depth > MAX_PATCH_DEPTH) {
     throw new PatchError('malformed', `the patch is nested deeper than ${MAX_PATCH_DEPTH} levels`);

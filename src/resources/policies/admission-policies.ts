@@ -24,13 +24,16 @@ import {
 import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
 
-/** Members of a group: each has two seconds at least, a request thirty at most, and evaluation stops early. */
+/**
+ * Maximum number of members of a group. Each gets at least two seconds, a request at most thirty, and evaluation ends
+ * early.
+ */
 export const MAX_GROUP_MEMBERS = 100;
 
 const DEFAULT_TIMEOUT_SECONDS = 10;
 const TIMEOUT = { minimum: 2, maximum: 30 } as const;
 
-/** Words of CEL that nothing can be called. */
+/** Reserved words of CEL. */
 const RESERVED_WORDS = [
   'true false null in as break const continue else for function if import let loop package namespace return var void while',
 ]
@@ -38,17 +41,17 @@ const RESERVED_WORDS = [
   .split(' ');
 
 const MODULE = text(
-  'Where the code of the policy is: `registry://`, `https://`, `http://` or `file://` for WebAssembly, `builtin:` for what is part of the product.',
+  'The code of the policy: `registry://`, `https://`, `http://` or `file://` for WebAssembly, `builtin:` for builtin policies.',
   { minLength: 1 },
 );
 
-const SETTINGS = nullable(anything('What the policy is to be told. Checked by the policy itself.'));
+const SETTINGS = nullable(anything('Settings of the policy. The policy validates them.'));
 
 const TIMEOUT_EVAL = integer('How long one evaluation may take, in seconds.', TIMEOUT);
 
-const MESSAGE = 'What users are told when the policy rejects their request.';
+const MESSAGE = 'The message of rejections.';
 
-/** Fields that all four kinds have. */
+/** Fields of all four kinds. */
 const COMMON = {
   policyServer: defaulted(
     text('The PolicyServer that runs the policy.', {
@@ -59,7 +62,7 @@ const COMMON = {
     'default',
   ),
   mode: defaulted(
-    choice('`protect` rejects and changes requests, `monitor` only reports.', ['protect', 'monitor'], {
+    choice('`protect` rejects and changes requests, `monitor` only logs verdicts.', ['protect', 'monitor'], {
       rules: [
         {
           rule: "!(oldSelf == 'protect' && self == 'monitor')",
@@ -72,37 +75,35 @@ const COMMON = {
   ),
   failurePolicy: optional(
     choice(
-      'What becomes of requests that the policy could not be asked about: `Fail` rejects them, also when nothing is said.',
+      'What happens to requests that the policy cannot evaluate: `Fail` (the default) rejects them, `Ignore` admits them.',
       ['Ignore', 'Fail'],
     ),
   ),
-  backgroundAudit: defaulted(flag('Whether objects that exist already are checked, too.'), true),
-  matchPolicy: optional(choice('Whether requests for other versions of a resource count.', ['Exact', 'Equivalent'])),
+  backgroundAudit: defaulted(flag('Whether existing objects are checked as well.'), true),
+  matchPolicy: optional(choice('Whether requests for other versions of a resource match.', ['Exact', 'Equivalent'])),
   matchConditions: optional(MATCH_CONDITIONS),
-  objectSelector: optional(LABEL_SELECTOR('Which objects the policy is asked about, by their labels.')),
-  sideEffects: optional(text('What the policy changes elsewhere. The server says `None` when nothing is said.')),
+  objectSelector: optional(LABEL_SELECTOR('Labels of the objects that the policy matches.')),
+  sideEffects: optional(text('Side effects of the policy. Default: `None`.')),
   timeoutSeconds: defaulted(
-    integer('How long a request may wait for the policy, in seconds.', TIMEOUT),
+    integer('How long a request waits for the policy, in seconds.', TIMEOUT),
     DEFAULT_TIMEOUT_SECONDS,
   ),
 } as const;
 
-const NAMESPACE_SELECTOR = optional(LABEL_SELECTOR('Which namespaces the policy is for, by their labels.'));
+const NAMESPACE_SELECTOR = optional(LABEL_SELECTOR('Labels of the namespaces that the policy matches.'));
 
-const INSIDE_OWN_NAMESPACE = optional(
-  flag('Whether the policy is also for the namespace that the controller itself is in.'),
-);
+const INSIDE_OWN_NAMESPACE = optional(flag('Whether the policy also matches the namespace of the controller.'));
 
-/** Rules of policies that are for the whole cluster. */
-const CLUSTER_RULES = list('Which requests the policy is asked about.', RULE, {
+/** Rules of cluster-wide policies. */
+const CLUSTER_RULES = list('Requests that the policy matches.', RULE, {
   minItems: 1,
   maxItems: MAX_RULES,
   'x-kubernetes-list-type': 'atomic',
 });
 
-/** Rules of policies that are for one namespace: only for its own resources, and never for the reports on it. */
+/** Rules of policies of a namespace, which match only its own resources, and never policy reports. */
 const NAMESPACED_RULES = list(
-  'Which requests the policy is asked about. There are no wildcards for groups and resources.',
+  'Requests that the policy matches. Wildcards for groups and resources are not allowed.',
   {
     ...RULE,
     'x-kubernetes-validations': [
@@ -141,7 +142,7 @@ const TIMEOUTS_FIT = {
   fieldPath: '.timeoutEvalSeconds',
 } as const;
 
-/** Fields of a policy with a module of its own. */
+/** Fields of single policies. */
 const SINGLE = {
   module: MODULE,
   settings: optional(SETTINGS),
@@ -169,7 +170,7 @@ const GROUP_RULES = [
 ] as const;
 
 const EXPRESSION = text(
-  'When the group accepts a request, in CEL: members are functions without arguments, with `&&`, `||`, `!`, `==`, `!=` and parentheses.',
+  'A CEL expression that is true when the group admits a request: members are functions without arguments, with `&&`, `||`, `!`, `==`, `!=` and parentheses.',
   { minLength: 1 },
 );
 
@@ -180,7 +181,7 @@ const MEMBER = {
 } as const;
 
 function members<T>(member: TypedSchema<T>): TypedSchema<Readonly<Record<string, T>>> {
-  return entries('The members of the group, by the names that the expression calls them.', member, {
+  return entries('The members of the group, by their names in the expression.', member, {
     minProperties: 1,
     maxProperties: MAX_GROUP_MEMBERS,
   });
@@ -225,7 +226,7 @@ const clusterAdmissionPolicy = {
   scope: 'Cluster',
   description: 'A policy for requests of the whole cluster.',
   spec: object(
-    'What the policy is.',
+    'The policy.',
     {
       ...SINGLE,
       rules: CLUSTER_RULES,
@@ -249,7 +250,7 @@ const admissionPolicy = {
   shortNames: ['ap'],
   scope: 'Namespaced',
   description: 'A policy for requests of its own namespace.',
-  spec: object('What the policy is.', { ...SINGLE, rules: NAMESPACED_RULES, ...COMMON }, { rules: [TIMEOUTS_FIT] }),
+  spec: object('The policy.', { ...SINGLE, rules: NAMESPACED_RULES, ...COMMON }, { rules: [TIMEOUTS_FIT] }),
   example: {
     metadata: { name: 'no-privileged-pods', namespace: 'shop' },
     spec: {
@@ -279,7 +280,7 @@ const clusterAdmissionPolicyGroup = {
   scope: 'Cluster',
   description: 'Several policies with one verdict, for requests of the whole cluster.',
   spec: object(
-    'What the group is.',
+    'The group.',
     {
       expression: EXPRESSION,
       message: text(MESSAGE),
@@ -302,7 +303,7 @@ const admissionPolicyGroup = {
   scope: 'Namespaced',
   description: 'Several policies with one verdict, for requests of their own namespace.',
   spec: object(
-    'What the group is.',
+    'The group.',
     {
       expression: EXPRESSION,
       message: text(MESSAGE),

@@ -5,7 +5,7 @@ import type { TypedSchema } from '../schema-builder.ts';
 import type { Schema } from '../schema.ts';
 import type { CustomColumn } from '../table-column.ts';
 
-/** What a kind of our own is declared with. */
+/** The declaration of one of our kinds. */
 export interface KindDeclaration<Spec = unknown, Status = unknown> {
   readonly group: string;
   readonly version: string;
@@ -14,30 +14,32 @@ export interface KindDeclaration<Spec = unknown, Status = unknown> {
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
   readonly scope: 'Cluster' | 'Namespaced';
-  /** What an object of the kind is, in a sentence or two. */
+  /** Description of the kind in a sentence or two. */
   readonly description: string;
   readonly spec: TypedSchema<Spec>;
   readonly status: TypedSchema<Status>;
   readonly columns: readonly CustomColumn[];
-  /** What the names of objects must be beyond what Kubernetes asks. */
+  /** Restrictions of names beyond those of Kubernetes. */
   readonly name?: Pick<Schema, 'maxLength' | 'pattern'>;
-  /** An object to begin with: the first thing on the page of the kind. */
+  /** An example for the kind's reference page. */
   readonly example: Readonly<Record<string, unknown>>;
 }
 
 type ObjectOf<Spec, Status> = KubernetesObject & { readonly spec: Spec; readonly status?: Status };
 
-/** An object of a kind, by the kind's schema. */
+/** The type of a kind's objects. */
 export type ObjectOfKind<D> = D extends KindDeclaration<infer Spec, infer Status> ? ObjectOf<Spec, Status> : never;
 
-/** A kind of our own: its names, its schema, and its declaration. */
+/** One of our kinds: its names, its schema, and its declaration. */
 export interface OwnKind<T extends KubernetesObject = KubernetesObject> extends ResourceType<T> {
-  /** Of the whole object, `metadata` included, as an API server that has our CustomResourceDefinition validates it. */
+  /**
+   * Schema of the whole object including `metadata`, as an API server with our CustomResourceDefinition validates it.
+   */
   readonly schema: () => Schema;
   readonly declaration: KindDeclaration;
 }
 
-/** The kind that a declaration makes. */
+/** The kind of a declaration. */
 export function ownKind<Spec, Status>(declaration: KindDeclaration<Spec, Status>): OwnKind<ObjectOf<Spec, Status>> {
   const { group, version, kind, plural, scope } = declaration;
   let schema: Schema | undefined;
@@ -52,7 +54,7 @@ export function ownKind<Spec, Status>(declaration: KindDeclaration<Spec, Status>
   };
 }
 
-/** The CustomResourceDefinition of a kind of our own, as it is applied to a cluster. */
+/** The CustomResourceDefinition of one of our kinds, as applied to a cluster. */
 export function customResourceDefinition(kind: OwnKind): KubernetesObject {
   return definitionObject(kind.declaration);
 }

@@ -9,7 +9,7 @@ import { POLICY_REVISIONS } from './policy-revision.ts';
 import { POLICY_SERVER_REPLICAS } from './policy-server-replica.ts';
 import { POLICY_SERVERS } from './policy-server.ts';
 
-/** Every kind that the product brings along. */
+/** All kinds of the product. */
 export const OWN_KINDS: readonly OwnKind[] = [
   CLUSTER_ADMISSION_POLICIES,
   ADMISSION_POLICIES,

@@ -11,8 +11,8 @@ function bucketOf(kind: string, name: string, rest: object = {}, ownWebhook = tr
   return policyMatch({ kind, metadata, spec }, { productNamespace: 'portcullis', ownWebhook }).bucket;
 }
 
-describe('the bucket of one policy alone', () => {
-  it('says which webhooks ask there, and about which policy', () => {
+describe('an own bucket', () => {
+  it('names the type of its webhook, and its policy', () => {
     const member = { policies: { a: { module: 'm' } }, expression: 'a()' };
     for (const [kind, namespace] of [
       ['ClusterAdmissionPolicy', undefined],
@@ -31,7 +31,7 @@ describe('the bucket of one policy alone', () => {
     }
   });
 
-  it('is not called as one that policies share, whatever the policy is called', () => {
+  it('never has the name of a shared bucket', () => {
     const shared = [{}, { mutating: true }, { failurePolicy: 'Ignore' }, { matchPolicy: 'Exact' }].flatMap((rest) => [
       bucketOf('ClusterAdmissionPolicy', 'a', rest, false),
       bucketOf('AdmissionPolicy', 'a', rest, false, 'kw'),
@@ -44,7 +44,7 @@ describe('the bucket of one policy alone', () => {
     }
   });
 
-  it('is that of no other policy, whatever the policies are called', () => {
+  it('is unique to its policy', () => {
     const others = ['validating.kw.cap.a', 'mutating.kw.cap.a', 'kw.cap.a', 'cap.a'];
     const buckets = others.flatMap((name) => [
       bucketOf('ClusterAdmissionPolicy', name),
@@ -56,7 +56,7 @@ describe('the bucket of one policy alone', () => {
     assert.ok(buckets.every((bucket) => policyOfBucket(bucket) !== 'kw.cap.a'));
   });
 
-  it('is known by the id alone, as the version before calls it, and by nothing else', () => {
+  it('may also be named by the policy’s id, as in the previous release', () => {
     assert.equal(policyOfBucket('kw.cap.a'), 'kw.cap.a');
     for (const name of ['', 'kw.', 'kwcap', 'other.kw.cap.a', 'validating.mutating.kw.cap.a', 'validating..kw.cap.a']) {
       assert.equal(policyOfBucket(name), undefined, name);

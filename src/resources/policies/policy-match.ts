@@ -1,21 +1,21 @@
-// Which requests a policy is for, and with which other policies an API server may ask about it at once. One function for the
-// controller, which tells API servers, and for policy servers, which look for themselves: both must come to the same.
+// Match rules of policies, and their buckets. Used by the controller, which writes webhook configurations, and by
+// policy servers, which match reviews themselves: both must agree.
 import { createHash } from 'node:crypto';
 import type { KubernetesObject } from '../kubernetes-object.ts';
 import { type AdmissionPolicySpec, isGroupSpec, policyId } from './policy-names.ts';
 import { POLICIES_GROUP, PORTCULLIS_GROUP } from './common-schemas.ts';
 
-/** What all namespaces have: a label with their name (KEP-2161). */
+/** The label of every namespace with its name (KEP-2161). */
 export const NAMESPACE_NAME_LABEL = 'kubernetes.io/metadata.name';
-/** What webhooks have that say nothing else. */
+/** The default timeout of webhooks. */
 export const DEFAULT_WEBHOOK_TIMEOUT_SECONDS = 10;
 
-/** `admissionregistration.k8s.io/v1` RuleWithOperations, complete. */
+/** `admissionregistration.k8s.io/v1` RuleWithOperations, with all defaults applied. */
 export interface MatchRule {
   readonly operations: readonly string[];
   readonly apiGroups: readonly string[];
   readonly apiVersions: readonly string[];
-  // As `pods`, `pods/log`, `*`, or one of these for all resources.
+  // `pods`, `pods/log`, `*` and the like, without defaults.
   readonly resources: readonly string[];
   readonly scope: string;
 }
@@ -35,32 +35,34 @@ export interface MatchCondition {
   readonly expression: string;
 }
 
-/** Plain data: it is sent to the threads that evaluate. */
+/** Match rules of a policy: plain data, which is sent to worker threads. */
 export interface PolicyMatch {
-  /** Names the webhook that asks about the policy: see {@link bucketOf} and {@link ownBucket}. */
+  /** Names the policy's webhook: see {@link bucketOf} and {@link ownBucket}. */
   readonly bucket: string;
   readonly isMutating: boolean;
   readonly failurePolicy: 'Fail' | 'Ignore';
   readonly matchPolicy: 'Exact' | 'Equivalent';
-  /** Of a policy of a namespace. */
+  /** The namespace of a namespaced policy. */
   readonly namespace?: string;
   readonly rules: readonly MatchRule[];
-  /** What is not said by `namespace`; with what leaves out the namespace of the product. */
+  /** In addition to `namespace`; excludes the namespace of the product. */
   readonly namespaceSelector: MatchSelector;
   readonly objectSelector: MatchSelector;
-  /** In a webhook of its own only the API server evaluates them: it may know what a server does not (`authorizer`). */
+  /**
+   * For an own bucket evaluated only by API servers, which may have facts that a policy server lacks (`authorizer`).
+   */
   readonly matchConditions: readonly MatchCondition[];
   readonly timeoutSeconds: number;
 }
 
 export interface MatchOptions {
-  /** Where a policy of the whole cluster asks nothing unless it says that it does. */
+  /** The namespace that cluster-wide policies match only if their specs say so. */
   readonly productNamespace: string;
-  /** Whether the policy asks for a webhook of its own: see ANNOTATIONS.webhook. */
+  /** Whether the policy requests its own webhook: see ANNOTATIONS.webhook. */
   readonly ownWebhook: boolean;
 }
 
-/** What requests a policy is for. `spec` may be that of a revision. */
+/** The match rules of a policy. `spec` may be that of a revision. */
 export function policyMatch(
   policy: Pick<KubernetesObject, 'kind' | 'metadata'> & { readonly spec: AdmissionPolicySpec },
   { productNamespace, ownWebhook }: MatchOptions,
@@ -82,42 +84,42 @@ export function policyMatch(
   return { ...match, bucket: isAlone ? ownBucket(match.isMutating, policyId(policy)) : bucketOf(match) };
 }
 
-/** What the name of a bucket begins with: which webhooks ask there. Only answers to mutating ones may change objects. */
+/** Prefix of a bucket's name: the type of its webhook. Only mutating webhooks may change objects. */
 function kindOfWebhooks(isMutating: boolean): string {
   return isMutating ? 'mutating' : 'validating';
 }
 
 /**
- * The bucket of a policy that has a webhook for itself: `mutating.kw.cap.default-seccomp`. No policies share one of that name:
- * where ids begin, those have their failurePolicy.
+ * The bucket of a policy with its own webhook: `mutating.kw.cap.default-seccomp`. Shared buckets have a failurePolicy
+ * in the place of `kw`, so that names differ.
  */
 export function ownBucket(isMutating: boolean, id: string): string {
   return `${kindOfWebhooks(isMutating)}.${id}`;
 }
 
-/** What {@link ownBucket} makes, and the id by itself, which is what the version before this one calls the bucket. */
+/** Names of own buckets: {@link ownBucket}, or the id alone as in the previous release. */
 const OWN_BUCKET = /^(?:(?:validating|mutating)\.)?(kw\..+)$/;
 
-/** The id of the policy that a bucket is of alone; undefined when it is one that policies share. */
+/** The policy of an own bucket; undefined for a shared bucket. */
 export function policyOfBucket(bucket: string): string | undefined {
   return OWN_BUCKET.exec(bucket)?.[1];
 }
 
-/** Whether a bucket is that of one policy alone. */
+/** Whether a bucket belongs to one policy. */
 export function isOwnBucket(bucket: string): boolean {
   return policyOfBucket(bucket) !== undefined;
 }
 
-/** What only an API server can do for all policies of a webhook alike. */
+/** Properties that all policies of a webhook share in API servers. */
 type Shared = Pick<PolicyMatch, 'isMutating' | 'failurePolicy' | 'matchPolicy' | 'namespace' | 'rules'>;
 
 /**
  * The bucket of policies that may share a webhook: `validating.fail.equivalent.cluster.v1`.
  *
- * Where other versions of a resource count as the same (matchPolicy Equivalent), the API server sends a request as it came if
- * any rule of the webhook names its version, and otherwise converted to the first that one does. So only policies share a
- * webhook whose rules name the same versions: then what each is sent does not depend on the others. The same for events, which
- * are served by two groups.
+ * With matchPolicy Equivalent, an API server sends a request unchanged if any rule of the webhook names its version,
+ * and otherwise converts it to the version of the first matching rule. So policies share a webhook only if their rules
+ * name the same versions: then the version that a policy gets does not depend on the others. The same applies to
+ * events, which two groups serve.
  */
 function bucketOf({ isMutating, failurePolicy, matchPolicy, namespace, rules }: Shared): string {
   return [
@@ -129,32 +131,32 @@ function bucketOf({ isMutating, failurePolicy, matchPolicy, namespace, rules }: 
   ].join('.');
 }
 
-/** Resources that more than one group serves the same objects of. Others are gone from Kubernetes since 1.22. */
+/** A resource whose objects several groups serve. Other such resources are gone since Kubernetes 1.22. */
 const SHARED_RESOURCE = 'events';
 const SHARED_GROUPS: readonly string[] = ['', 'events.k8s.io'];
 
 /**
- * The groups that serve the objects of a resource of a group, itself among them: with matchPolicy Equivalent a rule that names one
- * is for requests for the others too. A star stands for all resources.
+ * The groups that serve a resource's objects, including its own: with matchPolicy Equivalent, a rule for one of them
+ * matches requests for the others. A star stands for all resources.
  */
 export function equivalentGroups(group: string, resource: string): readonly string[] {
   const isShared = [SHARED_RESOURCE, '*'].includes(resource) && SHARED_GROUPS.includes(group);
   return isShared ? SHARED_GROUPS : [group];
 }
 
-/** Hexadecimal digits for rules that share nothing simple. */
+/** Length of the hash for rules without a simple common class. */
 const CLASS_DIGITS = 16;
-/** What stands for all versions, where others are as Kubernetes' are: `v1`, `v2beta1`. */
+/** Stands for all versions, unless rules name versions in Kubernetes' format: `v1`, `v2beta1`. */
 const ALL_VERSIONS = 'any';
 const USUAL_VERSION = /^v[0-9][a-z0-9]{0,15}$/;
 
-/** Equal for rules of which none can change in which version a request reaches the others. */
+/** Equal for rules that do not change the version in which requests reach each other's policies. */
 function versionClass(rules: readonly MatchRule[]): string {
   const lists = new Set(rules.map(({ apiVersions }) => versionsText(apiVersions)));
   const [only = '', ...others] = lists;
   const isMixed = others.length > 0 || rules.some(namesOneGroupOfEvents);
   if (isMixed) {
-    // The order of rules says to which version a request is converted, and operations and scope which of them it meets.
+    // The version to convert to depends on the order of rules, and on their operations and scope.
     return `x${digest(JSON.stringify(rules))}`;
   }
   return only;
@@ -179,8 +181,9 @@ function namesOneGroupOfEvents({ apiGroups, resources }: MatchRule): boolean {
 }
 
 /**
- * Groups that no policy is asked about by a wildcard, because it takes them to mend a policy that rejects everything: our own
- * kinds, Leases, and reviews of who somebody is and what they may. A policy that names one gets a webhook of its own.
+ * Groups that no wildcard of a policy matches, because they are needed to repair a cluster with a policy that rejects
+ * everything: our own kinds, Leases, and reviews of authentication and authorization. A policy that names one gets its
+ * own webhook.
  */
 export const GUARDED_GROUPS: readonly string[] = [
   POLICIES_GROUP,
@@ -193,12 +196,14 @@ export const GUARDED_GROUPS: readonly string[] = [
 function needsOwnWebhook({ rules, matchConditions }: Pick<PolicyMatch, 'rules' | 'matchConditions'>): boolean {
   return (
     rules.some(({ apiGroups }) => apiGroups.some((group) => GUARDED_GROUPS.includes(group))) ||
-    matchConditions.some(({ expression }) => asksAuthorizer(expression))
+    matchConditions.some(({ expression }) => usesAuthorizer(expression))
   );
 }
 
-/** Whether a match condition may ask what users may do. Also where it only says so in a text: that does no harm. */
-export function asksAuthorizer(expression: string): boolean {
+/**
+ * Whether a match condition may use the authorizer. Also true if only a string contains the word, which is harmless.
+ */
+export function usesAuthorizer(expression: string): boolean {
   return expression.includes('authorizer');
 }
 
@@ -218,7 +223,7 @@ function completeRule({
   };
 }
 
-/** Of a policy of the cluster: all namespaces that it selects but the product's. */
+/** For cluster-wide policies: the selected namespaces without the product's. */
 function clusterSelector(spec: AdmissionPolicySpec, productNamespace: string): MatchSelector {
   const own = (('namespaceSelector' in spec ? spec.namespaceSelector : undefined) ?? {}) as MatchSelector;
   if ('allowInsideAdmissionControllerNamespace' in spec && spec.allowInsideAdmissionControllerNamespace) {

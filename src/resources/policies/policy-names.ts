@@ -1,4 +1,4 @@
-// Names that are made of a policy: its id, its revisions; and the labels and annotations that people and programs use.
+// Names derived from a policy: its id and its revisions; labels and annotations of policies.
 import { createHash } from 'node:crypto';
 import type { KubernetesObject } from '../kubernetes-object.ts';
 import type {
@@ -24,7 +24,7 @@ export function isGroupSpec(spec: AdmissionPolicySpec): spec is GroupSpec {
   return 'policies' in spec;
 }
 
-/** What ids begin with, by kind. Upstream's names since 1.37; earlier ones could collide (GHSA-m5vp-9g65-pv6v). */
+/** Prefixes of ids by kind. Kubewarden's since 1.37; earlier ones could collide (GHSA-m5vp-9g65-pv6v). */
 const PREFIXES: Readonly<Record<string, string>> = {
   ClusterAdmissionPolicy: 'kw.cap',
   AdmissionPolicy: 'kw.ap',
@@ -33,58 +33,61 @@ const PREFIXES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The id of a policy: its path on the policy server, and the name of its webhook configuration. A namespace has no dots,
- * so no two policies share one.
+ * The id of a policy: its path on the policy server, and the name of its webhook configuration. Unique, because a
+ * namespace has no dots.
  */
 export function policyId({ kind, metadata }: Pick<KubernetesObject, 'kind' | 'metadata'>): string {
   const { namespace, name = '' } = metadata;
   return [PREFIXES[kind], ...(namespace === undefined ? [] : [namespace]), name].join('.');
 }
 
-/** Whether an id is that of a policy of a namespace: of people who need not be those who run the cluster. */
+/** Whether the id belongs to a policy of a namespace, whose author may be a tenant. */
 export function isNamespacedPolicyId(id: string): boolean {
   return id.startsWith('kw.ap.') || id.startsWith('kw.apg.');
 }
 
 /** Kubernetes' limit of the name of an object (DNS subdomain, RFC 1123). */
 const MAX_NAME_LENGTH = 253;
-/** Hexadecimal digits that stand for the part of an id that is cut off: 40 bits, among policies with equal beginnings. */
+/** Length of the hash that replaces the cut part of an id: 40 bits, to distinguish policies with equal prefixes. */
 const CUT_DIGITS = 10;
 
-/** The name of the PolicyRevision of a number: `kw.cap.no-privileged-pods-3`. Ids that are too long are cut. */
+/** The name of a PolicyRevision: `kw.cap.no-privileged-pods-3`. Long ids are cut. */
 export function revisionName(id: string, revision: number): string {
   const name = `${id}-${revision}`;
   if (name.length <= MAX_NAME_LENGTH) {
     return name;
   }
   const tail = `-${createHash('sha256').update(id).digest('hex').slice(0, CUT_DIGITS)}-${revision}`;
-  // A name has no dot or dash before its tail.
+  // The cut part of a name must not end with a dot or dash.
   return `${id.slice(0, MAX_NAME_LENGTH - tail.length).replace(/[-.]+$/, '')}${tail}`;
 }
 
-/** Label of PolicyRevisions and PolicyServerReplicas: the PolicyServer that they are for. */
+/** Label of PolicyRevisions and PolicyServerReplicas: their PolicyServer. */
 export const POLICY_SERVER_LABEL = 'portcullis.dev/policy-server';
-/** Label of PolicyRevisions: the uid of the policy that they are of, so that one policy's can be listed by themselves. */
+/** Label of PolicyRevisions: the uid of their policy, for listing. */
 export const POLICY_UID_LABEL = 'portcullis.dev/policy-uid';
 
-/** The reason of the event that says why an annotation `rollbackTo` could not be followed. */
+/** Reason of the event for a `rollbackTo` annotation that cannot be followed. */
 export const ROLLBACK_FAILED = 'RollbackFailed';
 
-/** Annotations of policies. Plain kubectl operations; `portcullis rollout` sets the same. */
+/** Annotations of policies, set by kubectl or `portcullis rollout`. */
 export const ANNOTATIONS = {
-  /** The number of the revision that serves whatever the spec says, until the annotation is removed. */
+  /** Number of the revision that serves whatever the spec says, until the annotation is removed. */
   pin: 'portcullis.dev/pin',
-  /** The number of the revision whose spec is to be written back, or `previous`. The controller does it and removes it. */
+  /**
+   * Number of the revision whose spec is restored, or `previous`. The controller restores it and removes the
+   * annotation.
+   */
   rollbackTo: 'portcullis.dev/rollback-to',
-  /** How many revisions that do not serve are kept. Also on PolicyServers, for all of their policies. */
+  /** Maximum number of revisions kept besides serving ones. Also on PolicyServers, for all of their policies. */
   revisionHistoryLimit: 'portcullis.dev/revision-history-limit',
   /** `Available` or `AllReplicas`. Also on PolicyServers. */
   rolloutStrategy: 'portcullis.dev/rollout-strategy',
-  /** `90s`, `5m`: how long a rollout may make no progress before it is decided by strategy. Also on PolicyServers. */
+  /** `90s`, `5m`: how long a rollout may make no progress before the strategy decides. Also on PolicyServers. */
   progressDeadline: 'portcullis.dev/progress-deadline',
-  /** `Own`: the API server asks about the policy by itself, not together with others. */
+  /** `Own`: the policy gets its own webhook. */
   webhook: 'portcullis.dev/webhook',
-  /** On PolicyServers that another controller made: `true` lets Portcullis run them from now on. */
+  /** On PolicyServers of another controller: `true` lets Portcullis run them. */
   takeOver: 'portcullis.dev/take-over',
   /** On PolicyServers: hosts, `host` or `host:port`, separated by commas, that modules of namespaced policies may come from although their addresses are not public. */
   tenantModuleHosts: 'portcullis.dev/tenant-module-hosts',

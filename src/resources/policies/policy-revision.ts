@@ -3,7 +3,7 @@ import { PORTCULLIS_GROUP } from './common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
 
-/** States of a revision, in the order of a rollout; the last two are ends of their own. */
+/** States of a revision, in the order of a rollout; the last two end it early. */
 export const REVISION_STATES = [
   'Candidate',
   'Validated',
@@ -25,33 +25,33 @@ const policyRevision = {
   categories: ['portcullis'],
   scope: 'Namespaced',
   description:
-    'What a policy was at one time: its spec, with its modules pinned by digest. Written by the controller only, in its own namespace.',
+    'A snapshot of a policy: its spec, with its modules pinned by digest. Written by the controller, in its own namespace.',
   spec: object(
-    'What the revision holds. It never changes.',
+    'The snapshot. Immutable.',
     {
-      policy: object('The policy that it is of.', {
+      policy: object('The policy of the revision.', {
         apiVersion: text('`policies.kubewarden.io/v1`', { maxLength: 317 }),
         kind: text('`ClusterAdmissionPolicy`', { maxLength: 63 }),
         name: text('The name of the policy.', { maxLength: 253 }),
         namespace: optional(text('The namespace of the policy, where it has one.', { maxLength: 63 })),
-        uid: text('The uid of the policy: one of the same name later is another.', { maxLength: 128 }),
+        uid: text('The uid of the policy, which distinguishes recreated policies.', { maxLength: 128 }),
       }),
       policyId: text('The id of the policy: its path on policy servers, and the name of its webhook configuration.', {
         maxLength: 512,
       }),
       policyServer: text('The PolicyServer that runs it.', { maxLength: 63 }),
-      revision: integer('Its number: 1 is the first of the policy.', { format: 'int64', minimum: 1 }),
-      policyGeneration: integer('The `metadata.generation` of the policy that it was made of.', {
+      revision: integer('The number of the revision, from 1.', { format: 'int64', minimum: 1 }),
+      policyGeneration: integer('The `metadata.generation` of the policy in the snapshot.', {
         format: 'int64',
         minimum: 1,
       }),
       rollbackOf: optional(
-        integer('The revision whose spec was written back, where this one is a rollback.', {
+        integer('The revision whose spec was restored, if this one is a rollback.', {
           format: 'int64',
           minimum: 1,
         }),
       ),
-      ownWebhook: optional(flag('Whether the API server asks about it by itself: the policy asked for that.')),
+      ownWebhook: optional(flag('Whether the policy requested its own webhook.')),
       snapshot: anything("The policy's spec. It never changes either, which the webhook for this kind sees to."),
     },
     {
@@ -62,37 +62,35 @@ const policyRevision = {
       })),
     },
   ),
-  status: object('How far the revision got. Written by the controller.', {
-    state: optional(choice('Where it is in its rollout.', REVISION_STATES)),
-    stateSince: optional(time('Since when it is there: what the progress deadline counts from.')),
-    attempts: optional(integer('How often it was tried to be validated.', { minimum: 0 })),
+  status: object('The state of the revision. Written by the controller.', {
+    state: optional(choice('The state in its rollout.', REVISION_STATES)),
+    stateSince: optional(time('When it entered the state. The progress deadline counts from here.')),
+    attempts: optional(integer('Number of validation attempts.', { minimum: 0 })),
     order: optional(
-      integer('Of the revisions of a policy that serve, the one with the highest number here does.', {
+      integer('Of several revisions in state Serving, the one with the highest order serves.', {
         format: 'int64',
         minimum: 0,
       }),
     ),
-    reason: optional(text('Why, in one word for programs.', { maxLength: 1024 })),
-    message: optional(text('Why, for people.', { maxLength: 32_768 })),
+    reason: optional(text('The reason, in CamelCase for programs.', { maxLength: 1024 })),
+    message: optional(text('The reason, for users.', { maxLength: 32_768 })),
     modules: optional(
       listByKey(
-        'The modules, as they were found: a tag that moves later does not matter.',
+        'The modules at validation time, independent of later changes of tags.',
         ['name'],
         object('One module.', {
-          name: text('The name of the member of a group; the same as that of the policy where there is but one.'),
-          module: text('Where it is, as the policy says.'),
-          digest: text('What it is: `sha256:…`, or the version of a builtin module.', {
+          name: text('The name of the group member; for a single policy its own name.'),
+          module: text('The reference in the policy.'),
+          digest: text('`sha256:…`, or the version of a builtin module.', {
             pattern: '^(sha256:[0-9a-f]{64}|builtin:[a-z-]+@.{1,64})$',
           }),
         }),
       ),
     ),
-    observedGeneration: optional(
-      integer('The `metadata.generation` that the status is about.', { format: 'int64', minimum: 0 }),
-    ),
-    servingSince: optional(time('Since when it serves, or when it last began to.')),
-    retiredAt: optional(time('When it ceased to serve.')),
-    nextRetry: optional(time('When what failed is tried again.')),
+    observedGeneration: optional(integer('The `metadata.generation` of the status.', { format: 'int64', minimum: 0 })),
+    servingSince: optional(time('When it last began to serve.')),
+    retiredAt: optional(time('When it stopped serving.')),
+    nextRetry: optional(time('Time of the next attempt.')),
   }),
   columns: [
     column('Kind', '.spec.policy.kind'),
@@ -130,7 +128,7 @@ const policyRevision = {
 
 export type PolicyRevision = ObjectOfKind<typeof policyRevision>;
 
-/** What decides which one of several revisions that read Serving serves. */
+/** Decides which of several revisions in state Serving serves. */
 export interface ServingTurn {
   /** `status.order`; 0 when it never served. */
   readonly order: number;
@@ -139,10 +137,10 @@ export interface ServingTurn {
 }
 
 /**
- * Whether a revision serves rather than another one, where both read Serving: the order decides, and the number where that
- * does not. Controllers, replicas and people go by this one rule.
+ * Whether a revision serves instead of another one that is also in state Serving: the higher order decides, then the
+ * higher number. The same rule for controllers, replicas and users.
  */
-export function servesRather(one: ServingTurn, other: ServingTurn): boolean {
+export function servesInsteadOf(one: ServingTurn, other: ServingTurn): boolean {
   return one.order > other.order || (one.order === other.order && one.number > other.number);
 }
 export const POLICY_REVISIONS = ownKind(policyRevision);

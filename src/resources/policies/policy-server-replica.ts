@@ -3,7 +3,7 @@ import { CONDITIONS, PORTCULLIS_GROUP } from './common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
 
-/** Deviations that a replica reports: the object stays small however much is wrong. */
+/** Maximum number of deviations in a report, which limits the size of the object. */
 export const MAX_DEVIATIONS = 100;
 
 const count = (description: string) => optional(integer(description, { minimum: 0 }));
@@ -17,41 +17,39 @@ const policyServerReplica = {
   categories: ['portcullis'],
   scope: 'Namespaced',
   description:
-    'One process of a PolicyServer and what it serves. Written by the process itself; it goes with the Pod or the Lease that owns it.',
-  spec: object('What the process is.', {
-    policyServer: text('The PolicyServer that it belongs to.', { maxLength: 63 }),
-    podName: optional(text('The pod that it runs in, where there is one.', { maxLength: 253 })),
+    'A process of a PolicyServer, and its state. Written by the process itself, and owned by its Pod or Lease.',
+  spec: object('The process.', {
+    policyServer: text('The PolicyServer of the process.', { maxLength: 63 }),
+    podName: optional(text('The pod of the process, if any.', { maxLength: 253 })),
     controlAddress: optional(
       text('`host:port` where controllers and other replicas reach it, over mutual TLS.', { maxLength: 300 }),
     ),
     version: optional(text('The version of the product.', { maxLength: 64 })),
   }),
-  status: object('What the process serves.', {
+  status: object('The state of the process.', {
     setHash: optional(
-      text('The hash of all revisions that it serves: equal on replicas that serve the same.', { maxLength: 128 }),
+      text('Hash of all serving revisions: equal on replicas that serve the same.', { maxLength: 128 }),
     ),
-    servingRevisions: count('Revisions that it serves.'),
-    stagedRevisions: count('Revisions that it has loaded beside.'),
-    failedRevisions: count('Revisions that it could not load.'),
+    servingRevisions: count('Number of serving revisions.'),
+    stagedRevisions: count('Number of staged revisions.'),
+    failedRevisions: count('Number of revisions that failed to load.'),
     deviations: optional(
       list(
-        'Where it differs from what is to be served; the first hundred.',
-        object('One revision that the process does not have as it should.', {
+        'Differences from the desired state; the first hundred.',
+        object('One revision that is not in the desired state.', {
           policy: text('The id of the policy.', { maxLength: 512 }),
           revision: integer('The number of the revision.', { format: 'int64', minimum: 1 }),
-          state: choice('What it is here.', ['Loading', 'Missing', 'Failed', 'Stale']),
-          reason: text('Why, in one word for programs.', { maxLength: 1024 }),
-          message: optional(text('Why, for people.', { maxLength: 4096 })),
+          state: choice('The state of the revision in this process.', ['Loading', 'Missing', 'Failed', 'Stale']),
+          reason: text('The reason, in CamelCase for programs.', { maxLength: 1024 }),
+          message: optional(text('The reason, for users.', { maxLength: 4096 })),
         }),
         { maxItems: MAX_DEVIATIONS, 'x-kubernetes-list-type': 'atomic' },
       ),
     ),
-    deviationCount: count('How many deviations there are, listed or not.'),
-    observedGeneration: optional(
-      integer('The `metadata.generation` that the status is about.', { format: 'int64', minimum: 0 }),
-    ),
-    startedAt: optional(time('When the process began.')),
-    lastReported: optional(time('When this was written.')),
+    deviationCount: count('Number of deviations, listed or not.'),
+    observedGeneration: optional(integer('The `metadata.generation` of the status.', { format: 'int64', minimum: 0 })),
+    startedAt: optional(time('When the process started.')),
+    lastReported: optional(time('When the status was written.')),
     conditions: optional(CONDITIONS),
   }),
   columns: [

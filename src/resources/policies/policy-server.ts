@@ -10,7 +10,7 @@ const QUANTITY = integerOrText('A quantity: `500m`, `256Mi`.', {
 });
 
 const PORT = { minimum: 1, maximum: 65_535 } as const;
-/** A port that has a default does not need one given. */
+/** A port with a default. */
 const port = (description: string) => optional(integer(description, PORT));
 
 const policyServer = {
@@ -21,16 +21,20 @@ const policyServer = {
   shortNames: ['ps'],
   categories: ['kubewarden', 'portcullis'],
   scope: 'Cluster',
-  description: 'A set of processes that policies are run by.',
-  // The name is part of labels, which hold no more.
+  description: 'A set of processes that run policies.',
+  // The maximum length of label values, which contain the name.
   name: { maxLength: 63 },
   spec: object(
-    'What the processes are.',
+    'The processes.',
     {
       image: text("The container image. Where it is Kubewarden's own, Portcullis' runs in its place."),
-      replicas: integer('How many processes there are.', { minimum: 0 }),
-      minAvailable: optional(integerOrText('How many of them a disruption must leave. Excludes `maxUnavailable`.')),
-      maxUnavailable: optional(integerOrText('How many of them a disruption may take. Excludes `minAvailable`.')),
+      replicas: integer('Number of processes.', { minimum: 0 }),
+      minAvailable: optional(
+        integerOrText('Minimum number of processes during a disruption. Excludes `maxUnavailable`.'),
+      ),
+      maxUnavailable: optional(
+        integerOrText('Maximum number of unavailable processes during a disruption. Excludes `minAvailable`.'),
+      ),
       annotations: optional(entries('Annotations of the pods.', text('The value.'))),
       labels: optional(entries('Labels of the pods.', text('The value.'))),
       env: optional(
@@ -45,39 +49,34 @@ const policyServer = {
       ),
       serviceAccountName: optional(text('The service account of the pods.')),
       imagePullSecret: optional(
-        text('A secret with credentials for registries. The image of the pods is pulled with it; modules are not yet.'),
+        text('A secret with credentials for registries. Used to pull the image of the pods, not yet for modules.'),
       ),
-      insecureSources: optional(
-        list('Hosts that modules may come from without a certificate that can be verified.', text('`host:port`')),
-      ),
+      insecureSources: optional(list('Hosts of modules whose certificates are not verified.', text('`host:port`'))),
       sourceAuthorities: optional(
-        entries(
-          'Authorities that certificates of hosts are verified with, by host.',
-          list('Certificates.', text('A certificate in PEM.')),
-        ),
+        entries('CA certificates for hosts of modules, by host.', list('Certificates.', text('A certificate in PEM.'))),
       ),
       verificationConfig: optional(
-        text('A config map that says which signatures modules need. Not supported yet: with it nothing is changed.'),
+        text('A config map with the signatures that modules need. Not supported yet: with it nothing is changed.'),
       ),
       sigstoreTrustConfig: optional(
-        text('A config map with the roots that signatures are verified with. Not supported yet: not used.'),
+        text('A config map with the trust root of signatures. Not supported yet: ignored.'),
       ),
       moduleCache: optional(
         object(
-          'Where modules are kept, and the record of what serves. In an emptyDir where nothing is said.',
+          'The volume for the module cache and the records of what serves. Default: an emptyDir.',
           {
             emptyDir: optional(
-              object('Gone with each pod.', {
+              object('Deleted with the pod.', {
                 sizeLimit: optional(QUANTITY),
               }),
             ),
             persistentVolumeClaim: optional(
-              object('Shared by all pods; it must let all nodes write that they are on.', {
+              object('Shared by all pods; their nodes must be able to write to it.', {
                 claimName: text('The claim, in the namespace of Portcullis.', { minLength: 1, maxLength: 253 }),
               }),
             ),
             hostPath: optional(
-              object('A folder of each node. It must be there, for the user of the pods to write.', {
+              object('A folder of each node. It must exist, and be writable for the user of the pods.', {
                 path: text('An absolute path.', { minLength: 2, pattern: '^/[^:]+$' }),
               }),
             ),
@@ -95,13 +94,13 @@ const policyServer = {
       ),
       securityContexts: optional(
         object('Security contexts.', {
-          container: optional(anything('That of the container.')),
-          pod: optional(anything('That of the pods.')),
+          container: optional(anything('Of the container.')),
+          pod: optional(anything('Of the pods.')),
         }),
       ),
-      affinity: optional(anything('Where the pods may be.')),
-      limits: optional(entries('What a pod may use at most.', QUANTITY)),
-      requests: optional(entries('What a pod is given.', QUANTITY)),
+      affinity: optional(anything('The affinity of the pods.')),
+      limits: optional(entries('Resource limits of a pod.', QUANTITY)),
+      requests: optional(entries('Resource requests of a pod.', QUANTITY)),
       tolerations: optional(
         list('Taints of nodes that the pods tolerate.', anything('One toleration.'), {
           'x-kubernetes-list-type': 'atomic',
@@ -109,14 +108,11 @@ const policyServer = {
       ),
       priorityClassName: optional(text('The priority class of the pods.')),
       namespacedPoliciesCapabilities: optional(
-        list(
-          'Capabilities of the host that policies of namespaces may use, with wildcards. All where nothing is said.',
-          text('`oci/*`'),
-        ),
+        list('Host capabilities that policies of namespaces may use, with wildcards. Default: all.', text('`oci/*`')),
       ),
-      webhookPort: port('The port of the webhook. 8443 where nothing is said.'),
-      readinessProbePort: port('The port of the readiness probe. 8081 where nothing is said.'),
-      metricsPort: port('The port of the metrics. 8080 where nothing is said.'),
+      webhookPort: port('The port of the webhook. Default: 8443.'),
+      readinessProbePort: port('The port of the readiness probe. Default: 8081.'),
+      metricsPort: port('The port of the metrics. Default: 8080.'),
     },
     {
       rules: [
@@ -130,17 +126,18 @@ const policyServer = {
     },
   ),
   status: object(
-    'What became of the processes. Written by the controller.',
+    'The state of the processes. Written by the controller.',
     {
       observedGeneration: OBSERVED_GENERATION,
-      readyReplicas: optional(integer('Processes that answer requests.', { minimum: 0 })),
-      totalReplicas: optional(integer('Processes that there are.', { minimum: 0 })),
-      image: optional(text('The image that the pods run.')),
+      readyReplicas: optional(integer('Number of ready processes.', { minimum: 0 })),
+      totalReplicas: optional(integer('Number of processes.', { minimum: 0 })),
+      image: optional(text('The image of the pods.')),
       moduleCache: optional(
-        choice(
-          'Where modules are kept. Only what is in one of the latter two is there after all pods are gone at once.',
-          ['emptyDir', 'persistentVolumeClaim', 'hostPath'],
-        ),
+        choice('The volume of the module cache. Only the latter two survive the loss of all pods.', [
+          'emptyDir',
+          'persistentVolumeClaim',
+          'hostPath',
+        ]),
       ),
       conditions: optional(CONDITIONS),
     },

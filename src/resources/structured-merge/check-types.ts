@@ -8,9 +8,8 @@ import type { ListType, MapType, MergeType, ScalarType } from './merge-type.ts';
 import { elementText, fieldElement } from './path-element.ts';
 
 /**
- * Checks that an object has the types that its schema says, as far as merging needs them. `areDuplicatesAllowed`: elements
- * of sets and maps may be there twice, as in objects that are stored already. Throws MergeError `type-mismatch`; the message
- * names all places.
+ * Checks that an object has the types of its schema, as far as merging needs them. With `areDuplicatesAllowed`,
+ * elements of sets and maps may be repeated, as in stored objects. Throws MergeError `type-mismatch` with all paths.
  */
 export function checkTypes(object: JsonObject, type: MergeType, areDuplicatesAllowed: boolean): void {
   const checker = new Checker(areDuplicatesAllowed);
@@ -107,7 +106,7 @@ function scalarProblem(scalar: ScalarType, value: JsonValue): string | undefined
   }
 }
 
-/** A value as API servers print it here: Go's `%v` of what holds it. */
+/** A value in the format of API servers: Go's `%v` of its holder. */
 function holderText(value: JsonValue): string {
   return `&{${valueText(value)}}`;
 }

@@ -33,7 +33,7 @@ describe('FieldSet', () => {
     ]);
   });
 
-  it('writes fields in order: names, keys, values, indexes; texts as Go escapes them', () => {
+  it('writes fields in order: names, keys, values, indexes; texts with the escapes of Go', () => {
     const fields = FieldSet.parse({
       'i:1': {},
       'v:"<"': {},
@@ -48,7 +48,7 @@ describe('FieldSet', () => {
     );
   });
 
-  it('ignores kinds of elements that it does not know', () => {
+  it('ignores unknown kinds of elements', () => {
     assert.deepEqual(texts(FieldSet.parse({ 'x:1': {}, 'f:a': {} })), ['.a']);
   });
 
@@ -66,7 +66,7 @@ describe('FieldSet', () => {
     });
   }
 
-  it('refuses to go too deep', () => {
+  it('limits nesting', () => {
     let deep: FieldsV1 = {};
     for (let depth = 0; depth <= MAX_MERGE_DEPTH; depth++) {
       deep = { 'f:a': deep };
@@ -74,16 +74,16 @@ describe('FieldSet', () => {
     assert.throws(() => FieldSet.parse(deep), MergeError);
   });
 
-  it('keeps names of any kind', () => {
+  it('keeps any names', () => {
     const fields = JSON.parse('{"f:__proto__":{"f:x":{}},"f:constructor":{}}') as FieldsV1;
     assert.deepEqual(texts(FieldSet.parse(fields)), ['.constructor', '.__proto__.x']);
   });
 
-  it('has the leaves', () => {
+  it('returns the leaves', () => {
     assert.deepEqual(texts(FieldSet.parse({ 'f:a': { '.': {}, 'f:b': {} }, 'f:c': {} }).leaves()), ['.c', '.a.b']);
   });
 
-  it('takes whole parts away, or single paths', () => {
+  it('removes subtrees, or single paths', () => {
     const set = FieldSet.parse({ 'f:a': { '.': {}, 'f:b': {} }, 'f:c': {} });
     const parent = FieldSet.parse({ 'f:a': {} });
     assert.deepEqual(texts(set.difference(parent)), ['.c', '.a.b']);
@@ -92,7 +92,7 @@ describe('FieldSet', () => {
 });
 
 describe('fieldSetOf', () => {
-  it('counts leaves, elements, keys of maps, and what is empty', () => {
+  it('contains leaves, elements, keys of maps, and empty values', () => {
     const object = {
       metadata: { labels: { a: '1' }, finalizers: ['x'] },
       spec: {
@@ -145,7 +145,7 @@ const { fields: fieldsV1 } = fc.letrec<{ fields: FieldsV1 }>((tie) => ({
 }));
 const sets = fieldsV1.map((fields) => FieldSet.parse(fields));
 
-test('what is written is what is read', () => {
+test('parsing a formatted set gives an equal set', () => {
   fc.assert(
     fc.property(sets, (set) => {
       const copy = FieldSet.parse(JSON.parse(JSON.stringify(set.toFieldsV1())));
@@ -157,7 +157,7 @@ test('what is written is what is read', () => {
   );
 });
 
-test('sets behave as sets of paths', () => {
+test('set operations equal those of sets of paths', () => {
   fc.assert(
     fc.property(sets, sets, (left, right) => {
       const mine = new Set(texts(left));
@@ -177,7 +177,7 @@ test('sets behave as sets of paths', () => {
   );
 });
 
-test('whatever the text, reading it throws nothing but a MergeError', () => {
+test('parsing any text throws only a MergeError', () => {
   const json = fc.letrec<{ json: unknown }>((tie) => ({
     json: fc.oneof(
       { maxDepth: 4 },

@@ -7,22 +7,22 @@ import type { FieldPath, PathElement } from './path-element.ts';
 
 interface Node {
   readonly element: PathElement;
-  /** Whether the path that ends here is in the set, whatever is below it. */
+  /** Whether the path to this node is in the set, independent of paths below it. */
   isMember: boolean;
   children: FieldSet | undefined;
 }
 
-/** Most fields that one entry of `metadata.managedFields` may have: some hundred times what large objects have. */
+/** Maximum number of fields in one entry of `metadata.managedFields`: a hundred times that of large objects. */
 export const MAX_FIELDS = 500_000;
 
 /**
- * A set of paths into an object. A path may be in it without those above and below it.
- * Sets are built with {@link insert} by the function that makes them, and do not change afterwards.
+ * A set of paths into an object. A path may be in it without those above and below it. The function that creates a set
+ * fills it with {@link insert}; afterwards it does not change.
  */
 export class FieldSet {
   readonly #nodes = new Map<string, Node>();
 
-  /** The set of these paths. */
+  /** A set with these paths. */
   static of(paths: Iterable<FieldPath>): FieldSet {
     const set = new FieldSet();
     for (const path of paths) {
@@ -31,13 +31,13 @@ export class FieldSet {
     return set;
   }
 
-  /** Reads what stands in `fieldsV1`. Throws MergeError `fields-malformed`. */
+  /** Parses `fieldsV1`. Throws MergeError `fields-malformed`. */
   static parse(fields: unknown): FieldSet {
     const budget = { fields: MAX_FIELDS };
     return parsed(fields, 0, budget).children ?? new FieldSet();
   }
 
-  /** Adds one path; those above it do not come with it. The empty path is none. */
+  /** Adds one path without its parents. The empty path is ignored. */
   insert(path: FieldPath, at = 0): void {
     const element = path[at];
     if (element === undefined) {
@@ -52,7 +52,7 @@ export class FieldSet {
     }
   }
 
-  /** Adds an element with what is below it. For those who build a set from the inside out. */
+  /** Adds an element with its subtree, for building a set bottom-up. */
   put(element: PathElement, isMember: boolean, children: FieldSet | undefined): void {
     const kept = children === undefined || children.isEmpty ? undefined : children;
     if (isMember || kept !== undefined) {
@@ -86,7 +86,7 @@ export class FieldSet {
     return this.#nodes.get(element.text)?.isMember === true;
   }
 
-  /** What is below an element; undefined when nothing is. */
+  /** The subtree of an element; undefined when it is empty. */
   below(element: PathElement): FieldSet | undefined {
     return this.#nodes.get(element.text)?.children;
   }
@@ -100,7 +100,7 @@ export class FieldSet {
     yield* this.#nodes.values();
   }
 
-  /** The paths: at every level first those that end there, in the order of their elements, then those that go on. */
+  /** The paths: at each level first those that end there, in the order of their elements, then deeper ones. */
   *paths(prefix: FieldPath = []): Iterable<FieldPath> {
     const nodes = this.#sorted();
     for (const { element, isMember } of nodes) {
@@ -133,7 +133,7 @@ export class FieldSet {
     return result;
   }
 
-  /** All paths of several sets. Pairs first: a set is not copied again for each of the others. */
+  /** The union of several sets, pairwise, so that large sets are copied less often. */
   static unionOf(sets: readonly FieldSet[]): FieldSet {
     if (sets.length < 2) {
       return sets[0] ?? new FieldSet();
@@ -154,7 +154,7 @@ export class FieldSet {
     return result;
   }
 
-  /** The paths that are not in the other set, whatever is above or below them there. */
+  /** The paths that are not in the other set, whatever it has above or below them. */
   difference(other: FieldSet): FieldSet {
     const result = new FieldSet();
     for (const [text, node] of this.#nodes) {
@@ -165,7 +165,7 @@ export class FieldSet {
     return result;
   }
 
-  /** The paths that are not in the other set, nor below one that is. */
+  /** The paths that are neither in the other set nor below one of its paths. */
   without(other: FieldSet): FieldSet {
     const result = new FieldSet();
     for (const [text, node] of this.#nodes) {
@@ -178,7 +178,7 @@ export class FieldSet {
     return result;
   }
 
-  /** The paths that no other path goes on from. */
+  /** The paths that are no prefix of another path. */
   leaves(): FieldSet {
     const result = new FieldSet();
     for (const { element, isMember, children } of this.#nodes.values()) {
@@ -207,7 +207,7 @@ export class FieldSet {
     return true;
   }
 
-  /** As `fieldsV1`, its keys in order. */
+  /** The set as `fieldsV1`, with sorted keys. */
   toFieldsV1(): FieldsV1 {
     return Object.fromEntries(this.#fields());
   }

@@ -9,23 +9,23 @@ import type { ListType, MapType, MergeType } from './merge-type.ts';
 import { fieldElement } from './path-element.ts';
 import type { PathElement } from './path-element.ts';
 
-/** The fields that an object sets, as server-side apply counts them. Throws MergeError `type-mismatch`. */
+/** The fields that an object sets, for server-side apply. Throws MergeError `type-mismatch`. */
 export function fieldSetOf(object: JsonObject, schema: Schema): FieldSet {
   return fieldsOf(object, mergeTypeOf(schema));
 }
 
-/** The fields that a value sets: leaves, elements of lists, keys of maps, and what is empty or null. */
+/** The fields that a value sets: leaves, elements of lists, keys of maps, and empty or null values. */
 export function fieldsOf(value: JsonObject, type: MergeType): FieldSet {
   return fieldsBelow(value, type, 0).children;
 }
 
 interface Fields {
-  /** Whether the value itself is one. */
+  /** Whether the value itself is a field. */
   readonly isMember: boolean;
   readonly children: FieldSet;
 }
 
-/** One for all: large objects have very many of them. Nothing is put into it. */
+/** Shared, because large objects have very many empty sets. Must not be changed. */
 const EMPTY = new FieldSet();
 const LEAF: Fields = { isMember: true, children: EMPTY };
 
@@ -61,7 +61,7 @@ function mapFields(object: JsonObject, map: MapType, depth: number): FieldSet {
   return set;
 }
 
-/** Elements that are there twice are one, as a whole. */
+/** Repeated elements are one field, as a whole. */
 function listFields(values: readonly JsonValue[], list: ListType, depth: number): FieldSet {
   const elements = new Map<string, { readonly element: PathElement; readonly values: JsonValue[] }>();
   for (const [index, value] of values.entries()) {

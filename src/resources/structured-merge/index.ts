@@ -1,4 +1,5 @@
-// Merging by schema, as sigs.k8s.io/structured-merge-diff does. Apart from resources/index.ts, so that only who merges loads it.
+// Merging by schema, like sigs.k8s.io/structured-merge-diff. Not exported by resources/index.ts, so that it is loaded
+// only where it is used.
 export { checkTypes } from './check-types.ts';
 export { FieldSet } from './field-set.ts';
 export { fieldSetOf, fieldsOf } from './fields-of.ts';

@@ -1,10 +1,10 @@
-// Equality and order of JSON values as structured-merge-diff has them.
+// Equality and order of JSON values in structured-merge-diff.
 import { compareStrings } from '../../go/index.ts';
 import { isJsonObject } from '../json.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { checkMergeDepth } from './merge-error.ts';
 
-/** Whether two values say the same; the order of keys does not count. */
+/** Deep equality; the order of keys does not count. */
 export function isSameJson(left: JsonValue, right: JsonValue, depth = 0): boolean {
   if (left === right) {
     return true;
@@ -27,7 +27,7 @@ export function isSameJson(left: JsonValue, right: JsonValue, depth = 0): boolea
   );
 }
 
-/** Numbers, texts, booleans, lists, objects, null: in this order, and by their values. */
+/** Order by type (numbers, texts, booleans, lists, objects, null), then by value. */
 export function compareJson(left: JsonValue, right: JsonValue, depth = 0): number {
   checkMergeDepth(depth);
   const ranks = rankOf(left) - rankOf(right);

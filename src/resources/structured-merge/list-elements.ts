@@ -5,7 +5,7 @@ import type { ListType } from './merge-type.ts';
 import { keyElement, valueElement } from './path-element.ts';
 import type { KeyField, PathElement } from './path-element.ts';
 
-/** The path element of one element of a list that is merged. Throws MergeError `type-mismatch` when it has none. */
+/** The path element of a list element. Throws MergeError `type-mismatch` for an invalid element. */
 export function elementOf(list: ListType, value: JsonValue, index: number): PathElement {
   const element = elementOrProblem(list, value);
   if (typeof element === 'string') {
@@ -14,7 +14,7 @@ export function elementOf(list: ListType, value: JsonValue, index: number): Path
   return element;
 }
 
-/** The path element, or why a value cannot be an element of a list that is merged. */
+/** The path element, or why a value cannot be an element of the list. */
 export function elementOrProblem(list: ListType, value: JsonValue): PathElement | string {
   return list.keys.length === 0 ? memberOrProblem(value) : keyedOrProblem(list, value);
 }

@@ -8,9 +8,9 @@ import type { MergeType } from './merge-type.ts';
 import { mergeValues } from './merge-values.ts';
 
 /**
- * Merges what an ApplyConfiguration of a MutatingAdmissionPolicy says into an object: as server-side apply does, without
- * owners. `applied` has the `apiVersion` and `kind` of the object. Values that JSON.parse does not make are leaves.
- * Throws MergeError `type-mismatch`, also when a field is set that is merged as a whole, as API servers do.
+ * Merges the value of an ApplyConfiguration of a MutatingAdmissionPolicy into an object, like server-side apply without
+ * field owners. `applied` has the `apiVersion` and `kind` of the object. Values that JSON.parse does not create are
+ * leaves. Throws MergeError `type-mismatch`, also when an atomic field is set, like API servers.
  */
 export function mergeApplied(live: JsonObject, applied: JsonObject, schema: Schema): JsonObject {
   const type = mergeTypeOf(schema);
@@ -30,7 +30,7 @@ export function mergeApplied(live: JsonObject, applied: JsonObject, schema: Sche
   return mergeValues(live, applied, type);
 }
 
-/** Fields that are merged as a whole; those of maps with any keys are not looked for, as in API servers. */
+/** Atomic fields that are set, except those in maps with any keys, as in API servers. */
 function findAtomic(value: JsonValue, { map, list }: MergeType, path: string, atomic: string[], depth: number): void {
   checkMergeDepth(depth);
   if (isJsonObject(value) && map !== undefined) {

@@ -1,15 +1,15 @@
 import { CodedError } from '../../values/index.ts';
 
-/** Why an object cannot be merged, or its fields not tracked. */
+/** Why an object cannot be merged, or its fields cannot be tracked. */
 export type MergeErrorCode =
-  /** The request is not what server-side apply takes: an API server answers 400. */
+  /** The request is invalid for server-side apply: an API server answers 400. */
   | 'request-invalid'
-  /** An object does not have the types of its schema; API servers answer 500 with this text. */
+  /** An object does not match the types of its schema; API servers answer 500 with this text. */
   | 'type-mismatch'
-  /** What stands in `metadata.managedFields` is not a set of fields. */
+  /** The content of `metadata.managedFields` is not a set of fields. */
   | 'fields-malformed';
 
-/** An object that cannot be merged. The message is that of API servers, and says where. */
+/** An object that cannot be merged. The message is that of API servers, with the path. */
 export class MergeError extends CodedError<MergeErrorCode> {
   override readonly name = 'MergeError';
 
@@ -20,12 +20,12 @@ export class MergeError extends CodedError<MergeErrorCode> {
 }
 
 /**
- * The deepest nesting of objects and of sets of fields. The deepest Kubernetes objects (schemas of schemas in
- * CustomResourceDefinitions) stay below 100; 500 levels of the walks here, some frames each, fit the smallest stack.
+ * Maximum nesting of objects and of sets of fields. The deepest Kubernetes objects (schemas in
+ * CustomResourceDefinitions) stay below 100; 500 levels, with several frames each, fit the smallest stack.
  */
 export const MAX_MERGE_DEPTH = 500;
 
-/** Throws when a recursion over untrusted values goes too deep. */
+/** Throws when a recursion over untrusted values is too deep. */
 export function checkMergeDepth(depth: number): void {
   if (depth > MAX_MERGE_DEPTH) {
     throw new MergeError('type-mismatch', `the object is nested deeper than ${MAX_MERGE_DEPTH} levels`);

@@ -5,7 +5,7 @@ import type { Schema } from '../schema.ts';
 
 export type ScalarType = 'numeric' | 'string' | 'boolean' | 'untyped';
 
-/** What a value may be, as far as merging goes: one of these, or several where the schema leaves that open. */
+/** The types that a value may have for merging: one, or several where the schema leaves it open. */
 export interface MergeType {
   readonly scalar?: ScalarType;
   readonly list?: ListType;
@@ -13,50 +13,50 @@ export interface MergeType {
 }
 
 export interface ListType {
-  /** An atomic list is one value; the elements of others have owners of their own. */
+  /** An atomic list is one value; elements of other lists have their own owners. */
   readonly isAtomic: boolean;
-  /** Fields that tell the elements apart; none in sets of scalars. */
+  /** Key fields of elements; empty in sets of scalars. */
   readonly keys: readonly string[];
   element(): MergeType;
 }
 
 export interface MapType {
   readonly isAtomic: boolean;
-  /** Whether it takes any fields, of types that are deduced from their values. */
+  /** Whether any fields are allowed, with types deduced from their values. */
   readonly isDeduced: boolean;
   /** Whether the schema names the field. */
   isNamed(field: string): boolean;
-  /** The type of a field; undefined when there is no such field. */
+  /** The type of a field; undefined for unknown fields. */
   field(name: string): MergeType | undefined;
-  /** What a field is when it is not set. */
+  /** The default of a field. */
   defaultOf(name: string): JsonValue | undefined;
 }
 
-/** How the kinds of a type are called. */
+/** Names of the kinds of values. */
 export type ValueKind = 'map' | 'scalar' | 'list';
 
 const NOTHING = { isNamed: () => false, defaultOf: () => undefined } as const;
 
-/** Any value, as one that only a whole owner has. */
+/** Any value, treated as atomic. */
 const UNTYPED: MergeType = {
   scalar: 'untyped',
   list: { isAtomic: true, keys: [], element: () => UNTYPED },
   map: { ...NOTHING, isAtomic: true, isDeduced: false, field: () => UNTYPED },
 };
 
-/** Any value whose maps are merged, and whose lists are not: what there is no schema for. */
+/** Any value; maps are merged, lists are atomic. For values without a schema. */
 export const DEDUCED_TYPE: MergeType = {
   scalar: 'untyped',
   list: { isAtomic: true, keys: [], element: () => UNTYPED },
   map: { ...NOTHING, isAtomic: false, isDeduced: true, field: () => DEDUCED_TYPE },
 };
 
-/** The type of whole objects of a kind; what is not known about their metadata comes from Kubernetes. */
+/** The type of a kind's whole objects, with the metadata of Kubernetes where the schema lacks them. */
 export function mergeTypeOf(schema: Schema): MergeType {
   return typeOf(withMetadata(schema), false);
 }
 
-/** The schema of an object with that of its metadata, which custom kinds leave to the server. */
+/** Adds the schema of metadata, which custom kinds omit. */
 function withMetadata(schema: Schema): Schema {
   const { properties = {} } = schema;
   const metadata = sole(Object.hasOwn(properties, 'metadata') ? properties['metadata'] : undefined);
@@ -91,7 +91,7 @@ function typeOf(schema: Schema, isOpen: boolean): MergeType {
   }
 }
 
-/** A shared schema with a description or a default of its own around it. */
+/** A shared schema wrapped to add a description or a default. */
 function sole(schema: Schema | undefined): Schema | undefined {
   const [only, ...others] = schema?.allOf ?? [];
   const isWrapper =
@@ -147,7 +147,7 @@ function relationOf(schema: Schema): Pick<ListType, 'isAtomic' | 'keys'> {
     case 'map':
       return { isAtomic: false, keys: schema['x-kubernetes-list-map-keys'] ?? [] };
     default: {
-      // Kinds of Kubernetes itself that know strategic merge patches only.
+      // Builtin kinds with extensions for strategic merge patches only.
       const isMerged = schema['x-kubernetes-patch-strategy']?.split(',').includes('merge') === true;
       const key = schema['x-kubernetes-patch-merge-key'];
       return { isAtomic: !isMerged, keys: isMerged && key !== undefined ? [key] : [] };
@@ -160,7 +160,7 @@ export function valueKindOf(value: JsonValue): ValueKind | undefined {
   return value === null ? undefined : Array.isArray(value) ? 'list' : isJsonObject(value) ? 'map' : 'scalar';
 }
 
-/** Which of its kinds a type is for a value: its own where the type allows that, the type's only one, or undefined. */
+/** The kind of a type for a value: the value's if the type allows it, or the type's only one. */
 export function kindFor(type: MergeType, value: JsonValue | undefined): ValueKind | undefined {
   const own = value === undefined ? undefined : valueKindOf(value);
   if (own !== undefined && type[own] !== undefined) {
@@ -171,7 +171,7 @@ export function kindFor(type: MergeType, value: JsonValue | undefined): ValueKin
   return isOpen ? undefined : anyKindOf(type);
 }
 
-/** The kind that a type is where the value does not tell: a map if it may be one. */
+/** The kind of a type when the value does not determine it: a map if possible. */
 export function anyKindOf(type: MergeType): ValueKind {
   return type.map !== undefined ? 'map' : type.scalar !== undefined ? 'scalar' : 'list';
 }

@@ -11,8 +11,8 @@ import type { PathElement } from './path-element.ts';
 type Maybe = JsonValue | undefined;
 
 /**
- * Merges what a configuration sets into an object: it wins where both have a field, nothing is removed, lists have the
- * order that the configuration gives them. Unchanged parts are shared. Throws MergeError `type-mismatch`.
+ * Merges an applied configuration into an object: its fields win, nothing is removed, and its order of list elements is
+ * kept. Unchanged parts are shared. Throws MergeError `type-mismatch`.
  */
 export function mergeValues(live: JsonObject, applied: JsonObject, type: MergeType): JsonObject {
   const result = merged(live, applied, type, 0);
@@ -66,7 +66,7 @@ function mergedMaps(live: JsonObject, applied: JsonObject, map: MapType, depth: 
 
 interface Indexed {
   readonly elements: readonly PathElement[];
-  /** Null for elements that are there twice: they are not merged. */
+  /** Null for repeated elements, which are not merged. */
   readonly values: ReadonlyMap<string, JsonValue>;
 }
 
@@ -83,10 +83,7 @@ function indexed(list: ListType, values: readonly JsonValue[], isLive: boolean):
   return { elements, values: known };
 }
 
-/**
- * The elements of both lists: in the order of what is applied, and those that are in the live list only where they were,
- * before what follows them there.
- */
+/** The elements of both lists in the applied order; elements of the live list only stay before their successors. */
 function mergedLists(
   live: readonly JsonValue[],
   applied: readonly JsonValue[],
@@ -97,7 +94,7 @@ function mergedLists(
   const left = indexed(list, live, true);
   const result: JsonValue[] = [];
   const taken = new Set<string>();
-  // The elements that are in both, in the order of what is applied: whose turn it is.
+  // Elements of both lists, in the applied order.
   const shared = right.elements.filter(({ text }) => left.values.has(text));
   let turn = 0;
   const add = (before: Maybe, after: Maybe): void => {
@@ -123,7 +120,7 @@ function mergedLists(
       at++;
       next++;
     } else if (mine !== undefined && !right.values.has(mine.text)) {
-      // Only there: it stays, with its own value even where it is there twice.
+      // Only in the live list: stays with its own value, even when repeated.
       add(live[at], undefined);
       at++;
     } else if (
@@ -132,7 +129,7 @@ function mergedLists(
       shared[turn] !== undefined &&
       shared[turn]?.text !== mine.text
     ) {
-      // In both, but not its turn: it comes where what is applied has it.
+      // In both lists, but later in the applied order: it is added there.
       at++;
     } else {
       if (mine !== undefined && taken.has(mine.text)) {

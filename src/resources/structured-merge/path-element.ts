@@ -6,13 +6,13 @@ import { compareJson, compareLists } from './json-order.ts';
 import { checkMergeDepth, MergeError } from './merge-error.ts';
 import { parseJson } from '../../values/index.ts';
 
-/** One step of a path through an object. Two steps are the same when their `text` is. */
+/** One step of a path through an object. Steps are equal when their `text` is. */
 export type PathElement = {
-  /** As FieldsV1 has it: `f:name`, `k:{"name":"a"}`, `v:"x"`, `i:0`. */
+  /** In the format of FieldsV1: `f:name`, `k:{"name":"a"}`, `v:"x"`, `i:0`. */
   readonly text: string;
 } & (
   | { readonly kind: 'field'; readonly name: string }
-  /** The element of a list whose key fields have these values; in the order of their names. */
+  /** The list element with these key fields, in the order of their names. */
   | { readonly kind: 'key'; readonly fields: readonly KeyField[] }
   /** The element of a set. */
   | { readonly kind: 'value'; readonly value: JsonValue }
@@ -41,10 +41,7 @@ function indexElement(index: number): PathElement {
   return { kind: 'index', index, text: `i:${index}` };
 }
 
-/**
- * The element that a key of FieldsV1 stands for; undefined for kinds that a later version may know.
- * Throws MergeError `fields-malformed`.
- */
+/** Parses a key of FieldsV1; undefined for unknown kinds of keys. Throws MergeError `fields-malformed`. */
 export function parsePathElement(text: string): PathElement | undefined {
   if (text.length < 2) {
     throw malformed('key must be 2 characters long:', text);
@@ -86,7 +83,7 @@ function parsed(text: string): JsonValue {
   return value;
 }
 
-/** Nothing has bounded the nesting of what was a text until now. */
+/** The nesting of a value that was text is unbounded until here. */
 function checkNesting(value: JsonValue, depth = 0): void {
   checkMergeDepth(depth);
   if (typeof value === 'object' && value !== null) {
@@ -102,7 +99,7 @@ function malformed(why: string, text: string, cause?: unknown): MergeError {
 
 const KINDS = ['field', 'key', 'value', 'index'];
 
-/** Fields first, then keys, values, indexes; each in the order of what they hold. */
+/** Fields first, then keys, values, indexes; each by content. */
 export function compareElements(left: PathElement, right: PathElement): number {
   if (left.kind === 'field' && right.kind === 'field') {
     return compareStrings(left.name, right.name);
@@ -123,7 +120,7 @@ export function compareElements(left: PathElement, right: PathElement): number {
   return KINDS.indexOf(left.kind) - KINDS.indexOf(right.kind);
 }
 
-/** `.spec.containers[name="a"].image`: how messages name a path. */
+/** `.spec.containers[name="a"].image`: a path in messages. */
 export function pathText(path: FieldPath): string {
   return path.map(elementText).join('');
 }

@@ -5,8 +5,8 @@ import { equalJson } from './equality.ts';
 import { fieldOf, MAX_NESTING, schemaOfField } from './own-property.ts';
 
 /**
- * A value and the one that it replaces at the same place, where that can be told. What was wrong before and did not change
- * is not held against an update (KEP-4008), and transition rules compare the two.
+ * A value and the old value at the same place, if known. Unchanged mistakes do not fail an update (KEP-4008), and
+ * transition rules compare both values.
  */
 export class Correlation {
   readonly value: JsonValue;
@@ -24,7 +24,7 @@ export class Correlation {
     this.#depth = depth;
   }
 
-  /** The field of both values; undefined when one of them does not have it, or no schema knows it. */
+  /** The field of both values; undefined when one lacks it, or it has no schema. */
   field(name: string): Correlation | undefined {
     return this.#child(name, () => {
       const { value, old } = this;
@@ -38,7 +38,7 @@ export class Correlation {
     });
   }
 
-  /** The element at an index and the old one with the same keys: only lists of type map can tell. */
+  /** The element at an index and the old element with the same keys, for lists of type map. */
   element(index: number): Correlation | undefined {
     return this.#child(index, () => {
       const { value } = this;
@@ -50,7 +50,7 @@ export class Correlation {
     });
   }
 
-  /** Whether nothing changed. Lists of type map may have another order. */
+  /** Whether both values are equal. The order of lists of type map does not count. */
   get isUnchanged(): boolean {
     this.#isUnchanged ??= this.#compare();
     return this.#isUnchanged;
@@ -93,7 +93,7 @@ export class Correlation {
   }
 }
 
-/** The elements of a list of type map, by their keys. */
+/** The elements of a list of type map by their keys. */
 export class ListItems {
   readonly #keys: readonly string[];
   readonly #items = new Map<string, JsonObject>();
@@ -108,20 +108,20 @@ export class ListItems {
     }
   }
 
-  /** Undefined for lists whose elements have no keys. */
+  /** Undefined for lists without keys. */
   static of(list: readonly JsonValue[], schema: Schema): ListItems | undefined {
     const keys = schema['x-kubernetes-list-map-keys'] ?? [];
     const isMap = schema['x-kubernetes-list-type'] === 'map' && keys.length > 0 && list.length > 0;
     return isMap ? new ListItems(list, keys) : undefined;
   }
 
-  /** The element with the same keys as another. */
+  /** The element with the same keys. */
   find(item: JsonValue | undefined): JsonObject | undefined {
     const key = this.#keyOf(item);
     return key === undefined ? undefined : this.#items.get(key);
   }
 
-  /** The keys as one text; undefined when one is missing or is no scalar. */
+  /** The keys as one text; undefined when one is missing or not a scalar. */
   #keyOf(item: JsonValue | undefined): string | undefined {
     if (item === undefined || !isJsonObject(item)) {
       return undefined;

@@ -1,11 +1,11 @@
-// Defaulting by structural schemas, as apiextensions does it: nulls that a schema does not allow go first, so that they get the
-// default too.
+// Defaulting by structural schemas, like apiextensions: disallowed nulls are removed first, so that they get the
+// default as well.
 import { isJsonObject } from '../json.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import type { Schema } from '../schema.ts';
 import { additionalOf, fieldOf, MAX_NESTING, propertyOf, schemaOfField, setField } from './own-property.ts';
 
-/** Removes fields that are null, may not be, and have no default. */
+/** Removes null fields that are not nullable and have no default. */
 export function removeNulls(value: JsonValue, schema: Schema | undefined, depth = 0): void {
   if (depth > MAX_NESTING || schema === undefined) {
     return;
@@ -30,15 +30,15 @@ export function removeNulls(value: JsonValue, schema: Schema | undefined, depth 
 }
 
 /**
- * Characters of JSON that defaults may add to one object: one that they make this large is refused for its size, wherever it is
- * to be kept. A default of a thousand characters for each of a hundred thousand elements would fill the memory before that.
+ * Maximum length of JSON that defaults add to one object; a larger object would be rejected for its size. Prevents that
+ * a default of a thousand characters for each of a hundred thousand elements exhausts memory.
  */
 export const MAX_DEFAULTED_CHARACTERS = 4 * 1024 * 1024;
 
 /** The quotes, the colon and the comma of a field. */
 const FIELD_PUNCTUATION = 4;
 
-/** Fills in what is not there, and nulls that may not be. Remembers which fields of a schema have defaults. */
+/** Sets missing fields, and nulls that are not nullable. Caches which fields of a schema have defaults. */
 export class Defaults {
   readonly #fields = new WeakMap<Schema, readonly (readonly [string, Schema])[]>();
   readonly #sizes = new WeakMap<object, number>();
@@ -102,13 +102,13 @@ export class Defaults {
     return known;
   }
 
-  /** A copy of the default; null where there is none, or the object has become too large anyway. */
+  /** A copy of the default; null without one, or when the limit is exceeded. */
   #defaultOf({ default: value }: Schema): JsonValue {
     this.#left -= this.#sizeOf(value);
     return value === undefined || this.#left < 0 ? null : (structuredClone(value) as JsonValue);
   }
 
-  /** Characters of JSON, roughly. */
+  /** Approximate length of JSON. */
   #sizeOf(value: unknown): number {
     if (typeof value !== 'object' || value === null) {
       return typeof value === 'string' ? value.length : 1;

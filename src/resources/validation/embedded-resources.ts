@@ -1,4 +1,4 @@
-// Objects of a kind of their own within others: `x-kubernetes-embedded-resource` (apiextensions, `schema/objectmeta`).
+// Embedded objects with their own kind: `x-kubernetes-embedded-resource` (apiextensions, `schema/objectmeta`).
 import { invalid, required } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
 import { isJsonObject } from '../json.ts';
@@ -8,7 +8,7 @@ import type { Schema } from '../schema.ts';
 import { metadataErrors } from './metadata-validation.ts';
 import { fieldOf, MAX_NESTING, propertyOf, schemaOfField } from './own-property.ts';
 
-/** What is wrong with `apiVersion`, `kind` and `metadata` of embedded objects. */
+/** Mistakes in `apiVersion`, `kind` and `metadata` of embedded objects. */
 export function embeddedErrors(value: JsonValue, schema: Schema, path: string, depth = 0): FieldError[] {
   if (depth > MAX_NESTING) {
     return [];
@@ -73,7 +73,7 @@ function nestedMetadataErrors(object: JsonObject, path: string): FieldError[] {
   if (!isJsonObject(metadata)) {
     return [];
   }
-  // Embedded objects need no name.
+  // Embedded objects may have no name.
   const name = fieldOf(metadata, 'name');
   const named = { ...metadata, name: name === undefined || name === '' ? 'unnamed' : name };
   const namespace = fieldOf(metadata, 'namespace');

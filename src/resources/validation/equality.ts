@@ -1,6 +1,6 @@
 import { isJsonObject } from '../json.ts';
 
-/** Whether two JSON values are equal: lists with their order, objects without. Takes values of any depth. */
+/** Deep equality of JSON values of any depth; the order of keys does not count. */
 export function equalJson(left: unknown, right: unknown): boolean {
   const open: [unknown, unknown][] = [[left, right]];
   for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {

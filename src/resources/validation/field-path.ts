@@ -1,7 +1,7 @@
 import type { Schema } from '../schema.ts';
 import { additionalOf, propertyOf } from './own-property.ts';
 
-/** A place below a value: `spec.policies[a]`, and its schema. */
+/** A path below a value, `spec.policies[a]`, and its schema. */
 export interface FieldPath {
   readonly path: string;
   readonly schema: Schema;
@@ -22,9 +22,9 @@ const ESCAPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads a path of fields as rules have it (`fieldPath`): `.spec.policies['a']`. There are no indexes of lists.
+ * Parses a `fieldPath` of a rule: `.spec.policies['a']`, without list indices.
  *
- * @returns as a text why it is none, otherwise.
+ * @returns an error message if it is invalid.
  */
 export function parseFieldPath(text: string, root: Schema, { isBracketAllowed = true } = {}): FieldPath | string {
   const tokens = text.match(TOKEN) ?? [];

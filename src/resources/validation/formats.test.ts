@@ -22,7 +22,7 @@ describe('formats', () => {
     ['rgbcolor', ['rgb(0,128,255)'], ['rgb(256,0,0)', 'rgb(01,0,0)']],
   ];
   for (const [format, right, wrong] of cases) {
-    it(`tell what is a ${format}`, () => {
+    it(`recognise a ${format}`, () => {
       const isRight = formatCheck(format);
       assert.deepEqual(
         right.filter((text) => isRight?.(text) !== true),
@@ -35,13 +35,13 @@ describe('formats', () => {
     });
   }
 
-  it('that API servers do not know are not checked', () => {
+  it('that are unknown to API servers are not checked', () => {
     assert.equal(formatCheck('int32'), undefined);
     assert.equal(formatCheck(''), undefined);
     assert.equal(formatCheck('constructor'), undefined);
   });
 
-  it('end on every text', () => {
+  it('terminate on any text', () => {
     const long = fc
       .tuple(fc.constantFrom('a', '1', 'a.', '-', '@', '1 ', '" ', '('), fc.nat(5_000))
       .map(([part, times]) => part.repeat(times));

@@ -1,5 +1,5 @@
-// The formats of text that API servers of 1.34 check in custom resources (apiextensions, `supportedVersionedFormats`; those of
-// names come with 1.35, as they still take what 1.33 does). All others mean nothing to them.
+// String formats that API servers of 1.34 validate in custom resources (apiextensions, `supportedVersionedFormats`;
+// name formats only from 1.35, because 1.34 accepts what 1.33 does). Other formats are ignored.
 import { isIPv4, isIPv6 } from 'node:net';
 import { isDate, isDateTime, parseDuration } from '../../go/index.ts';
 
@@ -45,12 +45,12 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['datetime', isDateTime],
 ]);
 
-/** How texts of a format are checked; undefined for formats that are not. Dashes in names mean nothing. */
+/** The check of a format; undefined for ignored ones. Dashes in format names are ignored. */
 export function formatCheck(format: string | undefined): Check | undefined {
   return format === undefined || format === '' ? undefined : CHECKS.get(format.replaceAll('-', ''));
 }
 
-/** Addresses were once read with leading zeros, as decimal numbers; schemas still take them. */
+/** Kubernetes once accepted addresses with leading zeros, and schemas still do. */
 function withoutLeadingZeros(address: string): string {
   return address.replaceAll(/(^|\.)0+(?=\d)/gu, '$1');
 }
@@ -66,7 +66,7 @@ function isCidr(text: string): boolean {
   return more.length === 0 && /^\d{1,3}$/u.test(bits) && Number(bits) <= most;
 }
 
-/** An absolute URI or an absolute path, as HTTP requests have it. */
+/** An absolute URI or an absolute path, as in HTTP requests. */
 function isRequestUri(text: string): boolean {
   if (text === '' || /[\p{Cc}]/u.test(text)) {
     return false;
@@ -87,7 +87,7 @@ function isAuthority(authority: string): boolean {
   return !/[\s<>"^`{}|\\]/u.test(host) && /^(?:\[[^\]]*\]|[^:[\]]*)(?::\d*)?$/u.test(host);
 }
 
-/** `name@domain`, or with a display name in front: `A B <a@b>` (RFC 5322 without its comments). */
+/** `name@domain`, optionally with a display name: `A B <a@b>` (RFC 5322 without comments). */
 function isEmail(text: string): boolean {
   const trimmed = text.trim();
   const bracketed = /^(?<display>[^<>]*)<(?<address>[^<>]*)>$/u.exec(trimmed)?.groups;
@@ -136,7 +136,7 @@ function isIsbn13(text: string): boolean {
   return /^[0-9]{13}$/u.test(digits) && sum % 10 === 0;
 }
 
-/** The issuers' prefixes and lengths, and Luhn's sum. */
+/** Prefixes and lengths of issuers, and Luhn's checksum. */
 function isCreditCard(text: string): boolean {
   const digits = text.replaceAll(/[^0-9]+/gu, '');
   const issuers =
@@ -155,10 +155,10 @@ function isRgbColor(text: string): boolean {
   return parts?.every((part) => Number(part) <= 255 && String(Number(part)) === part) ?? false;
 }
 
-/** Longer texts take long to be told from a duration, and nobody writes them. */
+/** Longer texts would take long to match. */
 const MAX_DURATION_LENGTH = 500;
 
-/** Go's durations (`1h2.5s`), and Scala's (`3 days`). */
+/** Durations of Go (`1h2.5s`) and Scala (`3 days`). */
 function isDuration(text: string): boolean {
   if (text.length > MAX_DURATION_LENGTH) {
     return false;

@@ -1,4 +1,5 @@
-// Validation by schema, in an API server's words. Apart from resources/index.ts, so that only who validates loads it.
+// Validation by schema, with messages of API servers. Not exported by resources/index.ts, so that it is loaded only
+// where it is used.
 export { embeddedErrors } from './embedded-resources.ts';
 export { equalJson } from './equality.ts';
 export { parseFieldPath } from './field-path.ts';

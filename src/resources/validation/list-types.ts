@@ -1,4 +1,4 @@
-// Lists of type `set` and `map` hold nothing twice (apiextensions, `schema/listtype`).
+// Lists of type `set` and `map` have no duplicates (apiextensions, `schema/listtype`).
 import { jsonText } from '../../go/index.ts';
 import { duplicate, invalid } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from '../json.ts';
 import type { Schema } from '../schema.ts';
 import { additionalOf, fieldOf, MAX_NESTING, propertyOf } from './own-property.ts';
 
-/** What lists of a value hold more than once. */
+/** Duplicates in all lists of a value. */
 export function listErrors(value: JsonValue, schema: Schema, path: string, depth = 0): FieldError[] {
   if (depth > MAX_NESTING) {
     return [];
@@ -53,12 +53,12 @@ function mapErrors(list: readonly JsonValue[], keys: readonly string[], path: st
   return duplicatesIn(found).map((at) => duplicate(`${path}[${at}]`, found[at]));
 }
 
-/** The keys that an element has. */
+/** The key fields of an element. */
 function keysOf(item: JsonObject, keys: readonly string[]): JsonObject {
   return Object.fromEntries(keys.filter((key) => Object.hasOwn(item, key)).map((key) => [key, item[key] ?? null]));
 }
 
-/** Where elements are that were there before, each once. */
+/** Indices of repeated elements, each element once. */
 function duplicatesIn(list: readonly JsonValue[]): readonly number[] {
   const times = new Map<string, number>();
   const found: number[] = [];

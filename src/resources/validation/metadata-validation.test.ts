@@ -15,14 +15,14 @@ const texts = (metadata: object, rules: Partial<MetadataRules> = {}, old?: objec
   ).map(({ field, message }) => `${field}: ${message}`);
 
 describe('metadata of new objects', () => {
-  it('may be wrong in more places than a call takes arguments', () => {
+  it('may have more mistakes than a call may have arguments', () => {
     const managedFields = Array.from({ length: 200_000 }, () => ({ operation: 'Update', fieldsType: 'x' }));
     const errors = texts({ name: 'a', managedFields });
     assert.ok(errors.length > 1_000);
     assert.ok(errors.join('').length < 2 * MAX_ERROR_CHARACTERS);
   });
 
-  it('are told once for all that share what is wrong with them, however large that is', () => {
+  it('report a repeated mistake once, however large it is', () => {
     const owner = { apiVersion: 'v1', kind: 'K', name: 'a'.repeat(100), uid: 'u', controller: true };
     const errors = texts({ name: 'a', ownerReferences: Array.from({ length: 5_000 }, () => owner) });
     assert.equal(errors.length, 2);
@@ -30,14 +30,14 @@ describe('metadata of new objects', () => {
     assert.equal(fieldManagerErrors('\u0001'.repeat(1_000_000), 'm').length, 2 + 128);
   });
 
-  it('need a name, and a namespace where the kind has them', () => {
+  it('need a name, and a namespace for namespaced kinds', () => {
     assert.deepEqual(texts({}), ['metadata.name: Required value: name or generateName is required']);
     assert.deepEqual(texts({ name: 'a' }, { namespaced: true }), ['metadata.namespace: Required value']);
     assert.deepEqual(texts({ name: 'a', namespace: 'b' }), ['metadata.namespace: Forbidden: not allowed on this type']);
     assert.deepEqual(texts({ name: 'a.b', namespace: 'b' }, { namespaced: true }), []);
   });
 
-  it('have names by the rule of their kind', () => {
+  it('have names that follow the rule of their kind', () => {
     const isRight = (name: string, nameRule: NonNullable<MetadataRules['nameRule']>): boolean =>
       texts({ name }, { nameRule }).length === 0;
     assert.deepEqual(
@@ -61,7 +61,7 @@ describe('metadata of new objects', () => {
     ]);
   });
 
-  it('take a dash at the end of what names are made of', () => {
+  it('may have a dash at the end of generateName', () => {
     assert.deepEqual(texts({ name: 'web-abcde', generateName: 'web-' }), []);
     assert.match(texts({ name: 'a', generateName: 'web_' }).join(), /^metadata\.generateName: Invalid value: "web_"/u);
   });
@@ -73,7 +73,7 @@ describe('metadata of new objects', () => {
     ]);
   });
 
-  it('of another shape are not read', () => {
+  it('of another shape are ignored', () => {
     const odd = {
       name: 'a',
       labels: ['x'],
@@ -83,7 +83,7 @@ describe('metadata of new objects', () => {
       managedFields: {},
     };
     assert.deepEqual(texts(odd), []);
-    // A label like any other, and one that may not be called so.
+    // A valid label, and one with an invalid name.
     assert.equal(texts(JSON.parse('{"name":"a","labels":{"__proto__":"x"}}')).length, 1);
   });
 });
@@ -107,7 +107,7 @@ describe('metadata of changed objects', () => {
     creationTimestamp: '2026-01-01T00:00:00Z',
   };
 
-  it('keep what cannot change', () => {
+  it('keep immutable fields', () => {
     assert.deepEqual(texts(old, {}, old), []);
     assert.deepEqual(
       texts({ ...old, name: 'b', uid: 'v', creationTimestamp: '2026-01-02T00:00:00Z', generation: 1 }, {}, old),
@@ -120,14 +120,14 @@ describe('metadata of changed objects', () => {
     );
   });
 
-  it('say what they were made of', () => {
+  it('keep generateName', () => {
     const { resourceVersion: _version, ...without } = old;
     assert.deepEqual(texts(without, {}, old), [
       'metadata.resourceVersion: Invalid value: "": must be specified for an update',
     ]);
   });
 
-  it('get no finalizers any more while they are deleted', () => {
+  it('cannot get finalizers during deletion', () => {
     const deleted = { ...old, deletionTimestamp: '2026-01-03T00:00:00Z', finalizers: ['a/b'] };
     assert.deepEqual(texts({ ...deleted, finalizers: [] }, {}, deleted), []);
     assert.deepEqual(texts({ ...deleted, finalizers: ['a/b', 'c/d'] }, {}, deleted), [

@@ -1,4 +1,5 @@
-// What API servers ask of `metadata` (apimachinery 0.34, `api/validation` and `apis/meta/v1/validation`), in their words.
+// Validation of `metadata` in API servers (apimachinery 0.34, `api/validation` and `apis/meta/v1/validation`), with
+// their messages.
 import { jsonText, quote } from '../../go/index.ts';
 import { addErrors, forbidden, invalid, invalidText, limitErrors, required, tooLong } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
@@ -15,10 +16,10 @@ import {
 import { groupVersionOf } from '../resource-type.ts';
 import { labelErrors } from '../selectors.ts';
 
-/** How the names of a kind's objects are checked. */
+/** Rules for names of objects. */
 export type NameRule = 'dns-subdomain' | 'dns-label' | 'dns-label-1035' | 'path-segment';
 
-/** What of a kind its metadata depend on. */
+/** The properties of a kind that its metadata depend on. */
 export interface MetadataRules {
   readonly namespaced: boolean;
   /** Default: `dns-subdomain`. */
@@ -27,23 +28,23 @@ export interface MetadataRules {
   readonly origin?: 'builtin' | 'custom';
 }
 
-/** All annotations of an object together, keys included: Kubernetes' limit, for what etcd takes in one value. */
+/** Maximum size of all annotations of an object, keys included: Kubernetes' limit, because of etcd's. */
 export const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 
-/** Kubernetes' limits on entries of `managedFields`. */
+/** Kubernetes' limits for entries of `managedFields`. */
 export const MAX_FIELD_MANAGER_BYTES = 128;
 const MAX_SUBRESOURCE_BYTES = 256;
 
 const IMMUTABLE = 'field is immutable';
 
-/** Finalizers by which a deletion says what becomes of dependents; only one of them can be meant. */
+/** Finalizers for the propagation policy of a deletion; at most one of them is allowed. */
 export const ORPHAN_FINALIZER = 'orphan';
 export const FOREGROUND_FINALIZER = 'foregroundDeletion';
 
 /**
- * What is wrong with an object's metadata. On an update (`old` given) the server has first filled in what clients need not
- * send: `uid`, and what they cannot change: `creationTimestamp`, `deletionTimestamp`. Names have been generated.
- * Metadata of another shape than `metav1.ObjectMeta` count as absent: ObjectSchema finds them.
+ * Mistakes in an object's metadata. On an update (`old` given), the server has set omitted fields (`uid`) and immutable
+ * ones (`creationTimestamp`, `deletionTimestamp`) before. Names have been generated. Metadata of another shape than
+ * `metav1.ObjectMeta` are ignored: ObjectSchema reports them.
  */
 export function metadataErrors(object: KubernetesObject, rules: MetadataRules, old?: KubernetesObject): FieldError[] {
   const meta = readMeta(object);
@@ -58,7 +59,7 @@ export function metadataErrors(object: KubernetesObject, rules: MetadataRules, o
   ]);
 }
 
-/** What is wrong with a name; nothing when it is right. */
+/** Mistakes in a name; empty when it is valid. */
 export function nameProblems(name: string, rule: NameRule): readonly string[] {
   switch (rule) {
     case 'dns-subdomain':
@@ -74,7 +75,7 @@ export function nameProblems(name: string, rule: NameRule): readonly string[] {
   }
 }
 
-/** What is wrong with a text that names are to begin with. A dash may be its end. */
+/** Mistakes in a `generateName`, which may end with a dash. */
 function prefixProblems(prefix: string, rule: NameRule): readonly string[] {
   if (rule === 'path-segment') {
     return pathSegmentPrefixProblems(prefix);
@@ -83,7 +84,7 @@ function prefixProblems(prefix: string, rule: NameRule): readonly string[] {
   return nameProblems(masked, rule);
 }
 
-/** `metadata` with only the fields that have the right type. */
+/** `metadata` without fields of a wrong type. */
 function readMeta(object: KubernetesObject): ObjectMeta {
   const given: unknown = object.metadata;
   const meta: Record<string, unknown> = {};
@@ -187,7 +188,7 @@ function newFinalizerErrors(finalizers: readonly string[], old: readonly string[
 
 function annotationErrors({ annotations = {} }: ObjectMeta): FieldError[] {
   const field = 'metadata.annotations';
-  // The letters' case does not matter for what keys may be.
+  // Keys are validated in lower case.
   const errors = Object.keys(annotations).flatMap((key) =>
     qualifiedNameProblems(key.toLowerCase()).map((problem) => invalid(field, key, problem)),
   );
@@ -228,7 +229,7 @@ function ownerErrors({ ownerReferences = [] }: ObjectMeta): FieldError[] {
   return errors;
 }
 
-/** A reference as API servers print it: its fields in their own order. */
+/** A reference in the format of API servers, with its fields in their order. */
 function ownerText(owner: Partial<OwnerReference>): string {
   const fields = ['apiVersion', 'kind', 'name', 'uid', 'controller', 'blockOwnerDeletion'] as const;
   const shown = fields.filter((field) => owner[field] !== undefined);
@@ -247,10 +248,10 @@ function finalizerErrors({ finalizers = [] }: ObjectMeta): FieldError[] {
   return errors;
 }
 
-/** Finalizers without a domain that kinds of the core group may have (`core/helper`, IsStandardFinalizerName). */
+/** Finalizers without a domain that are allowed in the core group (`core/helper`, IsStandardFinalizerName). */
 const STANDARD_FINALIZERS = new Set(['kubernetes', ORPHAN_FINALIZER, FOREGROUND_FINALIZER]);
 
-/** What kinds of the core group ask of finalizers besides. */
+/** Additional rules for finalizers in the core group. */
 function coreFinalizerErrors({ finalizers = [] }: ObjectMeta, { group, origin }: MetadataRules): FieldError[] {
   if (group !== '' || origin !== 'builtin') {
     return [];
@@ -282,7 +283,7 @@ function managedFieldsErrors({ managedFields = [] }: ObjectMeta): FieldError[] {
   return errors;
 }
 
-/** What is wrong with the name of a field manager: also that of the query parameter `fieldManager`. */
+/** Mistakes in the name of a field manager, also in the query parameter `fieldManager`. */
 export function fieldManagerErrors(manager: string, field: string): FieldError[] {
   const errors = Buffer.byteLength(manager) > MAX_FIELD_MANAGER_BYTES ? [tooLong(field, MAX_FIELD_MANAGER_BYTES)] : [];
   const shown = quote(manager);
@@ -300,7 +301,7 @@ export function fieldManagerErrors(manager: string, field: string): FieldError[]
   return errors;
 }
 
-/** As API servers do it: what is found twice is said once. */
+/** As in API servers, repeated errors are reported once. */
 function unique(errors: readonly FieldError[]): FieldError[] {
   return [...new Map(limitErrors(errors).map((error) => [`${error.field}: ${error.message}`, error])).values()];
 }

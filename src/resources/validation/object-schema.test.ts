@@ -45,7 +45,7 @@ describe('defaults', () => {
     return object['spec'];
   };
 
-  it('fill in what is absent, at every level', () => {
+  it('set missing fields, at every level', () => {
     assert.deepEqual(filled(undefined), { mode: 'protect', free: 'x' });
     assert.deepEqual(filled({ free: 'y', rules: [{}, { scope: 'a' }], entries: { a: {} } }), {
       mode: 'protect',
@@ -55,7 +55,7 @@ describe('defaults', () => {
     });
   });
 
-  it('replace nulls that may not be, and remove those without a default', () => {
+  it('replace disallowed nulls, and remove those without a default', () => {
     assert.deepEqual(filled({ mode: null, free: null, gone: null }), { mode: 'protect', free: null });
   });
 
@@ -112,7 +112,7 @@ describe('unknown fields', () => {
     assert.deepEqual(schema.unknownFields(given()), unknown);
   });
 
-  it('are removed, and nothing else is', () => {
+  it('are removed, and no others', () => {
     const object = given();
     assert.deepEqual(schema.prune(object), unknown);
     assert.deepEqual(schema.unknownFields(object), []);
@@ -125,7 +125,7 @@ describe('unknown fields', () => {
     });
   });
 
-  it('with the names of what every object has by birth are unknown fields too', () => {
+  it('with names of Object.prototype are unknown fields as well', () => {
     const object = JSON.parse(
       '{"apiVersion":"v1","kind":"T","metadata":{},"spec":{"__proto__":{"a":1},"constructor":1}}',
     );
@@ -136,7 +136,7 @@ describe('unknown fields', () => {
 });
 
 describe('validation', () => {
-  it('says what API servers say', () => {
+  it('has messages of API servers', () => {
     const schema = schemaOf({
       type: 'object',
       required: ['name'],
@@ -160,7 +160,7 @@ describe('validation', () => {
     ]);
   });
 
-  it('does not hold against an update what did not change', () => {
+  it('ignores unchanged mistakes in an update', () => {
     const schema = schemaOf({
       type: 'object',
       properties: { a: { type: 'string', maxLength: 2 }, b: { type: 'string', maxLength: 2 } },
@@ -170,12 +170,12 @@ describe('validation', () => {
     ]);
   });
 
-  it('takes a time linear in a text that would make other patterns explode', () => {
+  it('matches patterns in linear time', () => {
     const schema = schemaOf({ type: 'object', properties: { a: { type: 'string', pattern: '^(a+)+$' } } });
     assert.equal(texts(schema, { a: `${'a'.repeat(50_000)}!` }).length, 1);
   });
 
-  it('refuses what is nested too deep instead of following it', () => {
+  it('refuses objects that are nested too deep', () => {
     const properties: Record<string, Schema> = {};
     const tree: Schema = { type: 'object', properties };
     properties['child'] = tree;
@@ -258,13 +258,13 @@ describe('rules', () => {
     ],
   });
 
-  it('name their field and use their reason', () => {
+  it('report their field and reason', () => {
     assert.deepEqual(texts(schema, { least: 2, most: 1 }), [
       'spec.least: Forbidden: failed rule: !has(self.least) || !has(self.most) || self.least <= self.most',
     ]);
   });
 
-  it('see values of the types that the schema gives them', () => {
+  it('get values of the schema’s types', () => {
     assert.deepEqual(texts(schema, { weight: 5, since: '2031-01-01T00:00:00Z', namespace: 'x' }), [
       'spec: Invalid value: "object": too heavy',
       'spec: Invalid value: "object": too late',
@@ -273,7 +273,7 @@ describe('rules', () => {
     assert.deepEqual(texts(schema, { weight: 4, since: '2021-01-01T00:00:00.5Z', namespace: 'y' }), []);
   });
 
-  it('compare with what was there before, elements of lists by their keys', () => {
+  it('compare with old values, list elements by their keys', () => {
     assert.deepEqual(texts(schema, { server: 'b' }), []);
     assert.deepEqual(texts(schema, { server: 'b' }, { server: 'a' }), [
       'spec.server: Invalid value: "string": is immutable',
@@ -298,7 +298,7 @@ describe('rules', () => {
     );
   });
 
-  it('are not run on what is of the wrong type', () => {
+  it('are not run on values of a wrong type', () => {
     assert.match(texts(schema, { least: 'a' }).join('\n'), /some validation rules were not checked/u);
   });
 });

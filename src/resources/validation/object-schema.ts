@@ -12,7 +12,7 @@ import { SchemaRules } from './rules.ts';
 import { NO_PATH } from './schema-result.ts';
 import { SchemaValidator } from './schema-validator.ts';
 
-/** Errors after which rules are not run: they may rely on what is wrong. */
+/** Errors after which rules are not run, because rules rely on valid types and sizes. */
 const BLOCKING = new Set<FieldError['reason']>([
   'FieldValueNotSupported',
   'FieldValueRequired',
@@ -22,19 +22,22 @@ const BLOCKING = new Set<FieldError['reason']>([
 ]);
 
 /**
- * What API servers do with a schema of whole objects: defaults, unknown fields, validation with their messages, and rules in
- * CEL. Reads schemas lazily; rules are compiled when they first run. One for each version of a kind, used again and again.
+ * Processing of whole objects by a schema, like in API servers: defaults, unknown fields, validation with their
+ * messages, and rules in CEL. Reads schemas lazily; rules are compiled on first use. Create one per version of a kind.
  */
 export class ObjectSchema {
   readonly #schema: Schema;
   readonly #areSorted: boolean;
   readonly #defaults = new Defaults();
   readonly #validator = new SchemaValidator();
-  /** Lists and embedded objects in `metadata` have rules of their own. */
+  /** Lists and embedded objects in `metadata` have their own rules. */
   readonly #withoutMetadata: Schema;
   #rules: SchemaRules | 'none' | undefined;
 
-  /** @param options.unknownFieldsIn in which order unknown fields are named: sorted for custom kinds, as in the document for builtin ones */
+  /**
+   * @param options.unknownFieldsIn the order of unknown fields: sorted for custom kinds, as in the document for builtin
+   * ones
+   */
   constructor(schema: Schema, { unknownFieldsIn = 'order' }: { readonly unknownFieldsIn?: 'order' | 'document' } = {}) {
     this.#schema = schema;
     this.#areSorted = unknownFieldsIn === 'order';
@@ -42,18 +45,18 @@ export class ObjectSchema {
     this.#withoutMetadata = { ...schema, properties };
   }
 
-  /** Fills in defaults, and removes nulls that may not be. Changes the object. */
+  /** Sets defaults, and removes nulls that are not nullable. Changes the object. */
   applyDefaults(object: MutableObject): void {
     removeNulls(object as JsonObject, this.#schema);
     this.#defaults.fill(object as JsonObject, this.#schema);
   }
 
-  /** Removes fields that the schema does not know. Gives their paths (`spec.foo`), in order. */
+  /** Removes unknown fields. Returns their paths (`spec.foo`), in order. */
   prune(object: MutableObject): string[] {
     return unknownFields(object as JsonObject, this.#schema, { isRemoving: true, areSorted: this.#areSorted });
   }
 
-  /** Paths of the fields that the schema does not know, in order: what strict validation refuses. */
+  /** Paths of unknown fields, in order, which strict validation reports. */
   unknownFields(object: KubernetesObject): string[] {
     return unknownFields(object as JsonObject, this.#schema, {
       isRemoving: false,
@@ -62,11 +65,10 @@ export class ObjectSchema {
   }
 
   /**
-   * What is wrong with an object that has its defaults. Of an update (`old` given), what was wrong before and did not change
-   * is not held against it.
+   * Mistakes in an object with defaults. In an update (`old` given), unchanged mistakes are ignored.
    *
-   * @param more errors that the kind found beside its schema (`ResourceDefinition.validate`): they stand behind those of the
-   * schema, and rules are not run for some of them either
+   * @param more errors of the kind's own validation (`ResourceDefinition.validate`): they follow those of the schema,
+   * and some of them also prevent rules from running
    */
   validate(object: KubernetesObject, old?: KubernetesObject, more: readonly FieldError[] = []): FieldError[] {
     const value = object as JsonObject;

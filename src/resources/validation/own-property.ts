@@ -3,17 +3,17 @@ import type { JsonObject, JsonValue } from '../json.ts';
 import type { Schema } from '../schema.ts';
 
 /**
- * Levels of nesting that are looked at. Kubernetes' own kinds have fewer than thirty; a schema that refers to itself would
- * let an object decide how deep a walk goes. What lies deeper is refused by {@link ObjectSchema.validate}.
+ * Maximum nesting that is processed. Kubernetes' own kinds have less than thirty levels; a recursive schema would let
+ * an object determine the depth. {@link ObjectSchema.validate} rejects deeper objects.
  */
 export const MAX_NESTING = 256;
 
-/** A field of an object that somebody else wrote: never one that objects have by birth. */
+/** An own property of an untrusted object, never one of Object.prototype. */
 export function fieldOf(object: JsonObject, name: string): JsonValue | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
-/** Sets a field as JSON.parse does: also `__proto__` becomes an ordinary one. */
+/** Sets a field like JSON.parse: also `__proto__` becomes an own property. */
 export function setField(object: JsonObject, name: string, value: JsonValue): void {
   if (name === '__proto__') {
     Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
@@ -22,19 +22,19 @@ export function setField(object: JsonObject, name: string, value: JsonValue): vo
   }
 }
 
-/** The schema of a property that a schema names. */
+/** The schema of a named property. */
 export function propertyOf(schema: Schema, name: string): Schema | undefined {
   const { properties } = schema;
   return properties !== undefined && Object.hasOwn(properties, name) ? properties[name] : undefined;
 }
 
-/** The schema of entries that are no properties. */
+/** The schema of additional properties. */
 export function additionalOf(schema: Schema): Schema | undefined {
   const { additionalProperties } = schema;
   return isJsonObject(additionalProperties) ? additionalProperties : undefined;
 }
 
-/** The schema of a field, by whichever of the two. */
+/** The schema of a field: a named or an additional property. */
 export function schemaOfField(schema: Schema, name: string): Schema | undefined {
   return propertyOf(schema, name) ?? additionalOf(schema);
 }

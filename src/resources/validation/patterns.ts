@@ -1,16 +1,16 @@
 import { RE2JS } from 're2js';
 import { errorText } from '../../values/index.ts';
 
-/** A regular expression in Go's syntax. Matching takes time linear in the text. */
+/** A regular expression in Go's syntax, matched in linear time. */
 export interface Pattern {
-  /** Whether it is found anywhere in a text. */
+  /** Whether the text contains a match. */
   test(text: string): boolean;
 }
 
-/** Patterns that are longer cost more memory than a schema should. Kubernetes' own longest has fewer than 1,000 characters. */
+/** Longer patterns take too much memory. Kubernetes' own longest has fewer than 1,000 characters. */
 export const MAX_PATTERN_LENGTH = 10_000;
 
-/** The pattern, or as a text why it is none. */
+/** The compiled pattern, or an error message. */
 export function compilePattern(pattern: string): Pattern | string {
   if (pattern.length > MAX_PATTERN_LENGTH) {
     return `expression is longer than ${MAX_PATTERN_LENGTH} characters`;

@@ -1,27 +1,27 @@
-// Pruning of what a structural schema does not know, as apiextensions does it.
+// Pruning of unknown fields by structural schemas, like apiextensions.
 import type { JsonObject, JsonValue } from '../json.ts';
 import { OBJECT_META_SCHEMA } from '../object-meta-schema.ts';
 import type { Schema } from '../schema.ts';
 import { additionalOf, fieldOf, MAX_NESTING, propertyOf } from './own-property.ts';
 
-/** Fields of every object, also of those within others; their schema need not name them. */
+/** Fields of every object, also of embedded ones; schemas need not name them. */
 const RESOURCE_FIELDS = new Set(['apiVersion', 'kind', 'metadata']);
 
 /**
- * Characters of all paths that are found together; the rest is removed without a word. A long key with much below it would
- * otherwise make gigabytes of them.
+ * Maximum length of all returned paths; further fields are removed without being returned. A long key with many fields
+ * below would otherwise give gigabytes of paths.
  */
 export const MAX_FOUND_CHARACTERS = 1024 * 1024;
 
 export interface PruneOptions {
-  /** Whether the unknown fields are removed, or only found. */
+  /** Whether unknown fields are removed, or only found. */
   readonly isRemoving: boolean;
-  /** Whether paths are sorted; otherwise they come as the document has them. Default: they are. */
+  /** Whether paths are sorted, or in the document's order. Default: sorted. */
   readonly areSorted?: boolean;
 }
 
 /**
- * Finds the fields that a schema does not know.
+ * Finds unknown fields.
  *
  * @returns their paths: `spec.foo`, `spec.rules[0].bar`.
  */
@@ -41,7 +41,7 @@ class PruneWalk {
     this.#options = options;
   }
 
-  /** An object that is a resource by itself: its metadata are known without a schema. */
+  /** A whole object, whose metadata are known without a schema. */
   resource(object: JsonObject, schema: Schema, path: string): void {
     const metadata = fieldOf(object, 'metadata');
     if (metadata !== undefined) {
@@ -93,12 +93,12 @@ class PruneWalk {
   }
 }
 
-/** Whether anything may be in an object. `additionalProperties: true` says so in builtin kinds only. */
+/** Whether an object may have any fields. `additionalProperties: true` allows that in builtin kinds only. */
 function isPreserving(schema: Schema): boolean {
   return schema['x-kubernetes-preserve-unknown-fields'] === true || schema.additionalProperties === true;
 }
 
-/** Elements of a list whose unknown fields are kept keep theirs, too. */
+/** Elements of a list that preserves unknown fields preserve theirs as well. */
 function preserving(items: Schema | undefined): Schema {
   return { ...items, 'x-kubernetes-preserve-unknown-fields': true };
 }

@@ -4,28 +4,28 @@ import type { Schema, ValidationRule } from '../schema.ts';
 import { parseFieldPath } from './field-path.ts';
 
 /**
- * Whose language rules are in. An API server takes only rules that the minor version before it can run, too; this folder has the
- * words of 1.34.
+ * The CEL environment of rules. An API server accepts only rules that the previous minor version supports; this folder
+ * imitates 1.34.
  */
 export const RULES_KUBERNETES_VERSION = 33;
 
-/** A rule that can be run. */
+/** A compiled rule. */
 export interface CompiledRule {
   readonly rule: ValidationRule;
   /** Undefined for empty rules, which are not run. */
   readonly program: Program | undefined;
-  /** Why there is no program. */
+  /** Why compilation failed. */
   readonly error: string | undefined;
-  /** Whether it compares with what was there before. */
+  /** Whether the rule uses `oldSelf`. */
   readonly isTransition: boolean;
   readonly message: Program | undefined;
-  /** Why there is no program for the message. */
+  /** Why the message expression did not compile. */
   readonly messageError: string | undefined;
-  /** `policies[a]`: the place below the rule's that errors are about; empty for its own. */
+  /** `policies[a]`: path of the errors relative to the rule; empty for its own place. */
   readonly fieldPath: string;
 }
 
-/** Compiles the rules of one node of a schema. */
+/** Compiles the rules of one schema node. */
 export class RuleCompiler {
   readonly #schema: Schema;
   readonly #types = new SchemaTypes();
@@ -33,18 +33,18 @@ export class RuleCompiler {
   #plain: Environment | undefined;
   #optionalOld: Environment | undefined;
 
-  /** @param isResource whether the node is a whole object: `apiVersion`, `kind` and names are visible then. */
+  /** @param isResource whether the node is a whole object, whose `apiVersion`, `kind` and names are visible */
   constructor(schema: Schema, isResource: boolean) {
     this.#schema = isResource ? withVisibleMetadata(schema) : schema;
     this.#self = this.#types.declare('selfType', this.#schema, isResource);
   }
 
-  /** Whether rules can see values of the schema at all. */
+  /** Whether rules can access values of the schema at all. */
   get isVisible(): boolean {
     return this.#self !== undefined;
   }
 
-  /** How many values of the schema fit into one request: as many as a list of them has elements at most. */
+  /** Maximum number of values of the schema in one request: the maximum length of a list of them. */
   get mostInRequest(): number {
     const list = new SchemaTypes();
     list.declare('list', { type: 'array', items: this.#schema });
@@ -82,7 +82,7 @@ export class RuleCompiler {
     };
   }
 
-  /** Environments cost more than programs: each is made when a rule needs it. */
+  /** Environments are expensive, so each is created on first use. */
   #environment(isOldOptional: boolean): Environment {
     if (isOldOptional) {
       this.#optionalOld ??= this.#makeEnvironment(optionalOf);
@@ -106,7 +106,7 @@ export class RuleCompiler {
   }
 }
 
-/** The program, or why there is none. */
+/** The program, or an error message. */
 function compileOf(environment: Environment, text: string, type: 'bool' | 'string'): Program | string {
   try {
     const program = environment.compile(text);
@@ -123,7 +123,7 @@ function compileOf(environment: Environment, text: string, type: 'bool' | 'strin
   }
 }
 
-/** Rules of whole objects see their names and nothing else of their metadata. */
+/** Rules of whole objects can access names, but no other metadata. */
 function withVisibleMetadata(schema: Schema): Schema {
   const { name, generateName } = schema.properties?.['metadata']?.properties ?? {};
   const text: Schema = { type: 'string' };
@@ -138,7 +138,7 @@ function withVisibleMetadata(schema: Schema): Schema {
   };
 }
 
-/** Whether an expression names a variable. */
+/** Whether an expression uses a variable. */
 function mentions(root: Expression, name: string): boolean {
   return findExpression(root, (node) => node.kind === 'identifier' && node.name === name) !== undefined;
 }

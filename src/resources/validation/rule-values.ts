@@ -7,12 +7,11 @@ import type { Schema } from '../schema.ts';
 import { ListItems } from './correlation.ts';
 import { additionalOf, fieldOf, propertyOf, setField } from './own-property.ts';
 
-/** Formats whose texts are other values to rules. */
+/** Formats whose strings have other types in rules. */
 const VALUE_FORMATS = new Set(['byte', 'date', 'date-time', 'datetime', 'duration']);
 
 /**
- * Makes the values that rules see of JSON and its schema. Most JSON is a value as it is: what a schema says that makes a
- * difference is found out once.
+ * Converts JSON to values of rules by a schema. Most JSON needs no conversion; whether a schema needs one is cached.
  */
 export class RuleValues {
   readonly #differs = new WeakMap<Schema, boolean>();
@@ -27,7 +26,7 @@ export class RuleValues {
     if (known !== undefined) {
       return known;
     }
-    // What a schema that refers to itself says is known when the whole was looked at.
+    // For recursive schemas: assume no difference until the whole schema was checked.
     this.#differs.set(schema, false);
     const isOwn =
       schema['x-kubernetes-int-or-string'] !== true &&
@@ -126,7 +125,7 @@ const UNIT_NANOSECONDS: readonly (readonly [RegExp, number])[] = [
   [/^(?:w|wk|week.*)$/iu, 604_800e9],
 ];
 
-/** Go's durations and Scala's, which the format has been checked for. */
+/** Durations of Go and Scala, already validated by the format. */
 function durationOf(text: string): CelDuration | undefined {
   let nanoseconds = 0;
   let isAny = text.replace(/^[+-]/u, '') === '0';
@@ -142,8 +141,8 @@ function durationOf(text: string): CelDuration | undefined {
 }
 
 /**
- * An old value with its lists of type set and map in the order of the new one, where they hold the same: to rules they are
- * equal then, whatever their order.
+ * An old value whose lists of type set and map are in the order of the new ones if they have equal content: rules treat
+ * them as equal, whatever their order.
  */
 export function inOrderOf(old: JsonValue, value: JsonValue, schema: Schema): JsonValue {
   if (Array.isArray(old) && Array.isArray(value)) {

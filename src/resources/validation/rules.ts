@@ -1,4 +1,4 @@
-// Runs the validation rules of a schema (`x-kubernetes-validations`) as API servers do (apiextensions, `schema/cel`).
+// Runs the validation rules of a schema (`x-kubernetes-validations`) like API servers (apiextensions, `schema/cel`).
 import {
   Cancellation,
   EvaluationFailure,
@@ -20,20 +20,20 @@ import type { CompiledRule } from './rule-programs.ts';
 import { inOrderOf, RuleValues } from './rule-values.ts';
 import { NO_PATH } from './schema-result.ts';
 
-/** What a message that an expression makes may have at most, in bytes (apiserver, `MaxEvaluatedMessageExpressionSizeBytes`). */
+/** Maximum size of a message from an expression, in bytes (apiserver, `MaxEvaluatedMessageExpressionSizeBytes`). */
 export const MAX_MESSAGE_BYTES = 5 * 1024;
 
-/** How a value relates to what was there before: what did not change is not held against it (KEP-4008). */
+/** The relation to the old value: unchanged mistakes are ignored (KEP-4008). */
 interface Before {
   readonly current: Correlation | undefined;
-  /** The nearest value around it that can be compared. */
+  /** The nearest enclosing value that has an old value. */
   readonly around: Correlation | undefined;
 }
 
-/** The rules of a schema and of what is below. Compiled when they are first run. */
+/** The rules of a schema and its children, compiled on first use. */
 export class SchemaRules {
   readonly #schema: Schema;
-  /** Where the rules are: within an `allOf` not where the type is. */
+  /** The schema with the rules, which differs from that with the type within an `allOf`. */
   readonly #rulesAt: Schema;
   readonly #isResource: boolean;
   readonly #values: RuleValues;
@@ -63,7 +63,7 @@ export class SchemaRules {
     this.#allOf = (rulesAt.allOf ?? []).flatMap((one) => SchemaRules.#of(one, schema, isResource, values) ?? []);
   }
 
-  /** The rules of whole objects of a schema; undefined when there are none. */
+  /** The rules for whole objects of a schema; undefined without rules. */
   static of(schema: Schema): SchemaRules | undefined {
     return SchemaRules.#of(schema, schema, true, new RuleValues());
   }
@@ -72,7 +72,7 @@ export class SchemaRules {
     return hasRules(rulesAt, []) ? new SchemaRules(rulesAt, schema, isResource, values) : undefined;
   }
 
-  /** What the rules say of an object. */
+  /** Errors of an object by its rules. */
   errors(object: JsonValue, old: JsonValue | undefined, correlation: Correlation | undefined): FieldError[] {
     const run: RuleRun = { errors: [], budget: POLICY_COST_BUDGET, isEnded: false };
     this.#run(run, object, old, '', { current: correlation, around: undefined }, 0);
@@ -182,7 +182,7 @@ export class SchemaRules {
     }
   }
 
-  /** Says that a rule does not hold. */
+  /** Reports that a rule failed. */
   #refuse(run: RuleRun, { rule, message, fieldPath }: CompiledRule, bindings: Bindings, path: string): void {
     const type = this.#schema.type ?? '';
     const place = fieldPath === '' ? path : path === '' ? fieldPath : `${path}.${fieldPath}`;
@@ -206,7 +206,7 @@ export class SchemaRules {
     }
   }
 
-  /** What a message expression gives; undefined where that is no message. */
+  /** The result of a message expression; undefined when it is no valid message. */
   #messageText(
     run: RuleRun,
     program: Program,
@@ -244,7 +244,7 @@ export class SchemaRules {
   #compile(rules: readonly ValidationRule[]): readonly CompiledRule[] {
     if (this.#compiled === undefined) {
       const compiler = new RuleCompiler(this.#schema, this.#isResource);
-      // What expressions cannot see has no rules in an API server either.
+      // As in API servers, values that expressions cannot access have no rules.
       this.#compiled = compiler.isVisible ? rules.map((rule) => compiler.compile(rule)) : [];
     }
     return this.#compiled;
@@ -255,7 +255,7 @@ const OUT_OF_BUDGET = 'validation failed due to running out of cost budget, no f
 
 interface RuleRun {
   readonly errors: FieldError[];
-  /** What rules may still cost. */
+  /** Remaining cost budget. */
   budget: number;
   isEnded: boolean;
 }
@@ -305,7 +305,7 @@ function fieldOr(path: string): string {
   return path === '' ? NO_PATH : path;
 }
 
-/** Whether a schema or one below it has rules. Schemas around it are not looked at again. */
+/** Whether a schema or one of its children has rules. `around`: enclosing schemas, which are skipped. */
 export function hasRules(schema: Schema, around: readonly Schema[]): boolean {
   if ((schema['x-kubernetes-validations'] ?? []).length > 0) {
     return true;

@@ -2,35 +2,35 @@ import { jsonText } from '../../go/index.ts';
 import type { FieldError } from '../field-error.ts';
 import { invalid, notSupported, required, tooLong, tooMany, typeInvalid } from '../field-error.ts';
 
-/** One thing that a schema does not accept, in the words of API servers. */
+/** One violation of a schema, with the message of API servers. */
 export interface SchemaProblem {
   /** `spec.replicas in body must be of type integer: "string"` */
   readonly text: string;
   readonly error: FieldError;
 }
 
-/** The path of what has none: of messages about a whole object. */
+/** The path of whole objects in messages. */
 export const NO_PATH = '<nil>';
 
 /**
- * Checks of one object: values against schemas, fields that schemas name, alternatives. An object of 1.5 MiB has less than a
- * million values, but a schema can ask very much of each of them. A million checks take about half a second.
+ * Maximum number of checks for one object: values against schemas, named fields, alternatives. An object of 1.5 MiB has
+ * less than a million values, but a schema can require many checks of each. A million checks take about half a second.
  */
 export const MAX_CHECKS = 2_000_000;
 
-/** What a problem counts besides the length of its text: nobody reads a thousand of them. */
+/** Cost of a problem in addition to its text, which limits their number. */
 const PROBLEM_COST = 1_000;
 
-/** What may still be done for one object. */
+/** Remaining budget for one object. */
 export interface CheckBudget {
   left: number;
 }
 
-/** What checking a value against a schema found. */
+/** Result of checking a value against a schema. */
 export class SchemaResult {
   readonly #budget: CheckBudget;
   #problems: Map<string, SchemaProblem> | undefined;
-  /** Checks that were passed: of several alternatives the one with most of them is taken to be meant. */
+  /** Number of passed checks: of several alternatives, errors are reported for the one with the most. */
   matches = 0;
 
   constructor(budget: CheckBudget) {
@@ -45,7 +45,7 @@ export class SchemaResult {
     return this.#problems?.values() ?? [];
   }
 
-  /** What is said twice is said once. */
+  /** Repeated problems are reported once. */
   add(problem: SchemaProblem): void {
     const isAffordable = this.#budget.left >= 0;
     this.#budget.left -= PROBLEM_COST + problem.text.length;
@@ -65,7 +65,7 @@ export class SchemaResult {
     }
   }
 
-  /** Says that the budget did not suffice. */
+  /** Reports that the budget is exceeded. */
   addTooMuchWork(): void {
     const text = `more than ${MAX_CHECKS} checks by the schema: make the object smaller, or the schema simpler`;
     this.#keep({ text, error: { reason: 'FieldValueTooMany', field: NO_PATH, message: `Too many: ${text}` } });
@@ -79,13 +79,13 @@ export class SchemaResult {
   }
 }
 
-/** A path as fields are named: those of the root have a dot in front while they are walked to. */
+/** A path in the format of field names, without the leading dot of paths below the root. */
 function fieldName(path: string): string {
   const name = path.startsWith('.') ? path.slice(1) : path;
   return name === '' ? NO_PATH : name;
 }
 
-/** The problem of a value at a path. `text` goes on behind `spec.x in body`. */
+/** The problem of a value at a path. `text` follows `spec.x in body`. */
 function problemAt(path: string, text: string, make: (field: string, text: string) => FieldError): SchemaProblem {
   const full = `${path} in body ${text}`;
   return { text: full, error: make(fieldName(path), full) };
@@ -117,12 +117,12 @@ export function tooManyItems(path: string, actual: number, most: number, what: '
   return problemAt(path, `should have at most ${most} ${what}`, (field) => tooMany(field, actual, most));
 }
 
-/** What `anyOf` and its kind say: of no field in particular. */
+/** A message of `anyOf` and similar keywords, without a field. */
 export function compositeProblem(text: string): SchemaProblem {
   return { text, error: invalid(NO_PATH, '', text) };
 }
 
-/** A field that `additionalProperties: false` does not allow. */
+/** A field that `additionalProperties: false` disallows. */
 export function forbiddenField(path: string, name: string): SchemaProblem {
   const text = `${path}.${name} in body is a forbidden property`;
   return { text, error: invalid(fieldName(path), name, text) };
@@ -130,7 +130,7 @@ export function forbiddenField(path: string, name: string): SchemaProblem {
 
 export function tooDeep(path: string, most: number): SchemaProblem {
   const detail = `nested more than ${most} levels deep`;
-  // Of a kind after which rules are not run.
+  // Prevents rules from running.
   const error: FieldError = { reason: 'FieldValueTooMany', field: fieldName(path), message: `Too many: ${detail}` };
   return { text: `${path} in body is ${detail}`, error };
 }

@@ -1,5 +1,5 @@
-// Validation by an OpenAPI schema as API servers do it (kube-openapi, `validation/validate`), with their messages, their choice
-// among alternatives, and without what an update did not change (KEP-4008).
+// Validation by an OpenAPI schema like in API servers (kube-openapi, `validation/validate`), with their messages, their
+// choice among alternatives, and without unchanged mistakes in updates (KEP-4008).
 import { numberText, quote } from '../../go/index.ts';
 import { isJsonObject } from '../json.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
@@ -29,11 +29,11 @@ import type { CheckBudget } from './schema-result.ts';
 export class SchemaValidator {
   readonly #patterns = new Map<string, Pattern | string>();
 
-  /** What the `enum`s of schemas allow, by their lists. */
+  /** Allowed values of `enum` lists. */
   readonly #allowed = new WeakMap<readonly unknown[], ReadonlySet<unknown>>();
   #budget: CheckBudget = { left: MAX_CHECKS };
 
-  /** Checks a value. What is wrong but was so before, at the same place, does not count. */
+  /** Checks a value. Unchanged mistakes at the same place are ignored. */
   validate(value: JsonValue, schema: Schema, path: string, old: Correlation | undefined): SchemaResult {
     this.#budget = { left: MAX_CHECKS };
     const result = this.#validate(value, schema, path, old, 0);
@@ -84,7 +84,7 @@ export class SchemaValidator {
       default:
     }
     this.#checkEnum(value, schema, path, result);
-    // The type where one is asked for, `enum`, and the whole.
+    // Counts the type, `enum`, and the whole, like API servers.
     result.matches += (isTyped(schema) ? (hasType ? 2 : 1) : 0) + 2;
     return result;
   }
@@ -104,7 +104,7 @@ export class SchemaValidator {
     }
   }
 
-  /** The first that is wrong with the length or the letters. */
+  /** The first problem with the length or the pattern. */
   #textProblem(
     value: string,
     { maxLength, minLength, pattern }: Schema,
@@ -232,7 +232,7 @@ export class SchemaValidator {
     depth: number,
     result: SchemaResult,
   ): void {
-    // As in API servers nothing is forgiven within alternatives.
+    // As in API servers, unchanged mistakes count within alternatives.
     const check = (schema: Schema): SchemaResult => this.#check(value, schema, path, undefined, depth + 1);
     if (anyOf !== undefined && anyOf.length > 0) {
       checkAnyOf(anyOf, check, path, result);
@@ -250,7 +250,7 @@ export class SchemaValidator {
   }
 }
 
-/** `apiVersion` and `kind` of the whole never count as unchanged: what an update says there is not what was stored. */
+/** As in API servers, `apiVersion` and `kind` of the whole object never count as unchanged. */
 function fieldBefore(old: Correlation | undefined, path: string, name: string): Correlation | undefined {
   return path === '' && (name === 'apiVersion' || name === 'kind') ? undefined : old?.field(name);
 }
@@ -311,14 +311,14 @@ function checkAllOf(allOf: readonly Schema[], check: CheckSchema, path: string, 
   }
 }
 
-/** @returns whether the value has a type that the schema has. */
+/** @returns whether the value has a type of the schema. */
 function checkType(value: JsonValue, schema: Schema, path: string, result: SchemaResult): boolean {
   const types = typesOf(schema);
   if (types.length === 0 || (value === null && schema.nullable === true)) {
     return true;
   }
   const actual = typeOf(value);
-  // Texts and lists of a format that is known are left to the format.
+  // Strings and lists with a known format are checked by the format.
   const isLeftToFormat =
     formatCheck(schema.format) !== undefined &&
     !types.includes('number') &&
@@ -342,7 +342,7 @@ function isTyped(schema: Schema): boolean {
   return typesOf(schema).length > 0 || formatCheck(schema.format) !== undefined;
 }
 
-/** Above it integers are floating point numbers to API servers. */
+/** Larger integers are floating point numbers in API servers. */
 const INT64_BOUND = 2 ** 63;
 
 function typeOf(value: JsonValue): string {
@@ -358,7 +358,7 @@ function typeOf(value: JsonValue): string {
 
 function checkNumber(value: number, schema: Schema, path: string, result: SchemaResult): void {
   const { multipleOf, minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema;
-  // Integers are compared with the bound's integer part, as API servers do.
+  // As in API servers, integers are compared with the bound's integer part.
   const isInteger = typeOf(value) === 'integer';
   const bound = (given: number): number => (isInteger ? Math.trunc(given) : given);
   if (multipleOf !== undefined) {
@@ -393,7 +393,7 @@ function checkMultiple(value: number, factor: number, path: string, result: Sche
   }
 }
 
-/** Whether a quotient of floating point numbers counts as a whole number. */
+/** Whether a floating point quotient counts as an integer. */
 function isNearInteger(value: number): boolean {
   const EPSILON = 1e-9;
   const difference = Math.abs(value - Math.trunc(value));
@@ -415,7 +415,7 @@ function codePointsOf(text: string): number {
   let count = 0;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    // The second half of a pair is no character of its own.
+    // The second half of a surrogate pair does not count.
     count += code >= 0xdc00 && code <= 0xdfff ? 0 : 1;
   }
   return count;

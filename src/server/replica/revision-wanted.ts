@@ -1,6 +1,6 @@
 // The wanted policies of a replica, from PolicyRevisions. These come from the controller, but are validated
 // nevertheless: an invalid revision fails alone.
-import { servesRather } from '../../resources/index.ts';
+import { servesInsteadOf } from '../../resources/index.ts';
 import type { PolicyMatch, PolicyRevision, ServingTurn } from '../../resources/index.ts';
 import type { PinnedModule } from '../../control/index.ts';
 import {
@@ -26,7 +26,7 @@ export function wantedOf(revisions: Iterable<PolicyRevision>, productNamespace: 
     if (state === 'Serving' || state === 'Validated' || state === 'Staged') {
       buckets.add(revisionMatch(revision, productNamespace)?.bucket ?? '');
     }
-    if (state === 'Serving' && (serving === undefined || servesRather(turnOf(revision), turnOf(serving)))) {
+    if (state === 'Serving' && (serving === undefined || servesInsteadOf(turnOf(revision), turnOf(serving)))) {
       serving = revision;
     } else if (state === 'Validated' || state === 'Staged') {
       staged.push(revision);

@@ -2,7 +2,7 @@ import type { MatchRule } from '../../policies/policy-match.ts';
 import type { ResourceId, RuleRequest } from '../rule-match.ts';
 
 const OPERATIONS = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'];
-/** The last of each is in no rule: what only a star stands for. */
+/** The last value of each is in no rule: only stars match it. */
 const GROUPS = ['', 'apps', 'other'];
 const VERSIONS = ['v1', 'v2', 'v3'];
 const RESOURCES = ['pods', 'namespaces', 'others'];
@@ -10,10 +10,10 @@ const SUBRESOURCES = ['', 'log', 'other'];
 const NAMESPACES = ['', 'team'];
 const RULED = ['pods', 'pods/log', 'pods/*', 'namespaces', '*', '*/log', '*/*'];
 
-/** Rules and requests of a small world, where most things meet. The same seed gives the same. */
+/** Random rules and requests over few values, so that they often match. Reproducible by seed. */
 export interface RandomRules {
   rule(): MatchRule;
-  /** Up to so many. */
+  /** At most this many. */
   rules(most: number): readonly MatchRule[];
   request(): readonly [RuleRequest, ResourceId];
   everyRequest(): readonly (readonly [RuleRequest, ResourceId])[];

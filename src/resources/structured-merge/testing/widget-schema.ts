@@ -2,7 +2,7 @@ import type { Schema } from '../../schema.ts';
 
 const text: Schema = { type: 'string' };
 
-/** A schema with one of everything that merging treats differently. */
+/** A schema with every case of merging. */
 export const WIDGET_SCHEMA: Schema = {
   type: 'object',
   properties: {
