@@ -147,7 +147,7 @@ export class LifecycleControllers implements Runnable {
       const controller = new Controller({
         name: kind.resource,
         concurrency: CONCURRENCY,
-        reconcile: (key, signal) => reconciler.reconcile(key, signal),
+        reconcile: (key, signal, attempt) => reconciler.reconcile(key, signal, attempt),
         watches: [
           watch(policies, { when: [anyOf(generationChanged, annotationsChanged)] }),
           watch(revisions, {

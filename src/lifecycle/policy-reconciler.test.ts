@@ -17,7 +17,13 @@ import {
   POLICY_SERVERS,
   type ResourceType,
 } from '../resources/index.ts';
-import { aborted, type EventSink, ObjectCache, FIRST_REPORTED_FAILURE } from '../runtime/index.ts';
+import {
+  aborted,
+  type EventSink,
+  FIRST_REPORTED_FAILURE,
+  ObjectCache,
+  type ReconcileResult,
+} from '../runtime/index.ts';
 import type { RevisionReport } from '../control/index.ts';
 import { AnnotationWarnings } from './annotation-warnings.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
@@ -160,11 +166,16 @@ class Scene implements AsyncDisposable {
     return scene;
   }
 
+  /** @param failures in a row before */
+  async reconcile(failures: number = 0): Promise<ReconcileResult> {
+    return await this.reconciler.reconcile(KEY, signal, { failures, stopped: signal });
+  }
+
   /** Reconciles before and after the pre-validation. */
   async rollOut(): Promise<void> {
-    await this.reconciler.reconcile(KEY, signal);
+    await this.reconcile();
     await this.#prevalidated.promise;
-    await this.reconciler.reconcile(KEY, signal);
+    await this.reconcile();
   }
 
   /** Makes the cache return this instead of the policy. */
@@ -221,7 +232,7 @@ const unpatchable = failing((verb, _type, args) =>
 describe('PolicyReconciler', () => {
   it('writes the status before a slow pre-validation and after it', async () => {
     await using scene = await Scene.open();
-    await scene.reconciler.reconcile(KEY, signal);
+    await scene.reconcile();
     const { status } = await scene.policy();
     assert.deepEqual([status?.phase, status?.observedGeneration], ['Pending', 1]);
     await scene.rollOut();
@@ -233,8 +244,8 @@ describe('PolicyReconciler', () => {
     await scene.rollOut();
     assert.equal((await scene.policy()).status?.phase, 'Active');
     const { revision } = scene.cluster;
-    await scene.reconciler.reconcile(KEY, signal);
-    await scene.reconciler.reconcile(KEY, signal);
+    await scene.reconcile();
+    await scene.reconcile();
     assert.equal(scene.cluster.revision, revision);
     assert.equal([...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
     assert.deepEqual(scene.events, ['Normal Serving']);
@@ -248,7 +259,7 @@ describe('PolicyReconciler', () => {
     assert.ok(made);
     const { resourceVersion: _, uid: __, ...metadata } = made.metadata;
     await other.cluster.admin.create(POLICY_REVISIONS, { ...made, metadata });
-    await assert.rejects(other.reconciler.reconcile(KEY, signal), { name: 'ApiError', reason: 'AlreadyExists' });
+    await assert.rejects(other.reconcile(), { name: 'ApiError', reason: 'AlreadyExists' });
     assert.equal([...other.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
   });
 
@@ -277,7 +288,7 @@ describe('PolicyReconciler', () => {
     const first = await scene.policy();
     // So quickly that no cache has seen the deletion.
     scene.replace({ ...first, metadata: { ...first.metadata, uid: 'another' } });
-    await scene.reconciler.reconcile(KEY, signal).catch(() => undefined);
+    await scene.reconcile().catch(() => undefined);
     await until(() => [...scene.cluster.state.list(VALIDATING_WEBHOOKS, undefined)].length === 0);
     assert.ok(
       ![...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].some(
@@ -295,9 +306,9 @@ describe('PolicyReconciler', () => {
     scene.webhooks.expect(['kw.cap.p']);
     const policy = await scene.policy();
     scene.replace({ ...policy, metadata: { ...policy.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
-    await scene.reconciler.reconcile(KEY, signal);
+    await scene.reconcile();
     await until(() => webhooks().length === 0);
-    const { requeueAfterMs = 0 } = await scene.reconciler.reconcile(KEY, signal);
+    const { requeueAfterMs = 0 } = await scene.reconcile();
     assert.ok(requeueAfterMs > 0, 'API servers notice the removal late');
     assert.equal([...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
   });
@@ -308,11 +319,11 @@ describe('PolicyReconciler', () => {
     // As if the revision had served for long.
     scene.settings.progressDeadlineMs = 0;
     scene.states.push('connecting');
-    await scene.reconciler.reconcile(KEY, signal);
+    await scene.reconcile();
     const { status } = await scene.policy();
     assert.deepEqual([status?.phase, status?.reason], ['Updating', 'ReplicasStarting']);
     scene.states[1] = 'connected';
-    await scene.reconciler.reconcile(KEY, signal);
+    await scene.reconcile();
     const after = (await scene.policy()).status;
     assert.deepEqual([after?.phase, after?.readyReplicas], ['Active', 2]);
     assert.deepEqual(scene.events, ['Normal Serving']);
@@ -321,7 +332,7 @@ describe('PolicyReconciler', () => {
   it('requeues a policy while its replicas are unknown', async () => {
     await using scene = await Scene.open();
     scene.states.length = 0;
-    const { requeueAfterMs = 0 } = await scene.reconciler.reconcile(KEY, signal);
+    const { requeueAfterMs = 0 } = await scene.reconcile();
     assert.ok(requeueAfterMs > 0);
   });
 
@@ -352,7 +363,7 @@ describe('PolicyReconciler', () => {
         failing((verb, { resource }) => (verb === 'create' && resource === 'policyrevisions' ? error : undefined)),
       );
       for (let failures = 0; failures < attempts; failures += 1) {
-        await assert.rejects(scene.reconciler.reconcile(KEY, signal, { failures, stopped: signal }), { code });
+        await assert.rejects(scene.reconcile(failures), { code });
       }
       const { status } = await scene.policy();
       const why = 'no revision; the spec has no revision yet';
@@ -372,10 +383,10 @@ describe('PolicyReconciler', () => {
     await using scene = await Scene.open(
       failing((verb, { resource }) => (verb === 'update' && resource === 'policyrevisions' ? errors[0] : undefined)),
     );
-    await scene.reconciler.reconcile(KEY, signal);
+    await scene.reconcile();
     errors.push(new ApiError(500, 'InternalError', 'etcd is away'));
     await until(async () => {
-      await scene.reconciler.reconcile(KEY, signal).catch(() => undefined);
+      await scene.reconcile().catch(() => undefined);
       return (await conditionText(scene, 'Ready')) !== 'False Validating: revision 1 is being fetched and checked';
     });
     assert.match(
@@ -394,7 +405,7 @@ describe('PolicyReconciler', () => {
     errors.push(new ApiError(403, 'Forbidden', 'must not delete'));
     const policy = await scene.policy();
     scene.replace({ ...policy, metadata: { ...policy.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
-    await assert.rejects(scene.reconciler.reconcile(KEY, signal), { code: 403 });
+    await assert.rejects(scene.reconcile(), { code: 403 });
     assert.match((await conditionText(scene, 'Ready')) ?? '', /^False ReconcileFailed: must not delete; /);
   });
 
@@ -409,7 +420,7 @@ describe('PolicyReconciler', () => {
       /^True ReconcileFailed: .*etcd is away; revision 1 serves/,
     );
     const { revision } = scene.cluster;
-    await assert.rejects(scene.reconciler.reconcile(KEY, signal), { name: 'Waiting' });
+    await assert.rejects(scene.reconcile(), { name: 'Waiting' });
     assert.equal(scene.cluster.revision, revision);
   });
 });

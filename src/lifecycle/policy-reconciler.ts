@@ -88,11 +88,7 @@ export class PolicyReconciler {
     this.#rollout = new PolicyRollout({ ...options, policies: this.#policies });
   }
 
-  async reconcile(
-    key: ObjectKey,
-    signal: AbortSignal,
-    attempt: ReconcileAttempt = { failures: 0, stopped: signal },
-  ): Promise<ReconcileResult> {
+  async reconcile(key: ObjectKey, signal: AbortSignal, attempt: ReconcileAttempt): Promise<ReconcileResult> {
     const policy = this.#policies.get(key);
     const id = policyId({ kind: this.#kind.kind, metadata: key });
     return await withStatus(

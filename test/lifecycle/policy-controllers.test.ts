@@ -343,6 +343,37 @@ describe('LifecycleControllers', () => {
     await remove(object);
   });
 
+  for (const [code, reason, abnormal] of [
+    [403, 'Forbidden', 'Reconciling'],
+    [409, 'AlreadyExists', 'Reconciling'],
+    [422, 'Invalid', 'Stalled'],
+    [500, 'InternalError', 'Reconciling'],
+  ] as const) {
+    it(`says of a policy that its revision cannot be created (${code}), and goes on when it can`, async () => {
+      const object = policy({ name: 'held-up' }, 'owner');
+      lab.refusal = (verb, { resource }) =>
+        verb === 'create' && resource === POLICY_REVISIONS.resource
+          ? new ApiError(code, reason, 'no revision today')
+          : undefined;
+      try {
+        await lab.create(object);
+        const found = await lab.sees(typeOf(object), keyOf(object), (now) => now?.status?.reason === 'ReconcileFailed');
+        assert.match(found?.status?.message ?? '', /no revision today/);
+        assert.deepEqual(
+          found?.status?.conditions.slice(-2).map(({ type, status }) => [type, status]),
+          [
+            ['Ready', 'False'],
+            [abnormal, 'True'],
+          ],
+        );
+      } finally {
+        lab.refusal = () => undefined;
+      }
+      await lab.reaches(object, 'Active');
+      await remove(object);
+    });
+  }
+
   it('keeps policies of one name in two namespaces apart', async () => {
     const shop = policy({ namespace: 'shop', name: 'twin' }, 'owner');
     const bank = policy({ namespace: 'bank', name: 'twin' }, 'team');

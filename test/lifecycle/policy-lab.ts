@@ -128,6 +128,8 @@ export class PolicyLab implements AsyncDisposable {
   readonly #registry: Registry;
   readonly #metrics: RuntimeMetrics;
   readonly #options: PolicyLabOptions;
+  /** The error of a write by controllers that the API server refuses. Default: it refuses none. */
+  refusal: (verb: string, type: ResourceType) => ApiError | undefined = () => undefined;
   #replicas: CountedReplicas | undefined;
   #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
@@ -291,7 +293,12 @@ export class PolicyLab implements AsyncDisposable {
         return typeof member === 'function'
           ? (...parameters: unknown[]): unknown => {
               const isDryRun = parameters.some((one) => (one as { dryRun?: boolean } | undefined)?.dryRun === true);
-              this.#writes += WRITES.has(name) && !isDryRun ? 1 : 0;
+              const isWrite = WRITES.has(name) && !isDryRun;
+              const refused = isWrite ? this.refusal(String(name), parameters[0] as ResourceType) : undefined;
+              if (refused !== undefined) {
+                return Promise.reject(refused);
+              }
+              this.#writes += isWrite ? 1 : 0;
               return Reflect.apply(member, target, parameters);
             }
           : member;
