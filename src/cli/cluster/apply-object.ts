@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type Cluster, unlessGone, type WriteOptions } from '../../cluster/index.ts';
 import {
   type JsonObject,
@@ -31,6 +32,19 @@ export async function applyObject(
     { type: 'apply', body: object as JsonObject, force },
     { fieldValidation: 'Strict', ...options },
   );
-  const isSame = before?.metadata.resourceVersion === after.metadata.resourceVersion;
-  return { object: after, outcome: before === undefined ? 'created' : isSame ? 'unchanged' : 'configured' };
+  return {
+    object: after,
+    outcome: before === undefined ? 'created' : isSame(before, after) ? 'unchanged' : 'configured',
+  };
+}
+
+/** API servers may store an unchanged object again, to add defaults of a newer schema or other field managers. */
+function isSame(before: KubernetesObject, after: KubernetesObject): boolean {
+  const [one, other] = [before, after].map(
+    ({ metadata: { resourceVersion: _, managedFields: __, ...metadata }, ...rest }) => ({
+      ...rest,
+      metadata,
+    }),
+  );
+  return isDeepStrictEqual(one, other);
 }
