@@ -1,4 +1,4 @@
-// deploy/charts, deploy/manifests: what they install is what `portcullis install` does, whatever the values.
+// deploy/charts and deploy/manifests install the same objects as `portcullis install`, for any values.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ const NAMESPACE = 'policies';
 
 const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
 
-/** Values that are unlike the defaults in every way: types, texts that YAML or Helm could take for something else. */
+/** Values that differ from all defaults, with texts that YAML or Helm could take for another type. */
 const VALUES: Readonly<Record<string, object>> = {
   none: {},
   everything: {
@@ -79,7 +79,7 @@ const byKey = (objects: readonly KubernetesObject[]): Record<string, unknown> =>
 const objectsOf = (text: string): readonly KubernetesObject[] =>
   (loadAll(text) as (KubernetesObject | null)[]).filter((object) => object !== null);
 
-/** What roles of all kinds let somebody do with Secrets. */
+/** The rights on Secrets of all roles. */
 function verbsOnSecrets(objects: readonly KubernetesObject[]): readonly string[] {
   const rules = objects.flatMap((object) => (object['rules'] ?? []) as { resources: string[]; verbs: string[] }[]);
   const verbs = rules.filter(({ resources }) => resources.includes('secrets')).flatMap((rule) => rule.verbs);
@@ -87,7 +87,7 @@ function verbsOnSecrets(objects: readonly KubernetesObject[]): readonly string[]
 }
 
 describe('the plain manifests', () => {
-  it('are what is installed with no values', async () => {
+  it('are the objects of an installation without values', async () => {
     const text = await readFile(join(ROOT, 'deploy/manifests/portcullis.yaml'), 'utf8');
     const values = installValues({}, version, 'no values');
     assert.deepEqual(objectsOf(text), JSON.parse(JSON.stringify(installObjects({ namespace: 'portcullis', values }))));
@@ -128,7 +128,7 @@ describe('the charts', { skip: skipWithoutCluster() }, () => {
     });
   }
 
-  it('let the controller only read Secrets where others keep the certificates', async () => {
+  it('let the controller only read Secrets when another program manages the certificates', async () => {
     const verbs = async (...more: string[]): Promise<readonly string[]> => {
       const args = ['template', 'any', CHART, '--namespace', NAMESPACE, '--kube-version', '1.34.0', ...more];
       const rendered = await run(helm, args, { env: env() });
@@ -160,7 +160,7 @@ describe('the charts', { skip: skipWithoutCluster() }, () => {
     assert.equal(code, 0, stdout);
   });
 
-  it('refuse values that do not exist, or are none of their type', async () => {
+  it('refuse values that do not exist, or have another type', async () => {
     for (const wrong of [
       'controler.replicas=3',
       'controller.replicas=many',
@@ -198,14 +198,14 @@ describe('on a kube-apiserver', { skip: skipWithoutCluster() }, () => {
     await helm('upgrade', 'portcullis-crds', CRDS_CHART);
     await helm('upgrade', 'portcullis', CHART, '--set', 'image=example.com/portcullis:2');
     assert.equal(await image(), 'example.com/portcullis:2');
-    // Nothing runs the Job of the hook here.
+    // No pods run here, so the Job of the hook would never end.
     await helm('uninstall', 'portcullis', '--no-hooks');
     await helm('uninstall', 'portcullis-crds');
     const { items } = await cluster.expect<{ items: unknown[] }>('GET', CRDS);
     assert.equal(items.length, 7);
   });
 
-  it('the plain manifests are applied, the second time with what the first one made possible', async () => {
+  it('the plain manifests are applied in two passes: the second one has the kinds of the first', async () => {
     await cluster.kubectl(['delete', 'crd', '--all']);
     const manifests = ['apply', '--server-side', '-f', join(ROOT, 'deploy/manifests/portcullis.yaml')];
     await cluster.kubectl(manifests);

@@ -1,5 +1,5 @@
-// Containerfile: no container engine is here, so its steps are done in folders: each stage is one, what it copies is copied,
-// what it runs is run. Base images and users are not.
+// Containerfile. Without a container engine, each stage becomes a folder in which the steps COPY and RUN are executed. Base
+// images and users are ignored.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
@@ -22,7 +22,7 @@ const steps: readonly Step[] = (await readFile(join(ROOT, 'Containerfile'), 'utf
     return { instruction, text: line.slice(instruction.length + 1) };
   });
 
-/** Does what can be done without an engine. Returns the folder of the last stage. */
+/** Executes the steps. Returns the folder of the last stage. */
 async function built(folder: string): Promise<{ readonly root: string; readonly workdir: string }> {
   let stage = '';
   let workdir = '/';
@@ -55,7 +55,7 @@ async function built(folder: string): Promise<{ readonly root: string; readonly 
       case 'RUN':
         await promisify(execFile)('sh', ['-e', '-c', text], {
           cwd: inStage(workdir),
-          // What was fetched before is not fetched again.
+          // npm uses its cache.
           env: { ...process.env, npm_config_prefer_offline: 'true' },
         });
         break;
@@ -71,7 +71,7 @@ describe('the image', () => {
     await Promise.all(folders.map((folder) => rm(folder, { recursive: true, force: true })));
   });
 
-  it('is made by steps that work, and starts without tools and sources', { timeout: 300_000 }, async () => {
+  it('is built by steps that succeed, and starts without tools and sources', { timeout: 300_000 }, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'portcullis-image-'));
     folders.push(folder);
     const { root } = await built(folder);
@@ -93,14 +93,14 @@ describe('the image', () => {
     await assert.rejects(readFile(join(root, 'opt/portcullis/src/cli/main.ts')));
   });
 
-  it('runs as somebody who is not root, named by number as Kubernetes can check', () => {
+  it('runs as a user other than root, by a numeric id that Kubernetes can check', () => {
     assert.deepEqual(
       steps.filter(({ instruction }) => instruction === 'USER').map(({ text }) => text),
       ['65532:65532'],
     );
   });
 
-  it('comes from Node alone', () => {
+  it('has no base image but Node', () => {
     const bases = steps.filter(({ instruction }) => instruction === 'FROM').map(({ text }) => text.split(' ')[0] ?? '');
     assert.ok(bases.every((base) => /^node:24(-\w+)?$/.test(base)));
   });

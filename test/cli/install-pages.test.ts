@@ -1,5 +1,5 @@
-// docs/install.md, docs/migration.md: what they say is there, and their commands work on a real API server whose pods run as
-// processes. Of Kubewarden there is what it leaves in a cluster, and nothing of it runs.
+// docs/install.md and docs/migration.md are complete, and their commands work on a real API server whose pods run as processes.
+// Of Kubewarden, only objects exist in the cluster.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -18,7 +18,7 @@ import { COMMAND, ENVIRONMENT, ROOT } from './command.ts';
 const installPage = await readFile(join(ROOT, 'docs/install.md'), 'utf8');
 const migrationPage = await readFile(join(ROOT, 'docs/migration.md'), 'utf8');
 
-/** The blocks of commands of a page, each with the heading above it. */
+/** The command blocks of a page with their headings. */
 function blocksOf(page: string): readonly { readonly heading: string; readonly commands: string }[] {
   return [...page.matchAll(/^```sh\n(.*?)^```\n/gms)].map((match) => ({
     heading: [...page.slice(0, match.index).matchAll(/^##+ (.*)$/gm)].at(-1)?.[1] ?? '',
@@ -117,7 +117,7 @@ describe('the pages about installing', { skip: skipWithoutCluster() }, () => {
   });
 });
 
-/** What Kubewarden's charts and its controller leave in a cluster, as far as the page is about it. */
+/** The objects of Kubewarden's charts and controller that the page mentions. */
 async function likeKubewarden(cluster: Cluster): Promise<void> {
   await cluster.createNamespace('kubewarden');
   const helm = { 'meta.helm.sh/release-name': 'kubewarden-crds', 'meta.helm.sh/release-namespace': 'kubewarden' };

@@ -1,5 +1,5 @@
-// `portcullis install`, `uninstall` and `doctor` on a real API server. Nothing runs the pods: what is installed is judged, and
-// what the commands do with a cluster in which things are missing, left over or somebody else's.
+// `portcullis install`, `uninstall` and `doctor` on a real API server. No pods run: the tests look at installed objects, and at
+// clusters where objects are missing, left over, or belong to others.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { installObjects } from '../../src/cli/install/install-objects.ts';
@@ -24,7 +24,7 @@ interface ObjectList {
   readonly items: readonly KubernetesObject[];
 }
 
-/** A webhook that only is there. */
+/** A webhook configuration whose server never answers. */
 const configuration = (name: string, labels: object, webhook = `${name}.example.com`): object => ({
   apiVersion: 'admissionregistration.k8s.io/v1',
   kind: 'ValidatingWebhookConfiguration',
@@ -65,7 +65,7 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     (await cluster.expect<ObjectList>('GET', path)).items.map(({ metadata }) => metadata.name ?? '').toSorted();
   const remove = (path: string): Promise<unknown> => cluster.request('DELETE', path);
 
-  it('is refused to who may not, and each right that is missing is named', async () => {
+  it('is refused without rights, and names each missing one', async () => {
     const { code, stderr } = await command('install', '--context', 'bob');
     assert.equal(code, 1);
     assert.match(stderr, /get, create, patch deployments\.apps in namespace portcullis/);
@@ -73,21 +73,21 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     assert.equal((await cluster.request('GET', '/api/v1/namespaces/portcullis')).status, 404);
   });
 
-  it('says that nothing is there, and when nobody may look it says that', async () => {
+  it('reports missing objects, and objects that it may not list', async () => {
     const codes = new Set((await findings()).map(({ code }) => code));
     assert.deepEqual([...codes], ['KindMissing', 'ControllerMissing']);
     const unseen = await findings('--context', 'bob');
     assert.ok(unseen.length > 5 && unseen.every(({ code }) => code === 'NotLookedAt'));
   });
 
-  it('can be tried first', async () => {
+  it('has a dry run', async () => {
     const { stdout } = await done('install', '--dry-run');
     assert.match(stdout, /clusterrole\.rbac\.authorization\.k8s\.io\/portcullis-controller created \(dry run\)/);
     assert.match(stdout, /deployment\.apps\/portcullis-controller would be created/);
     assert.deepEqual(await names(CRDS), []);
   });
 
-  it('is made without a warning, and when it is made again nothing changes', async () => {
+  it('has no warnings, and changes nothing the second time', async () => {
     const first = await done('install', '--no-wait');
     assert.doesNotMatch(first.stderr, /Warning/);
     const again = await done('install', '--no-wait');
@@ -100,13 +100,13 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     );
   });
 
-  it('waits for the controller, and says how far it came', async () => {
+  it('waits for the controller, and prints its state after the timeout', async () => {
     const { code, stderr } = await command('install', '--timeout', '1s');
     assert.equal(code, 1);
     assert.match(stderr, /portcullis-controller is not ready after 1 s: 0 of 2 pods available/);
   });
 
-  it('has pods that the restricted Pod Security Standard and our own examples admit', async () => {
+  it('has pods that the restricted Pod Security Standard and our examples allow', async () => {
     const objects = installObjects({ namespace: 'portcullis', values: defaultValues('0.1.0') });
     const deployment = objects.find(({ kind }) => kind === 'Deployment') as unknown as {
       spec: { template: { metadata: object; spec: object } };
@@ -147,7 +147,7 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     }
   });
 
-  it('gives the controller no right to everything', async () => {
+  it('grants the controller no wildcard rights', async () => {
     const { items } = await cluster.expect<{
       items: readonly { metadata: { name: string }; rules?: object[] | null }[];
     }>('GET', '/apis/rbac.authorization.k8s.io/v1/clusterroles?labelSelector=app.kubernetes.io/part-of=portcullis');
@@ -155,7 +155,7 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     assert.doesNotMatch(JSON.stringify(items.map(({ rules }) => rules)), /"\*"|escalate|"bind"|impersonate/);
   });
 
-  it('lets people who may view or edit a namespace do so with its policies', async () => {
+  it('lets viewers and editors of a namespace view and edit its policies', async () => {
     const role = await cluster.expect<{ metadata: { labels: Record<string, string> } }>(
       'GET',
       '/apis/rbac.authorization.k8s.io/v1/clusterroles/portcullis-edit',
@@ -163,7 +163,7 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     assert.equal(role.metadata.labels['rbac.authorization.k8s.io/aggregate-to-edit'], 'true');
   });
 
-  it('finds webhooks that lead nowhere, rights that are missing, kinds that differ', async () => {
+  it('finds webhooks without a Service, missing rights, and kinds that differ', async () => {
     await cluster.expect('POST', CONFIGURATIONS, configuration('portcullis-default', OURS));
     await cluster.expect('PATCH', '/apis/rbac.authorization.k8s.io/v1/clusterroles/portcullis-controller', {
       rules: [],
@@ -184,7 +184,7 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     }
   });
 
-  it('keeps its webhooks when whoever would remove them may not stop who puts them back', async () => {
+  it('keeps its webhooks when the user may not stop the controller, which would create them again', async () => {
     const webhooks = { apiGroups: ['admissionregistration.k8s.io'], resources: ['*'], verbs: ['*'] };
     const path = '/apis/rbac.authorization.k8s.io/v1';
     await cluster.expect('POST', `${path}/clusterroles`, { metadata: { name: 'webhooks' }, rules: [webhooks] });
@@ -207,9 +207,9 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     assert.ok((await names(CONFIGURATIONS)).includes('portcullis-default'));
   });
 
-  it('is taken out with every webhook of ours, and nobody else’s, also when the controller is dead', async () => {
+  it('is removed with all of its webhooks and no others, also when the controller does not run', async () => {
     await cluster.expect('POST', CONFIGURATIONS, configuration('somebody-elses', {}));
-    // Somebody took the label away.
+    // A user removed the label.
     await cluster.expect('POST', CONFIGURATIONS, configuration('portcullis-own-kinds', {}));
     const tried = await done('uninstall', '--keep-namespace', '--dry-run');
     assert.match(tried.stdout, /portcullis-default deleted \(dry run\)/);
@@ -217,8 +217,8 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     const { stdout, stderr } = await done('uninstall', '--keep-namespace');
     assert.match(stdout.split('\n')[0] ?? '', /validatingwebhookconfiguration.*portcullis-default deleted/);
     assert.deepEqual(await names(CONFIGURATIONS), ['somebody-elses']);
-    assert.match(stderr, /Left: 1 policyservers/);
-    // Kubernetes makes it again while one of those goes that it is put together from.
+    assert.match(stderr, /Kept: 1 policyservers/);
+    // Kubernetes may create the aggregated role again when one of its parts is deleted.
     const [whole, part] = ['portcullis-context-aware', 'portcullis-context-aware-common'].map((name) =>
       stdout.indexOf(`${name} deleted`),
     );
@@ -236,20 +236,20 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     await remove(`${CONFIGURATIONS}/somebody-elses`);
   });
 
-  it('can be taken out twice, and from where it never was', async () => {
+  it('can be removed twice, and where it was never installed', async () => {
     const { stdout } = await done('uninstall', '--keep-namespace');
     assert.equal(stdout, '');
     await done('uninstall', '--namespace', 'elsewhere');
   });
 
-  it('leaves a namespace that somebody else made without its labels, and there when it is taken out', async () => {
+  it('neither labels nor deletes a namespace that it did not create', async () => {
     const shared = '/api/v1/namespaces/shared';
     await cluster.expect('POST', '/api/v1/namespaces', { metadata: { name: 'shared' } });
     const { stderr } = await done('install', '--namespace', 'shared', '--no-wait');
-    assert.match(stderr, /namespace\/shared is left as it is: somebody else made it/);
+    assert.match(stderr, /namespace\/shared was not changed: it existed before/);
     const { metadata } = await cluster.expect('GET', shared);
     assert.deepEqual(Object.keys(metadata.labels ?? {}), ['kubernetes.io/metadata.name']);
-    // Names of rights and webhooks have no namespace: another one than that would be half of each.
+    // ClusterRoles and webhook configurations have fixed names: a second installation would share them.
     for (const wrong of ['install', 'uninstall']) {
       const elsewhere = await command(wrong);
       assert.equal(elsewhere.code, 1);
@@ -260,11 +260,11 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     assert.equal(left.metadata.deletionTimestamp, undefined);
   });
 
-  it('deletes policies and kinds only when both are said', async () => {
+  it('deletes policies and kinds only with both flags', async () => {
     const { code, stderr } = await command('uninstall', '--delete-crds');
     assert.equal(code, 2);
     assert.match(stderr, /--delete-policies/);
-    // What Kubewarden left on it would hold it for ever.
+    // A finalizer of Kubewarden would hold it for ever.
     await cluster.expect('PATCH', `${SERVERS}/default`, { metadata: { finalizers: ['kubewarden.io/finalizer'] } });
     await done('uninstall', '--keep-namespace', '--delete-policies', '--delete-crds');
     assert.deepEqual(await names(CRDS), []);
@@ -289,7 +289,7 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     before(async () => {
       await cluster.createNamespace('kubewarden');
       await cluster.expect('POST', '/apis/apps/v1/namespaces/kubewarden/deployments', controller);
-      // Its kinds have an older version, too, and PolicyServers of its own.
+      // Its kinds have an older version as well, and it has its own PolicyServers.
       const objects = installObjects({ namespace: 'portcullis', values: defaultValues('0.1.0') });
       for (const object of objects.filter(({ kind }) => kind === 'CustomResourceDefinition')) {
         const definition = structuredClone(object) as unknown as {
@@ -309,7 +309,7 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
       });
     });
 
-    it('is refused unless asked for, with both ways on', async () => {
+    it('is refused without the flag, with a hint for both ways', async () => {
       const { code, stderr } = await command('install', '--no-wait');
       assert.equal(code, 1);
       assert.match(stderr, /deployment kubewarden-controller in namespace kubewarden/);
@@ -317,9 +317,9 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
       assert.match(stderr, /--beside-kubewarden/);
     });
 
-    it('leaves it its controller, its PolicyServers and the versions of its kinds', async () => {
+    it('changes neither its controller, nor its PolicyServers, nor the versions of its kinds', async () => {
       const { stderr } = await done('install', '--no-wait', '--beside-kubewarden');
-      assert.match(stderr, /Kubewarden goes on beside/);
+      assert.match(stderr, /Kubewarden still manages its PolicyServers/);
       const server = await cluster.expect<{ spec: { image: string } }>('GET', `${SERVERS}/default`);
       assert.equal(server.spec.image, 'example.com/kubewarden/policy-server:v1.36.0');
       const { spec } = await cluster.expect<{ spec: { versions: { name: string; storage: boolean }[] } }>(
@@ -338,13 +338,13 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
       assert.ok(codes.includes('KubewardenRuns') && codes.includes('PolicyServerForeign'), codes.join(', '));
     });
 
-    it('keeps its policies from being deleted by uninstall', async () => {
+    it('refuses to delete its policies', async () => {
       const { code, stderr } = await command('uninstall', '--delete-policies');
       assert.equal(code, 1);
       assert.match(stderr, /Kubewarden's controller runs/);
     });
 
-    it('finds what it leaves when it is gone', async () => {
+    it('finds its leftovers when it does not run any more', async () => {
       await remove(deployment);
       await cluster.expect('POST', POLICIES, {
         apiVersion: 'policies.kubewarden.io/v1',

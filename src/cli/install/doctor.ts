@@ -1,4 +1,4 @@
-// `portcullis doctor`: looks at an installation, and says what is the matter with it. Changes nothing.
+// `portcullis doctor`: finds problems of an installation. Changes nothing.
 import { Command, Option } from 'commander';
 import { styleText } from 'node:util';
 import { EXIT } from '../errors.ts';
@@ -21,10 +21,12 @@ const COLORS = { error: 'red', warning: 'yellow', info: 'cyan' } as const satisf
 export function doctorCommand(): Command {
   return addInstallationFlags(
     new Command('doctor')
-      .description('look at an installation: what is missing, expired, in the way or left behind, and what to do')
+      .description(
+        'find problems of an installation: what is missing, expired, conflicting or left over, and what to do',
+      )
       .addOption(outputOption())
       .addOption(
-        new Option('--fail-on <severity>', 'the least severity that makes the exit code 1')
+        new Option('--fail-on <severity>', 'the lowest severity with exit code 1')
           .choices(['error', 'warning'])
           .default('error'),
       ),
@@ -74,6 +76,6 @@ function reportText(findings: readonly Finding[], { errors, warnings }: Counts):
     ({ severity, code, where, message, action }) =>
       `${styleText(COLORS[severity], severity)} ${code}: ${oneLine(where)}\n  ${oneLine(message)}\n  → ${oneLine(action)}\n`,
   );
-  const summary = errors + warnings === 0 ? 'Nothing is wrong.' : `${errors} errors, ${warnings} warnings.`;
+  const summary = errors + warnings === 0 ? 'No problems found.' : `${errors} errors, ${warnings} warnings.`;
   return `${[...blocks, summary].join('\n')}\n`;
 }

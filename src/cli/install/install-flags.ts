@@ -1,4 +1,4 @@
-// Flags that the commands share which are about an installation.
+// Flags of install, uninstall and doctor.
 import { readFileSync } from 'node:fs';
 import { type Command, InvalidArgumentError } from 'commander';
 import { dnsLabelProblems } from '../../names/index.ts';
@@ -9,11 +9,11 @@ import { parseJson } from '../../values/index.ts';
 export interface InstallationFlags {
   readonly kubeconfig?: string;
   readonly context?: string;
-  /** Of the product. */
+  /** The namespace of Portcullis. */
   readonly namespace: string;
 }
 
-/** Which cluster, and where in it Portcullis is. */
+/** Adds the flags for the cluster and the namespace of Portcullis. */
 export function addInstallationFlags(command: Command): Command {
   return addConnectionFlags(command).option(
     '-n, --namespace <name>',
@@ -31,7 +31,7 @@ function namespaceName(text: string): string {
   return text;
 }
 
-/** Of this program, and of what it installs. */
+/** The version of this program, and of images that it installs. */
 export function productVersion(): string {
   const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
   return (parseJson(text) as { readonly version: string }).version;

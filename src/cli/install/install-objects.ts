@@ -1,5 +1,5 @@
-// Everything that an installation consists of. The Helm chart and the plain manifests are written from this (tools/chart.ts),
-// and `portcullis install` applies it.
+// All objects of an installation. tools/chart.ts writes the Helm chart and the plain manifests from them, and
+// `portcullis install` applies them.
 import { customResourceDefinition, type KubernetesObject, OWN_KINDS } from '../../resources/index.ts';
 import { contextAwareAccess, controllerAccess, namespaceAccess, userRoles } from './objects/access-objects.ts';
 import { certManagerCertificates } from './objects/certificate-objects.ts';
@@ -12,16 +12,16 @@ import { uninstallHook } from './objects/uninstall-hook.ts';
 
 /** Objects that are installed together or not at all. */
 export interface InstallPart {
-  /** Of its file in the chart. */
+  /** The name of its file in the chart. */
   readonly name: string;
-  /** The path of the value that has it installed; undefined: it always is. */
+  /** The path of the value that switches it on. Default: it is always installed. */
   readonly when?: string;
-  /** The text that this value has then; undefined: it is true. */
+  /** The value that switches it on. Default: true. */
   readonly is?: string;
   readonly objects: (context: InstallContext) => readonly KubernetesObject[];
 }
 
-/** In an order that is safe to apply: what others need comes first. */
+/** Sorted for applying: dependencies come first. */
 export const INSTALL_PARTS: readonly InstallPart[] = [
   { name: 'namespace', objects: namespaceObject },
   { name: 'crds', objects: () => OWN_KINDS.map(labelledDefinition) },
@@ -49,12 +49,12 @@ export const HELM_PARTS: readonly InstallPart[] = [
   { name: 'uninstall-hook', when: 'uninstallHook.enabled', objects: uninstallHook },
 ];
 
-/** Everything that values ask for, in an order that is safe to apply. */
+/** The objects for these values, dependencies first. */
 export function installObjects(context: InstallContext): readonly KubernetesObject[] {
   return chosenParts(context).flatMap(({ objects }) => objects(context));
 }
 
-/** The parts that values ask for. */
+/** The parts for these values. */
 export function chosenParts({ values }: InstallContext): readonly InstallPart[] {
   return INSTALL_PARTS.filter(({ when, is = true }) => when === undefined || valueAt(values, when) === is);
 }
@@ -65,7 +65,7 @@ function valueAt(values: object, path: string): unknown {
     .reduce<unknown>((value, name) => (value as Readonly<Record<string, unknown>> | undefined)?.[name], values);
 }
 
-/** Pods in it keep to the restricted Pod Security Standard, so that nothing else gets the rights of ours by running there. */
+/** Enforces the restricted Pod Security Standard, so that no unrestricted pod can use the rights of our service accounts. */
 function namespaceObject({ namespace }: InstallContext): readonly KubernetesObject[] {
   const modes = ['enforce', 'audit', 'warn'];
   const labels = Object.fromEntries(modes.map((mode) => [`pod-security.kubernetes.io/${mode}`, 'restricted']));

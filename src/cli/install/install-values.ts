@@ -1,20 +1,18 @@
-// What can be chosen when Portcullis is installed: one declaration, from which come the values of the Helm chart (with comments
-// and schema), what `portcullis install --values` takes, and the table in docs/install.md.
+// The declaration of installation values. The values of the Helm chart with their comments and schema, the validation of
+// `portcullis install --values`, and the table in docs/install.md come from it.
 import type { JsonObject, JsonValue } from '../../resources/index.ts';
 
-/** What a value may be. */
 export type ValueType = 'boolean' | 'integer' | 'list' | 'object' | 'texts' | 'text';
 
-/** One value, and what it means. */
 export interface ValueDeclaration {
   readonly type: ValueType;
   readonly description: string;
   readonly default: JsonValue;
-  /** The only texts that it may be. */
+  /** The valid texts. Default: all. */
   readonly choices?: readonly string[];
-  /** The least integer. */
+  /** The smallest valid integer. */
   readonly minimum?: number;
-  /** RE2 that a text must match. */
+  /** An RE2 pattern that a text must match. */
   readonly pattern?: string;
 }
 
@@ -24,7 +22,7 @@ export interface ValueSection {
   readonly values: Readonly<Record<string, ValueDeclaration | ValueSection>>;
 }
 
-/** What installed objects are made of. */
+/** All values, with defaults applied. */
 export interface InstallValues {
   readonly image: string;
   readonly imagePullPolicy: string;
@@ -108,10 +106,10 @@ const section = (
   values: Readonly<Record<string, ValueDeclaration | ValueSection>>,
 ): ValueSection => ({ description, values });
 
-/** As controllers and policy servers read durations. */
+/** Durations in the syntax of the flags of controllers and policy servers. */
 const DURATION = '^([0-9]+(\\.[0-9]+)?(ms|s|m|h|d))+$';
 
-/** The declaration of all values. `version` is that of the product. */
+/** @param version of the product */
 export function valuesDeclaration(version: string): ValueSection {
   return section('Values of Portcullis.', {
     image: text(

@@ -1,4 +1,4 @@
-// `portcullis install`: makes a cluster have Portcullis, or a newer one.
+// `portcullis install`: installs Portcullis on a cluster, or upgrades it.
 import { Command, Option } from 'commander';
 import { durationMs } from '../cluster/duration.ts';
 import { readDocument } from '../document.ts';
@@ -28,12 +28,12 @@ export function installCommand(): Command {
       .addOption(
         new Option(
           '--dry-run [how]',
-          'change nothing: print the manifests (client), or have the server check them (server)',
+          'change nothing: print the manifests (client), or let the API server validate them (server)',
         )
           .choices(['client', 'server'])
           .preset('server'),
       )
-      .option('--beside-kubewarden', 'install although Kubewarden’s controller runs, and leave it its PolicyServers')
+      .option('--beside-kubewarden', 'install although Kubewarden’s controller runs; it keeps its PolicyServers')
       .option('--no-wait', 'do not wait until the controller and the default PolicyServer are ready')
       .option('--timeout <duration>', 'how long to wait for each of them', '5m'),
   )
@@ -70,7 +70,7 @@ async function install(flags: InstallFlags): Promise<void> {
   }).run();
 }
 
-/** What the flags say is to be installed. @throws CliError */
+/** The namespace and the values of the flags. @throws CliError */
 async function contextOf({ namespace, values: file, image }: InstallFlags): Promise<InstallContext> {
   const version = productVersion();
   const document = file === undefined ? undefined : await readDocument(file);

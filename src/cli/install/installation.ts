@@ -1,4 +1,4 @@
-// The steps of an installation, and of an upgrade, which is the same.
+// The steps of an installation. An upgrade has the same steps.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, type KubernetesCluster, unlessGone } from '../../cluster/index.ts';
 import { foreignReason, policyServerObjectName } from '../../lifecycle/index.ts';
@@ -16,36 +16,33 @@ import { CONTROLLER, DEFAULT_POLICY_SERVER, type InstallContext, PRODUCT_LABELS 
 import { checkKubewarden, checkNamespace, checkRights, checkVersion, rightsToApply } from './preflight.ts';
 import { withOtherVersions } from './kept-versions.ts';
 
-/** The label that says whose a namespace is. */
+/** The label of namespaces that an installation created. */
 const PART_OF = 'app.kubernetes.io/part-of';
-/** Who owns the fields that this sets. */
 const FIELD_MANAGER = 'portcullis-install';
-/**
- * Every part of an API server serves a new kind, and every node leads a Service to new pods, within seconds, and not at once: tried
- * again for half a minute. Milliseconds.
- */
+/** Delay before a write is tried again. Milliseconds. */
 const RETRY_MS = 500;
+/** Half a minute: API servers serve a new kind, and nodes route a Service to new pods, a few seconds late. */
 const ATTEMPTS = 60;
-/** Parts of our own kinds: nothing takes them before the controller answers. */
+/** Objects of our own kinds, which the webhook of the controller validates. */
 const AFTER_CONTROLLER: ReadonlySet<string> = new Set(['policy-server', 'recommended-policies']);
 
 interface InstallationOptions {
-  /** Have the server check everything, and store nothing. */
+  /** The API server validates everything and stores nothing. */
   readonly isDryRun: boolean;
   readonly isBesideKubewarden: boolean;
-  /** Until the controller and the default PolicyServer are ready. */
+  /** Whether to wait until the controller and the default PolicyServer are ready. */
   readonly waits: boolean;
-  /** Of each wait. */
+  /** For each wait. */
   readonly timeoutMs: number;
 }
 
-/** Writes what it does to standard output, line by line, and what it waits for to standard error. */
+/** Prints each applied object on standard output, and what it waits for on standard error. */
 export class Installation {
   readonly #cluster: KubernetesCluster;
   readonly #context: InstallContext;
   readonly #options: InstallationOptions;
   readonly #progress = new Progress();
-  /** One of ours was applied: it becomes ready. */
+  /** Whether a PolicyServer was applied, which becomes ready. */
   #hasPolicyServer = false;
 
   constructor(cluster: KubernetesCluster, context: InstallContext, options: InstallationOptions) {
@@ -54,7 +51,7 @@ export class Installation {
     this.#options = options;
   }
 
-  /** @throws CliError when it cannot be done, before anything was changed where that can be told; ApiError, ClusterError */
+  /** @throws CliError when a requirement is not met, before the first change; ApiError, ClusterError */
   async run(): Promise<void> {
     const isBeside = await this.#check();
     const parts = chosenParts(this.#context).filter(({ name }) => !(isBeside && name === 'policy-server'));
@@ -67,10 +64,10 @@ export class Installation {
     if (this.#hasPolicyServer) {
       await this.#wait(POLICY_SERVERS, { name: DEFAULT_POLICY_SERVER }, policyServerProgress);
     }
-    this.#farewell(isBeside);
+    this.#printResult(isBeside);
   }
 
-  /** Whether Kubewarden goes on beside. */
+  /** Checks the requirements. Returns whether Kubewarden runs in the same cluster. */
   async #check(): Promise<boolean> {
     const { isBesideKubewarden } = this.#options;
     await checkVersion(this.#cluster);
@@ -92,15 +89,15 @@ export class Installation {
     const type = await typeOf(this.#cluster, wanted);
     const name = objectName(type, wanted.metadata.name ?? '');
     const live = await this.#live(type, wanted);
-    const reason = live === undefined ? undefined : await this.#whyLeft(type, live);
+    const reason = live === undefined ? undefined : await this.#whyNotOurs(type, live);
     if (reason !== undefined) {
-      this.#progress.line(`${name} is left as it is: ${reason}`);
+      this.#progress.line(`${name} was not changed: ${reason}`);
       return;
     }
     const object = live !== undefined && type.resource === CRDS.resource ? withOtherVersions(wanted, live) : wanted;
     const { isDryRun } = this.#options;
     if (isDryRun && (await this.#isUncheckable(type, object))) {
-      process.stdout.write(`${name} would be created (not checked: its kind or namespace is not there yet)\n`);
+      process.stdout.write(`${name} would be created (not validated: its kind or namespace does not exist yet)\n`);
       return;
     }
     const { outcome } = await this.#applied(type, object);
@@ -111,28 +108,28 @@ export class Installation {
     }
   }
 
-  /** What is there: of an object that somebody else may have made, and is not to be overwritten as a whole. */
+  /** The existing object, if it may not be overwritten as a whole because others may have created it. */
   async #live(type: ResourceType, object: KubernetesObject): Promise<KubernetesObject | undefined> {
     const isShared = [CRDS, NAMESPACES, POLICY_SERVERS].some(({ resource }) => resource === type.resource);
     return isShared ? await unlessGone(this.#cluster.get(type, keyOf(object))) : undefined;
   }
 
-  /** Why an object that is there is not touched; undefined when it is ours to make as it shall be. */
-  async #whyLeft(type: ResourceType, live: KubernetesObject): Promise<string | undefined> {
+  /** Why an existing object is not changed; undefined when it belongs to Portcullis. */
+  async #whyNotOurs(type: ResourceType, live: KubernetesObject): Promise<string | undefined> {
     if (type.resource === NAMESPACES.resource) {
-      // With our labels, what else is in it would have to keep to our standard, and would go with it at the end.
+      // With our labels, pods of others in it would have to meet our Pod Security Standard, and uninstall would delete them.
       return live.metadata.labels?.[PART_OF] === PRODUCT_LABELS[PART_OF]
         ? undefined
-        : 'somebody else made it. Give it the label pod-security.kubernetes.io/enforce=restricted where everything in it can do with that.';
+        : 'it existed before. If all of its pods allow it, set the label pod-security.kubernetes.io/enforce=restricted.';
     }
     if (type.resource === POLICY_SERVERS.resource) {
       const reason = await foreignReasonIn(this.#cluster, this.#context.namespace, live);
-      return reason === undefined ? undefined : `${reason}. docs/migration.md says how to take it over.`;
+      return reason === undefined ? undefined : `${reason}. docs/migration.md describes how to take it over.`;
     }
     return undefined;
   }
 
-  /** A dry run makes no kinds and no namespaces that objects could be in. */
+  /** Whether a dry run cannot apply the object, because its kind or namespace would come with the installation. */
   async #isUncheckable(type: ResourceType, { apiVersion, kind, metadata }: KubernetesObject): Promise<boolean> {
     if ((await this.#cluster.discovery.find(apiVersion, kind)) === undefined) {
       return true;
@@ -150,13 +147,13 @@ export class Installation {
       try {
         return await applyObject(this.#cluster, type, object, {
           fieldManager: FIELD_MANAGER,
-          // What is installed is as this says: an upgrade must not stop half-way at a field that somebody else has set.
+          // An upgrade must not stop half-way at a field of another manager.
           force: true,
           dryRun: this.#options.isDryRun,
           onWarning: (text) => this.#progress.line(`Warning: ${oneLine(text)}`),
         });
       } catch (error) {
-        if (!passesOver(error) || attempt === ATTEMPTS) {
+        if (!isTemporary(error) || attempt === ATTEMPTS) {
           throw error;
         }
         await sleep(RETRY_MS);
@@ -185,7 +182,7 @@ export class Installation {
     }
     const name = objectName(type, key.name);
     const deadline = AbortSignal.timeout(timeoutMs);
-    let last = 'it is not there';
+    let last = 'it does not exist';
     await this.#progress.during(`Waiting for ${name}`, async (update) => {
       try {
         await waitFor(
@@ -205,7 +202,7 @@ export class Installation {
           throw error;
         }
         throw new CliError(`${name} is not ready after ${timeoutMs / 1000} s: ${last}`, {
-          hint: 'Everything so far stays. `portcullis doctor` looks for the reason; run this command again to go on.',
+          hint: '`portcullis doctor` looks for the reason. Run this command again to continue; what was applied stays.',
           cause: error,
         });
       }
@@ -215,7 +212,7 @@ export class Installation {
     }
   }
 
-  #farewell(isBeside: boolean): void {
+  #printResult(isBeside: boolean): void {
     const { isDryRun } = this.#options;
     const { namespace } = this.#context;
     if (isDryRun) {
@@ -223,17 +220,17 @@ export class Installation {
     }
     if (isBeside) {
       this.#progress.line(
-        "Kubewarden goes on beside: its PolicyServers and their policies are its own. No PolicyServer was created; yours need another name, and the annotation portcullis.dev/take-over: 'true'.",
+        "Kubewarden still manages its PolicyServers and their policies. No PolicyServer was created: create one under another name, with the annotation portcullis.dev/take-over: 'true'.",
       );
     }
     this.#progress.line(
-      `Portcullis is installed in namespace ${namespace}. portcullis doctor -n ${namespace} looks at it.`,
+      `Portcullis is installed in namespace ${namespace}. portcullis doctor -n ${namespace} checks it.`,
     );
   }
 }
 
-/** Whether it is refused for now: the kind was just made, or the webhook for our own kinds, whose pods have just started. */
-function passesOver(error: unknown): boolean {
+/** Whether a later try may succeed: the kind was just created, or the pods of the webhook for our own kinds just started. */
+function isTemporary(error: unknown): boolean {
   if (!(error instanceof ApiError)) {
     return false;
   }
@@ -241,7 +238,7 @@ function passesOver(error: unknown): boolean {
   return isUnknownKind || (error.code === 500 && error.message.includes('own-kinds.portcullis.dev'));
 }
 
-/** As the controller sees it: what runs for it already counts. */
+/** Why the controller would not manage a PolicyServer. One whose Deployment it already manages is ours. */
 async function foreignReasonIn(
   cluster: KubernetesCluster,
   namespace: string,
@@ -251,7 +248,6 @@ async function foreignReasonIn(
   return foreignReason(server, await unlessGone(cluster.get(DEPLOYMENTS, { namespace, name })));
 }
 
-/** Those that are, and those that are not. */
 function partition<T>(all: readonly T[], is: (one: T) => boolean): readonly [readonly T[], readonly T[]] {
   return [all.filter(is), all.filter((one) => !is(one))];
 }

@@ -1,8 +1,8 @@
-// Whether what was installed works.
+// Progress of installed objects.
 import { findCondition, READY } from '../../resources/index.ts';
 import type { Condition, KubernetesObject } from '../../resources/index.ts';
 
-/** Whether something is as it shall be, and what it is like, in words. */
+/** Whether an object is ready, and its state as text. */
 export interface Progressing {
   readonly done: boolean;
   readonly text: string;
@@ -15,10 +15,10 @@ interface DeploymentStatus {
   readonly availableReplicas?: number;
 }
 
-/** Of a Deployment: all of its pods are of the newest template, and available. */
+/** Done when all pods are of the newest template and available. */
 export function deploymentProgress(deployment: KubernetesObject | undefined): Progressing {
   if (deployment === undefined) {
-    return { done: false, text: 'it is not there' };
+    return { done: false, text: 'it does not exist' };
   }
   const { replicas: wanted = 1 } = (deployment['spec'] ?? {}) as { replicas?: number };
   const status = (deployment['status'] ?? {}) as DeploymentStatus;
@@ -28,10 +28,10 @@ export function deploymentProgress(deployment: KubernetesObject | undefined): Pr
   return { done, text: `${availableReplicas} of ${wanted} pods available, ${updatedReplicas} up to date` };
 }
 
-/** Of a PolicyServer: its condition says that all replicas answer. */
+/** Done when the condition says that all replicas answer. */
 export function policyServerProgress(server: KubernetesObject | undefined): Progressing {
   if (server === undefined) {
-    return { done: false, text: 'it is not there' };
+    return { done: false, text: 'it does not exist' };
   }
   const { conditions = [] } = (server['status'] ?? {}) as { conditions?: readonly Condition[] };
   const ready = findCondition(conditions, READY);

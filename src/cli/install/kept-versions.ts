@@ -1,8 +1,8 @@
 import { isJsonObject, type JsonObject, type JsonValue, type KubernetesObject } from '../../resources/index.ts';
 
 /**
- * A definition of ours with those versions of the one that is there which ours does not have: Kubewarden's has older ones.
- * What is stored in one, or asked for in it, stays readable; ours is the one that is stored from now on.
+ * Our CustomResourceDefinition with the versions that only the existing one has, such as Kubewarden's older ones. Objects that
+ * are stored in them stay readable, and clients can still request them.
  */
 export function withOtherVersions(wanted: KubernetesObject, live: KubernetesObject): KubernetesObject {
   const ours = versionsOf(wanted);

@@ -5,8 +5,8 @@ import { installObjects } from './install-objects.ts';
 import { defaultValues } from './read-values.ts';
 import { OWNED_KINDS } from './kinds.ts';
 
-describe('what uninstall removes from the namespace', () => {
-  it('is of every kind that an installation puts there, whatever its values', () => {
+describe('the kinds that uninstall removes from the namespace', () => {
+  it('include every kind of an installation, for any values', () => {
     const allOn = (value: unknown): unknown =>
       isJsonObject(value)
         ? Object.fromEntries(
@@ -18,7 +18,7 @@ describe('what uninstall removes from the namespace', () => {
       .filter(({ metadata }) => metadata.namespace === 'portcullis')
       .map(({ kind }) => kind);
     assert.ok(kinds.includes('Certificate') && kinds.includes('PrometheusRule'));
-    // It goes before all others.
+    // It is deleted before all others.
     const removed = new Set(['Deployment', ...OWNED_KINDS.map(({ kind }) => kind)]);
     assert.deepEqual(
       kinds.filter((kind) => !removed.has(kind)),

@@ -1,4 +1,4 @@
-// Kinds that installations are made of, and look at.
+// Kinds of installed objects, and of objects that the commands read.
 import type { Cluster } from '../../cluster/index.ts';
 import { type KubernetesObject, OWN_KINDS, type ResourceType } from '../../resources/index.ts';
 import { CliError } from '../errors.ts';
@@ -32,9 +32,9 @@ export const CLUSTER_ROLES = type(RBAC, 'v1', 'ClusterRole', 'clusterroles', fal
 export const ROLE_BINDINGS = type(RBAC, 'v1', 'RoleBinding', 'rolebindings', true);
 export const ROLES = type(RBAC, 'v1', 'Role', 'roles', true);
 
-/** Kinds of the product's namespace that are ours by label, in the order in which they can go. */
+/** Namespaced kinds whose objects with our labels `uninstall` deletes, in this order. */
 export const OWNED_KINDS: readonly ResourceType[] = [
-  // Of operators that a cluster may not have.
+  // Kinds of operators that a cluster may not have.
   type('monitoring.coreos.com', 'v1', 'PrometheusRule', 'prometheusrules', true),
   type('monitoring.coreos.com', 'v1', 'PodMonitor', 'podmonitors', true),
   type('cert-manager.io', 'v1', 'Certificate', 'certificates', true),
@@ -48,13 +48,13 @@ export const OWNED_KINDS: readonly ResourceType[] = [
   type('', 'v1', 'ServiceAccount', 'serviceaccounts', true),
 ];
 
-/** The type of an object, also of our own kinds before they are installed. @throws CliError when the cluster has none */
+/** The type of an object, also of our own kinds before they are installed. @throws CliError when the cluster does not serve it */
 export async function typeOf(cluster: Cluster, { apiVersion, kind }: KubernetesObject): Promise<ResourceType> {
   const own = OWN_KINDS.find((one) => `${one.group}/${one.version}` === apiVersion && one.kind === kind);
   const found = own ?? (await cluster.discovery.find(apiVersion, kind));
   if (found === undefined) {
-    throw new CliError(`the cluster has no kind ${kind} in ${apiVersion}, which the values ask for`, {
-      hint: 'Install what it belongs to first (cert-manager, the Prometheus operator), or leave that value at its default.',
+    throw new CliError(`the cluster has no kind ${kind} in ${apiVersion}, which the values need`, {
+      hint: 'Install its operator first (cert-manager, the Prometheus operator), or leave that value at its default.',
     });
   }
   return found;

@@ -1,15 +1,15 @@
-// What there is of Kubewarden in a cluster. Nothing here changes it.
+// Recognizes objects of Kubewarden in a cluster. Changes nothing.
 import { ApiError, type Cluster, listAll } from '../../cluster/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
 import { DEPLOYMENTS } from './kinds.ts';
 
-/** What its controller puts on policies and PolicyServers, and takes away when they are deleted. */
+/** The finalizer of its controller on policies and PolicyServers. */
 const KUBEWARDEN_FINALIZER = 'kubewarden.io/finalizer';
-/** The finalizers of all of its versions. */
+/** The finalizers of all versions of Kubewarden. */
 export const KUBEWARDEN_FINALIZERS: ReadonlySet<string> = new Set([KUBEWARDEN_FINALIZER, 'kubewarden']);
-/** How names of its webhooks for policies end. */
+/** The suffix of the names of its webhooks for policies. */
 export const KUBEWARDEN_WEBHOOK = '.kubewarden.admission';
-/** How names of its own webhooks begin. */
+/** The prefix of the names of its webhook configurations for its own kinds. */
 export const KUBEWARDEN_CONFIGURATION = 'kubewarden-controller-';
 
 const PART_OF = 'app.kubernetes.io/part-of';
@@ -29,14 +29,14 @@ export function isKubewardenController({ metadata }: KubernetesObject): boolean 
     : name === 'kubewarden-controller' || labels[NAME] === 'kubewarden-controller';
 }
 
-/** Whether a controller that is declared has pods, or is to have some. */
+/** Whether a Deployment has pods, or wants some. */
 export function runs({ spec, status }: KubernetesObject): boolean {
   const { replicas = 1 } = (spec ?? {}) as { replicas?: number };
   const { replicas: running = 0 } = (status ?? {}) as { replicas?: number };
   return replicas > 0 || running > 0;
 }
 
-/** Kubewarden's controllers that run. None where it cannot be seen. @throws ClusterError */
+/** Running controllers of Kubewarden; none when listing Deployments is forbidden. @throws ClusterError */
 export async function kubewardenControllers(cluster: Cluster): Promise<readonly KubernetesObject[]> {
   try {
     const { items } = await listAll(cluster, DEPLOYMENTS, {});

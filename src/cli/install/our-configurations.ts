@@ -1,18 +1,18 @@
-// Which webhook configurations are ours.
+// Recognizes webhook configurations of Portcullis.
 import { isJsonObject, type JsonObject, type KubernetesObject, textOf } from '../../resources/index.ts';
 
-/** What names of ours begin with. */
-const PREFIX = 'portcullis-';
+const NAME_PREFIX = 'portcullis-';
 
 /**
- * Whether Portcullis made a configuration: by its label; or, where somebody took that away, by its name together with a webhook
- * that leads to the namespace of the product.
+ * Whether the configuration belongs to Portcullis, by its label. Without the label, by the prefix of its name and a webhook
+ * whose Service is in the product's namespace.
  */
 export function isOurConfiguration(configuration: KubernetesObject, namespace: string): boolean {
   const { labels = {}, name = '' } = configuration.metadata;
   return (
     labels['app.kubernetes.io/managed-by'] === 'portcullis' ||
-    (name.startsWith(PREFIX) && webhooksOf(configuration).some((webhook) => serviceNamespace(webhook) === namespace))
+    (name.startsWith(NAME_PREFIX) &&
+      webhooksOf(configuration).some((webhook) => serviceNamespace(webhook) === namespace))
   );
 }
 
@@ -20,7 +20,7 @@ export function webhooksOf({ webhooks }: KubernetesObject & { readonly webhooks?
   return Array.isArray(webhooks) ? webhooks.filter(isJsonObject) : [];
 }
 
-/** As kubectl takes it. */
+/** In kubectl's notation. */
 export function configurationName({ kind, metadata }: KubernetesObject): string {
   return `${kind.toLowerCase()}/${metadata.name}`;
 }

@@ -7,7 +7,7 @@ import { CONTROLLER } from './objects/naming.ts';
 import { checkNamespace } from './preflight.ts';
 
 describe('before anything is changed', () => {
-  it('another namespace than that of the Portcullis that is there is refused, by name', async () => {
+  it('another namespace than that of the existing Portcullis is refused, with its name', async () => {
     const embedded = await EmbeddedCluster.open();
     try {
       const cluster = embedded.as(ADMIN_USER);

@@ -1,4 +1,4 @@
-// What must hold before anything is changed.
+// Requirements that are checked before the first change.
 import { ApiError, type Cluster, type KubernetesCluster, unlessGone } from '../../cluster/index.ts';
 import { isJsonObject, keyOf, type KubernetesObject } from '../../resources/index.ts';
 import { CliError } from '../errors.ts';
@@ -8,7 +8,7 @@ import { CONTROLLER } from './objects/naming.ts';
 import { MIN_KUBERNETES } from './requirements.ts';
 import { missingRights, type Right, rightsTo, rightText } from './rights.ts';
 
-/** `1.34` of what an API server says; undefined when it says nothing that can be read. */
+/** Major and minor version of an API server; undefined when they are not numbers. */
 export function minorVersion({
   major,
   minor,
@@ -43,20 +43,19 @@ export async function checkVersion(cluster: KubernetesCluster): Promise<void> {
 export async function checkRights(cluster: KubernetesCluster, rights: Iterable<Right>, what: string): Promise<void> {
   const missing = await missingRights(cluster, rights);
   if (missing.length > 0) {
-    throw new CliError(
-      `you may not do all that it takes to ${what}: expected these rights, which you do not have:\n${listText(missing)}`,
-      { hint: 'Nothing was changed. Ask an administrator of the cluster (ClusterRole cluster-admin).' },
-    );
+    throw new CliError(`missing rights to ${what}:\n${listText(missing)}`, {
+      hint: 'Nothing was changed. Ask an administrator of the cluster (ClusterRole cluster-admin).',
+    });
   }
 }
 
-/** One line for each kind. */
+/** The missing verbs, one line for each kind. */
 function listText(rights: readonly Right[]): string {
   const byKind = Map.groupBy(rights, (right) => rightText({ ...right, verb: '' }));
   return [...byKind].map(([kind, some]) => `  ${some.map(({ verb }) => verb).join(', ')}${kind}`).join('\n');
 }
 
-/** What it takes to apply objects. */
+/** The rights to apply objects. */
 export async function rightsToApply(
   cluster: KubernetesCluster,
   objects: readonly KubernetesObject[],
@@ -69,7 +68,10 @@ export async function rightsToApply(
   return rights.flat();
 }
 
-/** @throws CliError when Kubewarden's controller runs, and nobody said that it may go on beside */
+/**
+ * Returns whether Kubewarden's controller runs.
+ * @throws CliError when it does and `isBeside` is not set
+ */
 export async function checkKubewarden(cluster: KubernetesCluster, isBeside: boolean): Promise<boolean> {
   const [found] = await kubewardenControllers(cluster);
   if (found === undefined) {
@@ -78,13 +80,13 @@ export async function checkKubewarden(cluster: KubernetesCluster, isBeside: bool
   const { namespace = '', name = '' } = found.metadata;
   if (!isBeside) {
     throw new CliError(
-      `Kubewarden's controller runs here: deployment ${name} in namespace ${namespace}. It and Portcullis work with the same kinds`,
+      `Kubewarden's controller runs: deployment ${name} in namespace ${namespace}. It and Portcullis use the same kinds`,
       {
         hint:
           `Nothing was changed. Either\n` +
-          `  in place:     stop it (kubectl -n ${namespace} scale deployment ${name} --replicas=0) and install again: its policy servers go on until yours are ready; or\n` +
-          `  side by side: add --beside-kubewarden: its PolicyServers and their policies stay its own, yours are those of PolicyServers that you create for Portcullis.\n` +
-          `docs/migration.md has both, step by step.`,
+          `  in place:     stop it (kubectl -n ${namespace} scale deployment ${name} --replicas=0) and install again: its policy servers still answer until yours are ready; or\n` +
+          `  side by side: add --beside-kubewarden: it keeps its PolicyServers and their policies, and Portcullis manages PolicyServers that you create for it.\n` +
+          `docs/migration.md describes both, step by step.`,
       },
     );
   }
@@ -92,9 +94,9 @@ export async function checkKubewarden(cluster: KubernetesCluster, isBeside: bool
 }
 
 /**
- * There is one Portcullis in a cluster: names of rights and webhooks have no namespace. With another namespace than that of the one
- * that is there, its controller would be left without rights, and its webhooks without anybody who looks after them.
- * @throws CliError when the controller that has the rights is in another namespace
+ * A cluster has one Portcullis, because its ClusterRoles and webhook configurations have fixed names. An installation in another
+ * namespace would take the rights of the existing controller, which could not maintain its webhooks any more.
+ * @throws CliError when the existing controller is in another namespace
  */
 export async function checkNamespace(cluster: Pick<Cluster, 'get'>, namespace: string): Promise<void> {
   const binding = await bindingOf(cluster);
@@ -102,12 +104,12 @@ export async function checkNamespace(cluster: Pick<Cluster, 'get'>, namespace: s
   const other = subjects.filter(isJsonObject).find((subject) => subject['name'] === CONTROLLER)?.['namespace'];
   if (typeof other === 'string' && other !== namespace) {
     throw new CliError(`Portcullis is installed in namespace ${other}, not in ${namespace}: a cluster can have one`, {
-      hint: `Nothing was changed. Say --namespace ${other}; to move it, run \`portcullis uninstall --namespace ${other}\` first.`,
+      hint: `Nothing was changed. Use --namespace ${other}, or move it: run \`portcullis uninstall --namespace ${other}\` first.`,
     });
   }
 }
 
-/** Undefined where it is not there, or may not be seen. */
+/** The binding of the controller; undefined when there is none, or reading it is forbidden. */
 async function bindingOf(cluster: Pick<Cluster, 'get'>): Promise<KubernetesObject | undefined> {
   try {
     return await unlessGone(cluster.get(CLUSTER_BINDINGS, { name: CONTROLLER }));

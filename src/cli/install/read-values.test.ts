@@ -6,17 +6,17 @@ import { installValues } from './read-values.ts';
 const values = (text: string): ReturnType<typeof installValues> => installValues(parseYaml(text)[0], '1.0.0', 'v.yaml');
 
 describe('values of an installation', () => {
-  it('are the defaults where nothing is said', () => {
+  it('have defaults', () => {
     assert.equal(values('').image, 'portcullis:1.0.0');
     assert.equal(values('controller: {}').controller.replicas, 2);
   });
 
-  it('merge objects as Helm does, and null takes away', () => {
+  it('merge objects as Helm does, and null removes a key', () => {
     const { resources } = values('controller: {resources: {limits: {cpu: null, memory: 1Gi}}}').controller;
     assert.deepEqual(resources, { requests: { cpu: '100m', memory: '192Mi' }, limits: { memory: '1Gi' } });
   });
 
-  it('that do not exist, or are none of their type, are named with what was expected', () => {
+  it('that do not exist, or have another type, are refused with the expected values', () => {
     for (const [text, message] of [
       ['replicas: 3', /v\.yaml: there is no value replicas; expected one of image, /],
       ['controller: {replica: 3}', /there is no value controller\.replica; expected one of replicas, /],
@@ -34,7 +34,7 @@ describe('values of an installation', () => {
     }
   });
 
-  it('has cert-manager write no Secrets that the controller writes', () => {
+  it('refuse certificates of cert-manager while the controller writes the same Secrets', () => {
     const certManager = { enabled: true };
     assert.throws(
       () => installValues({ certificates: { certManager } }, '1.0.0', 'values.yaml'),

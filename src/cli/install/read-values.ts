@@ -1,4 +1,4 @@
-// The values of an installation, as people write them: YAML or JSON, what differs from the defaults.
+// Reads the values of an installation: YAML or JSON with the differences from the defaults.
 import { isJsonObject, type JsonObject, type JsonValue } from '../../resources/index.ts';
 import { usageError } from '../errors.ts';
 import {
@@ -10,10 +10,10 @@ import {
 } from './install-values.ts';
 
 /**
- * Defaults with these values in place of theirs. As in Helm, objects that are values are merged with the default, and null
- * removes what is there.
- * @param source named in messages
- * @throws CliError when a value does not exist, is none of its type, or does not go together with another one
+ * The defaults, replaced by the given values. As in Helm, values of type object are merged with the default, and null removes
+ * a key.
+ * @param source the name for messages
+ * @throws CliError when a value does not exist, has another type, or contradicts another one
  */
 export function installValues(given: unknown, version: string, source: string): InstallValues {
   if (given !== undefined && given !== null && !isJsonObject(given)) {
@@ -28,7 +28,6 @@ export function installValues(given: unknown, version: string, source: string): 
   return values;
 }
 
-/** The values of an installation that sets none. */
 export function defaultValues(version: string): InstallValues {
   return installValues(undefined, version, '');
 }
@@ -68,7 +67,7 @@ function checked(declared: ValueDeclaration, given: JsonValue | undefined, sourc
     : given;
 }
 
-/** What was expected; undefined when the value is it. */
+/** The expected value; undefined when the value is valid. */
 function problemOf(declared: ValueDeclaration, value: JsonValue): string | undefined {
   const { type, minimum = 0 } = declared;
   switch (type) {
@@ -96,11 +95,11 @@ function textProblem({ choices, pattern }: ValueDeclaration, value: JsonValue): 
   if (choices !== undefined && !choices.includes(value)) {
     return `one of ${choices.join(', ')}`;
   }
-  // The patterns are the declaration's own.
+  // Safe from slow matching: the patterns are those of our declaration.
   return pattern === undefined || new RegExp(pattern).test(value) ? undefined : `a text that matches ${pattern}`;
 }
 
-/** As Helm merges values: fields of fields, and null takes one away. The depth is that of a file that somebody wrote. */
+/** Merges recursively, as Helm does; null removes a key. */
 function mergedObjects(base: JsonObject, over: JsonObject): JsonObject {
   const result: JsonObject = { ...base };
   for (const [name, value] of Object.entries(over)) {

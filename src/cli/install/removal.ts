@@ -1,5 +1,5 @@
-// The steps of an uninstallation. Each leaves the cluster without a webhook of ours that nobody answers, whatever the next one
-// does; each can be done again.
+// The steps of an uninstallation. After each step, even if the next one fails, no webhook of ours is without a server that
+// answers. Each step can be repeated.
 import { ApiError, type KubernetesCluster, listAll, unlessGone } from '../../cluster/index.ts';
 import {
   keyOf,
@@ -33,37 +33,38 @@ import { removeKubewardenFinalizers } from './remove-finalizers.ts';
 import { checkNamespace, checkRights } from './preflight.ts';
 import { type Right, rightsTo } from './rights.ts';
 
-/** What is ours: what was installed, and what the controller made. */
+/** Selects objects of the installation. */
 const INSTALLED = 'app.kubernetes.io/part-of=portcullis';
-const MADE = 'app.kubernetes.io/managed-by=portcullis';
+/** Selects objects that the controller created. */
+const MANAGED = 'app.kubernetes.io/managed-by=portcullis';
 const CONTROLLER_PODS = 'app.kubernetes.io/name=portcullis,app.kubernetes.io/component=controller';
-/** Kinds that hold what the controller keeps, and nobody writes by hand. */
+/** Kinds that only the controller writes. */
 const RECORDS = OWN_KINDS.filter(({ group }) => group !== POLICIES_GROUP);
 const POLICIES = OWN_KINDS.filter(({ group }) => group === POLICIES_GROUP);
-/** How often webhooks are looked for again: what a controller was writing when its rights went comes once. */
+/** Attempts to find no webhooks: a write that the controller began before it lost its rights may add one more. */
 const SWEEPS = 5;
 
 interface RemovalOptions {
   readonly isDryRun: boolean;
-  /** Nothing but webhooks, and what would put them back. */
+  /** Only webhooks, and the controller, which would create them again. */
   readonly webhooksOnly: boolean;
-  /** Also policies and PolicyServers, all of them. */
+  /** Also all policies and PolicyServers. */
   readonly policies: boolean;
-  /** Also the kinds. */
+  /** Also the CustomResourceDefinitions. */
   readonly definitions: boolean;
   readonly keepsNamespace: boolean;
-  /** Of each wait. */
+  /** For each wait. */
   readonly timeoutMs: number;
 }
 
-/** Writes what it does to standard output, line by line, and what is left to standard error. */
+/** Prints each deleted object on standard output, and what remains on standard error. */
 export class Removal {
   readonly #cluster: KubernetesCluster;
   readonly #namespace: string;
   readonly #options: RemovalOptions;
   readonly #progress = new Progress();
-  /** What is there still in a dry run, though it was told to go. */
-  readonly #told = new Set<string>();
+  /** Names of deleted objects: in a dry run they still exist, and are found again. */
+  readonly #deleted = new Set<string>();
 
   constructor(cluster: KubernetesCluster, namespace: string, options: RemovalOptions) {
     this.#cluster = cluster;
@@ -71,24 +72,27 @@ export class Removal {
     this.#options = options;
   }
 
-  /** @throws CliError when rights are missing or it is elsewhere (nothing was changed), or something does not go; ApiError, ClusterError */
+  /**
+   * @throws CliError when rights are missing or Portcullis is in another namespace (nothing was changed), or when an object is
+   *   not deleted in time; ApiError, ClusterError
+   */
   async run(): Promise<void> {
     const { webhooksOnly } = this.#options;
     await this.#check();
     await this.#removeWebhooks(1);
-    // Without rights a controller puts nothing back, also one that does not end: on a node that cannot be reached.
+    // Without rights, even a controller that cannot be stopped, on an unreachable node, creates nothing again.
     await this.#remove(CLUSTER_BINDINGS, { name: CONTROLLER });
     await this.#remove(ROLE_BINDINGS, { namespace: this.#namespace, name: CONTROLLER });
-    // Before the roles that it is put together from: Kubernetes writes it anew when one of those goes, and so may make it again.
+    // Before the roles that it aggregates: Kubernetes writes it when one of those is deleted, and might create it again.
     await this.#remove(CLUSTER_ROLES, { name: PASSED_ON });
     await this.#removeController();
     await this.#removeWebhooks(SWEEPS);
     if (!webhooksOnly) {
-      await this.#removeTheRest();
+      await this.#removeOthers();
     }
   }
 
-  async #removeTheRest(): Promise<void> {
+  async #removeOthers(): Promise<void> {
     await this.#removeLabelled(CLUSTER_BINDINGS);
     await this.#removeLabelled(DEPLOYMENTS, this.#namespace);
     await this.#remove(LEASES, { namespace: this.#namespace, name: CONTROLLER });
@@ -102,7 +106,7 @@ export class Removal {
     await this.#removePolicies();
     await this.#removeDefinitions();
     await this.#removeNamespace();
-    await this.#tellWhatIsLeft();
+    await this.#printRemaining();
   }
 
   async #check(): Promise<void> {
@@ -110,7 +114,7 @@ export class Removal {
     await checkNamespace(this.#cluster, this.#namespace);
     const verbs = ['list', 'delete'];
     if (this.#options.webhooksOnly) {
-      // All that is to be done: a controller that goes on puts back what is removed.
+      // Also those for stopping the controller, which would create the webhooks again.
       const rights: Right[] = [
         ...WEBHOOK_CONFIGURATIONS.flatMap((type) => rightsTo(verbs, type)),
         ...rightsTo(['delete'], CLUSTER_BINDINGS, undefined, CONTROLLER),
@@ -143,7 +147,7 @@ export class Removal {
     }
   }
 
-  /** Until none is there: one that a controller was writing comes back. */
+  /** Deletes webhooks until none is found. */
   async #removeWebhooks(sweeps: number): Promise<void> {
     for (let sweep = 1; sweep <= sweeps; sweep++) {
       let removed = 0;
@@ -174,17 +178,17 @@ export class Removal {
             throw error;
           }
           this.#progress.line(
-            `Warning: pod ${pod.metadata.name} does not end. It has no rights any more; its node may be gone.`,
+            `Warning: pod ${pod.metadata.name} does not end, maybe because its node is gone. It has no rights any more.`,
           );
         }
       }
     });
   }
 
-  /** How many were deleted: all of a kind that have one of the labels of ours. */
+  /** Deletes all objects of a kind with one of our labels. Returns how many. */
   async #removeLabelled(type: ResourceType, namespace?: string): Promise<number> {
     const found = new Map<string, KubernetesObject>();
-    for (const selector of [INSTALLED, MADE]) {
+    for (const selector of [INSTALLED, MANAGED]) {
       for (const object of await this.#labelled(type, namespace, selector)) {
         found.set(object.metadata.name ?? '', object);
       }
@@ -199,7 +203,7 @@ export class Removal {
     }
   }
 
-  /** None where the kind is not served: it may never have been installed. */
+  /** Empty when the cluster does not serve the kind. */
   async #labelled(type: ResourceType, namespace?: string, selector?: string): Promise<readonly KubernetesObject[]> {
     const scope = namespace === undefined ? {} : { namespace };
     const list = listAll(this.#cluster, type, {
@@ -212,10 +216,10 @@ export class Removal {
   async #remove(type: ResourceType, key: { readonly namespace?: string; readonly name: string }): Promise<void> {
     const { isDryRun } = this.#options;
     const name = objectName(type, key.name);
-    if (isDryRun && this.#told.has(name)) {
+    if (isDryRun && this.#deleted.has(name)) {
       return;
     }
-    this.#told.add(name);
+    this.#deleted.add(name);
     try {
       await this.#cluster.delete(type, key, { propagationPolicy: 'Background', dryRun: isDryRun });
     } catch (error) {
@@ -231,11 +235,11 @@ export class Removal {
     if (!this.#options.policies) {
       return;
     }
-    // PolicyServers last, as somebody may watch whose policies they have.
+    // PolicyServers last: policies refer to them.
     for (const type of POLICIES.toSorted((a, b) => Number(a === POLICY_SERVERS) - Number(b === POLICY_SERVERS))) {
       for (const object of await this.#labelled(type)) {
         if (!this.#options.isDryRun) {
-          // Its controller is not there to take them away.
+          // Kubewarden's controller, which would remove them, does not run.
           await removeKubewardenFinalizers(this.#cluster, type, object);
         }
         await this.#remove(type, keyOf(object));
@@ -261,7 +265,7 @@ export class Removal {
       return;
     }
     if (live.metadata.labels?.['app.kubernetes.io/part-of'] !== 'portcullis') {
-      this.#progress.line(`Left: namespace ${this.#namespace}, which somebody else made.`);
+      this.#progress.line(`Kept: namespace ${this.#namespace}, which the installation did not create.`);
       return;
     }
     await this.#remove(NAMESPACES, key);
@@ -282,9 +286,9 @@ export class Removal {
           throw error;
         }
         throw new CliError(
-          `${name} is not gone after ${this.#options.timeoutMs / 1000} s: something in it has a finalizer`,
+          `${name} still exists after ${this.#options.timeoutMs / 1000} s: an object in it has a finalizer`,
           {
-            hint: 'No webhook of Portcullis is left, and nothing of it runs. It goes when the finalizers do; kubectl describe shows them.',
+            hint: 'Nothing of Portcullis runs, and it has no webhooks. The deletion ends when the finalizers are removed; kubectl describe shows them.',
             cause: error,
           },
         );
@@ -292,7 +296,7 @@ export class Removal {
     });
   }
 
-  async #tellWhatIsLeft(): Promise<void> {
+  async #printRemaining(): Promise<void> {
     const { isDryRun, policies, definitions } = this.#options;
     if (isDryRun) {
       this.#progress.line('Nothing was changed (dry run).');
@@ -304,14 +308,14 @@ export class Removal {
         (counts[index] ?? 0) > 0 ? [`${counts[index]} ${resource}`] : [],
       );
       if (left.length > 0) {
-        this.#progress.line(`Left: ${left.join(', ')}. Nobody is asked about them; their status is what it was.`);
+        this.#progress.line(`Kept: ${left.join(', ')}. They are not enforced any more; their status is the last one.`);
       }
     }
     if (!definitions) {
       this.#progress.line(
-        'Left: the CustomResourceDefinitions. --delete-policies --delete-crds deletes them, with every policy.',
+        'Kept: the CustomResourceDefinitions. --delete-policies --delete-crds deletes them, with every policy.',
       );
     }
-    this.#progress.line('No webhook of Portcullis is left.');
+    this.#progress.line('Portcullis has no webhooks any more.');
   }
 }

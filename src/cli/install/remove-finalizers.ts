@@ -2,7 +2,7 @@ import { type Cluster, unlessGone } from '../../cluster/index.ts';
 import { keyOf, type KubernetesObject, type ResourceType } from '../../resources/index.ts';
 import { KUBEWARDEN_FINALIZERS } from './kubewarden.ts';
 
-/** Takes away the finalizers that only Kubewarden's controller would, where that is not there any more. */
+/** Removes the finalizers of Kubewarden's controller, where that does not run any more. */
 export async function removeKubewardenFinalizers(
   cluster: Cluster,
   type: ResourceType,

@@ -1,7 +1,2 @@
-// What a cluster must have.
-
-/**
- * The oldest Kubernetes. Match conditions of webhooks, and optional fields in them, are there in every cluster from then on
- * (KEP-3716, stable in 1.30).
- */
+/** The oldest supported Kubernetes: match conditions of webhooks are stable since 1.30 (KEP-3716). */
 export const MIN_KUBERNETES = [1, 30] as const;

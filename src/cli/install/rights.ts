@@ -1,21 +1,21 @@
-// Which rights somebody has (authorization.k8s.io/v1 SelfSubjectAccessReview).
+// Rights of the current user (authorization.k8s.io/v1 SelfSubjectAccessReview).
 import type { KubernetesCluster } from '../../cluster/index.ts';
 import { isJsonObject, type ResourceType } from '../../resources/index.ts';
 
 const PATH = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
-/** Something that somebody may be allowed. */
+/** A verb on a kind, or on one object. */
 export interface Right {
   readonly verb: string;
   readonly group: string;
   readonly resource: string;
-  /** Absent: in all namespaces, or of a kind that is in none. */
+  /** Absent: in all namespaces, or of a cluster-scoped kind. */
   readonly namespace?: string;
-  /** Absent: to all of them. */
+  /** Absent: all objects. */
   readonly name?: string;
 }
 
-/** As people say it: `patch deployments.apps in namespace portcullis`. */
+/** For messages: `patch deployments.apps in namespace portcullis`. */
 export function rightText({ verb, group, resource, namespace, name }: Right): string {
   const what = `${resource}${group === '' ? '' : `.${group}`}${name === undefined ? '' : ` ${name}`}`;
   return `${verb} ${what}${namespace === undefined ? '' : ` in namespace ${namespace}`}`;
@@ -32,7 +32,7 @@ export function rightsTo(
   return verbs.map((verb) => ({ verb, group, resource, ...where }));
 }
 
-/** Those that the caller does not have, each once. @throws ApiError, ClusterError when it cannot be asked */
+/** The rights that the user does not have, without duplicates. @throws ApiError, ClusterError */
 export async function missingRights(cluster: KubernetesCluster, rights: Iterable<Right>): Promise<readonly Right[]> {
   const unique = [...new Map([...rights].map((right) => [rightText(right), right])).values()];
   const allowed = await Promise.all(unique.map((right) => isAllowed(cluster, right)));

@@ -1,4 +1,4 @@
-// `portcullis uninstall`: takes Portcullis out of a cluster.
+// `portcullis uninstall`: removes Portcullis from a cluster.
 import { Command } from 'commander';
 import { inClusterAccess, KubernetesCluster } from '../../cluster/index.ts';
 import { durationMs } from '../cluster/duration.ts';
@@ -20,13 +20,13 @@ interface UninstallFlags extends InstallationFlags {
 export function uninstallCommand(): Command {
   return addInstallationFlags(
     new Command('uninstall')
-      .description('take Portcullis out of a cluster: webhooks first; policies and kinds stay unless told otherwise')
+      .description('remove Portcullis from a cluster, webhooks first; policies and kinds stay by default')
       .option('--dry-run', 'change nothing: print what would be deleted')
       .option('--delete-policies', 'delete all policies and PolicyServers, too')
       .option('--delete-crds', 'delete the kinds, too; with --delete-policies')
-      .option('--keep-namespace', 'leave the namespace, with what is in it besides Portcullis')
-      .option('--webhooks-only', 'remove the webhooks and stop the controller; leave the rest')
-      .option('--in-cluster', 'the cluster is the one that this is a pod of')
+      .option('--keep-namespace', 'keep the namespace, and everything in it that is not Portcullis')
+      .option('--webhooks-only', 'only remove the webhooks and stop the controller')
+      .option('--in-cluster', 'use the cluster of this pod')
       .option('--timeout <duration>', 'how long to wait until pods and objects are gone', '2m'),
   )
     .addHelpText(
@@ -37,7 +37,7 @@ Examples:
   portcullis uninstall
   portcullis uninstall --delete-policies --delete-crds
 
-It can be run again at any time, after a failed installation too. Policies that stay are asked by nobody.`,
+It can be run again at any time, also after a failed installation. Policies that stay are not enforced.`,
     )
     .action(uninstall);
 }
@@ -47,7 +47,7 @@ async function uninstall(flags: UninstallFlags): Promise<void> {
   if (flags.deleteCrds === true && flags.deletePolicies !== true) {
     throw usageError(
       '--delete-crds deletes every policy and PolicyServer of the cluster',
-      'Say so with --delete-policies as well. Nothing was changed.',
+      'Confirm it with --delete-policies. Nothing was changed.',
     );
   }
   const { namespace } = flags;

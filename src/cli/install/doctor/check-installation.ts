@@ -16,7 +16,7 @@ import { type Finding, finding } from './finding.ts';
 import { isUnread, type Snapshot } from './snapshot.ts';
 
 const INSTALL = 'Run `portcullis install`.';
-/** Beyond the time that a leader may be silent, clocks that are apart. Milliseconds. */
+/** Tolerance for clock differences in the age of a lease. Milliseconds. */
 const LEASE_TOLERANCE_MS = 60_000;
 
 export function checkVersion({ version }: Snapshot): readonly Finding[] {
@@ -43,16 +43,16 @@ export function checkDefinitions({ definitions, unread }: Snapshot, context: Ins
     const where = `customresourcedefinition/${definition.metadata.name}`;
     const found = live.get(definition.metadata.name);
     if (found === undefined) {
-      return [finding('KindMissing', where, 'it is not there', INSTALL)];
+      return [finding('KindMissing', where, 'it does not exist', INSTALL)];
     }
     const findings: Finding[] = [];
     if (!hasVersionOf(found, definition)) {
-      const message = 'its schema is not that of this version of Portcullis: fields may be dropped without a word';
+      const message = 'its schema is that of another version of Portcullis: API servers may drop fields silently';
       findings.push(finding('KindDiffers', where, message, INSTALL));
     }
     const release = found.metadata.annotations?.['meta.helm.sh/release-name'] ?? '';
     if (release.startsWith('kubewarden')) {
-      const message = `it belongs to the Helm release ${release}: when that is uninstalled, it goes with all policies`;
+      const message = `it belongs to the Helm release ${release}, whose removal deletes it with all policies`;
       findings.push(
         finding('KindOwnedElsewhere', where, message, 'Take it out of that release first: docs/migration.md, step 6.'),
       );
@@ -61,7 +61,7 @@ export function checkDefinitions({ definitions, unread }: Snapshot, context: Ins
   });
 }
 
-/** Whether the versions of ours are there as they are in ours. What the API server adds by default is no difference. */
+/** Whether the cluster serves all versions of our definition with their schemas; other fields have defaults. */
 function hasVersionOf(live: KubernetesObject, wanted: KubernetesObject): boolean {
   const versions = versionsOf(live);
   return versionsOf(wanted).every((version) => {
@@ -80,7 +80,7 @@ export function checkController(snapshot: Snapshot): readonly Finding[] {
   const where = `deployment/${CONTROLLER} -n ${namespace}`;
   const deployment = controllerOf(snapshot);
   if (deployment === undefined) {
-    const message = 'it is not there: policies that change are not rolled out';
+    const message = 'it does not exist: changed policies are not rolled out';
     return isUnread(snapshot, DEPLOYMENTS) ? [] : [finding('ControllerMissing', where, message, INSTALL)];
   }
   const { availableReplicas = 0 } = (deployment['status'] ?? {}) as { availableReplicas?: number };
@@ -103,8 +103,8 @@ export function checkController(snapshot: Snapshot): readonly Finding[] {
       finding(
         'ExemptNamespaces',
         where,
-        `policies of the whole cluster are never asked about namespaces ${exempt.split(',').join(', ')}`,
-        'As intended, mostly. The value exemptNamespaces changes it.',
+        `cluster-wide policies do not cover the namespaces ${exempt.split(',').join(', ')}`,
+        'Usually intended. The value exemptNamespaces changes it.',
       ),
     );
   }
@@ -115,16 +115,16 @@ export function controllerOf({ deployments, namespace }: Snapshot): KubernetesOb
   return deployments.find(({ metadata }) => metadata.namespace === namespace && metadata.name === CONTROLLER);
 }
 
-/** The rest of an argument of the controller that begins with a text. */
-function argumentOf(deployment: KubernetesObject, beginning: string): string | undefined {
+/** The value of an argument of the controller. @param prefix such as `--certificates=` */
+function argumentOf(deployment: KubernetesObject, prefix: string): string | undefined {
   const { template } = (deployment['spec'] ?? {}) as {
     template?: { spec?: { containers?: readonly { args?: unknown }[] } };
   };
   const given = (template?.spec?.containers ?? []).flatMap(({ args }) => [...textsOf(args)]);
-  return given.find((argument) => argument.startsWith(beginning))?.slice(beginning.length);
+  return given.find((argument) => argument.startsWith(prefix))?.slice(prefix.length);
 }
 
-/** Who keeps the Secrets with certificates, as the controller was told. */
+/** Whether the controller or another program manages the certificates. */
 export function certificateMode(controller: KubernetesObject): CertificateMode {
   return argumentOf(controller, '--certificates=') === 'external' ? 'external' : 'own';
 }
@@ -135,12 +135,12 @@ export function checkLeader(snapshot: Snapshot): readonly Finding[] {
   if (controllerOf(snapshot) === undefined || isUnread(snapshot, LEASES)) {
     return [];
   }
-  const action = 'Look at the log of the controller: it says what it waits for.';
+  const action = 'Look at the log of the controller.';
   const lease = leases.find(({ metadata }) => metadata.name === CONTROLLER);
   const spec = isJsonObject(lease?.['spec']) ? lease['spec'] : {};
   const holder = textOf(spec['holderIdentity']);
   if (holder === '') {
-    return [finding('NoLeader', where, 'no controller has ever led, or the last one gave up', action)];
+    return [finding('NoLeader', where, 'it has no holder', action)];
   }
   const age = now - Date.parse(textOf(spec['renewTime']));
   const limit = Number(spec['leaseDurationSeconds'] ?? 0) * 1000 + LEASE_TOLERANCE_MS;
@@ -149,7 +149,7 @@ export function checkLeader(snapshot: Snapshot): readonly Finding[] {
     : [];
 }
 
-/** What the controller may do, against what it needs. */
+/** Compares the rights of the controller with those that it needs. */
 export function checkRoles(snapshot: Snapshot): readonly Finding[] {
   const { roles, bindings, namespace, unread } = snapshot;
   const controller = controllerOf(snapshot);
@@ -169,30 +169,30 @@ export function checkRoles(snapshot: Snapshot): readonly Finding[] {
     const missing = missingOf(rules, (role?.['rules'] ?? []) as readonly Partial<AccessRule>[]);
     const isBound = bindings.some((one) => named(one, `${kind}Binding`) && isFor(one, namespace));
     const problems = [
-      ...(isBound ? [] : [`it is not bound to the controller's service account`]),
+      ...(isBound ? [] : [`it is not bound to the service account of the controller`]),
       ...(missing.length === 0 ? [] : [`the controller may not: ${missing.join('; ')}`]),
     ];
     return problems.length === 0 ? [] : [finding('RightsMissing', where, problems.join('; '), INSTALL)];
   });
 }
 
-/** Whether a binding is for the controller of this namespace: another installation has bindings of the same names. */
+/** Whether a binding is for the controller of this namespace. Installations in other namespaces use the same names. */
 function isFor({ subjects }: KubernetesObject & { readonly subjects?: unknown }, namespace: string): boolean {
   const all: readonly unknown[] = Array.isArray(subjects) ? subjects : [];
   return all.some((one) => isJsonObject(one) && one['name'] === CONTROLLER && one['namespace'] === namespace);
 }
 
-/** `patch policyservers.policies.kubewarden.io` for each right that no rule gives. */
+/** The rights that no rule grants, such as `patch policyservers.policies.kubewarden.io`. */
 function missingOf(wanted: readonly AccessRule[], live: readonly Partial<AccessRule>[]): readonly string[] {
   const has = (list: readonly string[] | undefined, one: string): boolean =>
     list?.includes(one) === true || list?.includes('*') === true;
-  const gives = (group: string, resource: string, verb: string): boolean =>
+  const isGranted = (group: string, resource: string, verb: string): boolean =>
     live.some((rule) => has(rule.apiGroups, group) && has(rule.resources, resource) && has(rule.verbs, verb));
   const missing = wanted.flatMap(({ apiGroups, resources, verbs }) =>
     apiGroups.flatMap((group) =>
       resources.flatMap((resource) =>
         verbs
-          .filter((verb) => !gives(group, resource, verb))
+          .filter((verb) => !isGranted(group, resource, verb))
           .map((verb) => `${verb} ${resource}${group === '' ? '' : `.${group}`}`),
       ),
     ),
@@ -200,7 +200,7 @@ function missingOf(wanted: readonly AccessRule[], live: readonly Partial<AccessR
   return [...new Set(missing)];
 }
 
-/** Whether others may run pods in the product's namespace that no standard holds for. */
+/** Unrestricted pods in the product's namespace could use the rights of its service accounts. */
 export function checkNamespace({ namespaces, namespace }: Snapshot): readonly Finding[] {
   const found = namespaces.find(({ metadata }) => metadata.name === namespace);
   const label = 'pod-security.kubernetes.io/enforce';
@@ -210,7 +210,7 @@ export function checkNamespace({ namespaces, namespace }: Snapshot): readonly Fi
         finding(
           'NamespaceUnrestricted',
           `namespace/${namespace}`,
-          'pods in it need not keep to the restricted Pod Security Standard',
+          'it does not enforce the restricted Pod Security Standard',
           `kubectl label namespace ${namespace} ${label}=restricted --overwrite`,
         ),
       ];

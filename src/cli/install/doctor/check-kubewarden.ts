@@ -1,4 +1,4 @@
-// What Kubewarden has left, or still does.
+// Checks for leftovers of Kubewarden, and whether it still runs.
 import { type KubernetesObject, textOf } from '../../../resources/index.ts';
 import {
   isKubewardenController,
@@ -19,14 +19,14 @@ export function checkKubewarden(snapshot: Snapshot): readonly Finding[] {
       'KubewardenRuns',
       `deployment/${metadata.name} -n ${metadata.namespace}`,
       "Kubewarden's controller runs: PolicyServers that it made, and their policies, are its own",
-      'docs/migration.md says how to go over to Portcullis, and what side by side means.',
+      'docs/migration.md describes the migration to Portcullis, and running both side by side.',
     ),
   );
   const left = controllers.length > 0 ? [] : [...leftConfigurations(snapshot), ...leftFinalizers(snapshot)];
   return [...running, ...left];
 }
 
-/** Configurations that nobody keeps any more. */
+/** Webhook configurations without a controller that maintains them. */
 function leftConfigurations(snapshot: Snapshot): readonly Finding[] {
   const ids = policyIds(snapshot);
   return snapshot.configurations
@@ -54,7 +54,7 @@ function leftConfigurations(snapshot: Snapshot): readonly Finding[] {
     });
 }
 
-/** What earlier versions of Kubewarden began the ids of policies with. */
+/** Prefixes of policy ids in earlier versions of Kubewarden. */
 const FORMER_PREFIXES: Readonly<Record<string, string>> = {
   ClusterAdmissionPolicy: 'clusterwide-',
   AdmissionPolicy: 'namespaced-',
@@ -62,7 +62,7 @@ const FORMER_PREFIXES: Readonly<Record<string, string>> = {
   AdmissionPolicyGroup: 'namespaced-group-',
 };
 
-/** Whether the policy is there that a configuration names, or is named after. */
+/** Whether the policy of a configuration exists: the one that it names, or is named after. */
 function isNamed({ metadata }: KubernetesObject, { policies }: Snapshot): boolean {
   const formerId = (policy: Snapshot['policies'][number]): string =>
     FORMER_PREFIXES[policy.kind] + [policy.metadata.namespace, policy.metadata.name].filter(Boolean).join('-');

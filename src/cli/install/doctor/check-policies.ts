@@ -1,4 +1,4 @@
-// Whether PolicyServers and policies do what is asked of them.
+// Checks whether PolicyServers are ready and policies serve.
 import {
   findCondition,
   type AdmissionPolicyObject,
@@ -12,7 +12,7 @@ import { foreignReason, policyServerObjectName } from '../../../lifecycle/index.
 import { type Finding, finding } from './finding.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** A policy may be on its way for so long, as rollouts may. Milliseconds. */
+/** Time for a new policy to be loaded, that of a rollout by default. Milliseconds. */
 const PATIENCE_MS = 5 * 60_000;
 
 export function checkPolicyServers(snapshot: Snapshot): readonly Finding[] {
@@ -38,7 +38,7 @@ export function checkPolicies(snapshot: Snapshot): readonly Finding[] {
     const name = policy.spec.policyServer ?? 'default';
     const server = servers.get(name);
     if (server === undefined) {
-      const message = `it names PolicyServer ${name}, which is not there`;
+      const message = `it names PolicyServer ${name}, which does not exist`;
       return [
         finding('PolicyServerMissing', nameOf(policy), message, 'Create that PolicyServer, or name another one.'),
       ];
@@ -54,7 +54,7 @@ function checkPolicy(policy: AdmissionPolicyObject, now: number): readonly Findi
   const action = `portcullis rollout status ${where}`;
   switch (phase) {
     case 'Error':
-      return [finding('PolicyNotServing', where, `nothing of it serves: ${reason}`, action)];
+      return [finding('PolicyNotServing', where, `no revision serves: ${reason}`, action)];
     case 'Degraded':
       return [finding('PolicyDegraded', where, `an earlier revision serves: ${reason}`, action)];
     case 'Pending':
@@ -69,7 +69,7 @@ function checkPolicy(policy: AdmissionPolicyObject, now: number): readonly Findi
   }
 }
 
-/** What conditions that do not hold say, the newest first. */
+/** Reasons and messages of false conditions, the newest first. */
 function reasonOf(conditions: NonNullable<AdmissionPolicyObject['status']>['conditions']): string {
   const failing = (conditions ?? []).filter(({ status }) => status === 'False');
   const active = findCondition(conditions ?? [], 'PolicyActive');
@@ -83,7 +83,7 @@ export function nameOf({ kind, metadata }: KubernetesObject): string {
   return `${kind.toLowerCase()}/${name}${namespace === undefined ? '' : ` -n ${namespace}`}`;
 }
 
-/** Why a PolicyServer is another controller's; undefined when it is ours. */
+/** Why a PolicyServer belongs to another controller; undefined when it is ours. */
 export function foreignReasonOf(
   { configurations, deployments, namespace }: Snapshot,
   server: Snapshot['policyServers'][number],
@@ -96,7 +96,6 @@ export function foreignReasonOf(
   return foreignReason(server, deployment, isAsked);
 }
 
-/** The ids of the policies that there are. */
 export function policyIds({ policies }: Snapshot): ReadonlySet<string> {
   return new Set(policies.map(policyId));
 }

@@ -1,4 +1,4 @@
-// Whether API servers reach what they ask, and believe it.
+// Checks whether API servers can call our webhooks and trust their certificates.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isJsonObject, type JsonObject, type KubernetesObject, textOf } from '../../../resources/index.ts';
 import { configurationName, isOurConfiguration, webhooksOf } from '../our-configurations.ts';
@@ -8,9 +8,8 @@ import { foreignReasonOf } from './check-policies.ts';
 import { type Finding, finding } from './finding.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** When less than this part of its life is left, a certificate should have been renewed. */
+/** Share of its lifetime before the end of which a certificate should have been renewed. */
 const RENEWED_BEFORE = 1 / 6;
-/** Those of the controller. */
 const CONTROLLER_SECRETS = ['portcullis-controller-webhook', 'portcullis-controller-control'];
 const AUTHORITY = 'portcullis-ca';
 
@@ -23,8 +22,8 @@ export function checkWebhooks(snapshot: Snapshot): readonly Finding[] {
       finding(
         'WebhooksLeftBehind',
         names,
-        'API servers go on asking policy servers that no controller looks after',
-        'Run `portcullis install`, or `portcullis uninstall` to be rid of them.',
+        'API servers still call policy servers that no controller manages',
+        'Run `portcullis install`, or remove them with `portcullis uninstall`.',
       ),
     ];
   }
@@ -55,12 +54,12 @@ function checkService({ services, unread }: Snapshot, where: string, service: Js
     : finding(
         'WebhookServiceMissing',
         where,
-        `it names service/${name} -n ${namespace}, which is not there: requests that match get its failurePolicy`,
-        'The controller makes it anew where it runs; else run `portcullis install` or `portcullis uninstall`.',
+        `it names service/${name} -n ${namespace}, which does not exist: its failurePolicy decides about matching requests`,
+        'A running controller creates it again. If none runs, run `portcullis install` or `portcullis uninstall`.',
       );
 }
 
-/** What the API server does: the certificate of the Service must come from a CA of the bundle. */
+/** Verifies, as API servers do, the certificate of the Service by the CA bundle. */
 function checkBundle(
   { secrets }: Snapshot,
   where: string,
@@ -78,8 +77,8 @@ function checkBundle(
     : finding(
         'WebhookCaMismatch',
         where,
-        `its caBundle has no CA that the certificate in secret/${secret?.metadata.name} comes from: API servers refuse to talk to it`,
-        'The controller writes it anew within seconds. If it does not, look at its log.',
+        `its caBundle has no CA of the certificate in secret/${secret?.metadata.name}: API servers do not trust it`,
+        'The controller corrects it within seconds. If it does not, look at its log.',
       );
 }
 
@@ -98,7 +97,7 @@ export function checkCertificates(snapshot: Snapshot): readonly Finding[] {
         const name = policyServerObjectName(metadata.name ?? '');
         return [`${name}-webhook`, `${name}-control`];
       }),
-    // Also those of PolicyServers that are gone: what runs for them may still be asked. Others' Secrets stay behind for good.
+    // Also those of deleted PolicyServers, whose pods may still answer. Secrets that others manage are never deleted.
     ...(isOwn ? snapshot.secrets : [])
       .map(({ metadata }) => metadata.name ?? '')
       .filter((name) => /^policy-server-.*-(webhook|control)$/.test(name)),
@@ -113,12 +112,12 @@ function checkSecret({ secrets, namespace, now }: Snapshot, name: string, isOwn:
     : 'Look at what keeps it: cert-manager’s Certificate of that name.';
   const secret = secrets.find(({ metadata }) => metadata.name === name);
   if (secret === undefined) {
-    return [finding('CertificateMissing', where, 'it is not there', action)];
+    return [finding('CertificateMissing', where, 'it does not exist', action)];
   }
   const [certificate] = certificatesOf(dataOf(secret, 'tls.crt'));
   if (certificate === undefined) {
-    // The Secret of the CA has another form.
-    return name === AUTHORITY ? [] : [finding('CertificateUnreadable', where, 'tls.crt is no certificate', action)];
+    // The Secret of the CA has other keys.
+    return name === AUTHORITY ? [] : [finding('CertificateUnreadable', where, 'tls.crt is not a certificate', action)];
   }
   return [
     ...(name === AUTHORITY ? [] : checkKey(secret, certificate, where, action)),
@@ -127,7 +126,7 @@ function checkSecret({ secrets, namespace, now }: Snapshot, name: string, isOwn:
   ];
 }
 
-/** Nothing can be served by a certificate without its key: a controller that begins with it waits for another one. */
+/** The key must be that of the certificate. A new controller process waits until it is. */
 function checkKey(
   secret: KubernetesObject,
   certificate: X509Certificate,
@@ -154,7 +153,7 @@ function checkDates(certificate: X509Certificate, now: number, where: string, ac
     return [finding('CertificateExpired', where, `it expired at ${until}`, action)];
   }
   if (now < from) {
-    const message = `it is valid from ${certificate.validFromDate.toISOString()} on: clocks are apart`;
+    const message = `it is valid from ${certificate.validFromDate.toISOString()} on: the clocks differ`;
     return [finding('CertificateNotYetValid', where, message, 'Set the clocks of the nodes.')];
   }
   return to - now < (to - from) * RENEWED_BEFORE
@@ -171,7 +170,7 @@ function checkIssuer(
   const authorities = certificatesOf(dataOf(secret, 'ca.crt'));
   return authorities.length === 0 || authorities.some((authority) => isIssuedBy(certificate, authority))
     ? []
-    : [finding('CertificateNotTrusted', where, 'tls.crt comes from none of the CAs in ca.crt', action)];
+    : [finding('CertificateNotTrusted', where, 'tls.crt was issued by none of the CAs in ca.crt', action)];
 }
 
 function isIssuedBy(certificate: X509Certificate, authority: X509Certificate): boolean {
@@ -183,7 +182,7 @@ function dataOf(secret: KubernetesObject, key: string): string {
   return isJsonObject(data) && Object.hasOwn(data, key) ? Buffer.from(textOf(data[key]), 'base64').toString() : '';
 }
 
-/** Those of a PEM text; what is none is left out. */
+/** The valid certificates of a PEM text. */
 function certificatesOf(pem: string): readonly X509Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
   return blocks.flatMap((block) => {

@@ -129,7 +129,7 @@ describe('the doctor', () => {
   const codes = (change: Change = () => ({})): readonly string[] =>
     diagnose({ ...healthy, ...change(healthy) }, context).map(({ code, severity }) => `${severity} ${code}`);
 
-  it('finds nothing but what is as intended in an installation that works', () => {
+  it('finds only intended settings in a working installation', () => {
     assert.deepEqual(codes(), ['info ExemptNamespaces']);
   });
 
@@ -190,7 +190,7 @@ describe('the doctor', () => {
     });
   }
 
-  it('finds a certificate whose key is of another one', async () => {
+  it('finds a certificate with the key of another one', async () => {
     const [{ cert }, { key }] = [await leaf(authority, -30, 60), await leaf(authority, -30, 60)];
     const found = codes(({ secrets }) => ({
       secrets: [...secrets.slice(0, -1), secret('policy-server-default-webhook', { cert, key }, authority.cert)],
@@ -198,7 +198,7 @@ describe('the doctor', () => {
     assert.deepEqual(found, ['error CertificateUnreadable', 'info ExemptNamespaces']);
   });
 
-  it('tells certificates apart that have expired, that will, and that are not valid yet', async () => {
+  it('distinguishes certificates that expired, expire soon, or are not valid yet', async () => {
     for (const [from, to, expected] of [
       [-90, -1, 'error CertificateExpired'],
       [-80, 5, 'warning CertificateExpiring'],
@@ -212,7 +212,7 @@ describe('the doctor', () => {
     }
   });
 
-  it('misses the Secrets of PolicyServers of ours, whatever these are called, and of no others', () => {
+  it('finds missing Secrets of all PolicyServers of ours, and of no others', () => {
     const found = (name: string, annotations: Readonly<Record<string, string>>): readonly string[] => {
       const snapshot = {
         ...healthy,
@@ -233,7 +233,7 @@ describe('the doctor', () => {
     assert.deepEqual(found('other', { 'portcullis.dev/take-over': 'false' }), []);
   });
 
-  it('asks for no right to write Secrets where others keep them', () => {
+  it('needs no right to write Secrets when another program manages them', () => {
     const external = installObjects({
       namespace: NAMESPACE,
       values: installValues({ certificates: { mode: 'external' } }, '1.0.0', 'values.yaml'),
@@ -248,7 +248,7 @@ describe('the doctor', () => {
     assert.ok(codes(() => ({ roles })).includes('error RightsMissing'));
   });
 
-  it('takes rights that a controller in another namespace was given for none', () => {
+  it('does not count the rights of a controller in another namespace', () => {
     const elsewhere = codes(({ bindings }) => ({
       bindings: bindings.map((one) => ({
         ...one,
@@ -258,7 +258,7 @@ describe('the doctor', () => {
     assert.ok(elsewhere.includes('error RightsMissing'), elsewhere.join());
   });
 
-  it('knows the Deployment of a PolicyServer whose name has dots', () => {
+  it('finds the Deployment of a PolicyServer whose name has dots', () => {
     const found = codes(({ policyServers, deployments }) => ({
       policyServers: policyServers.map((server) => ({
         ...server,
@@ -280,13 +280,13 @@ describe('the doctor', () => {
     assert.ok(!found.includes('info PolicyServerForeign'), found.join());
   });
 
-  it('says of what it may not see only that', () => {
+  it('reports of kinds that it may not list nothing else', () => {
     const unread = ['customresourcedefinitions', 'deployments'].map((what) => ({ what, why: 'forbidden' }));
     const found = codes(() => ({ definitions: [], deployments: [], configurations: [], unread }));
     assert.deepEqual(new Set(found), new Set(['warning NotLookedAt']));
   });
 
-  it('tells webhooks of Kubewarden apart whose policy is there, by the names of all of its versions', () => {
+  it('finds the policy of a Kubewarden webhook by the names of all versions of Kubewarden', () => {
     const of = (name: string, annotations = {}): KubernetesObject => ({
       apiVersion: 'admissionregistration.k8s.io/v1',
       kind: 'ValidatingWebhookConfiguration',
@@ -305,7 +305,7 @@ describe('the doctor', () => {
     );
   });
 
-  it('takes a CA that is about to sign, or did, for one that is trusted', () => {
+  it('trusts the next and the previous CA as well', () => {
     assert.deepEqual(
       codes(() => ({ configurations: [configuration(other.cert + authority.cert)] })),
       ['info ExemptNamespaces'],

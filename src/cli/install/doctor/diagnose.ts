@@ -13,7 +13,7 @@ import { checkCertificates, checkWebhooks } from './check-webhooks.ts';
 import { type Finding, finding, inOrder } from './finding.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** Everything that a look at a cluster shows, the worst first. `context` is what would be installed. */
+/** All findings for a cluster, errors first. @param context an installation with default values */
 export function diagnose(snapshot: Snapshot, context: InstallContext): readonly Finding[] {
   return inOrder([
     ...checkVersion(snapshot),
@@ -28,7 +28,7 @@ export function diagnose(snapshot: Snapshot, context: InstallContext): readonly 
     ...checkPolicies(snapshot),
     ...checkKubewarden(snapshot),
     ...snapshot.unread.map(({ what, why }) =>
-      finding('NotLookedAt', what, why, 'Ask somebody who may list them to run this, or for the right to list them.'),
+      finding('NotLookedAt', what, why, 'Run this as a user who may list them.'),
     ),
   ]);
 }

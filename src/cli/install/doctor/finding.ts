@@ -1,19 +1,19 @@
-// What `portcullis doctor` finds: each finding has a code that docs/install.md explains.
+// Findings of `portcullis doctor`. docs/install.md explains each code.
 
 export type Severity = 'error' | 'info' | 'warning';
 
 export interface Finding {
   readonly code: FindingCode;
   readonly severity: Severity;
-  /** The object, as kubectl names it. */
+  /** The object in kubectl's notation. */
   readonly where: string;
-  /** What is the matter: seen, and expected. */
+  /** The problem: expected and actual state. */
   readonly message: string;
   /** What to do. */
   readonly action: string;
 }
 
-/** All codes, by how bad they are where nothing else is said. */
+/** All codes with their usual severity. */
 export const FINDING_CODES = {
   ApiServerTooOld: 'error',
   KindMissing: 'error',
@@ -61,7 +61,7 @@ export function finding(
 
 const RANKS: Readonly<Record<Severity, number>> = { error: 0, warning: 1, info: 2 };
 
-/** The worst first. */
+/** Sorts by severity, errors first. */
 export function inOrder(findings: Iterable<Finding>): readonly Finding[] {
   return [...findings].toSorted((a, b) => RANKS[a.severity] - RANKS[b.severity]);
 }

@@ -1,4 +1,4 @@
-// What the findings are made from: one look at everything that matters, which changes nothing.
+// The state of a cluster for the doctor's checks, read once.
 import { ApiError, type KubernetesCluster, listAll, type ServerVersion } from '../../../cluster/index.ts';
 import { LEASES } from '../../../runtime/index.ts';
 import {
@@ -28,14 +28,14 @@ const POLICIES = OWN_KINDS.filter(
   ({ group, resource }) => group === POLICIES_GROUP && resource !== POLICY_SERVERS.resource,
 );
 
-/** A part that could not be looked at. */
+/** A kind whose objects could not be listed. */
 interface Unread {
   readonly what: string;
   readonly why: string;
 }
 
 export interface Snapshot {
-  /** Of the product. */
+  /** The namespace of Portcullis. */
   readonly namespace: string;
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -56,17 +56,17 @@ export interface Snapshot {
   readonly unread: readonly Unread[];
 }
 
-/** Whether some objects of a kind were not seen: that none is known says nothing. */
+/** Whether objects of a kind could not be listed: missing ones may exist then. */
 export function isUnread({ unread }: Pick<Snapshot, 'unread'>, { resource }: Pick<ResourceType, 'resource'>): boolean {
   return unread.some(({ what }) => what === resource);
 }
 
-/** @throws ClusterError when the cluster cannot be asked */
+/** @throws ClusterError when the cluster cannot be reached */
 export async function takeSnapshot(cluster: KubernetesCluster, namespace: string): Promise<Snapshot> {
   const unread: Unread[] = [];
   const read = async (types: readonly ResourceType[], within?: string): Promise<readonly KubernetesObject[]> =>
     (await Promise.all(types.map((type) => listed(cluster, type, within, unread)))).flat();
-  /** Those of the product, for who may not see those of all. */
+  /** Objects of all namespaces, or of the product's namespace when listing all is forbidden. */
   const readAnywhere = async (type: ResourceType): Promise<readonly KubernetesObject[]> => {
     const all = await read([type]);
     return isUnread({ unread }, type) ? await read([type], namespace) : all;
@@ -103,13 +103,13 @@ export async function takeSnapshot(cluster: KubernetesCluster, namespace: string
     bindings: bindings.flat(),
     configurations,
     policyServers: policyServers as readonly PolicyServer[],
-    // The schemas of the kinds have checked them.
+    // Validated by the schemas of the kinds.
     policies: all as readonly AdmissionPolicyObject[],
     unread,
   };
 }
 
-/** None where the kind is not served: that is a finding of its own. */
+/** Empty when the cluster does not serve the kind, which another check reports. */
 async function listed(
   cluster: KubernetesCluster,
   type: ResourceType,

@@ -4,7 +4,7 @@ import type { AccessRule } from '../../../resources/index.ts';
 import { installObjects } from '../install-objects.ts';
 import { installValues } from '../read-values.ts';
 
-/** What an installation lets the controller do with Secrets, and how many Roles of its there are. */
+/** The controller's rights on Secrets, and the number of its Roles. */
 function rightsOnSecrets(mode: 'own' | 'external'): { readonly verbs: readonly string[]; readonly roles: number } {
   const values = installValues({ certificates: { mode } }, '1.0.0', 'values.yaml');
   const objects = installObjects({ namespace: 'portcullis', values });
@@ -14,7 +14,7 @@ function rightsOnSecrets(mode: 'own' | 'external'): { readonly verbs: readonly s
 }
 
 describe('rights of the controller', () => {
-  it('are to write Secrets where it keeps the certificates, and only to read them where others do', () => {
+  it('include writing Secrets when it manages the certificates, and only reading them otherwise', () => {
     assert.deepEqual(rightsOnSecrets('own'), {
       verbs: ['create', 'delete', 'get', 'list', 'update', 'watch'],
       roles: 1,

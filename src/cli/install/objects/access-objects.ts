@@ -1,4 +1,4 @@
-// Who may do what: the service account of the controller with the rights that its code says it needs, and what people get.
+// Roles and bindings: of the controller's service account, with the rights that its code declares, and of users.
 import {
   CERTIFICATE_NAMESPACE_RULES,
   CLUSTER_RULES,
@@ -25,15 +25,15 @@ import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const RBAC_VERSION = `${RBAC_GROUP}/v1`;
 
-/** Who keeps the Secrets with certificates: the controller, or somebody else. */
+/** Who writes the Secrets with certificates: the controller (`own`), or another program, such as cert-manager. */
 export type CertificateMode = 'own' | 'external';
-/** Rights in the namespace of the product: Secrets are only read where others keep them. */
+/** Rights in the product's namespace. With `external` certificates, Secrets are only read. */
 export const NAMESPACE_RULES: Readonly<Record<CertificateMode, readonly AccessRule[]>> = {
   own: [...CONTROLLER_NAMESPACE_RULES, ...CERTIFICATE_NAMESPACE_RULES, ...POLICY_SERVER_NAMESPACE_RULES],
   external: [...CONTROLLER_NAMESPACE_RULES, ...EXTERNAL_CERTIFICATE_NAMESPACE_RULES, ...POLICY_SERVER_NAMESPACE_RULES],
 };
 
-/** The controller's service account and its rights in the whole cluster. */
+/** The controller's service account and its cluster-wide rights. */
 export function controllerAccess({ namespace }: InstallContext): readonly KubernetesObject[] {
   const metadata = { name: CONTROLLER, namespace, labels: componentLabels('controller') };
   return [
@@ -42,10 +42,7 @@ export function controllerAccess({ namespace }: InstallContext): readonly Kubern
   ];
 }
 
-/**
- * The controller's rights in its namespace. One Role for each mode, of the same name: when the mode changes, it is overwritten,
- * and nothing stays that the other one was allowed.
- */
+/** The controller's rights in its namespace. The Role has one name for all modes, so that a change of mode replaces it. */
 export function namespaceAccess(mode: CertificateMode, { namespace }: InstallContext): readonly KubernetesObject[] {
   return granted('Role', namespace, NAMESPACE_RULES[mode]);
 }
@@ -73,12 +70,12 @@ function granted(
   ];
 }
 
-/** The ClusterRole that holds what the controller may pass on to policy servers. */
+/** The ClusterRole with the rights that the controller may grant to policy servers. */
 export const PASSED_ON = 'portcullis-context-aware';
 
 /**
- * What context-aware policies may read. Nobody passes on rights that they do not have, so the controller has these: those of all
- * ClusterRoles with a label (aggregation), of which this is the first. Its rules are Kubernetes' to fill in, so none are given.
+ * The rights of context-aware policies: an aggregated ClusterRole, whose rules Kubernetes collects from all ClusterRoles with a
+ * label, and the first of those. The controller has these rights itself, because Kubernetes lets nobody grant others.
  */
 export function contextAwareAccess({ namespace }: InstallContext): readonly KubernetesObject[] {
   const labels = componentLabels('context-aware');
@@ -105,9 +102,9 @@ export function contextAwareAccess({ namespace }: InstallContext): readonly Kube
   ];
 }
 
-/** Kinds that people of a namespace write. */
+/** Kinds that users of a namespace write. */
 const NAMESPACED = [ADMISSION_POLICIES, ADMISSION_POLICY_GROUPS].map(({ resource }) => resource);
-/** Kinds that people see. */
+/** Kinds that users read. */
 const VISIBLE = [CLUSTER_ADMISSION_POLICIES, CLUSTER_ADMISSION_POLICY_GROUPS, POLICY_SERVERS].map(
   ({ resource }) => resource,
 );
@@ -115,8 +112,8 @@ const READ = ['get', 'list', 'watch'];
 const WRITE = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 
 /**
- * ClusterRoles that Kubernetes adds to its own ones for people. Who may edit a namespace may write its policies; policies of
- * the cluster and PolicyServers are for administrators of the cluster, who may do everything anyway.
+ * ClusterRoles that Kubernetes aggregates into its roles `view`, `edit` and `admin`. Editors of a namespace may write its
+ * policies. Cluster-wide policies and PolicyServers are left to cluster administrators.
  */
 export function userRoles(): readonly KubernetesObject[] {
   const role = (name: string, to: readonly string[], rules: readonly AccessRule[]): KubernetesObject => ({

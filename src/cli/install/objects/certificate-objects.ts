@@ -2,13 +2,13 @@ import type { KubernetesObject } from '../../../resources/index.ts';
 import { CONTROL_NAME } from '../../../control/index.ts';
 import { componentLabels, CONTROLLER, DEFAULT_POLICY_SERVER, type InstallContext } from './naming.ts';
 
-/** How long they live, and how long before the end they are renewed. */
+/** Lifetime of certificates, and how long before its end they are renewed. */
 const DURATION = '2160h';
 const RENEW_BEFORE = '720h';
 
 /**
- * cert-manager's Certificates of the Secrets that the controller only reads then. A PolicyServer of another name needs two of
- * its own kind.
+ * Certificates of cert-manager for the Secrets of the controller and the default PolicyServer. Users create two more for each
+ * other PolicyServer.
  */
 export function certManagerCertificates({ namespace, values }: InstallContext): readonly KubernetesObject[] {
   const certificate = (
@@ -35,7 +35,7 @@ export function certManagerCertificates({ namespace, values }: InstallContext): 
       [`${service}.${namespace}.svc`, `${service}.${namespace}.svc.cluster.local`],
       ['server auth'],
     ),
-    // Both sides of a control connection are this one name.
+    // Both ends of a control connection have this name.
     certificate(`${service}-control`, [CONTROL_NAME], ['server auth', 'client auth']),
   ]);
 }

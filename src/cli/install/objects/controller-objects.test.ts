@@ -4,7 +4,7 @@ import { installValues } from '../read-values.ts';
 import { controllerDeployment } from './controller-objects.ts';
 
 describe('the pods of the controller', () => {
-  it('listen, and have policy servers listen, on the address of the values', () => {
+  it('and those of policy servers listen on the address of the values', () => {
     const addresses = (given: object): readonly string[] => {
       const values = installValues(given, '1.0.0', 'values.yaml');
       const text = JSON.stringify(controllerDeployment({ namespace: 'portcullis', values }));

@@ -1,4 +1,4 @@
-// The controller: its pods, and how the API server reaches them.
+// The controller's Deployment, disruption budget and Service.
 import type { KubernetesObject } from '../../../resources/index.ts';
 import {
   componentLabels,
@@ -9,18 +9,18 @@ import {
   podSelector,
 } from './naming.ts';
 
-/** Where the controller keeps its certificates as files. */
+/** The folder for the controller's certificates. */
 const CERTIFICATES_FOLDER = '/var/run/portcullis';
-/** Where it keeps what it compiles. */
+/** The folder for compiled code. */
 const SCRATCH_FOLDER = '/tmp';
-/** No user of a node has this id; `node` images know it as nobody. */
+/** The id `nonroot` of distroless images, which no user of a node has. */
 const USER_ID = 65_532;
-/** How long a pod that ends goes on answering, until it is taken out of the Service everywhere. Seconds. */
+/** How long an ending pod still answers, until all nodes have removed it from the Service. Seconds. */
 const DRAIN_SECONDS = 5;
-/** How long a controller may take to give up leading and answer what it was asked. Seconds. */
+/** Time for a controller to give up its lease and answer pending requests. Seconds. */
 const GRACE_SECONDS = 45;
 
-/** The pods, and what keeps some of them. */
+/** The Deployment and its disruption budget. */
 export function controllerDeployment(context: InstallContext): readonly KubernetesObject[] {
   const { namespace, values } = context;
   const metadata = { name: CONTROLLER, namespace, labels: componentLabels('controller') };
@@ -34,7 +34,7 @@ export function controllerDeployment(context: InstallContext): readonly Kubernet
         replicas: values.controller.replicas,
         revisionHistoryLimit: 3,
         selector,
-        // The webhook for policies is answered by a pod at any time, also with one replica.
+        // Also with one replica, one pod always answers the webhook for our own kinds.
         strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
         template: { metadata: { labels: componentLabels('controller') }, spec: podSpec(context) },
       },
@@ -43,13 +43,13 @@ export function controllerDeployment(context: InstallContext): readonly Kubernet
       apiVersion: 'policy/v1',
       kind: 'PodDisruptionBudget',
       metadata,
-      // Never holds up the drain of a node, as a least number would with one replica.
+      // `minAvailable: 1` would block the drain of a node when there is one replica.
       spec: { maxUnavailable: 1, selector, unhealthyPodEvictionPolicy: 'AlwaysAllow' },
     },
   ];
 }
 
-/** The restricted Pod Security Standard, and nothing to write to but two empty folders. */
+/** Meets the restricted Pod Security Standard; only two empty folders are writable. */
 function podSpec({ namespace, values }: InstallContext): object {
   const { controller } = values;
   return {
@@ -90,11 +90,11 @@ function podSpec({ namespace, values }: InstallContext): object {
           { name: 'webhook', containerPort: CONTROLLER_WEBHOOK_PORT },
           { name: 'operations', containerPort: CONTROLLER_OPERATIONS_PORT },
         ],
-        // The code and its data compile in seconds; under load in tens of them.
+        // Starting compiles code for some seconds, on a busy node for some ten.
         startupProbe: { httpGet: { path: '/livez', port: 'operations' }, periodSeconds: 2, failureThreshold: 30 },
         livenessProbe: { httpGet: { path: '/livez', port: 'operations' }, periodSeconds: 20, failureThreshold: 3 },
         readinessProbe: { httpGet: { path: '/readyz', port: 'operations' }, periodSeconds: 5, failureThreshold: 2 },
-        // The webhook for policies is answered until no API server calls this pod any more.
+        // The pod still answers the webhook for our own kinds while API servers call it.
         lifecycle: { preStop: { sleep: { seconds: DRAIN_SECONDS } } },
         resources: controller.resources,
         securityContext: {
@@ -110,7 +110,7 @@ function podSpec({ namespace, values }: InstallContext): object {
       },
     ],
     volumes: [
-      // Keys are on no disk.
+      // In memory, so that no key is on a disk.
       { name: 'certificates', emptyDir: { medium: 'Memory', sizeLimit: '4Mi' } },
       { name: 'scratch', emptyDir: { sizeLimit: '512Mi' } },
     ],
@@ -146,7 +146,7 @@ function controllerArguments({ namespace, values }: InstallContext): readonly st
   ];
 }
 
-/** Where the API server reaches the webhook for our own kinds. */
+/** The Service of the webhook for our own kinds. */
 export function controllerService({ namespace }: InstallContext): readonly KubernetesObject[] {
   return [
     {

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { ALERTS } from './monitoring-objects.ts';
 
 describe('the alerts', () => {
-  it('look at metrics of Portcullis only, also where other programs have metrics of the same name', () => {
-    // Names that client-go and controller-runtime give to theirs in every program.
+  it('select metrics of Portcullis only, also if other programs have metrics of the same name', () => {
+    // Metrics of client-go and controller-runtime have these names in every program.
     const shared = /(?:controller_runtime|leader_election|rest_client|workqueue)_[a-z_]+/g;
     const found = ALERTS.flatMap(({ when }) =>
       [...when.matchAll(shared)].map(({ index, 0: name }) => when.slice(index + name.length)),

@@ -7,15 +7,15 @@ const VERSION = 'monitoring.coreos.com/v1';
 interface Alert {
   readonly name: string;
   readonly severity: 'critical' | 'warning';
-  /** PromQL. */
+  /** The condition in PromQL. */
   readonly when: string;
-  /** How long the condition holds before the alert fires. */
+  /** How long the condition must hold before the alert fires. */
   readonly lasting: string;
   readonly summary: string;
   readonly whatToDo: string;
 }
 
-/** The alerts, in the order of the page that explains them. */
+/** The alerts, in the order of docs/install.md. */
 export const ALERTS: readonly Alert[] = [
   {
     name: 'PortcullisNoLeader',
@@ -103,7 +103,7 @@ export const ALERTS: readonly Alert[] = [
   {
     name: 'PortcullisReconcileErrors',
     severity: 'warning',
-    // Other programs have a metric of that name, too; only the label of the pod identifies ours.
+    // Other programs have a metric of that name; the label of the pod identifies ours.
     when: `sum by (controller) (rate(controller_runtime_reconcile_errors_total{pod=~"${CONTROLLER}-.+"}[10m])) > 0.1`,
     lasting: '15m',
     summary: 'A controller fails to reconcile, and retries.',

@@ -9,9 +9,9 @@ import {
 } from './naming.ts';
 
 /**
- * Who may reach the pods of the controller. API servers and kubelets have addresses that no selector knows, so the ports that
- * they call are open, and no others. What goes out is not limited: the API server is outside of the cluster. Those of policy
- * servers are made by the controller.
+ * Ingress of the controller's pods: only the ports that API servers and kubelets call, from anywhere, because selectors cannot
+ * match their addresses. Egress is not limited: the API server may be outside of the cluster. The controller creates the
+ * NetworkPolicies of policy servers.
  */
 export function networkPolicies({ namespace }: InstallContext): readonly KubernetesObject[] {
   return [

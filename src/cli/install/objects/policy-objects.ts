@@ -1,4 +1,4 @@
-// Objects of our own kinds that a new installation begins with.
+// Objects of our own kinds in a new installation.
 import type { JsonObject, KubernetesObject } from '../../../resources/index.ts';
 import { componentLabels, DEFAULT_POLICY_SERVER, type InstallContext } from './naming.ts';
 
@@ -17,7 +17,7 @@ export function defaultPolicyServer({ values }: InstallContext): readonly Kubern
 
 const PODS = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE', 'UPDATE'] }];
 
-/** What any cluster gains by, of modules that are part of Portcullis: two of its examples, without their namespace. */
+/** Recommended policies with builtin modules: two of the examples, for all namespaces. */
 export function recommendedPolicies({ values }: InstallContext): readonly KubernetesObject[] {
   const policy = (name: string, description: string, module: string, settings: JsonObject): KubernetesObject => ({
     apiVersion: 'policies.kubewarden.io/v1',
@@ -49,7 +49,7 @@ export function recommendedPolicies({ values }: InstallContext): readonly Kubern
   ];
 }
 
-/** As in examples/pinned-images, where it is tested. */
+/** The settings of examples/pinned-images, which has tests. */
 const PINNED_IMAGES: JsonObject = {
   variables: [
     {

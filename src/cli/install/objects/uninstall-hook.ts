@@ -1,14 +1,14 @@
-// What the Helm chart has besides: before Helm deletes the release, a Job takes the webhooks out and stops the controller. Without
-// it, API servers would go on asking what is not there any more.
+// A hook of the Helm chart: before Helm deletes the release, a Job removes the webhooks and stops the controller. Without it,
+// API servers would still call deleted policy servers.
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { PASSED_ON } from './access-objects.ts';
 import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
 
 const NAME = 'portcullis-uninstall';
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
-/** How long the controller's pods may take to end. Seconds. */
+/** Time for the controller's pods to end. Seconds. */
 const TIMEOUT_SECONDS = 90;
-/** Rights first: Helm goes by weight. */
+/** Helm creates hooks in the order of their weights; the rights come before the Job. */
 const RIGHTS_WEIGHT = '-5';
 const JOB_WEIGHT = '0';
 
