@@ -1,13 +1,12 @@
 // Writes the table of functions in docs/cel.md from the declarations of src/cel. `--check` writes nothing and fails when
 // the page has another table.
-import { readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { languageReference } from '../src/cel/index.ts';
 import type { FunctionRow } from '../src/cel/index.ts';
+import { withSection, writeGenerated } from './generated-files.ts';
 
 const BEGIN = '<!-- functions: written by tools/cel-reference.ts -->';
 const END = '<!-- end of functions -->';
-const page = fileURLToPath(new URL('../docs/cel.md', import.meta.url));
+const PAGE = 'docs/cel.md';
 
 const code = (text: string): string => `\`${text.replaceAll('|', String.raw`\|`)}\``;
 
@@ -34,17 +33,8 @@ function section(library: string, rows: readonly FunctionRow[]): string {
 
 const sections = Map.groupBy(languageReference(), ({ library }) => library);
 const table = Array.from(sections, ([library, rows]) => section(library, rows)).join('\n');
-const before = readFileSync(page, 'utf8');
-const [head = '', rest = ''] = before.split(BEGIN);
-const [, tail = ''] = rest.split(END);
-const after = `${head}${BEGIN}\n\n${table}\n${END}${tail}`;
-
-if (process.argv.includes('--check')) {
-  if (after !== before) {
-    console.error('docs/cel.md does not have the functions that src/cel has: run `node tools/cel-reference.ts`');
-    process.exit(1);
-  }
-  console.log('docs/cel.md has the functions of src/cel');
-} else {
-  writeFileSync(page, after);
-}
+writeGenerated({
+  files: new Map([[PAGE, withSection(PAGE, BEGIN, END, table)]]),
+  source: 'src/cel',
+  tool: 'tools/cel-reference.ts',
+});

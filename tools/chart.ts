@@ -1,9 +1,8 @@
 // Writes what Portcullis is installed from besides its own command: the Helm charts in deploy/charts/, the plain manifests in
 // deploy/manifests/, and the table of values in docs/install.md. All of it comes from src/cli/install. `--check` writes nothing
 // and fails when a file has another content.
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { dump } from 'js-yaml';
 import { HELM_PARTS, INSTALL_PARTS, installObjects } from '../src/cli/install/install-objects.ts';
 import {
@@ -15,9 +14,9 @@ import {
 import { ALERTS } from '../src/cli/install/objects/monitoring-objects.ts';
 import { defaultValues } from '../src/cli/install/read-values.ts';
 import { MIN_KUBERNETES } from '../src/cli/install/requirements.ts';
+import { root, writeGenerated } from './generated-files.ts';
 import { templateText, templateValues } from './helm-template.ts';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
 const declaration = valuesDeclaration(version);
 
@@ -217,44 +216,9 @@ const files = new Map<string, string>([
   [PAGE, page()],
 ]);
 
-function contentOf(file: string): string | undefined {
-  try {
-    return readFileSync(join(root, file), 'utf8');
-  } catch {
-    return undefined;
-  }
-}
-
-/** Files that nothing is written to any more. */
-function left(): readonly string[] {
-  return ['deploy/charts', 'deploy/manifests'].flatMap((folder) => {
-    try {
-      return readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
-        .filter((entry) => entry.isFile())
-        .map((entry) => join(entry.parentPath, entry.name).slice(root.length))
-        .filter((file) => !files.has(file));
-    } catch {
-      return [];
-    }
-  });
-}
-
-const differing = [...files].filter(([file, content]) => contentOf(file) !== content).map(([file]) => file);
-if (process.argv.includes('--check')) {
-  const wrong = [...differing, ...left()];
-  if (wrong.length > 0) {
-    console.error(`${wrong.join(', ')}: not what src/cli/install says; run \`node tools/chart.ts\``);
-    process.exit(1);
-  }
-  console.log('deploy/charts, deploy/manifests and docs/install.md are what src/cli/install says');
-} else {
-  for (const file of differing) {
-    mkdirSync(dirname(join(root, file)), { recursive: true });
-    writeFileSync(join(root, file), files.get(file) ?? '');
-    console.log(file);
-  }
-  for (const file of left()) {
-    rmSync(join(root, file));
-    console.log(`${file} removed`);
-  }
-}
+writeGenerated({
+  files,
+  folders: ['deploy/charts', 'deploy/manifests'],
+  source: 'src/cli/install',
+  tool: 'tools/chart.ts',
+});

@@ -6,7 +6,6 @@ import {
   type ObjectKey,
   policyId,
   type PolicyRevision,
-  type PolicyServer,
   type Readiness,
   type ResourceType,
 } from '../resources/index.ts';
@@ -21,33 +20,18 @@ import {
   withStatus,
 } from '../runtime/index.ts';
 import type { AnnotationWarnings } from './annotation-warnings.ts';
-import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { PolicyRemoval } from './policy-removal.ts';
 import { PolicyReports } from './policy-reports.ts';
-import { PolicyRollout } from './policy-rollout.ts';
+import { PolicyRollout, type PolicyRolloutOptions } from './policy-rollout.ts';
 import { annotationProblems, policyView } from './policy-view.ts';
-import type { Prevalidations } from './prevalidations.ts';
-import type { ReplicaDirectory } from './replicas/replica-directory.ts';
-import type { RevisionStore } from './revision-store.ts';
 import { rollBack } from './rollbacks.ts';
-import type { RolloutSettings } from './rollout/rollout-view.ts';
-import type { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 import { WrittenObjects } from './written-objects.ts';
 
-export interface PolicyReconcilerOptions {
+export interface PolicyReconcilerOptions extends Omit<PolicyRolloutOptions, 'policies'> {
   readonly cluster: Cluster;
   readonly policies: Pick<ObjectCache<AdmissionPolicyObject>, 'get' | 'subscribe'>;
-  readonly policyServers: ObjectCache<PolicyServer>;
-  readonly revisions: RevisionStore;
-  readonly webhooks: PolicyWebhooks;
-  readonly replicas: ReplicaDirectory;
-  readonly prevalidations: Prevalidations;
-  readonly settings: RolloutSettings;
   readonly events: EventSink;
   readonly warnings: AnnotationWarnings;
-  readonly metrics?: LifecycleMetrics;
-  /** The namespace of the product. */
-  readonly namespace: string;
   /** Whether this controller enforces the policies of a PolicyServer. It does not touch others. Default: always. */
   readonly isOurs?: ((policyServer: string) => boolean) | undefined;
 }

@@ -225,56 +225,39 @@ export class RuntimeMetrics {
   }
 
   #queueGauge(registry: Registry, name: string, help: string, value: (queue: WorkQueue) => number): void {
-    const queues = this.#queues;
-    const gauge = new Gauge({
-      name,
-      help,
-      labelNames: ['name'],
-      registers: [],
-      collect() {
-        this.reset();
-        for (const [queueName, queue] of queues) {
-          this.set({ name: queueName }, value(queue));
-        }
-      },
-    });
-    registry.registerMetric(gauge);
+    const values = () => Array.from(this.#queues, ([queue, state]) => [queue, value(state)] as const);
+    registry.registerMetric(new Gauge(scraped(name, help, 'name', values)));
   }
 
   #cacheGauge(registry: Registry, name: string, help: string, value: (stats: CacheStats) => number | undefined): void {
-    const stats = (): Iterable<CacheStats> => this.#cacheStats();
-    const gauge = new Gauge({
-      name,
-      help,
-      labelNames: ['cache'],
-      registers: [],
-      collect() {
-        this.reset();
-        for (const cache of stats()) {
-          const known = value(cache);
-          if (known !== undefined) {
-            this.set({ cache: cache.name }, known);
-          }
-        }
-      },
-    });
-    registry.registerMetric(gauge);
+    registry.registerMetric(new Gauge(scraped(name, help, 'cache', this.#cacheValues(value))));
   }
 
   #cacheCounter(registry: Registry, name: string, help: string, value: (stats: CacheStats) => number): void {
-    const stats = (): Iterable<CacheStats> => this.#cacheStats();
-    const counter = new Counter({
-      name,
-      help,
-      labelNames: ['cache'],
-      registers: [],
-      collect() {
-        this.reset();
-        for (const cache of stats()) {
-          this.inc({ cache: cache.name }, value(cache));
-        }
-      },
-    });
-    registry.registerMetric(counter);
+    registry.registerMetric(new Counter(scraped(name, help, 'cache', this.#cacheValues(value))));
   }
+
+  #cacheValues(value: (stats: CacheStats) => number | undefined): () => LabelledValues {
+    return () => Array.from(this.#cacheStats(), (stats) => [stats.name, value(stats)] as const);
+  }
+}
+
+type LabelledValues = readonly (readonly [label: string, value: number | undefined])[];
+
+/** The configuration of a metric whose values are read for each scrape; undefined values are left out. */
+function scraped(name: string, help: string, label: string, values: () => LabelledValues) {
+  return {
+    name,
+    help,
+    labelNames: [label],
+    registers: [],
+    collect(this: Gauge | Counter): void {
+      this.reset();
+      for (const [labelled, value] of values()) {
+        if (value !== undefined) {
+          this.inc({ [label]: labelled }, value);
+        }
+      }
+    },
+  };
 }

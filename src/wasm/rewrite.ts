@@ -238,7 +238,7 @@ class ModuleRewriter {
       [
         SectionId.function,
         appendEntries(
-          functions.entries,
+          functions,
           helpers.map(([type]) => new BinaryWriter().u32(type).written),
         ),
       ],
@@ -300,21 +300,33 @@ class ModuleRewriter {
     return section && this.#bytes.subarray(section.from, section.to);
   }
 
-  #readTypes(): Entries {
-    const reader = this.#read(SectionId.type);
+  /** Reads a section entry by entry; `check` sees the number of entries first. */
+  #readEntries(
+    id: number,
+    readEntry: (reader: BinaryReader) => void,
+    check: (count: number) => void = () => {},
+  ): Entries {
+    const reader = this.#read(id);
     if (reader === undefined) {
       return NO_ENTRIES;
     }
     const count = reader.u32();
+    check(count);
     const from = reader.pos;
     for (let index = 0; index < count; index++) {
+      readEntry(reader);
+    }
+    return { count, bytes: this.#bytes.subarray(from, reader.end) };
+  }
+
+  #readTypes(): Entries {
+    return this.#readEntries(SectionId.type, (reader) => {
       if (reader.u8() !== FUNCTION_FORM) {
         throw unsupported('garbage collection or typed references');
       }
       this.#typeParams.push(readValueTypes(reader));
       this.#typeResults.push(readValueTypes(reader));
-    }
-    return { count, bytes: this.#bytes.subarray(from, reader.end) };
+    });
   }
 
   /** Returns the import section without the imported memory, which becomes a memory of the module. */
@@ -351,18 +363,12 @@ class ModuleRewriter {
     return appendEntries(NO_ENTRIES, kept);
   }
 
-  #readFunctions(): FunctionSection {
-    const reader = this.#read(SectionId.function);
-    if (reader === undefined) {
-      return { count: 0, entries: NO_ENTRIES };
-    }
-    const count = reader.u32();
-    checkCount('functions', count, MAX_FUNCTIONS);
-    const from = reader.pos;
-    for (let index = 0; index < count; index++) {
-      this.#functionTypes.push(reader.u32());
-    }
-    return { count, entries: { count, bytes: this.#bytes.subarray(from, reader.end) } };
+  #readFunctions(): Entries {
+    return this.#readEntries(
+      SectionId.function,
+      (reader) => this.#functionTypes.push(reader.u32()),
+      (count) => checkCount('functions', count, MAX_FUNCTIONS),
+    );
   }
 
   /** The table section, with the maximum of each table limited. */
@@ -425,18 +431,11 @@ class ModuleRewriter {
   }
 
   #readGlobals(): Entries {
-    const reader = this.#read(SectionId.global);
-    if (reader === undefined) {
-      return NO_ENTRIES;
-    }
-    const count = reader.u32();
-    const from = reader.pos;
-    for (let index = 0; index < count; index++) {
+    return this.#readEntries(SectionId.global, (reader) => {
       const type = checkValueType(reader.u8());
       const mutable = reader.u8() === 1;
       this.#globals.push({ type, mutable, i32Value: this.#readConstant(reader) });
-    }
-    return { count, bytes: this.#bytes.subarray(from, reader.end) };
+    });
   }
 
   /** Reads a constant expression and returns its value if it is an i32. */
@@ -497,30 +496,28 @@ class ModuleRewriter {
   }
 
   #readExports(): Entries {
-    const reader = this.#read(SectionId.export);
-    if (reader === undefined) {
-      return NO_ENTRIES;
+    return this.#readEntries(
+      SectionId.export,
+      (reader) => this.#readExport(reader),
+      (count) => checkCount('exports', count, MAX_IMPORTS_AND_EXPORTS),
+    );
+  }
+
+  #readExport(reader: BinaryReader): void {
+    const name = reader.name();
+    if (name.startsWith(PRIVATE_PREFIX)) {
+      throw new WasmError(
+        'module-invalid',
+        `the module exports "${name}": names with that prefix are the sandbox's own`,
+      );
     }
-    const count = reader.u32();
-    checkCount('exports', count, MAX_IMPORTS_AND_EXPORTS);
-    const from = reader.pos;
-    for (let index = 0; index < count; index++) {
-      const name = reader.name();
-      if (name.startsWith(PRIVATE_PREFIX)) {
-        throw new WasmError(
-          'module-invalid',
-          `the module exports "${name}": names with that prefix are the sandbox's own`,
-        );
-      }
-      const kind = reader.u8();
-      reader.skipLeb();
-      if (kind === EXPORT_FUNCTION) {
-        this.#functionExports.push(name);
-      } else if (kind === EXPORT_GLOBAL) {
-        this.#globalExports.push(name);
-      }
+    const kind = reader.u8();
+    reader.skipLeb();
+    if (kind === EXPORT_FUNCTION) {
+      this.#functionExports.push(name);
+    } else if (kind === EXPORT_GLOBAL) {
+      this.#globalExports.push(name);
     }
-    return { count, bytes: this.#bytes.subarray(from, reader.end) };
   }
 
   /**
@@ -573,7 +570,7 @@ class ModuleRewriter {
     return Uint32Array.from(this.#functionTypes, (type) => byType[type] ?? 0);
   }
 
-  #rewriteCode(functions: FunctionSection, env: CodeEnvironment): Entries | Obstacle {
+  #rewriteCode(functions: Entries, env: CodeEnvironment): Entries | Obstacle {
     const reader = this.#read(SectionId.code);
     if (reader === undefined) {
       return NO_ENTRIES;
@@ -683,11 +680,6 @@ class ModuleRewriter {
 interface Entries {
   readonly count: number;
   readonly bytes: Uint8Array;
-}
-
-interface FunctionSection {
-  readonly count: number;
-  readonly entries: Entries;
 }
 
 const NO_ENTRIES: Entries = { count: 0, bytes: new Uint8Array(0) };

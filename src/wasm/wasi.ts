@@ -487,7 +487,12 @@ function ioVectors(instance: SandboxInstance, { vectorsPtr, count }: VectorCall)
   });
 }
 
-function readInput(instance: SandboxInstance, stdin: InputQueue, call: VectorCall): number {
+/** Passes each vector to `transfer`, and writes the sum of what that returns: the number of bytes transferred. */
+function transferVectors(
+  instance: SandboxInstance,
+  call: VectorCall,
+  transfer: (ptr: number, length: number) => number,
+): number {
   if (call.count > MAX_IO_VECTORS) {
     return Errno.inval;
   }
@@ -495,6 +500,14 @@ function readInput(instance: SandboxInstance, stdin: InputQueue, call: VectorCal
   instance.setUint32(call.resultPtr, 0);
   let total = 0;
   for (const { ptr, length } of vectors) {
+    total += transfer(ptr, length);
+  }
+  instance.setUint32(call.resultPtr, total);
+  return Errno.success;
+}
+
+function readInput(instance: SandboxInstance, stdin: InputQueue, call: VectorCall): number {
+  return transferVectors(instance, call, (ptr, length) => {
     let filled = 0;
     while (filled < length && stdin.available > 0) {
       const part = stdin.take(length - filled);
@@ -502,26 +515,16 @@ function readInput(instance: SandboxInstance, stdin: InputQueue, call: VectorCal
       instance.write(ptr + filled, part);
       filled += part.length;
     }
-    total += filled;
-  }
-  instance.setUint32(call.resultPtr, total);
-  return Errno.success;
+    return filled;
+  });
 }
 
 function writeOutput(instance: SandboxInstance, process: WasiProcess, fd: number, call: VectorCall): number {
-  if (call.count > MAX_IO_VECTORS) {
-    return Errno.inval;
-  }
-  const vectors = ioVectors(instance, call);
-  instance.setUint32(call.resultPtr, 0);
-  let total = 0;
-  for (const { ptr, length } of vectors) {
+  return transferVectors(instance, call, (ptr, length) => {
     chargeBytes(instance, length);
     process.writeOutput(fd, instance.view(ptr, length));
-    total += length;
-  }
-  instance.setUint32(call.resultPtr, total);
-  return Errno.success;
+    return length;
+  });
 }
 
 /** Arguments of `poll_oneoff`. */

@@ -238,16 +238,9 @@ export function isSameType(left: CelType, right: CelType): boolean {
   }
   switch (left.kind) {
     case 'list':
-      return right.kind === 'list' && isSameType(left.element, right.element);
     case 'map':
-      return right.kind === 'map' && isSameType(left.key, right.key) && isSameType(left.value, right.value);
     case 'opaque':
-      return (
-        right.kind === 'opaque' &&
-        left.name === right.name &&
-        left.parameters.length === right.parameters.length &&
-        left.parameters.every((part, index) => isSameType(part, right.parameters[index] ?? DYN))
-      );
+      return holdsForParts(left, right, isSameType);
     case 'type':
       return right.kind === 'type' && isSameType(left.of, right.of);
     case 'struct':
@@ -255,6 +248,27 @@ export function isSameType(left: CelType, right: CelType): boolean {
       return right.kind === left.kind && left.name === right.name;
     default:
       return left.kind === right.kind;
+  }
+}
+
+/** Whether two types are the same list, map or opaque type but for their parts, for which `relation` holds. */
+function holdsForParts(
+  left: Extract<CelType, { readonly kind: 'list' | 'map' | 'opaque' }>,
+  right: CelType,
+  relation: (left: CelType, right: CelType) => boolean,
+): boolean {
+  switch (left.kind) {
+    case 'list':
+      return right.kind === 'list' && relation(left.element, right.element);
+    case 'map':
+      return right.kind === 'map' && relation(left.key, right.key) && relation(left.value, right.value);
+    default:
+      return (
+        right.kind === 'opaque' &&
+        left.name === right.name &&
+        left.parameters.length === right.parameters.length &&
+        left.parameters.every((part, index) => relation(part, right.parameters[index] ?? DYN))
+      );
   }
 }
 
@@ -272,18 +286,9 @@ function isAtMostAsSpecific(left: CelType, right: CelType): boolean {
   }
   switch (left.kind) {
     case 'list':
-      return right.kind === 'list' && isAtMostAsSpecific(left.element, right.element);
     case 'map':
-      return (
-        right.kind === 'map' && isAtMostAsSpecific(left.key, right.key) && isAtMostAsSpecific(left.value, right.value)
-      );
     case 'opaque':
-      return (
-        right.kind === 'opaque' &&
-        left.name === right.name &&
-        left.parameters.length === right.parameters.length &&
-        left.parameters.every((part, index) => isAtMostAsSpecific(part, right.parameters[index] ?? DYN))
-      );
+      return holdsForParts(left, right, isAtMostAsSpecific);
     case 'type':
       return true;
     default:

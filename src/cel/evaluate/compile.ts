@@ -26,9 +26,10 @@ import {
 } from './call.ts';
 import type { CompileInput } from './compile-input.ts';
 import {
-  compileAll,
-  compileExists,
+  ALL,
   compileExistsOne,
+  compileQuantifier,
+  EXISTS,
   compileCollect,
   compileInsert,
   compileLoop,
@@ -497,10 +498,10 @@ class Compiler {
     const isPlain = isName(result, accumulator) && isCall(condition, '@not_strictly_false');
     if (isPlain && second !== undefined && isName(first, accumulator)) {
       if (initial.value === true && step.function === '_&&_') {
-        return compileAll(iteration, this.compile(second));
+        return compileQuantifier(iteration, this.compile(second), ALL);
       }
       if (initial.value === false && step.function === '_||_') {
-        return compileExists(iteration, this.compile(second));
+        return compileQuantifier(iteration, this.compile(second), EXISTS);
       }
     }
     const isCounting = initial.value === 0 && isCall(result, '_==_') && isCall(second, '_+_');

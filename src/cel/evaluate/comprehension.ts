@@ -109,100 +109,60 @@ function valueAt(range: CelValue, key: CelValue): CelResult {
   return findInMap(range as CelRecord | CelMap, key) ?? null;
 }
 
-/**
- * `all`: condition `@not_strictly_false(@result)` (2), step `@result && predicate` (1), result (1). The loop over a
- * list with one variable is inlined, because most policies use it.
- */
-export function compileAll(iteration: Iteration, predicate: Run): Run {
-  const { range, slot, secondSlot } = iteration;
-  return (frame) => {
-    const items = range(frame);
-    if (!isList(items) || secondSlot !== undefined) {
-      return quantify(frame, { ...iteration, range: () => items }, predicate, ALL);
-    }
-    const { slots } = frame;
-    let result: CelResult = true;
-    for (let index = 0; index < items.length; index++) {
-      if (result === false) {
-        frame.cost += 2;
-        break;
-      }
-      frame.cost += 3;
-      slots[slot] = items[index] ?? null;
-      const holds = predicate(frame);
-      if (holds !== true) {
-        result = and(result, holds);
-      }
-      frame.work(1);
-      frame.checkBudget();
-    }
-    frame.cost += LOOKUP_COST;
-    return result;
-  };
-}
-
-function and(result: CelResult, holds: CelResult): CelResult {
-  if (holds === false) {
-    return false;
-  }
-  return result === true && holds !== true ? failureOf(holds) : result;
-}
-
-/** `exists`: condition `@not_strictly_false(!@result)` (3), step `@result || predicate` (1), result (1). */
-export function compileExists(iteration: Iteration, predicate: Run): Run {
-  const { range, slot, secondSlot } = iteration;
-  return (frame) => {
-    const items = range(frame);
-    if (!isList(items) || secondSlot !== undefined) {
-      return quantify(frame, { ...iteration, range: () => items }, predicate, EXISTS);
-    }
-    const { slots } = frame;
-    let result: CelResult = false;
-    for (let index = 0; index < items.length; index++) {
-      if (result === true) {
-        frame.cost += 3;
-        break;
-      }
-      frame.cost += 4;
-      slots[slot] = items[index] ?? null;
-      const holds = predicate(frame);
-      if (holds !== false) {
-        result = or(result, holds);
-      }
-      frame.work(1);
-      frame.checkBudget();
-    }
-    frame.cost += LOOKUP_COST;
-    return result;
-  };
-}
-
-function or(result: CelResult, holds: CelResult): CelResult {
-  if (holds === true) {
-    return true;
-  }
-  return result === false && holds !== false ? failureOf(holds) : result;
-}
-
 /** The differences between `all` and `exists`. */
 interface Quantifier {
   /** The result that ends the loop; the initial result is the other one. */
   readonly end: boolean;
-  /** Cost of the loop condition. */
+  /** Cost of the loop condition: `@not_strictly_false(@result)` or `@not_strictly_false(!@result)`. */
   readonly conditionCost: number;
-  readonly join: (result: CelResult, holds: CelResult) => CelResult;
 }
 
-const ALL: Quantifier = { end: false, conditionCost: 2, join: and };
-const EXISTS: Quantifier = { end: true, conditionCost: 3, join: or };
+export const ALL: Quantifier = { end: false, conditionCost: 2 };
+export const EXISTS: Quantifier = { end: true, conditionCost: 3 };
+
+/**
+ * `all` and `exists`: condition, step `@result && predicate` or `@result || predicate` (1), result (1). The loop over a
+ * list with one variable is inlined, because most policies use it.
+ */
+export function compileQuantifier(iteration: Iteration, predicate: Run, quantifier: Quantifier): Run {
+  const { range, slot, secondSlot } = iteration;
+  const { end, conditionCost } = quantifier;
+  return (frame) => {
+    const items = range(frame);
+    if (!isList(items) || secondSlot !== undefined) {
+      return quantify(frame, { ...iteration, range: () => items }, predicate, quantifier);
+    }
+    const { slots } = frame;
+    let result: CelResult = !end;
+    for (let index = 0; index < items.length; index++) {
+      frame.cost += conditionCost;
+      if (result === end) {
+        break;
+      }
+      frame.cost += 1;
+      slots[slot] = items[index] ?? null;
+      const holds = predicate(frame);
+      if (holds !== !end) {
+        result = join(result, holds, end);
+      }
+      frame.work(1);
+      frame.checkBudget();
+    }
+    frame.cost += LOOKUP_COST;
+    return result;
+  };
+}
+
+/** `result && holds` when false ends the loop, `result || holds` when true does. */
+function join(result: CelResult, holds: CelResult, end: boolean): CelResult {
+  if (holds === end) {
+    return end;
+  }
+  return result === !end && holds !== !end ? failureOf(holds) : result;
+}
 
 /** `all` and `exists` over any range. */
-function quantify(
-  frame: Frame,
-  iteration: Iteration,
-  predicate: Run,
-  { end, conditionCost, join }: Quantifier,
-): CelResult {
+function quantify(frame: Frame, iteration: Iteration, predicate: Run, { end, conditionCost }: Quantifier): CelResult {
   let result: CelResult = !end;
   const failure = iterate(frame, iteration, () => {
     frame.cost += conditionCost;
@@ -210,7 +170,7 @@ function quantify(
       return false;
     }
     frame.cost += 1;
-    result = join(result, predicate(frame));
+    result = join(result, predicate(frame), end);
     return true;
   });
   if (failure !== undefined) {

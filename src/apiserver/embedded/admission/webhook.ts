@@ -1,15 +1,5 @@
 import { isJsonObject, labelSelector, SelectorError, textOf, textsOf } from '../../../resources/index.ts';
-import type { JsonObject, JsonValue, KubernetesObject, Selector } from '../../../resources/index.ts';
-
-/** Which requests a webhook is called for (`RuleWithOperations`). */
-export interface WebhookRule {
-  readonly operations: readonly string[];
-  readonly apiGroups: readonly string[];
-  readonly apiVersions: readonly string[];
-  /** `pods`, `pods/status`; a star is any resource, or, behind a slash, any subresource or none. */
-  readonly resources: readonly string[];
-  readonly scope: string;
-}
+import type { JsonObject, JsonValue, KubernetesObject, MatchRule, Selector } from '../../../resources/index.ts';
 
 /** A webhook's Service. */
 export interface WebhookService {
@@ -41,7 +31,7 @@ export interface Webhook {
   /** The name in messages. */
   readonly name: string;
   readonly target: WebhookTarget;
-  readonly rules: readonly WebhookRule[];
+  readonly rules: readonly MatchRule[];
   readonly ignoresFailures: boolean;
   readonly matchesEquivalents: boolean;
   /** An error for a malformed selector. */
@@ -126,7 +116,7 @@ function readService({ namespace, name, path, port }: JsonObject): WebhookServic
   };
 }
 
-function readRule({ operations, apiGroups, apiVersions, resources, scope }: JsonObject): WebhookRule {
+function readRule({ operations, apiGroups, apiVersions, resources, scope }: JsonObject): MatchRule {
   return {
     operations: textsOf(operations),
     apiGroups: textsOf(apiGroups),
