@@ -15,7 +15,7 @@ import {
   type PolicyServer,
 } from '../../resources/index.ts';
 import { ObjectSchema } from '../../resources/validation/index.ts';
-import { checkPolicyAnnotations, checkServerAnnotations } from './annotations.ts';
+import { checkPolicyAnnotations, checkServerAnnotations } from './annotation-rules.ts';
 import { Findings } from './findings.ts';
 import { objectAt, type OwnKindsReview, type OwnKindsVerdict } from './own-kinds-review.ts';
 import { forbiddenRevisionChanges } from './policy-revision-rules.ts';

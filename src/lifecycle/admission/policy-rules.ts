@@ -10,10 +10,10 @@ import {
 import { MAX_SUBDOMAIN_LENGTH } from '../../names/index.ts';
 import type { Findings } from './findings.ts';
 import { MatchConditions } from './match-conditions.ts';
-import { checkModule } from './modules.ts';
+import { checkModule } from './module-rules.ts';
 import { checkRequestRules } from './request-rules.ts';
 import { checkRunnable } from './runnable-policy.ts';
-import { checkSelector } from './selectors.ts';
+import { checkSelector } from './selector-rules.ts';
 
 /** Whether invalid settings of builtin modules are errors or warnings. */
 export type SettingsCheck = 'reject' | 'warn';

@@ -9,7 +9,7 @@ import {
 } from './parsed-certificate.ts';
 import { AUTHORITY_SECRET } from './certificate-names.ts';
 import { phaseOf } from './certificate-plan.ts';
-import { changed, dataOf, isOurs, type Secret, SECRET_LABELS, withTexts } from './secret.ts';
+import { dataOf, isOurs, type Secret, SECRET_LABELS, withChanges, withTexts } from './secret.ts';
 
 /** A new value requests a rotation of the CA. */
 export const ROTATE_ANNOTATION = 'portcullis.dev/rotate';
@@ -90,7 +90,7 @@ export function trustedOf({ current, next, previous }: Authority): readonly Pars
 }
 
 /** The Secret with a CA in it. Keeps foreign data, labels and annotations of an existing Secret. */
-export function writtenAuthority(existing: Secret | undefined, namespace: string, authority: Authority): Secret {
+export function authoritySecret(existing: Secret | undefined, namespace: string, authority: Authority): Secret {
   const { current, next, spreadAt, rotated } = authority;
   const previous = authority.previous.slice(0, MAX_PREVIOUS);
   const texts: Readonly<Record<string, string | undefined>> = {
@@ -114,7 +114,7 @@ export function writtenAuthority(existing: Secret | undefined, namespace: string
     metadata: {
       ...metadata,
       labels: { ...metadata.labels, ...SECRET_LABELS, 'app.kubernetes.io/component': 'controller' },
-      annotations: changed(metadata.annotations ?? {}, annotations),
+      annotations: withChanges(metadata.annotations ?? {}, annotations),
     },
     data: withTexts(existing ?? {}, texts),
   };

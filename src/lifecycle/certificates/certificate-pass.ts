@@ -6,12 +6,12 @@ import { Waiting } from '../../runtime/index.ts';
 import { changedAuthority } from './authority-change.ts';
 import {
   type Authority,
+  authoritySecret,
   type FoundAuthority,
   isRotationRequested,
   readAuthority,
   ROTATE_ANNOTATION,
   trustedOf,
-  writtenAuthority,
 } from './authority-secret.ts';
 import { AUTHORITY_SECRET, wantedCertificates } from './certificate-names.ts';
 import {
@@ -24,7 +24,7 @@ import {
 import type { CertificateSettings } from './certificate-settings.ts';
 import type { CertificateEvent, CertificateProblem, CertificatesReport } from './certificates-report.ts';
 import type { IssueRateLimit } from './issue-rate-limit.ts';
-import { type FoundLeaf, issueLeaf, readLeaf, survivingAuthorities, writtenLeaf } from './leaf-secret.ts';
+import { type FoundLeaf, issueLeaf, leafSecret, readLeaf, survivingAuthorities } from './leaf-secret.ts';
 import { bundleOf, type ParsedCertificate } from './parsed-certificate.ts';
 import { isOurs, type Secret, SECRETS } from './secret.ts';
 import { MANAGED_BY_SELECTOR } from '../managed-by.ts';
@@ -202,7 +202,7 @@ export class CertificatePass {
   /** @returns whether it was written; not after a conflict or another error */
   #writeAuthority(existing: Secret | undefined, authority: Authority): Promise<boolean> {
     const { namespace } = this.#parts;
-    return this.#write(AUTHORITY_SECRET, existing, writtenAuthority(existing, namespace, authority));
+    return this.#write(AUTHORITY_SECRET, existing, authoritySecret(existing, namespace, authority));
   }
 
   async #renew({ found, leaves }: View, { secret, action, reason }: LeafStep): Promise<void> {
@@ -218,7 +218,7 @@ export class CertificatePass {
       rateLimit.note(secret, now());
     }
     const issued = isIssued ? await issueLeaf(signer, leaf.wanted, now(), settings) : undefined;
-    const written = writtenLeaf(leaf, namespace, trustedOf(found.authority), issued);
+    const written = leafSecret(leaf, namespace, trustedOf(found.authority), issued);
     if (!(await this.#write(secret, leaf.object, written, leaf.wanted.policyServer))) {
       return;
     }
@@ -281,7 +281,9 @@ export class CertificatePass {
 
   #report({ found, leaves }: View, requeueAfterMs = PROBLEMS_RETRY_MS): CertificatesReport {
     const authority = found.kind === 'usable' ? found.authority : undefined;
-    const expiries = new Map(leaves.flatMap(({ secret, held }) => (held ? [[secret, held.notAfter] as const] : [])));
+    const expiries = new Map(
+      leaves.flatMap(({ secret, certificate }) => (certificate ? [[secret, certificate.notAfter] as const] : [])),
+    );
     if (authority !== undefined) {
       expiries.set(AUTHORITY_SECRET, authority.current.certificate.notAfter);
     }

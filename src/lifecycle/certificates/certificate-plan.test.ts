@@ -28,9 +28,13 @@ function authority(changes: Partial<AuthorityState> = {}): AuthorityState {
   };
 }
 
-function leaf(held: Partial<LeafState['held']> = {}, trusts: readonly string[] = ['a']): LeafState {
+function leaf(certificate: Partial<LeafState['certificate']> = {}, trusts: readonly string[] = ['a']): LeafState {
   const notAfter = START + settings.leafLifetimeMs;
-  return { secret: 'one', held: { issuer: 'a', notBefore: START - BACKDATED_MS, notAfter, ...held }, trusts };
+  return {
+    secret: 'one',
+    certificate: { issuer: 'a', notBefore: START - BACKDATED_MS, notAfter, ...certificate },
+    trusts,
+  };
 }
 
 function plan(
@@ -72,9 +76,9 @@ describe('planCertificates', () => {
   it('renews with the next CA, if the key of the current one was lost, only when the next one is trusted or the renewal is urgent', () => {
     const keyless = { ...authority().current, hasKey: false };
     const lost = authority({ current: keyless, next });
-    const state = (held: LeafState): Partial<CertificatesState> => ({
+    const state = (certificate: LeafState): Partial<CertificatesState> => ({
       authority: lost,
-      leaves: [held],
+      leaves: [certificate],
       isPublished: false,
     });
     const good = leaf({}, ['a', 'b']);

@@ -36,7 +36,7 @@ export interface AuthorityState {
 export interface LeafState {
   readonly secret: string;
   /** Undefined if there is no certificate, or an unusable one; see `fault`. */
-  readonly held?: (Omit<CertificateTimes, 'id'> & { readonly issuer: string | undefined }) | undefined;
+  readonly certificate?: (Omit<CertificateTimes, 'id'> & { readonly issuer: string | undefined }) | undefined;
   /** A message why its content is unusable. */
   readonly fault?: string | undefined;
   /** The CAs in the Secret, which its users trust. */
@@ -105,7 +105,9 @@ export function planCertificates(
   }
   const leaves = state.leaves.flatMap((leaf) => leafStep(leaf, authority, now, settings) ?? []);
   const due = [
-    ...state.leaves.flatMap(({ held }) => (held === undefined ? [] : [renewalOf(held), urgentTimeOf(held, settings)])),
+    ...state.leaves.flatMap(({ certificate }) =>
+      certificate === undefined ? [] : [renewalOf(certificate), urgentTimeOf(certificate, settings)],
+    ),
     authority.current.notAfter - authorityRenewalMs(settings, lifetimeOf(authority.current)),
     authority.current.notAfter,
     ...(authority.spreadAt === undefined ? [] : [authority.spreadAt + settings.overlapMs]),
@@ -188,8 +190,10 @@ function isSpread({ leaves, isPublished }: CertificatesState, authority: Authori
   return (
     isPublished &&
     leaves.every(
-      ({ held, trusts }) =>
-        held !== undefined && isSameSet(trusts, trusted) && (!isRetiring || held.issuer === authority.current.id),
+      ({ certificate, trusts }) =>
+        certificate !== undefined &&
+        isSameSet(trusts, trusted) &&
+        (!isRetiring || certificate.issuer === authority.current.id),
     )
   );
 }
@@ -211,7 +215,7 @@ function leafStep(
 }
 
 function reasonToIssue(
-  { held, fault }: LeafState,
+  { certificate, fault }: LeafState,
   authority: AuthorityState,
   now: number,
   settings: CertificateSettings,
@@ -220,21 +224,21 @@ function reasonToIssue(
   if (signer === undefined) {
     return undefined;
   }
-  if (held === undefined) {
+  if (certificate === undefined) {
     return fault ?? 'there was none';
   }
-  if (held.issuer !== signer.id && held.issuer !== authority.current.id) {
+  if (certificate.issuer !== signer.id && certificate.issuer !== authority.current.id) {
     return 'another CA has issued it';
   }
-  if (held.notBefore > now) {
+  if (certificate.notBefore > now) {
     return 'it is not valid yet: clocks of controllers differ';
   }
   // A certificate cannot outlive its CA.
-  const canBeLonger = held.issuer !== signer.id || held.notAfter < signer.notAfter;
+  const canBeLonger = certificate.issuer !== signer.id || certificate.notAfter < signer.notAfter;
   // Certificates of the next CA are not trusted everywhere before it is the current one.
-  const canWait = signer.id !== authority.current.id && now < urgentTimeOf(held, settings);
-  return held.notAfter <= now || (renewalOf(held) <= now && canBeLonger && !canWait)
-    ? `it expires at ${new Date(held.notAfter).toISOString()}`
+  const canWait = signer.id !== authority.current.id && now < urgentTimeOf(certificate, settings);
+  return certificate.notAfter <= now || (renewalOf(certificate) <= now && canBeLonger && !canWait)
+    ? `it expires at ${new Date(certificate.notAfter).toISOString()}`
     : undefined;
 }
 

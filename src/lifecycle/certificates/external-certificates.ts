@@ -33,7 +33,7 @@ export async function inspectCertificates(
   const leaves: FoundLeaf[] = [];
   for (const wanted of wantedCertificates(namespace, policyServers)) {
     const object = await unlessGone(cluster.get(SECRETS, { namespace, name: wanted.secret }, { signal }));
-    leaves.push(readLeaf(object, essential(wanted)));
+    leaves.push(readLeaf(object, requiredByApiServers(wanted)));
   }
   const problems = leaves.flatMap((leaf) => problemOf(leaf, now()) ?? []);
   const faulty = new Set(problems.map(({ secret }) => secret));
@@ -43,7 +43,9 @@ export async function inspectCertificates(
   return {
     bundle: bundle === '' ? undefined : bundle,
     phase: 'Stable',
-    expiries: new Map(leaves.flatMap(({ secret, held }) => (held ? [[secret, held.notAfter] as const] : []))),
+    expiries: new Map(
+      leaves.flatMap(({ secret, certificate }) => (certificate ? [[secret, certificate.notAfter] as const] : [])),
+    ),
     problems,
     events: [],
     failures: [],
@@ -52,12 +54,12 @@ export async function inspectCertificates(
 }
 
 /** Requires only the DNS name that API servers use. */
-function essential(wanted: WantedCertificate): WantedCertificate {
+function requiredByApiServers(wanted: WantedCertificate): WantedCertificate {
   return { ...wanted, dnsNames: wanted.dnsNames.slice(0, 1) };
 }
 
 function problemOf(
-  { secret, object, wanted, held, fault, issuedBy }: FoundLeaf,
+  { secret, object, wanted, certificate, fault, issuedBy }: FoundLeaf,
   now: number,
 ): CertificateProblem | undefined {
   const { policyServer, dnsNames, usages } = wanted;
@@ -72,11 +74,11 @@ function problemOf(
     const message = `Secret ${secret} is missing: expected ${what}. Create it, for instance by a Certificate of cert-manager.`;
     return { secret, policyServer, reason: 'CertificateMissing', message };
   }
-  if (fault !== undefined || held === undefined) {
+  if (fault !== undefined || certificate === undefined) {
     return invalid(fault ?? 'tls.crt contains no certificate');
   }
-  if (held.notAfter <= now) {
-    return invalid(`the certificate expired at ${new Date(held.notAfter).toISOString()}`);
+  if (certificate.notAfter <= now) {
+    return invalid(`the certificate expired at ${new Date(certificate.notAfter).toISOString()}`);
   }
   return issuedBy === undefined ? invalid('ca.crt does not contain the CA that issued the certificate') : undefined;
 }

@@ -47,7 +47,7 @@ export function readLeaf(
     return { ...found, fault, issuedBy };
   }
   const { notBefore, notAfter } = certificate;
-  return { ...found, issuedBy, held: { notBefore, notAfter, issuer: issuedBy?.id } };
+  return { ...found, issuedBy, certificate: { notBefore, notAfter, issuer: issuedBy?.id } };
 }
 
 function faultOf(
@@ -95,7 +95,7 @@ export function issueLeaf(
 }
 
 /** The Secret with all trusted CAs, and with a new certificate if given. Keeps foreign data and labels. */
-export function writtenLeaf(
+export function leafSecret(
   { object, wanted }: Pick<FoundLeaf, 'object' | 'wanted'>,
   namespace: string,
   trusted: readonly ParsedCertificate[],

@@ -91,8 +91,8 @@ export function missingPurpose(
     return `is not for ${name}`;
   }
   // A certificate without the extension is valid for all usages.
-  const held = x509.keyUsage as readonly string[] | undefined;
-  const usage = usages.find((each) => held !== undefined && !held.includes(USAGE_OIDS[each]));
+  const permitted = x509.keyUsage as readonly string[] | undefined;
+  const usage = usages.find((each) => permitted !== undefined && !permitted.includes(USAGE_OIDS[each]));
   return usage === undefined ? undefined : `is not for use as ${usage === 'serverAuth' ? 'a server' : 'a client'}`;
 }
 

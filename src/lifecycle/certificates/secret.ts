@@ -48,11 +48,11 @@ export function withTexts(
   const values = Object.entries(texts).map(
     ([key, text]) => [key, text === undefined ? undefined : Buffer.from(text).toString('base64')] as const,
   );
-  return changed(isJsonObject(data) ? data : {}, Object.fromEntries(values));
+  return withChanges(isJsonObject(data) ? data : {}, Object.fromEntries(values));
 }
 
 /** A copy with changed values; undefined removes one. */
-export function changed<T>(
+export function withChanges<T>(
   values: Readonly<Record<string, T>>,
   changes: Readonly<Record<string, T | undefined>>,
 ): Record<string, T> {

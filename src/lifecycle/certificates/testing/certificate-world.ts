@@ -13,11 +13,11 @@ import { BACKDATED_MS, type CertificateSettings } from '../certificate-settings.
 /** Rounds of one pass: more than any pass needs. */
 const MAX_ROUNDS = 20;
 
-type Held = NonNullable<LeafState['held']>;
+type Certificate = NonNullable<LeafState['certificate']>;
 
 /** The content of a Secret that a process has loaded. */
 interface Copy {
-  readonly held: Held | undefined;
+  readonly certificate: Certificate | undefined;
   readonly trusts: readonly string[];
 }
 
@@ -107,13 +107,14 @@ export class CertificateWorld {
   failures(): readonly string[] {
     const copies = [...this.#processes];
     const trusts = [...copies.map(([name, copy]) => [name, copy.trusts] as const), ['api', this.#apiServer] as const];
-    return copies.flatMap(([server, { held }]) => {
-      if (held === undefined) {
+    return copies.flatMap(([server, { certificate }]) => {
+      if (certificate === undefined) {
         return [];
       }
-      const wrong = held.notAfter <= this.now ? ['expired'] : held.notBefore > this.now ? ['not valid yet'] : [];
+      const wrong =
+        certificate.notAfter <= this.now ? ['expired'] : certificate.notBefore > this.now ? ['not valid yet'] : [];
       const untrusted = trusts
-        .filter(([, ids]) => !ids.includes(held.issuer ?? ''))
+        .filter(([, ids]) => !ids.includes(certificate.issuer ?? ''))
         .map(([name]) => `not trusted by ${name}`);
       return [...wrong, ...untrusted].map((text) => `${server}: ${text}`);
     });
@@ -124,7 +125,9 @@ export class CertificateWorld {
     const now = this.now + this.ahead;
     if (action === 'create' || typeof authority === 'string') {
       const created = this.#newAuthority();
-      const survivor = [...this.leaves.values()].find(({ held }) => held !== undefined && held.notAfter > now)?.held;
+      const survivor = [...this.leaves.values()].find(
+        ({ certificate }) => certificate !== undefined && certificate.notAfter > now,
+      )?.certificate;
       this.authority =
         survivor?.issuer === undefined
           ? { current: { ...created, hasKey: true }, previous: [], isRotationRequested: false }
@@ -175,11 +178,11 @@ export class CertificateWorld {
     const now = this.now + this.ahead;
     const { leafLifetimeMs, overlapMs } = this.#options.settings;
     const notAfter = Math.min(now + leafLifetimeMs, signer.notAfter);
-    const held = isIssued ? { issuer: signer.id, notBefore: now - BACKDATED_MS, notAfter } : leaf.held;
-    this.leaves.set(secret, { secret, held, trusts: this.trusted });
+    const certificate = isIssued ? { issuer: signer.id, notBefore: now - BACKDATED_MS, notAfter } : leaf.certificate;
+    this.leaves.set(secret, { secret, certificate, trusts: this.trusted });
     this.#arrive(overlapMs, () => {
       const latest = this.leaves.get(secret);
-      this.#processes.set(secret, { held: latest?.held, trusts: latest?.trusts ?? [] });
+      this.#processes.set(secret, { certificate: latest?.certificate, trusts: latest?.trusts ?? [] });
     });
   }
 
