@@ -5,19 +5,19 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { FileWatch } from './file-watch.ts';
 
-/** Longer than any test: what is told, is told because of a notification. */
+/** Longer than any test, so that only notifications cause reads. */
 const NO_POLL = 600_000;
 
 describe('a watched file', () => {
   let folder: string;
   let watch: FileWatch | undefined;
-  let told: string[];
+  let reported: string[];
   let failures: string[];
   let arrived: (() => void) | undefined;
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'portcullis-watch-'));
-    told = [];
+    reported = [];
     failures = [];
   });
   afterEach(() => {
@@ -30,7 +30,7 @@ describe('a watched file', () => {
       paths,
       {
         changed: (contents) => {
-          told.push(contents.map(String).join('|'));
+          reported.push(contents.map(String).join('|'));
           arrived?.();
         },
         failed: (error) => {
@@ -43,7 +43,7 @@ describe('a watched file', () => {
     await watch.start();
   }
 
-  /** Resolves when the listener is told the next thing after `act`. */
+  /** Resolves with the listener's next call after `act`. */
   async function next(act: () => void): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     arrived = resolve;
@@ -51,13 +51,13 @@ describe('a watched file', () => {
     await promise;
   }
 
-  it('is told at the start', async () => {
+  it('is reported at the start', async () => {
     writeFileSync(join(folder, 'a'), 'one');
     await start([join(folder, 'a')]);
-    assert.deepEqual(told, ['one']);
+    assert.deepEqual(reported, ['one']);
   });
 
-  it('is told when it is rewritten in place, and when it is replaced by a rename', async () => {
+  it('is reported when it is rewritten in place, and when it is replaced by a rename', async () => {
     const file = join(folder, 'a');
     writeFileSync(file, 'one');
     await start([file]);
@@ -66,10 +66,10 @@ describe('a watched file', () => {
       writeFileSync(join(folder, 'b'), 'three');
       renameSync(join(folder, 'b'), file);
     });
-    assert.deepEqual(told, ['one', 'two', 'three']);
+    assert.deepEqual(reported, ['one', 'two', 'three']);
   });
 
-  it('is told when a link on its way is swapped, as Kubernetes updates Secrets, and every time that happens', async () => {
+  it('is reported each time a symbolic link in its path is swapped, as Kubernetes updates Secrets', async () => {
     const swapTo = (name: string): void => {
       rmSync(join(folder, '..next'), { force: true });
       symlinkSync(name, join(folder, '..next'));
@@ -83,18 +83,18 @@ describe('a watched file', () => {
     await start([join(folder, 'tls.crt')]);
     await next(() => swapTo('v2'));
     await next(() => swapTo('v3'));
-    assert.deepEqual(told, ['content of v1', 'content of v2', 'content of v3']);
+    assert.deepEqual(reported, ['content of v1', 'content of v2', 'content of v3']);
   });
 
-  it('is told by polling where no notification comes', async () => {
+  it('is polled when there are no notifications', async () => {
     const file = join(folder, 'a');
     writeFileSync(file, 'one');
     await start([file], 10);
     await next(() => writeFileSync(file, 'two'));
-    assert.deepEqual(told, ['one', 'two']);
+    assert.deepEqual(reported, ['one', 'two']);
   });
 
-  it('is told once with the others that changed with it', async () => {
+  it('is reported once with the others that changed', async () => {
     const files = ['cert', 'key'].map((name) => join(folder, name));
     for (const file of files) {
       writeFileSync(file, '1');
@@ -105,10 +105,10 @@ describe('a watched file', () => {
         writeFileSync(file, '2');
       }
     });
-    assert.deepEqual(told, ['1|1', '2|2']);
+    assert.deepEqual(reported, ['1|1', '2|2']);
   });
 
-  it('that cannot be read is told as a failure once, and its content when it is back', async () => {
+  it('that cannot be read is reported as a failure once, and its content when it is back', async () => {
     const file = join(folder, 'a');
     writeFileSync(file, 'one');
     await start([file]);
@@ -117,6 +117,6 @@ describe('a watched file', () => {
     assert.equal(failures.length, 1);
     assert.match(failures[0] ?? '', /ENOENT/);
     await next(() => writeFileSync(file, 'two'));
-    assert.deepEqual(told, ['one', 'two']);
+    assert.deepEqual(reported, ['one', 'two']);
   });
 });

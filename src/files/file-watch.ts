@@ -1,27 +1,27 @@
-// Watching files whose content matters (policies.yml, certificates), however they are changed: rewritten in place,
-// replaced by rename, or swapped behind a chain of symbolic links as Kubernetes does with ConfigMaps and Secrets.
+// Watches the contents of files (policies.yml, certificates), however they change: rewritten in place, replaced by
+// rename, or behind a chain of symbolic links, as Kubernetes updates ConfigMaps and Secrets.
 import { type FSWatcher, watch } from 'node:fs';
 import { readFile, realpath } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
 
-/** How long after a notification the files are read: editors and kubelet make several changes in a row. Milliseconds. */
+/** Delay of a read after a notification: editors and the kubelet make several changes in a row. Milliseconds. */
 export const SETTLE_MS = 20;
-/** How often the files are read without a notification: network file systems and some overlays send none. Milliseconds. */
+/** Interval of reads without a notification: network file systems and some overlays send none. Milliseconds. */
 export const POLL_MS = 5_000;
 
 /** Contents of the watched files, in the order of their paths. */
 export type Contents = readonly Buffer[];
 
-/** What a {@link FileWatch} tells. Both are called one at a time, never concurrently. */
+/** Receives the reads of a {@link FileWatch}. Calls are never concurrent. */
 export interface FileWatchListener {
-  /** The contents differ from those last told. */
+  /** The contents differ from those last reported. */
   changed(contents: Contents): void | Promise<void>;
-  /** A file cannot be read; what was told before stays true. Told once for each new failure. */
+  /** A file cannot be read; the last contents stay valid. Called once for each new failure. */
   failed(error: Error): void;
 }
 
-/** Tells the contents of a set of files at the start, and again whenever they change, as one consistent read. */
+/** Reports the contents of a set of files at the start and after each change, as one consistent read. */
 export class FileWatch {
   readonly #paths: readonly string[];
   readonly #listener: FileWatchListener;
@@ -40,18 +40,18 @@ export class FileWatch {
     this.#pollMs = pollMs;
   }
 
-  /** Reads the files once and tells them, then keeps watching. */
+  /** Reads and reports the files, then keeps watching. */
   async start(): Promise<void> {
     await this.check();
   }
 
-  /** Reads the files now and tells a difference; resolves when the listener has dealt with it. */
+  /** Reads the files now and reports a change; resolves when the listener has returned. */
   check(): Promise<void> {
     this.#running = this.#running.then(() => this.#read());
     return this.#running;
   }
 
-  /** The next check tells the contents again, even if they are the same: what was told could not be made use of. */
+  /** Makes the next check report the contents again, even if unchanged, because the listener could not use them. */
   forget(): void {
     this.#known = '';
   }
@@ -93,13 +93,13 @@ export class FileWatch {
     try {
       return await Promise.all(this.#paths.map((path) => readFile(path)));
     } catch (error) {
-      // Files that come back are told, even with what they had before: the listener has been told of a failure.
+      // The listener got a failure, so files that are back are reported even if unchanged.
       this.#known = '';
       throw error;
     }
   }
 
-  /** Watches every directory that the paths lead through: a swapped link shows up where the link is, not where it led. */
+  /** Watches every directory in the paths, because a swapped link causes notifications only where the link is. */
   async #watchDirectories(): Promise<void> {
     const directories = new Set(this.#paths.map((path) => dirname(path)));
     for (const path of this.#paths) {
@@ -116,7 +116,7 @@ export class FileWatch {
     this.#watchers = [...directories].flatMap((directory) => {
       try {
         const watcher = watch(directory, { persistent: false }, () => this.#schedule(SETTLE_MS));
-        // A directory that goes away ends its watcher; polling goes on and finds what replaced it.
+        // The watcher of a deleted directory ends; polling continues and finds its replacement.
         watcher.on('error', () => watcher.close());
         return [watcher];
       } catch {

@@ -1,4 +1,4 @@
-// A file of JSON in which a server keeps what it knows for its next start.
+// A JSON file of a server's state for its next start.
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, statSync } from 'node:fs';
 import { open, rename, rm } from 'node:fs/promises';
@@ -7,26 +7,26 @@ import type { LogEntry } from '../log/index.ts';
 import { parseJson } from '../values/index.ts';
 
 export interface KeptFileOptions {
-  /** Where the file lies; created when missing. */
+  /** Folder of the file; created when missing. */
   readonly folder: string;
   readonly name: string;
   /** Changes within this time are written once. Milliseconds. */
   readonly delayMs: number;
-  /** A longer file is not read. Bytes. Default: any length. */
+  /** A larger file is not read. Bytes. Default: no limit. */
   readonly maxBytes?: number;
-  /** Said when it cannot be written. */
+  /** Log message when the file cannot be written. */
   readonly unwritable: string;
-  /** Said when it cannot be read, and was set aside. */
+  /** Log message when the file is invalid and was moved aside. */
   readonly unreadable: string;
   readonly log: (entry: LogEntry) => void;
 }
 
-/** Written as a whole, for its owner only; never half of it, whenever the process ends. */
+/** A file that is replaced atomically, with permissions for its owner only. */
 export class KeptFile {
   readonly #options: KeptFileOptions;
   readonly #path: string;
   #timer: NodeJS.Timeout | undefined;
-  /** What is to be written when the time has come. */
+  /** The content of the pending write. */
   #pending: (() => unknown) | undefined;
   #writing: Promise<void> = Promise.resolve();
 
@@ -37,8 +37,8 @@ export class KeptFile {
   }
 
   /**
-   * What the file has; undefined when there is none. A file that cannot be read is set aside and said.
-   * @param parse throws when the content is not what it expects
+   * The content; undefined when there is no file. An invalid file is moved aside and logged.
+   * @param parse throws when the content is invalid
    */
   read<T>(parse: (content: unknown) => T): T | undefined {
     const { maxBytes = Infinity } = this.#options;
@@ -56,19 +56,19 @@ export class KeptFile {
     }
   }
 
-  /** Writes soon; the content is asked for when it is written. */
+  /** Writes soon; `content` is called at that time. */
   changed(content: () => unknown): void {
     this.#pending ??= content;
     this.#timer ??= setTimeout(() => void this.flush(), this.#options.delayMs).unref();
   }
 
-  /** Writes now what was to be written soon. Resolves when all is written; a write that fails is logged. */
+  /** Writes pending changes now. Resolves when everything is written; a failed write is logged. */
   flush(): Promise<void> {
     const pending = this.#pending;
     return pending === undefined ? this.#writing : this.write(pending());
   }
 
-  /** Writes this now, in place of what was to be written; a write that fails is logged. */
+  /** Writes now, and cancels pending changes; a failed write is logged. */
   write(content: unknown): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
@@ -104,7 +104,7 @@ export class KeptFile {
     try {
       renameSync(this.#path, aside);
     } catch {
-      // Nothing to keep, then.
+      // There is no file to move aside.
     }
     log({ level: 'warn', message: unreadable, fields: { file: aside, error: String(error) } });
   }

@@ -15,7 +15,7 @@ const UNITS: ReadonlyMap<string, number> = new Map([
 
 const SEGMENT = /(\d*)(?:\.(\d*))?([^\d.]+)/y;
 
-/** Digits of the largest int64: more digits overflow, or are beyond a fraction's precision. */
+/** Digits of the largest int64: more digits overflow, or exceed a fraction's precision. */
 const MAX_DIGITS = 19;
 
 /** Nanoseconds of a duration such as `1h30m` or `-1.5s` (`time.ParseDuration`); undefined when Go reports an error. */

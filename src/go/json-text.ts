@@ -1,11 +1,11 @@
 import { compareStrings } from './compare-strings.ts';
 
-/** What `json.Marshal` escapes beyond what JSON requires, for JSON inside HTML. */
+/** Characters that `json.Marshal` escapes in addition to those of JSON, for JSON in HTML. */
 const HTML_ESCAPED = /[<>&\u2028\u2029]/gu;
 
 /** JSON as `json.Marshal` writes it: sorted keys, no spaces, `<`, `>` and `&` escaped. */
 export function jsonText(value: unknown): string {
-  // Most values are short strings and numbers, and there may be very many of them.
+  // Fast path: most values are short strings and numbers.
   if (typeof value === 'number' || (typeof value === 'string' && value.search(HTML_ESCAPED) === -1)) {
     return JSON.stringify(value);
   }

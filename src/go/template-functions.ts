@@ -7,16 +7,16 @@ import { GoFloat, isGoList, isGoObject, isIntegerNumber, JsonNumber } from './va
 import type { GoValue } from './value.ts';
 import { sortedEntries, valueText } from './value-text.ts';
 
-/** What Go prints for a value that is not there. */
+/** Go's text for a missing value. */
 export const NO_VALUE = '<no value>';
 
-/** Called with the size of each piece of text before it is made; throws when it is too much. */
+/** Called with the size of each text before it is made; throws when a limit is exceeded. */
 export type TextMeter = (chars: number) => void;
 
 /**
- * A function of templates. A value that is piped to it is its last operand.
- * @param meter for the text that the function makes, unless it is no longer than its operands
- * @throws TemplateError `template-failed`, by `failTemplate`, when it does not accept its operands
+ * A function of templates. A piped value is its last operand.
+ * @param meter for text that the function makes, unless it is no longer than its operands
+ * @throws TemplateError `template-failed`, by `failTemplate`, for invalid operands
  */
 export type TemplateFunction = (operands: readonly GoValue[], meter: TextMeter) => GoValue;
 

@@ -2,7 +2,7 @@ import { TemplateError } from './errors.ts';
 import type { GoValue } from './value.ts';
 import { isGoObject } from './value.ts';
 
-/** Bounds the execution of a template. Both are called before the work is done, and end it by throwing. */
+/** Limits the execution of a template. Both are called before the work is done, and throw to end it. */
 export interface TemplateMeter {
   /** One step is a node, an item of a range, or what {@link stepsToRead} counts. Takes well below a microsecond. */
   readonly steps: (count: number) => void;
@@ -10,11 +10,11 @@ export interface TemplateMeter {
   readonly chars: (count: number) => void;
 }
 
-/** Characters that a function reads in the time of a step, and keys of a map. Both are rounded down. */
+/** Characters, or keys of a map, that a function reads in the time of a step. Rounded down. */
 const CHARS_PER_STEP = 64;
 const KEYS_PER_STEP = 4;
 
-/** Steps that reading an operand takes, beyond the one of the call. */
+/** Steps for reading an operand, in addition to the step of the call. */
 export function stepsToRead(value: GoValue): number {
   if (typeof value === 'string') {
     return value.length / CHARS_PER_STEP;

@@ -34,16 +34,16 @@ export class Template {
   }
 
   /**
-   * The text for some data, which becomes `.` and `$`.
-   * @param meter ends the execution when it takes too long, or makes too much text
-   * @throws TemplateError `template-failed`, and whatever the meter and the functions throw
+   * Executes the template with the data as `.` and `$`.
+   * @param meter throws when the execution takes too long, or makes too much text
+   * @throws TemplateError `template-failed`, and errors of the meter and the functions
    */
   execute(data: GoValue, meter: TemplateMeter): string {
     return new Execution(data, this.#functions, meter).run(this.#nodes);
   }
 }
 
-/** Most numbers that a range over an integer goes through. */
+/** Maximum number of iterations of a range over an integer. */
 const MAX_RANGE = 1_000_000;
 
 interface Variable {
@@ -191,7 +191,7 @@ class Execution {
     return isTrue(value);
   }
 
-  /** Keys and values that a range goes through. */
+  /** Keys and values that a range iterates over. */
   #items(value: GoValue): readonly (readonly [GoValue, GoValue])[] {
     if (value === undefined || value === null) {
       return [];

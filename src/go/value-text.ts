@@ -8,7 +8,10 @@ export function numberText(value: number): string {
   return isIntegerNumber(value) ? String(value) : formatFloat(value, 'g');
 }
 
-/** Deeper parts are printed as `...`, so that recursion cannot exhaust the stack; Kubernetes objects have less than 100 levels. */
+/**
+ * Deeper values are printed as `...`, so that recursion cannot exhaust the stack; Kubernetes objects have less than 100
+ * levels.
+ */
 const MAX_DEPTH = 1000;
 
 /** A value as `%v` prints it: `map[a:1 b:[x y]]`. */

@@ -1,5 +1,5 @@
 /**
- * A value of a Go program, as far as messages and templates have them: decoded JSON, and numbers with a Go type.
+ * A value of a Go program, of the types that messages and templates need: decoded JSON, and numbers with a Go type.
  * Undefined is Go's invalid value, such as that of a missing key.
  */
 export type GoValue =

@@ -11,7 +11,7 @@ describe('a certificate authority', () => {
     authority = await createAuthority({ commonName: 'test CA', ...validity });
   });
 
-  it('is a CA of its own key, for its time', () => {
+  it('is a self-signed CA with the given validity', () => {
     const certificate = new X509Certificate(authority.cert);
     assert.ok(certificate.ca);
     assert.ok(certificate.verify(certificate.publicKey));

@@ -1,9 +1,9 @@
-// Making certificates: a CA, and what it signs. ECDSA on P-256 (RFC 5480), extensions as RFC 5280 has them.
+// Issues certificates: a CA, and certificates signed by it. ECDSA on P-256 (RFC 5480), extensions of RFC 5280.
 import { webcrypto } from 'node:crypto';
 import type * as x509 from '@peculiar/x509';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
-/** More than the 64 bits of chance that are asked of CAs. */
+/** More than the 64 random bits required of CAs. */
 const SERIAL_BYTES = 16;
 
 /** A certificate and its key (PKCS #8), as PEM. */
@@ -12,23 +12,23 @@ export interface CertifiedKey {
   readonly key: string;
 }
 
-/** From when until when, in whole seconds: parts of one are cut off. */
+/** Validity in whole seconds; fractions are cut off. */
 export interface CertificateValidity {
   readonly notBefore: Date;
   readonly notAfter: Date;
 }
 
-/** A certificate that is asked of a CA. */
+/** A certificate to be issued by a CA. */
 export interface CertificateRequest extends CertificateValidity {
-  /** For people; nobody is told apart by it. */
+  /** For users; not used for authentication. */
   readonly commonName: string;
   readonly usages: readonly ('serverAuth' | 'clientAuth')[];
-  /** What it is for: these names, and no others. */
+  /** The names that the certificate is valid for. */
   readonly dnsNames: readonly string[];
   readonly ipAddresses?: readonly string[];
 }
 
-/** Makes a CA that signs certificates of servers and clients, and no other CAs. */
+/** Creates a CA that signs certificates of servers and clients, and no other CAs. */
 export async function createAuthority({
   commonName,
   notBefore,
@@ -57,8 +57,8 @@ export async function createAuthority({
 }
 
 /**
- * Has a CA sign a new certificate for a new key.
- * @param authority made by {@link createAuthority}
+ * Creates a key and issues a certificate for it.
+ * @param authority created by {@link createAuthority}
  */
 export async function issueCertificate(authority: CertifiedKey, request: CertificateRequest): Promise<CertifiedKey> {
   const library = await loadLibrary();
@@ -99,7 +99,7 @@ export async function issueCertificate(authority: CertifiedKey, request: Certifi
   return certifiedKey(library, certificate, keys);
 }
 
-/** Loaded when needed: a server in a cluster gets its certificates from others, and should not carry the library. */
+/** Loaded on demand: a server in a cluster gets its certificates from a controller. */
 async function loadLibrary(): Promise<typeof x509> {
   await import('reflect-metadata');
   return import('@peculiar/x509');
@@ -123,7 +123,7 @@ async function certifiedKey(
 
 function serialNumber(): string {
   const bytes = webcrypto.getRandomValues(new Uint8Array(SERIAL_BYTES));
-  // A positive number, as long as the others: the highest bit is its sign, and leading zeros are cut off.
+  // Positive and of fixed length: the highest bit is the sign, and leading zeros are cut off.
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
   return Buffer.from(bytes).toString('hex');
 }

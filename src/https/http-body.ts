@@ -1,25 +1,27 @@
-// Reading a request's body under limits, and answering with JSON.
+// Reads request bodies under limits, and sends JSON.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { MAX_REVIEW_BYTES } from '../engine/definition/index.ts';
 import { RequestRefused } from './errors.ts';
 
-/** Memory for bodies that are on their way at once: as much as may wait or run, see MAX_HELD_BYTES of the worker pool. */
+/**
+ * Maximum memory of bodies that are being received: as much as may wait or run, see MAX_HELD_BYTES of the worker pool.
+ */
 export const MAX_RECEIVING_BYTES = 256 * 1024 * 1024;
 
-/** What a body is given first; it doubles from there. Most reviews are smaller. Bytes. */
+/** Initial buffer of a body; it doubles as needed. Most reviews are smaller. Bytes. */
 export const FIRST_BYTES = 64 * 1024;
 
 /**
- * The part of {@link MAX_RECEIVING_BYTES} that only the first {@link FIRST_BYTES} of bodies may use: clients that send
- * large bodies slowly cannot keep ordinary reviews out, of which some 13,000 have room here. Bytes.
+ * The part of {@link MAX_RECEIVING_BYTES} reserved for the first {@link FIRST_BYTES} of bodies, so that clients that
+ * send large bodies slowly cannot block ordinary reviews, of which some 13,000 fit. Bytes.
  */
 const RESERVED_BYTES = 64 * 1024 * 1024;
 
-/** Counts the memory for bodies that are on their way, over all connections of a server. */
+/** Counts the memory of bodies that are being received, over all connections of a server. */
 export class BodyBudget {
   #used = 0;
 
-  /** Counts bytes by which a body grows, until they are given back. False, and none are counted, when there is no room. */
+  /** Reserves bytes for a growing body. Returns false, without reserving, when there is no room. */
   take(bytes: number, bodySize: number): boolean {
     const limit = bodySize <= FIRST_BYTES ? MAX_RECEIVING_BYTES : MAX_RECEIVING_BYTES - RESERVED_BYTES;
     if (this.#used + bytes > limit) {
@@ -35,9 +37,9 @@ export class BodyBudget {
 }
 
 /**
- * Reads the whole body into memory of its own: a view into a shared pool would be copied whole with every message to a
+ * Reads the whole body into its own memory: a view of a shared pool would be copied completely with every message to a
  * worker.
- * @throws RequestRefused 413 for a body that is too large, 400 for one that ends early, 503 when the budget is used up.
+ * @throws RequestRefused 413 for a body that is too large, 400 for an incomplete one, 503 when the budget is used up.
  */
 export function readBody(
   request: IncomingMessage,
@@ -50,7 +52,7 @@ export function readBody(
     return;
   }
   const expected = Number.isNaN(declared) ? MAX_REVIEW_BYTES : declared;
-  // Chunks are copied as they come: a client that sends single bytes would make a list of them cost a hundredfold.
+  // Chunks are copied as they arrive: a list of single bytes would take a hundred times their size.
   let body = EMPTY;
   let size = 0;
   let finished = false;
@@ -87,7 +89,7 @@ export function readBody(
       body.set(chunk, size);
       size = end;
       if (size === declared) {
-        // The end itself is told of some steps later.
+        // The `end` event comes a few steps later.
         finish(undefined);
       }
     }
@@ -103,16 +105,16 @@ function tooLarge(): RequestRefused {
   return new RequestRefused(413, `expected a body of at most ${MAX_REVIEW_BYTES} bytes (7 MiB)`);
 }
 
-/** Answers with a JSON text. */
+/** Answers with JSON. */
 export function sendJson(response: ServerResponse, status: number, body: string): void {
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) });
   response.end(body);
 }
 
-/** Answers with an error in the shape that Kubewarden's policy server has: `{"message", "status"}`. */
+/** Answers with an error in the format of Kubewarden's policy server: `{"message", "status"}`. */
 export function sendError(response: ServerResponse, status: number, message: string): void {
   if (status === 413 || status === 503) {
-    // What is still on its way would have to be read to keep the connection.
+    // To keep the connection, the rest of the body would have to be read.
     response.shouldKeepAlive = false;
   }
   sendJson(response, status, JSON.stringify({ message, status }));

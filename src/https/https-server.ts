@@ -1,29 +1,29 @@
-// The server of the admission port: plain or TLS, with limits for slow clients.
+// The server of the admission port: HTTP or HTTPS, with timeouts for slow clients.
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import type { Logger } from '../log/index.ts';
 import { type TlsFiles, watchTls } from './tls.ts';
 
-/** A client that has not sent its headers by then is cut off. Milliseconds. */
+/** Timeout for the headers of a request. Milliseconds. */
 const HEADERS_TIMEOUT_MS = 10_000;
-/** A client that has not sent its whole request by then is cut off: the longest that any webhook may take. Milliseconds. */
+/** Timeout for a whole request: the longest webhook timeout. Milliseconds. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** How often slow clients are looked for. Milliseconds. */
+/** Interval of the check for slow clients. Milliseconds. */
 const CONNECTION_CHECK_MS = 2_000;
-/** Longer than the API server keeps idle connections (90 s), so that it is never the one to find them closed. Milliseconds. */
+/** Longer than API servers keep idle connections (90 s), so that they never use a closed one. Milliseconds. */
 const KEEP_ALIVE_MS = 120_000;
-/** A connection on which nothing moves for so long in the middle of a request or an answer is cut off. Milliseconds. */
+/** Timeout of a connection without traffic during a request or an answer. Milliseconds. */
 const SILENT_SOCKET_MS = 60_000;
-/** Connections at once; an API server opens a few dozen. */
+/** Maximum number of connections; an API server opens a few dozen. */
 const MAX_CONNECTIONS = 5_000;
 
-/** How long clients may take. Milliseconds. */
+/** Timeouts for clients. Milliseconds. */
 export interface ClientTimeouts {
   /** For the TLS handshake, and for the headers of a request. Default: 10 s. */
   readonly headersMs?: number;
   /** For a whole request. Default: 30 s, the longest that a webhook may take. */
   readonly requestMs?: number;
-  /** How often slow clients are looked for. Default: 2 s. */
+  /** Interval of the check for slow clients. Default: 2 s. */
   readonly checkMs?: number;
 }
 
@@ -35,10 +35,10 @@ export interface AdmissionServerOptions {
   readonly log: Logger;
 }
 
-/** A server that does not listen yet. */
+/** A server before it listens. */
 export interface AdmissionServer {
   readonly server: Server | SecureServer;
-  /** The watch of its certificate files, if it has any. */
+  /** The watch of its certificate files, if any. */
   readonly tls: { readonly check: () => Promise<void>; readonly stop: () => void } | undefined;
 }
 

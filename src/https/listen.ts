@@ -1,9 +1,9 @@
-// Listening on an address, and writing addresses.
+// Listening on an address, and formatting addresses.
 import type { AddressInfo, Server } from 'node:net';
 import { HttpsError } from './errors.ts';
 
 /**
- * Takes a port; 0 takes a free one. Resolves with the port.
+ * Listens on a port; 0 for a free one. Resolves with the port.
  * @throws HttpsError 'port-busy'
  */
 export function listen(server: Server, port: number, host: string): Promise<number> {
@@ -25,7 +25,7 @@ export function listen(server: Server, port: number, host: string): Promise<numb
   return promise;
 }
 
-/** A host as it is written before a port: IPv6 addresses in brackets. */
+/** A host in front of a port: IPv6 addresses in brackets. */
 export function hostText(host: string): string {
   return host.includes(':') ? `[${host}]` : host;
 }

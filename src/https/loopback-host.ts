@@ -1,5 +1,5 @@
-// DNS rebinding: a web page can make its own domain name resolve to 127.0.0.1, and then read what a loopback port answers.
-// The Host header still has the page's name.
+// Protection from DNS rebinding: a web page can make its own domain name resolve to 127.0.0.1, and then read answers of
+// a loopback port. The Host header still contains the page's name.
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { BlockList, isIPv4, isIPv6 } from 'node:net';
 import { sendError } from './http-body.ts';

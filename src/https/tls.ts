@@ -1,21 +1,21 @@
-// The server's certificate: read from files, checked before use, swapped live when the files change.
+// The server's certificate: read from files, validated before use, replaced at run time when the files change.
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import { HttpsError } from './errors.ts';
 import { type Contents, FileWatch } from '../files/index.ts';
 import { errorText } from '../values/index.ts';
 
-/** Where certificate and key are, and who may connect. */
+/** Files of the certificate and its key, and of CAs for clients. */
 export interface TlsFiles {
   /** PEM file with the certificate, then its intermediates. */
   readonly certFile: string;
   /** PEM file with the private key of the certificate. */
   readonly keyFile: string;
-  /** PEM files of the CAs that client certificates must come from. Default: none, no client certificate is asked for. */
+  /** PEM files of the CAs for client certificates. Default: none, no client certificate is required. */
   readonly clientCaFiles?: readonly string[];
 }
 
-/** Turns the files' contents into options for node:tls; refuses what would make every handshake fail. */
+/** Converts the files' contents to options of node:tls. Rejects certificates with which every handshake would fail. */
 export function tlsOptions(files: TlsFiles, contents: Contents): SecureContextOptions {
   const [cert, key, ...ca] = contents;
   if (cert === undefined || key === undefined) {
@@ -39,17 +39,17 @@ export function tlsOptions(files: TlsFiles, contents: Contents): SecureContextOp
   }
 }
 
-/** What {@link watchTls} tells. */
+/** Receives the changes of {@link watchTls}. */
 export interface TlsListener {
-  /** New options are ready to be set on the server. */
+  /** New options for the server. */
   reloaded(options: SecureContextOptions): void;
-  /** The files cannot be used; the certificate that serves stays. */
+  /** The files are invalid; the current certificate stays. */
   failed(error: Error): void;
 }
 
 /**
- * Reads the files, gives the first options, and tells the listener of every later change; `check` reads them at once.
- * @throws HttpsError 'tls-invalid' when the first read cannot be used.
+ * Reads the files, returns the first options, and reports every later change; `check` reads them immediately.
+ * @throws HttpsError 'tls-invalid' when the first read is invalid.
  */
 export async function watchTls(
   files: TlsFiles,

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { LogEntry } from './log-entry.ts';
 import { parseJson } from '../values/index.ts';
 
-/** A log whose entries the main thread writes: it owns the log, and decides what is written. */
+/** A log for other threads, whose entries the main thread writes. */
 export function forwardingLog(forward: (entry: LogEntry) => void): Logger {
   return pino(
     { level: 'debug', base: null, timestamp: false, formatters: { level: (label) => ({ level: label }) } },

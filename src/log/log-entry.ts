@@ -1,4 +1,4 @@
-/** A log line that a thread sends to the main thread, which owns the log. */
+/** A log line from a thread to the main thread, which owns the log. */
 export interface LogEntry {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
   readonly message: string;

@@ -1,4 +1,4 @@
-// The process's log: one JSON object or one line of text per event, a constant message and key-value pairs.
+// The log of the process: one JSON object or one line of text per event, with a constant message and key-value pairs.
 import { type Logger, pino, stdTimeFunctions } from 'pino';
 import { inspect, styleText } from 'node:util';
 import { Writable } from 'node:stream';
@@ -6,16 +6,16 @@ import { parseJson } from '../values/index.ts';
 
 export type { Logger } from 'pino';
 
-/** How log lines look. */
+/** Format of log lines. */
 export type LogFormat = 'text' | 'json';
 
-/** Levels by name, least important first; `silent` writes nothing. */
+/** Levels in increasing importance; `silent` writes nothing. */
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 /** Options of {@link createLog}. */
 export interface LogOptions {
-  /** Least important level that is written. Default: info. */
+  /** Minimum level. Default: info. */
   readonly level?: LogLevel;
   /** Default: json. */
   readonly format?: LogFormat;
@@ -46,7 +46,7 @@ const LEVEL_COLORS: Readonly<Record<string, 'gray' | 'blue' | 'yellow' | 'red'>>
   error: 'red',
 };
 
-/** A stream that turns pino's JSON lines into lines for people. */
+/** A stream that formats pino's JSON lines as text. */
 function textLines(destination: NodeJS.WritableStream, color: boolean): Writable {
   return new Writable({
     write(chunk: Buffer, _encoding, done) {

@@ -1,13 +1,12 @@
-/** Levels that are gone into by recursion, which takes half the time of a list of what is left; no Kubernetes kind has more. */
+/** Levels frozen by recursion, which takes half the time of a list; no Kubernetes kind has more. */
 const MAX_RECURSION = 64;
 
 /**
- * Freezes a JSON value and all that is in it. What is frozen already counts as frozen throughout, so that a part which two
- * objects share is gone through once.
+ * Freezes a JSON value recursively. A frozen part counts as completely frozen, so that shared parts are visited once.
  */
 export function deepFreeze<T>(value: T): T {
   if (isObject(value)) {
-    // Objects of others may be nested as deep as they fit into a request.
+    // Untrusted objects may be nested as deep as their request allows.
     const deeper: object[] = [];
     for (let next: object | undefined = value; next !== undefined; next = deeper.pop()) {
       freeze(next, 0, deeper);
@@ -32,7 +31,7 @@ function freeze(value: object, depth: number, deeper: object[]): void {
       }
     }
   } else {
-    // JSON values inherit nothing that for-in would show; asking for each key costs a third of the time.
+    // JSON values inherit no enumerable properties; checking each key costs a third of the time.
     for (const key in value) {
       const child = (value as Record<string, unknown>)[key];
       if (isObject(child)) {

@@ -12,7 +12,7 @@ const BACKSLASH = 0x5c;
 const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
 /**
- * JSON.parse that reads every key right. The only place that calls JSON.parse for texts from outside.
+ * JSON.parse that reads every key correctly. The only caller of JSON.parse for untrusted text.
  * @throws SyntaxError like JSON.parse
  */
 export function parseJson(text: string): unknown {
@@ -87,7 +87,7 @@ export function buildJson(text: string, numberOf: (token: string) => unknown): u
   return root[0];
 }
 
-/** Reads the token at `index`, and gives where the next one may start. */
+/** Reads the token at `index`, and returns the start of the next one. */
 function readToken(text: string, index: number, open: Open[], numberOf: (token: string) => unknown): number {
   const top = open.at(-1);
   if (top === undefined) {
