@@ -1,5 +1,5 @@
-// What a Service is in a cluster: one address for all replicas that are ready. A connection goes to the next one that
-// takes it, in turn, and stays there.
+// A load balancer like a Service: one address for all ready replicas. A connection goes to the next replica in turn
+// that accepts it, and stays there.
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
 export class Balancer implements AsyncDisposable {
@@ -22,7 +22,7 @@ export class Balancer implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** Where connections go from now on: ports of 127.0.0.1. */
+  /** Sets the target ports on 127.0.0.1 for new connections. */
   set backends(ports: readonly number[]) {
     this.#ports = ports;
   }

@@ -1,11 +1,11 @@
-// One process of the product, as its users run it, which can be ended or killed, and started again with what it has on disk.
+// A process of Portcullis that a test can stop, kill and start again with its data on disk.
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const PROGRAM = fileURLToPath(new URL('../../bin/portcullis.mjs', import.meta.url));
-/** Lines of its output that are kept for messages of failed tests. */
+/** Lines of output that are kept for failure messages. */
 const KEPT_LINES = 200;
 
 /** A line of the log. */
@@ -19,7 +19,7 @@ export class LabProcess {
   #waiting: { readonly message: string; readonly found: (entry: LogEntry) => void }[] = [];
   readonly #ended: Promise<void>;
 
-  /** A command that logs nothing has `isLogging` false. */
+  /** `isLogging` is false for a command without a log. */
   constructor(name: string, args: readonly string[], cwd: string, { isLogging = true } = {}) {
     this.name = name;
     const flags = isLogging ? ['--log-fmt', 'json'] : [];
@@ -34,17 +34,17 @@ export class LabProcess {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** How it ended; null when a signal ended it. */
+  /** The exit code; null if a signal ended it. */
   get exit(): Promise<number | null> {
     return this.#ended.then(() => this.#child.exitCode);
   }
 
-  /** The end of what it printed. */
+  /** The end of its output. */
   get tail(): string {
     return `${this.name}:\n${this.#output.slice(-40).join('\n')}`;
   }
 
-  /** Resolves with the first line of its log with this message. */
+  /** Resolves with the first log line with this message. */
   async says(message: string): Promise<LogEntry> {
     const said = this.#entries.find(({ msg }) => msg === message);
     if (said !== undefined) {
@@ -86,7 +86,7 @@ export class LabProcess {
         return message !== entry.msg;
       });
     } catch {
-      // A line of another sort; it is kept for messages.
+      // Not a log line; kept for failure messages.
     }
   }
 }

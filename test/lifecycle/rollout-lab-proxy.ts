@@ -1,13 +1,13 @@
-// What stands between everybody and an API server: it counts who asks for what, stops the world at one request, and takes
-// the API server away, from all or from one user.
+// A proxy in front of an API server: it records requests, pauses everything at a chosen request, and makes the API
+// server unavailable for all users or for one.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Agent, createServer, request as httpsRequest, type Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';
 
-/** One request, when it came. */
+/** A recorded request. */
 export interface ApiRequest {
-  /** Of the bearer token; empty for others. */
+  /** User of the bearer token; empty without one. */
   readonly user: string;
   readonly method: string;
   /** Without the query. */
@@ -18,13 +18,13 @@ export interface ApiRequest {
   readonly body: unknown;
 }
 
-/** A moment at which the world stands still. */
+/** A paused request. */
 export interface Hold {
-  /** Resolves with the request at which it does. */
+  /** Resolves with the request when it is paused. */
   readonly reached: Promise<ApiRequest>;
-  /** Lets the request, or its answer, go on. */
+  /** Lets the request, or its response, continue. */
   release(): void;
-  /** Ends the connection instead. */
+  /** Breaks the connection instead. */
   drop(): void;
 }
 
@@ -45,11 +45,11 @@ const WRITES: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
 
 export class ApiProxy implements AsyncDisposable {
   readonly ca: string;
-  /** All requests since it began, or since it was emptied. */
+  /** All requests since the start, or since the list was cleared. */
   requests: ApiRequest[] = [];
-  /** Nobody reaches the API server. */
+  /** Whether the API server is unavailable for all. */
   isDown = false;
-  /** These do not. */
+  /** Users for whom the API server is unavailable. */
   readonly cutOff = new Set<string>();
   /** Names of users by their bearer tokens. */
   readonly users: ReadonlyMap<string, string>;
@@ -84,13 +84,16 @@ export class ApiProxy implements AsyncDisposable {
     return `https://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** The API server is elsewhere now. */
+  /** Changes the address of the API server. */
   setUpstream(upstream: Upstream): void {
     this.#upstream.agent.destroy();
     this.#upstream = connectionTo(upstream);
   }
 
-  /** Ends all connections, of one user or of all. New ones are made, unless it is down or the user is cut off. */
+  /**
+   * Breaks all connections, of one user or of all. Clients may reconnect, unless the API server is unavailable for
+   * them.
+   */
   disconnect(user?: string): void {
     for (const [socket, owner] of this.#live) {
       if (user === undefined || owner === user) {
@@ -99,7 +102,7 @@ export class ApiProxy implements AsyncDisposable {
     }
   }
 
-  /** Stops the world at the first request that matches, before the API server sees it or before its answer is seen. */
+  /** Pauses the first matching request, before the API server receives it or before its response is sent. */
   hold(matches: (request: ApiRequest) => boolean, when: 'before' | 'after' = 'before'): Hold {
     const held: HoldRequest = {
       matches,
@@ -115,7 +118,7 @@ export class ApiProxy implements AsyncDisposable {
     return { reached: held.reached.promise, release: () => end('release'), drop: () => end('drop') };
   }
 
-  /** Writes of users, those of Leases and dry runs left out. */
+  /** Writes of users, except Leases and dry runs. */
   writes(...users: readonly string[]): readonly ApiRequest[] {
     return this.requests.filter(
       ({ user, method, path, query }) =>
@@ -153,7 +156,7 @@ export class ApiProxy implements AsyncDisposable {
       return;
     }
     const payload = Buffer.concat(chunks);
-    const asked: ApiRequest = {
+    const recorded: ApiRequest = {
       user,
       method: request.method ?? '',
       path: url.pathname,
@@ -161,29 +164,29 @@ export class ApiProxy implements AsyncDisposable {
       isWatch: url.searchParams.get('watch') === 'true' || url.searchParams.get('watch') === '1',
       body: WRITES.has(request.method ?? '') ? parsed(payload) : undefined,
     };
-    this.requests.push(asked);
-    if (!(await this.#pass(asked, 'before'))) {
+    this.requests.push(recorded);
+    if (!(await this.#pass(recorded, 'before'))) {
       request.socket.destroy();
       return;
     }
-    this.#forward(request, response, { asked, url, payload });
+    this.#forward(request, response, { recorded, url, payload });
   }
 
-  /** Whether it may go on. */
-  async #pass(asked: ApiRequest, when: 'before' | 'after'): Promise<boolean> {
-    const held = [...this.#holds].find((candidate) => candidate.when === when && candidate.matches(asked));
+  /** Whether the request may continue. */
+  async #pass(recorded: ApiRequest, when: 'before' | 'after'): Promise<boolean> {
+    const held = [...this.#holds].find((candidate) => candidate.when === when && candidate.matches(recorded));
     if (held === undefined) {
       return true;
     }
     this.#holds.delete(held);
-    held.reached.resolve(asked);
+    held.reached.resolve(recorded);
     return (await held.gone.promise) === 'release';
   }
 
   #forward(
     request: IncomingMessage,
     response: ServerResponse,
-    { asked, url, payload }: { asked: ApiRequest; url: URL; payload: Buffer },
+    { recorded, url, payload }: { recorded: ApiRequest; url: URL; payload: Buffer },
   ): void {
     const { agent, url: base } = this.#upstream;
     const headers = { ...request.headers };
@@ -192,8 +195,8 @@ export class ApiProxy implements AsyncDisposable {
       headers['content-length'] = String(payload.length);
     }
     const target = new URL(url.pathname + url.search, base);
-    const outgoing = httpsRequest(target, { method: asked.method, headers, agent }, (incoming) => {
-      void this.#pass(asked, 'after').then((passes) => {
+    const outgoing = httpsRequest(target, { method: recorded.method, headers, agent }, (incoming) => {
+      void this.#pass(recorded, 'after').then((passes) => {
         if (!passes) {
           incoming.resume();
           response.destroy();

@@ -1,5 +1,5 @@
-// Where modules come from in the lab: a web server that misbehaves on demand, and a road to it for each replica that can
-// be blocked.
+// Module sources of the lab: a web server with controllable failures, and for each replica a proxy to it that can be
+// blocked.
 import {
   createServer,
   request as httpRequest,
@@ -9,17 +9,17 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** What the server does with requests for a path. */
+/** How the server responds to a path. */
 export type PathBehaviour =
   | { readonly kind: 'serve'; readonly bytes: Uint8Array }
   | { readonly kind: 'status'; readonly status: number }
-  /** Takes requests and answers only when it behaves otherwise again. */
+  /** Accepts requests, but responds only after the behaviour changes. */
   | { readonly kind: 'hang' };
 
 export class ModuleWeb implements AsyncDisposable {
-  /** All requests are cut off. */
+  /** Whether all connections are broken. */
   isDown = false;
-  /** Requests by path. */
+  /** Number of requests by path. */
   readonly requests = new Map<string, number>();
   readonly #paths = new Map<string, PathBehaviour>();
   readonly #server: Server;
@@ -39,7 +39,7 @@ export class ModuleWeb implements AsyncDisposable {
     return (this.#server.address() as AddressInfo).port;
   }
 
-  /** The address of a module of this name, which is from now on as the behaviour says. */
+  /** The address of a module, with its behaviour from now on. */
   put(name: string, behaviour: PathBehaviour): string {
     this.#paths.set(`/${name}`, behaviour);
     const waiting = this.#waiting;
@@ -76,7 +76,7 @@ export class ModuleWeb implements AsyncDisposable {
   }
 }
 
-/** A forwarding proxy for http: the only way of a replica to modules. */
+/** A forward proxy for http: the only connection of a replica to module sources. */
 export class Road implements AsyncDisposable {
   isBlocked = false;
   readonly #server: Server;

@@ -1,5 +1,5 @@
-// The API servers that the lab runs on: an embedded cluster behind its gateway, and a real one with etcd. Both can die and
-// come back with what they had stored.
+// The API servers of the lab: an embedded cluster behind its gateway, and a real one with etcd. Both can crash and
+// restart with their stored data.
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,20 +9,20 @@ import { startCluster } from '../cluster/cluster.ts';
 import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';
 import type { Upstream } from './rollout-lab-proxy.ts';
 
-/** Who asks the API server for something. Tenants see one namespace each; the reader sees policies only. */
+/** Users of the API server. Tenants see one namespace each; the reader sees policies only. */
 export const LAB_USERS = ['admin', 'controller', 'replica', 'reader', 'red', 'blue'] as const;
 export type LabUser = (typeof LAB_USERS)[number];
 
-/** What can be killed: the store of the API server, or the API server alone. */
+/** What can crash: the store of the API server, or the API server alone. */
 export type CrashedPart = 'etcd' | 'api-server';
 
 export interface LabTarget extends AsyncDisposable {
   readonly upstream: Upstream;
   readonly tokens: Readonly<Record<LabUser, string>>;
-  /** What there is to kill. */
+  /** The parts that can crash. */
   readonly parts: readonly CrashedPart[];
   crash(part: CrashedPart): Promise<void>;
-  /** Everything is back, maybe elsewhere: see `upstream`. */
+  /** Restarts everything, perhaps at another address: see `upstream`. */
   revive(): Promise<void>;
 }
 
@@ -76,7 +76,7 @@ export async function embeddedTarget(): Promise<LabTarget> {
   };
 }
 
-/** A kube-apiserver with an etcd. */
+/** A kube-apiserver with etcd. */
 export async function realTarget(): Promise<LabTarget> {
   const cluster = await startCluster({
     users: Object.fromEntries(LAB_USERS.filter((user) => user !== 'admin').map((user) => [user, {}])),

@@ -1,5 +1,5 @@
-// A cluster with everything that rolls out policies: an API server behind a proxy, two policy servers behind one address,
-// controllers, and a source of modules. All of the product runs as processes with the rights that it declares to need.
+// A cluster with all parts of a rollout: an API server behind a proxy, two policy servers behind one address,
+// controllers, and a module source. The processes of Portcullis run with the rights that they declare.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -35,12 +35,12 @@ import { ApiProxy } from './rollout-lab-proxy.ts';
 import { ModuleWeb, Road } from './rollout-lab-sources.ts';
 import type { LabTarget, LabUser } from './rollout-lab-target.ts';
 
-/** The namespace of the product. */
+/** The namespace of Portcullis. */
 export const NAMESPACE = 'portcullis';
-/** What is waited for takes a second or two; a machine under load takes ten times as long. Milliseconds. */
+/** Time limit of waits, which take a second or two; ten times as long on a busy machine. Milliseconds. */
 const WAIT_MS = 45_000;
 
-/** A policy as scenarios look at it. */
+/** A policy, as scenarios read it. */
 export interface Policy extends KubernetesObject {
   readonly spec: Readonly<Record<string, unknown>>;
   readonly status?: PolicyStatus;
@@ -48,7 +48,7 @@ export interface Policy extends KubernetesObject {
 
 export const POLICIES = CLUSTER_ADMISSION_POLICIES as ResourceType<Policy>;
 
-/** A kind that API servers have. */
+/** The type of a builtin kind. */
 export function kind(apiVersion: string, name: string): ResourceType {
   const type = kubernetesKind(apiVersion, name) ?? OWN_KINDS.find((own) => own.kind === name);
   assert.ok(type, `no kind ${name}`);
@@ -59,18 +59,18 @@ export function kind(apiVersion: string, name: string): ResourceType {
 export interface LabReplica {
   readonly name: string;
   readonly road: Road;
-  /** Its data: module cache and the record of what serves. */
+  /** Its data: the module cache and the record of serving revisions. */
   readonly folder: string;
   process: LabProcess;
   /** Base URL of its admission port. */
   admission: string;
 }
 
-/** What a scenario may want otherwise. */
+/** Options of a scenario. */
 export interface LabOptions {
   /** Default: 2. */
   readonly replicas?: number;
-  /** Default: 1. With more they elect a leader. */
+  /** Default: 1. Several controllers elect a leader. */
   readonly controllers?: number;
 }
 
@@ -81,7 +81,7 @@ export class RolloutLab implements AsyncDisposable {
   readonly balancer: Balancer;
   readonly folder: string;
   readonly certificates: LocalCertificates;
-  /** As the owner of the cluster, not through the proxy's faults: they are for those who run here. */
+  /** A client of the cluster's owner, without the proxy's failures. */
   readonly cluster: Cluster;
   readonly replicas: LabReplica[] = [];
   readonly controllers: LabProcess[] = [];
@@ -152,7 +152,7 @@ export class RolloutLab implements AsyncDisposable {
     return file;
   }
 
-  /** Starts another policy server, and waits until it answers. */
+  /** Starts another policy server, and waits until it responds. */
   async addReplica(): Promise<LabReplica> {
     const name = `replica-${(this.#started += 1)}`;
     const road = this.#stack.use(await Road.start());
@@ -166,13 +166,13 @@ export class RolloutLab implements AsyncDisposable {
     return replica;
   }
 
-  /** Starts a policy server again that was ended. */
+  /** Starts a stopped policy server again. */
   async restartReplica(replica: LabReplica): Promise<void> {
     replica.process = await this.#serve(replica.name, replica.folder);
     await this.#answers(replica);
   }
 
-  /** Starts a controller, and waits until it works, or until it waits for another one to cease to lead. */
+  /** Starts a controller, and waits until it leads, or until it waits for leadership. */
   async addController(isElected = false): Promise<LabProcess> {
     const { certificates } = this;
     const process = new LabProcess(
@@ -204,7 +204,7 @@ export class RolloutLab implements AsyncDisposable {
     await Promise.all(running.map((process) => process.end(signal)));
   }
 
-  /** The API server is back after a crash. */
+  /** Restarts a crashed API server. */
   async revive(): Promise<void> {
     await this.target.revive();
     this.proxy.setUpstream(this.target.upstream);
@@ -215,7 +215,7 @@ export class RolloutLab implements AsyncDisposable {
     return this.cluster.create<T>(kind(object.apiVersion, object.kind) as ResourceType<T>, object);
   }
 
-  /** A namespace whose label `scenario` is its name. */
+  /** Creates a namespace with the label `scenario` of its name. */
   async namespace(name: string): Promise<void> {
     await this.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels: { scenario: name } } });
   }
@@ -244,7 +244,7 @@ export class RolloutLab implements AsyncDisposable {
       .toSorted((a, b) => a.spec.revision - b.spec.revision);
   }
 
-  /** Waits until the status of a policy, for the spec that is declared, is as wanted. */
+  /** Waits until the status of a policy, for its current spec, matches. */
   async reaches(name: string, phase: string, isSo: (status: PolicyStatus) => boolean = () => true): Promise<Policy> {
     let last: Policy | undefined;
     return await this.eventually(
@@ -260,7 +260,7 @@ export class RolloutLab implements AsyncDisposable {
     );
   }
 
-  /** Tries again until it does not throw. What it waited for, and what processes said, is told when it never does. */
+  /** Retries until it does not throw. On a timeout, the error contains the last failure and the logs of processes. */
   async eventually<T>(attempt: () => Promise<T>, what: () => string): Promise<T> {
     try {
       return await eventually(attempt, { timeoutMs: WAIT_MS, intervalMs: 10 });
@@ -270,9 +270,9 @@ export class RolloutLab implements AsyncDisposable {
     }
   }
 
-  /** What the API server does with a config map in a namespace; nothing is stored. */
+  /** The rejection of a config map in a namespace, by a dry run. */
   async refusal(namespace: string, labels: Readonly<Record<string, string>> = {}): Promise<string | undefined> {
-    const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'asked-', namespace, labels } };
+    const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'probe-', namespace, labels } };
     try {
       await this.cluster.create(kind('v1', 'ConfigMap'), map, { dryRun: true });
       return undefined;
@@ -284,7 +284,7 @@ export class RolloutLab implements AsyncDisposable {
     }
   }
 
-  /** Modules of the web server: the example that requires labels, under a name of its own. */
+  /** A module on the web server: the example that requires labels, under its own name. */
   async module(name: string): Promise<string> {
     return this.web.put(name, { kind: 'serve', bytes: await moduleBytes(example('required-labels')) });
   }
@@ -330,7 +330,7 @@ export class RolloutLab implements AsyncDisposable {
     this.balance();
   }
 
-  /** Connections go to the replicas that run. */
+  /** Sends connections to running replicas. */
   balance(): void {
     this.balancer.backends = this.replicas
       .filter(({ process, admission }) => process.isRunning && admission !== '')
@@ -362,7 +362,7 @@ export class RolloutLab implements AsyncDisposable {
     );
   }
 
-  /** Gives a user rights: in the whole cluster, or in one namespace. */
+  /** Grants a user rights in the cluster, or in one namespace. */
   async grant(user: LabUser, rules: readonly object[], namespace?: string): Promise<void> {
     const prefix = namespace === undefined ? 'Cluster' : '';
     const metadata: ObjectKey = { name: `lab-${user}`, ...(namespace === undefined ? {} : { namespace }) };
@@ -383,7 +383,7 @@ function flags(values: Readonly<Record<string, string>>): string[] {
   return Object.entries(values).flatMap(([name, value]) => [`--${name}`, value]);
 }
 
-/** A policy that config maps of a scenario's namespace must have a label for, which a rejection names. */
+/** A policy that requires a label on config maps of a scenario's namespace; a rejection names the label. */
 export function requiresLabel(
   name: string,
   module: string,
@@ -405,7 +405,7 @@ export function requiresLabel(
   };
 }
 
-/** The label that a refusal names. */
+/** The label in a rejection. */
 export function labelOf(message: string | undefined): string | undefined {
   return /has no label "([^"]*)"/.exec(message ?? '')?.[1];
 }

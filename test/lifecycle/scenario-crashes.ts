@@ -1,4 +1,4 @@
-// Scenario 5: whoever dies, at whichever step of a rollout, what was enforced stays enforced, and the rollout comes to its end.
+// Scenario 5: after a crash at any step of a rollout, enforcement continues and the rollout completes.
 import assert from 'node:assert/strict';
 import type { JsonObject } from '../../src/resources/index.ts';
 import { ANNOTATIONS } from '../../src/resources/index.ts';
@@ -10,24 +10,26 @@ import type { CrashedPart } from './rollout-lab-target.ts';
 import { ReviewStream } from './scenario-stream.ts';
 import { enforced, refuses } from './scenario-updates.ts';
 
-/** The writes of a controller that an update consists of, in order. */
+/** The writes of a controller during an update, in order. */
 const STEPS: readonly { readonly name: string; readonly is: (request: ApiRequest, policy: string) => boolean }[] = [
-  { name: 'a revision is made', is: ({ method, path }) => method === 'POST' && path.endsWith('/policyrevisions') },
+  { name: 'the revision is created', is: ({ method, path }) => method === 'POST' && path.endsWith('/policyrevisions') },
   { name: 'it is validated', is: writesState('Validated') },
   { name: 'it serves', is: writesState('Serving') },
-  { name: 'the old one retires', is: writesState('Retired') },
+  { name: 'the old one is retired', is: writesState('Retired') },
   {
-    name: 'the status says so',
+    name: 'the status is written',
     is: ({ path, body }, policy) => path.endsWith(`/${policy}/status`) && statusOf(body)['phase'] === 'Active',
   },
 ];
 
-/** What the policy of these scenarios asks to be sent, and one kind more that no other policy of the lab asks for. */
+/**
+ * The requests that the policy of these scenarios matches, and one more kind that no other policy of the lab matches.
+ */
 const RULE = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'] };
 const NARROW = [{ ...RULE, resources: ['configmaps'] }];
 const WIDE = [{ ...RULE, resources: ['configmaps', 'serviceaccounts'] }];
 
-/** Who dies. */
+/** What crashes. */
 type Victim = 'controller' | 'replica' | CrashedPart;
 
 function writesState(state: string): (request: ApiRequest) => boolean {
@@ -38,7 +40,7 @@ function statusOf(body: unknown): Record<string, unknown> {
   return ((body as { status?: unknown } | undefined)?.status ?? {}) as Record<string, unknown>;
 }
 
-/** The webhook configuration that all of these policies share is written. */
+/** Whether the request writes the shared webhook configuration. */
 function writesWebhooks({ method, path, query }: ApiRequest): boolean {
   return (
     ['PUT', 'PATCH'].includes(method) && path.includes('/validatingwebhookconfigurations/') && !query.has('dryRun')
@@ -54,7 +56,7 @@ export async function crashesAtEveryStep(lab: RolloutLab): Promise<void> {
   const victims: readonly Victim[] = ['controller', 'replica', ...lab.target.parts];
   for (const victim of victims) {
     for (const [index, step] of STEPS.entries()) {
-      // A controller dies before and after each of its writes; for the others they take turns.
+      // A controller crashes before and after each of its writes; the others alternate.
       const moments =
         victim === 'controller' ? (['before', 'after'] as const) : ([index % 2 === 0 ? 'before' : 'after'] as const);
       for (const when of moments) {
@@ -92,9 +94,9 @@ export async function crashesAtEveryStep(lab: RolloutLab): Promise<void> {
   );
 }
 
-/** What the API server says of a service account; nothing is stored. */
+/** The response of a dry run that creates a service account. */
 async function refusalOfAccount(lab: RolloutLab, namespace: string): Promise<string | undefined> {
-  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'asked', namespace } };
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'probe', namespace } };
   try {
     await lab.cluster.create(kind('v1', 'ServiceAccount'), account, { dryRun: true });
     return undefined;
@@ -110,7 +112,7 @@ interface Crash {
   readonly what: string;
   readonly is: (request: ApiRequest, policy: string) => boolean;
   readonly when: 'before' | 'after';
-  /** What else of the policy changes. */
+  /** Further changes of the policy. */
   readonly rest?: JsonObject;
 }
 
@@ -160,7 +162,7 @@ async function endController(lab: RolloutLab): Promise<void> {
   lab.controllers.length = 0;
 }
 
-/** Of two controllers the one that leads is killed in the middle of a rollout; the other one finishes it. */
+/** Kills the leader of two controllers during a rollout; the other one completes it. */
 export async function leaderIsReplaced(lab: RolloutLab): Promise<void> {
   const name = 'leader';
   await enforced(lab, requiresLabel(name, await lab.module('leader.wasm'), 'old'), 'old');

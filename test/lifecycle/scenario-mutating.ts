@@ -1,5 +1,5 @@
-// Scenario 10: a policy that API servers ask about by itself begins to change objects, and ceases to. While it is rolled out,
-// validating and mutating webhooks ask about it, and replicas may be ahead of each other.
+// Scenario 10: a policy with its own webhook starts and stops mutating. During the rollout, validating and mutating
+// webhooks call it, and replicas switch at different times.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError } from '../../src/cluster/index.ts';
@@ -8,12 +8,12 @@ import { eventually } from '../cluster/eventually.ts';
 import { kind, type Policy, type RolloutLab } from './rollout-lab.ts';
 
 const NAME = 'mutant';
-/** Streams of requests at once: API servers spread them over connections, and those over replicas. */
+/** Parallel streams of requests: API servers spread them over connections, and those over replicas. */
 const WIDTH = 4;
-/** Between two requests of a stream. Milliseconds. */
+/** Interval of requests in a stream. Milliseconds. */
 const PAUSE_MS = 2;
 
-/** It changes whatever it is asked about, also what it has changed itself. */
+/** Changes every object that it reviews, including its own changes. */
 const MARKS = `[JSONPatch{op: 'add', path: '/metadata/annotations', value: {
   'marks': object.metadata.?annotations.?marks.orValue('') + 'x'}}]`;
 const MUTATING: JsonObject = {
@@ -39,9 +39,9 @@ const POLICY: Policy = {
   },
 };
 
-/** What became of a config map: its marks, or why it was refused. */
+/** The result for a config map: its marks, or the rejection. */
 async function created(lab: RolloutLab): Promise<string> {
-  const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'asked-', namespace: NAME } };
+  const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'probe-', namespace: NAME } };
   try {
     const { metadata } = await lab.cluster.create<KubernetesObject>(kind('v1', 'ConfigMap'), map, { dryRun: true });
     return metadata.annotations?.['marks'] ?? 'no marks';
@@ -51,7 +51,7 @@ async function created(lab: RolloutLab): Promise<string> {
   }
 }
 
-/** Where API servers ask about the policy, by kind of webhook. */
+/** The rules under which webhooks call the policy, by type of webhook. */
 async function pathsAsked(lab: RolloutLab): Promise<readonly string[]> {
   const found: string[] = [];
   for (const name of ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration']) {
@@ -65,7 +65,7 @@ async function pathsAsked(lab: RolloutLab): Promise<readonly string[]> {
   return found;
 }
 
-/** No request fails, though the policy is asked by both kinds of webhooks for a while. */
+/** No request fails, although both types of webhooks call the policy for a while. */
 export async function mutatesAndCeasesTo(lab: RolloutLab): Promise<void> {
   await lab.namespace(NAME);
   await lab.create(POLICY);

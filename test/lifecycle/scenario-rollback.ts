@@ -1,4 +1,4 @@
-// Scenario 6: the way back, by plain annotations as by the command.
+// Scenario 6: rollback by annotations and by the command.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ANNOTATIONS } from '../../src/resources/index.ts';
@@ -8,7 +8,7 @@ import { requiresLabel, type RolloutLab } from './rollout-lab.ts';
 import { ReviewStream } from './scenario-stream.ts';
 import { enforced, refuses } from './scenario-updates.ts';
 
-/** Runs `portcullis rollout …`; it must succeed. */
+/** Runs `portcullis rollout …`, which must succeed. */
 async function rollout(lab: RolloutLab, ...args: readonly string[]): Promise<void> {
   const process = new LabProcess(
     'rollout',
@@ -26,7 +26,7 @@ async function servesRevision(lab: RolloutLab, name: string, revision: number, l
   await refuses(lab, name, label);
 }
 
-/** What a revision number serves is what it served then, although its address leads elsewhere meanwhile. */
+/** A revision serves the same code as before, although its module address leads elsewhere now. */
 export async function undoesAndPins(lab: RolloutLab): Promise<void> {
   const name = 'back';
   const module = await lab.module('back.wasm');
@@ -35,7 +35,7 @@ export async function undoesAndPins(lab: RolloutLab): Promise<void> {
   await servesRevision(lab, name, 2, 'two');
   await using stream = new ReviewStream(lab, name);
 
-  // The address has another module now, which would not take these settings.
+  // The address has another module now, which would reject these settings.
   lab.web.put('back.wasm', { kind: 'serve', bytes: await moduleBytes(example('namespace-owner')) });
   await lab.annotate(name, { [ANNOTATIONS.rollbackTo]: 'previous' });
   await servesRevision(lab, name, 3, 'one');
@@ -59,7 +59,7 @@ async function pins(lab: RolloutLab, name: string): Promise<void> {
   await rollout(lab, 'pin', `cap/${name}`, '--revision', '3');
   await lab.reaches(name, 'RolledBack', ({ servingRevision }) => servingRevision === 3);
   await refuses(lab, name, 'one');
-  // Somebody's Git controller applies what it knows, again and again.
+  // A GitOps controller keeps applying its spec.
   const applied = { settings: { labels: ['three'] } };
   await lab.change(name, applied);
   await lab.reaches(name, 'RolledBack', ({ servingRevision }) => servingRevision === 3);
@@ -69,7 +69,7 @@ async function pins(lab: RolloutLab, name: string): Promise<void> {
     await sleep(50);
   }
   const after = await lab.policy(name);
-  assert.equal(after.metadata.generation, metadata.generation, 'nobody writes the spec against it');
+  assert.equal(after.metadata.generation, metadata.generation, 'the spec is not overwritten');
   assert.deepEqual(after.spec['settings'], applied.settings);
   await refuses(lab, name, 'one');
   const { length } = await lab.revisions(name);

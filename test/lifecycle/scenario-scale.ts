@@ -1,20 +1,20 @@
-// Scenario 8: many policies at once, and then nothing: what an API server is asked for.
+// Scenario 8: many policies at once, then none: the requests to the API server.
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Policy, POLICIES, type RolloutLab } from './rollout-lab.ts';
 import type { ApiRequest } from './rollout-lab-proxy.ts';
 
-/** Writes of all kinds together that a policy may cost until it is enforced. */
+/** Limit of all writes for a policy until it is enforced. */
 export const MAX_WRITES_PER_POLICY = 8;
-/** Writes of webhook configurations while all of them are applied, however many they are. */
+/** Limit of writes of webhook configurations for all policies together. */
 export const MAX_CONFIGURATION_WRITES = 10;
 
 export interface ScaleFigures {
   readonly writesPerPolicy: number;
-  /** Writes of webhook configurations among them, of all policies together. */
+  /** Writes of webhook configurations among them, for all policies together. */
   readonly configurationWrites: number;
   readonly seconds: number;
-  /** By what is written. */
+  /** By the written resource. */
   readonly writes: Readonly<Record<string, number>>;
 }
 
@@ -28,12 +28,12 @@ function celPolicy(name: string): Policy {
       settings: { validations: [{ expression: `object.metadata.name != '${name}'` }] },
       mutating: false,
       rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['secrets'], operations: ['CREATE'] }],
-      namespaceSelector: { matchLabels: { scenario: 'nobody' } },
+      namespaceSelector: { matchLabels: { scenario: 'none' } },
     },
   };
 }
 
-/** Applies so many policies at once, and waits until all are enforced everywhere. */
+/** Applies many policies at once, and waits until replicas enforce all. */
 export async function applyMany(lab: RolloutLab, count: number, prefix: string): Promise<ScaleFigures> {
   lab.proxy.requests = [];
   const began = performance.now();
@@ -44,7 +44,7 @@ export async function applyMany(lab: RolloutLab, count: number, prefix: string):
   let active = 0;
   const deadline = performance.now() + SETTLING_MS + count * 100;
   while (active < count) {
-    // A list of all of them is work for the API server that is measured: rarely.
+    // Rarely: listing all policies is work for the measured API server.
     await sleep(POLL_MS);
     const { items } = await lab.cluster.list(POLICIES);
     const ours = items.filter(({ metadata }) => metadata.name?.startsWith(prefix) === true);
@@ -63,14 +63,14 @@ export async function applyMany(lab: RolloutLab, count: number, prefix: string):
   return { writesPerPolicy: written.length / count, configurationWrites, seconds, writes };
 }
 
-/** How often it is looked whether all are enforced. Milliseconds. */
+/** Interval of checks whether all are enforced. Milliseconds. */
 const POLL_MS = 1_000;
-/** What is given besides a tenth of a second for each policy. Milliseconds. */
+/** Time limit besides a tenth of a second for each policy. Milliseconds. */
 const SETTLING_MS = 30_000;
-/** Longer than replicas wait between two reports of their own. Milliseconds. */
+/** Longer than the interval of replica reports. Milliseconds. */
 const QUIET_MS = 2_500;
 
-/** Waits until neither controllers nor replicas have written for some time. */
+/** Waits until controllers and replicas have not written for some time. */
 export async function quiet(lab: RolloutLab): Promise<void> {
   for (let seen = -1; seen !== lab.proxy.writes('controller', 'replica').length;) {
     seen = lab.proxy.writes('controller', 'replica').length;
@@ -78,7 +78,7 @@ export async function quiet(lab: RolloutLab): Promise<void> {
   }
 }
 
-/** Requests by controllers and replicas in a time in which nothing happens. */
+/** Requests by controllers and replicas while nothing changes. */
 export async function idleRequests(lab: RolloutLab, seconds: number): Promise<readonly string[]> {
   lab.proxy.requests = [];
   await sleep(seconds * 1000);
@@ -109,7 +109,7 @@ export async function manyPoliciesAtOnce(lab: RolloutLab, count: number): Promis
     figures.configurationWrites <= MAX_CONFIGURATION_WRITES,
     `webhook configurations were written ${figures.configurationWrites} times: ${JSON.stringify(figures.writes)}`,
   );
-  // Leases are renewed by the clock, so that none or one of each falls into the time, whatever the number.
+  // Leases are renewed at intervals, so the time contains none or one renewal of each, for any number of policies.
   const beside = many.filter((request) => !request.includes('/leases/'));
   assert.deepEqual(beside, [], `with ${count} policies; with 10: ${few.join(', ')}`);
   assert.ok(many.length <= 2 * lab.replicas.length, many.join(', '));

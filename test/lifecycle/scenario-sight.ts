@@ -1,4 +1,4 @@
-// Scenario 7: who may see a policy learns from it why it fails, and nothing of what is not theirs.
+// Scenario 7: the status of a policy explains its failure to its readers, and reveals nothing of other tenants.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
@@ -50,7 +50,7 @@ function tenantsPolicy(namespace: string, secret: string): Policy {
     metadata: { namespace, name: 'own' },
     spec: {
       module: 'builtin:cel',
-      // Known to be wrong only when it is compiled.
+      // Invalid only when compiled.
       settings: { validations: [{ expression: secret }] },
       mutating: false,
       rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE'] }],
@@ -93,7 +93,7 @@ export async function tenantsSeeTheirOwn(lab: RolloutLab): Promise<void> {
     await forbidden(cluster.list(EVENTS, { namespace: other }), 'events of others');
     await forbidden(cluster.list(POLICY_REVISIONS, { namespace: NAMESPACE }), 'revisions');
   }
-  // Where everybody may look there is nothing of either.
+  // Objects that everybody may read reveal neither.
   const { items } = await lab.cluster.list<KubernetesObject>(EVENTS, { namespace: 'default' });
   assert.doesNotMatch(JSON.stringify(items), /secret_of_(red|blue)/);
 }

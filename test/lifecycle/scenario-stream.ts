@@ -1,41 +1,41 @@
-// Reviews without a pause: through the API server and straight to every replica, as long as something happens to a policy.
+// Continuous reviews, through the API server and directly to each replica, while a policy changes.
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { labelOf, type RolloutLab } from './rollout-lab.ts';
 import { configMapReview } from './config-map-review.ts';
 
-/** What came of one review. Times are those of `performance.now()`. */
+/** The result of a review. Times are those of `performance.now()`. */
 export interface Verdict {
   /** `api-server`, or the name of a replica. */
   readonly via: string;
   readonly sentAt: number;
   readonly receivedAt: number;
-  /** The label that the rejection names; `admitted`; or what went wrong. */
+  /** The label in the rejection; `admitted`; or the error. */
   readonly what: string;
 }
 
 export interface StreamOptions {
-  /** Streams to the API server and to each replica at once. Default: 1. */
+  /** Parallel streams to the API server and to each replica. Default: 1. */
   readonly width?: number;
-  /** Between two reviews of one stream. Milliseconds. Default: 5. */
+  /** Interval of reviews in a stream. Milliseconds. Default: 5. */
   readonly pauseMs?: number;
-  /** Reviews straight to replicas besides, so many a second, in turn, whether earlier ones are answered or not. Default: none. */
+  /** Further reviews per second directly to replicas in turn, without waiting for responses. Default: none. */
   readonly perSecond?: number;
-  /** Only through the API server. Default: replicas are asked, too. */
+  /** Only through the API server. Default: also directly to replicas. */
   readonly isApiServerOnly?: boolean;
   /** Called with each verdict. */
   readonly onVerdict?: (verdict: Verdict) => void;
 }
 
-/** Where API servers ask about the policies of the scenarios: cluster-wide ones, none of which changes objects. */
+/** The requests that the policies of the scenarios match: they are cluster-wide and do not mutate. */
 const PATH = '/admit/validating.fail.equivalent.cluster.v1?timeout=10s';
-/** Connections to one replica: as many as some API servers have. */
+/** Connections to one replica: as many as a few API servers have. */
 const MAX_SOCKETS = 64;
-/** How often it is looked whether more reviews are due. Milliseconds. */
+/** Interval of checks whether more reviews are due. Milliseconds. */
 const PACE_MS = 2;
 
-/** Asks about an object that no version of the policy lets pass. */
+/** Sends reviews of an object that every version of the policy rejects. */
 export class ReviewStream implements AsyncDisposable {
   readonly verdicts: Verdict[] = [];
   readonly #lab: RolloutLab;
@@ -64,7 +64,7 @@ export class ReviewStream implements AsyncDisposable {
     this.#running = Promise.all([...viaApiServer, ...direct, ...paced]);
   }
 
-  /** Verdicts that are neither of these labels. */
+  /** Verdicts with none of these labels. */
   other(...labels: readonly string[]): readonly Verdict[] {
     return this.verdicts.filter(({ what }) => !labels.includes(what));
   }
@@ -139,7 +139,7 @@ export class ReviewStream implements AsyncDisposable {
       });
     });
     post.on('error', (error) => resolve(`failed: ${error.message}`));
-    post.end(this.#body('asked'));
+    post.end(this.#body('probe'));
     return promise;
   }
 }

@@ -1,4 +1,4 @@
-// The scenarios that the lifecycle is proven by, whatever the API server is.
+// The scenarios of the lifecycle, for any API server.
 import { after, before, describe, it } from 'node:test';
 import { RolloutLab } from './rollout-lab.ts';
 import type { LabTarget } from './rollout-lab-target.ts';
@@ -17,7 +17,7 @@ import {
   restartsFromDisk,
 } from './scenario-updates.ts';
 
-/** As many as show what a policy costs, in the time that a test has; bench/rollout.ts takes a thousand. */
+/** Enough policies to measure the cost of one in the time of a test; bench/rollout.ts takes a thousand. */
 const MANY = 200;
 
 export function describeScenarios(
@@ -31,30 +31,32 @@ export function describeScenarios(
       lab = await RolloutLab.start(open);
     });
     after(async () => {
-      // Undefined when the start failed.
+      // Undefined if the start failed.
       await (lab as RolloutLab | undefined)?.[Symbol.asyncDispose]();
     });
 
-    it('1: updates that cannot be served change nothing for anybody, and say why', async () => {
+    it('1: invalid updates change nothing, and the status says why', async () => {
       await badUpdatesChangeNothing(lab);
     });
-    it('2: a policy that can never load is an error, answered by its failurePolicy', () => neverLoads(lab));
-    it('3: a replica that cannot reach the source gets modules from its peer', () => peersServeModules(lab));
-    it('3: without a peer it tries again until it can', () => backoffWithoutPeers(lab));
+    it('2: a policy that can never load is in Error, and its failurePolicy answers', () => neverLoads(lab));
+    it('3: a replica that cannot reach the source fetches modules from its peer', () => peersServeModules(lab));
+    it('3: without a peer it retries until it can', () => backoffWithoutPeers(lab));
     it('4: a change under load fails no review, and verdicts mix only while the status says so', () =>
       changesUnderLoad(lab));
-    it('6: undo, pin and unpin serve what a revision was, whatever its address leads to now', () => undoesAndPins(lab));
-    it('7: whoever may only get a policy learns from describe why it fails', () => statusIsEnough(lab));
-    it('7: tenants see nothing of each other', () => tenantsSeeTheirOwn(lab));
-    it('9: with every source and the API server down, what served serves after a restart', () => restartsFromDisk(lab));
-    it('9: with an empty cache it is an error, and recovers by itself', () => recoversWithoutCache(lab));
-    it('10: a policy with a webhook of its own begins to mutate, and ceases to, and no request fails', () =>
+    it('6: undo, pin and unpin serve a revision unchanged, wherever its module address leads now', () =>
+      undoesAndPins(lab));
+    it('7: a user with read access to a policy learns from describe why it fails', () => statusIsEnough(lab));
+    it('7: tenants see only their own policies', () => tenantsSeeTheirOwn(lab));
+    it('9: with all sources and the API server down, the serving revisions serve after a restart', () =>
+      restartsFromDisk(lab));
+    it('9: with an empty cache the policy is in Error, and recovers on its own', () => recoversWithoutCache(lab));
+    it('10: a policy with its own webhook starts and stops mutating, and no request fails', () =>
       mutatesAndCeasesTo(lab));
-    it('8: many policies at once cost a few writes each, and nothing afterwards', async () => {
+    it('8: many policies at once cost a few writes each, and no requests afterwards', async () => {
       await manyPoliciesAtOnce(lab, MANY);
     });
-    it('5: whoever dies at whichever step, enforcement never drops and the rollout finishes', () =>
+    it('5: a crash at any step of a rollout never ends enforcement, and the rollout completes', () =>
       crashesAtEveryStep(lab));
-    it('5: a leader that is killed is replaced in the middle of a rollout', () => leaderIsReplaced(lab));
+    it('5: a leader that is killed during a rollout is replaced', () => leaderIsReplaced(lab));
   });
 }

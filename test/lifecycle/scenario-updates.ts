@@ -1,4 +1,4 @@
-// Scenarios 1 to 4 and 9 of the lifecycle: what happens to a policy, and what of it anybody notices.
+// Scenarios 1 to 4 and 9: updates of policies, and their effects on requests.
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { example, moduleBytes } from '../server/harness.ts';
 import { labelOf, type Policy, requiresLabel, type RolloutLab } from './rollout-lab.ts';
 import { ReviewStream } from './scenario-stream.ts';
 
-/** Makes a policy in a namespace of its own, and waits until it is enforced. */
+/** Creates a policy for a new namespace, and waits until it is enforced. */
 export async function enforced(lab: RolloutLab, policy: Policy, label: string): Promise<void> {
   const name = policy.metadata.name ?? '';
   await lab.namespace(name);
@@ -19,16 +19,16 @@ export async function enforced(lab: RolloutLab, policy: Policy, label: string): 
   await refuses(lab, name, label);
 }
 
-/** Waits until the API server refuses what has no such label: it learns of webhooks a moment late. */
+/** Waits until the API server rejects objects without this label: it learns of webhooks a moment late. */
 export async function refuses(lab: RolloutLab, name: string, label: string): Promise<void> {
   await eventually(async () => assert.equal(labelOf(await lab.refusal(name)), label));
 }
 
-/** A change that cannot be served. */
+/** An invalid change. */
 interface BadUpdate {
   readonly name: string;
   readonly spec: (lab: RolloutLab) => Promise<JsonObject>;
-  /** What undoes it, beside the old module and settings; maybe not by a change of the policy. */
+  /** Reverts it, besides the module and settings; not always by a change of the policy. */
   readonly reason: RegExp;
   readonly message: RegExp;
 }
@@ -88,7 +88,7 @@ async function annotated(lab: RolloutLab, name: string, metadata: JsonObject): P
   return lab.web.put(name, { kind: 'serve', bytes });
 }
 
-/** Scenario 1. The longest that a reason took to be shown is returned. Milliseconds. */
+/** Scenario 1. Returns the longest time until the status showed a reason. Milliseconds. */
 export async function badUpdatesChangeNothing(lab: RolloutLab): Promise<readonly number[]> {
   const module = await lab.module('updates.wasm');
   await enforced(lab, requiresLabel('updates', module, 'old'), 'old');
@@ -111,19 +111,19 @@ export async function badUpdatesChangeNothing(lab: RolloutLab): Promise<readonly
     await lab.change('updates', { module, settings: { labels: ['old'] } });
     await lab.reaches('updates', 'Active');
   }
-  // Also without a change of the policy: the source has the module after all.
+  // Without a change of the policy: the source now has the module.
   await lab.change('updates', { module: lab.web.put('late.wasm', { kind: 'status', status: 503 }) });
   const waiting = await lab.reaches('updates', 'Degraded');
-  assert.ok(waiting.status?.nextRetry !== undefined, 'the next try is told');
+  assert.ok(waiting.status?.nextRetry !== undefined, 'the next retry is in the status');
   await lab.module('late.wasm');
   await lab.reaches('updates', 'Active');
   await stream.end();
   await beside.end();
   assert.deepEqual(stream.other('old').slice(0, 3), []);
   assert.deepEqual(beside.other('mine').slice(0, 3), []);
-  assert.ok(stream.verdicts.length > 50 && beside.verdicts.length > 50, 'they were asked all the time');
+  assert.ok(stream.verdicts.length > 50 && beside.verdicts.length > 50, 'reviews never stopped');
   const after = await lab.policy('bystander');
-  assert.equal(after.metadata.resourceVersion, bystander.metadata.resourceVersion, 'nothing was written about another');
+  assert.equal(after.metadata.resourceVersion, bystander.metadata.resourceVersion, 'the other policy was not written');
   assert.ok(pids.every(({ isRunning }) => isRunning));
   return times;
 }
@@ -161,7 +161,7 @@ export async function peersServeModules(lab: RolloutLab): Promise<void> {
   const [first, second] = lab.replicas;
   assert.ok(first && second);
   await enforced(lab, requiresLabel('peers', await lab.module('peers-1.wasm'), 'old'), 'old');
-  // Whichever is asked to try it, the other one has no way to the source.
+  // Either replica may pre-validate it; the other one cannot reach the source.
   for (const [blocked, label] of [
     [first, 'one'],
     [second, 'two'],
@@ -181,7 +181,7 @@ function described(title: string): never {
   return { protocolVersion: 'v1', mutating: false, rules: [], executionMode: 'kubewarden-wapc', annotations } as never;
 }
 
-/** Scenario 3, with no peer that has the module: a replica that comes and cannot load it tries again until it can. */
+/** Scenario 3, without a peer that has the module: a new replica that cannot load it retries until it can. */
 export async function backoffWithoutPeers(lab: RolloutLab): Promise<void> {
   const module = await lab.module('backoff.wasm');
   await enforced(lab, requiresLabel('backoff', module, 'old'), 'old');
@@ -194,7 +194,7 @@ export async function backoffWithoutPeers(lab: RolloutLab): Promise<void> {
   await rm(join(second.folder, 'data'), { recursive: true, force: true });
   second.road.isBlocked = true;
   await lab.restartReplica(second);
-  // No connection reaches it: it is a pod that is not ready, which answers by the failurePolicy.
+  // It gets no connections, like a pod that is not ready; its failurePolicy answers.
   await lab.reaches(
     'backoff',
     'Degraded',
@@ -222,7 +222,7 @@ export async function changesUnderLoad(lab: RolloutLab, changes = 8): Promise<vo
       async () => assert.ok(isNew()),
       () => `a verdict of ${label}`,
     );
-    // Whoever asks after the first new verdict is told that the policy is being updated, or that all of it is done.
+    // After the first new verdict, the status says that the policy is updating, or has been updated.
     const { status } = await lab.policy('load');
     const isTold = status?.phase !== 'Active' || status.observedGeneration === metadata.generation;
     assert.ok(
@@ -240,7 +240,7 @@ export async function changesUnderLoad(lab: RolloutLab, changes = 8): Promise<vo
   assert.deepEqual(failed.slice(0, 3), [], `${failed.length} of ${verdicts.length} reviews failed`);
 }
 
-/** Scenario 9, with the module cache in place. Everything is ended; no source, then not even an API server, answers. */
+/** Scenario 9, with the module cache. All processes stop; first the sources, then also the API server, are down. */
 export async function restartsFromDisk(lab: RolloutLab): Promise<void> {
   await enforced(lab, requiresLabel('restart', await lab.module('restart.wasm'), 'kept'), 'kept');
   await lab.endProcesses('SIGTERM');
@@ -250,7 +250,7 @@ export async function restartsFromDisk(lab: RolloutLab): Promise<void> {
     await Promise.all(lab.replicas.map((replica) => lab.restartReplica(replica)));
     await refuses(lab, 'restart', 'kept');
   } finally {
-    // Also for the scenarios after this one, when it fails.
+    // Restored for later scenarios, even after a failure.
     lab.proxy.cutOff.clear();
     lab.controllers.length = 0;
     await lab.addController();
@@ -263,7 +263,7 @@ export async function restartsFromDisk(lab: RolloutLab): Promise<void> {
   }
 }
 
-/** Scenario 9, with an empty cache: nobody has the module any more, until the source is back. */
+/** Scenario 9, with an empty cache: the module is unavailable until its source is back. */
 export async function recoversWithoutCache(lab: RolloutLab): Promise<void> {
   await enforced(lab, requiresLabel('empty', await lab.module('empty.wasm'), 'kept'), 'kept');
   await lab.endProcesses('SIGTERM');
@@ -277,7 +277,7 @@ export async function recoversWithoutCache(lab: RolloutLab): Promise<void> {
     assert.match(status?.message ?? '', /empty\.wasm/);
     assert.match((await lab.refusal('empty')) ?? 'admitted', /empty\.wasm|denied|failed/);
   } finally {
-    // Also for the scenarios after this one, when it fails.
+    // Restored for later scenarios, even after a failure.
     lab.web.isDown = false;
   }
   const processes = lab.replicas.map(({ process }) => process);

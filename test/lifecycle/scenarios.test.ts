@@ -1,5 +1,5 @@
-// The scenarios of the lifecycle on an embedded cluster, with processes as its users run them. test/e2e/lifecycle.full.test.ts
-// has the same on a real API server.
+// The scenarios of the lifecycle on an embedded cluster, with the processes that users run.
+// test/e2e/lifecycle.full.test.ts runs them on a real API server.
 import { describeScenarios } from './scenario-suite.ts';
 import { embeddedTarget } from './rollout-lab-target.ts';
 
