@@ -156,12 +156,9 @@ function loadedWith(entries: readonly string[]): readonly string[] {
 }
 
 describe('the main thread of a policy server', () => {
+  const ofFile = loadedWith([join('cli', 'serve', 'serve.ts')]);
   /** `replica.ts` is loaded later, in the same thread. */
-  const loaded = loadedWith([
-    join('cli', 'serve', 'serve.ts'),
-    join('server', 'policy-server.ts'),
-    join('server', 'replica', 'replica.ts'),
-  ]);
+  const loaded = loadedWith([...ofFile, join('server', 'replica', 'replica.ts')]);
 
   it('loads policies as data, and nothing that evaluates or compiles them', () => {
     assert.ok(loaded.includes(join('evaluation', 'pool', 'worker-pool.ts')), 'expected the pool among what is loaded');
@@ -173,6 +170,14 @@ describe('the main thread of a policy server', () => {
       join('engine', 'policy-definition.ts'),
       join('engine', 'policy-entry.ts'),
     ]);
+  });
+
+  it('loads nothing of clusters for a policies file', () => {
+    const folders = new Set(ofFile.map(folderOf));
+    assert.deepEqual(
+      ['resources', 'cluster', 'runtime', 'control'].filter((folder) => folders.has(folder)),
+      [],
+    );
   });
 });
 

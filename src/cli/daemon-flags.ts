@@ -1,7 +1,7 @@
 // Flags of the long-running commands `serve` and `controller`.
 import { type Command, Option } from 'commander';
 import type { Connection } from '../cluster/index.ts';
-import { type ControlTls } from '../control/index.ts';
+import type { ControlTls } from '../control/index.ts';
 import { LOG_LEVELS, type LogFormat, type LogLevel } from '../log/index.ts';
 import { usageError } from './errors.ts';
 import { PRODUCT_NAMESPACE } from './product-namespace.ts';

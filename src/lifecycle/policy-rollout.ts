@@ -1,11 +1,6 @@
 // Rolls out one policy: executes the first step of its plan that has something to write, then plans again.
 import { ApiError } from '../cluster/index.ts';
-import {
-  type AdmissionPolicyObject,
-  type ObjectKey,
-  type PolicyRevision,
-  type PolicyServer,
-} from '../resources/index.ts';
+import type { AdmissionPolicyObject, ObjectKey, PolicyRevision, PolicyServer } from '../resources/index.ts';
 import { type ObjectCache, ReconcileError, type ReconcileResult, Waiting, worstFailure } from '../runtime/index.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { policyReference, matchOf, policyView } from './policy-view.ts';

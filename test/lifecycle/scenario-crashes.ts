@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { JsonObject } from '../../src/resources/index.ts';
 import { ANNOTATIONS } from '../../src/resources/index.ts';
 import { eventually } from '../cluster/eventually.ts';
-import { type LabProcess } from './rollout-lab-process.ts';
+import type { LabProcess } from './rollout-lab-process.ts';
 import { kind, labelOf, requiresLabel, type RolloutLab } from './rollout-lab.ts';
 import type { ApiRequest } from './rollout-lab-proxy.ts';
 import type { CrashedPart } from './rollout-lab-target.ts';

@@ -7,7 +7,7 @@ import { Registry } from 'prom-client';
 import { KubernetesCluster } from '../../cluster/index.ts';
 import { ensureCertificates, FIELD_MANAGER, type WebhookTarget } from '../../lifecycle/index.ts';
 import { LeaderElector, RuntimeMetrics } from '../../runtime/index.ts';
-import { type ControlTls } from '../../control/index.ts';
+import type { ControlTls } from '../../control/index.ts';
 import { createLog } from '../../log/index.ts';
 import { connectionOf, controlTlsOf } from '../daemon-flags.ts';
 import { CliError, fileProblem } from '../errors.ts';

@@ -3,7 +3,7 @@ import { styleText } from 'node:util';
 import { Registry } from 'prom-client';
 import { collectGarbageAlone } from '../../evaluation/index.ts';
 import { createLog } from '../../log/index.ts';
-import { type LocalCertificates } from '../../control/index.ts';
+import type { LocalCertificates } from '../../control/index.ts';
 import { type PolicyPhase, PolicyServer, type PolicyServerOptions, type PolicyStatus } from '../../server/index.ts';
 import { onFreePort } from './free-port.ts';
 import type { StartFlags } from './start-flags.ts';

@@ -1,12 +1,6 @@
 // Webhook configurations as Kubernetes objects.
 import { isDeepStrictEqual } from 'node:util';
-import {
-  type KubernetesObject,
-  type MatchCondition,
-  type MatchRule,
-  type MatchSelector,
-  type ObjectKey,
-} from '../../resources/index.ts';
+import type { KubernetesObject, MatchCondition, MatchRule, MatchSelector, ObjectKey } from '../../resources/index.ts';
 
 /** Where an API server reaches a policy server, and its CA certificates as PEM. */
 export type WebhookTarget = { readonly ca: string } & (
