@@ -129,7 +129,7 @@ export class PolicyReconciler {
     const { cluster, events } = this.#options;
     try {
       const own = this.#revisionsOf(policy, id);
-      this.#policies.wrote(key, await rollBack(cluster, this.#kind, policy, own, events, signal));
+      this.#policies.recordWrite(key, await rollBack(cluster, this.#kind, policy, own, events, signal));
     } catch (error) {
       if (!(error instanceof ApiError) || error.code === 409) {
         throw error;

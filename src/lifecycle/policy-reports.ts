@@ -104,7 +104,7 @@ export class PolicyReports {
     const options = { subresource: 'status', fieldManager: FIELD_MANAGER, signal };
     try {
       const patch = { type: 'merge', body: body as unknown as JsonObject } as const;
-      policies.wrote(key, await cluster.patch(this.#kind, key, patch, options));
+      policies.recordWrite(key, await cluster.patch(this.#kind, key, patch, options));
     } catch (error) {
       policies.forget(key);
       if (isNotFound(error)) {

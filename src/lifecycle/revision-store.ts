@@ -77,8 +77,8 @@ export class RevisionStore {
         snapshot: spec as unknown as JsonObject,
       },
     };
-    const made = await this.#options.cluster.create<PolicyRevision>(POLICY_REVISIONS, object, this.#writing(signal));
-    this.#objects.wrote(keyOf(made), made);
+    const created = await this.#options.cluster.create<PolicyRevision>(POLICY_REVISIONS, object, this.#writing(signal));
+    this.#objects.recordWrite(keyOf(created), created);
   }
 
   /** Writes a new state of a revision. @param now milliseconds since 1970 */
@@ -141,7 +141,7 @@ export class RevisionStore {
       this.#objects.forget(key);
       throw error;
     }
-    this.#objects.wrote(key, undefined);
+    this.#objects.recordWrite(key, undefined);
   }
 
   async #writeStatus(revision: PolicyRevision, status: RevisionStatus, signal: AbortSignal): Promise<void> {
@@ -157,7 +157,7 @@ export class RevisionStore {
         ...this.#writing(signal),
         subresource: 'status',
       });
-      this.#objects.wrote(key, written);
+      this.#objects.recordWrite(key, written);
     } catch (error) {
       if (error instanceof ApiError && (error.code === 409 || error.code === 404)) {
         this.#objects.forget(key);

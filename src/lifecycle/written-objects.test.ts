@@ -21,7 +21,7 @@ const versionIn = (objects: WrittenObjects): string | undefined => objects.get(K
 describe('WrittenObjects', () => {
   it('shows a write until the cache has it, then newer versions', () => {
     const { cache, objects } = scene(object('5'));
-    objects.wrote(KEY, object('7'));
+    objects.recordWrite(KEY, object('7'));
     assert.equal(versionIn(objects), '7');
     // Another writer's version, older than ours.
     cache.apply({ type: 'MODIFIED', object: object('6') });
@@ -32,13 +32,13 @@ describe('WrittenObjects', () => {
 
   it('prefers the cache when it is newer than a late response', () => {
     const { objects } = scene(object('10'));
-    objects.wrote(KEY, object('9'));
+    objects.recordWrite(KEY, object('9'));
     assert.equal(versionIn(objects), '10');
   });
 
   it('shows a created object before the cache does', () => {
     const { cache, objects } = scene();
-    objects.wrote(KEY, object('3'));
+    objects.recordWrite(KEY, object('3'));
     assert.equal(objects.current(cache.list(), () => true).length, 1);
     assert.equal(objects.current(cache.list(), () => false).length, 0);
     cache.apply({ type: 'ADDED', object: object('3') });
@@ -49,7 +49,7 @@ describe('WrittenObjects', () => {
 
   it('hides a deleted object, but not a new one of the same name', () => {
     const { cache, objects } = scene(object('3'));
-    objects.wrote(KEY, undefined);
+    objects.recordWrite(KEY, undefined);
     assert.equal(objects.get(KEY), undefined);
     assert.deepEqual(
       objects.current(cache.list(), () => true),
@@ -61,7 +61,7 @@ describe('WrittenObjects', () => {
 
   it('shows the cached object again after a write is forgotten', () => {
     const { objects } = scene(object('3'));
-    objects.wrote(KEY, object('5'));
+    objects.recordWrite(KEY, object('5'));
     objects.forget(KEY);
     assert.equal(versionIn(objects), '3');
   });

@@ -36,7 +36,7 @@ export class WrittenObjects<T extends KubernetesObject = KubernetesObject> {
   }
 
   /** Records a write. @param object the response; undefined after a deletion */
-  wrote(key: ObjectKey, object: T | undefined): void {
+  recordWrite(key: ObjectKey, object: T | undefined): void {
     const text = keyText(key);
     const written: Written<T> = object === undefined ? { key, goneUid: this.get(key)?.metadata.uid } : { key, object };
     const cached = this.#cache.get(key);

@@ -129,7 +129,7 @@ export class AppliedObjects {
     const options = { fieldManager: FIELD_MANAGER, signal, ...(dryRun ? { dryRun } : {}) };
     const applied = await this.#cluster.patch(own.type, key, { type: 'apply', body, force: true }, options);
     if (!dryRun) {
-      own.objects.wrote(key, withOwnFieldsOnly(applied));
+      own.objects.recordWrite(key, withOwnFieldsOnly(applied));
       if (isAsApplied(applied, body)) {
         own.accepted.delete(keyText(key));
       } else {
@@ -151,7 +151,7 @@ export class AppliedObjects {
         const { uid } = object.metadata;
         const options = { signal, ...(uid === undefined ? {} : { preconditions: { uid } }) };
         await unlessGone(this.#cluster.delete(own.type, key, options));
-        own.objects.wrote(key, undefined);
+        own.objects.recordWrite(key, undefined);
         isRemoved = true;
       }
     }

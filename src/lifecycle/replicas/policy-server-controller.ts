@@ -116,7 +116,7 @@ export class PolicyServerController implements Runnable {
     }
     const patch = { type: 'merge', body: { status } as unknown as JsonObject } as const;
     const options = { subresource: 'status', fieldManager: FIELD_MANAGER, signal };
-    this.#servers.wrote(key, await unlessGone(this.#options.cluster.patch(POLICY_SERVERS, key, patch, options)));
+    this.#servers.recordWrite(key, await unlessGone(this.#options.cluster.patch(POLICY_SERVERS, key, patch, options)));
   }
 }
 

@@ -107,8 +107,8 @@ export class ConfigurationController implements Runnable {
   }
 
   /** Schedules a write. @returns the delay in milliseconds */
-  changed(policyServer: string): number {
-    const wait = this.#stateOf(policyServer).pace.changed(performance.now());
+  scheduleWrite(policyServer: string): number {
+    const wait = this.#stateOf(policyServer).pace.recordChange(performance.now());
     this.enqueue(policyServer, wait);
     return wait;
   }
@@ -174,7 +174,7 @@ export class ConfigurationController implements Runnable {
       const isRefusal = error instanceof ApiError && REFUSALS.has(error.code);
       const failure = isRefusal ? new ReconcileError(REASONS.webhookRefused, error.message, { cause: error }) : error;
       if (!(error instanceof Waiting)) {
-        metrics?.wrote('failed');
+        metrics?.countWrite('failed');
       }
       this.#failed(policyServer, failure, attempt);
       if (error instanceof Waiting) {
@@ -220,7 +220,7 @@ export class ConfigurationController implements Runnable {
         return { requeueAfterMs: wait };
       }
       this.#warn(policyServer, warnings);
-      pace.wrote(performance.now());
+      pace.recordWrite(performance.now());
       await this.#writer.write(changes, signal);
     }
     await this.#removeLegacy(policyServer, signal);

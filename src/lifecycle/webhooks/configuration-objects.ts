@@ -116,22 +116,22 @@ export class ConfigurationObjects {
     try {
       if (actual === undefined) {
         // An object that lost its label is not in the cache: apply takes it over.
-        const made = await this.#cluster.patch(
+        const stored = await this.#cluster.patch(
           type,
           key,
           { type: 'apply', body: bodyOf(wanted), force: true },
           options,
         );
-        objects.wrote(key, made);
+        objects.recordWrite(key, stored);
         return;
       }
       // An update, since apply keeps webhooks that others added.
-      const made = await this.#cluster.update(type, corrected(actual, wanted) ?? actual, options);
-      objects.wrote(key, made);
-      if (corrected(made, wanted) === undefined) {
+      const stored = await this.#cluster.update(type, corrected(actual, wanted) ?? actual, options);
+      objects.recordWrite(key, stored);
+      if (corrected(stored, wanted) === undefined) {
         altered.delete(key.name);
       } else {
-        altered.set(key.name, { wanted, version: made.metadata.resourceVersion });
+        altered.set(key.name, { wanted, version: stored.metadata.resourceVersion });
       }
     } catch (error) {
       if (error instanceof ApiError && (error.code === 409 || error.code === 404)) {
@@ -153,7 +153,7 @@ export class ConfigurationObjects {
       objects.forget(key);
       throw error;
     }
-    objects.wrote(key, undefined);
+    objects.recordWrite(key, undefined);
   }
 
   /** Creates a configuration with `dryRun=All`. @throws ApiError */

@@ -65,7 +65,7 @@ export class ConfigurationWriter {
   async #writeOne(object: WebhookConfiguration, signal: AbortSignal): Promise<Waiting | undefined> {
     try {
       await this.#objects.write(object, signal);
-      this.#metrics?.wrote('written');
+      this.#metrics?.countWrite('written');
       return undefined;
     } catch (error) {
       if (error instanceof Waiting) {
@@ -78,7 +78,7 @@ export class ConfigurationWriter {
   /** @throws ApiError */
   async remove(object: WebhookConfiguration, signal: AbortSignal): Promise<void> {
     await this.#objects.remove(object, signal);
-    this.#metrics?.wrote('removed');
+    this.#metrics?.countWrite('removed');
   }
 
   /** Whether a write drops no webhook that another configuration should have and does not have yet. */

@@ -162,7 +162,7 @@ export class PolicyWebhooks implements Runnable {
     await this.#dryRuns.run(policy.id, policy.policyServer, match, spec, signal);
     this.#recordOf(policy).upcoming = match;
     if (!this.#objects.covers(policy.policyServer, match)) {
-      this.#controller.changed(policy.policyServer);
+      this.#controller.scheduleWrite(policy.policyServer);
     }
   }
 
@@ -173,7 +173,7 @@ export class PolicyWebhooks implements Runnable {
     if (record !== undefined && upcoming !== undefined) {
       record.upcoming = undefined;
       if (!record.matches.some((match) => isDeepStrictEqual(match, upcoming))) {
-        this.#controller.changed(policyServer);
+        this.#controller.scheduleWrite(policyServer);
       }
     }
   }
@@ -205,7 +205,7 @@ export class PolicyWebhooks implements Runnable {
       return await this.#awaitWrite(policy, signal, isCovered);
     }
     if (!isSame) {
-      this.#controller.changed(policyServer);
+      this.#controller.scheduleWrite(policyServer);
     }
     return 'enforced';
   }
@@ -232,7 +232,7 @@ export class PolicyWebhooks implements Runnable {
     }
     if (record !== undefined) {
       // Not `policy.policyServer`: the server of a deleted policy is known from its record only.
-      this.#controller.changed(record.policy.policyServer);
+      this.#controller.scheduleWrite(record.policy.policyServer);
     }
     return 'removed';
   }
@@ -264,7 +264,7 @@ export class PolicyWebhooks implements Runnable {
     const { id, policyServer } = policy;
     this.#waiting.set(id, policy);
     const isAtOnce =
-      this.#controller.changed(policyServer) === 0 && this.#controller.targetOf(policyServer) !== undefined;
+      this.#controller.scheduleWrite(policyServer) === 0 && this.#controller.targetOf(policyServer) !== undefined;
     for (let pass = 0; isAtOnce && pass < MAX_PASSES; pass += 1) {
       this.#controller.enqueue(policyServer);
       await Promise.race([this.#controller.nextPass(policyServer), aborted(signal)]);

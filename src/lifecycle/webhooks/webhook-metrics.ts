@@ -70,7 +70,7 @@ export class WebhookMetrics {
     });
   }
 
-  wrote(result: 'written' | 'removed' | 'failed'): void {
+  countWrite(result: 'written' | 'removed' | 'failed'): void {
     this.#writes.inc({ result });
   }
 }

@@ -11,7 +11,7 @@ function writesOf(changes: readonly number[]): readonly number[] {
     while (due <= until) {
       const wait = pace.wait(due);
       if (wait === 0) {
-        pace.wrote(due);
+        pace.recordWrite(due);
         writes.push(due);
         due = Infinity;
       } else {
@@ -21,7 +21,7 @@ function writesOf(changes: readonly number[]): readonly number[] {
   };
   for (const at of changes) {
     pass(at);
-    due = Math.min(due, at + pace.changed(at));
+    due = Math.min(due, at + pace.recordChange(at));
     pass(at);
   }
   pass(Number.MAX_SAFE_INTEGER);

@@ -24,7 +24,7 @@ export class WritePace {
   }
 
   /** Notes a change. @returns the time until its write */
-  changed(now: number): number {
+  recordChange(now: number): number {
     this.#restart(now);
     this.#lastChange = now;
     return this.wait(now);
@@ -41,7 +41,7 @@ export class WritePace {
     return this.#count === 0 ? 0 : Math.max(0, Math.min(due, quiet) - now);
   }
 
-  wrote(now: number): void {
+  recordWrite(now: number): void {
     this.#restart(now);
     this.#lastWrite = now;
     this.#count += 1;
