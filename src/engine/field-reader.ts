@@ -5,29 +5,29 @@ import { unknownKeyHint } from './nearest-key.ts';
 /** Keys, and indexes of lists. */
 export type FieldPath = readonly (string | number)[];
 
-/** Something wrong with a field. */
+/** A mistake in a field. */
 export interface FieldFault {
   readonly code: 'unknown-key' | 'wrong-type' | 'invalid-value' | 'missing-key';
   readonly path: FieldPath;
-  /** The key that the message is about, where the message does not name it. */
+  /** The key of the field, unless the message names it. */
   readonly key?: string;
   readonly message: string;
 }
 
 export interface KnownKeysOptions {
-  /** What the mapping is, for messages: `a policy`. */
+  /** Name of the mapping in messages: `a policy`. */
   readonly owner?: string;
-  /** What to do about some unknown keys, instead of "did you mean". */
+  /** Hints for certain unknown keys, instead of "did you mean". */
   readonly hints?: ReadonlyMap<string, string>;
 }
 
-/** Reads the fields of an untyped mapping and reports what is wrong with them. Null counts as absent. */
+/** Reads the fields of an untyped mapping and reports mistakes. Null counts as absent. */
 export class FieldReader {
   readonly path: FieldPath;
   readonly report: (fault: FieldFault) => void;
   readonly #object: JsonObject;
 
-  /** Of a value that is no mapping, only that is reported: every field of it is absent. */
+  /** A value that is not a mapping is reported once, and all its fields are absent. */
   constructor(value: unknown, report: (fault: FieldFault) => void, path: FieldPath = []) {
     const isMapping = isJsonObject(value);
     this.path = path;
@@ -47,7 +47,7 @@ export class FieldReader {
     return Object.hasOwn(this.#object, key);
   }
 
-  /** The value as written, null included; undefined when the key is absent. */
+  /** The value including null; undefined when the key is absent. */
   written(key: string): JsonValue | undefined {
     return this.isWritten(key) ? this.#object[key] : undefined;
   }
@@ -60,7 +60,7 @@ export class FieldReader {
     return this.written(key) ?? undefined;
   }
 
-  /** The path of a field as API servers write it: `spec.validations[0].expression`. */
+  /** The path of a field in the format of API servers: `spec.validations[0].expression`. */
   at(key: string): string {
     return fieldPathText([...this.path, key]);
   }
@@ -94,7 +94,7 @@ export class FieldReader {
     return undefined;
   }
 
-  /** A text that is not empty. */
+  /** A non-empty text. */
   someText(key: string): string | undefined {
     const text = this.text(key);
     if (text === '') {
@@ -186,12 +186,12 @@ export class FieldReader {
   }
 }
 
-/** The message, with the key that it is about. */
+/** The message with its key. */
 export function faultText({ key, message }: Pick<FieldFault, 'key' | 'message'>): string {
   return key === undefined ? message : `${key}: ${message}`;
 }
 
-/** As API servers write paths: `spec.validations[0].expression`. */
+/** A path in the format of API servers: `spec.validations[0].expression`. */
 export function fieldPathText(path: FieldPath): string {
   return path.reduce<string>((text, step) => {
     if (typeof step === 'number') {

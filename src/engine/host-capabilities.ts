@@ -10,14 +10,17 @@ import { parseJson } from '../values/index.ts';
 
 /** The only waPC binding of Kubewarden's host. */
 const BINDING = 'kubewarden';
-/** Host calls of one evaluation: fuel does not count the host's work. Policies make one per object they look at. */
+/**
+ * Maximum number of host calls of one evaluation, because fuel does not count the host's work. Policies make one call
+ * per object.
+ */
 export const MAX_HOST_CALLS = 1_000;
-/** Log lines of one evaluation; the rest is dropped, with a line that says so. */
+/** Maximum number of log lines of one evaluation; others are dropped, which is logged once. */
 export const MAX_LOG_LINES = 100;
-/** Largest payload of a host call, in bytes: a certificate with its chain as a list of numbers stays far below. */
+/** Maximum size of a payload in bytes: a certificate with its chain as a list of numbers stays far below. */
 export const MAX_PAYLOAD_BYTES = 4 * 1024 * 1024;
 
-/** A policy (or member of a group) and what it was granted. */
+/** A policy (or member of a group) and its grants. */
 export interface CapabilityHolder {
   /** For messages and logs: the policy's id, or `group/member`. */
   readonly id: string;
@@ -25,7 +28,7 @@ export interface CapabilityHolder {
   readonly contextAwareResources: readonly ContextAwareResource[];
 }
 
-/** The capabilities of every policy of a thread: checks what a policy was granted, then asks the port. */
+/** Host calls of all policies of a thread: checks the grants of a policy, then calls the port. */
 export class HostCapabilities {
   readonly #port: HostPort;
   readonly #log: PolicyLog;
@@ -35,7 +38,7 @@ export class HostCapabilities {
     this.#log = log;
   }
 
-  /** What a guest may reach during one call on behalf of `holder`. */
+  /** The context of one guest call for `holder`. */
   context(holder: CapabilityHolder, limits: CallLimits): CallContext {
     let calls = 0;
     let lines = 0;
@@ -63,7 +66,7 @@ export class HostCapabilities {
     };
   }
 
-  /** The objects that a Rego policy declared, in its mode's shape; undefined when it declared none. */
+  /** The objects that a Rego policy declares, in the shape of its mode; undefined without declared kinds. */
   inventory(holder: CapabilityHolder, mode: InventoryMode): string | undefined {
     const { contextAwareResources } = holder;
     if (contextAwareResources.length === 0) {
@@ -110,7 +113,7 @@ export class HostCapabilities {
   }
 }
 
-/** Whether a capability's path matches one of the patterns `*`, `ns/*`, `ns/v1/*` or is one of the exact paths. */
+/** Whether a capability matches one of the patterns `*`, `ns/*`, `ns/v1/*`, or an exact path. */
 export function isGranted(capability: string, patterns: readonly string[]): boolean {
   return patterns.some(
     (pattern) =>
@@ -120,7 +123,7 @@ export function isGranted(capability: string, patterns: readonly string[]): bool
   );
 }
 
-/** Reads through the plural name are the engine's own and get no further than a grant of the kind, either. */
+/** Reads need a grant of the kind, including the engine's own lookup of the plural name. */
 function checkResource(holder: CapabilityHolder, operation: string, payload: JsonValue): void {
   const { api_version: apiVersion, kind } = isJsonObject(payload) ? payload : {};
   if (typeof apiVersion !== 'string' || typeof kind !== 'string') {

@@ -1,27 +1,27 @@
 import type { JsonObject } from './json-text.ts';
 
-/** Names one object of the cluster. */
+/** Identifies an object of the cluster. */
 export interface ObjectReference {
   readonly apiVersion: string;
   readonly kind: string;
-  /** Absent for kinds that are in no namespace. */
+  /** Absent for cluster-scoped kinds. */
   readonly namespace?: string;
   readonly name: string;
 }
 
-/** The result of looking an object up. */
+/** The result of a lookup. */
 export type LookupResult =
   | { readonly state: 'found'; readonly object: JsonObject }
-  /** The cluster has no such object. */
+  /** The cluster does not have the object. */
   | { readonly state: 'absent' }
   /** The cluster could not be read. */
   | { readonly state: 'unreadable'; readonly reason: string }
-  /** This thread does not have the object, and the cluster was not read for it yet. */
+  /** This thread does not have the object, and it has not been read from the cluster yet. */
   | { readonly state: 'unknown' };
 
-/** Objects of the cluster that the engine needs for a review, besides what policies read themselves. */
+/** Looks up objects of the cluster that the engine itself needs for a review. */
 export interface ObjectLookup {
-  /** Never waits: an evaluation is synchronous. */
+  /** Synchronous, because evaluation is. */
   find(object: ObjectReference): LookupResult;
 }
 
@@ -30,7 +30,7 @@ export const NO_OBJECTS: ObjectLookup = {
   find: () => ({ state: 'unreadable', reason: 'no cluster is configured' }),
 };
 
-/** Thrown where a review needs an object whose lookup is `unknown`: the evaluation ends, and starts again when it is known. */
+/** A review needs an object whose lookup is `unknown`: the evaluation is repeated when the object is known. */
 export class UnknownObject extends Error {
   readonly object: ObjectReference;
 

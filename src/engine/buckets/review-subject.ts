@@ -9,12 +9,15 @@ import { labelsOf } from './object-labels.ts';
 import { labelText } from './rule-index.ts';
 
 /**
- * Labels of an object by which policies are looked up. Nothing but the size of a request limits how many one has: with more, it
- * is quicker to look at the policies.
+ * Maximum number of labels of an object used to look up policies. An object may have as many as its request allows;
+ * beyond this limit, matching every policy is faster.
  */
 const MAX_LOOKED_UP_LABELS = 256;
 
-/** Says that nobody knows: in a shared webhook there is no condition that asks, but it may be another revision's. */
+/**
+ * Fails every authorization check. Only conditions of another revision can contain one, because policies with the
+ * authorizer get their own webhook.
+ */
 const NO_AUTHORIZER = new AuthorizerValue(
   { username: '' },
   { authorize: () => ({ isAllowed: false, reason: '', error: 'only API servers know what a user may do' }) },
@@ -34,11 +37,11 @@ export class NamespaceUnreadable extends Error {
   }
 }
 
-/** A review as policies are matched with it. Nothing of its objects is built before it is needed. */
+/** A review as policies match it. Its objects are parsed on first use. */
 export class ReviewSubject {
   readonly review: Review;
   readonly target: ReviewTarget;
-  /** What rules look at. */
+  /** The fields that rules match. */
   readonly ruleRequest: RuleRequest;
   readonly #objects: ObjectLookup;
   #namespace: LookupResult | undefined;
@@ -59,13 +62,13 @@ export class ReviewSubject {
     return new ReviewSubject(review, this.target, this.#objects);
   }
 
-  /** Whether selectors of namespaces look at it: what is in no namespace is never left out by one. */
+  /** Whether namespace selectors apply: they never exclude cluster-scoped objects. */
   get isInSelectedNamespace(): boolean {
     const { namespace, requestResource } = this.target;
     return namespace !== '' || requestResource.resource === 'namespaces';
   }
 
-  /** Whether the object is itself the namespace whose labels are looked at. */
+  /** Whether the object is itself the namespace whose labels are matched. */
   get writesNamespace(): boolean {
     const { operation, requestResource, requestSubresource } = this.target;
     return (
@@ -75,7 +78,7 @@ export class ReviewSubject {
     );
   }
 
-  /** Values that a label of the namespace may have; undefined when this thread does not have its labels. */
+  /** Values of a label of the namespace; undefined when this thread does not have its labels. */
   namespaceValues(key: string): readonly string[] | undefined {
     const labels = key === NAMESPACE_NAME_LABEL ? nameLabel(this.target.namespace) : this.#foundLabels();
     const value = labels !== undefined && Object.hasOwn(labels, key) ? labels[key] : undefined;
@@ -94,7 +97,7 @@ export class ReviewSubject {
     return onlyName ? nameLabel(this.target.namespace) : this.#readLabels();
   }
 
-  /** Labels of those of the objects that have metadata. */
+  /** Labels of the objects that have metadata. */
   objectLabels(): readonly Labels[] {
     const { review } = this;
     this.#objectLabels ??= [labelsOf(review.object), labelsOf(review.oldObject)].filter(
@@ -103,13 +106,13 @@ export class ReviewSubject {
     return this.#objectLabels;
   }
 
-  /** The same as texts, see labelText; undefined when there are more than policies are looked up by. */
+  /** The labels as texts, see labelText; undefined when there are too many. */
   objectLabelTexts(): ReadonlySet<string> | undefined {
     this.#objectLabelTexts ??= textsOf(this.objectLabels());
     return this.#objectLabelTexts === 'many' ? undefined : this.#objectLabelTexts;
   }
 
-  /** What match conditions may look at. */
+  /** Variables of match conditions. */
   bindings(): Bindings {
     this.#bindings ??= this.#makeBindings();
     return this.#bindings;
@@ -152,7 +155,7 @@ export class ReviewSubject {
       return known;
     };
     return {
-      // Most conditions look at the request only.
+      // Most conditions use only the request.
       get object() {
         return objectOf('object');
       },
@@ -181,7 +184,7 @@ function textsOf(objects: readonly Labels[]): ReadonlySet<string> | 'many' {
     }
     for (const key of keys) {
       const value: unknown = labels[key];
-      // Nothing else is a label, whoever sent it.
+      // Values that are not strings are no labels.
       if (typeof value === 'string') {
         texts.add(labelText(key, value));
       }

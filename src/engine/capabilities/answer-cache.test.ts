@@ -8,13 +8,13 @@ function payload(name: string, rest: object = {}): string {
   return JSON.stringify({ api_version: 'v1', kind: 'Pod', namespace: 'shop', name, ...rest });
 }
 
-/** A cache before a host whose answers name the revision. */
-function asking() {
-  const host = { revision: '1' as string | undefined, questions: 0, padding: '' };
+/** A cache whose host answers with the revision. */
+function setUp() {
+  const host = { revision: '1' as string | undefined, calls: 0, padding: '' };
   const cache = new AnswerCache({
     revisionOf: () => host.revision,
     request() {
-      host.questions += 1;
+      host.calls += 1;
       return `"${host.revision}${host.padding}"`;
     },
   });
@@ -22,49 +22,49 @@ function asking() {
 }
 
 describe('AnswerCache', () => {
-  it('asks again only when an object of the kind has changed', () => {
-    const { host, cache } = asking();
+  it('calls the host again only when an object of the kind has changed', () => {
+    const { host, cache } = setUp();
     assert.equal(cache.request(GET, payload('a')), '"1"');
     assert.equal(cache.request(GET, payload('a')), '"1"');
-    assert.equal(host.questions, 1);
+    assert.equal(host.calls, 1);
     cache.request(GET, payload('b'));
     cache.request('kubernetes/list_resources_all', payload('a'));
-    assert.equal(host.questions, 3);
+    assert.equal(host.calls, 3);
     host.revision = '2';
     assert.equal(cache.request(GET, payload('a')), '"2"');
   });
 
-  it('asks each time where nobody counts changes, the policy wants it, or it is no read of objects', () => {
-    const { host, cache } = asking();
-    const isAskedTwice = (capability: string, text: string): boolean => {
-      const before = host.questions;
+  it('always calls the host without a revision, with disable_cache, and for other capabilities', () => {
+    const { host, cache } = setUp();
+    const callsTwice = (capability: string, text: string): boolean => {
+      const before = host.calls;
       cache.request(capability, text);
       cache.request(capability, text);
-      return host.questions === before + 2;
+      return host.calls === before + 2;
     };
-    assert.equal(isAskedTwice(GET, payload('a', { disable_cache: true })), true);
-    assert.equal(isAskedTwice('kubernetes/can_i', payload('a')), true);
-    assert.equal(isAskedTwice('net/v1/dns_lookup_host', '"localhost"'), true);
-    assert.equal(isAskedTwice(GET, '{}'), true);
+    assert.equal(callsTwice(GET, payload('a', { disable_cache: true })), true);
+    assert.equal(callsTwice('kubernetes/can_i', payload('a')), true);
+    assert.equal(callsTwice('net/v1/dns_lookup_host', '"localhost"'), true);
+    assert.equal(callsTwice(GET, '{}'), true);
     host.revision = undefined;
-    assert.equal(isAskedTwice(GET, payload('a')), true);
+    assert.equal(callsTwice(GET, payload('a')), true);
   });
 
-  it('keeps so many answers, and so much of them', () => {
-    const { host, cache } = asking();
+  it('limits the number and the length of cached answers', () => {
+    const { host, cache } = setUp();
     for (let index = 0; index <= MAX_KEPT_ANSWERS; index += 1) {
       cache.request(GET, payload(`p${index}`));
     }
-    const { questions } = host;
+    const { calls } = host;
     cache.request(GET, payload('p1'));
-    assert.equal(host.questions, questions);
+    assert.equal(host.calls, calls);
     cache.request(GET, payload('p0'));
-    assert.equal(host.questions, questions + 1);
+    assert.equal(host.calls, calls + 1);
     host.padding = ' '.repeat(MAX_KEPT_ANSWERS_LENGTH - 100);
     cache.request(GET, payload('large'));
     cache.request(GET, payload('large'));
-    assert.equal(host.questions, questions + 2);
+    assert.equal(host.calls, calls + 2);
     cache.request(GET, payload('p1'));
-    assert.equal(host.questions, questions + 3, 'made room for the large one');
+    assert.equal(host.calls, calls + 3, 'made room for the large one');
   });
 });

@@ -5,19 +5,19 @@ import type { ContextAwareResource } from '../policy-definition.ts';
 import { RevisionCache } from './revision-cache.ts';
 import { parseJson } from '../../values/index.ts';
 
-/** Answers that a thread keeps. */
+/** Maximum number of cached answers per thread. */
 export const MAX_KEPT_ANSWERS = 1_000;
-/** Characters of all kept answers of a thread: some thousand objects. */
+/** Maximum length of all cached answers of a thread, in characters: some thousand objects. */
 export const MAX_KEPT_ANSWERS_LENGTH = 16 * 1024 * 1024;
 
-/** Capabilities that read objects of one kind, which their payload names. */
+/** Capabilities that read objects of one kind, named in the payload. */
 const READS: ReadonlySet<string> = new Set([
   'kubernetes/get_resource',
   'kubernetes/list_resources_by_namespace',
   'kubernetes/list_resources_all',
 ]);
 
-/** Passes host capabilities on, and answers reads of objects itself while no object of their kind has changed. */
+/** Forwards host calls, and caches reads of objects until an object of their kind changes. */
 export class AnswerCache {
   readonly #port: HostPort;
   readonly #kept = new RevisionCache({ maxEntries: MAX_KEPT_ANSWERS, maxLength: MAX_KEPT_ANSWERS_LENGTH });
@@ -35,7 +35,7 @@ export class AnswerCache {
   }
 }
 
-/** The kind that a read is of; undefined when the policy wants no cached answer. */
+/** The kind of a read; undefined when the policy disables the cache. */
 function kindOf(payload: JsonValue): ContextAwareResource | undefined {
   if (!isJsonObject(payload) || payload.disable_cache === true) {
     return undefined;

@@ -13,43 +13,43 @@ const POD: JsonObject = {
   spec: { containers: [{ name: 'c', image: 'i' }, { name: 'd' }] },
 };
 
-/** A cluster with one pod; remembers what it was asked. */
-function cluster(): { reader: KubernetesReader; asked: unknown[] } {
-  const asked: unknown[] = [];
+/** A cluster with one pod, which records requests. */
+function cluster(): { reader: KubernetesReader; requests: unknown[] } {
+  const requests: unknown[] = [];
   const reader: KubernetesReader = {
-    get: async (request) => (asked.push(request), request.name === 'a' ? POD : undefined),
-    list: async (request) => (asked.push(request), { kind: 'PodList', items: [POD] }),
-    canI: async (review, disableCache) => (asked.push([review, disableCache]), { allowed: true }),
+    get: async (request) => (requests.push(request), request.name === 'a' ? POD : undefined),
+    list: async (request) => (requests.push(request), { kind: 'PodList', items: [POD] }),
+    canI: async (review, disableCache) => (requests.push([review, disableCache]), { allowed: true }),
     pluralName: async (_apiVersion, kind) => `${kind.toLowerCase()}s`,
   };
-  return { reader, asked };
+  return { reader, requests };
 }
 
-test('reads of Kubernetes go to the reader, and masks thin out what it answers', async () => {
-  const { reader, asked } = cluster();
+test('reads of Kubernetes call the reader, and field masks reduce its answer', async () => {
+  const { reader, requests } = cluster();
   const capabilities = new AsyncCapabilities({ kubernetes: reader });
-  const ask = async (operation: string, payload: unknown): Promise<unknown> =>
+  const call = async (operation: string, payload: unknown): Promise<unknown> =>
     JSON.parse(await capabilities.answer(`kubernetes/${operation}`, JSON.stringify(payload)));
   const kind = { api_version: 'v1', kind: 'Pod' };
-  assert.deepEqual(await ask('get_resource', { ...kind, name: 'a', namespace: 'n', disable_cache: true }), POD);
+  assert.deepEqual(await call('get_resource', { ...kind, name: 'a', namespace: 'n', disable_cache: true }), POD);
   assert.deepEqual(
-    await ask('get_resource', { ...kind, name: 'a', field_masks: ['metadata.name', 'spec.containers.image'] }),
+    await call('get_resource', { ...kind, name: 'a', field_masks: ['metadata.name', 'spec.containers.image'] }),
     {
       metadata: { name: 'a' },
       spec: { containers: [{ image: 'i' }, {}] },
     },
   );
   const selectors = { label_selector: 'x=y', field_selector: null };
-  assert.deepEqual(await ask('list_resources_all', { ...kind, ...selectors, field_masks: ['kind'] }), {
+  assert.deepEqual(await call('list_resources_all', { ...kind, ...selectors, field_masks: ['kind'] }), {
     kind: 'PodList',
     items: [{ kind: 'Pod' }],
   });
-  await ask('list_resources_by_namespace', { ...kind, namespace: 'n' });
-  assert.deepEqual(await ask('can_i', { subject_access_review: { user: 'u' }, disable_cache: false }), {
+  await call('list_resources_by_namespace', { ...kind, namespace: 'n' });
+  assert.deepEqual(await call('can_i', { subject_access_review: { user: 'u' }, disable_cache: false }), {
     allowed: true,
   });
-  assert.equal(await ask('get_resource_plural_name', kind), 'pods');
-  assert.deepEqual(asked, [
+  assert.equal(await call('get_resource_plural_name', kind), 'pods');
+  assert.deepEqual(requests, [
     { apiVersion: 'v1', kind: 'Pod', name: 'a', namespace: 'n', disableCache: true },
     { apiVersion: 'v1', kind: 'Pod', name: 'a', disableCache: false },
     { apiVersion: 'v1', kind: 'Pod', labelSelector: 'x=y' },
@@ -57,17 +57,17 @@ test('reads of Kubernetes go to the reader, and masks thin out what it answers',
     [{ user: 'u' }, false],
   ]);
   await assert.rejects(
-    ask('get_resource', { ...kind, name: 'x' }),
+    call('get_resource', { ...kind, name: 'x' }),
     /^Error: Cannot find v1\/Pod named 'x' inside of namespace 'None'$/,
   );
   for (const payload of [5, {}, { ...kind, name: 5 }, { ...kind, name: 'a', field_masks: 'x' }]) {
-    await assert.rejects(ask('get_resource', payload), /expected/);
+    await assert.rejects(call('get_resource', payload), /expected/);
   }
-  await assert.rejects(ask('can_i', {}), /subject_access_review: expected an object/);
-  await assert.rejects(ask('delete', kind), /unknown operation: kubernetes\/delete/);
+  await assert.rejects(call('can_i', {}), /subject_access_review: expected an object/);
+  await assert.rejects(call('delete', kind), /unknown operation: kubernetes\/delete/);
 });
 
-test('masks keep what they name and everything below it; none keep all', () => {
+test('field masks keep the named fields with their content; without masks everything is kept', () => {
   const value = { a: { b: 1, c: [{ d: 1, e: 2 }, 'x'] }, f: 3 };
   assert.deepEqual(masked(value, null), value);
   assert.deepEqual(masked(value, []), value);
@@ -75,11 +75,11 @@ test('masks keep what they name and everything below it; none keep all', () => {
   assert.deepEqual(masked(value, ['a.c.e', 'f', 'g.h']), { a: { c: [{ e: 2 }, 'x'] }, f: 3 });
 });
 
-test('without a cluster every read says so', async () => {
+test('without a cluster every read fails', async () => {
   await assert.rejects(new AsyncCapabilities().answer('kubernetes/can_i', '{}'), { message: NO_CLUSTER_MESSAGE });
 });
 
-test('looks hosts up', async () => {
+test('looks up hosts', async () => {
   const capabilities = new AsyncCapabilities();
   const { ips } = JSON.parse(await capabilities.answer('net/v1/dns_lookup_host', '"localhost"')) as { ips: string[] };
   assert.ok(ips.includes('127.0.0.1') || ips.includes('::1'));
@@ -88,7 +88,7 @@ test('looks hosts up', async () => {
   await assert.rejects(capabilities.answer('other/v1/x', '{}'), /unknown host capability: other\/v1\/x/);
 });
 
-test('certificates are checked on the spot, registries are not supported yet, the rest is passed on', () => {
+test('certificates are checked in the thread itself, registries are not supported yet, other calls are forwarded', () => {
   const port = new LocalCapabilities({ request: (capability) => `"${capability}"` });
   assert.throws(() => port.request('crypto/v1/is_certificate_trusted', '{}'), {
     code: 'capability-failed',
@@ -98,7 +98,7 @@ test('certificates are checked on the spot, registries are not supported yet, th
   assert.equal(port.request('net/v1/dns_lookup_host', '"x"'), '"net/v1/dns_lookup_host"');
 });
 
-test('what is recorded passes every call on, and keeps no answer', () => {
+test('with recording, every call is forwarded and no answer is cached', () => {
   const calls: string[] = [];
   const remote: HostPort = {
     request: (capability) => `"${calls.push(capability)}"`,
@@ -111,7 +111,7 @@ test('what is recorded passes every call on, and keeps no answer', () => {
   assert.equal(port.request('crypto/v1/is_certificate_trusted', '{}'), '"3"');
 });
 
-test('certificates are checked wherever they are asked about', async () => {
+test('certificates are checked in any thread', async () => {
   await assert.rejects(new AsyncCapabilities().answer('crypto/v1/is_certificate_trusted', '{}'), {
     message: /cannot verify the certificate/,
   });

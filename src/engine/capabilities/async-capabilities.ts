@@ -8,13 +8,13 @@ import { lookUpHost } from './net.ts';
 import { parseJson } from '../../values/index.ts';
 
 export interface AsyncCapabilitiesOptions {
-  /** The cluster that context-aware policies read. Default: none, and every read says so. */
+  /** The cluster that context-aware policies read. Default: none, so that every read fails. */
   readonly kubernetes?: KubernetesReader;
-  /** Limit for one capability, in milliseconds. Default {@link DEFAULT_CAPABILITY_TIMEOUT_MS}. */
+  /** Timeout of one host call, in milliseconds. Default {@link DEFAULT_CAPABILITY_TIMEOUT_MS}. */
   readonly timeoutMs?: number;
 }
 
-/** All host capabilities, also those that have to wait for something. Runs on another thread than the guests, behind a HostPort. */
+/** All host capabilities, including asynchronous ones. Runs in another thread than the guests, behind a HostPort. */
 export class AsyncCapabilities {
   readonly #kubernetes: KubernetesReader | undefined;
   readonly #timeoutMs: number;
@@ -25,7 +25,7 @@ export class AsyncCapabilities {
     this.#timeoutMs = options.timeoutMs ?? DEFAULT_CAPABILITY_TIMEOUT_MS;
   }
 
-  /** The answer as JSON, as {@link HostPort.request} wants it. Rejects with an Error whose message the guest gets. */
+  /** The answer as JSON, for {@link HostPort.request}. Rejects with an Error whose message the guest gets. */
   async answer(capability: string, payloadJson: string, signal?: AbortSignal): Promise<string> {
     const local = this.#local.answer(capability, payloadJson);
     if (local !== undefined) {

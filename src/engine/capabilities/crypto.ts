@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 
-/** What `crypto/v1/is_certificate_trusted` answers. `reason` is empty when trusted. */
+/** The answer of `crypto/v1/is_certificate_trusted`. `reason` is empty when trusted. */
 export interface CertificateVerdict {
   readonly trusted: boolean;
   readonly reason: string;
@@ -13,23 +13,23 @@ export const NOT_YET_VALID_REASON = 'Certificate is being used before its validi
 export const UNTRUSTED_REASON = 'Certificate is not trusted by the provided cert chain';
 export const CA_REASON = 'Certificate not trusted: it is the certificate of an authority, not of an end entity';
 
-/** Largest certificate, in bytes: real ones, with hundreds of names, stay below 20 KB. */
+/** Maximum size of a certificate in bytes: real ones, with hundreds of names, stay below 20 KB. */
 const MAX_CERTIFICATE_BYTES = 65_536;
-/** Certificates in a chain. Public chains have 2 to 4. */
+/** Maximum number of certificates in a chain. Public chains have 2 to 4. */
 const MAX_CHAIN = 16;
-/** Issuers tried while looking for a path, each a signature check of about 0.1 ms. */
+/** Maximum number of issuers tried, each with a signature check of about 0.1 ms. */
 const MAX_SIGNATURE_CHECKS = 64;
 
 const RFC3339 = /^\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)$/;
 
 /**
- * Decides whether a certificate is valid at a time and leads to a trusted root: the last one of the given chain, whose
- * own dates do not count, or one of Mozilla's roots without a chain. Any key usage will do; names are not looked at.
+ * Checks whether a certificate is valid at a time and leads to a trusted root: the last one of the given chain, whose
+ * own dates are ignored, or one of Mozilla's roots without a chain. Key usages and names are not checked.
  */
 export class CertificateVerifier {
   #mozillaRoots: readonly X509Certificate[] | undefined;
 
-  /** `payload` is the capability's payload. Throws an Error when it has another shape or holds no certificate. */
+  /** `payload` is the capability's payload. Throws an Error when it is invalid or contains no certificate. */
   verify(payload: JsonValue, now: Date = new Date()): CertificateVerdict {
     const request = objectIn(payload, 'the payload');
     const certificate = readCertificate(request.cert ?? null);
@@ -50,19 +50,19 @@ export class CertificateVerifier {
   }
 
   #roots(): readonly X509Certificate[] {
-    // Taken when first needed: the module brings TLS itself along, which a thread of guests has no use for.
+    // Loaded on demand, because the module loads TLS, which threads of guests do not need.
     this.#mozillaRoots ??= process.getBuiltinModule('node:tls').rootCertificates.map((pem) => new X509Certificate(pem));
     return this.#mozillaRoots;
   }
 }
 
-/** Looks for a path of signatures from a certificate to a root. */
+/** Searches a path of signatures from a certificate to a root. */
 class PathSearch {
   readonly #roots: readonly X509Certificate[];
   readonly #intermediates: readonly X509Certificate[];
   readonly #at: Date;
   #checks = 0;
-  /** Set when a path failed only because of an intermediate's dates. */
+  /** Set when a path failed only because of the dates of an intermediate. */
   datesReason: string | undefined;
 
   constructor(roots: readonly X509Certificate[], intermediates: readonly X509Certificate[], at: Date) {
@@ -92,7 +92,7 @@ class PathSearch {
   }
 
   #isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {
-    // checkIssued compares names and key identifiers; only verify looks at the signature.
+    // checkIssued compares names and key identifiers; only verify checks the signature.
     return (
       certificate.checkIssued(issuer) && ++this.#checks <= MAX_SIGNATURE_CHECKS && certificate.verify(issuer.publicKey)
     );
@@ -136,7 +136,7 @@ function readCertificate(value: JsonValue): X509Certificate {
     throw new Error(`data: expected a list of at most ${MAX_CERTIFICATE_BYTES} bytes`);
   }
   const bytes = Buffer.from(data as number[]);
-  // The constructor takes both encodings; the request says which one is meant.
+  // The constructor accepts both encodings; the request names the expected one.
   if ((encoding === 'Pem') !== bytes.includes('-----BEGIN CERTIFICATE-----')) {
     throw new Error(`data: expected a certificate in ${encoding} encoding`);
   }

@@ -33,7 +33,7 @@ describe('InventoryCache', () => {
     assert.equal(state.lists, 3);
   });
 
-  it('lists them every time when nobody knows', () => {
+  it('lists them every time without a revision', () => {
     const { state, cache } = changing();
     state.revision = undefined;
     cache.get('opa', PODS);
@@ -41,7 +41,7 @@ describe('InventoryCache', () => {
     assert.equal(state.lists, 2);
   });
 
-  it('keeps so many', () => {
+  it('is limited in size', () => {
     const { state, cache } = changing();
     const kinds = Array.from({ length: MAX_KEPT_INVENTORIES + 1 }, (_, index) => [
       { apiVersion: 'v1', kind: `Kind${index}` },

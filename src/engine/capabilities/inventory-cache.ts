@@ -3,10 +3,10 @@ import type { ContextAwareResource } from '../policy-definition.ts';
 import { buildInventory } from './inventory.ts';
 import { RevisionCache } from './revision-cache.ts';
 
-/** Inventories that a thread keeps: of so many sets of kinds. Each is as large as all objects of its kinds. */
+/** Maximum number of cached inventories per thread. Each contains all objects of its kinds. */
 export const MAX_KEPT_INVENTORIES = 8;
 
-/** Builds inventories, and keeps them while no object in them changes: most requests come between two changes. */
+/** Caches inventories until one of their objects changes: most requests come between two changes. */
 export class InventoryCache {
   readonly #port: HostPort;
   readonly #kept = new RevisionCache({ maxEntries: MAX_KEPT_INVENTORIES });

@@ -5,7 +5,7 @@ import type { JsonObject, JsonValue } from '../json-text.ts';
 import type { ContextAwareResource } from '../policy-definition.ts';
 import { parseJson } from '../../values/index.ts';
 
-/** The objects of the declared kinds as policies of a mode find them. JSON text. */
+/** The objects of the declared kinds in the shape of a Rego mode. JSON text. */
 export function buildInventory(
   port: HostPort,
   mode: InventoryMode,
@@ -15,8 +15,8 @@ export function buildInventory(
 }
 
 /**
- * The objects of the declared kinds as Rego policies in OPA mode find them below `data.kubernetes`:
- * `<plural>.<namespace>.<name>`, or `<plural>.<name>` for cluster-scoped kinds. JSON text.
+ * The objects of the declared kinds for Rego policies in OPA mode, at `data.kubernetes`: `<plural>.<namespace>.<name>`,
+ * or `<plural>.<name>` for cluster-scoped kinds. JSON text.
  */
 function opaInventory(port: HostPort, resources: readonly ContextAwareResource[]): string {
   const inventory: JsonObject = Object.create(null) as JsonObject;
@@ -30,7 +30,7 @@ function opaInventory(port: HostPort, resources: readonly ContextAwareResource[]
 }
 
 /**
- * The same as Gatekeeper policies find them in `data.inventory`: `cluster.<apiVersion>.<kind>.<name>` and
+ * The same for Gatekeeper policies, at `data.inventory`: `cluster.<apiVersion>.<kind>.<name>` and
  * `namespace.<namespace>.<apiVersion>.<kind>.<name>`. JSON text.
  */
 function gatekeeperInventory(port: HostPort, resources: readonly ContextAwareResource[]): string {
@@ -80,7 +80,7 @@ function pluralName(port: HostPort, { apiVersion, kind }: ContextAwareResource):
   return plural;
 }
 
-/** Objects without a prototype on the way, so that no name of an object can be more than a name. */
+/** Uses objects without a prototype, so that any name of an object is only a key. */
 function put(root: JsonObject, path: readonly string[], object: JsonObject): void {
   let node = root;
   for (const key of path.slice(0, -1)) {

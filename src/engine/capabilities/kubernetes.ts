@@ -8,7 +8,7 @@ export interface GetRequest {
   readonly name: string;
   /** Undefined for cluster-scoped kinds. */
   readonly namespace?: string;
-  /** Whether an answer that is some seconds old will not do. */
+  /** Whether a cached answer, some seconds old, is not acceptable. */
   readonly disableCache: boolean;
 }
 
@@ -21,9 +21,9 @@ export interface ListRequest {
   readonly fieldSelector?: string;
 }
 
-/** Reads of a cluster for context-aware policies. Runs on a thread that may wait; never sees which policy asks. */
+/** Reads a cluster for context-aware policies. Runs in a thread that may wait, and does not know which policy reads. */
 export interface KubernetesReader {
-  /** Undefined when there is no such object. */
+  /** Undefined when the object does not exist. */
   get(request: GetRequest, signal?: AbortSignal): Promise<JsonObject | undefined>;
   /** A List: `{items: […]}` with its kind and metadata. */
   list(request: ListRequest, signal?: AbortSignal): Promise<JsonObject>;
@@ -33,11 +33,11 @@ export interface KubernetesReader {
   pluralName(apiVersion: string, kind: string, signal?: AbortSignal): Promise<string>;
 }
 
-/** Says so of every read: what a server without a cluster has. */
+/** The error of every read without a cluster. */
 export const NO_CLUSTER_MESSAGE =
   'no cluster is configured: this policy reads Kubernetes resources; start the server with --kubeconfig FILE or --in-cluster';
 
-/** Answers one of the `kubernetes/…` capabilities. `operation` is the part behind the namespace. */
+/** Answers a `kubernetes/…` capability. `operation` is the part after the namespace. */
 export async function answerKubernetes(
   reader: KubernetesReader,
   operation: string,
@@ -77,7 +77,7 @@ async function getResource(reader: KubernetesReader, fields: JsonObject, signal?
   };
   const found = await reader.get(request, signal);
   if (found === undefined) {
-    // Upstream's words, which policies look for in recorded sessions.
+    // The message of Kubewarden, which policies may check in recorded sessions.
     const where = `inside of namespace '${namespace ?? 'None'}'`;
     throw new Error(`Cannot find ${request.apiVersion}/${request.kind} named '${request.name}' ${where}`);
   }
@@ -110,8 +110,8 @@ async function list(
 type MaskNode = Map<string, MaskNode>;
 
 /**
- * Only the fields that the masks name: dotted paths, which go through lists (`spec.containers.image`). No masks, or
- * an empty list of them, keep everything.
+ * Keeps only the fields of the masks: dotted paths through objects and lists (`spec.containers.image`). Without masks,
+ * everything is kept.
  */
 export function masked(value: JsonValue, masks: JsonValue | undefined): JsonValue {
   if (masks === undefined || masks === null) {
@@ -146,7 +146,7 @@ function prune(value: JsonValue, node: MaskNode): JsonValue {
   return Object.fromEntries(kept);
 }
 
-/** The payload of a capability that takes an object. */
+/** The payload of a capability that expects an object. */
 export function payloadFields(payload: JsonValue): JsonObject {
   if (!isJsonObject(payload)) {
     throw new Error('the payload: expected an object');

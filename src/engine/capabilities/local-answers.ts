@@ -3,11 +3,11 @@ import type { JsonValue } from '../json-text.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 import { CertificateVerifier } from './crypto.ts';
 
-/** Host capabilities that need no waiting. */
+/** Host capabilities that are answered synchronously. */
 export class LocalAnswers {
   readonly #verifier = new CertificateVerifier();
 
-  /** The answer as JSON; undefined for capabilities that have to wait. Throws `capability-failed`. */
+  /** The answer as JSON; undefined for asynchronous capabilities. Throws `capability-failed`. */
   answer(capability: string, payloadJson: string): string | undefined {
     if (capability === 'crypto/v1/is_certificate_trusted') {
       return JSON.stringify(this.#verify(parseJson(payloadJson) as JsonValue));

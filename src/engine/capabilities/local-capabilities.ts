@@ -4,7 +4,7 @@ import { AnswerCache } from './answer-cache.ts';
 import { InventoryCache } from './inventory-cache.ts';
 import { LocalAnswers } from './local-answers.ts';
 
-/** Answers what needs no waiting in the thread of the guest itself, and passes the rest on. */
+/** Answers synchronous capabilities in the thread of the guest, and forwards the others. */
 export class LocalCapabilities implements HostPort {
   readonly #remote: HostPort;
   readonly #local: LocalAnswers | undefined;
@@ -13,10 +13,10 @@ export class LocalCapabilities implements HostPort {
 
   /**
    * @param remote answers `net/…` and `kubernetes/…`
-   * @param isRecorded whether `remote` is to see every question, because it records or replays a session. Default: no
+   * @param isRecorded whether `remote` gets every call, because it records or replays a session. Default: no
    */
   constructor(remote: HostPort, isRecorded: boolean = false) {
-    // Without revisions nothing is kept.
+    // Without revisions nothing is cached.
     this.#remote = isRecorded ? { request: (capability, payload) => remote.request(capability, payload) } : remote;
     this.#local = isRecorded ? undefined : new LocalAnswers();
     this.#answers = new AnswerCache(this.#remote);

@@ -8,12 +8,12 @@ const MAX_HOST_LENGTH = 254;
 
 /** Answers `net/v1/dns_lookup_host`: all addresses of a host. `payload` is its name. */
 export async function lookUpHost(payload: JsonValue, timeoutMs: number): Promise<JsonObject> {
-  // The SDKs send the name alone; a few write it as an object.
+  // The SDKs send the name itself; a few send an object.
   const host = isJsonObject(payload) ? payload.host : payload;
   if (typeof host !== 'string' || host === '' || host.length > MAX_HOST_LENGTH) {
     throw new Error('the payload: expected the name of a host');
   }
-  // The resolver cannot be stopped: the answer that comes too late is dropped.
+  // A lookup cannot be cancelled: a late answer is ignored.
   const timer = new AbortController();
   const tooLate = delay(timeoutMs, undefined, { signal: timer.signal, ref: false }).then(() => {
     throw new Error(`cannot look up ${host}: no answer within ${timeoutMs} ms`);

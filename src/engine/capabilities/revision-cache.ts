@@ -1,11 +1,11 @@
-/** Bounds of a {@link RevisionCache}. */
+/** Limits of a {@link RevisionCache}. */
 export interface RevisionCacheLimits {
   readonly maxEntries: number;
-  /** Characters of all texts together; a longer text is not kept. Default: no limit. */
+  /** Maximum length of all texts, in characters; a longer text is not cached. Default: no limit. */
   readonly maxLength?: number;
 }
 
-/** Texts made of objects, kept while the revision of those objects stays. The oldest go first when there is no room. */
+/** Caches texts derived from objects, by the revision of the objects. The oldest texts are evicted first. */
 export class RevisionCache {
   readonly #maxEntries: number;
   readonly #maxLength: number;
@@ -18,8 +18,9 @@ export class RevisionCache {
   }
 
   /**
-   * The text that was kept under this key and revision, else what `make` gives.
-   * @param revision read before `make` is called, so that a text may be newer than its revision, never older; undefined: not kept
+   * The cached text with this key and revision, or the result of `make`.
+   * @param revision read before `make` is called, so that a text may be newer than its revision, never older;
+   * undefined: not cached
    */
   get(key: string, revision: string | undefined, make: () => string): string {
     const kept = this.#kept.get(key);

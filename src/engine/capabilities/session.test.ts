@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ReplayPort, SessionRecorder } from './session.ts';
 
-// As kwctl writes it.
+// In kwctl's format.
 const SESSION = `
 - type: Exchange
   request: |
@@ -44,7 +44,7 @@ const SESSION = `
   response: {type: Success, payload: '{"ips":["192.0.2.1"]}'}
 `;
 
-test('replays a session of kwctl: answers, errors, and equal questions in order', () => {
+test('replays a session of kwctl: answers, errors, and equal requests in order', () => {
   const port = new ReplayPort(SESSION);
   const get = (name: string): string =>
     port.request(
@@ -64,7 +64,7 @@ test('replays a session of kwctl: answers, errors, and equal questions in order'
   assert.throws(() => port.request('cache/get', '{}'), /unknown host capability: cache\/get/);
 });
 
-test('what is recorded can be replayed, whatever was asked', async () => {
+test('any recorded request can be replayed', async () => {
   const inner = (capability: string, payload: string): Promise<string> =>
     payload.includes('missing')
       ? Promise.reject(new Error('not: there'))

@@ -7,20 +7,20 @@ import { parseYaml } from '../yaml-text.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 import { payloadFields } from './kubernetes.ts';
 
-/** One question of a policy and the host's answer: `{type: Exchange, request, response}` of a kwctl session. */
+/** A host call and its answer: `{type: Exchange, request, response}` of a kwctl session. */
 interface Exchange {
-  /** Compares requests: variant and fields, without those that are null. */
+  /** Identifies the request: variant and fields, without null fields. */
   readonly key: string;
   readonly response: { readonly payload: string } | { readonly error: string };
 }
 
-/** A host request in kwctl's words: a variant, written as a YAML tag, and its fields. */
+/** A host request in kwctl's format: a variant, written as a YAML tag, and its fields. */
 interface HostRequest {
   readonly variant: string;
   readonly fields: JsonObject;
 }
 
-/** Variants by capability. `oci/…/verify` names its variant in the payload. */
+/** Variants by capability. The payload of `oci/…/verify` names the variant. */
 const VARIANTS: Readonly<Record<string, (payload: JsonValue) => HostRequest>> = {
   'kubernetes/list_resources_by_namespace': (payload) =>
     kubernetes('KubernetesListResourceNamespace', payload, [
@@ -65,8 +65,8 @@ const VARIANTS: Readonly<Record<string, (payload: JsonValue) => HostRequest>> = 
 };
 
 /**
- * Answers every host capability from a session that `kwctl run --record-host-capabilities-interactions` (or
- * {@link SessionRecorder}) wrote. Equal questions get their answers in the order of the file; the last one stays.
+ * Answers host calls from a session of `kwctl run --record-host-capabilities-interactions` (or {@link
+ * SessionRecorder}). Equal requests get their answers in the order of the file; the last answer repeats.
  */
 export class ReplayPort implements HostPort {
   readonly #answers = new Map<string, Exchange['response'][]>();
@@ -81,7 +81,7 @@ export class ReplayPort implements HostPort {
     }
   }
 
-  /** Questions that the session has no answer for: a policy may have taken that for a reason to reject. */
+  /** Requests without an answer in the session: their errors may have led to a denial. */
   get unanswered(): readonly string[] {
     return this.#unanswered;
   }
@@ -91,9 +91,12 @@ export class ReplayPort implements HostPort {
     const answers = this.#answers.get(requestKey(request));
     const answer = answers !== undefined && answers.length > 1 ? answers.shift() : answers?.[0];
     if (answer === undefined) {
-      const asked = `${request.variant} ${canonicalJson(withoutNulls(request.fields))}`;
-      this.#unanswered.push(asked);
-      throw new EngineError('capability-failed', `the recorded session has no answer for ${asked}: record it again`);
+      const unanswered = `${request.variant} ${canonicalJson(withoutNulls(request.fields))}`;
+      this.#unanswered.push(unanswered);
+      throw new EngineError(
+        'capability-failed',
+        `the recorded session has no answer for ${unanswered}: record it again`,
+      );
     }
     if ('error' in answer) {
       throw new EngineError('capability-failed', answer.error);
@@ -105,7 +108,7 @@ export class ReplayPort implements HostPort {
 /** Answers host capabilities, such as {@link AsyncCapabilities.answer}. */
 type AnswerCapability = (capability: string, payloadJson: string) => Promise<string>;
 
-/** Passes host capabilities on, and records questions and answers. */
+/** Forwards host calls, and records requests and answers. */
 export class SessionRecorder {
   readonly #inner: AnswerCapability;
   readonly #exchanges: JsonObject[] = [];
@@ -154,7 +157,7 @@ function requestKey({ variant, fields }: HostRequest): string {
   return `${variant} ${canonicalJson(withoutNulls(fields))}`;
 }
 
-/** Upstream leaves options out or writes null, and sets (`field_masks`) in any order. */
+/** Kubewarden omits options or writes null, and writes sets (`field_masks`) in any order. */
 function withoutNulls(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) {
     return Array.isArray(value) ? value.map(withoutNulls) : value;

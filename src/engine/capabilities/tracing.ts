@@ -2,9 +2,9 @@ import { isJsonObject } from '../json-text.ts';
 import type { JsonValue } from '../json-text.ts';
 import type { PolicyLogEntry } from '../host-port.ts';
 
-/** Longest message or field that is logged, in characters: a log line is read by people. */
+/** Maximum length of a logged message or field, in characters. */
 export const MAX_LOG_TEXT = 4_096;
-/** Most fields of one line; the SDKs send five at most. */
+/** Maximum number of fields of a line; the SDKs send five at most. */
 export const MAX_LOG_FIELDS = 32;
 
 const LEVELS: Readonly<Record<string, PolicyLogEntry['level']>> = {
@@ -16,7 +16,9 @@ const LEVELS: Readonly<Record<string, PolicyLogEntry['level']>> = {
   error: 'error',
 };
 
-/** The payload of `tracing/log` (`{level, message, …}`) as a log entry; a payload of another shape is logged as it is. */
+/**
+ * The payload of `tracing/log` (`{level, message, …}`) as a log entry; a payload of another shape is logged unchanged.
+ */
 export function logEntry(policy: string, payload: JsonValue): PolicyLogEntry {
   if (!isJsonObject(payload)) {
     return { policy, level: 'info', message: shorten(JSON.stringify(payload)), fields: {} };
@@ -26,7 +28,7 @@ export function logEntry(policy: string, payload: JsonValue): PolicyLogEntry {
   const fields: Record<string, unknown> = {};
   for (const key of Object.keys(rest).slice(0, MAX_LOG_FIELDS)) {
     const value = rest[key];
-    // Texts stay texts, anything else is shown as JSON: the log is not a way to hand over structures.
+    // Strings are logged as they are, other values as JSON text.
     const shown = typeof value === 'string' ? shorten(value) : shorten(JSON.stringify(value));
     Object.defineProperty(fields, shorten(key), { value: shown, enumerable: true, configurable: true, writable: true });
   }

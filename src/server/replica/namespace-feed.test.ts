@@ -57,7 +57,7 @@ describe('the namespaces of a replica', () => {
     await cluster[Symbol.asyncDispose]();
   });
 
-  /** A feed that knows what is on disk; nothing has been published. */
+  /** A feed with recorded labels; nothing has been published. */
   function open(): NamespaceFeed {
     known = new Map();
     published = [];
@@ -79,7 +79,7 @@ describe('the namespaces of a replica', () => {
     });
   }
 
-  /** Stops the feed while it knows what is in the cluster, and opens another. */
+  /** Stops the feed when it has read the cluster, and opens another. */
   async function restart(): Promise<void> {
     await feed.stop();
     feed = open();
@@ -106,7 +106,7 @@ describe('the namespaces of a replica', () => {
     assert.equal(known.size, 0);
   });
 
-  it('are published when their labels change, come or go, and not otherwise', async () => {
+  it('are published only when they or their labels change', async () => {
     feed.want(new Map([['b', byLabel]]), true);
     await until(() => known.has('shop'));
     const changes = published.length;
@@ -128,10 +128,10 @@ describe('the namespaces of a replica', () => {
     await until(() => !known.has('office'));
   });
 
-  it('are found one by one, with the reason when there is none', async () => {
+  it('are found one by one, or an error with the reason', async () => {
     const [first, second] = await Promise.all([feed.find('shop'), feed.find('shop')]);
     assert.deepEqual([first, second], [{ state: 'published' }, { state: 'published' }]);
-    assert.equal(cluster.requests.filter((request) => request === 'get namespaces').length, 1, 'asked once');
+    assert.equal(cluster.requests.filter((request) => request === 'get namespaces').length, 1, 'read once');
     assert.equal(known.get('shop')?.env, 'prod');
     assert.deepEqual(await feed.find('nowhere'), { state: 'absent' });
     cluster.isDown = true;
@@ -145,9 +145,9 @@ describe('the namespaces of a replica', () => {
       await restart();
     });
 
-    it('are those of before while the cluster cannot be reached, and then those that it has', async () => {
+    it('are the recorded ones while the cluster is unavailable, and then those of the cluster', async () => {
       cluster.isDown = true;
-      assert.deepEqual(published, [], 'the cluster is asked first');
+      assert.deepEqual(published, [], 'the cluster is read first');
       assert.deepEqual(await feed.find('shop'), { state: 'published' });
       assert.deepEqual(known.get('shop'), { env: 'prod', [NAMESPACE_NAME_LABEL]: 'shop' });
       assert.match(JSON.stringify(await feed.find('nowhere')), /the API server is down/, 'it is in neither');
@@ -163,7 +163,7 @@ describe('the namespaces of a replica', () => {
       assert.deepEqual([known.has('office'), known.has('shop')], [true, false]);
     });
 
-    it('are those of before when the watch fails, and not when the cluster refuses', async () => {
+    it('are the recorded ones when the watch fails, but not when the cluster refuses it', async () => {
       feed.failed(new ApiError(403, 'Forbidden', 'namespaces is forbidden'));
       assert.deepEqual(published, []);
       feed.failed(new ClusterError('unreachable', 'down'));
@@ -172,7 +172,7 @@ describe('the namespaces of a replica', () => {
       assert.equal(known.get('shop')?.env, 'prod');
     });
 
-    it('are those that were asked for meanwhile rather than those of before', async () => {
+    it('are those that were read meanwhile rather than recorded ones', async () => {
       const env = 'test';
       await cluster.admin.patch(
         NAMESPACES,
@@ -184,7 +184,7 @@ describe('the namespaces of a replica', () => {
       assert.equal(known.get('shop')?.env, 'test');
     });
 
-    it('are not kept any longer when no policy needs them', async () => {
+    it('are not published when no policy needs them', async () => {
       feed.want(new Map([['b', byName]]), true);
       await restart();
       feed.failed(new ClusterError('unreachable', 'down'));

@@ -1,5 +1,5 @@
-// The labels of a cluster's namespaces, for policies that select by them. Watched only while there are such policies: most
-// select namespaces by name, or not at all. While the cluster cannot be reached after a start, the labels of before count.
+// Labels of namespaces, for policies that select by them. Watched only while such policies exist: most policies select
+// namespaces by name, or all. After a start, recorded labels are used while the cluster is unavailable.
 import { ApiError } from '../../cluster/index.ts';
 import type { JsonObject } from '../../engine/index.ts';
 import type { FindResult } from '../../evaluation/index.ts';
@@ -10,13 +10,13 @@ import type { WantedChanges, WantedPolicy } from '../policies/wanted-policy.ts';
 import type { NamespaceEntry, NamespaceRecord } from './namespace-record.ts';
 import { WatchedKind, type WatchedKindOptions } from './watched-kind.ts';
 
-/** HTTP status of an API server that has too much to do. */
+/** HTTP status of an overloaded API server. */
 const TOO_MANY_REQUESTS = 429;
 
 type Labels = NamespaceEntry[1];
 
 export interface NamespaceFeedOptions extends Pick<WatchedKindOptions, 'cluster' | 'publish' | 'log'> {
-  /** Where labels are kept for the next start. */
+  /** Records labels for the next start. */
   readonly record: NamespaceRecord;
 }
 
@@ -26,7 +26,7 @@ export class NamespaceFeed {
   readonly #kind: WatchedKind;
   /** Policies that need labels. */
   readonly #needing = new Set<string>();
-  /** Labels of before the start, until the watch reports. */
+  /** Labels recorded before the start, until the watch reports. */
   #recorded: ReadonlyMap<string, Labels>;
   #isRestored = false;
   #stopped = false;
@@ -59,7 +59,7 @@ export class NamespaceFeed {
     return this.#kind.isWatched;
   }
 
-  /** Notes which policies need labels; `isFirst`: these are all policies. */
+  /** Updates which policies need labels; `isFirst`: these are all policies. */
   want(changes: WantedChanges, isFirst: boolean): void {
     if (isFirst) {
       this.#needing.clear();
@@ -81,7 +81,7 @@ export class NamespaceFeed {
     }
   }
 
-  /** The cluster could not be read. In an outage after a start, the labels of before are published. */
+  /** Called when the cluster could not be read. In an outage after a start, recorded labels are published. */
   failed(error: unknown): void {
     if (!isOutage(error) || this.#isRestored || this.#stopped) {
       return;
@@ -110,7 +110,7 @@ export class NamespaceFeed {
   }
 }
 
-/** Whether a request failed because no API server could answer it; not one that refuses. */
+/** Whether a request failed without an answer of an available API server; a refusal is an answer. */
 export function isOutage(error: unknown): boolean {
   return !(error instanceof ApiError) || error.code >= 500 || error.code === TOO_MANY_REQUESTS;
 }
@@ -123,7 +123,7 @@ function entryOf({ metadata: { name = '', labels = {} } }: KubernetesObject): Na
   return [name, labels];
 }
 
-/** All that is kept of a namespace. */
+/** The fields of a namespace that are kept. */
 function labelsOnly({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
   const { name, uid, resourceVersion, labels } = metadata;
   return {
@@ -142,7 +142,7 @@ function needsLabels({ serving, staged, failed }: WantedPolicy): boolean {
   return [serving, ...staged, failed].some((one) => one?.match !== undefined && selectsByLabels(one.match));
 }
 
-/** Whether a policy selects namespaces by more than their names. */
+/** Whether a policy selects namespaces by other labels than their name. */
 function selectsByLabels({ namespaceSelector: { matchLabels = {}, matchExpressions = [] } }: PolicyMatch): boolean {
   const keys = [...Object.keys(matchLabels), ...matchExpressions.map(({ key }) => key)];
   return keys.some((key) => key !== NAMESPACE_NAME_LABEL);

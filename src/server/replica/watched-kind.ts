@@ -1,4 +1,4 @@
-// One kind of the cluster whose objects evaluation looks up: watched while policies need it, and published to workers.
+// A kind whose objects evaluation looks up: watched while policies need it, and published to workers.
 import { isDeepStrictEqual } from 'node:util';
 import { type Cluster, isNotFound } from '../../cluster/index.ts';
 import type { JsonObject } from '../../engine/index.ts';
@@ -10,19 +10,19 @@ import { type Change, ObjectCache } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
 
 /**
- * How long an object stays published that was read by itself and that the watch does not have: long against the delay of a
- * watch. Milliseconds.
+ * How long an object that was read individually stays published when the watch does not have it: longer than the delay
+ * of a watch. Milliseconds.
  */
 export const FOUND_MS = 5_000;
-/** How long the API server may take to answer a read of one object: less than the timeout of most webhooks. Milliseconds. */
+/** Timeout of a read of one object: shorter than that of most webhooks. Milliseconds. */
 const FIND_TIMEOUT_MS = 3_000;
 
 export interface WatchedKindOptions {
   readonly cluster: Pick<Cluster, 'get' | 'list' | 'watch'>;
   readonly type: ResourceType;
-  /** The part of an object that is kept here. */
+  /** The fields of an object that are kept. */
   readonly transform: (object: KubernetesObject) => KubernetesObject;
-  /** The part of an object that workers get; they hear of an object again when this changes. */
+  /** The fields of an object for workers; changes of other fields are not published. */
   readonly view: (object: KubernetesObject) => JsonObject;
   readonly publish: (change: WatchedChange) => void;
   /** Called after a change by the watch, or its end. */
@@ -32,14 +32,14 @@ export interface WatchedKindOptions {
   readonly log: Logger;
 }
 
-/** Publishes the objects of a kind: all while it is watched, else those that reviews need, for a while. */
+/** Publishes the objects of a kind: all while it is watched, otherwise those that reviews need, for a while. */
 export class WatchedKind {
   readonly #options: WatchedKindOptions;
   #watch: KindWatch | undefined;
   readonly #finding = new Map<string, Promise<FindResult>>();
-  /** Objects that were read by themselves, until the watch alone counts. */
+  /** Individually read objects, until only the watch applies. */
   readonly #found = new Map<string, NodeJS.Timeout>();
-  /** Objects of before the start, until the watch has listed the kind. */
+  /** Recorded objects, until the watch has listed the kind. */
   #restored: ReadonlyMap<string, WatchedObject> = new Map();
 
   constructor(options: WatchedKindOptions) {
@@ -59,14 +59,14 @@ export class WatchedKind {
     this.#watch ??= new KindWatch(this.#options, (isAll, objects) => this.#watched(isAll, objects));
   }
 
-  /** Ends the watch; workers forget its objects. */
+  /** Ends the watch and removes its objects from workers. */
   unwatch(): void {
     this.#watch?.stop();
     this.#watch = undefined;
     this.#watched(true, []);
   }
 
-  /** Publishes objects of before the start, but for those that were read meanwhile. They count until the kind is listed. */
+  /** Publishes recorded objects, except those read meanwhile. They apply until the kind is listed. */
   restore(objects: readonly WatchedObject[]): void {
     this.#restored = new Map(objects.map((object) => [keyText(object[0]), object]));
     const others = objects.filter(([key]) => !this.#found.has(keyText(key)));
@@ -108,7 +108,7 @@ export class WatchedKind {
     }
   }
 
-  /** Afterwards the watch is right: it may have reported before that the object is gone, or it does not work. */
+  /** Afterwards only the watch applies. Until then it may lag behind, or fail. */
   #keepForAWhile(key: ObjectKey): void {
     const id = keyText(key);
     clearTimeout(this.#found.get(id));
@@ -132,7 +132,7 @@ export class WatchedKind {
   }
 }
 
-/** One watch of a kind. Reports all objects when they are listed, later those whose view changed, many at once. */
+/** One watch of a kind. Reports all objects when they are listed, later those whose view changed, in batches. */
 class KindWatch {
   readonly #view: WatchedKindOptions['view'];
   readonly #report: (isAll: boolean, objects: readonly WatchedObject[]) => void;
