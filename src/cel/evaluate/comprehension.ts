@@ -127,22 +127,24 @@ export const EXISTS: Quantifier = { end: true, conditionCost: 3 };
 export function compileQuantifier(iteration: Iteration, predicate: Run, quantifier: Quantifier): Run {
   const { range, slot, secondSlot } = iteration;
   const { end, conditionCost } = quantifier;
+  const neutral = !end;
+  const stepCost = conditionCost + 1;
   return (frame) => {
     const items = range(frame);
     if (!isList(items) || secondSlot !== undefined) {
       return quantify(frame, { ...iteration, range: () => items }, predicate, quantifier);
     }
     const { slots } = frame;
-    let result: CelResult = !end;
+    let result: CelResult = neutral;
     for (let index = 0; index < items.length; index++) {
-      frame.cost += conditionCost;
       if (result === end) {
+        frame.cost += conditionCost;
         break;
       }
-      frame.cost += 1;
+      frame.cost += stepCost;
       slots[slot] = items[index] ?? null;
       const holds = predicate(frame);
-      if (holds !== !end) {
+      if (holds !== neutral) {
         result = join(result, holds, end);
       }
       frame.work(1);
