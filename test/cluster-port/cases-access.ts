@@ -1,4 +1,4 @@
-// Who may do what.
+// Authorization.
 import assert from 'node:assert/strict';
 import type { PortCase } from './cases.ts';
 import { eventually, refused } from './expectations.ts';
@@ -42,7 +42,7 @@ function binding(namespace: string, name: string, user: string): KubernetesObjec
 
 export const ACCESS_CASES: readonly PortCase[] = [
   {
-    name: 'who has no right is told which',
+    name: 'a forbidden request names the missing right',
     async run({ as, namespace }) {
       const error = await refused(
         as('alice').list(CONFIG_MAPS, { namespace }),
@@ -66,7 +66,7 @@ export const ACCESS_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a role that is bound gives rights, in its namespace only, and no longer when it is unbound',
+    name: 'a bound role grants rights in its namespace, until it is unbound',
     async run({ cluster, as, namespace }) {
       await cluster.create(ROLES, role(namespace, 'reader', ['get', 'list']));
       await cluster.create(ROLE_BINDINGS, binding(namespace, 'reader', 'bob'));
@@ -78,7 +78,7 @@ export const ACCESS_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a role can be for named objects only',
+    name: 'a role can be limited to named objects',
     async run({ cluster, as, namespace }) {
       await cluster.create(CONFIG_MAPS, configMap(namespace, 'mine'));
       await cluster.create(ROLES, role(namespace, 'one', ['get'], ['mine']));
@@ -88,7 +88,7 @@ export const ACCESS_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'users can ask what they may',
+    name: 'users can query their rights',
     async run({ cluster, as, namespace }) {
       await cluster.create(ROLES, role(namespace, 'asker', ['create']));
       await cluster.create(ROLE_BINDINGS, binding(namespace, 'asker', 'alice'));
@@ -111,7 +111,7 @@ export const ACCESS_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'nobody gives rights that they do not have',
+    name: 'users cannot grant rights that they do not have',
     async run({ cluster, as, namespace }) {
       await cluster.create(ROLES, {
         apiVersion: RBAC,

@@ -14,7 +14,7 @@ async function make(cluster: Cluster, namespace: string, names: readonly string[
 
 export const LIST_CASES: readonly PortCase[] = [
   {
-    name: 'a list is ordered by name, tells its version, and its items their kind',
+    name: 'a list is ordered by name, with its version, and kinds of its items',
     async run({ cluster, namespace }) {
       await make(cluster, namespace, ['b', 'c', 'a']);
       const { items, metadata } = await cluster.list(CONFIG_MAPS, { namespace });
@@ -45,7 +45,7 @@ export const LIST_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a continue token that is none is refused',
+    name: 'an invalid continue token is rejected',
     async run({ cluster, namespace }) {
       await refused(
         cluster.list(CONFIG_MAPS, { namespace, limit: 2, continue: 'nonsense' }),
@@ -56,7 +56,7 @@ export const LIST_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'label selectors choose',
+    name: 'label selectors filter',
     async run({ cluster, namespace }) {
       await make(cluster, namespace, ['a', 'b', 'c']);
       const chosen = async (labelSelector: string): Promise<(string | undefined)[]> =>
@@ -70,7 +70,7 @@ export const LIST_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a label selector that does not parse is refused',
+    name: 'a malformed label selector is rejected',
     async run({ cluster, namespace }) {
       await refused(
         cluster.list(CONFIG_MAPS, { namespace, labelSelector: 'a in' }),
@@ -81,7 +81,7 @@ export const LIST_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'field selectors choose by name, and by the fields that a kind has',
+    name: 'field selectors filter by name, and by the selectable fields of a kind',
     async run({ cluster, namespace }) {
       await make(cluster, namespace, ['a', 'b']);
       const { items } = await cluster.list(CONFIG_MAPS, { namespace, fieldSelector: 'metadata.name=b' });
@@ -103,7 +103,7 @@ export const LIST_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a list over all namespaces has them all',
+    name: 'a list over all namespaces contains all objects',
     async run({ cluster, namespace }) {
       await make(cluster, namespace, ['a']);
       const { items } = await cluster.list(CONFIG_MAPS, { labelSelector: 'name=a' });
@@ -111,7 +111,7 @@ export const LIST_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a watch tells what happens after a version',
+    name: 'a watch reports changes after a version',
     async run({ cluster, namespace }) {
       await make(cluster, namespace, ['before']);
       const { metadata } = await cluster.list(CONFIG_MAPS, { namespace });
@@ -135,7 +135,7 @@ export const LIST_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a watch without a version begins with what is there',
+    name: 'a watch without a version starts with existing objects',
     async run({ cluster, namespace }) {
       await make(cluster, namespace, ['a', 'b']);
       const events = await watched(cluster, CONFIG_MAPS, { namespace }, (seen) => seen.length === 2);
@@ -143,7 +143,7 @@ export const LIST_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a watch can begin with what is there, and say when that was all',
+    name: 'a watch can start with existing objects, and mark their end',
     notOn: { kubernetes: 'etcd 3.4 does not tell the progress of watches, which this needs' },
     async run({ cluster, namespace }) {
       await make(cluster, namespace, ['a', 'b']);
@@ -160,7 +160,7 @@ export const LIST_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'objects come into and go out of a watch with a selector as their labels change',
+    name: 'objects enter and leave a watch with a selector as their labels change',
     async run({ cluster, namespace }) {
       await make(cluster, namespace, ['a', 'b']);
       const { metadata } = await cluster.list(CONFIG_MAPS, { namespace });
@@ -184,7 +184,7 @@ export const LIST_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a watch of one object sees only that',
+    name: 'a watch of one object reports only that object',
     async run({ cluster, namespace }) {
       const { metadata } = await cluster.list(CONFIG_MAPS, { namespace });
       await make(cluster, namespace, ['a', 'b', 'c']);
@@ -198,7 +198,7 @@ export const LIST_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a watch ends after the time that was asked for',
+    name: 'a watch ends after the requested time',
     async run({ cluster, namespace }) {
       const events: unknown[] = [];
       const { resourceVersion } = (await cluster.list(CONFIG_MAPS, { namespace })).metadata;
@@ -209,7 +209,7 @@ export const LIST_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a watch that is aborted ends at once',
+    name: 'an aborted watch ends at once',
     async run({ cluster, namespace }) {
       const end = new AbortController();
       const { metadata } = await cluster.list(CONFIG_MAPS, { namespace });
@@ -228,7 +228,7 @@ export const LIST_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'several watchers see the same',
+    name: 'several watchers see the same events',
     async run({ cluster, namespace }) {
       const { metadata } = await cluster.list(CONFIG_MAPS, { namespace });
       const options = { namespace, resourceVersion: metadata.resourceVersion };
@@ -241,7 +241,7 @@ export const LIST_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'bookmarks move on although nothing changes that is watched',
+    name: 'bookmarks advance without changes of the watched type',
     notOn: { kubernetes: 'API servers send them once a minute' },
     async run({ cluster, namespace, unique }) {
       const { metadata } = await cluster.list(CONFIG_MAPS, { namespace });

@@ -10,20 +10,20 @@ export const OBJECT_CASES: readonly PortCase[] = [
   {
     name: 'a new object gets a uid, a version and a time',
     async run({ cluster, namespace }) {
-      const made = await cluster.create(CONFIG_MAPS, configMap(namespace, 'a', { key: 'value' }));
-      assert.match(made.metadata.uid ?? '', /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/);
-      assert.match(made.metadata.resourceVersion ?? '', /^[1-9]\d*$/);
-      assert.match(made.metadata.creationTimestamp ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
-      assert.equal(made.metadata.generation, undefined);
-      assert.deepEqual(made.data, { key: 'value' });
-      assert.deepEqual(await cluster.get(CONFIG_MAPS, { namespace, name: 'a' }), made);
+      const created = await cluster.create(CONFIG_MAPS, configMap(namespace, 'a', { key: 'value' }));
+      assert.match(created.metadata.uid ?? '', /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/);
+      assert.match(created.metadata.resourceVersion ?? '', /^[1-9]\d*$/);
+      assert.match(created.metadata.creationTimestamp ?? '', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+      assert.equal(created.metadata.generation, undefined);
+      assert.deepEqual(created.data, { key: 'value' });
+      assert.deepEqual(await cluster.get(CONFIG_MAPS, { namespace, name: 'a' }), created);
     },
   },
   {
     name: 'a client cannot choose uid, version, time or deletion of a new object',
     async run({ cluster, namespace }) {
       const object = configMap(namespace, 'a');
-      const made = await cluster.create(CONFIG_MAPS, {
+      const created = await cluster.create(CONFIG_MAPS, {
         ...object,
         metadata: {
           ...object.metadata,
@@ -33,9 +33,9 @@ export const OBJECT_CASES: readonly PortCase[] = [
           generation: 7,
         },
       });
-      assert.notEqual(made.metadata.uid, 'mine');
-      assert.notEqual(made.metadata.creationTimestamp, '2000-01-01T00:00:00Z');
-      assert.equal(made.metadata.deletionTimestamp, undefined);
+      assert.notEqual(created.metadata.uid, 'mine');
+      assert.notEqual(created.metadata.creationTimestamp, '2000-01-01T00:00:00Z');
+      assert.equal(created.metadata.deletionTimestamp, undefined);
       await refused(
         cluster.create(CONFIG_MAPS, { ...object, metadata: { ...object.metadata, name: 'b', resourceVersion: '5' } }),
         500,
@@ -45,7 +45,7 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'an object that is not there is not found, in the words of an API server',
+    name: 'a missing object is not found, with the message of an API server',
     async run({ cluster, namespace }) {
       const error = await refused(
         cluster.get(CONFIG_MAPS, { namespace, name: 'none' }),
@@ -76,7 +76,7 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'generateName makes names that differ',
+    name: 'generateName creates different names',
     async run({ cluster, namespace }) {
       const template = { ...configMap(namespace, ''), metadata: { namespace, generateName: 'made-' } };
       const [one, two] = [await cluster.create(CONFIG_MAPS, template), await cluster.create(CONFIG_MAPS, template)];
@@ -104,7 +104,7 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'names and labels are checked',
+    name: 'names and labels are validated',
     async run({ cluster, namespace }) {
       await refused(
         cluster.create(CONFIG_MAPS, configMap(namespace, 'No_Good')),
@@ -124,7 +124,7 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'an object belongs into the namespace of the request, which must exist',
+    name: 'an object must be in the namespace of the request, which must exist',
     async run({ cluster, unique }) {
       const missing = unique('missing');
       await refused(
@@ -136,7 +136,7 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'replacing with an old version is a conflict, and changes nothing',
+    name: 'replacing an old version is a conflict, and changes nothing',
     async run({ cluster, namespace }) {
       const first = await cluster.create(CONFIG_MAPS, configMap(namespace, 'a', { n: '1' }));
       const second = await cluster.update(CONFIG_MAPS, { ...first, data: { n: '2' } });
@@ -151,7 +151,7 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'replacing without a version takes the newest',
+    name: 'replacing without a version replaces the newest',
     async run({ cluster, namespace }) {
       const first = await cluster.create(CONFIG_MAPS, configMap(namespace, 'a', { n: '1' }));
       const second = await cluster.update(CONFIG_MAPS, configMap(namespace, 'a', { n: '2' }));
@@ -169,7 +169,7 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'an object of another uid is not replaced',
+    name: 'an object with another uid is not replaced',
     async run({ cluster, namespace }) {
       const first = await cluster.create(CONFIG_MAPS, configMap(namespace, 'a'));
       const other = { ...first, metadata: { ...first.metadata, uid: '00000000-0000-4000-8000-000000000000' } };
@@ -184,7 +184,7 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'what is not there is not replaced',
+    name: 'a missing object is not replaced',
     async run({ cluster, namespace }) {
       await refused(
         cluster.update(CONFIG_MAPS, configMap(namespace, 'a')),
@@ -195,7 +195,7 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'generation counts changes of what is desired only',
+    name: 'generation counts changes of the spec only',
     async run({ cluster, namespace }) {
       const key = { namespace, name: 'web' };
       const first = await cluster.create(DEPLOYMENTS, deployment(namespace, 'web'));
@@ -213,7 +213,7 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'status and the rest are written apart',
+    name: 'status and spec are written separately',
     async run({ cluster, namespace }) {
       const first = await cluster.create(DEPLOYMENTS, { ...deployment(namespace, 'web'), status: { replicas: 9 } });
       assert.equal(first.status?.['replicas'], undefined);
@@ -230,10 +230,10 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a dry run answers as if, and stores nothing',
+    name: 'a dry run responds as usual, and stores nothing',
     async run({ cluster, namespace }) {
-      const made = await cluster.create(CONFIG_MAPS, configMap(namespace, 'a', { n: '1' }), { dryRun: true });
-      assert.match(made.metadata.uid ?? '', /./);
+      const created = await cluster.create(CONFIG_MAPS, configMap(namespace, 'a', { n: '1' }), { dryRun: true });
+      assert.match(created.metadata.uid ?? '', /./);
       await refused(cluster.get(CONFIG_MAPS, { namespace, name: 'a' }), 404, 'NotFound');
       const real = await cluster.create(CONFIG_MAPS, configMap(namespace, 'a', { n: '1' }));
       const changed = await cluster.update(CONFIG_MAPS, { ...real, data: { n: '2' } }, { dryRun: true });
@@ -244,7 +244,7 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'deleting removes, and a second time it is not found',
+    name: 'deleting removes an object, and a second time it is not found',
     async run({ cluster, namespace }) {
       await cluster.create(CONFIG_MAPS, configMap(namespace, 'a'));
       assert.equal(await cluster.delete(CONFIG_MAPS, { namespace, name: 'a' }), undefined);
@@ -252,7 +252,7 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'preconditions hold a deletion back',
+    name: 'preconditions prevent a deletion',
     async run({ cluster, namespace }) {
       const first = await cluster.create(CONFIG_MAPS, configMap(namespace, 'a'));
       const key = { namespace, name: 'a' };
@@ -275,7 +275,7 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'finalizers hold an object until they are gone',
+    name: 'finalizers keep an object until they are removed',
     async run({ cluster, namespace }) {
       const key = { namespace, name: 'a' };
       const object = configMap(namespace, 'a');
@@ -308,7 +308,7 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'deleteCollection deletes what matches',
+    name: 'deleteCollection deletes matching objects',
     async run({ cluster, namespace }) {
       for (const name of ['a', 'b', 'c']) {
         const object = configMap(namespace, name);
@@ -324,7 +324,7 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'an object is too large for the store, and says so',
+    name: 'an object that is too large for the store is rejected',
     async run({ cluster, namespace }) {
       const big = configMap(namespace, 'big', { text: 'x'.repeat(1_100_000) });
       await refused(
@@ -336,7 +336,7 @@ export const OBJECT_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'nothing is written into a namespace that does not exist any more, or is ending',
+    name: 'a namespace that is deleted or terminating accepts no objects',
     async run({ cluster, unique }) {
       const name = unique('ending');
       await cluster.create(NAMESPACES, {

@@ -1,4 +1,4 @@
-// Patches of all kinds, and server-side apply.
+// Patches of all types, and server-side apply.
 import assert from 'node:assert/strict';
 import type { PortCase } from './cases.ts';
 import { refused } from './expectations.ts';
@@ -21,7 +21,7 @@ function inTemplate(containers: readonly object[]): JsonObject {
 
 export const PATCH_CASES: readonly PortCase[] = [
   {
-    name: 'a merge patch sets, removes, and replaces lists whole',
+    name: 'a merge patch sets and removes fields, and replaces lists',
     async run({ cluster, namespace }) {
       const key = { namespace, name: 'a' };
       await cluster.create(CONFIG_MAPS, configMap(namespace, 'a', { keep: '1', drop: '2' }));
@@ -43,7 +43,7 @@ export const PATCH_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a JSON patch applies its operations, or none of them',
+    name: 'a JSON patch applies all of its operations, or none',
     async run({ cluster, namespace }) {
       const key = { namespace, name: 'a' };
       await cluster.create(CONFIG_MAPS, configMap(namespace, 'a', { n: '1' }));
@@ -104,7 +104,7 @@ export const PATCH_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a patch of what is not there is not found',
+    name: 'a patch of a missing object is not found',
     async run({ cluster, namespace }) {
       await refused(
         cluster.patch(CONFIG_MAPS, { namespace, name: 'none' }, { type: 'merge', body: { data: {} } }),
@@ -115,7 +115,7 @@ export const PATCH_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a patch with an old version is a conflict',
+    name: 'a patch of an old version is a conflict',
     async run({ cluster, namespace }) {
       const key = { namespace, name: 'a' };
       const first = await cluster.create(CONFIG_MAPS, configMap(namespace, 'a', { n: '1' }));
@@ -142,7 +142,7 @@ export const PATCH_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'apply creates, changes, and takes away what its manager no longer wants',
+    name: 'apply creates, changes, and removes fields that its manager no longer sets',
     async run({ cluster, namespace }) {
       const key = { namespace, name: 'a' };
       const wanted = (data: Record<string, string>): JsonObject => ({
@@ -191,7 +191,7 @@ export const PATCH_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'apply does not take fields from others, unless forced',
+    name: 'apply does not take over fields of other managers, unless forced',
     async run({ cluster, namespace }) {
       const key = { namespace, name: 'web' };
       await cluster.create(DEPLOYMENTS, deployment(namespace, 'web', 1), { fieldManager: 'creator' });
@@ -251,7 +251,7 @@ export const PATCH_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'apply needs a manager, and an object that says what it is',
+    name: 'apply needs a manager, and an object with kind and version',
     async run({ cluster, namespace }) {
       const key = { namespace, name: 'a' };
       const body: JsonObject = { kind: 'ConfigMap', metadata: { namespace, name: 'a' } };

@@ -1,4 +1,4 @@
-// Kinds: discovery, kinds that are installed, validation, unknown fields.
+// Kinds: discovery, custom resources, validation, unknown fields.
 import assert from 'node:assert/strict';
 import type { Cluster } from '../../src/cluster/index.ts';
 import type { PortCase } from './cases.ts';
@@ -15,11 +15,11 @@ import {
   type Specified,
 } from './resource-types.ts';
 
-/** Said beside errors that leave rules in CEL nothing to look at. */
+/** The message beside errors that prevent CEL rules from running. */
 const UNCHECKED =
   '<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
 
-/** Installs the kind of its own and waits until it is served. */
+/** Installs the custom resource of a case, and waits until it is served. */
 async function install(cluster: Cluster, group: string): Promise<void> {
   await cluster.create(CUSTOM_RESOURCES, crateDefinition(group));
   await eventually(async () => {
@@ -48,7 +48,7 @@ async function unknownFields(cluster: Cluster, object: Specified): Promise<void>
 
 export const TYPE_CASES: readonly PortCase[] = [
   {
-    name: 'discovery finds builtin kinds by what they are called in objects',
+    name: 'discovery finds builtin kinds by apiVersion and kind',
     async run({ cluster }) {
       const pods = await cluster.discovery.find('v1', 'Pod');
       assert.deepEqual(
@@ -72,7 +72,7 @@ export const TYPE_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a kind that is installed is served at once, and no longer when it is removed',
+    name: 'an installed kind is served at once, until it is removed',
     async run({ cluster, namespace, unique }) {
       const group = `${unique('g')}.example.com`;
       await install(cluster, group);
@@ -117,7 +117,7 @@ export const TYPE_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'an installed kind: what its schema and rules refuse, in the words of an API server',
+    name: 'an installed kind: rejections by its schema and rules, with the messages of an API server',
     async run({ cluster, namespace, unique }) {
       const group = `${unique('g')}.example.com`;
       const type = cratesOf(group);
@@ -174,7 +174,7 @@ export const TYPE_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'an installed kind: watched, patched and applied like any other; no strategic merge patch',
+    name: 'an installed kind: watched, patched and applied like any other, except for strategic merge patches',
     async run({ cluster, namespace, unique }) {
       const group = `${unique('g')}.example.com`;
       const [type, key] = [cratesOf(group), { namespace, name: 'a' }];
@@ -205,7 +205,7 @@ export const TYPE_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a kind whose definition is wrong is refused',
+    name: 'an invalid definition is rejected',
     async run({ cluster, unique }) {
       const group = `${unique('g')}.example.com`;
       const definition = crateDefinition(group);
@@ -228,7 +228,7 @@ export const TYPE_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'fields that a kind does not have are refused, told of, or dropped',
+    name: 'unknown fields are rejected, warned about, or dropped',
     async run({ cluster, namespace }) {
       const object = pod(namespace, 'a');
       const containers = (object.spec['containers'] as object[]).map((container) => ({ ...container, imagee: 'x' }));
@@ -236,7 +236,7 @@ export const TYPE_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'builtin kinds: what is required and what cannot change',
+    name: 'builtin kinds: required and immutable fields',
     async run({ cluster, namespace }) {
       await refused(
         cluster.create(PODS, { ...pod(namespace, 'a'), spec: { containers: [] } }),
@@ -261,7 +261,7 @@ export const TYPE_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'builtin kinds get their defaults',
+    name: 'builtin kinds get defaults',
     async run({ cluster, namespace }) {
       const made = await cluster.create(PODS, pod(namespace, 'a'));
       assert.deepEqual(
@@ -278,7 +278,7 @@ export const TYPE_CASES: readonly PortCase[] = [
     },
   },
   {
-    name: 'a body of another kind or namespace is refused',
+    name: 'a body of another kind or namespace is rejected',
     async run({ cluster, namespace }) {
       await refused(
         cluster.create(PODS, { ...pod(namespace, 'a'), kind: 'Service' }),

@@ -1,10 +1,10 @@
-// Writes into an embedded cluster in a file until it is killed. After each answer it prints what it was told, at once.
+// Writes into the file of an embedded cluster until it is killed. Prints each response immediately.
 //   node crash-writer.ts FILE
 import { writeSync } from 'node:fs';
 import { EmbeddedCluster } from '../../src/apiserver/index.ts';
 import { CONFIG_MAPS } from './resource-types.ts';
 
-/** So few that all are created, changed and deleted again and again. */
+/** Few objects, so that each is created, changed and deleted repeatedly. */
 const NAMES = 40;
 
 const cluster = await EmbeddedCluster.open({ file: process.argv[2] ?? '' });
@@ -12,7 +12,7 @@ for (let count = cluster.revision; ; count++) {
   const name = `object-${Math.floor(Math.random() * NAMES)}`;
   const key = { namespace: 'default', name };
   const exists = cluster.state.get(CONFIG_MAPS, 'default', name) !== undefined;
-  // Long enough for several pages, and the same twice: a torn one would not be.
+  // Long enough for several pages, and the same twice: a torn object would differ.
   const text = String(count).repeat(1 + Math.floor(Math.random() * 2_000));
   const data = { text, copy: text };
   if (!exists) {

@@ -1,4 +1,4 @@
-// What an embedded cluster has answered is there when its process is killed at any moment.
+// Acknowledged writes of an embedded cluster survive a kill of its process at any moment.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,20 +14,20 @@ import { CONFIG_MAPS } from './resource-types.ts';
 
 const ROUNDS = 20;
 
-/** Longest time from the first answer to the end. */
+/** Longest time from the first response to the kill. */
 const LONGEST_RUN_MS = 250;
 
 interface Answer {
   readonly name: string;
   readonly version: number;
-  /** Undefined when it was deleted. */
+  /** Undefined if it was deleted. */
   readonly text?: string;
 }
 
-test('nothing that was acknowledged is lost when the process is killed', { timeout: 120_000 }, async () => {
+test('no acknowledged write is lost when the process is killed', { timeout: 120_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'portcullis-crash-'));
   const file = join(folder, 'cluster.db');
-  /** The newest answer about each object, in all rounds. */
+  /** The newest response for each object, in all rounds. */
   const answers = new Map<string, Answer>();
   let newest = 0;
   try {
@@ -60,7 +60,7 @@ test('nothing that was acknowledged is lost when the process is killed', { timeo
   }
 });
 
-/** What was answered until it was killed. */
+/** The responses before the kill. */
 async function killedRun(file: string): Promise<readonly Answer[]> {
   const child = spawn(process.execPath, [fileURLToPath(new URL('./crash-writer.ts', import.meta.url)), file], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -73,13 +73,13 @@ async function killedRun(file: string): Promise<readonly Answer[]> {
   child.kill('SIGKILL');
   const [, signal] = (await closed) as [number | null, string | null];
   assert.equal(signal, 'SIGKILL', 'the writer ended by itself');
-  // What follows the last line break was not printed whole.
+  // The last line may be incomplete.
   const lines = output.split('\n').slice(0, -1);
   assert.ok(lines.length > 0);
   return lines.map((line) => JSON.parse(line) as Answer);
 }
 
-/** The last write of a round may have been made without being answered: then the object is newer than all answers. */
+/** The last write of a round may be stored without a response: then the object is newer than all responses. */
 function compare(object: KubernetesObject | undefined, answer: Answer, newest: number, revision: number): void {
   const version = Number(object?.metadata.resourceVersion ?? 0);
   if (version > newest) {

@@ -1,4 +1,5 @@
-// The Cluster port on an embedded cluster: in memory, in a file, and through the gateway by the client for API servers.
+// The Cluster port on an embedded cluster: in memory, in a file, and through the gateway with the client for API
+// servers.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,14 +1,14 @@
-// How cases look at failures and at watches.
+// Assertions about rejections and watches.
 import assert from 'node:assert/strict';
 import { ApiError } from '../../src/cluster/index.ts';
 import type { Cluster, WatchEvent, WatchOptions } from '../../src/cluster/index.ts';
 import type { KubernetesObject, ResourceType } from '../../src/resources/index.ts';
 import { eventually as eventuallyWithin } from '../cluster/eventually.ts';
 
-/** How long a case waits for what happens in milliseconds on an idle machine. */
+/** Time limit for events that take milliseconds on an idle machine. */
 const PATIENCE_MS = 20_000;
 
-/** The refusal that a request ends with: its HTTP status and reason, and its message where one is given. */
+/** Asserts the rejection of a request: its HTTP status and reason, and its message if given. */
 export async function refused(
   request: Promise<unknown>,
   code: number,
@@ -29,12 +29,12 @@ export async function refused(
   return error;
 }
 
-/** Tries until it does not throw, as long as cases wait. */
+/** Retries until it does not throw, within the time limit. */
 export function eventually<T>(attempt: () => Promise<T>): Promise<T> {
   return eventuallyWithin(attempt, { timeoutMs: PATIENCE_MS });
 }
 
-/** Watches until `enough` says so, and returns what came. */
+/** Watches until `enough` is true, and returns the events. */
 export async function watched<T extends KubernetesObject>(
   cluster: Cluster,
   type: ResourceType<T>,
@@ -61,7 +61,7 @@ export async function watched<T extends KubernetesObject>(
   return events;
 }
 
-/** `ADDED a`, `DELETED b`, …: events without their objects. */
+/** Events without their objects: `ADDED a`, `DELETED b`, …. */
 export function summary(events: readonly WatchEvent[]): string[] {
   return events.map(({ type, object }) => `${type} ${object.metadata.name ?? ''}`.trim());
 }

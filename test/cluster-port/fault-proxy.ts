@@ -1,4 +1,5 @@
-// A bad network, and a bad API server, on demand: a proxy before a real one that cuts, holds, loses, slows down and refuses.
+// A proxy in front of a real API server that simulates faults of networks and servers: resets, stalls, losses, delays
+// and error responses.
 import { readFileSync } from 'node:fs';
 import { createServer as createHttpsServer, Agent, request as httpsRequest } from 'node:https';
 import type { Server as HttpsServer } from 'node:https';
@@ -8,43 +9,43 @@ import type { AddressInfo, Server as TcpServer, Socket } from 'node:net';
 import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';
 import { resetSocket } from '../cluster/reset-socket.ts';
 
-/** What is wrong, until it is healed. */
+/** The active fault. */
 export type Fault =
-  /** Connections are reset, and so are new ones. */
+  /** Existing and new connections are reset. */
   | { readonly kind: 'cut' }
-  /** Bytes are held on their way, in both directions and on all connections, and delivered when it heals. */
+  /** Bytes are held in both directions on all connections, and delivered when the fault ends. */
   | { readonly kind: 'freeze' }
-  /** Connections stay open and never bring another byte, not even when it heals; nor do those that are made meanwhile. */
+  /** Existing and new connections stay open, but never deliver another byte, not even after the fault. */
   | { readonly kind: 'half-open' }
-  /** Bytes come late and slowly. */
+  /** Bytes are delayed and slow. */
   | { readonly kind: 'slow'; readonly bytesPerSecond: number; readonly delayMs: number }
-  /** Each request is answered with this status; watches that run are cut. */
+  /** Requests get this status; running watches are cut. */
   | { readonly kind: 'status'; readonly status: 429 | 500 | 503 };
 
-/** How many requests of a sort have come. */
+/** Numbers of requests by type. */
 export interface RequestCounts {
   /** First pages of lists. */
   readonly lists: number;
   readonly watches: number;
 }
 
-/** Two ends of a connection, between which bytes are carried by hand. */
+/** The two sockets of a forwarded connection. */
 interface Link {
   readonly client: Socket;
   readonly inner: Socket;
-  /** Lost for good: nothing is carried any more. */
+  /** Lost: no bytes are forwarded any more. */
   dead: boolean;
-  /** Bytes that are on their way, slowly: nothing may overtake them. */
+  /** Delayed bytes, which later ones must not overtake. */
   delayed: number;
 }
 
-/** A watch on its way through. */
+/** A forwarded watch. */
 interface Stream {
   readonly response: ServerResponse;
   isAtLineEnd: boolean;
 }
 
-/** What is on its way when slowness heals still takes its time, but not all of a minute. Milliseconds. */
+/** Limit of the remaining delay when slowness ends. Milliseconds. */
 const MAX_DELAY_MS = 500;
 
 const EXPIRED = {
@@ -58,11 +59,11 @@ const EXPIRED = {
 };
 
 /**
- * Speaks TLS with a certificate of its own, so that it can read requests and answer in the server's place. In front of
- * that is a plain carrier of bytes, where the faults of networks are made.
+ * Terminates TLS with its own certificate, so that it can read requests and send error responses. A plain TCP forwarder in front of
+ * it simulates faults of the network.
  */
 export class FaultProxy implements AsyncDisposable {
-  /** PEM of its own certificate. */
+  /** PEM of its certificate. */
   readonly ca: string;
   readonly #upstream: URL;
   readonly #agent: Agent;
@@ -82,7 +83,7 @@ export class FaultProxy implements AsyncDisposable {
     this.#tcp = createTcpServer({ pauseOnConnect: true }, (socket) => this.#carry(socket));
   }
 
-  /** Starts one on a port of its own. */
+  /** Starts a proxy on a free port. */
   static async start(server: { readonly url: string; readonly caFile: string }): Promise<FaultProxy> {
     const proxy = new FaultProxy(server.url, readFileSync(server.caFile, 'utf8'), await createLoopbackCertificate());
     for (const one of [proxy.#https, proxy.#tcp]) {
@@ -101,7 +102,7 @@ export class FaultProxy implements AsyncDisposable {
     return { lists: this.#lists, watches: this.#watches };
   }
 
-  /** Makes something wrong, instead of what was. */
+  /** Replaces the active fault. */
   inject(fault: Fault): void {
     this.heal();
     this.#fault = fault;
@@ -124,11 +125,11 @@ export class FaultProxy implements AsyncDisposable {
     }
   }
 
-  /** Everything is well again, except for connections that were lost. */
+  /** Ends the fault; lost connections stay lost. */
   heal(): void {
     this.#fault = undefined;
     for (const link of this.#links) {
-      // What is on its way slowly goes on by itself when it has arrived.
+      // Delayed bytes continue when they are due.
       if (!link.dead && link.delayed === 0) {
         link.client.resume();
         link.inner.resume();
@@ -136,7 +137,7 @@ export class FaultProxy implements AsyncDisposable {
     }
   }
 
-  /** Tells each watch that runs that its version is too old (410). How many those are. */
+  /** Sends an expired error (410) to each running watch. Returns their number. */
   expireWatches(): number {
     const streams = [...this.#streams];
     streams.forEach((stream) => this.#expire(stream));
@@ -252,7 +253,7 @@ export class FaultProxy implements AsyncDisposable {
         } else {
           incoming.pipe(response);
         }
-        // Whatever ends early on one side ends early on the other.
+        // A close of one side closes the other.
         incoming.on('error', () => response.destroy());
       },
     );
@@ -288,7 +289,7 @@ export class FaultProxy implements AsyncDisposable {
       this.#streams.delete(stream);
       response.end(`${JSON.stringify({ type: 'ERROR', object: EXPIRED })}\n`);
     } else {
-      // In the middle of an event: its end is on the way.
+      // In the middle of an event, whose end is still on the way.
       setTimeout(() => this.#expire(stream), 5);
     }
   }

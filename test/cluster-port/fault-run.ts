@@ -1,4 +1,4 @@
-// Faults in random order between a reflector and a real API server whose objects change: for the soak, and for a test.
+// Random faults between a reflector and a real API server whose objects change: for the soak, and for a test.
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KubernetesCluster, listAll, Reflector, tokenCredentials } from '../../src/cluster/index.ts';
@@ -16,13 +16,13 @@ const CONFIG_MAPS: ResourceType = {
   kind: 'ConfigMap',
   namespaced: true,
 };
-/** A watch that brings nothing for this long is made anew. Far below what is used otherwise, because a heal is waited for. */
+/** Silence limit of watches. Far below the default, because each heal is waited for. */
 const SILENCE_LIMIT_MS = 1_000;
-/** As long as an attempt that began during a fault may hang after it: also shorter than otherwise, for the same reason. */
+/** Limit of an attempt that began during a fault; also below the default. */
 const PATIENCE_MS = 1_000;
-/** Writes at a time, when the objects are created. */
+/** Parallel writes when the objects are created. */
 const WRITERS = 8;
-/** After a heal, when something is wrong: then the run ends. */
+/** Time limit after a heal, after which the run fails. */
 const GIVE_UP_MS = 30_000;
 
 type MadeFault = Fault | { readonly kind: 'expire' };
@@ -40,39 +40,39 @@ const FAULTS: readonly MadeFault[] = [
 
 export interface FaultRunOptions {
   readonly objects: number;
-  /** How long faults are made. Each is made at least once. Milliseconds. Default: 0. */
+  /** Duration of the run; each fault occurs at least once. Milliseconds. Default: 0. */
   readonly durationMs?: number;
-  /** Changes a second, also while something is wrong. */
+  /** Changes per second, also during faults. */
   readonly changesPerSecond: number;
-  /** The same number makes the same faults in the same order. */
+  /** Seed of the order of faults. */
   readonly seed: number;
-  /** Told after each. */
+  /** Called after each fault. */
   readonly onRound?: (round: FaultRound, report: ReflectorReport) => void;
 }
 
-/** One fault and its heal. */
+/** A fault and its heal. */
 export interface FaultRound {
   readonly fault: string;
-  /** How long it was there. Milliseconds. */
+  /** Duration of the fault. Milliseconds. */
   readonly faultMs: number;
-  /** From the heal until the cache was equal to the server's state. Milliseconds; Infinity when it never was. */
+  /** Time from the heal until the cache equals the server's state. Milliseconds; Infinity if it never does. */
   readonly recoveryMs: number;
 }
 
 export interface FaultRunResult {
   readonly rounds: readonly FaultRound[];
-  /** Versions that were said to be too old: each needs a full list. */
+  /** Expired versions: each needs a full list. */
   readonly expiries: number;
-  /** Full lists that came to the proxy, the first one included. */
+  /** Full lists at the proxy, including the first one. */
   readonly lists: number;
-  /** Lists that a fault hit before they were whole. */
+  /** Lists that a fault interrupted. */
   readonly brokenLists: number;
   readonly watches: number;
   readonly changes: number;
   readonly report: ReflectorReport;
 }
 
-/** Numbers from 0 to below 1 that a seed decides (mulberry32). */
+/** Pseudo-random numbers from 0 to below 1 (mulberry32). */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -83,7 +83,7 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** Runs faults one after the other; see the fields of the result for what it finds. */
+/** Runs faults one after the other. */
 export async function runFaults(server: TestCluster, options: FaultRunOptions): Promise<FaultRunResult> {
   await using proxy = await FaultProxy.start(server);
   const credentials = tokenCredentials(server.adminToken);
@@ -95,7 +95,7 @@ export async function runFaults(server: TestCluster, options: FaultRunOptions): 
   const random = seededRandom(options.seed);
   const namespace = `faults-${options.seed}`;
   await server.createNamespace(namespace);
-  // Of its own: how many changes there are is a matter of time.
+  // A separate generator: the number of changes depends on timing.
   const churn = new Churn(direct, namespace, seededRandom(options.seed + 1));
   await churn.fill(options.objects);
 
@@ -140,7 +140,7 @@ export async function runFaults(server: TestCluster, options: FaultRunOptions): 
       if (fault.kind === 'expire') {
         expiries += 1;
         await sleep(faultMs);
-        // Between two watches there is none that could be told.
+        // Between two watches there is none to expire.
         while (proxy.expireWatches() === 0) {
           await sleep(5);
         }
@@ -168,7 +168,7 @@ export async function runFaults(server: TestCluster, options: FaultRunOptions): 
   return { rounds, expiries, brokenLists, ...proxy.counts, changes: churn.changes, report: reflector.report };
 }
 
-/** Waits until a list that the last fault made necessary is whole. */
+/** Waits until a list that the last fault made necessary is complete. */
 async function settled(reflector: Reflector): Promise<void> {
   const ends = performance.now() + GIVE_UP_MS;
   do {
@@ -180,14 +180,14 @@ function versionOf(object: KubernetesObject): string {
   return object.metadata.resourceVersion ?? '';
 }
 
-/** Faults without end, in random order: each once before any comes again. */
+/** Endless faults in random order: each once before any repeats. */
 function* faultsInTurn(random: () => number): Generator<MadeFault, never> {
   for (;;) {
     yield* shuffled(FAULTS, random);
   }
 }
 
-/** The same items in random order (Fisher-Yates). */
+/** The items in random order (Fisher-Yates). */
 function shuffled<T>(items: readonly T[], random: () => number): readonly T[] {
   const result = [...items];
   for (let last = result.length - 1; last > 0; last -= 1) {
@@ -197,14 +197,14 @@ function shuffled<T>(items: readonly T[], random: () => number): readonly T[] {
   return result;
 }
 
-/** Waits until the cache is what the server has. The time since `since`, or Infinity. */
+/** Waits until the cache equals the server's state. Returns the time since `since`, or Infinity. */
 async function equality(
   direct: KubernetesCluster,
   namespace: string,
   cache: ReadonlyMap<string, string>,
   since: number,
 ): Promise<number> {
-  // Nothing changes any more: what is listed now is what there is.
+  // Changes have stopped, so the list is final.
   const { items } = await listAll(direct, CONFIG_MAPS, { namespace });
   const expected = new Map(items.map((item) => [keyText(keyOf(item)), versionOf(item)]));
   while (performance.now() - since < GIVE_UP_MS) {
@@ -244,7 +244,7 @@ class Churn {
     await Promise.all(writers);
   }
 
-  /** Changes objects until it is told to end. */
+  /** Changes objects until it is stopped. */
   run(perSecond: number): { end(): Promise<void> } {
     let isRunning = true;
     const begun = performance.now();

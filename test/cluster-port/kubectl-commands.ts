@@ -1,10 +1,10 @@
-// The transcript: what a user types, in this order. Each command is run on both clusters.
+// The transcript: commands in order. Each is run on both clusters.
 import type { Command } from './kubectl-target.ts';
 
-/** A command, and why its output differs on purpose where it does: a key of `DIFFERENCES`. */
+/** A command, and the intended difference of its output, if any: a key of `DIFFERENCES`. */
 export interface Step extends Command {
   readonly difference?: string;
-  /** Tried until it succeeds, for some seconds: an API server publishes new kinds a moment later than it serves them. */
+  /** Retried for some seconds until it succeeds: an API server publishes new kinds a moment after it serves them. */
   readonly isRepeated?: boolean;
 }
 
@@ -14,12 +14,12 @@ function step(line: string, more: Omit<Step, 'args'> = {}): Step {
   return { args: line.split(' '), ...more };
 }
 
-/** In the namespace of the transcript. */
+/** A command in the namespace of the transcript. */
 function shop(line: string, more: Omit<Step, 'args'> = {}): Step {
   return { args: [...line.split(' '), ...NAMESPACE], ...more };
 }
 
-/** With arguments that have spaces of their own. */
+/** A command whose arguments contain spaces. */
 function shopArgs(args: readonly string[], more: Omit<Step, 'args'> = {}): Step {
   return { args: [...args, ...NAMESPACE], ...more };
 }
@@ -182,7 +182,7 @@ export const STEPS: readonly Step[] = [
   shop('get configmap settings -o jsonpath={.data.colour}'),
   shop('get configmap settings -o custom-columns=NAME:.metadata.name,COLOUR:.data.colour'),
   shopArgs(['get', 'configmap', 'settings', '-o', 'go-template={{.data.size}}']),
-  // One key: kubectl describes more in any order.
+  // One key, because kubectl prints several in random order.
   shop('create configmap motto --from-literal=text=hello'),
   shop('describe configmap motto'),
   shop('delete configmap motto'),
@@ -226,7 +226,7 @@ export const STEPS: readonly Step[] = [
   shop('edit configmap settings', { editor: 'true' }),
   shop('get configmap settings -o yaml'),
 
-  // Apply, as the client merges.
+  // Client-side apply.
   applied(deployment()),
   applied(deployment()),
   shop('get deployments'),
@@ -256,7 +256,7 @@ export const STEPS: readonly Step[] = [
   applied(configMap('dry', { a: 'b' }), '--dry-run=client'),
   shop('get configmap dry'),
 
-  // Apply, as the server merges.
+  // Server-side apply.
   applied(configMap('shared', { a: '1', b: '2' }), '--server-side', '--field-manager=first'),
   applied(configMap('shared', { a: '2' }), '--server-side', '--field-manager=second'),
   applied(configMap('shared', { a: '2' }), '--server-side', '--field-manager=second', '--force-conflicts'),
@@ -341,7 +341,7 @@ export const STEPS: readonly Step[] = [
   step('get nodes --as=bob', { user: 'alice' }),
   shop('create rolebinding alice-rules --clusterrole=admin --user=alice', { user: 'alice' }),
 
-  // Kinds of one's own.
+  // Custom resources.
   step('apply -f -', { stdin: JSON.stringify(widgets) }),
   step('wait --for=condition=Established crd/widgets.shop.example --timeout=10s'),
   step('get crd widgets.shop.example'),

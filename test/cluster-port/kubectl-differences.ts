@@ -54,7 +54,7 @@ export const DIFFERENCES: Readonly<Record<string, Difference>> = {
   },
 };
 
-/** Places of versions are no JSON. */
+/** Positions of versions are not JSON. */
 function quoted(text = ''): string {
   return text.replaceAll('<version>', '"<version>"');
 }

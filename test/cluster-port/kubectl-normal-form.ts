@@ -1,4 +1,4 @@
-// What kubectl prints, without what differs between any two clusters: times, ages, identities, versions, addresses.
+// Normalises kubectl's output: times, ages, ids, versions and addresses differ between any two clusters.
 import type { Outcome } from './kubectl-target.ts';
 
 const RULES: readonly (readonly [RegExp, string])[] = [
@@ -10,7 +10,7 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [/"resourceVersion":"\d+"/g, '"resourceVersion":<version>'],
   [/https:\/\/127\.0\.0\.1:\d+/g, '<server>'],
   [/127\.0\.0\.1:\d+/g, '<address>'],
-  // Before ages: what is drawn at random may look like one.
+  // Before ages: random text may look like one.
   [/\bgenerated-[a-z0-9]{5}\b/g, 'generated-<random>'],
   [/\b\d+(?:ms|[smhd])(?:\d+[smh])?\b/g, '<age>'],
   [/\S*\/(LIVE|MERGED)-\d+\//g, '$1/'],
@@ -25,7 +25,7 @@ const RULES: readonly (readonly [RegExp, string])[] = [
   [/ +$/gm, ''],
 ];
 
-/** The text in the form in which two clusters print the same. */
+/** Normalised text, equal on equal clusters. */
 export function normalForm(text: string): string {
   return RULES.reduce((result, [pattern, replacement]) => result.replaceAll(pattern, replacement), text);
 }

@@ -1,4 +1,4 @@
-// kubectl on one of two clusters: the real one, or an embedded one through its gateway.
+// Runs kubectl on a real cluster, or on an embedded one through its gateway.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -15,9 +15,9 @@ export interface Command {
   readonly args: readonly string[];
   readonly stdin?: string;
   readonly user?: 'admin' | 'alice';
-  /** Runs the program that `kubectl edit` opens. */
+  /** The script that `kubectl edit` opens as editor. */
   readonly editor?: string;
-  /** Files that the arguments name, by name; they are in the folder that kubectl runs in. */
+  /** Files by name, in kubectl's working folder. */
   readonly files?: Readonly<Record<string, string>>;
 }
 
@@ -27,10 +27,10 @@ export interface Outcome {
   readonly code: number;
 }
 
-/** A cluster that kubectl can be run on. */
+/** A cluster for kubectl. */
 export interface KubectlTarget extends AsyncDisposable {
   run(command: Command): Promise<Outcome>;
-  /** Runs until so many lines have come, and `meanwhile` has been run after the first. What was printed by then. */
+  /** Runs until it has printed `lines` lines, and calls `meanwhile` after the first. Returns the output. */
   watch(command: Command, lines: number, meanwhile: () => Promise<void>): Promise<string>;
 }
 

@@ -1,4 +1,4 @@
-// An unmodified kubectl on an embedded cluster and on a real one: the same commands print the same.
+// An unmodified kubectl prints the same on an embedded cluster and on a real one.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
@@ -46,7 +46,7 @@ describe('kubectl', { skip: skipWithoutCluster() }, () => {
     });
   }
 
-  it('shows changes as they happen', async () => {
+  it('prints changes as they happen', async () => {
     const changes = async (target: KubectlTarget): Promise<string> => {
       await target.run({ args: ['create', 'namespace', 'watched'] });
       await target.run({ args: ['create', 'configmap', 'first', '-n', 'watched'] });
@@ -65,7 +65,7 @@ describe('kubectl', { skip: skipWithoutCluster() }, () => {
     assert.equal(actual.split('\n').length, 4);
   });
 
-  it('is documented where it differs', () => {
+  it('has documented differences', () => {
     const page = readFileSync(new URL('../../docs/gateway.md', import.meta.url), 'utf8').replaceAll(/\s+/g, ' ');
     for (const { reason } of Object.values(DIFFERENCES)) {
       assert.ok(page.includes(reason), `docs/gateway.md does not say: ${reason}`);

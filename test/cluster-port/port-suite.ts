@@ -1,4 +1,4 @@
-// Runs the cases of the Cluster port against one implementation of it.
+// Runs the cases of the Cluster port against one implementation.
 import { after, before, describe, it } from 'node:test';
 import type { Cluster } from '../../src/cluster/index.ts';
 import { ACCESS_CASES } from './cases-access.ts';
@@ -9,7 +9,7 @@ import { TYPE_CASES } from './cases-types.ts';
 import type { PortCase } from './cases.ts';
 import { NAMESPACES } from './resource-types.ts';
 
-/** A cluster that cases run against. */
+/** A cluster for the cases. */
 export interface PortTarget {
   readonly as: (user: 'admin' | 'alice' | 'bob') => Cluster;
   readonly close: () => Promise<void>;
@@ -23,7 +23,7 @@ const GROUPS: Readonly<Record<string, readonly PortCase[]>> = {
   access: ACCESS_CASES,
 };
 
-/** Declares a test for each case. `kind` says which deliberate differences hold. */
+/** Declares a test for each case. `kind` selects the deliberate differences. */
 export function portSuite(
   name: string,
   kind: 'kubernetes' | 'embedded',

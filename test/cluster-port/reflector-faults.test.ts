@@ -1,15 +1,15 @@
-// Each fault of the soak (bench/soak.ts) once: whatever happens to the connection, a reflector's cache becomes what the API server has.
+// Each fault of the soak (bench/soak.ts) once: after any fault, a reflector's cache equals the API server's state.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { startCluster } from '../cluster/cluster.ts';
 import { runFaults } from './fault-run.ts';
 
-/** What is promised; machines of pipelines may be busier than that, so the test only asks that it ends at all. */
+/** The promised time. Test machines may be slower, so the test only checks that it recovers. */
 const PROMISED_MS = 2_000;
 
 describe('a reflector behind a bad network, on a real API server', { skip: skipWithoutCluster() }, () => {
-  it('has the state of the server after each heal, and lists again only when its version was too old', async (context) => {
+  it('equals the server’s state after each heal, and lists again only when its version has expired', async (context) => {
     await using server = await startCluster();
     const seed = Math.floor(Math.random() * 2 ** 31);
     context.diagnostic(`seed ${seed}`);
@@ -25,7 +25,7 @@ describe('a reflector behind a bad network, on a real API server', { skip: skipW
       'a cache never became equal',
     );
     assert.equal(result.report.relists, result.expiries, 'a full list for each version that was too old, and no other');
-    // A list that is hit by a fault itself is begun again.
+    // A list that a fault interrupts is started again.
     assert.ok(
       result.lists <= 1 + result.expiries + result.brokenLists,
       `and the server saw no others, but ${result.lists}`,

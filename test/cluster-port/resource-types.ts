@@ -1,4 +1,4 @@
-// The types that the cases use, and small objects of them.
+// The types of the cases, and small objects of them.
 import type { KubernetesObject, ResourceType } from '../../src/resources/index.ts';
 
 export type Data = KubernetesObject & { readonly data?: Readonly<Record<string, string>> };
@@ -109,7 +109,7 @@ export function deployment(namespace: string, name: string, replicas = 1): Speci
   };
 }
 
-/** A kind of its own for a case: `Crate`, with what structural schemas can say. */
+/** A custom resource of a case: `Crate`, with the features of structural schemas. */
 export function crateDefinition(group: string): Specified {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
