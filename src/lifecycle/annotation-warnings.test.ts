@@ -25,7 +25,7 @@ describe('AnnotationWarnings', () => {
     assert.deepEqual([reportOn(server('soon')), reportOn(server('soon'))], [1, 0]);
     assert.match(
       events[0] ?? '',
-      /^PolicyServer\/s Warning InvalidAnnotation annotation portcullis\.dev\/progress-deadline: expected a duration.*, got "soon"; it is taken as absent$/,
+      /^PolicyServer\/s Warning InvalidAnnotation annotation portcullis\.dev\/progress-deadline: expected a duration.*, got "soon"; the annotation is ignored$/,
     );
   });
 

@@ -21,7 +21,7 @@ export class AnnotationWarnings {
     const text = problems
       .map(
         ({ annotation, message }) =>
-          `annotation ${annotation}: ${message}, got ${JSON.stringify(annotations[annotation])}; it is taken as absent`,
+          `annotation ${annotation}: ${message}, got ${JSON.stringify(annotations[annotation])}; the annotation is ignored`,
       )
       .join('; ');
     const subject = subjectOf(object);

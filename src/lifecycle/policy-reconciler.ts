@@ -57,7 +57,7 @@ export class PolicyReconciler {
   readonly #steps: readonly ReconcileStep<Subject>[] = [
     (subject, signal) => this.#remove(subject, signal),
     (subject) => this.#release(subject),
-    (subject, signal) => this.#forgetPredecessor(subject, signal),
+    (subject, signal) => this.#removePredecessor(subject, signal),
     (subject) => this.#warnOfAnnotations(subject),
     (subject, signal) => this.#rollBack(subject, signal),
     (subject, signal) => this.#rollOut(subject, signal),
@@ -98,7 +98,7 @@ export class PolicyReconciler {
   }
 
   /** Removes the revisions of a deleted policy of the same name. */
-  async #forgetPredecessor({ key, id, policy }: Subject, signal: AbortSignal): Promise<LastStep | void> {
+  async #removePredecessor({ key, id, policy }: Subject, signal: AbortSignal): Promise<LastStep | void> {
     const own = this.#revisionsOf(policy, id);
     const others = this.#options.revisions.of(id).filter((revision) => !own.includes(revision));
     if (others.length === 0) {

@@ -8,7 +8,7 @@ import type { RevisionStore } from './revision-store.ts';
 import type { PolicyWebhooks, RemoveResult } from './webhooks/policy-webhooks.ts';
 
 /**
- * Time that a deleted policy goes on serving after its own webhook was removed. API servers notice the removal some hundred
+ * Time that a deleted policy keeps serving after its own webhook was removed. API servers notice the removal some hundred
  * milliseconds late, and calls for an unknown policy are decided by failurePolicy. Milliseconds.
  */
 const GRACE_PERIOD_MS = 2_000;

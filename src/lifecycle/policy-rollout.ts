@@ -253,7 +253,7 @@ export class PolicyRollout {
   #revision(policy: AdmissionPolicyObject, id: string, number: number): PolicyRevision {
     const revision = this.#revisionsOf(policy, id).find(({ spec }) => spec.revision === number);
     if (revision === undefined) {
-      throw new Error(`revision ${number} of ${id} is gone`);
+      throw new Error(`revision ${number} of ${id} does not exist any more`);
     }
     return revision;
   }

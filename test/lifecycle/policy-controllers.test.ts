@@ -349,7 +349,7 @@ describe('LifecycleControllers', () => {
     [422, 'Invalid', 'Stalled'],
     [500, 'InternalError', 'Reconciling'],
   ] as const) {
-    it(`says of a policy that its revision cannot be created (${code}), and goes on when it can`, async () => {
+    it(`reports that a revision cannot be created (${code}), and continues when it can`, async () => {
       const object = policy({ name: 'held-up' }, 'owner');
       lab.refusal = (verb, { resource }) =>
         verb === 'create' && resource === POLICY_REVISIONS.resource

@@ -63,9 +63,9 @@ describe('changes of objects of our kinds', () => {
   it('get warnings for old errors, and errors for new ones', () => {
     const twice = { ...conditions('1 +', '2 +'), sideEffects: 'Some' };
     const old = object('cap', twice);
-    const mended = validated(review('cap', object('cap', { ...twice, sideEffects: 'None' }), old));
+    const fixed = validated(review('cap', object('cap', { ...twice, sideEffects: 'None' }), old));
     const conditionsLeft = [0, 1].map((index) => `spec.matchConditions[${index}].expression [wrong-before]`);
-    assert.deepEqual([mended.errors, mended.warnings], [[], conditionsLeft]);
+    assert.deepEqual([fixed.errors, fixed.warnings], [[], conditionsLeft]);
     const worse = validated(review('cap', object('cap', { ...twice, ...conditions('1 +', '3 +') }), old));
     assert.deepEqual(worse.errors, ['spec.matchConditions[1].expression [condition-expression]']);
     assert.deepEqual(worse.warnings, [

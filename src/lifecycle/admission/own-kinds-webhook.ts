@@ -109,7 +109,7 @@ export class OwnKindsWebhook implements Runnable {
     });
     try {
       const bound = await listen(server, port, host);
-      // As when file descriptors run out. The server goes on listening.
+      // As when file descriptors run out. The server keeps listening.
       server.on('error', (error) => this.#log.error({ error: error.message }, 'connection not accepted'));
       this.#url.resolve(this.#options.url ?? `https://${hostText(host)}:${bound}`);
       await aborted(signal);

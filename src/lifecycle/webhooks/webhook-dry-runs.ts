@@ -78,7 +78,7 @@ export class WebhookDryRuns {
     const most = MAX_MATCH_CONDITIONS - exemptions(rules, { rules, namespaceSelector: {} }, this.#options).length;
     if (matchConditions.length > most) {
       throw new WebhookRefusal(
-        `spec.matchConditions: expected at most ${most} in a webhook of the policy's own, where exemptions take the others of ${MAX_MATCH_CONDITIONS}, got ${matchConditions.length}: join some of them`,
+        `spec.matchConditions: expected at most ${most} in a webhook of the policy's own, since exemptions use the rest of ${MAX_MATCH_CONDITIONS}, got ${matchConditions.length}: join some of them`,
       );
     }
     if (bytes > MAX_CONFIGURATION_BYTES) {
