@@ -379,7 +379,7 @@ async function main(): Promise<void> {
     'policies-download-dir': join(folder, 'data'),
   });
   stack.defer(() => server.end('SIGKILL'));
-  await server.says('policy server ready');
+  await server.logs('policy server ready');
   const controller = scene.start('controller', {
     ...control,
     'policy-server-url': `https://localhost:${port}`,
@@ -387,7 +387,7 @@ async function main(): Promise<void> {
     'operations-port': '0',
   });
   stack.defer(() => controller.end('SIGKILL'));
-  await controller.says('controller ready');
+  await controller.logs('controller ready');
   console.log(`\nwebhooks: ${requests} requests of each sort in turn, a real kube-apiserver; ${machine()}`);
   await measure(scene);
 }

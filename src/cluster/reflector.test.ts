@@ -54,15 +54,15 @@ function play(
     log: [] as string[],
     errors: [] as string[],
   };
-  const list = async (_type: unknown, asked: ListOptions = {}): Promise<unknown> => {
-    scene.lists.push(asked);
+  const list = async (_type: unknown, options: ListOptions = {}): Promise<unknown> => {
+    scene.lists.push(options);
     const answer = script.lists?.[scene.lists.length - 1] ?? [];
     return answer instanceof Error
       ? await Promise.reject(answer)
       : { metadata: { resourceVersion: String(scene.lists.length * 100) }, items: answer };
   };
-  async function* watch(_type: unknown, asked: WatchOptions = {}): AsyncGenerator<WatchEvent> {
-    scene.watches.push(asked);
+  async function* watch(_type: unknown, options: WatchOptions = {}): AsyncGenerator<WatchEvent> {
+    scene.watches.push(options);
     const { events = [], end } = script.watches?.[scene.watches.length - 1] ?? {};
     yield* events;
     if (end instanceof Error) {
@@ -70,7 +70,7 @@ function play(
     }
     if (end === undefined) {
       await new Promise((_, reject) => {
-        asked.signal?.addEventListener('abort', () => reject(asked.signal?.reason as Error));
+        options.signal?.addEventListener('abort', () => reject(options.signal?.reason as Error));
       });
     }
   }
@@ -116,8 +116,8 @@ describe('Reflector', () => {
     await scene.reflector.synced;
     await scene.until(() => scene.log.length === 3);
     assert.deepEqual(scene.log, ['replace a @100', 'ADDED b', 'DELETED a']);
-    const { signal: _listSignal, ...asked } = scene.lists[0] ?? {};
-    assert.deepEqual(asked, { namespace: 'shop', labelSelector: 'x=y', limit: 7 });
+    const { signal: _listSignal, ...listed } = scene.lists[0] ?? {};
+    assert.deepEqual(listed, { namespace: 'shop', labelSelector: 'x=y', limit: 7 });
     const { signal: _watchSignal, ...watched } = scene.watches[0] ?? {};
     assert.deepEqual(watched, {
       namespace: 'shop',
@@ -197,9 +197,9 @@ describe('Reflector', () => {
   it('waits as long as Retry-After', async (context) => {
     const busy = new ApiError(429, 'TooManyRequests', 'later', { retryAfterSeconds: 0.4 });
     const scene = play(context, { watches: [{ end: busy }, {}] });
-    const begun = performance.now();
+    const startedAt = performance.now();
     await scene.until(() => scene.watches.length === 2);
-    assert.ok(performance.now() - begun > 350, 'expected the wait that was asked for');
+    assert.ok(performance.now() - startedAt > 350, 'expected the requested delay');
   });
 
   it('survives a handler and an error callback that throw', async (context) => {

@@ -127,7 +127,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
   async start(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const during = this.#version === undefined ? 'list' : 'watch';
-      const begun = performance.now();
+      const startedAt = performance.now();
       const eventsBefore = this.#events;
       let error: unknown;
       try {
@@ -142,7 +142,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
       if (!signal.aborted) {
         const healthy =
           error instanceof SilenceError ||
-          (during === 'watch' && isHealthy(performance.now() - begun, this.#events > eventsBefore));
+          (during === 'watch' && isHealthy(performance.now() - startedAt, this.#events > eventsBefore));
         await this.#after(error, during, healthy, signal);
       }
     }
@@ -157,7 +157,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
     this.#lists += 1;
     this.#guard(() => this.#options.handler.replace(items, metadata.resourceVersion));
     this.#version = metadata.resourceVersion;
-    this.#heard();
+    this.#received();
     if (!this.#isSynced) {
       this.#isSynced = true;
       this.#sync.resolve();
@@ -184,8 +184,8 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
         this.#events += 1;
       }
       this.#version = event.object.metadata.resourceVersion ?? this.#version;
-      this.#heard();
-      silence.heard();
+      this.#received();
+      silence.received();
     }
   }
 
@@ -210,8 +210,8 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
       this.#refusedSince = undefined;
     }
     this.#state = 'waiting';
-    const asked = error instanceof ApiError ? (error.details?.retryAfterSeconds ?? 0) * 1000 : 0;
-    await pause(this.#backoff.failed(performance.now(), asked), signal);
+    const retryAfterMs = error instanceof ApiError ? (error.details?.retryAfterSeconds ?? 0) * 1000 : 0;
+    await pause(this.#backoff.failed(performance.now(), retryAfterMs), signal);
   }
 
   /** Whether a watch cannot resume. */
@@ -231,7 +231,7 @@ export class Reflector<T extends KubernetesObject = KubernetesObject> {
     return performance.now() - this.#refusedSince > (isFuture ? FUTURE_LIMIT_MS : REFUSED_LIMIT_MS);
   }
 
-  #heard(): void {
+  #received(): void {
     this.#heardAt = performance.now();
     this.#lastError = undefined;
     this.#refusedSince = undefined;
@@ -295,7 +295,7 @@ class SilenceAlarm implements Disposable {
     return this.#controller.signal;
   }
 
-  heard(): void {
+  received(): void {
     this.#heardAt = performance.now();
   }
 

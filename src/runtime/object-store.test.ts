@@ -22,7 +22,7 @@ function namesOf(objects: Iterable<KubernetesObject>): string[] {
   return [...objects].map(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}`).sort();
 }
 
-function told({ before, after, isInitial }: Change): string {
+function changeText({ before, after, isInitial }: Change): string {
   const verb = before === undefined ? 'added' : after === undefined ? 'deleted' : 'changed';
   return `${verb} ${(after ?? before)?.metadata.name}${isInitial ? ' at first' : ''}`;
 }
@@ -57,7 +57,7 @@ describe('ObjectStore', () => {
     store.apply({ type: 'DELETED', object: object('a') });
     stop();
     store.apply({ type: 'DELETED', object: object('b') });
-    assert.deepEqual(seen.map(told), ['added a at first', 'changed a', 'added b', 'deleted a']);
+    assert.deepEqual(seen.map(changeText), ['added a at first', 'changed a', 'added b', 'deleted a']);
     assert.equal(seen[1]?.before, first);
   });
 
@@ -67,7 +67,7 @@ describe('ObjectStore', () => {
     store.replace([kept, object('changed'), object('gone')]);
     const before = store.get({ name: 'kept' });
     const seen: string[] = [];
-    store.subscribe((change) => seen.push(told(change)));
+    store.subscribe((change) => seen.push(changeText(change)));
     seen.length = 0;
     const { revision } = store;
     store.replace([{ ...kept }, object('changed'), object('new')]);
@@ -80,7 +80,7 @@ describe('ObjectStore', () => {
     const store = new ObjectStore();
     store.replace([object('a', { uid: 'one' })]);
     const seen: string[] = [];
-    store.subscribe((change) => seen.push(`${told(change)} ${(change.after ?? change.before)?.metadata.uid}`));
+    store.subscribe((change) => seen.push(`${changeText(change)} ${(change.after ?? change.before)?.metadata.uid}`));
     store.replace([object('a', { uid: 'two' })]);
     assert.deepEqual(seen, ['added a at first one', 'deleted a one', 'added a two']);
     assert.equal(store.size, 1);
@@ -99,7 +99,7 @@ describe('ObjectStore', () => {
     store.subscribe(() => {
       throw new Error('no listener');
     });
-    store.subscribe((change) => seen.push(told(change)));
+    store.subscribe((change) => seen.push(changeText(change)));
     store.replace([object('bad'), object('good')]);
     assert.deepEqual(seen, ['added bad at first', 'added good at first']);
     assert.deepEqual(namesOf(index.get('all')), ['/good']);
@@ -227,13 +227,13 @@ describe('ObjectStore', () => {
           assert.equal(store.size, model.size);
         }
         assert.deepEqual(new Map(followed), new Map(store.list().map((entry) => [keyed(entry.metadata), entry])));
-        const anew = new Map<string, string[]>();
+        const rebuilt = new Map<string, string[]>();
         for (const entry of model.values()) {
           for (const value of byLabel(entry)) {
-            anew.set(value, [...(anew.get(value) ?? []), keyed(entry.metadata)].sort());
+            rebuilt.set(value, [...(rebuilt.get(value) ?? []), keyed(entry.metadata)].sort());
           }
         }
-        assert.deepEqual(new Map([...index.values()].map((value) => [value, namesOf(index.get(value))])), anew);
+        assert.deepEqual(new Map([...index.values()].map((value) => [value, namesOf(index.get(value))])), rebuilt);
       }),
       { numRuns: 200 },
     );

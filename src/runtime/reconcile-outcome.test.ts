@@ -32,11 +32,11 @@ describe('the outcome of a reconciliation', () => {
   it('does not retry a stalled object, and reports it to the user', () => {
     const error = new Stalled('ModuleInvalid', 'expected WebAssembly');
     const { queue, failure, event, log } = outcomeOfError(error);
-    const told = { reason: 'ModuleInvalid', message: 'expected WebAssembly' };
+    const report = { reason: 'ModuleInvalid', message: 'expected WebAssembly' };
     assert.deepEqual(queue, { action: 'forget' });
-    assert.deepEqual(event, { type: 'Warning', ...told });
+    assert.deepEqual(event, { type: 'Warning', ...report });
     assert.equal(log?.level, 'warn');
-    assert.deepEqual(failure, { state: 'stalled', ...told });
+    assert.deepEqual(failure, { state: 'stalled', ...report });
   });
 
   it('retries a waiting object after its time, without counting a failure', () => {
@@ -59,10 +59,10 @@ describe('the outcome of a reconciliation', () => {
 
   it('retries an unknown error with backoff, and reports it', () => {
     const { queue, failure, event, log } = outcomeOfError(new Error('the cluster is away'));
-    const told = { reason: 'ReconcileFailed', message: 'the cluster is away' };
+    const report = { reason: 'ReconcileFailed', message: 'the cluster is away' };
     assert.deepEqual(queue, { action: 'backoff' });
-    assert.deepEqual(event, { type: 'Warning', ...told });
-    assert.deepEqual(failure, { state: 'reconciling', ...told });
+    assert.deepEqual(event, { type: 'Warning', ...report });
+    assert.deepEqual(failure, { state: 'reconciling', ...report });
     assert.equal(log?.level, 'error');
     assert.equal(log?.fields.stack, undefined);
     assert.notEqual(outcomeOfError(new TypeError('ours')).log?.fields.stack, undefined);

@@ -23,44 +23,44 @@ async function scene() {
   return { cluster: embedded.admin, clock, join, [Symbol.asyncDispose]: () => embedded.close() };
 }
 
-const configMap = (say: string, metadata: object = {}): ConfigMap => ({
+const configMap = (value: string, metadata: object = {}): ConfigMap => ({
   apiVersion: 'v1',
   kind: 'ConfigMap',
   metadata: { ...KEY, ...metadata },
-  data: { say },
+  data: { value },
 });
 
 /** The verbs with which controllers write an object. */
-const WAYS: Readonly<Record<string, (cluster: Cluster, say: string) => Promise<unknown>>> = {
-  update: async (cluster, say) => {
+const WRITES: Readonly<Record<string, (cluster: Cluster, value: string) => Promise<unknown>>> = {
+  update: async (cluster, value) => {
     const { metadata } = await cluster.get(CONFIG_MAPS, KEY);
-    return await cluster.update(CONFIG_MAPS, configMap(say, metadata));
+    return await cluster.update(CONFIG_MAPS, configMap(value, metadata));
   },
-  'merge patch': async (cluster, say) => {
+  'merge patch': async (cluster, value) => {
     const { resourceVersion = '' } = (await cluster.get(CONFIG_MAPS, KEY)).metadata;
-    const body = { metadata: { resourceVersion }, data: { say } };
+    const body = { metadata: { resourceVersion }, data: { value } };
     return await cluster.patch(CONFIG_MAPS, KEY, { type: 'merge', body });
   },
-  apply: (cluster, say) =>
+  apply: (cluster, value) =>
     cluster.patch(
       CONFIG_MAPS,
       KEY,
-      { type: 'apply', body: configMap(say) as JsonObject, force: true },
+      { type: 'apply', body: configMap(value) as JsonObject, force: true },
       { fieldManager: 'test' },
     ),
 };
 
 describe('a cluster with write backoff', () => {
-  for (const [way, write] of Object.entries(WAYS)) {
+  for (const [way, write] of Object.entries(WRITES)) {
     it(`delays equal writes of two disagreeing writers more and more (${way})`, async () => {
       await using test = await scene();
       await test.cluster.create(CONFIG_MAPS, configMap('nothing'));
       const [one, other] = [test.join(), test.join()];
       const wroteAt: number[] = [];
       for (let second = 0; second <= 600; second += 1) {
-        for (const [cluster, say] of [[one, 'one'] as const, [other, 'other'] as const]) {
+        for (const [cluster, value] of [[one, 'one'] as const, [other, 'other'] as const]) {
           try {
-            await write(cluster, say);
+            await write(cluster, value);
             if (cluster === one) {
               wroteAt.push(second);
             }
@@ -79,7 +79,7 @@ describe('a cluster with write backoff', () => {
   it('reports when to retry, and the possible cause', async () => {
     await using test = await scene();
     const cluster = test.join();
-    const apply = WAYS['apply'] ?? (() => Promise.reject(new Error('no such way')));
+    const apply = WRITES['apply'] ?? (() => Promise.reject(new Error('no such way')));
     for (let count = 0; count < 4; count += 1) {
       await apply(cluster, 'one');
     }
@@ -99,8 +99,8 @@ describe('a cluster with write backoff', () => {
     await test.cluster.create(CONFIG_MAPS, configMap('nothing'));
     const cluster = test.join();
     for (let count = 0; count < 20; count += 1) {
-      for (const say of ['one', 'other']) {
-        await WAYS['update']?.(cluster, say);
+      for (const value of ['one', 'other']) {
+        await WRITES['update']?.(cluster, value);
       }
       await cluster.update(CONFIG_MAPS, configMap('one'), { dryRun: true });
       await cluster.create(CONFIG_MAPS, configMap('one', { name: `contested-${count}` }));
@@ -113,11 +113,11 @@ describe('a cluster with write backoff', () => {
     for (let count = 0; count < 20; count += 1) {
       // Another writer does.
       await test.cluster.create(CONFIG_MAPS, configMap('nothing'));
-      await WAYS['merge patch']?.(cluster, 'one');
+      await WRITES['merge patch']?.(cluster, 'one');
       await test.cluster.delete(CONFIG_MAPS, KEY);
     }
     for (let count = 0; count < 20; count += 1) {
-      await WAYS['apply']?.(cluster, 'one');
+      await WRITES['apply']?.(cluster, 'one');
       await cluster.delete(CONFIG_MAPS, KEY);
     }
   });
@@ -136,11 +136,11 @@ describe('a cluster with write backoff', () => {
     await test.cluster.create(CONFIG_MAPS, configMap('nothing'));
     const cluster = test.join();
     for (let count = 0; count < 20; count += 1) {
-      await WAYS['apply']?.(cluster, 'one');
+      await WRITES['apply']?.(cluster, 'one');
       test.clock.advance(150_000);
     }
-    await WAYS['apply']?.(cluster, 'one');
-    await WAYS['apply']?.(cluster, 'one');
+    await WRITES['apply']?.(cluster, 'one');
+    await WRITES['apply']?.(cluster, 'one');
   });
 
   it('forgets contested objects', async () => {
@@ -149,9 +149,9 @@ describe('a cluster with write backoff', () => {
     const cluster = test.join();
     for (let round = 0; round < 3; round += 1) {
       for (let count = 0; count < 4; count += 1) {
-        await WAYS['update']?.(cluster, 'one');
+        await WRITES['update']?.(cluster, 'one');
       }
-      await assert.rejects(async () => WAYS['update']?.(cluster, 'one'), Waiting);
+      await assert.rejects(async () => WRITES['update']?.(cluster, 'one'), Waiting);
       test.clock.advance(10 * 60_000);
     }
   });

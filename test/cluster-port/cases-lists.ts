@@ -144,7 +144,7 @@ export const LIST_CASES: readonly PortCase[] = [
   },
   {
     name: 'a watch can start with existing objects, and mark their end',
-    notOn: { kubernetes: 'etcd 3.4 does not tell the progress of watches, which this needs' },
+    notOn: { kubernetes: 'etcd 3.4 does not report the progress of watches, which this needs' },
     async run({ cluster, namespace }) {
       await make(cluster, namespace, ['a', 'b']);
       const events = await watched(

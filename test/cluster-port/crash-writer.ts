@@ -16,23 +16,23 @@ for (let count = cluster.revision; ; count++) {
   const text = String(count).repeat(1 + Math.floor(Math.random() * 2_000));
   const data = { text, copy: text };
   if (!exists) {
-    const made = await cluster.admin.create(CONFIG_MAPS, {
+    const created = await cluster.admin.create(CONFIG_MAPS, {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: key,
       data,
     });
-    tell(name, made.metadata.resourceVersion, text);
+    acknowledge(name, created.metadata.resourceVersion, text);
   } else if (Math.random() < 0.2) {
     await cluster.admin.delete(CONFIG_MAPS, key);
-    tell(name, String(cluster.revision), undefined);
+    acknowledge(name, String(cluster.revision), undefined);
   } else {
     const patch = { type: 'merge', body: { data } } as const;
     const changed = await cluster.admin.patch(CONFIG_MAPS, key, patch);
-    tell(name, changed.metadata.resourceVersion, text);
+    acknowledge(name, changed.metadata.resourceVersion, text);
   }
 }
 
-function tell(name: string, version: string | undefined, text: string | undefined): void {
+function acknowledge(name: string, version: string | undefined, text: string | undefined): void {
   writeSync(1, `${JSON.stringify({ name, version: Number(version), text })}\n`);
 }

@@ -247,12 +247,12 @@ class Churn {
   /** Changes objects until it is stopped. */
   run(perSecond: number): { end(): Promise<void> } {
     let isRunning = true;
-    const begun = performance.now();
+    const startedAt = performance.now();
     const before = this.changes;
     const running = (async (): Promise<void> => {
       while (isRunning) {
         await this.#change();
-        const due = begun + ((this.changes - before) / perSecond) * 1000;
+        const due = startedAt + ((this.changes - before) / perSecond) * 1000;
         await sleep(Math.max(0, due - performance.now()));
       }
     })();

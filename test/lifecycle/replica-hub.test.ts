@@ -21,19 +21,19 @@ class Reports implements ReportSource {
     for (const report of reports) {
       this.#reports.set(report.name, report);
     }
-    this.#tell(reports.map(({ name }) => name));
+    this.#notify(reports.map(({ name }) => name));
   }
 
   delete(...names: readonly string[]): void {
     for (const name of names) {
       this.#reports.delete(name);
     }
-    this.#tell(names);
+    this.#notify(names);
   }
 
   synced(): void {
     this.isSynced = true;
-    this.#tell([]);
+    this.#notify([]);
   }
 
   reports(): Iterable<RevisionReport> {
@@ -49,7 +49,7 @@ class Reports implements ReportSource {
     return () => this.#listeners.delete(listener);
   }
 
-  #tell(names: readonly string[]): void {
+  #notify(names: readonly string[]): void {
     for (const listener of this.#listeners) {
       listener(names);
     }

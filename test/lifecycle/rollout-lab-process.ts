@@ -45,20 +45,20 @@ export class LabProcess {
   }
 
   /** Resolves with the first log line with this message. */
-  async says(message: string): Promise<LogEntry> {
-    const said = this.#entries.find(({ msg }) => msg === message);
-    if (said !== undefined) {
-      return said;
+  async logs(message: string): Promise<LogEntry> {
+    const entry = this.#entries.find(({ msg }) => msg === message);
+    if (entry !== undefined) {
+      return entry;
     }
     const { promise, resolve } = Promise.withResolvers<LogEntry>();
     this.#waiting.push({ message, found: resolve });
     const gone = this.#ended.then(() => {
-      throw new Error(`ended before it said "${message}": ${this.tail}`);
+      throw new Error(`ended before it logged "${message}": ${this.tail}`);
     });
     return await Promise.race([promise, gone]);
   }
 
-  hasSaid(message: string): boolean {
+  hasLogged(message: string): boolean {
     return this.#entries.some(({ msg }) => msg === message);
   }
 

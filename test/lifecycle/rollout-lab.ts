@@ -195,7 +195,7 @@ export class RolloutLab implements AsyncDisposable {
       this.folder,
     );
     this.controllers.push(process);
-    await process.says('controller ready');
+    await process.logs('controller ready');
     return process;
   }
 
@@ -325,7 +325,7 @@ export class RolloutLab implements AsyncDisposable {
   }
 
   async #answers(replica: LabReplica): Promise<void> {
-    const { admission } = await replica.process.says('policy server ready');
+    const { admission } = await replica.process.logs('policy server ready');
     replica.admission = String(admission);
     this.balance();
   }

@@ -168,9 +168,9 @@ export async function leaderIsReplaced(lab: RolloutLab): Promise<void> {
   await enforced(lab, requiresLabel(name, await lab.module('leader.wasm'), 'old'), 'old');
   await endController(lab);
   const first = await lab.addController(true);
-  await first.says('leading');
+  await first.logs('leading');
   const second = await lab.addController(true);
-  assert.equal(second.hasSaid('leading'), false);
+  assert.equal(second.hasLogged('leading'), false);
   await using stream = new ReviewStream(lab, name);
   const hold = lab.proxy.hold((request) => request.user === 'controller' && writesState('Serving')(request));
   await lab.change(name, { settings: { labels: ['new'] } } satisfies JsonObject);
@@ -178,7 +178,7 @@ export async function leaderIsReplaced(lab: RolloutLab): Promise<void> {
   await first.end('SIGKILL');
   hold.drop();
   lab.controllers.splice(0, lab.controllers.length, second satisfies LabProcess);
-  await second.says('leading');
+  await second.logs('leading');
   await lab.reaches(name, 'Active');
   await refuses(lab, name, 'new');
   assert.deepEqual((await stream.end()).filter(({ what }) => !['old', 'new'].includes(what)).slice(0, 3), []);

@@ -53,12 +53,12 @@ export class ReviewStream implements AsyncDisposable {
     this.#agent = new Agent({ keepAlive: true, maxSockets: MAX_SOCKETS, ca: readFileSync(lab.certificates.caFile) });
     this.#body = reviewBody(policy);
     const width = options.width ?? 1;
-    const viaApiServer = Array.from({ length: width }, () => this.#ask('api-server', () => this.#viaApiServer()));
+    const viaApiServer = Array.from({ length: width }, () => this.#send('api-server', () => this.#viaApiServer()));
     const direct =
       options.isApiServerOnly === true
         ? []
         : lab.replicas.flatMap((replica) =>
-            Array.from({ length: width }, () => this.#ask(replica.name, () => this.#directly(replica.admission))),
+            Array.from({ length: width }, () => this.#send(replica.name, () => this.#directly(replica.admission))),
           );
     const paced = options.perSecond === undefined ? [] : [this.#pace(options.perSecond)];
     this.#running = Promise.all([...viaApiServer, ...direct, ...paced]);
@@ -80,14 +80,14 @@ export class ReviewStream implements AsyncDisposable {
     await this.end();
   }
 
-  async #ask(via: string, send: () => Promise<string>): Promise<void> {
+  async #send(via: string, send: () => Promise<string>): Promise<void> {
     while (!this.#isOver) {
-      await this.#askOnce(via, send);
+      await this.#sendOnce(via, send);
       await sleep(this.#options.pauseMs ?? 5);
     }
   }
 
-  async #askOnce(via: string, send: () => Promise<string>): Promise<void> {
+  async #sendOnce(via: string, send: () => Promise<string>): Promise<void> {
     const sentAt = performance.now();
     const what = await send();
     const verdict = { via, sentAt, receivedAt: performance.now(), what };
@@ -105,7 +105,7 @@ export class ReviewStream implements AsyncDisposable {
       for (; sent < due; sent += 1) {
         const replica = replicas[sent % replicas.length];
         if (replica !== undefined) {
-          const review = this.#askOnce(replica.name, () => this.#directly(replica.admission));
+          const review = this.#sendOnce(replica.name, () => this.#directly(replica.admission));
           underWay.add(review);
           void review.finally(() => underWay.delete(review));
         }

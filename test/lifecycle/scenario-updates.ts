@@ -227,13 +227,13 @@ export async function changesUnderLoad(lab: RolloutLab, changes = 8): Promise<vo
     const isTold = status?.phase !== 'Active' || status.observedGeneration === metadata.generation;
     assert.ok(
       isTold,
-      `verdicts mix while the policy says ${JSON.stringify(status)} of generation ${metadata.generation}`,
+      `verdicts mix while the status is ${JSON.stringify(status)} of generation ${metadata.generation}`,
     );
     await lab.reaches('load', 'Active', ({ servingRevision }) => servingRevision === change + 1);
     const activeAt = performance.now();
     await sleep(150);
     const stale = stream.verdicts.filter(({ sentAt, what }) => sentAt > activeAt && what !== label);
-    assert.deepEqual(stale.slice(0, 3), [], `once it says Active, only ${label} answers`);
+    assert.deepEqual(stale.slice(0, 3), [], `once it is Active, only ${label} answers`);
   }
   const verdicts = await stream.end();
   const failed = verdicts.filter(({ what }) => !/^v\d+$/.test(what));

@@ -19,12 +19,12 @@ const aggregated = (group: string, version: string, resources: object[]): object
 });
 
 /** Documents by path, with the number of requests for each. */
-function documents(byPath: Record<string, unknown>): { fetch: (path: string) => Promise<unknown>; asked: string[] } {
-  const asked: string[] = [];
+function documents(byPath: Record<string, unknown>): { fetch: (path: string) => Promise<unknown>; requests: string[] } {
+  const requests: string[] = [];
   return {
-    asked,
+    requests,
     fetch: (path) => {
-      asked.push(path);
+      requests.push(path);
       const found = byPath[path];
       return found === undefined
         ? Promise.reject(new ApiError(404, 'NotFound', 'the server could not find the requested resource'))
@@ -35,7 +35,7 @@ function documents(byPath: Record<string, unknown>): { fetch: (path: string) => 
 
 describe('DiscoveryCache', () => {
   it('reads aggregated documents once', async () => {
-    const { fetch, asked } = documents({
+    const { fetch, requests } = documents({
       '/api': aggregated('', 'v1', [resource('pods', 'Pod', ['status', 'log'])]),
       '/apis': aggregated('apps', 'v1', [resource('deployments', 'Deployment')]),
     });
@@ -55,7 +55,7 @@ describe('DiscoveryCache', () => {
     });
     assert.equal((await discovery.find('apps/v1', 'Deployment'))?.resource, 'deployments');
     assert.equal((await discovery.resources()).length, 2);
-    assert.deepEqual(asked, ['/api', '/apis']);
+    assert.deepEqual(requests, ['/api', '/apis']);
   });
 
   it('falls back to one document per group and version, without unavailable ones', async () => {
@@ -101,22 +101,22 @@ describe('DiscoveryCache', () => {
 
   it('refreshes for unknown kinds, within a limit', async () => {
     const byPath: Record<string, unknown> = { '/api': aggregated('', 'v1', []), '/apis': aggregated('', 'v1', []) };
-    const { fetch, asked } = documents(byPath);
+    const { fetch, requests } = documents(byPath);
     let now = 0;
     const discovery = new DiscoveryCache(fetch, () => now);
     for (let attempt = 0; attempt < 50; attempt += 1) {
       assert.equal(await discovery.find('v1', 'Pod'), undefined);
     }
-    const before = asked.length;
+    const before = requests.length;
     assert.ok(before <= 12, `expected a few looks, got ${before}`);
     byPath['/api'] = aggregated('', 'v1', [resource('pods', 'Pod')]);
     now += 6_000;
     assert.equal((await discovery.find('v1', 'Pod'))?.resource, 'pods');
-    assert.equal(asked.length, before + 2);
+    assert.equal(requests.length, before + 2);
   });
 
   it('refreshes after invalidate, and after a while', async () => {
-    const { fetch, asked } = documents({ '/api': aggregated('', 'v1', []), '/apis': aggregated('', 'v1', []) });
+    const { fetch, requests } = documents({ '/api': aggregated('', 'v1', []), '/apis': aggregated('', 'v1', []) });
     let now = 0;
     const discovery = new DiscoveryCache(fetch, () => now);
     await discovery.resources();
@@ -124,11 +124,11 @@ describe('DiscoveryCache', () => {
     await discovery.resources();
     now += 3_600_000;
     await discovery.resources();
-    assert.equal(asked.length, 6);
+    assert.equal(requests.length, 6);
   });
 
   it('shares one refresh among concurrent callers, each of which may stop waiting', async () => {
-    const { fetch, asked } = documents({ '/api': aggregated('', 'v1', []), '/apis': aggregated('', 'v1', []) });
+    const { fetch, requests } = documents({ '/api': aggregated('', 'v1', []), '/apis': aggregated('', 'v1', []) });
     const discovery = new DiscoveryCache(fetch);
     const controller = new AbortController();
     const waiting = discovery.resources({ signal: controller.signal });
@@ -136,7 +136,7 @@ describe('DiscoveryCache', () => {
     controller.abort(new Error('not wanted any more'));
     await assert.rejects(waiting, /not wanted any more/);
     assert.deepEqual(await other, []);
-    assert.equal(asked.length, 2);
+    assert.equal(requests.length, 2);
   });
 
   it('does not cache a failure', async () => {

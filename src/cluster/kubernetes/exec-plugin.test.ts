@@ -88,7 +88,7 @@ describe('ExecPlugin', () => {
     [
       'fails',
       `console.error('no session: log in'); process.exit(3)`,
-      /expected exit code 0, got 3 \(it says: no session: log in\); log in again/,
+      /expected exit code 0, got 3 \(stderr: no session: log in\); log in again/,
     ],
     ['prints no JSON', `console.log('hello')`, /expected an ExecCredential in JSON/],
     [

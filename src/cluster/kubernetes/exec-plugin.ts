@@ -37,11 +37,11 @@ export interface ExecPluginConfig {
 export interface ExecPluginOptions {
   /** The plugin's environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whether the plugin may ask a user at a terminal. Default: false. */
+  /** Whether the plugin may prompt the user at a terminal. Default: false. */
   readonly interactive?: boolean;
   /** Receives the stderr of an interactive plugin. */
   readonly onStderr?: (text: string) => void;
-  /** Default: {@link EXEC_TIMEOUT_MS}, or {@link EXEC_INTERACTIVE_TIMEOUT_MS} when it may ask. */
+  /** Default: {@link EXEC_TIMEOUT_MS}, or {@link EXEC_INTERACTIVE_TIMEOUT_MS} when it may prompt. */
   readonly timeoutMs?: number;
   /** Milliseconds since 1970. Default: Date.now. */
   readonly now?: () => number;
@@ -217,7 +217,7 @@ function textOf(object: JsonObject, key: string): string | undefined {
 
 function stderrText(stderr: string): string {
   const text = stderr.trim();
-  return text === '' ? '' : ` (it says: ${text})`;
+  return text === '' ? '' : ` (stderr: ${text})`;
 }
 
 interface Outcome {

@@ -136,19 +136,19 @@ describe('HttpClient', () => {
   it('rejects with the reason of the signal before, during and after the start of the response', async (context) => {
     const reason = new Error('enough');
     const server = await scriptedServer(context, ({ url }, response) => {
-      if (url === '/begun') {
+      if (url === '/started') {
         response.write('x');
       }
     });
     const http = client(context, { server: server.url });
-    for (const path of ['/never', '/begun']) {
+    for (const path of ['/never', '/started']) {
       const controller = new AbortController();
       setTimeout(() => controller.abort(reason), 30);
       await assert.rejects(http.send({ method: 'GET', path, signal: controller.signal }), reason);
       await assert.rejects(http.send({ method: 'GET', path, signal: controller.signal }), reason);
     }
     const controller = new AbortController();
-    const stream = await http.stream({ method: 'GET', path: '/begun', signal: controller.signal });
+    const stream = await http.stream({ method: 'GET', path: '/started', signal: controller.signal });
     controller.abort(reason);
     await assert.rejects(async () => {
       for await (const chunk of stream) {
@@ -241,8 +241,8 @@ describe('HttpClient', () => {
 
   it('explains connection failures', async (context) => {
     assert.throws(() => client(context, { server: 'localhost:6443' }), { code: 'request-invalid' });
-    const nobody = client(context, { server: 'https://127.0.0.1:1', origin: 'context "dev"' });
-    await assert.rejects(nobody.send({ method: 'GET', path: '/x' }), {
+    const unreachable = client(context, { server: 'https://127.0.0.1:1', origin: 'context "dev"' });
+    await assert.rejects(unreachable.send({ method: 'GET', path: '/x' }), {
       code: 'unreachable',
       message: /cannot reach the cluster at https:\/\/127\.0\.0\.1:1 \(context "dev"\): nothing listens there/,
     });

@@ -240,7 +240,7 @@ clusters:
     [
       'two ways at once',
       config({ user: { token: 'a', username: 'b' } }),
-      /expected one way to prove who asks, got token and username/,
+      /expected one authentication method, got token and username/,
     ],
     [
       'an auth provider',

@@ -24,7 +24,7 @@ export interface KubeconfigOptions {
   readonly context?: string;
   /** `KUBECONFIG` and `HOME` are read; exec plugins inherit all of it. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whether an exec plugin may ask a user at a terminal. Default: false. */
+  /** Whether an exec plugin may prompt the user at a terminal. Default: false. */
   readonly interactive?: boolean;
   /** Receives the stderr of an interactive exec plugin. */
   readonly onStderr?: (text: string) => void;
@@ -197,7 +197,7 @@ function refuseUnsupported(user: ConfigSection): void {
   ] as const;
   const given = ways.filter(([, isGiven]) => isGiven).map(([name]) => name);
   if (given.length > 1) {
-    throw user.wrong(given[1] ?? '', `one way to prove who asks, got ${given.join(' and ')}`, 'remove all but one');
+    throw user.wrong(given[1] ?? '', `one authentication method, got ${given.join(' and ')}`, 'remove all but one');
   }
 }
 

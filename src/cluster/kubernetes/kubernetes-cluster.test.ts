@@ -26,16 +26,16 @@ const pod = (name: string, metadata = {}): KubernetesObject => ({
 async function setUp(
   context: TestContext,
   answer: Answerer = (_, response) => answerJson(response, pod('a')),
-): Promise<{ cluster: KubernetesCluster; server: ScriptedServer; asked: () => string[] }> {
+): Promise<{ cluster: KubernetesCluster; server: ScriptedServer; requests: () => string[] }> {
   const server = await scriptedServer(context, answer);
   const cluster = new KubernetesCluster({ server: server.url }, { fieldManager: 'me' });
   context.after(() => cluster.close());
-  return { cluster, server, asked: () => server.seen.map(({ method, url }) => `${method} ${url}`) };
+  return { cluster, server, requests: () => server.seen.map(({ method, url }) => `${method} ${url}`) };
 }
 
 describe('KubernetesCluster', () => {
   it('sends the API’s method and path for each verb', async (context) => {
-    const { cluster, asked } = await setUp(context);
+    const { cluster, requests } = await setUp(context);
     const key = { namespace: 'shop', name: 'a' };
     await cluster.get(PODS, key, { resourceVersion: '0' });
     await cluster.get(NODES, { name: 'n/1' });
@@ -45,7 +45,7 @@ describe('KubernetesCluster', () => {
     await cluster.patch(DEPLOYMENTS, key, { type: 'apply', body: {}, force: true });
     await cluster.delete(PODS, key);
     await cluster.deleteCollection(PODS, { namespace: 'shop', labelSelector: 'a in (b,c)' });
-    assert.deepEqual(asked(), [
+    assert.deepEqual(requests(), [
       'GET /api/v1/namespaces/shop/pods/a?resourceVersion=0',
       'GET /api/v1/nodes/n%2F1',
       'POST /api/v1/namespaces/shop/pods?dryRun=All&fieldManager=me&fieldValidation=Strict',
@@ -76,7 +76,7 @@ describe('KubernetesCluster', () => {
   });
 
   it('sets the type of a list’s items', async (context) => {
-    const { cluster, asked } = await setUp(context, (_, response) =>
+    const { cluster, requests } = await setUp(context, (_, response) =>
       answerJson(response, {
         kind: 'PodList',
         metadata: { resourceVersion: '7', continue: 'next', remainingItemCount: 3 },
@@ -93,16 +93,16 @@ describe('KubernetesCluster', () => {
       metadata: { resourceVersion: '7', continue: 'next', remainingItemCount: 3 },
       items: [{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' } }],
     });
-    assert.deepEqual(asked(), [
+    assert.deepEqual(requests(), [
       'GET /api/v1/pods?limit=1&continue=c&fieldSelector=spec.nodeName%3Dn&resourceVersionMatch=Exact',
     ]);
   });
 
   it('watches, and reports how the watch ended', async (context) => {
-    const { cluster, asked } = await setUp(context, (_, response) => {
+    const { cluster, requests } = await setUp(context, (_, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.write(`${JSON.stringify({ type: 'ADDED', object: pod('a') })}\n`);
-      if (asked().length === 1) {
+      if (requests().length === 1) {
         response.end();
       } else {
         setTimeout(() => response.destroy(), 20);
@@ -120,7 +120,7 @@ describe('KubernetesCluster', () => {
       names.push(event.object.metadata.name);
     }
     assert.deepEqual(names, ['a']);
-    assert.deepEqual(asked(), [
+    assert.deepEqual(requests(), [
       'GET /api/v1/namespaces/shop/pods?resourceVersion=5&timeoutSeconds=9&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&watch=true',
     ]);
     await assert.rejects(
@@ -197,13 +197,13 @@ describe('KubernetesCluster', () => {
 
   it('rejects invalid requests without sending them', async (context) => {
     const { cluster, server } = await setUp(context);
-    for (const ask of [
+    for (const send of [
       () => cluster.get(PODS, { name: 'a' }),
       () => cluster.get(PODS, { namespace: '..', name: 'a' }),
       () => cluster.delete(PODS, { namespace: 'shop', name: '' }),
       () => cluster.deleteCollection(PODS),
     ]) {
-      await assert.rejects(ask(), { name: 'ClusterError', code: 'request-invalid' });
+      await assert.rejects(send(), { name: 'ClusterError', code: 'request-invalid' });
     }
     assert.equal(server.seen.length, 0);
   });

@@ -35,7 +35,7 @@ describe('ReportStore', () => {
     assert.equal(changes.length, 4);
   });
 
-  it('does not tell again what the leader before changes', () => {
+  it('writes no event that the previous leader has written', () => {
     const { store, events } = open();
     const condition = { ...report('False', 'NameTaken').conditions[0]!, lastTransitionTime: '2026-01-01T00:00:00Z' };
     const server = { ...policyServer(), status: { conditions: [condition] } };

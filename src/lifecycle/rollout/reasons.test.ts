@@ -61,7 +61,7 @@ describe('reasons', () => {
 
   it('in docs/lifecycle.md exist', () => {
     const page = [...documented().keys()];
-    assert.ok(page.length > OWN.size, 'no table of what replicas say');
+    assert.ok(page.length > OWN.size, 'no table of reasons of replicas');
     assert.deepEqual(
       page.filter((reason) => !OWN.has(reason) && !Object.hasOwn(POLICY_REASONS, reason)),
       [],

@@ -72,7 +72,7 @@ export function act(world: World, index: number, rules: Rules): Move[] {
     const next = isSame(belief.policy, world.policy)
       ? updateCache({ ...world, policy }, index, { policy })
       : updateCache(world, index, { policy: world.policy });
-    done.push({ name: `controller ${index} says ${status.phase} ${status.reason}`, world: next });
+    done.push({ name: `controller  writes ${status.phase} ${status.reason}`, world: next });
   }
   return done;
 }

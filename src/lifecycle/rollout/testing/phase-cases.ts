@@ -434,7 +434,7 @@ const FORBIDDEN: Readiness = {
 };
 const FAILURES: readonly Readiness[] = [
   FORBIDDEN,
-  { state: 'reconciling', reason: REASONS.contested, message: 'somebody else writes it' },
+  { state: 'reconciling', reason: REASONS.contested, message: 'another writer changes it' },
 ];
 
 /** A failed write of the controller: one case of each phase. */
