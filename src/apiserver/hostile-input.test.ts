@@ -83,7 +83,7 @@ describe('validation by a schema ends', () => {
     });
   }
 
-  it('and takes long enums, and what an update left as it was', () => {
+  it('and accepts long enums, and unchanged values in updates', () => {
     const items = { type: 'string', enum: list(10_000, (index) => `v${index}`) };
     assert.deepEqual(
       errorsOf(
@@ -115,7 +115,7 @@ describe('validation by a schema ends', () => {
 });
 
 describe('unknown fields and defaults', () => {
-  it('are all removed, and named as far as anybody reads', () => {
+  it('are all removed, and reported up to a limit', () => {
     const schema = schemaOf({ type: 'object', additionalProperties: { type: 'object' } });
     const key = 'k'.repeat(500_000);
     const object = objectOf({ [key]: record(50_000, () => 1) });
@@ -167,7 +167,7 @@ describe('selectors', () => {
     assert.equal(parseLabelSelector(keys.map((key) => `!${key}`).join(',')).matches({ b: 'c' }), true);
   });
 
-  it('that are wrong in many values are told of some', () => {
+  it('with many invalid values report some of them', () => {
     const values = list(100_000, (index) => `-${index}`);
     const expression = { key: '/'.repeat(500_000), operator: 'In', values };
     assert.throws(
@@ -245,7 +245,7 @@ describe('sets of fields', () => {
   });
 });
 
-describe('names that objects have by birth', () => {
+describe('names of Object.prototype', () => {
   it('are ordinary ones everywhere', () => {
     const names = ['__proto__', 'constructor', 'toString', 'hasOwnProperty'];
     const fields = JSON.parse(`{${names.map((name) => `"${name}":{"a":1}`).join(',')}}`) as JsonObject;

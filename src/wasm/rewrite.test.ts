@@ -108,7 +108,7 @@ describe('a rewritten module', () => {
     });
   }
 
-  it('computes the same and is restored exactly, whatever its code', () => {
+  it('computes the same and is restored exactly, for any code', () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 20, maxLength: 600 }), fc.nat(200_000), fc.nat(), (choices, p, q) => {
         const bytes = wat(generatedModule(choices));

@@ -246,7 +246,7 @@ describe('a sandbox', () => {
     }
   });
 
-  it('refuses ranges outside of what the guest sees as its memory', () => {
+  it('refuses ranges outside of the guest’s memory', () => {
     sandboxOf(STATEFUL).call(FUEL, (instance) => {
       for (const [ptr, length] of [
         [PAGE_BYTES, 1],

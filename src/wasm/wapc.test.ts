@@ -23,7 +23,7 @@ describe('WapcGuest', () => {
   for (const isolation of ISOLATIONS) {
     it(`calls a policy of Kubewarden's Rust SDK (${isolation})`, () => {
       const guest = guestOf(example('pod-privileged'), isolation);
-      const ask = (privileged: boolean): { accepted: boolean; message?: string } => {
+      const call = (privileged: boolean): { accepted: boolean; message?: string } => {
         const container = { name: 'main', image: 'i', securityContext: { privileged } };
         const object = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p' }, spec: { containers: [container] } };
         const request = { uid: '1', kind: { group: '', version: 'v1', kind: 'Pod' }, operation: 'CREATE', object };
@@ -33,19 +33,19 @@ describe('WapcGuest', () => {
         };
       };
       for (let round = 0; round < 3; round++) {
-        assert.equal(ask(false).accepted, true);
-        const { accepted, message } = ask(true);
+        assert.equal(call(false).accepted, true);
+        const { accepted, message } = call(true);
         assert.equal(accepted, false);
         assert.match(message ?? '', /privileged containers are not allowed: main/);
       }
       const fuelOf = (): number => {
-        ask(true);
+        call(true);
         return guest.fuelUsed;
       };
       assert.equal(fuelOf(), fuelOf());
     });
 
-    it(`keeps what a hostile guest remembers from its next call (${isolation})`, () => {
+    it(`isolates calls of a hostile guest from each other (${isolation})`, () => {
       for (const name of ['stateful', 'stateful-growth', 'stateful-segments']) {
         const guest = guestOf(fixture(name), isolation);
         const first = guest.call('validate', '{}', contextOf());
@@ -121,11 +121,11 @@ describe('WapcGuest', () => {
       }
       return new TextEncoder().encode(operation === 'large' ? 'x'.repeat(100_000) : 'answer');
     });
-    const ask = (op: string): unknown =>
+    const call = (op: string): unknown =>
       validate(guest, { binding: 'kubewarden', ns: 'net', op, payload: { a: 1 } }, context);
-    assert.deepEqual(ask('small'), { accepted: true, message: 'answer' });
-    assert.deepEqual(ask('large'), { accepted: true, message: 'x'.repeat(100_000) });
-    assert.deepEqual(ask('fail'), { accepted: false, message: 'nicht möglich: 世界' });
+    assert.deepEqual(call('small'), { accepted: true, message: 'answer' });
+    assert.deepEqual(call('large'), { accepted: true, message: 'x'.repeat(100_000) });
+    assert.deepEqual(call('fail'), { accepted: false, message: 'nicht möglich: 世界' });
     assert.equal(calls[0], 'kubewarden net small {"a":1}');
   });
 

@@ -103,7 +103,7 @@ describe('WasiCommand', () => {
     assert.equal(text(command.run(['p'], 'z', context()).stdout), '\0z');
   });
 
-  it('reports a trap, with what the guest wrote to stderr before', () => {
+  it('reports a trap, with the guest’s output on stderr', () => {
     const logged: string[] = [];
     const command = load({
       imports: [WRITE],

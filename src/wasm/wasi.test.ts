@@ -137,7 +137,7 @@ describe('stdout and stderr', () => {
     assert.deepEqual(logged, ['hi']);
   });
 
-  it('stops logging at the limit and says so', () => {
+  it('stops logging at the limit, and logs that it did', () => {
     const { call, vectors, process, logged } = setUp();
     for (let i = 0; i < 100; i++) {
       call('fd_write', 2, 0, vectors([1000, 10_000]), 64);
@@ -148,7 +148,7 @@ describe('stdout and stderr', () => {
     assert.equal(logged.join('').length, LOG_LIMIT_BYTES);
   });
 
-  it('are gone once closed', () => {
+  it('are invalid once closed', () => {
     const { call, vectors } = setUp();
     assert.equal(call('fd_close', 2), Errno.success);
     assert.equal(call('fd_write', 2, 0, vectors([100, 1]), 64), Errno.badf);
@@ -184,7 +184,7 @@ describe('file descriptors', () => {
 });
 
 describe('clocks', () => {
-  it('tell the real time, in coarse steps', () => {
+  it('return the real time, in coarse steps', () => {
     const { call, u64 } = setUp();
     const before = BigInt(Date.now()) * 1_000_000n;
     assert.equal(call('clock_time_get', 0, 0n, 0), Errno.success);

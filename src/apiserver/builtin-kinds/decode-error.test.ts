@@ -23,7 +23,7 @@ describe('objects that cannot be read', () => {
     );
   });
 
-  it('are told by the first such value', () => {
+  it('report the first such value', () => {
     const text = problem({ apiVersion: 'v1', kind: 'Pod', spec: { hostname: 1, nodeName: 2 } });
     assert.match(text ?? '', /PodSpec\.spec\.hostname of type string$/);
   });
@@ -33,7 +33,7 @@ describe('objects that cannot be read', () => {
     assert.equal(problem({ apiVersion: 'v1', kind: 'ConfigMap', data }), undefined);
   });
 
-  it('may have what is null or not known', () => {
+  it('may have null and unknown fields', () => {
     assert.equal(problem({ apiVersion: 'v1', kind: 'Pod', spec: { hostname: null, unknown: 5 }, other: 1 }), undefined);
   });
 

@@ -1,4 +1,4 @@
-// Whatever is in an object, it is read, filled in, judged and shown, or refused: nothing throws.
+// Any object is parsed, defaulted, validated and printed, or refused, without an exception.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';

@@ -45,7 +45,7 @@ describe('the kinds of Kubernetes', () => {
 });
 
 describe('schemas of components', () => {
-  it('are one per component, whoever refers to it', () => {
+  it('are shared by all references to a component', () => {
     const deployment = servedKind('apps/v1', 'Deployment')?.schema();
     const template = deployment?.properties?.['spec']?.properties?.['template'];
     assert.equal(componentOf(template ?? {}), 'io.k8s.api.core.v1.PodTemplateSpec');
@@ -79,7 +79,7 @@ describe('schemas of components', () => {
 });
 
 describe('published schemas of some components', () => {
-  it('are those and what they refer to', () => {
+  it('are the given ones and those that they refer to', () => {
     const kind = servedKind('v1', 'ConfigMap');
     assert.ok(kind !== undefined);
     assert.deepEqual(Object.keys(kubernetesOpenApiOf([componentNameOf(kind)])), [

@@ -103,7 +103,7 @@ describe('CustomResourceDefinitions', () => {
     );
   });
 
-  it('survive what is no definition at all', () => {
+  it('tolerate any definition', () => {
     for (const spec of [{ versions: [1, null, {}] }, { versions: {}, names: [] }, { names: { shortNames: [1] } }]) {
       const odd = crd({}, spec);
       definitionsOfCustomResource(odd);
@@ -133,7 +133,7 @@ describe('names of kinds', () => {
     return { ...object, metadata: { name: 'others.example.com' } };
   };
 
-  it('are accepted where nobody has them', () => {
+  it('are accepted when they are not taken', () => {
     const { status, reason, names } = acceptNames(other({}), [accepted]);
     assert.deepEqual([status, reason, names.plural], ['True', 'NoConflicts', 'others']);
     assert.equal(acceptNames(accepted, [accepted]).status, 'True');

@@ -45,7 +45,7 @@ describe('paths of printer columns', () => {
     );
   });
 
-  it('are read or not, whatever they are', () => {
+  it('are parsed or refused, for any text', () => {
     const part = fc.constantFrom(
       '.a',
       '[0]',

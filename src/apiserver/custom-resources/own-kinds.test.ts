@@ -135,7 +135,7 @@ describe('the schema of policies', () => {
     assert.deepEqual(judge(clusterPolicy({ settings: null })).errors, []);
   });
 
-  it('says what is wrong', () => {
+  it('reports mistakes', () => {
     assert.deepEqual(judge(clusterPolicy({ timeoutEvalSeconds: 20 })).errors, [
       'spec.timeoutEvalSeconds: Invalid value: "object": timeoutEvalSeconds cannot be greater than timeoutSeconds',
     ]);

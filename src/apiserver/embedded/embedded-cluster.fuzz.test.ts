@@ -1,4 +1,4 @@
-// Whatever clients send: an answer or a refusal in the words of an API server, and a cluster that goes on.
+// Any request of clients gets an answer or an API server's error, and the cluster continues to work.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';

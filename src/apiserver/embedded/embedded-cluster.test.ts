@@ -42,7 +42,7 @@ async function next(events: AsyncIterator<WatchEvent>, count: number): Promise<s
 }
 
 describe('a list in pages', () => {
-  test('shows all of one moment, whatever is written between the pages', async () => {
+  test('is a consistent snapshot, despite writes between its pages', async () => {
     await using cluster = await EmbeddedCluster.open();
     const { admin } = cluster;
     for (const name of ['a', 'b', 'c', 'd']) {
@@ -69,7 +69,7 @@ describe('a list in pages', () => {
     assert.equal(second.metadata.continue, undefined);
   });
 
-  test('that is too old to go on is told so', async () => {
+  test('whose continue token has expired is refused', async () => {
     await using cluster = await EmbeddedCluster.open({ historySize: 2 });
     const { admin } = cluster;
     await admin.create(CONFIG_MAPS, configMap('a'));
@@ -82,7 +82,7 @@ describe('a list in pages', () => {
     await assert.rejects(rest, { code: 410, reason: 'Expired', message: /continue parameter is too old/ });
   });
 
-  test('does not go on from what is no token', async () => {
+  test('refuses an invalid continue token', async () => {
     await using cluster = await EmbeddedCluster.open();
     const token = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
     for (const text of ['x', token({ v: 'meta.k8s.io/v1', rv: 0 }), 'bnVsbA']) {
@@ -94,7 +94,7 @@ describe('a list in pages', () => {
 });
 
 describe('a watch', () => {
-  test('is told that it is too old, at once or when it falls behind', async () => {
+  test('ends with Expired, at once or when it falls behind', async () => {
     await using cluster = await EmbeddedCluster.open({ historySize: 2 });
     const { admin } = cluster;
     const resourceVersion = String(cluster.revision);
@@ -109,7 +109,7 @@ describe('a watch', () => {
     await assert.rejects(admin.watch(CONFIG_MAPS, { resourceVersion })[Symbol.asyncIterator]().next(), expired);
   });
 
-  test('tells its version while nothing happens, where that is wanted', async () => {
+  test('sends bookmarks while nothing changes, if requested', async () => {
     await using cluster = await EmbeddedCluster.open({ bookmarkIntervalMs: 1 });
     const watch = cluster.admin.watch(CONFIG_MAPS, { allowBookmarks: true, resourceVersion: String(cluster.revision) });
     const events = watch[Symbol.asyncIterator]();
@@ -119,7 +119,7 @@ describe('a watch', () => {
     assert.equal(value?.object.metadata.resourceVersion, String(cluster.revision));
   });
 
-  test('says when everything that was there is told', async () => {
+  test('marks the end of initial events', async () => {
     await using cluster = await EmbeddedCluster.open();
     await cluster.admin.create(CONFIG_MAPS, configMap('a'));
     const events = cluster.admin.watch(CONFIG_MAPS, { sendInitialEvents: true })[Symbol.asyncIterator]();
@@ -221,7 +221,7 @@ test('events are the same in both of their groups', async () => {
   assert.equal(items.length, 1);
 });
 
-test('an evicted pod is gone', async () => {
+test('an evicted pod is deleted', async () => {
   await using cluster = await EmbeddedCluster.open();
   const { admin } = cluster;
   await admin.create(PODS, {
@@ -240,7 +240,7 @@ test('an evicted pod is gone', async () => {
   await assert.rejects(admin.get(PODS, ofName('p')), { code: 404 });
 });
 
-test('a change that somebody was faster with is made anew, without losing either', async () => {
+test('a change that conflicts with another one is retried, and neither is lost', async () => {
   await using cluster = await EmbeddedCluster.open();
   const { admin } = cluster;
   await admin.create(CONFIG_MAPS, configMap('a'));
@@ -263,7 +263,7 @@ test('an object that nests without end is refused', async () => {
   });
 });
 
-test('an object of more than 1.5 MiB is refused, in the words of etcd', async () => {
+test('an object of more than 1.5 MiB is refused, with etcd’s message', async () => {
   await using cluster = await EmbeddedCluster.open();
   const pod = (size: number): KubernetesObject => ({
     apiVersion: 'v1',
@@ -279,7 +279,7 @@ test('an object of more than 1.5 MiB is refused, in the words of etcd', async ()
   await cluster.admin.create(PODS, pod(1_500_000));
 });
 
-test('a full disk refuses what makes it fuller, tells nobody of it, and lets objects be read and deleted', async () => {
+test('on a full disk, growing writes fail without events, and objects can be read and deleted', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-embedded-'));
   try {
     await using cluster = await EmbeddedCluster.open({ file: join(folder, 'cluster.db'), maxPages: 200 });

@@ -1,4 +1,4 @@
-// A list, and a watch from its version on: together they are what is there, whatever happens in between.
+// A list and a watch from its version: together they are the current state, whatever happens in between.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -39,7 +39,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** What somebody knows who has listed, and watches. */
+/** The state of a client that has listed and watches. */
 class Follower {
   readonly #selector: { readonly labelSelector?: string };
   readonly #objects = new Map<string, KubernetesObject>();
@@ -109,7 +109,7 @@ class Follower {
   }
 }
 
-test('a list and the watch that follows it tell everything once', async () => {
+test('a list and the watch that follows it report every object once', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(steps, { maxLength: 40 }), async (script) => {
       await using cluster = await EmbeddedCluster.open({ bookmarkIntervalMs: 0 });
@@ -156,7 +156,7 @@ test('a list and the watch that follows it tell everything once', async () => {
   );
 });
 
-test('a watch that sees nothing of what changes still tells how far it has come', async () => {
+test('a watch without matching changes still sends bookmarks', async () => {
   await using cluster = await EmbeddedCluster.open({ bookmarkIntervalMs: 20 });
   const { admin } = cluster;
   const watch = admin.watch(CONFIG_MAPS, {

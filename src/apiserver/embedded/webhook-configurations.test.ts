@@ -23,7 +23,7 @@ function configuration(kind: string, ...expressions: string[]): KubernetesObject
   };
 }
 
-test('match conditions that do not compile are refused, in the words of an API server', async () => {
+test('match conditions that do not compile are refused with an API server’s message', async () => {
   await using cluster = await EmbeddedCluster.open();
   for (const kind of KINDS) {
     const type = servedKind('admissionregistration.k8s.io/v1', kind) as ResourceType;

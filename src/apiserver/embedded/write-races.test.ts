@@ -1,4 +1,4 @@
-// What is written while something else is: between the reading of an object and its storing there are webhooks.
+// Concurrent writes: webhooks are called between reading an object and storing it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
@@ -45,7 +45,7 @@ function definition(plural: string, kind: string): KubernetesObject {
   };
 }
 
-/** Asks about creations of a resource, and does something meanwhile. */
+/** A webhook for creations of a resource that runs a callback during the review. */
 async function whileAsked(
   cluster: EmbeddedCluster,
   resource: string,
@@ -103,7 +103,7 @@ test('those who apply a new object at once make one of it together', async () =>
   assert.deepEqual(metadata.managedFields?.map(({ manager }) => manager).sort(), managers.toSorted());
 });
 
-test('of two who create one name, one is told that it exists', async () => {
+test('of two creations of one name, one fails with AlreadyExists', async () => {
   await using cluster = await EmbeddedCluster.open();
   const made = [1, 2].map(() => cluster.admin.create(CONFIG_MAPS, configMap('a')));
   const results = await Promise.allSettled(made);
@@ -138,7 +138,7 @@ test('a kind that went while an object of it was made has none', async () => {
   assert.deepEqual([...cluster.state.list(WIDGETS)], []);
 });
 
-test('an object that is changed while it is deleted is gone, and its change is refused', async () => {
+test('an object that is changed while it is deleted is deleted, and its change is refused', async () => {
   await using cluster = await EmbeddedCluster.open();
   const { admin } = cluster;
   await admin.create(CONFIG_MAPS, configMap('a'));
@@ -152,7 +152,7 @@ test('an object that is changed while it is deleted is gone, and its change is r
   assert.equal(cluster.state.get(CONFIG_MAPS, 'default', 'a'), undefined);
 });
 
-test('finalizers that are taken away at once are all gone, and so is the object', async () => {
+test('finalizers that are removed concurrently are all removed, and so is the object', async () => {
   await using cluster = await EmbeddedCluster.open();
   const { admin } = cluster;
   const finalizers = ['example.com/a', 'example.com/b', 'example.com/c'];

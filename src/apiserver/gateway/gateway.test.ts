@@ -41,7 +41,7 @@ interface Reply {
   readonly body: any;
 }
 
-interface Asked {
+interface RequestOptions {
   readonly body?: unknown;
   readonly type?: string;
   readonly accept?: string;
@@ -86,8 +86,8 @@ describe('a gateway', () => {
     return { gateway, ...(await gateway.start({ port: 0 })) };
   }
 
-  async function ask(url: string, method: string, path: string, asked: Asked = {}): Promise<Reply> {
-    const { body, type = 'application/json', accept, token = 'admin-token', headers } = asked;
+  async function send(url: string, method: string, path: string, options: RequestOptions = {}): Promise<Reply> {
+    const { body, type = 'application/json', accept, token = 'admin-token', headers } = options;
     const content =
       body === undefined || Buffer.isBuffer(body) || typeof body === 'string' ? body : JSON.stringify(body);
     const outgoing = httpsRequest(new URL(url).origin, {
@@ -129,70 +129,70 @@ describe('a gateway', () => {
 
   it('creates, reads, patches, replaces and deletes', async () => {
     const { url } = await start();
-    const created = await ask(url, 'POST', CONFIG_MAPS, { body: configMap('one') });
+    const created = await send(url, 'POST', CONFIG_MAPS, { body: configMap('one') });
     assert.equal(created.status, 201);
     assert.equal(created.body.metadata.namespace, 'default');
     assert.match(String(created.headers['audit-id']), /^[0-9a-f-]{36}$/);
     const merge = { body: { data: { c: 'd' } }, type: 'application/merge-patch+json' };
-    assert.deepEqual((await ask(url, 'PATCH', `${CONFIG_MAPS}/one`, merge)).body.data, { a: 'b', c: 'd' });
+    assert.deepEqual((await send(url, 'PATCH', `${CONFIG_MAPS}/one`, merge)).body.data, { a: 'b', c: 'd' });
     const apply = { body: 'apiVersion: v1\nkind: ConfigMap\ndata: {e: f}\n', type: 'application/apply-patch+yaml' };
-    const applied = await ask(url, 'PATCH', `${CONFIG_MAPS}/one?fieldManager=me`, apply);
+    const applied = await send(url, 'PATCH', `${CONFIG_MAPS}/one?fieldManager=me`, apply);
     assert.deepEqual(applied.body.data, { a: 'b', c: 'd', e: 'f' });
-    const replaced = await ask(url, 'PUT', `${CONFIG_MAPS}/one`, { body: configMap('one', { g: 'h' }) });
+    const replaced = await send(url, 'PUT', `${CONFIG_MAPS}/one`, { body: configMap('one', { g: 'h' }) });
     assert.deepEqual([replaced.status, replaced.body.data], [200, { g: 'h' }]);
     const stale = { ...configMap('one'), metadata: { name: 'one', resourceVersion: '1' } };
-    assert.equal((await ask(url, 'PUT', `${CONFIG_MAPS}/one`, { body: stale })).body.reason, 'Conflict');
-    const deleted = await ask(url, 'DELETE', `${CONFIG_MAPS}/one`);
+    assert.equal((await send(url, 'PUT', `${CONFIG_MAPS}/one`, { body: stale })).body.reason, 'Conflict');
+    const deleted = await send(url, 'DELETE', `${CONFIG_MAPS}/one`);
     assert.deepEqual(deleted.body.details, { name: 'one', kind: 'configmaps', uid: created.body.metadata.uid });
-    assert.equal((await ask(url, 'GET', `${CONFIG_MAPS}/one`)).status, 404);
+    assert.equal((await send(url, 'GET', `${CONFIG_MAPS}/one`)).status, 404);
   });
 
   it('answers as tables, as metadata and as YAML', async () => {
     const { url } = await start();
-    await ask(url, 'POST', CONFIG_MAPS, { body: configMap('shown') });
-    const table = (await ask(url, 'GET', `${CONFIG_MAPS}/shown`, { accept: TABLE })).body;
+    await send(url, 'POST', CONFIG_MAPS, { body: configMap('shown') });
+    const table = (await send(url, 'GET', `${CONFIG_MAPS}/shown`, { accept: TABLE })).body;
     assert.deepEqual(
       table.columnDefinitions.map(({ name }: { name: string }) => name),
       ['Name', 'Data', 'Age'],
     );
     assert.deepEqual(table.rows[0].cells.slice(0, 2), ['shown', 1]);
     assert.equal(table.rows[0].object.kind, 'PartialObjectMetadata');
-    const bare = await ask(url, 'GET', `${CONFIG_MAPS}?includeObject=None`, { accept: TABLE });
+    const bare = await send(url, 'GET', `${CONFIG_MAPS}?includeObject=None`, { accept: TABLE });
     assert.equal(bare.body.rows[0].object, null);
-    assert.equal((await ask(url, 'GET', `${CONFIG_MAPS}?includeObject=x`, { accept: TABLE })).status, 400);
+    assert.equal((await send(url, 'GET', `${CONFIG_MAPS}?includeObject=x`, { accept: TABLE })).status, 400);
     const accept = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
-    const list = (await ask(url, 'GET', CONFIG_MAPS, { accept })).body;
+    const list = (await send(url, 'GET', CONFIG_MAPS, { accept })).body;
     assert.equal(list.kind, 'PartialObjectMetadataList');
     assert.ok(list.items.every((item: object) => !('data' in item)));
-    const yaml = await ask(url, 'GET', `${CONFIG_MAPS}/shown`, { accept: 'application/yaml' });
+    const yaml = await send(url, 'GET', `${CONFIG_MAPS}/shown`, { accept: 'application/yaml' });
     assert.match(yaml.text, /^apiVersion: v1\ndata:\n {2}a: b\nkind: ConfigMap\n/);
-    assert.equal((await ask(url, 'GET', CONFIG_MAPS, { accept: 'text/html' })).status, 406);
+    assert.equal((await send(url, 'GET', CONFIG_MAPS, { accept: 'text/html' })).status, 406);
   });
 
-  it('tells what it serves', async () => {
+  it('serves discovery, OpenAPI and its version', async () => {
     const { url } = await start();
-    assert.deepEqual((await ask(url, 'GET', '/api')).body.versions, ['v1']);
-    const groups = (await ask(url, 'GET', '/apis')).body.groups.map(({ name }: { name: string }) => name);
+    assert.deepEqual((await send(url, 'GET', '/api')).body.versions, ['v1']);
+    const groups = (await send(url, 'GET', '/apis')).body.groups.map(({ name }: { name: string }) => name);
     assert.ok(groups.includes('apps'));
-    const apps = (await ask(url, 'GET', '/apis/apps/v1')).body.resources;
+    const apps = (await send(url, 'GET', '/apis/apps/v1')).body.resources;
     assert.ok(apps.some(({ name }: { name: string }) => name === 'deployments/scale'));
     const accept = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json';
-    const all = await ask(url, 'GET', '/apis', { accept });
+    const all = await send(url, 'GET', '/apis', { accept });
     assert.equal(all.headers['content-type'], 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList');
     assert.ok(all.body.items.some(({ metadata }: { metadata: { name: string } }) => metadata.name === 'apps'));
-    const index = (await ask(url, 'GET', '/openapi/v3')).body.paths;
-    const document = await ask(url, 'GET', index['apis/apps/v1'].serverRelativeURL);
+    const index = (await send(url, 'GET', '/openapi/v3')).body.paths;
+    const document = await send(url, 'GET', index['apis/apps/v1'].serverRelativeURL);
     assert.match(String(document.headers['cache-control']), /immutable/);
     assert.ok(document.body.components.schemas['io.k8s.api.apps.v1.Deployment']);
     assert.ok(document.body.components.schemas['io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta']);
     const known = { 'if-none-match': String(document.headers.etag) };
-    assert.equal((await ask(url, 'GET', '/openapi/v3/apis/apps/v1', { headers: known })).status, 304);
-    assert.match((await ask(url, 'GET', '/version')).body.gitVersion, /\+portcullis$/);
-    assert.equal((await ask(url, 'GET', '/readyz')).text, 'ok');
-    assert.equal((await ask(url, 'GET', '/openapi/v2')).body.swagger, '2.0');
+    assert.equal((await send(url, 'GET', '/openapi/v3/apis/apps/v1', { headers: known })).status, 304);
+    assert.match((await send(url, 'GET', '/version')).body.gitVersion, /\+portcullis$/);
+    assert.equal((await send(url, 'GET', '/readyz')).text, 'ok');
+    assert.equal((await send(url, 'GET', '/openapi/v2')).body.swagger, '2.0');
   });
 
-  it('refuses what there is not, as an API server does', async () => {
+  it('refuses unknown paths, like an API server', async () => {
     const { url } = await start();
     const cases: readonly (readonly [string, string, number])[] = [
       ['GET', '/nothing', 404],
@@ -215,33 +215,33 @@ describe('a gateway', () => {
       ['PATCH', `${CONFIG_MAPS}/x`, 415],
     ];
     for (const [method, path, status] of cases) {
-      assert.equal((await ask(url, method, path)).status, status, `${method} ${path.slice(0, 80)}`);
+      assert.equal((await send(url, method, path)).status, status, `${method} ${path.slice(0, 80)}`);
     }
   });
 
   it('reads no body of those who may not send one, and none about another object than the URL', async () => {
     const { url } = await start();
-    const forbidden = await ask(url, 'POST', CONFIG_MAPS, { token: 'alice-token', body: '{{{' });
+    const forbidden = await send(url, 'POST', CONFIG_MAPS, { token: 'alice-token', body: '{{{' });
     assert.deepEqual([forbidden.status, forbidden.body.details], [403, { kind: 'configmaps' }]);
     const other = { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name: 'b' } };
-    const eviction = await ask(url, 'POST', '/api/v1/namespaces/default/pods/a/eviction', { body: other });
+    const eviction = await send(url, 'POST', '/api/v1/namespaces/default/pods/a/eviction', { body: other });
     assert.equal(eviction.body.message, 'the name of the object (b) does not match the name on the URL (a)');
   });
 
-  it('asks who somebody is and what they may do', async () => {
+  it('authenticates and authorizes requests', async () => {
     const { url } = await start();
-    assert.equal((await ask(url, 'GET', '/api/v1/nodes', { token: 'nobody' })).status, 401);
+    assert.equal((await send(url, 'GET', '/api/v1/nodes', { token: 'nobody' })).status, 401);
     const message = 'User "alice" cannot list resource "nodes" in API group "" at the cluster scope';
-    const refused = await ask(url, 'GET', '/api/v1/nodes', { token: 'alice-token' });
+    const refused = await send(url, 'GET', '/api/v1/nodes', { token: 'alice-token' });
     assert.deepEqual([refused.status, refused.body.message], [403, `nodes is forbidden: ${message}`]);
     for (const path of ['/metrics', '/nothing', '/api/v1/nothing']) {
-      assert.equal((await ask(url, 'GET', path, { token: 'alice-token' })).status, 403, path);
+      assert.equal((await send(url, 'GET', path, { token: 'alice-token' })).status, 403, path);
     }
-    assert.equal((await ask(url, 'GET', '/apis', { token: 'alice-token' })).status, 200);
-    const asAlice = await ask(url, 'GET', '/api/v1/nodes', { headers: { 'impersonate-user': 'alice' } });
+    assert.equal((await send(url, 'GET', '/apis', { token: 'alice-token' })).status, 200);
+    const asAlice = await send(url, 'GET', '/api/v1/nodes', { headers: { 'impersonate-user': 'alice' } });
     assert.equal(asAlice.status, 403);
     const asAdmin = { token: 'alice-token', headers: { 'impersonate-user': 'admin' } };
-    assert.match((await ask(url, 'GET', '/api/v1/nodes', asAdmin)).body.message, /cannot impersonate/);
+    assert.match((await send(url, 'GET', '/api/v1/nodes', asAdmin)).body.message, /cannot impersonate/);
   });
 
   it('knows users by their client certificates', async () => {
@@ -262,7 +262,7 @@ describe('a gateway', () => {
   it('refuses bodies that are too large, and keeps serving', async () => {
     const { url } = await start();
     const body = JSON.stringify(configMap('big', { a: 'x'.repeat(4 * 1024 * 1024) }));
-    const refused = await ask(url, 'POST', CONFIG_MAPS, { body }).catch(() => undefined);
+    const refused = await send(url, 'POST', CONFIG_MAPS, { body }).catch(() => undefined);
     // The connection may be cut while the rest is still being sent.
     assert.ok(refused === undefined || refused.status === 413);
     // Without a length it is known only when too much has come.
@@ -279,46 +279,46 @@ describe('a gateway', () => {
     incoming.resume();
     outgoing.destroy();
     assert.equal(incoming.statusCode, 413);
-    assert.equal((await ask(url, 'GET', '/version')).status, 200);
+    assert.equal((await send(url, 'GET', '/version')).status, 200);
   });
 
   it('compresses large answers', async () => {
     const { url } = await start();
-    await ask(url, 'POST', CONFIG_MAPS, { body: configMap('large', { a: 'x'.repeat(200_000) }) });
-    const answer = await ask(url, 'GET', `${CONFIG_MAPS}/large`, { headers: { 'accept-encoding': 'gzip' } });
+    await send(url, 'POST', CONFIG_MAPS, { body: configMap('large', { a: 'x'.repeat(200_000) }) });
+    const answer = await send(url, 'GET', `${CONFIG_MAPS}/large`, { headers: { 'accept-encoding': 'gzip' } });
     assert.equal(answer.headers['content-encoding'], 'gzip');
     assert.equal(answer.body.data.a.length, 200_000);
-    await ask(url, 'DELETE', `${CONFIG_MAPS}/large`);
+    await send(url, 'DELETE', `${CONFIG_MAPS}/large`);
   });
 
   it('sends warnings as headers', async () => {
     const { url } = await start();
     const body = { ...configMap('warned'), unknown: 'ü"\n' };
-    const answer = await ask(url, 'POST', `${CONFIG_MAPS}?fieldValidation=Warn`, { body });
+    const answer = await send(url, 'POST', `${CONFIG_MAPS}?fieldValidation=Warn`, { body });
     assert.equal(answer.status, 201);
     assert.equal(answer.headers['warning'], '299 - "unknown field \\"unknown\\""');
     const twice = JSON.stringify(configMap('twice')).replace('"a":"b"', '"a":"b","a":"c"');
-    const warned = await ask(url, 'POST', CONFIG_MAPS, { body: twice });
+    const warned = await send(url, 'POST', CONFIG_MAPS, { body: twice });
     assert.equal(warned.headers['warning'], '299 - "duplicate field \\"data.a\\""');
     assert.equal(
-      (await ask(url, 'POST', `${CONFIG_MAPS}?fieldValidation=Strict`, { body: twice })).body.message,
+      (await send(url, 'POST', `${CONFIG_MAPS}?fieldValidation=Strict`, { body: twice })).body.message,
       'ConfigMap in version "v1" cannot be handled as a ConfigMap: strict decoding error: duplicate field "data.a"',
     );
-    const strict = await ask(url, 'POST', `${CONFIG_MAPS}?fieldValidation=Strict`, { body });
+    const strict = await send(url, 'POST', `${CONFIG_MAPS}?fieldValidation=Strict`, { body });
     assert.match(strict.body.message, /strict decoding error: unknown field "unknown"/);
   });
 
   it('watches, as objects and as tables, until it stops', async () => {
     const records: RequestRecord[] = [];
     const { gateway, url } = await start({ onRequest: (record) => records.push(record) });
-    await ask(url, 'POST', CONFIG_MAPS, { body: configMap('seen') });
+    await send(url, 'POST', CONFIG_MAPS, { body: configMap('seen') });
     const selector = 'fieldSelector=metadata.name%3Dseen';
     const plain = watchLines(url, `${CONFIG_MAPS}?watch=1&${selector}`, {});
     const tables = watchLines(url, `${CONFIG_MAPS}?watch=1&${selector}`, { accept: TABLE });
     assert.equal((await plain.next()).value.type, 'ADDED');
     assert.equal((await tables.next()).value.object.columnDefinitions.length, 3);
     const patch = { body: { data: { b: 'c' } }, type: 'application/merge-patch+json' };
-    await ask(url, 'PATCH', `${CONFIG_MAPS}/seen`, patch);
+    await send(url, 'PATCH', `${CONFIG_MAPS}/seen`, patch);
     assert.deepEqual((await plain.next()).value.object.data, { a: 'b', b: 'c' });
     const second = (await tables.next()).value;
     assert.deepEqual([second.type, second.object.columnDefinitions], ['MODIFIED', null]);
@@ -329,12 +329,16 @@ describe('a gateway', () => {
     assert.equal(records.length, 4);
   });
 
-  it('refuses watches with a status, and says in the stream when what it should go on from is gone', async () => {
+  it('refuses invalid watches with a status, and reports an expired version in the stream', async () => {
     const { url } = await start();
-    const refused = await ask(url, 'GET', `${CONFIG_MAPS}?watch=1&labelSelector=a%3D%3D%3D`);
+    const refused = await send(url, 'GET', `${CONFIG_MAPS}?watch=1&labelSelector=a%3D%3D%3D`);
     assert.equal(refused.status, 400);
-    assert.equal((await ask(url, 'GET', `${CONFIG_MAPS}?watch=1`, { token: 'alice-token' })).status, 403);
-    const bounded = await ask(url, 'GET', `${CONFIG_MAPS}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Dnone`);
+    assert.equal((await send(url, 'GET', `${CONFIG_MAPS}?watch=1`, { token: 'alice-token' })).status, 403);
+    const bounded = await send(
+      url,
+      'GET',
+      `${CONFIG_MAPS}?watch=1&timeoutSeconds=1&fieldSelector=metadata.name%3Dnone`,
+    );
     assert.deepEqual([bounded.status, bounded.text], [200, '']);
   });
 
@@ -342,7 +346,7 @@ describe('a gateway', () => {
     await using small = await EmbeddedCluster.open({ tokens: TOKENS, historySize: 2 });
     const { url } = await start({ cluster: small, authenticator: small.authenticator });
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) {
-      await ask(url, 'POST', CONFIG_MAPS, { body: configMap(name) });
+      await send(url, 'POST', CONFIG_MAPS, { body: configMap(name) });
     }
     const events = watchLines(url, `${CONFIG_MAPS}?watch=1&resourceVersion=1`, {});
     const { type, object } = (await events.next()).value;
@@ -354,7 +358,7 @@ describe('a gateway', () => {
     const { url } = await start({ maxWatches: 1 });
     const first = watchLines(url, `${CONFIG_MAPS}?watch=1&fieldSelector=metadata.name%3Dseen`, {});
     await first.next();
-    const refused = await ask(url, 'GET', `${CONFIG_MAPS}?watch=1`);
+    const refused = await send(url, 'GET', `${CONFIG_MAPS}?watch=1`);
     assert.deepEqual([refused.status, refused.headers['retry-after']], [429, '1']);
     await first.return(undefined);
   });
@@ -374,18 +378,18 @@ describe('a gateway', () => {
     socket.write(`GET ${path}?watch=1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer admin-token\r\n\r\n`);
     await once(socket, 'readable');
     socket.on('error', () => undefined);
-    // What is not read waits in the buffers of the kernel first, which hold some MiB.
+    // Unread data first fills the buffers of the kernel, which hold some MiB.
     const data = { a: 'x'.repeat(900_000) };
     let isEnded = false;
     void promise.then(() => (isEnded = true));
     for (let index = 0; index < 60 && !isEnded; index++) {
-      await ask(url, 'PUT', `${path}/same`, { body: configMap('same', { ...data, index: String(index) }) }).then(
-        ({ status }) => (status === 404 ? ask(url, 'POST', path, { body: configMap('same', data) }) : undefined),
+      await send(url, 'PUT', `${path}/same`, { body: configMap('same', { ...data, index: String(index) }) }).then(
+        ({ status }) => (status === 404 ? send(url, 'POST', path, { body: configMap('same', data) }) : undefined),
       );
     }
     await promise;
     socket.destroy();
-    assert.equal((await ask(url, 'GET', '/version')).status, 200);
+    assert.equal((await send(url, 'GET', '/version')).status, 200);
   });
 
   it('notices clients that go away', async () => {
@@ -443,7 +447,7 @@ describe('a gateway', () => {
         fc.oneof(fc.json(), fc.string(), fc.constant(undefined)),
         async (method, target, query, headers, body) => {
           const watch = query.includes('watch') ? '&timeoutSeconds=1' : '';
-          const answer = await ask(url, method, `${target || '/'}?${query}${watch}`, { body, headers });
+          const answer = await send(url, method, `${target || '/'}?${query}${watch}`, { body, headers });
           assert.ok(
             answer.status < 500 || method === 'HEAD' || answer.body?.kind === 'Status',
             `${answer.status} ${answer.text}`,
@@ -457,7 +461,7 @@ describe('a gateway', () => {
     assert.deepEqual(errors, []);
   });
 
-  it('answers what is no HTTP with 400', async () => {
+  it('answers 400 to invalid HTTP', async () => {
     const { port, url } = await start();
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ minLength: 1, maxLength: 300 }), async (bytes) => {
@@ -473,7 +477,7 @@ describe('a gateway', () => {
       }),
       { numRuns: 20 },
     );
-    assert.equal((await ask(url, 'GET', '/version')).status, 200);
+    assert.equal((await send(url, 'GET', '/version')).status, 200);
   });
 
   it('is reached with a kubeconfig that only its owner can read', async () => {
@@ -491,7 +495,7 @@ describe('a gateway', () => {
     }
   });
 
-  async function* watchLines(url: string, path: string, asked: Asked): AsyncGenerator<any> {
+  async function* watchLines(url: string, path: string, asked: RequestOptions): AsyncGenerator<any> {
     const outgoing = httpsRequest(new URL(path, url), {
       agent: false,
       ca: tls.cert,

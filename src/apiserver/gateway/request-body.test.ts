@@ -19,7 +19,7 @@ describe('bodies', () => {
     assert.deepEqual(Object.keys(json('{"__proto__":{"a":1}}') as object), ['__proto__']);
   });
 
-  it('are refused in the words of an API server when they are cut off', () => {
+  it('are refused with an API server’s message when they are incomplete', () => {
     const start = "the object provided is unrecognized (must be of type ConfigMap): couldn't get version/kind; ";
     for (const [text, shown] of [
       ['', '<empty>'],
@@ -78,7 +78,7 @@ describe('bodies', () => {
     }
   });
 
-  it('are decoded or refused, whatever they are', () => {
+  it('are decoded or refused, for any bytes', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.uint8Array(), fc.string(), fc.json()),

@@ -7,7 +7,7 @@ import { deleteOptions, isWatchRequest, listOptions, watchOptions, writeOptions 
 const query = (text: string): URLSearchParams => new URLSearchParams(text);
 const AGENT = 'kubectl/v1.34.4 (linux/amd64)';
 
-/** What an API server says (recorded from 1.34). */
+/** Messages of an API server (recorded from 1.34). */
 const refused: readonly (readonly [string, () => unknown, number, string])[] = [
   [
     'dryRun',
@@ -122,7 +122,7 @@ describe('options of requests', () => {
     );
   });
 
-  it('of deletions come from the body when there is one', () => {
+  it('of deletions come from the body, if any', () => {
     const body = {
       propagationPolicy: 'Foreground',
       gracePeriodSeconds: 0,
@@ -146,7 +146,7 @@ describe('options of requests', () => {
     assert.deepEqual(watchOptions(query('timeoutSeconds=9999999999')), { timeoutSeconds: 2_147_483 });
   });
 
-  it('are read or refused, whatever they are', () => {
+  it('are parsed or refused, for any query', () => {
     const names = [
       'dryRun',
       'fieldManager',

@@ -127,7 +127,7 @@ describe('verbs', () => {
     assert.equal(verbOf('GET', list, true), 'watch');
   });
 
-  it('are asked for with all that a target says', () => {
+  it('are requested with all parts of a target', () => {
     assert.ok(target !== undefined);
     assert.deepEqual(attributesOf(user, 'PATCH', target, false), {
       user,

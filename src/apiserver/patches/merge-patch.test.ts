@@ -26,7 +26,7 @@ describe('applyMergePatch', () => {
     });
   }
 
-  it('shares what it does not change', () => {
+  it('shares unchanged parts', () => {
     const object = { a: { b: [1] }, c: { d: 1 } };
     const result = applyMergePatch(object, { c: { d: 2 } });
     assert.equal(result['a'], object.a);
@@ -48,7 +48,7 @@ describe('applyMergePatch', () => {
   });
 });
 
-test('a merge patch changes neither of its inputs, and gives what the RFC says', () => {
+test('a merge patch changes neither of its inputs, and follows the RFC', () => {
   const scalar = fc.constantFrom<JsonValue>(null, true, 0, 'x', '');
   const { json } = fc.letrec<{ json: JsonValue }>((tie) => ({
     // Lists of scalars only: API servers do more than the RFC with objects in lists.

@@ -163,7 +163,7 @@ describe('applyStrategicMergePatch', () => {
   });
 });
 
-test('whatever the patch, the inputs stay, and nothing but a PatchError is thrown', () => {
+test('any patch leaves its inputs unchanged, and throws only PatchErrors', () => {
   const key = fc.constantFrom(
     'name',
     'labels',

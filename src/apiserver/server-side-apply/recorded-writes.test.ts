@@ -1,4 +1,4 @@
-// Writes to a real API server and what it made of them, as test/e2e/server-side-apply.full.test.ts has recorded them.
+// Writes to a real API server and their results, recorded by test/e2e/server-side-apply.full.test.ts.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
@@ -15,9 +15,9 @@ interface RecordedWrite {
   readonly subresource?: string;
   readonly apply?: { readonly applied: KubernetesObject; readonly force: boolean };
   readonly now: number;
-  /** What the server stored, as a merge patch of what it had; absent when nothing changed. */
+  /** The stored object, as a merge patch of the previous one; absent when nothing changed. */
   readonly object?: JsonObject;
-  /** What was to be stored, before the server's defaults and apart from its managers: a merge patch of what the server stored. */
+  /** The object before defaults and without managers: a merge patch of the stored one. */
   readonly applied?: JsonObject;
   readonly updated?: JsonObject;
   /** Why the server refused. */

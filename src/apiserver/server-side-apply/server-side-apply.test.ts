@@ -69,7 +69,7 @@ describe('applyServerSide', () => {
     assert.equal(applied(live, widget({ mode: 'a', tags: ['x'] }), { now: NOW + 60_000 }), live);
   });
 
-  it('tells conflicts in the words of an API server, and takes the fields by force', () => {
+  it('reports conflicts with an API server’s message, and takes over fields with force', () => {
     const live = updated(undefined, widget({ mode: 'a', steps: ['x'] }));
     const { conflicts } = apply(live, widget({ mode: 'b', steps: ['y'] }));
     assert.deepEqual(conflicts, {
@@ -91,7 +91,7 @@ describe('applyServerSide', () => {
     );
   });
 
-  it('removes what is not applied any more, unless others own it', () => {
+  it('removes fields that are no longer applied, unless others own them', () => {
     const one = applied(
       undefined,
       widget({ mode: 'a', options: { a: '1', b: '2' }, ports: [{ port: 1 }, { port: 2 }] }),
@@ -104,7 +104,7 @@ describe('applyServerSide', () => {
     assert.deepEqual(managersOf(left), ['beta']);
   });
 
-  it('gives what was there before to a manager of its own', () => {
+  it('assigns existing fields to a manager of their own', () => {
     const first = applied(widget({ mode: 'a' }), widget({ isOn: true }));
     assert.deepEqual(managersOf(first), ['alpha', 'before-first-apply']);
     assert.deepEqual(first['spec'], { mode: 'a', isOn: true });
@@ -133,7 +133,7 @@ describe('applyServerSide', () => {
     );
   });
 
-  it('keeps what is applied to the status apart', () => {
+  it('tracks fields of the status separately', () => {
     const live = applied(undefined, widget({ mode: 'a' }));
     const status = { ...widget({ mode: 'x' }), status: { phase: 'Ready' } };
     const next = applied(live, status, { subresource: 'status' });
@@ -255,7 +255,7 @@ describe('trackUpdate', () => {
     assert.equal(updated(reset, { ...reset, spec: { mode: 'b' } }).metadata.managedFields, undefined);
   });
 
-  it('has no managers where the fields cannot be told', () => {
+  it('has no managers when the fields cannot be determined', () => {
     const live = updated(undefined, widget({ mode: 'a' }));
     const next = updated(live, { ...live, spec: { ports: [1] } });
     assert.equal(next.metadata.managedFields, undefined);

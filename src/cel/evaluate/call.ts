@@ -452,8 +452,8 @@ export function compileEqualityWith(
       frame.cost += Number(value !== '');
       return (value === constant) === isEqual;
     }
-    const isAsked = !isLeft && isEqual && isLibraryValue(value);
-    frame.cost += isAsked ? CALL_COST : comparisonCost(frame, value, constant);
+    const callsLibrary = !isLeft && isEqual && isLibraryValue(value);
+    frame.cost += callsLibrary ? CALL_COST : comparisonCost(frame, value, constant);
     if (value instanceof EvaluationFailure) {
       return value;
     }

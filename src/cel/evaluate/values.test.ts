@@ -187,7 +187,7 @@ describe('regular expressions', () => {
     assert.equal(pattern.test(`${'a'.repeat(100_000)}!`), false);
   });
 
-  it('report what is wrong with a pattern', () => {
+  it('report mistakes in a pattern', () => {
     assert.equal(failure(compilePattern('(')), 'error parsing regexp: missing closing ): `(`');
   });
 });

@@ -4,18 +4,18 @@ import { EvaluationFailure } from '../value.ts';
 import { AuthorizerValue, PathCheck, ResourceCheck } from './authorizer-values.ts';
 import type { AuthorizationRequest, GroupCheck } from './authorizer-values.ts';
 
-function recorded(): { asked: AuthorizationRequest[]; authorizer: AuthorizerValue } {
-  const asked: AuthorizationRequest[] = [];
+function recorded(): { requests: AuthorizationRequest[]; authorizer: AuthorizerValue } {
+  const requests: AuthorizationRequest[] = [];
   const authorizer = new AuthorizerValue(
     { username: 'alice', groups: ['dev'] },
     {
       authorize: (request) => {
-        asked.push(request);
+        requests.push(request);
         return { isAllowed: true, reason: 'because' };
       },
     },
   );
-  return { asked, authorizer };
+  return { requests, authorizer };
 }
 
 function resource(group: GroupCheck, name: string): ResourceCheck {
@@ -26,7 +26,7 @@ function resource(group: GroupCheck, name: string): ResourceCheck {
 
 describe('the authorizer', () => {
   test('receives all properties of the chain of calls', () => {
-    const { asked, authorizer } = recorded();
+    const { requests, authorizer } = recorded();
     resource(authorizer.group('apps'), 'deployments')
       .with('subresource', 'scale')
       .with('namespace', 'shop')
@@ -37,7 +37,7 @@ describe('the authorizer', () => {
     assert.ok(path instanceof PathCheck);
     assert.equal(path.check('get').answer.isAllowed, true);
     const user = { username: 'alice', groups: ['dev'] };
-    assert.deepEqual(asked, [
+    assert.deepEqual(requests, [
       {
         kind: 'resource',
         user,
@@ -55,11 +55,11 @@ describe('the authorizer', () => {
   });
 
   test('receives service accounts with their names and groups', () => {
-    const { asked, authorizer } = recorded();
+    const { requests, authorizer } = recorded();
     const account = authorizer.serviceAccount('shop', 'builder');
     assert.ok(account instanceof AuthorizerValue);
     resource(account.group(''), 'pods').check('list');
-    assert.deepEqual(asked[0]?.user, {
+    assert.deepEqual(requests[0]?.user, {
       username: 'system:serviceaccount:shop:builder',
       groups: ['system:serviceaccounts', 'system:serviceaccounts:shop'],
     });

@@ -34,7 +34,7 @@ describe('defaults of kinds of Kubernetes', () => {
     assert.equal(spec['restartPolicy'], 'Always');
   });
 
-  it('tell how a pod is treated when its node runs short', () => {
+  it('set the QoS class of a pod', () => {
     const qosOf = (resources: object): unknown => {
       const { status } = stored(pod({ containers: [{ name: 'main', image: 'a', resources }] }));
       return (status as { qosClass: string }).qosClass;
@@ -51,7 +51,7 @@ describe('defaults of kinds of Kubernetes', () => {
     );
   });
 
-  it('let what is empty vanish, but not what is said by being there', () => {
+  it('remove empty fields, but not those whose presence has a meaning', () => {
     const spec = specOf(
       stored(
         pod({

@@ -17,7 +17,7 @@ function shown(status: object, spec: object = {}, metadata: object = {}): readon
 }
 
 describe('the table of pods', () => {
-  it('says what a container waits for', () => {
+  it('shows the reason of a waiting container', () => {
     const state = { waiting: { reason: 'CrashLoopBackOff' } };
     const lastState = { terminated: { finishedAt: '2026-01-02T03:03:05Z' } };
     const containerStatuses = [{ name: 'main', ready: false, restartCount: 4, state, lastState }];

@@ -9,7 +9,7 @@ describe('schedules of cron jobs', () => {
     assert.deepEqual(good.map(scheduleProblem), Array(good.length).fill(undefined));
   });
 
-  it('are refused in the words of API servers', () => {
+  it('are refused with messages of API servers', () => {
     const bad = {
       '* * *': 'expected exactly 5 fields, found 3: [* * *]',
       '60 * * * *': 'end of range (60) above maximum (59): 60',
@@ -26,7 +26,7 @@ describe('schedules of cron jobs', () => {
     }
   });
 
-  it('are judged whatever the text', () => {
+  it('are validated, for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom(...Array.from('0123456789*/-,? @jan')) }), (text) => {
         const problem = scheduleProblem(text);

@@ -3,7 +3,9 @@ import { describe, it } from 'node:test';
 import type { KubernetesObject, MutableObject } from '../../../resources/index.ts';
 import { servedKind } from '../served-kinds.ts';
 
-/** What is wrong with an object after its defaults. The comparison with a real API server is test/e2e/builtin-kinds.full.test.ts. */
+/**
+ * Mistakes in an object after defaulting. The comparison with a real API server is test/e2e/builtin-kinds.full.test.ts.
+ */
 function problems(object: MutableObject, old?: KubernetesObject): readonly string[] {
   const definition = servedKind(object.apiVersion, object.kind);
   definition?.applyDefaults?.(object);
@@ -21,11 +23,11 @@ function deployment(spec: object = {}): MutableObject {
 }
 
 describe('validation of kinds of Kubernetes', () => {
-  it('finds nothing in what is right', () => {
+  it('accepts valid objects', () => {
     assert.deepEqual(problems(deployment()), []);
   });
 
-  it('asks for what must be there', () => {
+  it('requires mandatory fields', () => {
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' }, spec: { containers: [{}] } };
     assert.deepEqual(problems(pod), [
       'spec.containers[0].name: Required value',
@@ -33,13 +35,13 @@ describe('validation of kinds of Kubernetes', () => {
     ]);
   });
 
-  it('wants a selector that selects what the template makes', () => {
+  it('requires a selector that matches the template', () => {
     assert.deepEqual(problems(deployment({ selector: { matchLabels: { app: 'b' } } })), [
       'spec.template.metadata.labels: Invalid value: {"app":"a"}: `selector` does not match template `labels`',
     ]);
   });
 
-  it('refuses a change of what is immutable', () => {
+  it('refuses changes of immutable fields', () => {
     const old = deployment();
     problems(old);
     const changed = deployment({ selector: { matchExpressions: [{ key: 'app', operator: 'Exists' }] } });

@@ -72,7 +72,7 @@ describe('schemas of CustomResourceDefinitions', () => {
     ],
   ];
   for (const [name, spec, errors] of cases) {
-    it(`${name}: ${errors.length === 0 ? 'fine' : 'said what is wrong'}`, () => {
+    it(`${name}: ${errors.length === 0 ? 'fine' : 'errors'}`, () => {
       const found = texts(spec);
       assert.equal(found.length, errors.length, found.join('\n'));
       for (const [index, expected] of errors.entries()) {
@@ -84,7 +84,7 @@ describe('schemas of CustomResourceDefinitions', () => {
     });
   }
 
-  it('are judged, whatever they are', () => {
+  it('are validated, for any value', () => {
     const keyword = fc.constantFrom(
       'type',
       'properties',

@@ -19,7 +19,7 @@ const answer = (response: object): JsonObject => ({
 });
 
 describe('answers to reviews', () => {
-  it('are read, or refused as what they are', () => {
+  it('are parsed, or refused with the reason', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
         let review: JsonObject;
@@ -38,7 +38,7 @@ describe('answers to reviews', () => {
     );
   });
 
-  it('allow only where they say so', () => {
+  it('allow only with `allowed: true`', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (allowed) => {
         const { isAllowed } = readAnswer('validating', 'v1', UID, answer({ allowed }));
@@ -95,7 +95,7 @@ describe('webhooks of configurations', () => {
 });
 
 describe('warnings', () => {
-  it('are passed on as long as there is room', () => {
+  it('are passed on up to a limit', () => {
     const passed: string[] = [];
     const limit = new WarningLimit((text) => passed.push(text));
     limit.add('x'.repeat(MAX_WARNINGS_LENGTH - 300));

@@ -1,4 +1,4 @@
-// Transport errors in the words of Go's net, tls and x509, which users of API servers know.
+// Transport errors with the messages of Go's net, tls and x509, which users of API servers know.
 import { isIP } from 'node:net';
 import type { PeerCertificate } from 'node:tls';
 

@@ -161,14 +161,14 @@ describe('webhook admission', () => {
     return assert.fail('expected a refusal');
   }
 
-  it('asks nobody and returns the same object where nothing is configured', async () => {
+  it('calls no webhook and returns the same object without configurations', async () => {
     const object = widget();
     assert.equal(await admission.mutate(request(object), nothing), object);
     await validate(request(object));
     assert.deepEqual(paths(), []);
   });
 
-  it('refuses what a webhook denies, with its status', async () => {
+  it('refuses a request that a webhook denies, with its status', async () => {
     configure('validating', 'deny');
     const error = await refusal(validate(request(widget())));
     assert.equal(error.message, 'admission webhook "deny.example.com" denied the request: no');
@@ -228,7 +228,7 @@ describe('webhook admission', () => {
     assert.equal(await admission.mutate(request(object), nothing), object);
   });
 
-  it('asks those again that want it when another changed the object after them', async () => {
+  it('reinvokes webhooks with reinvocationPolicy IfNeeded when another changed the object after them', async () => {
     configure('mutating', 'counting', { reinvocationPolicy: 'IfNeeded' }, 'a');
     configure('mutating', 'counting', {}, 'b');
     configure('mutating', 'same', { reinvocationPolicy: 'IfNeeded' }, 'c');
@@ -237,7 +237,7 @@ describe('webhook admission', () => {
     assert.deepEqual(paths(), ['/counting', '/counting', '/same', '/counting', '/same']);
   });
 
-  it('converts to the version that rules ask for, and back', async () => {
+  it('converts to the version of the rules, and back', async () => {
     configure('mutating', 'first', { rules: [{ ...RULE, apiVersions: ['v1beta1'] }] });
     const result = await admission.mutate(request(widget()), nothing);
     assert.deepEqual(result, widget({}, { first: 1 }));
@@ -246,12 +246,12 @@ describe('webhook admission', () => {
     assert.equal((sent().object as KubernetesObject).apiVersion, 'example.com/v1beta1');
   });
 
-  it('matches only the version asked for where the match policy is Exact', async () => {
+  it('matches only the requested version with matchPolicy Exact', async () => {
     configure('validating', 'deny', { rules: [{ ...RULE, apiVersions: ['v1beta1'] }], matchPolicy: 'Exact' });
     await validate(request(widget()));
   });
 
-  it('never asks about webhook configurations', async () => {
+  it('calls no webhooks for webhook configurations', async () => {
     const rules = [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*'] }];
     configure('validating', 'deny', { rules });
     const object = {
@@ -330,13 +330,13 @@ describe('webhook admission', () => {
     assert.equal(sent().namespace, 'shop');
   });
 
-  it('refuses objects of namespaces that do not exist where labels are asked for', async () => {
+  it('refuses objects of missing namespaces when a webhook selects by labels', async () => {
     configure('validating', 'deny', { namespaceSelector: { matchLabels: { team: 'a' } } });
     const error = await refusal(validate(request(widget(), { namespace: 'none' })));
     assert.equal(error.message, 'namespaces "none" not found');
   });
 
-  it('sees a configuration as soon as it is there, and no longer when it is gone', async () => {
+  it('uses a configuration from its creation to its deletion', async () => {
     await validate(request(widget()));
     configure('validating', 'deny');
     await refusal(validate(request(widget())));
@@ -345,7 +345,7 @@ describe('webhook admission', () => {
     await validate(request(widget()));
   });
 
-  it('lets failures pass where they are ignored, and says so', async () => {
+  it('admits when failures are ignored, and reports them', async () => {
     configure('validating', 'redirect', { failurePolicy: 'Ignore' });
     await validate(request(widget()));
     assert.deepEqual(ignored, ['redirect.example.com']);
@@ -359,7 +359,7 @@ describe('webhook admission', () => {
     assert.deepEqual(paths(), ['/redirect', '/huge']);
   });
 
-  it('does not ask on dry runs where that has side effects', async () => {
+  it('calls no webhook with side effects in dry runs', async () => {
     configure('validating', 'allow', { sideEffects: 'Some' });
     const error = await refusal(validate(request(widget(), { dryRun: true })));
     assert.equal(error.message, 'admission webhook "allow.example.com" does not support dry run');

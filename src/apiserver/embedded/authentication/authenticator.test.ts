@@ -127,7 +127,7 @@ describe('the authenticator', () => {
     assert.throws(() => request(), { message: 'serviceaccounts "robot" not found', code: 404 });
   });
 
-  it('refuses tokens that have expired, or are for somebody else', () => {
+  it('refuses tokens that have expired, or are for another audience', () => {
     const token = issue();
     now += HOUR_MS + 59_000;
     login(token);
@@ -137,7 +137,7 @@ describe('the authenticator', () => {
     assert.ok(!('error' in authenticator().authenticateToken(issue({ audiences: ['other'] }), ['other'])));
   });
 
-  it('refuses tokens of service accounts that are gone, or were made anew', () => {
+  it('refuses tokens of service accounts that were deleted or recreated', () => {
     const token = issue();
     state.remove(ACCOUNT);
     assert.throws(() => login(token), UNAUTHORIZED);
@@ -147,7 +147,7 @@ describe('the authenticator', () => {
     login(token);
   });
 
-  it('refuses tokens whose pod is gone', () => {
+  it('refuses tokens whose pod was deleted', () => {
     const token = issue({ boundObjectRef: { kind: 'Pod', apiVersion: 'v1', name: 'p' } });
     assert.deepEqual(login(token).extra?.['authentication.kubernetes.io/pod-name'], ['p']);
     state.remove(POD);
@@ -165,7 +165,7 @@ describe('the authenticator', () => {
     }
   });
 
-  it('refuses whatever is no token', () => {
+  it('refuses invalid tokens', () => {
     const own = authenticator();
     const parts = fc.array(
       fc.oneof(

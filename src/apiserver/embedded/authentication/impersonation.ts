@@ -23,7 +23,7 @@ export type DistinctHeaders = Readonly<Record<string, readonly string[] | undefi
 const EXTRA_PREFIX = 'impersonate-extra-';
 const AUTHENTICATION_GROUP = 'authentication.k8s.io';
 
-/** The impersonation that a request's headers ask for, if any. */
+/** The impersonation in a request's headers, if any. */
 export function impersonationOf(headers: DistinctHeaders): Impersonation | undefined {
   const extra: Record<string, readonly string[]> = Object.create(null);
   for (const [name, values] of Object.entries(headers)) {

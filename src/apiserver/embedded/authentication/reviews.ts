@@ -18,7 +18,7 @@ export interface Question {
   readonly namespace?: string | undefined;
   /** The parent's name, for subresources. */
   readonly name?: string | undefined;
-  /** Who asks. */
+  /** The user of the request. */
   readonly user: UserInfo;
   readonly object: KubernetesObject;
 }

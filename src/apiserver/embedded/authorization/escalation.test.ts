@@ -31,7 +31,7 @@ function write(object: KubernetesObject, rest: Partial<RoleWrite> = {}): RoleWri
 describe('escalation', () => {
   const authorizer = new RbacAuthorizer(new ListedState());
 
-  it('is refused, and said', () => {
+  it('is refused with the missing rules', () => {
     assert.throws(
       () => checkEscalation(authorizer, write(role([PODS]))),
       (error) =>
@@ -47,7 +47,7 @@ describe('escalation', () => {
     checkEscalation(authorizer, write(role([PODS]), { definition: { group: '', resource: 'pods' } }));
   });
 
-  it('is not to change the owners of a role, but is to change anything else of it', () => {
+  it('does not include changes of a role’s owners, but of anything else', () => {
     const old = role([PODS]);
     checkEscalation(authorizer, write(role([PODS], { finalizers: ['a/b'] }), { oldObject: old }));
     assert.throws(() => checkEscalation(authorizer, write(role([PODS], { labels: { a: 'b' } }), { oldObject: old })));

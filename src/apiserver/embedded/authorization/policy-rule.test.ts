@@ -30,7 +30,7 @@ const rules = fc.array(
 const user = { username: 'u', groups: [] };
 
 describe('policy rules', () => {
-  it('that lack nothing of others allow all that those allow', () => {
+  it('that cover others allow all requests that those allow', () => {
     const asked = fc.oneof(
       fc.record({
         verb: fc.constantFrom('get', 'list', 'delete'),
@@ -51,7 +51,7 @@ describe('policy rules', () => {
     );
   });
 
-  it('lack nothing of themselves', () => {
+  it('cover themselves', () => {
     fc.assert(fc.property(rules, (all) => missingRules(all, all).length === 0));
   });
 

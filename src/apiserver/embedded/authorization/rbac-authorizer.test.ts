@@ -34,12 +34,12 @@ function getPods(user: UserInfo = JANE, rest: Partial<AccessAttributes> = {}): A
 }
 
 describe('the RBAC authoriser', () => {
-  it('denies everything where nothing is bound, without a reason', () => {
+  it('denies everything without bindings, and gives no reason', () => {
     const authorizer = new RbacAuthorizer(new ListedState());
     assert.deepEqual(authorizer.authorize(getPods()), { allowed: false, reason: '' });
   });
 
-  it('allows system:masters everything, whatever is bound', () => {
+  it('allows system:masters everything, independent of bindings', () => {
     const authorizer = new RbacAuthorizer(new ListedState());
     const root = { username: 'root', groups: ['system:masters'] };
     assert.deepEqual(authorizer.authorize(getPods(root)), { allowed: true, reason: '' });
@@ -102,13 +102,13 @@ describe('the RBAC authoriser', () => {
     ]);
     const authorizer = new RbacAuthorizer(state);
     assert.ok(authorizer.authorize(getPods()).allowed);
-    // What is written into an aggregated role does not count.
+    // Rules written into an aggregated role are ignored.
     assert.ok(!authorizer.authorize(getPods(JANE, { verb: 'delete' })).allowed);
     state.put(labelled(role('leaf', [PODS]), {}));
     assert.ok(!authorizer.authorize(getPods()).allowed);
   });
 
-  it('takes names for names, whatever they are', () => {
+  it('accepts any names', () => {
     const state = new ListedState([
       role('__proto__', [PODS]),
       binding('constructor', 'ClusterRole', '__proto__', 'toString'),
@@ -120,7 +120,7 @@ describe('the RBAC authoriser', () => {
     }
   });
 
-  it('does not read what is no role or binding', () => {
+  it('ignores other kinds', () => {
     const odd = { apiVersion: API_VERSION, kind: 'ClusterRoleBinding', metadata: { name: 'odd' } };
     const state = new ListedState([
       { ...odd, subjects: 'all', roleRef: null },

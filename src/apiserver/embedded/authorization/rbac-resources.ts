@@ -6,5 +6,5 @@ export const CLUSTER_ROLES = { group: RBAC_GROUP, resource: 'clusterroles' } as 
 export const ROLE_BINDINGS = { group: RBAC_GROUP, resource: 'rolebindings' } as const;
 export const CLUSTER_ROLE_BINDINGS = { group: RBAC_GROUP, resource: 'clusterrolebindings' } as const;
 
-/** Members may do everything, whatever roles say. */
+/** Members have all rights, independent of roles. */
 export const MASTERS_GROUP = 'system:masters';

@@ -64,7 +64,7 @@ describe('what belongs to an object', () => {
     assert.equal(find(cluster, 'grandchild'), undefined);
   });
 
-  test('stays when another owner does, and no longer names the one that is gone', async () => {
+  test('stays with another owner, without the reference to the deleted one', async () => {
     await using cluster = await open();
     const [a, b] = [await make(cluster, 'a'), await make(cluster, 'b')];
     await make(cluster, 'child', { ownerReferences: [owner(a), owner(b)] });
@@ -157,7 +157,7 @@ describe('what belongs to an object', () => {
     );
   });
 
-  test('stays when nobody can tell: an owner of an unknown kind, or in a namespace where the object is in none', async () => {
+  test('stays when the owner cannot be checked: its kind is unknown, or it is namespaced and the object is cluster-scoped', async () => {
     await using cluster = await open();
     const parent = await make(cluster, 'parent');
     const unknown = { apiVersion: 'example.com/v1', kind: 'Unknown', name: 'x', uid: 'x' };
@@ -176,7 +176,7 @@ describe('what belongs to an object', () => {
 });
 
 describe('a namespace', () => {
-  test('goes with all that is in it, and says what it waits for', async () => {
+  test('is deleted with its content, and reports what it waits for', async () => {
     await using cluster = await open();
     await cluster.admin.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
     await make(cluster, 'free', { namespace: 'shop' });

@@ -51,6 +51,6 @@ export class MemoryJournal implements Journal {
   }
 
   close(): void {
-    // There is nothing to close.
+    // Nothing to close.
   }
 }

@@ -23,7 +23,7 @@ function names(objects: Iterable<KubernetesObject> | undefined): (string | undef
   return [...(objects ?? [])].map(({ metadata }) => metadata.name);
 }
 
-test('each change has a version of its own, and what is stored never changes', () => {
+test('each change has its own version, and stored objects never change', () => {
   const store = new ObjectStore({ journal: new MemoryJournal() });
   const first = put(store, thing('x'));
   const second = put(store, thing('x', 'a', 'new'), first);
@@ -32,7 +32,7 @@ test('each change has a version of its own, and what is stored never changes', (
   assert.ok(Object.isFrozen(second.metadata));
 });
 
-test('nothing is done when one object is not what was expected', () => {
+test('nothing is written when one object is not the expected one', () => {
   const store = new ObjectStore({ journal: new MemoryJournal() });
   const first = put(store, thing('x'));
   put(store, thing('x', 'a', 'new'), first);
@@ -45,7 +45,7 @@ test('nothing is done when one object is not what was expected', () => {
   assert.equal(store.get(THINGS, 'a', 'y'), undefined);
 });
 
-test('a change that cannot be written down is not made, and nobody hears of it', () => {
+test('a change that the journal cannot write is not applied, and causes no event', () => {
   class FullJournal extends MemoryJournal {
     override append(): void {
       throw ApiError.internal('full');
@@ -58,7 +58,7 @@ test('a change that cannot be written down is not made, and nobody hears of it',
   assert.deepEqual(names(store.collection(THINGS).list()), []);
 });
 
-test('a change is written down before anybody hears of it', () => {
+test('a change is in the journal before its event', () => {
   const told: string[] = [];
   const journal: Journal = new (class extends MemoryJournal {
     override append(entries: readonly JournalEntry[] = []): void {
@@ -121,7 +121,7 @@ test('positions in the log go on when old changes are dropped', () => {
   assert.equal(log.at(after + 1), undefined);
 });
 
-test('an object that is too large is refused in the words of etcd', () => {
+test('an object that is too large is refused with etcd’s message', () => {
   const store = new ObjectStore({ journal: new MemoryJournal() });
   assert.throws(() => put(store, thing('x', 'a', 'é'.repeat(MAX_OBJECT_BYTES / 2))), {
     name: 'ApiError',

@@ -132,7 +132,7 @@ describe('a file', () => {
     });
   });
 
-  test('that cannot be made is told', () => {
+  test('that cannot be created is an error', () => {
     withFile((file) => {
       writeFileSync(file, '');
       assert.throws(() => SqliteJournal.open({ file: join(file, 'below.db') }), { code: 'database-unavailable' });
@@ -149,7 +149,7 @@ describe('a damaged file is kept aside, and an empty one begins', () => {
     'garbage in one page': (file) => overwrite(file, Math.floor(statSync(file).size / 2 / 4_096) * 4_096, 4_096),
     'one letter of an object changed': (file) => {
       const bytes = readFileSync(file);
-      // A page that is all text of one object: SQLite does not look at what is in those.
+      // A page with only text of one object, which SQLite does not check.
       bytes[bytes.indexOf('x'.repeat(4_000))] = 'y'.charCodeAt(0);
       writeFileSync(file, bytes);
     },
@@ -198,7 +198,7 @@ describe('a damaged file is kept aside, and an empty one begins', () => {
   });
 });
 
-test('a full disk refuses writes, changes nothing, and is over when there is room', () => {
+test('a full disk refuses writes, changes nothing, and works again when there is space', () => {
   withFile((file) => {
     withStore({ file, maxPages: 40 }, (store) => {
       let count = 0;
@@ -252,7 +252,7 @@ test('of several changes that do not all fit, none is written', () => {
   });
 });
 
-test('what is written beside the file does not grow with the number of changes', () => {
+test('the size of the write-ahead log is limited', () => {
   withFile((file) => {
     withStore({ file }, (store) => {
       let largest = 0;
@@ -260,7 +260,7 @@ test('what is written beside the file does not grow with the number of changes',
         put(store, `thing-${count % 10}`, 'x'.repeat(4_000));
         largest = Math.max(largest, count % 100 === 0 ? statSync(`${file}-wal`).size : 0);
       }
-      // 16 MB of changes; SQLite takes over what is beside the file every 1,000 pages of 4 KiB.
+      // 16 MB of changes; SQLite checkpoints the write-ahead log every 1,000 pages of 4 KiB.
       assert.ok(largest < 6 * 1024 ** 2, `${largest} bytes`);
       assert.ok(statSync(file).size < 1024 ** 2);
     });

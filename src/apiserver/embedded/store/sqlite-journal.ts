@@ -45,7 +45,7 @@ export interface Recovery {
   readonly file: string;
   /** New path of the damaged file; undefined when it was empty. */
   readonly movedTo: string | undefined;
-  /** What is wrong with it. */
+  /** The error. */
   readonly reason: string;
 }
 

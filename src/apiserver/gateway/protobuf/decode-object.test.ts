@@ -87,7 +87,7 @@ describe('objects in protobuf', () => {
     assert.throws(() => decoder.decode(whole.subarray(0, 40)), WireError);
   });
 
-  it('are read or refused, whatever they are', () => {
+  it('are decoded or refused, for any bytes', () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ maxLength: 200 }),
