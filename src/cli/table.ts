@@ -1,5 +1,6 @@
 // Tables in the layout of kubectl: upper-case headers, columns as wide as their widest cell, three spaces between.
 import { stripVTControlCharacters } from 'node:util';
+import { shortened } from '../values/index.ts';
 
 interface Column<Row> {
   readonly header: string;
@@ -35,5 +36,5 @@ export function oneLine(text: string, maxLength = Infinity): string {
     .replaceAll(/\s+/g, ' ')
     .replaceAll(/\p{Cc}/gu, '')
     .trim();
-  return clean.length <= maxLength ? clean : `${clean.slice(0, maxLength - 1)}…`;
+  return shortened(clean, maxLength);
 }

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { ALIVE_INTERVAL_MS, MAX_MESSAGE_BYTES, MAX_REPORT_TEXT } from './replica-protocol.ts';
 import type { ReplicaMessage, RevisionReport } from './replica-protocol.ts';
 import type { ReportSource } from './report-source.ts';
+import { shortened } from '../values/index.ts';
 
 /**
  * A controller that does not read for this long is disconnected: it considers the replica lost by then, and a new
@@ -165,7 +166,7 @@ class ReportLine {
 
   /** Adds a report, or the name of a removed revision. False if the line is full. */
   add(report: RevisionReport | undefined, name = ''): boolean {
-    const text = report === undefined ? JSON.stringify(name) : JSON.stringify(shortened(report));
+    const text = report === undefined ? JSON.stringify(name) : JSON.stringify(withShortMessage(report));
     const bytes = Buffer.byteLength(text) + 1;
     const isFirst = this.#bytes === ENVELOPE_BYTES;
     if (!isFirst && this.#bytes + bytes > MAX_MESSAGE_BYTES) {
@@ -184,9 +185,7 @@ class ReportLine {
   }
 }
 
-function shortened(report: RevisionReport): RevisionReport {
+function withShortMessage(report: RevisionReport): RevisionReport {
   const { message } = report;
-  return message === undefined || message.length <= MAX_REPORT_TEXT
-    ? report
-    : { ...report, message: `${message.slice(0, MAX_REPORT_TEXT - 1).toWellFormed()}…` };
+  return message === undefined ? report : { ...report, message: shortened(message, MAX_REPORT_TEXT) };
 }

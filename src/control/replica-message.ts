@@ -5,7 +5,7 @@ import type { JsonObject } from '../resources/index.ts';
 import { MAX_REPORT_TEXT } from './replica-protocol.ts';
 import type { PolicyReason } from '../evaluation/index.ts';
 import type { ReplicaMessage, ReplicaRevisionState, RevisionReport } from './replica-protocol.ts';
-import { parseJson } from '../values/index.ts';
+import { parseJson, shortened } from '../values/index.ts';
 
 /** Longest name, uid, policy id, reason and time: the limit of ids in a PolicyRevision. Characters. */
 export const MAX_NAME_TEXT = 512;
@@ -127,7 +127,7 @@ export function readOptionalText(object: JsonObject, field: string, limit: numbe
   if (value !== undefined && typeof value !== 'string') {
     throw unexpected(`${field}: a text`, value);
   }
-  return value === undefined || value.length <= limit ? value : `${value.slice(0, limit - 1).toWellFormed()}…`;
+  return value === undefined ? undefined : shortened(value, limit);
 }
 
 function readInteger(object: JsonObject, field: string, least = 1): number {

@@ -1,6 +1,7 @@
 import { isJsonObject } from './json-text.ts';
 import type { JsonObject, JsonValue } from './json-text.ts';
 import { unknownKeyHint } from './nearest-key.ts';
+import { shortened } from '../values/index.ts';
 
 /** Keys, and indexes of lists. */
 export type FieldPath = readonly (string | number)[];
@@ -201,6 +202,9 @@ export function fieldPathText(path: FieldPath): string {
   }, '');
 }
 
+/** Most characters of a value in a message. */
+const MAX_SHOWN = 80;
+
 /** A short form of a value, for messages. */
 export function describeValue(value: unknown): string {
   if (value === null || value === undefined) {
@@ -209,6 +213,5 @@ export function describeValue(value: unknown): string {
   if (typeof value === 'object') {
     return Array.isArray(value) ? 'a list' : 'a mapping';
   }
-  const text = typeof value === 'number' ? String(value) : JSON.stringify(value);
-  return text.length > 80 ? `${text.slice(0, 79)}…` : text;
+  return shortened(typeof value === 'number' ? String(value) : JSON.stringify(value), MAX_SHOWN);
 }

@@ -1,3 +1,5 @@
+import { shortened } from '../values/index.ts';
+
 /** One aspect of an object's state (`metav1.Condition`). */
 export interface Condition {
   /** `Ready`, or `example.com/Ready`: unique in its list. */
@@ -40,7 +42,7 @@ export function setCondition(
     ...(update.observedGeneration === undefined ? {} : { observedGeneration: update.observedGeneration }),
     lastTransitionTime: current?.status === update.status ? current.lastTransitionTime : timeText(now),
     reason: update.reason,
-    message: shortened(update.message ?? ''),
+    message: shortened(update.message ?? '', MAX_CONDITION_MESSAGE_LENGTH),
   };
   if (current === undefined) {
     return [...list, next];
@@ -75,10 +77,4 @@ function isSame(left: Condition, right: Condition): boolean {
     left.message === right.message &&
     left.observedGeneration === right.observedGeneration
   );
-}
-
-function shortened(message: string): string {
-  const characters =
-    message.length > MAX_CONDITION_MESSAGE_LENGTH ? message.slice(0, MAX_CONDITION_MESSAGE_LENGTH - 1) : message;
-  return characters === message ? message : `${characters.toWellFormed()}…`;
 }

@@ -3,6 +3,7 @@
 import type { KubernetesObject } from '../resources/index.ts';
 import { TokenBucket } from './token-bucket.ts';
 import type { TokenBucketOptions } from './token-bucket.ts';
+import { shortened } from '../values/index.ts';
 
 export type EventType = 'Normal' | 'Warning';
 
@@ -126,10 +127,6 @@ function referenceTo({ apiVersion, kind, metadata }: KubernetesObject): EventRef
     ...(uid === undefined ? {} : { uid }),
     ...(resourceVersion === undefined ? {} : { resourceVersion }),
   };
-}
-
-function shortened(text: string, length: number): string {
-  return text.length <= length ? text : `${text.slice(0, length - 1)}…`;
 }
 
 /** A map that evicts the least recently set entry. */

@@ -1,7 +1,7 @@
 // Maps the end of a reconciliation to the queue, the object's status, its events and the log. No other place does.
 import { ApiError } from '../cluster/index.ts';
 import type { Readiness } from '../resources/index.ts';
-import { errorText } from '../values/index.ts';
+import { errorText, shortened } from '../values/index.ts';
 import { RETRY_CAP_MS } from './work-queue.ts';
 
 /** When a failed reconciliation is retried: when the object changes, after a growing delay, or after a fixed time. */
@@ -182,8 +182,7 @@ function failed(reason: string, error: unknown, message: string, state: 'reconci
 }
 
 function messageOf(error: unknown): string {
-  const text = errorText(error);
-  return text.length <= MAX_MESSAGE_LENGTH ? text : `${text.slice(0, MAX_MESSAGE_LENGTH - 1)}…`;
+  return shortened(errorText(error), MAX_MESSAGE_LENGTH);
 }
 
 /** The stack of a bug in our code; an error from the cluster needs none. */

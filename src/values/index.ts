@@ -3,3 +3,4 @@ export { deepFreeze } from './deep-freeze.ts';
 export { errorText } from './error-text.ts';
 export { buildJson, endOfJsonString, jsonNumberAt, misreadsEscapedKeys, parseJson } from './json.ts';
 export { setOwn } from './set-own.ts';
+export { shortened } from './shortened.ts';

@@ -4,6 +4,7 @@ import type { Mismatch } from './compare.ts';
 import type { DiffLine } from './line-diff.ts';
 import { summarize } from './summary.ts';
 import type { CaseResult, SuiteResult } from './suite-runner.ts';
+import { shortened } from '../../values/index.ts';
 
 /** Longest printed text of one expectation; differences between objects may be longer. */
 const MAX_TEXT = 2_000;
@@ -114,7 +115,7 @@ function timeText(ms: number): string {
 }
 
 function block(text: string): string {
-  return clean(text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - 1)}…` : text)
+  return clean(shortened(text, MAX_TEXT))
     .trimEnd()
     .replaceAll('\n', `\n${' '.repeat(12)}`);
 }

@@ -1,5 +1,6 @@
 import type { FieldError } from '../../resources/index.ts';
 import type { RejectionCode, WarningCode } from './rule-codes.ts';
+import { shortened } from '../../values/index.ts';
 
 /** Characters of one message, which may quote an expression of a hundred thousand. */
 const MAX_MESSAGE_CHARACTERS = 4096;
@@ -35,7 +36,7 @@ export class Findings {
     if (this.#errors.length === MAX_FINDINGS) {
       this.#omitted += 1;
     } else {
-      this.#errors.push({ ...error, message: `${cut(error.message, MAX_MESSAGE_CHARACTERS)} [${code}]` });
+      this.#errors.push({ ...error, message: `${shortened(error.message, MAX_MESSAGE_CHARACTERS)} [${code}]` });
     }
   }
 
@@ -58,7 +59,7 @@ export class Findings {
 
   warn(code: WarningCode, field: string, text: string): void {
     if (this.#warnings.length < MAX_WARNINGS) {
-      this.#warnings.push(`${field}: ${cut(text.replaceAll(/\s+/g, ' '), MAX_WARNING_CHARACTERS)} [${code}]`);
+      this.#warnings.push(`${field}: ${shortened(text.replaceAll(/\s+/g, ' '), MAX_WARNING_CHARACTERS)} [${code}]`);
     }
   }
 }
@@ -70,8 +71,4 @@ function keyOf({ field, message }: FieldError): string {
 /** The rest of a field's path after a prefix; empty without that prefix. */
 function below(field: string, path: string): string {
   return field.startsWith(path) ? field.slice(path.length) : '';
-}
-
-function cut(text: string, most: number): string {
-  return text.length > most ? `${text.slice(0, most - 1).replace(/[\uD800-\uDBFF]$/, '')}…` : text;
 }

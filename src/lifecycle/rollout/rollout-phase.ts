@@ -14,6 +14,7 @@ import {
   servingRevision,
 } from './revision-choice.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
+import { shortened } from '../../values/index.ts';
 
 /** Replicas that a message names; further ones are counted. */
 const MAX_NAMED = 3;
@@ -44,7 +45,7 @@ export function rolloutPhase(view: RolloutView, failure: Readiness | undefined):
     return current;
   }
   const { reason } = failure;
-  const detail = shortened(failure.message);
+  const detail = shortened(failure.message, MAX_DETAIL_LENGTH);
   // If a user must act, another failure does not change that.
   const state = isStalled ? 'stalled' : failure.state;
   if (reason !== REASONS.webhookRefused) {
@@ -80,7 +81,7 @@ function phaseWithoutFailure(view: RolloutView): PhaseReport {
   }
   if (hasFailed(desired)) {
     const how = desired.state === 'Failed' ? 'failed' : 'cannot be validated yet';
-    const message = `revision ${desired.number} ${how}: ${shortened(desired.message)}${requestOutcome(view)}`;
+    const message = `revision ${desired.number} ${how}: ${shortened(desired.message, MAX_DETAIL_LENGTH)}${requestOutcome(view)}`;
     const reason = desired.reason === '' ? REASONS.replicaFailed : desired.reason;
     return { phase: failed, reason, message, isStalled: desired.state === 'Failed' };
   }
@@ -208,7 +209,9 @@ function replicaFailure(
   if (first === undefined) {
     return undefined;
   }
-  const named = [first, ...rest.slice(0, MAX_NAMED - 1)].map(({ name, message }) => `${name}: ${shortened(message)}`);
+  const named = [first, ...rest.slice(0, MAX_NAMED - 1)].map(
+    ({ name, message }) => `${name}: ${shortened(message, MAX_DETAIL_LENGTH)}`,
+  );
   const others = failures.length > named.length ? `; and ${failures.length - named.length} more` : '';
   const total = view.replicas?.length ?? 0;
   const message = `revision ${revision.number} is not on ${failures.length} of ${total} replicas: ${named.join('; ')}${others}${requestOutcome(view)}`;
@@ -239,8 +242,4 @@ function requestOutcome(view: RolloutView): string {
   return view.spec.failurePolicy === 'Ignore'
     ? '; nothing serves: requests are admitted with a warning (failurePolicy Ignore)'
     : '; nothing serves: requests are rejected (failurePolicy Fail)';
-}
-
-function shortened(text: string): string {
-  return text.length <= MAX_DETAIL_LENGTH ? text : `${text.slice(0, MAX_DETAIL_LENGTH - 1).toWellFormed()}…`;
 }

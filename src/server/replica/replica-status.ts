@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { MAX_DEVIATIONS, setCondition } from '../../resources/index.ts';
 import type { Condition, PolicyServerReplica } from '../../resources/index.ts';
 import type { ReplicaView, ServedRevision } from './replica-view.ts';
+import { shortened } from '../../values/index.ts';
 
 export type ReplicaStatus = NonNullable<PolicyServerReplica['status']>;
 
@@ -44,7 +45,7 @@ export function replicaStatus(
     .slice(0, MAX_DEVIATIONS)
     .map(({ message, ...deviation }) => ({
       ...deviation,
-      ...(message === undefined ? {} : { message: shortened(message) }),
+      ...(message === undefined ? {} : { message: shortened(message, MAX_DEVIATION_MESSAGE) }),
     }));
   const observed = generation === undefined ? {} : { observedGeneration: generation };
   const ready = setCondition(conditions, { type: 'Ready', ...observed, ...readiness(view.isSynced, all.length) }, now);
@@ -88,10 +89,4 @@ function readiness(isSynced: boolean, deviations: number): Pick<Condition, 'stat
 
 function compare(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
-}
-
-function shortened(message: string): string {
-  return message.length <= MAX_DEVIATION_MESSAGE
-    ? message
-    : `${message.slice(0, MAX_DEVIATION_MESSAGE - 1).toWellFormed()}…`;
 }
