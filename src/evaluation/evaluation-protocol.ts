@@ -29,7 +29,7 @@ export type TableEntry = {
     }
   | {
       readonly failed: { readonly message: string; readonly failurePolicy: 'Fail' | 'Ignore' };
-      /** Whether it is only not here yet: who asks about it by name is told to try again. */
+      /** Whether the policy is still being loaded: requests that name it are answered with 503. */
       readonly isLoading?: boolean;
     }
 );

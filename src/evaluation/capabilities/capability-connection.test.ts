@@ -7,11 +7,11 @@ import { CapabilityClient } from './capability-connection.ts';
 const PODS = { apiVersion: 'v1', kind: 'Pod' };
 const NODES = { apiVersion: 'v1', kind: 'Node' };
 
-describe('the revision of kinds that a worker sees', () => {
+describe('the revision of kinds in a worker', () => {
   let revisions: KindRevisions;
   let client: CapabilityClient;
   let asked: number;
-  /** Answers the next question, whose client waits for nothing that is there already. */
+  /** Sends the next answer before its request: the client takes it at once. */
   let answer: (payload: number | null) => void;
   beforeEach(() => {
     const { port1, port2 } = new MessageChannel();
@@ -21,7 +21,7 @@ describe('the revision of kinds that a worker sees', () => {
     answer = (payload) => port1.postMessage({ seq: (asked += 1), payload: JSON.stringify(payload) });
   });
 
-  it('moves with each change of one of them, and needs no further question', () => {
+  it('changes with each change of a kind, without further requests', () => {
     const [pods, nodes] = [revisions.assign(), revisions.assign()];
     answer(pods);
     answer(nodes);
@@ -36,7 +36,7 @@ describe('the revision of kinds that a worker sees', () => {
     assert.notEqual(client.revisionOf([PODS]), ofPods);
   });
 
-  it('is asked for again when a kind is no longer cached', () => {
+  it('is requested again when a kind is no longer cached', () => {
     const pods = revisions.assign();
     answer(pods);
     const before = client.revisionOf([PODS]);
@@ -47,7 +47,7 @@ describe('the revision of kinds that a worker sees', () => {
     assert.notEqual(client.revisionOf([PODS]), before);
   });
 
-  it('fails when nobody answers', () => {
+  it('fails when there is no answer in time', () => {
     assert.throws(() => client.revisionOf([PODS]), /did not answer within 10 ms/);
   });
 });

@@ -1,5 +1,5 @@
-// How a thread that evaluates, and so cannot wait for promises, asks one that can: it sends the question, sleeps on a
-// cell of shared memory, and takes the answer from the port when it is woken.
+// Blocking requests from a thread that evaluates, which cannot wait for promises, to a thread that can. It sends the request,
+// sleeps on a cell of shared memory, and takes the answer from the port when it wakes up.
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/definition/index.ts';
 import type { ContextAwareResource } from '../../engine/index.ts';
@@ -9,23 +9,23 @@ import { errorText, parseJson } from '../../values/index.ts';
 /** One thread's end of a connection; the port is transferred to it. */
 export interface CapabilityConnection {
   readonly port: MessagePort;
-  /** Counts the answers that were sent. */
+  /** Number of answers that were sent. */
   readonly answered: SharedArrayBuffer;
   /** Memory of {@link KindRevisions}. */
   readonly revisions: SharedArrayBuffer;
 }
 
 /**
- * Asks for a kind's counter of {@link KindRevisions}: payload and answer are JSON of a ContextAwareResource, and a number or null.
- * Without a slash, so that no guest can ask it.
+ * Requests a kind's counter of {@link KindRevisions}. The payload is JSON of a ContextAwareResource, the answer that of a number
+ * or null. Host capabilities have a slash in their names, so that no guest can send it.
  */
-export const COUNTER_QUESTION = 'revision-counter';
+export const COUNTER_REQUEST = 'revision-counter';
 
-/** How long a counter is relied on: the thread that counts knows whether it still hears of the cluster. Milliseconds. */
+/** How long a counter's number is used: only the capability thread knows whether its watch still works. Milliseconds. */
 const COUNTER_MS = 10_000;
 
-/** A question on a connection. */
-export interface CapabilityQuestion {
+/** A request on a connection. */
+export interface CapabilityRequest {
   readonly seq: number;
   /** Path of the capability, such as `net/v1/dns_lookup_host`. */
   readonly capability: string;
@@ -33,19 +33,19 @@ export interface CapabilityQuestion {
   readonly payload: string;
 }
 
-/** The answer to a question: JSON text, or what went wrong. */
+/** The answer to a request: JSON text, or an error message. */
 export type CapabilityAnswer =
   | { readonly seq: number; readonly payload: string }
   | { readonly seq: number; readonly error: string };
 
-/** Asks over a connection, and blocks its thread until the answer is there. */
+/** Sends requests, and blocks its thread until the answer is there. */
 export class CapabilityClient {
   readonly #connection: CapabilityConnection;
   readonly #answered: Int32Array;
   readonly #revisions: KindRevisions;
   readonly #timeoutMs: number;
   #seq = 0;
-  /** Counters of kinds, good until then and while the epoch stays. */
+  /** Counters of kinds, valid until {@link #countersUntil} while the epoch stays. */
   readonly #counters = new Map<string, number>();
   #countersUntil = 0;
   #epoch = 0;
@@ -58,15 +58,15 @@ export class CapabilityClient {
   }
 
   /**
-   * Asks a capability and waits for its answer.
-   * @throws Error with the answer's text when it is an error, or when there is none in time.
+   * Calls a capability and waits for its answer.
+   * @throws Error with the message of the answer, or when there is none in time.
    */
   request(capability: string, payload: string): string {
     this.#seq += 1;
-    const question: CapabilityQuestion = { seq: this.#seq, capability, payload };
+    const request: CapabilityRequest = { seq: this.#seq, capability, payload };
     const deadline = performance.now() + this.#timeoutMs;
     let seen = Atomics.load(this.#answered, 0);
-    this.#connection.port.postMessage(question);
+    this.#connection.port.postMessage(request);
     for (;;) {
       const answer = this.#take();
       if (answer !== undefined) {
@@ -85,8 +85,8 @@ export class CapabilityClient {
   }
 
   /**
-   * See HostPort. Asks for counters of kinds, and then only reads them.
-   * @throws Error when the question is not answered in time.
+   * See HostPort. Requests the counter of each kind once, and then only reads it.
+   * @throws Error when the request is not answered in time.
    */
   revisionOf(resources: readonly ContextAwareResource[]): string | undefined {
     const { epoch } = this.#revisions;
@@ -114,7 +114,7 @@ export class CapabilityClient {
     if (known !== undefined) {
       return known;
     }
-    const counter = parseJson(this.request(COUNTER_QUESTION, payload)) as number | null;
+    const counter = parseJson(this.request(COUNTER_REQUEST, payload)) as number | null;
     if (counter === null) {
       return undefined;
     }
@@ -122,7 +122,7 @@ export class CapabilityClient {
     return counter;
   }
 
-  /** The answer to the last question, if it is there; late answers to earlier ones are dropped. */
+  /** The answer to the last request, if it is there; late answers to earlier ones are dropped. */
   #take(): CapabilityAnswer | undefined {
     for (;;) {
       const received: { message: CapabilityAnswer } | undefined = receiveMessageOnPort(this.#connection.port);
@@ -133,10 +133,10 @@ export class CapabilityClient {
   }
 }
 
-/** Answers a question of a connection, and wakes the thread that asked. `answer` may reject: that is an answer, too. */
+/** Answers a request, and wakes the thread that sent it. A rejection of `answer` is answered with its message. */
 export async function reply(
   { port, answered }: Pick<CapabilityConnection, 'port' | 'answered'>,
-  { seq, capability, payload }: CapabilityQuestion,
+  { seq, capability, payload }: CapabilityRequest,
   answer: (capability: string, payload: string) => Promise<string>,
 ): Promise<void> {
   const message: CapabilityAnswer = await answer(capability, payload).then(
@@ -149,15 +149,15 @@ export async function reply(
   Atomics.notify(count, 0);
 }
 
-/** A connection whose questions are answered in this thread, without a cluster. */
+/** A connection whose requests are answered in this thread, without a cluster. */
 export function connectCapabilities(
   answer: (capability: string, payload: string) => Promise<string>,
 ): CapabilityConnection {
   const { port1, port2 } = new MessageChannel();
   const answered = new SharedArrayBuffer(4);
-  port1.on('message', (question: CapabilityQuestion) => {
-    void reply({ port: port1, answered }, question, async (capability, payload) =>
-      capability === COUNTER_QUESTION ? 'null' : await answer(capability, payload),
+  port1.on('message', (request: CapabilityRequest) => {
+    void reply({ port: port1, answered }, request, async (capability, payload) =>
+      capability === COUNTER_REQUEST ? 'null' : await answer(capability, payload),
     );
   });
   port1.unref();

@@ -1,7 +1,7 @@
-// The main thread's side of the capability thread: starts it with the first question, and connects other threads to it.
+// The main thread's side of the capability thread: starts it on the first request, and connects other threads to it.
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
 import type { ContextAwareResource } from '../../engine/index.ts';
-import type { CapabilityConnection, CapabilityQuestion } from './capability-connection.ts';
+import type { CapabilityConnection, CapabilityRequest } from './capability-connection.ts';
 import type { ClusterSource } from '../cluster-objects/cluster-source.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import type { LogEntry } from '../../log/index.ts';
@@ -17,9 +17,9 @@ export interface CapabilityStart {
 
 /** To the capability thread. */
 export type ToCapabilityThread =
-  /** One more thread that asks, and its first question. */
-  | { readonly type: 'connect'; readonly connection: CapabilityConnection; readonly first: CapabilityQuestion }
-  /** The kinds that policies declare now: they are kept at hand, and no others. */
+  /** A new connection, and the first request on it. */
+  | { readonly type: 'connect'; readonly connection: CapabilityConnection; readonly first: CapabilityRequest }
+  /** The kinds that policies declare: these are cached, and no others. */
   | { readonly type: 'declare'; readonly kinds: readonly ContextAwareResource[] };
 
 /** From the capability thread. */
@@ -28,10 +28,10 @@ export interface FromCapabilityThread {
   readonly entry: LogEntry;
 }
 
-/** After this a thread that ended is started anew although nobody asks. Milliseconds. */
+/** Delay before a thread that ended starts again without a request. Milliseconds. */
 const RESTART_MS = 5_000;
 
-/** Answers host capabilities in a thread of its own, so that slow networks hold neither reviews nor the main thread. */
+/** Answers host capabilities in a separate thread, so that slow networks delay neither other reviews nor the main thread. */
 export class CapabilityService {
   readonly #log: (entry: LogEntry) => void;
   readonly #onEnd: () => void;
@@ -40,33 +40,33 @@ export class CapabilityService {
   #worker: Worker | undefined;
   #stopped = false;
 
-  /** @param onEnd the thread ended on its own: whoever holds a connection needs a new one. */
+  /** @param onEnd called when the thread ended by itself: all connections must be replaced */
   constructor(log: (entry: LogEntry) => void, onEnd: () => void, { cluster }: Pick<CapabilityStart, 'cluster'> = {}) {
     this.#log = log;
     this.#onEnd = onEnd;
     this.#start = { revisions: new KindRevisions().buffer, ...(cluster === undefined ? {} : { cluster }) };
   }
 
-  /** The kinds that policies may read from the cluster: the thread starts with the first one. Without a cluster nothing happens. */
+  /** Sets the kinds that policies may read. The first one starts the thread. Does nothing without a cluster. */
   declare(kinds: readonly ContextAwareResource[]): void {
     this.#kinds = kinds;
     if (this.#start.cluster === undefined || this.#stopped || (kinds.length === 0 && this.#worker === undefined)) {
       return;
     }
     if (this.#worker === undefined) {
-      // Told by what starts it.
+      // #spawn sends the kinds.
       this.#worker = this.#spawn();
     } else {
       this.#send({ type: 'declare', kinds });
     }
   }
 
-  /** A connection for one thread. It costs no thread until its first question: most servers are never asked one. */
+  /** A connection for one thread. The capability thread starts with the first request: most servers never need it. */
   connect(): CapabilityConnection {
     const { port1, port2 } = new MessageChannel();
     const answered = new SharedArrayBuffer(4);
     const { revisions } = this.#start;
-    this.#awaitQuestion(port1, { answered, revisions });
+    this.#awaitFirstRequest(port1, { answered, revisions });
     return { port: port2, answered, revisions };
   }
 
@@ -75,8 +75,8 @@ export class CapabilityService {
     await this.#worker?.terminate();
   }
 
-  #awaitQuestion(port: MessagePort, memory: Omit<CapabilityConnection, 'port'>): void {
-    port.once('message', (first: CapabilityQuestion) => {
+  #awaitFirstRequest(port: MessagePort, memory: Omit<CapabilityConnection, 'port'>): void {
+    port.once('message', (first: CapabilityRequest) => {
       if (this.#stopped) {
         return;
       }
@@ -106,7 +106,7 @@ export class CapabilityService {
       if (!this.#stopped) {
         this.#worker = undefined;
         this.#onEnd();
-        // Who asks starts the next one; kinds that are declared do so after a while, in case they are what ended it.
+        // A request starts the next thread at once. Declared kinds do later, in case that they ended it.
         setTimeout(() => this.declare(this.#kinds), RESTART_MS).unref();
       }
     });

@@ -1,20 +1,15 @@
-// The capability thread: answers what policies ask of the world, as promises, for threads that sleep until they are kept.
+// The capability thread: answers host capabilities asynchronously, for threads that sleep until the answer is there.
 import { parentPort, workerData } from 'node:worker_threads';
 import { DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/definition/index.ts';
 import { AsyncCapabilities } from '../../engine/index.ts';
 import type { ContextAwareResource } from '../../engine/index.ts';
-import {
-  type CapabilityConnection,
-  type CapabilityQuestion,
-  COUNTER_QUESTION,
-  reply,
-} from './capability-connection.ts';
+import { type CapabilityConnection, type CapabilityRequest, COUNTER_REQUEST, reply } from './capability-connection.ts';
 import type { CapabilityStart, FromCapabilityThread, ToCapabilityThread } from './capability-service.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import { LazyReader } from '../cluster-objects/lazy-reader.ts';
 import { parseJson } from '../../values/index.ts';
 
-/** Who asks gives up after the default: an answer that says why there is none must be there before. Milliseconds. */
+/** The requesting thread gives up after the default timeout; an error must arrive before. Milliseconds. */
 const ANSWER_MARGIN_MS = 200;
 
 const { cluster, revisions } = workerData as CapabilityStart;
@@ -29,13 +24,13 @@ const capabilities = new AsyncCapabilities({
 });
 
 async function answer(capability: string, payload: string): Promise<string> {
-  return capability === COUNTER_QUESTION
+  return capability === COUNTER_REQUEST
     ? JSON.stringify(reader?.counterOf(parseJson(payload) as ContextAwareResource) ?? null)
     : await capabilities.answer(capability, payload);
 }
 
-function serve(connection: CapabilityConnection, first: CapabilityQuestion): void {
-  connection.port.on('message', (question: CapabilityQuestion) => void reply(connection, question, answer));
+function serve(connection: CapabilityConnection, first: CapabilityRequest): void {
+  connection.port.on('message', (request: CapabilityRequest) => void reply(connection, request, answer));
   void reply(connection, first, answer);
 }
 

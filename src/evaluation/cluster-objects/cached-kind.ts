@@ -1,4 +1,4 @@
-// One kind that policies declare: what it is called in the cluster, its objects, and why they cannot be told.
+// The cache of one kind that policies declare, or why there is none.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { ApiError, Backoff, ClusterError } from '../../cluster/index.ts';
@@ -10,10 +10,10 @@ import { ObjectCache } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { KindRevisions } from './kind-revisions.ts';
 
-/** How long a cache is believed that hears nothing: past a dead connection's discovery (150 s) and a reconnection. Milliseconds. */
+/** Age at which a silent watch counts as broken: longer than detecting a dead connection (150 s) and reconnecting. Milliseconds. */
 export const MAX_STALE_MS = 5 * 60_000;
 
-/** A kind has more objects than there is room for: it is read from the cluster instead. */
+/** A kind has too many objects to be cached: it is read from the API server instead. */
 export class TooManyObjects extends Error {
   override readonly name = 'TooManyObjects';
 }
@@ -21,14 +21,14 @@ export class TooManyObjects extends Error {
 export interface CachedKindOptions {
   readonly cluster: Cluster;
   readonly resource: ContextAwareResource;
-  /** How many objects it may have, now. */
+  /** How many objects it may have now. */
   readonly room: () => number;
-  /** Counts its changes. */
+  /** Counters of changes, by kind. */
   readonly revisions: KindRevisions;
   readonly log: Logger;
 }
 
-/** Follows the objects of a kind from when it is made until it is stopped. */
+/** Watches the objects of a kind until it is stopped. */
 export class CachedKind {
   /** Its counter of {@link KindRevisions}. */
   readonly counter: number;
@@ -46,20 +46,20 @@ export class CachedKind {
     void this.#run(this.#stopping.signal);
   }
 
-  /** Objects that it keeps. */
+  /** Number of cached objects. */
   get size(): number {
     return this.#cache?.size ?? 0;
   }
 
-  /** The cache, when it can be read without waiting. */
+  /** The cache, if it is synced and not stale. */
   get current(): ObjectCache | undefined {
     const cache = this.#cache;
     return cache?.isSynced === true && !isStale(cache) ? cache : undefined;
   }
 
   /**
-   * The cache, as soon as it knows all objects; `signal` says how long to wait.
-   * @throws Error that says why it does not, at once when patience will not help; {@link TooManyObjects}.
+   * The cache, once it is synced; `signal` limits the wait.
+   * @throws Error with the reason, at once when waiting does not help; {@link TooManyObjects}.
    */
   async read(signal?: AbortSignal): Promise<ObjectCache> {
     for (;;) {
@@ -107,7 +107,7 @@ export class CachedKind {
       onError: (error) => {
         this.#error = error;
         if (error instanceof TooManyObjects) {
-          // Followed no further, so that it is not listed again and again.
+          // The watch ends, so that the kind is not listed repeatedly.
           this.#cache = undefined;
           this.#options.revisions.ended();
           this.#options.log.warn({ kind: type.kind, error: error.message }, 'a kind is not cached');
@@ -126,7 +126,7 @@ export class CachedKind {
     signal.removeEventListener('abort', end);
   }
 
-  /** Asks what the kind is until the cluster says so. Undefined: stopped before. */
+  /** Retries discovery until the cluster serves the kind. Undefined: stopped before. */
   async #resolve(signal: AbortSignal): Promise<ApiResource | undefined> {
     const { cluster, resource } = this.#options;
     const backoff = new Backoff();
@@ -146,7 +146,7 @@ export class CachedKind {
     return undefined;
   }
 
-  /** The cluster, for as many objects as there is room for: what is too much is noticed before it is all here. */
+  /** The cluster, limited to the room for objects: too many are detected before all are in memory. */
   #bounded(): Pick<Cluster, 'list' | 'watch'> {
     const { cluster, room } = this.#options;
     const check = (count: number): void => {
@@ -206,7 +206,7 @@ export class NotServed extends Error {
   }
 }
 
-/** What went wrong with a read of a kind, and what to do about it. */
+/** The error of a read of a kind, and what to do about it. */
 export function reasonOf(error: unknown, type: ResourceType | undefined): string {
   const message = errorText(error);
   return error instanceof ApiError && error.reason === 'Forbidden' && type !== undefined
@@ -214,7 +214,7 @@ export function reasonOf(error: unknown, type: ResourceType | undefined): string
     : message;
 }
 
-/** Whether it would be the same a second later. */
+/** Whether a retry would fail, too. */
 function isFinal(error: unknown): boolean {
   return error instanceof ApiError
     ? error.code === 401 || error.code === 403 || error.code === 404 || error.code === 405
@@ -226,7 +226,7 @@ function isStale(cache: ObjectCache): boolean {
   return lagMs !== undefined && lagMs > MAX_STALE_MS;
 }
 
-/** As Kubewarden's host: policies see everything else. */
+/** Removes managedFields, as Kubewarden's host does. */
 export function withoutManagedFields(object: KubernetesObject): KubernetesObject {
   const { managedFields, ...metadata } = object.metadata;
   return managedFields === undefined ? object : { ...object, metadata };

@@ -145,7 +145,7 @@ describe('ClusterReader', () => {
     }
   });
 
-  it('says when a question does not fit its kind', async () => {
+  it('fails when a request does not fit the scope of its kind', async () => {
     await using test = await reading();
     for (const declared of [[NAMESPACE, CONFIG_MAP], []]) {
       test.reader.declare(declared);

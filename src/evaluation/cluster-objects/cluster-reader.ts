@@ -1,5 +1,5 @@
-// What context-aware policies read of a cluster: caches of the kinds that loaded policies declare, and the cluster itself for
-// the rest. Runs in the capability thread, and is loaded there when there is a cluster and somebody who reads it.
+// Reads of context-aware policies: from caches of the kinds that loaded policies declare, and from the cluster for the rest.
+// Runs in the capability thread, which loads it on the first read.
 import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import {
@@ -34,13 +34,13 @@ import type { ClusterSource } from './cluster-source.ts';
 import type { KindRevisions } from './kind-revisions.ts';
 import { accessReviewSpec, SUBJECT_ACCESS_REVIEWS } from './subject-access-review.ts';
 
-/** Kinds that are cached: policies of a cluster share a dozen; each is a connection to the API server. Others are read from it. */
+/** Maximum number of cached kinds: policies of a cluster share a dozen, and each is a watch. Others are read from the API server. */
 export const MAX_CACHED_KINDS = 64;
-/** Objects of all kinds together: at 7 KiB for a pod 350 MiB. A kind for which there is no room is read from the cluster. */
+/** Maximum number of cached objects: at 7 KiB for a pod 350 MiB. A kind that does not fit is read from the API server. */
 export const MAX_CACHED_OBJECTS = 50_000;
-/** How long the answer to an access review is good, unless the policy wants a new one. As upstream. Milliseconds. */
+/** How long the answer to an access review is used again, unless the policy wants a new one. As in Kubewarden. Milliseconds. */
 export const ACCESS_REVIEW_MS = 5_000;
-/** Access reviews that are kept: a few KiB each. */
+/** Maximum number of kept access reviews: a few KiB each. */
 export const MAX_ACCESS_REVIEWS = 1_000;
 
 const EVENTS_GROUP = 'events.k8s.io';
@@ -48,7 +48,7 @@ const METADATA_FIELDS: ReadonlySet<string> = new Set(['metadata.name', 'metadata
 
 export interface ClusterReaderOptions {
   readonly cluster: Cluster;
-  /** Where changes of cached kinds are counted. */
+  /** Counters of changes, by kind. */
   readonly revisions: KindRevisions;
   readonly log: Logger;
   /** Default: {@link MAX_CACHED_KINDS}. */
@@ -93,7 +93,7 @@ export class ClusterReader implements KubernetesReader {
     this.#maxObjects = options.maxObjects ?? MAX_CACHED_OBJECTS;
   }
 
-  /** These kinds are cached from now on, and no others. */
+  /** Sets the cached kinds. */
   declare(resources: readonly ContextAwareResource[]): void {
     const wanted = new Map(resources.slice(0, this.#maxKinds).map((resource) => [kindKey(resource), resource]));
     if (resources.length > this.#maxKinds) {
@@ -164,7 +164,7 @@ export class ClusterReader implements KubernetesReader {
 
   async canI(review: JsonObject, disableCache: boolean, signal?: AbortSignal): Promise<JsonObject> {
     const spec = accessReviewSpec(review);
-    // A question may be of any length.
+    // The review may be of any length.
     const key = createHash('sha256').update(JSON.stringify(spec)).digest('base64');
     const now = performance.now();
     const known = this.#reviews.get(key);
@@ -174,7 +174,7 @@ export class ClusterReader implements KubernetesReader {
     const status = this.#review(spec, signal);
     this.#reviews.delete(key);
     this.#reviews.set(key, { until: now + ACCESS_REVIEW_MS, status });
-    // A question that got no answer is asked again.
+    // A failure is not kept.
     status.catch(() => this.#reviews.delete(key));
     const [oldest] = this.#reviews.keys();
     if (this.#reviews.size > MAX_ACCESS_REVIEWS && oldest !== undefined) {
@@ -190,13 +190,13 @@ export class ClusterReader implements KubernetesReader {
       : current.type.resource;
   }
 
-  /** Which counter of {@link KindRevisions} moves when an object of the kind changes. Undefined: the kind is not cached now. */
+  /** The counter of {@link KindRevisions} for changes of the kind. Undefined: the kind is not cached now. */
   counterOf(resource: ContextAwareResource): number | undefined {
     const cached = this.#kinds.get(kindKey(resource));
     return cached?.current === undefined ? undefined : cached.counter;
   }
 
-  /** Stops following the cluster. */
+  /** Ends all watches. */
   close(): void {
     this.declare([]);
   }
@@ -215,7 +215,7 @@ export class ClusterReader implements KubernetesReader {
     return cached;
   }
 
-  /** Asks the cluster, with the reason when it cannot be asked. */
+  /** Reads from the cluster; an error names the kind and what to do. */
   async #fromCluster<R>(
     { apiVersion, kind }: ContextAwareResource,
     signal: AbortSignal | undefined,
@@ -233,7 +233,7 @@ export class ClusterReader implements KubernetesReader {
     }
   }
 
-  /** Lists no more than what would be cached. */
+  /** Fails for lists that are too large to be cached. */
   #sparing(): Pick<Cluster, 'list'> {
     return {
       list: async (type, query) => {
@@ -286,7 +286,7 @@ function checkScope({ apiVersion, kind, namespace }: ListRequest, isNamespaced: 
   }
 }
 
-/** Which objects a request is for. Undefined: only the cluster can tell. */
+/** Whether an object matches the selectors of a request. Undefined: only the API server can evaluate them. */
 function selection(request: ListRequest): ((object: KubernetesObject) => boolean) | undefined {
   const { apiVersion, kind, labelSelector = '', fieldSelector = '' } = request;
   const fields = parseFieldSelector(fieldSelector);
@@ -308,7 +308,7 @@ function selection(request: ListRequest): ((object: KubernetesObject) => boolean
   return (object) => selected.matches(object);
 }
 
-/** Objects of a cache are never changed: they are on their way to a policy as text. */
+/** Types a cached object as JSON. It is only serialized, never changed. */
 function asJson<T extends KubernetesObject | undefined>(object: T): T extends undefined ? undefined : JsonObject {
   return object as unknown as T extends undefined ? undefined : JsonObject;
 }

@@ -1,4 +1,4 @@
-/** Which cluster context-aware policies read, as plain data: it is handed to the thread that reads. */
+/** The cluster that context-aware policies read, as plain data: it is posted to the capability thread. */
 export type ClusterSource =
   /** The cluster of a kubeconfig. */
   | {

@@ -1,14 +1,14 @@
 import type { ContextAwareResource, PolicyDefinition } from '../../engine/index.ts';
 import type { TableChange } from '../evaluation-protocol.ts';
 
-/** The kinds that policies of the table may read from the cluster, by who declares them. */
+/** The kinds that policies of the table may read from the cluster, by policy. */
 export class DeclaredKinds {
   readonly #byPolicy = new Map<string, readonly ContextAwareResource[]>();
   readonly #byStaged = new Map<string, readonly ContextAwareResource[]>();
 
   /**
-   * Follows a change of the table, and of what is loaded beside it, by policy: whose kinds are to be there when it begins to
-   * serve. Whether other kinds may be declared than before.
+   * Applies a change of the table. `staged`: definitions loaded beside the table, by policy, whose kinds must be cached when they
+   * begin to serve. Returns whether the kinds may have changed.
    */
   apply(
     { upserts, removals }: Pick<TableChange, 'upserts' | 'removals'>,
@@ -38,7 +38,7 @@ export class DeclaredKinds {
     return isChanged;
   }
 
-  /** Each once, in the order in which they were declared first. */
+  /** Without duplicates, in the order of their first declaration. */
   list(): readonly ContextAwareResource[] {
     const kinds = new Map<string, ContextAwareResource>();
     for (const declared of [this.#byPolicy, this.#byStaged]) {

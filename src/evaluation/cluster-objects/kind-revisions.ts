@@ -1,11 +1,11 @@
-/** Counters for kinds; with more kinds than counters some share one, and then lose what is kept of either. */
+/** Number of counters. With more kinds, some share one: a change of either then invalidates both. */
 const KIND_COUNTERS = 64;
-/** Counts how often a kind stopped being cached. */
+/** Index of the epoch: the number of times that a kind stopped being cached. */
 const EPOCH = 0;
 
 /**
- * Revisions of cached kinds in shared memory. The thread that watches the kinds counts; workers read, and use again what they
- * made of a kind while its counter has not moved.
+ * Revisions of cached kinds in shared memory. The capability thread counts changes; workers use an answer about a kind again
+ * while the kind's counter stays.
  */
 export class KindRevisions {
   readonly buffer: SharedArrayBuffer;
@@ -17,7 +17,7 @@ export class KindRevisions {
     this.#counters = new Int32Array(buffer);
   }
 
-  /** The counter for one more kind. */
+  /** Assigns a counter to a kind. */
   assign(): number {
     this.#assigned += 1;
     return 1 + (this.#assigned % KIND_COUNTERS);
@@ -28,12 +28,12 @@ export class KindRevisions {
     Atomics.add(this.#counters, counter, 1);
   }
 
-  /** A kind is no longer cached: its counter says nothing any more. */
+  /** A kind is no longer cached, and its counter no longer valid. */
   ended(): void {
     Atomics.add(this.#counters, EPOCH, 1);
   }
 
-  /** While it stays, every counter is still that of its kind. */
+  /** Counters stay assigned to their kinds while it stays. */
   get epoch(): number {
     return Atomics.load(this.#counters, EPOCH);
   }

@@ -11,10 +11,10 @@ import type { KindRevisions } from './kind-revisions.ts';
 import type { LogEntry } from '../../log/index.ts';
 import { errorText } from '../../values/index.ts';
 
-/** How long a cluster that could not be opened is not tried again: its kubeconfig is wrong. Milliseconds. */
+/** Delay before the cluster is opened again after a failure: the kubeconfig is probably wrong. Milliseconds. */
 const REOPEN_MS = 5_000;
 
-/** Opens the cluster, and loads what is needed for it, when somebody reads it or a policy declares a kind. */
+/** Loads the client and opens the cluster on the first read or declared kind. */
 export class LazyReader implements KubernetesReader {
   readonly #source: ClusterSource;
   readonly #revisions: KindRevisions;
@@ -36,7 +36,7 @@ export class LazyReader implements KubernetesReader {
       const reader = await this.#opened();
       reader.declare(this.#declared);
     } catch {
-      // Logged; whoever reads is told, and tries again.
+      // Logged. A read tries again, and gets the error.
     }
   }
 

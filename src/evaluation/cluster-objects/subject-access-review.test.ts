@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { accessReviewSpec } from './subject-access-review.ts';
 
-describe('a question about rights', () => {
-  it('is put in an API server’s words', () => {
-    const question = {
+describe('an access review', () => {
+  it('is translated to the spec of a SubjectAccessReview', () => {
+    const review = {
       user: 'alice',
       groups: ['devs'],
       uid: null,
       extra: { scopes: ['a_b'] },
       resource_attributes: { verb: 'list', resource: 'pods', namespace: 'x', label_selector: 'a=b' },
     };
-    assert.deepEqual(accessReviewSpec(question), {
+    assert.deepEqual(accessReviewSpec(review), {
       user: 'alice',
       groups: ['devs'],
       extra: { scopes: ['a_b'] },
@@ -23,7 +23,7 @@ describe('a question about rights', () => {
     });
   });
 
-  it('is refused when a part of it would be lost', () => {
+  it('is refused with fields that cannot be translated', () => {
     assert.throws(
       () => accessReviewSpec({ username: 'a' }),
       /subject_access_review\.username: unknown; expected one of user,/,

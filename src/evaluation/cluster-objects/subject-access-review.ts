@@ -1,4 +1,4 @@
-// Questions of policies about rights in the words of an API server.
+// Access reviews of policies (`kubernetes/can_i`), translated to SubjectAccessReviews.
 import { isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject, ResourceType } from '../../resources/index.ts';
 
@@ -47,7 +47,7 @@ const FIELDS: ReadonlyMap<string, readonly [string, Translate]> = new Map<string
 
 /**
  * The `spec` of a SubjectAccessReview.
- * @throws Error when the question has a field that is not known: left out, it would be another question.
+ * @throws Error for an unknown field: without it, the review would mean something else.
  */
 export function accessReviewSpec(review: JsonObject): JsonObject {
   return translated(review, FIELDS, 'subject_access_review');

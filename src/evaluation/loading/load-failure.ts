@@ -1,4 +1,4 @@
-// What errors of loading mean for a policy.
+// Outcomes and reasons of failed loads.
 import { EngineError } from '../../engine/index.ts';
 import { ModuleError } from '../../modules/index.ts';
 import { WasmError } from '../../wasm/index.ts';
@@ -6,13 +6,13 @@ import { errorText } from '../../values/index.ts';
 import type { LoadOutcome } from './load-request.ts';
 import type { PolicyReason } from './policy-reason.ts';
 
-/** What becomes of a load that ended so. */
+/** The outcome of a load that threw this error. */
 export function loadFailure(error: unknown): LoadOutcome & { ok: false } {
   const message = errorText(error);
   return { ok: false, reason: reasonOf(error), message, transient: error instanceof ModuleError && error.isRetryable };
 }
 
-/** Why a policy does not serve whose load ended so. */
+/** The reason in the status of a policy whose load threw this error. */
 export function reasonOf(error: unknown): PolicyReason {
   if (error instanceof ModuleError) {
     if (error.isFetchError) {

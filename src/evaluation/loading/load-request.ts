@@ -3,7 +3,7 @@ import type { ExecutionMode } from '../../modules/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { PolicyReason } from './policy-reason.ts';
 
-/** A definition and what identifies it: hashes are taken where files are parsed, off the main thread. */
+/** A definition and its hashes, which the loader computes off the main thread. */
 export interface DeclaredPolicy {
   readonly definition: PolicyDefinition;
   /** Hash of the whole definition. */
@@ -18,7 +18,7 @@ export interface PolicyEntry {
   readonly entry: unknown;
 }
 
-/** What an entry declares, or what is wrong with it. */
+/** The policy of an entry, or the entry's problems. */
 export type ReadEntry = DeclaredPolicy | { readonly id: string; readonly problems: readonly string[] };
 
 /** A module that is not fetched. */
@@ -37,22 +37,22 @@ export interface FailedStage {
   readonly stage: Stage;
   /** The reference of the module for `compile`, else the id of the policy or `group/member`. */
   readonly unit: string;
-  /** Whether it was ended because its time was over. */
+  /** Whether it was ended at its timeout. */
   readonly isOverdue?: boolean;
 }
 
-/** One thing that the loader is to try. */
+/** A policy to load. */
 export interface LoadRequest {
   readonly id: string;
   readonly definition: PolicyDefinition;
-  /** Take these very modules, by reference, whatever the source has by now. Default: those that the definition names. */
+  /** Digests of the modules, by reference: no other module is loaded. Default: those in the definition. */
   readonly digests?: Readonly<Record<string, string>>;
   /**
-   * `cache`: ask no source. `source`: what the source has now, for references without a digest; the cache does not stand in
-   * for it. Default: the source, or the cache when that is down.
+   * `cache`: only from the cache. `source`: only from the source, for references without a digest. Default: from the source,
+   * or from the cache when the source is down.
    */
   readonly from?: 'cache' | 'source';
-  /** Whether it is a policy of people who do not run this server, see `isForTenant` of the module store. Default: no. */
+  /** Whether the policy belongs to a tenant, see `isForTenant` of the module store. Default: no. */
   readonly isForTenant?: boolean;
   /**
    * Modules of the policy's author, by reference. They need no `protocolVersion` in their metadata yet. Default: all modules
@@ -61,20 +61,20 @@ export interface LoadRequest {
   readonly provided?: Readonly<Record<string, ProvidedModule>>;
 }
 
-/** What became of a {@link LoadRequest}. */
+/** Result of a {@link LoadRequest}. */
 export type LoadOutcome =
   | {
       readonly ok: true;
       readonly digests: Readonly<Record<string, string>>;
       readonly modules: readonly CompiledPolicyModule[];
-      /** Why a module came from the cache although its source was asked. */
+      /** Why a module came from the cache instead of its source. */
       readonly sourceError?: string;
     }
   | {
       readonly ok: false;
       readonly reason: PolicyReason;
       readonly message: string;
-      /** Whether trying the same again may end differently. */
+      /** Whether a retry may succeed. */
       readonly transient: boolean;
       /** Digest by module reference, when the modules were fetched and something else failed. */
       readonly digests?: Readonly<Record<string, string>>;

@@ -1,5 +1,5 @@
-// One loader thread and what it has to do. Guests run in it, so it is watched like a worker and replaced when one does
-// not end; what it had to do besides is begun anew.
+// One loader thread and its pending work. Guests run in the thread, so it is watched like a worker and replaced when a guest
+// does not end; its other work starts again.
 import { Worker } from 'node:worker_threads';
 import { modulesOf } from '../../engine/definition/index.ts';
 import type { PeerSource, SourcesConfig } from '../../modules/index.ts';
@@ -18,21 +18,21 @@ import {
 } from './load-request.ts';
 import { threadEnvironment } from '../thread-environment.ts';
 
-/** How often the thread is looked at. Milliseconds. */
+/** Interval between checks of the thread. Milliseconds. */
 const WATCHDOG_INTERVAL_MS = 50;
 
-/** Space for new objects in the thread: it works rarely, and what it leaves behind should not stay. */
+/** Size of the thread's young generation: it works rarely, and should not keep its garbage. */
 const YOUNG_HEAP_MB = 8;
 
-/** Threads that may end one after the other without an answer before what they were to do fails. */
+/** How many threads in a row may end without an answer before their work fails. */
 export const MAX_DEATHS = 3;
 
-/** How long the thread lives with nothing to do. A change after that waits some 100 ms for a new one. Milliseconds. */
+/** How long an idle thread lives. A change after that waits some 100 ms for a new thread. Milliseconds. */
 export const IDLE_MS = 10_000;
 
 /**
- * How much time policies get. `quick`: what any ordinary one needs, so that the others do not wait for one that takes
- * longer; that one is put off. `patient`: all the time that it has by its definition.
+ * How much time a policy gets. `quick`: enough for ordinary policies; one that takes longer goes to the `patient` thread, so
+ * that the others do not wait. `patient`: all the time of its definition.
  */
 export type Patience = 'quick' | 'patient';
 
@@ -42,7 +42,7 @@ export interface LoaderStart {
   readonly patience: Patience;
   /** Where host capabilities are answered. */
   readonly capabilities: CapabilityConnection;
-  /** Modules that are compiled already. */
+  /** Compiled modules. */
   readonly modules: readonly CompiledPolicyModule[];
   /** Folder of the module cache. */
   readonly cacheDir: string;
@@ -55,32 +55,32 @@ export interface LoaderStart {
   readonly memoryLimitBytes: number | undefined;
   /** Folder that modules of tenants may be in; undefined: none. */
   readonly tenantFolder?: string | undefined;
-  /** How other replicas are asked for modules by digest; undefined: there are none. */
+  /** How modules are fetched from other replicas by digest; undefined: there are none. */
   readonly peers?: PeerAccess | undefined;
   /** `host:port` of other replicas. */
   readonly peerAddresses: readonly string[];
 }
 
-/** Everything about other replicas but where they are now. */
+/** How other replicas are reached, without their current addresses. */
 export type PeerAccess = Omit<PeerSource, 'addresses'>;
 
-/** What loader threads need. */
+/** Options of loader threads. */
 export interface LoaderOptions extends Omit<
   LoaderStart,
   'activity' | 'patience' | 'capabilities' | 'modules' | 'peers' | 'peerAddresses'
 > {
-  /** A connection to whatever answers host capabilities. */
+  /** Makes a connection to the host capabilities. */
   readonly connectCapabilities: () => CapabilityConnection;
-  /** The modules that serve: a thread that starts later need not fetch and compile them anew. */
+  /** The modules that serve, so that a new thread need not fetch and compile them again. */
   readonly modules: () => readonly CompiledPolicyModule[];
-  /** How other replicas are asked for modules, once this process is one. Default: there are none. */
+  /** How modules are fetched from other replicas; undefined until this process is a replica. Default: never. */
   readonly peers?: () => PeerAccess | undefined;
 }
 
-/** A load and its number, which is told with what becomes of it. */
+/** A load and its number, which its outcome repeats. */
 export type LoadJob = readonly [seq: number, request: LoadRequest];
 
-/** What became of loads, by number. */
+/** Outcomes of loads, by number. */
 export type Loaded = readonly (readonly [seq: number, outcome: LoadOutcome])[];
 
 /** To the thread. */
@@ -88,7 +88,7 @@ export type ToLoader =
   | { readonly type: 'parse'; readonly seq: number; readonly text: string; readonly fileName: string }
   | { readonly type: 'read'; readonly seq: number; readonly entries: readonly PolicyEntry[] }
   | { readonly type: 'load'; readonly jobs: readonly LoadJob[] }
-  /** Digests that serve: other compiled modules need not be kept. */
+  /** Digests of the modules that serve; the thread drops all others. */
   | { readonly type: 'keep'; readonly digests: readonly string[] }
   | { readonly type: 'peers'; readonly addresses: readonly string[] };
 
@@ -97,27 +97,27 @@ export type FromLoader =
   | { readonly type: 'read'; readonly seq: number; readonly entries: readonly ReadEntry[] }
   | { readonly type: 'unparsable'; readonly seq: number; readonly message: string }
   | { readonly type: 'loaded'; readonly outcomes: Loaded }
-  /** Loads whose policies need more than a quick thread gives them. */
+  /** Loads that need more time than a quick thread has. */
   | { readonly type: 'unfinished'; readonly seqs: readonly number[] }
   | { readonly type: 'log'; readonly entry: LogEntry };
 
-/** What a lane tells. */
+/** Callbacks of a lane. */
 export interface LaneListener {
   loaded(outcomes: Loaded): void;
-  /** A policy did not come to its end in the time that this lane has for it; undefined: the thread put it off itself. */
+  /** A load did not end in the time of this lane. `stage` is undefined when the thread itself gave the load up. */
   unfinished(job: LoadJob, stage: Stage | undefined): void;
   log(entry: LogEntry): void;
 }
 
 interface PendingRead {
   readonly message: ToLoader;
-  /** What is read, for messages. */
+  /** Name of the text, for messages. */
   readonly name: string;
   readonly resolve: (entries: readonly ReadEntry[]) => void;
   readonly reject: (error: Error) => void;
 }
 
-/** One loader thread, which starts when there is something to do. */
+/** One loader thread, started on demand. */
 export class LoaderLane {
   readonly #patience: Patience;
   readonly #start: LoaderOptions;
@@ -127,7 +127,7 @@ export class LoaderLane {
   #worker: Worker | undefined;
   #peerAddresses: readonly string[] = [];
   #activity = new WorkerActivity();
-  /** Threads that ended one after the other without an answer and without a culprit. */
+  /** How many threads in a row ended without an answer and without a culprit. */
   #deaths = 0;
   #idle: NodeJS.Timeout | undefined;
   readonly #watchdog: NodeJS.Timeout;
@@ -152,7 +152,7 @@ export class LoaderLane {
   }
 
   async #read(seq: number, name: string, message: ToLoader): Promise<readonly ReadEntry[]> {
-    // What cannot be sent is not waited for either.
+    // Throws before the read is registered when the message cannot be cloned.
     this.#send(message);
     const { promise, resolve, reject } = Promise.withResolvers<readonly ReadEntry[]>();
     this.#reads.set(seq, { message, name, resolve, reject });
@@ -166,21 +166,21 @@ export class LoaderLane {
     this.#send({ type: 'load', jobs });
   }
 
-  /** Tells which modules serve, so that the thread forgets the others. */
+  /** Sets the modules that serve; the thread drops all others. */
   keep(digests: readonly string[]): void {
     this.#worker?.postMessage({ type: 'keep', digests } satisfies ToLoader);
   }
 
-  /** Tells where other replicas are now. */
+  /** Sets the addresses of other replicas. */
   peers(addresses: readonly string[]): void {
     this.#peerAddresses = addresses;
     this.#worker?.postMessage({ type: 'peers', addresses } satisfies ToLoader);
   }
 
-  /** Replaces the thread, if there is one: what it was started with is no longer good. */
+  /** Replaces the thread, when the data that it started with is out of date. */
   renew(): void {
     this.#replace();
-    this.#beginAnew();
+    this.#resend();
   }
 
   async stop(): Promise<void> {
@@ -190,7 +190,7 @@ export class LoaderLane {
     await this.#worker?.terminate();
   }
 
-  /** Sends to the thread, which starts when there is none. */
+  /** Sends a message to the thread, and starts the thread if necessary. */
   #send(message: ToLoader): void {
     if (this.#stopped) {
       return;
@@ -200,7 +200,7 @@ export class LoaderLane {
     this.#worker.postMessage(message);
   }
 
-  /** Ends the thread once there has been nothing to do for a while: it holds as much memory as a worker. */
+  /** Ends the thread after a while without work: it holds as much memory as a worker. */
   #endWhenIdle(): void {
     clearTimeout(this.#idle);
     this.#idle = setTimeout(() => {
@@ -232,7 +232,7 @@ export class LoaderLane {
       env: threadEnvironment(),
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
     });
-    // What a thread said before it was replaced may arrive afterwards, and is as good; only the first answer counts.
+    // Answers of a replaced thread may still arrive. They are valid; only the first answer to a request counts.
     worker.on('message', (message: FromLoader) => this.#receive(message));
     worker.on('error', (error) =>
       this.#listener.log({ level: 'error', message: 'loader failed', fields: { error: error.message } }),
@@ -293,21 +293,21 @@ export class LoaderLane {
     }
   }
 
-  /** The thread does not end, or ended: its culprit is told, everything else is begun anew. */
+  /** Replaces a thread that is stuck or ended. Reports the load that caused it; all other work starts again. */
   #restart(culprit: { readonly seq: number; readonly member: number } | undefined): void {
-    // A culprit is dealt with below; many may follow one another.
+    // Not counted with a culprit, which is reported below: many may follow one another.
     this.#deaths += culprit === undefined ? 1 : 0;
     this.#replace();
     if (culprit !== undefined) {
       const stage = STAGES[culprit.member] ?? 'check';
-      for (const seq of this.#alike(culprit.seq, stage)) {
+      for (const seq of this.#loadsLike(culprit.seq, stage)) {
         this.#unfinished(seq, stage);
       }
     }
     if (this.#deaths > MAX_DEATHS) {
-      this.#giveUp();
+      this.#failAll();
     } else {
-      this.#beginAnew();
+      this.#resend();
     }
   }
 
@@ -318,7 +318,7 @@ export class LoaderLane {
     void ended?.terminate();
   }
 
-  #beginAnew(): void {
+  #resend(): void {
     for (const { message } of this.#reads.values()) {
       this.#send(message);
     }
@@ -327,14 +327,14 @@ export class LoaderLane {
     }
   }
 
-  /** The culprit; and where its module did not get to checking settings, all that have no other module than that one. */
-  #alike(culprit: number, stage: Stage): number[] {
+  /** The culprit, and when its module failed before the check of settings, all loads of that module alone. */
+  #loadsLike(culprit: number, stage: Stage): number[] {
     const request = this.#loads.get(culprit);
     const [module, ...others] = request === undefined ? [] : modulesOf(request.definition);
     if (stage === 'check' || module === undefined || others.length > 0) {
       return [culprit];
     }
-    const isAlike = ({ definition, digests, from, isForTenant }: LoadRequest): boolean => {
+    const isLike = ({ definition, digests, from, isForTenant }: LoadRequest): boolean => {
       const modules = modulesOf(definition);
       return (
         modules.length === 1 &&
@@ -344,11 +344,11 @@ export class LoaderLane {
         isForTenant === request?.isForTenant
       );
     };
-    return [...this.#loads].filter(([, other]) => isAlike(other)).map(([seq]) => seq);
+    return [...this.#loads].filter(([, other]) => isLike(other)).map(([seq]) => seq);
   }
 
-  /** What ended the thread again and again would end the next one too. */
-  #giveUp(): void {
+  /** Fails all work: it would end the next thread, too. */
+  #failAll(): void {
     this.#deaths = 0;
     for (const [seq, { name, reject }] of this.#reads) {
       this.#reads.delete(seq);
@@ -359,7 +359,7 @@ export class LoaderLane {
         ),
       );
     }
-    const message = 'the loader ended again and again; is the process out of memory?';
+    const message = 'the loader ended repeatedly; is the process out of memory?';
     const outcome: LoadOutcome = { ok: false, reason: 'SettingsCheckFailed', message, transient: true };
     this.#loaded([...this.#loads.keys()].map((seq) => [seq, outcome]));
   }

@@ -47,24 +47,24 @@ import {
 } from './load-request.ts';
 import type { PolicyReason } from './policy-reason.ts';
 
-/** Outcomes within this time are told together, so that a file of thousands of policies is few messages. Milliseconds. */
-const TELL_DELAY_MS = 5;
-/** Settings are checked for so long before outcomes are told and messages are received. Milliseconds. */
+/** Outcomes within this time are one message, so that a file of thousands of policies takes few. Milliseconds. */
+const FLUSH_DELAY_MS = 5;
+/** How long settings are checked before outcomes are sent and messages are received. Milliseconds. */
 const SLICE_MS = 50;
 /**
- * Evaluation time whose fuel the check of settings gets while others may wait for it: ordinary policies were measured
- * to use less than a tenth of it, and one that never ends holds the others for 10 to 30 ms.
+ * Evaluation time whose fuel a check of settings gets in the quick thread: ordinary policies were measured to use less than a
+ * tenth of it, and one that never ends delays the others by 10 to 30 ms.
  */
 const QUICK_CHECK_SECONDS = 0.01;
-/** The same by the clock, for guests that wait, and with a busy machine in mind. Milliseconds. */
+/** The same as wall time, for guests that wait, with room for a busy machine. Milliseconds. */
 const QUICK_TIMEOUT_MS = 1_000;
-/** Compiling takes some 150 ms per MiB; longer than this, and the others do not wait for it. Milliseconds. */
+/** Limit of a compilation in the quick thread: compiling takes some 150 ms per MiB. Milliseconds. */
 const QUICK_COMPILE_TIMEOUT_MS = 5_000;
-/** Changes of what serves between two looks at the size of the module cache. */
+/** Changes of the serving modules between two prunes of the module cache. */
 const CHANGES_PER_PRUNE = 50;
-/** A module that takes longer than this to compile is taken for an attack on the compiler. Milliseconds. */
+/** Limit of a compilation: a longer one is treated as an attack on the compiler. Milliseconds. */
 const COMPILE_TIMEOUT_MS = 20_000;
-/** What a module may use up when it is started ends sooner, see INIT_FUEL of the sandbox. Milliseconds. */
+/** Limit of a module's start. Its fuel ends sooner, see INIT_FUEL of the sandbox. Milliseconds. */
 const START_TIMEOUT_MS = 5_000;
 const start = workerData as LoaderStart;
 const isQuick = start.patience === 'quick';
@@ -78,18 +78,18 @@ const store = new ModuleStore({
   ...(start.tenantFolder === undefined ? {} : { tenantFolder: start.tenantFolder }),
   ...(start.peers === undefined ? {} : { peers: { ...start.peers, addresses: () => peerAddresses } }),
 });
-/** Compiled modules by digest: those that serve, and those of loads under way. */
+/** Compiled modules by digest: those that serve, and those of loads in progress. */
 const compiled = new Map(start.modules.map((module) => [module.digest, Promise.resolve(module)]));
-/** Those that were compiled since the main thread last said what to keep: it may not have known of them. */
+/** Digests compiled since the last `keep`, which the main thread may not have known when it sent that. */
 const fresh = new Set<string>();
 const guests = new Map<string, PolicyGuest>();
-/** The first change prunes: a thread that has little to do ends before its fiftieth. */
+/** The first change prunes: a thread with little work ends before its fiftieth. */
 let changesSincePrune = CHANGES_PER_PRUNE;
 let outbox: [seq: number, outcome: LoadOutcome][] = [];
 let unfinished: number[] = [];
-let telling: NodeJS.Timeout | undefined;
+let flushing: NodeJS.Timeout | undefined;
 
-/** A policy whose modules are there, and whose settings are to be checked. */
+/** A policy whose modules are compiled and whose settings are to be checked. */
 interface Candidate {
   readonly seq: number;
   readonly definition: PolicyDefinition;
@@ -98,7 +98,7 @@ interface Candidate {
 }
 
 const candidates: Candidate[] = [];
-/** Those whose module was seen not to end, with other settings: the others go first. */
+/** Candidates whose module did not end with other settings: they come last. */
 const suspects: Candidate[] = [];
 const suspected = new Set<string>();
 let checking: NodeJS.Immediate | undefined;
@@ -107,7 +107,7 @@ function say(message: FromLoader): void {
   parentPort?.postMessage(message);
 }
 
-/** What the loads of one message share, so that thousands of policies of one module ask its source once. */
+/** Fetches of one message, shared so that thousands of policies of one module read its source once. */
 type Fetches = Map<string, Promise<FetchedModule>>;
 
 async function load(seq: number, request: LoadRequest, fetches: Fetches): Promise<void> {
@@ -130,26 +130,26 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
       }
     }
   } catch (error) {
-    tell(seq, { ...loadFailure(error), at: { stage: 'compile', unit: reference } });
+    report(seq, { ...loadFailure(error), at: { stage: 'compile', unit: reference } });
     return;
   }
   candidates.push({ seq, definition, modules, sourceError });
   checking ??= setImmediate(checkSome);
 }
 
-/** One module may be run in two modes, until its metadata name one. */
+/** A module without a mode in its metadata may be loaded in two modes. */
 function providedDigest({ bytes, chosenMode }: ProvidedModule): string {
   return chosenMode === undefined ? digestOf(bytes) : `${digestOf(bytes)} ${chosenMode}`;
 }
 
-function tell(seq: number, outcome: LoadOutcome): void {
+function report(seq: number, outcome: LoadOutcome): void {
   outbox.push([seq, outcome]);
-  telling ??= setTimeout(tellNow, TELL_DELAY_MS);
+  flushing ??= setTimeout(flush, FLUSH_DELAY_MS);
 }
 
-function tellNow(): void {
-  clearTimeout(telling);
-  telling = undefined;
+function flush(): void {
+  clearTimeout(flushing);
+  flushing = undefined;
   if (outbox.length > 0) {
     say({ type: 'loaded', outcomes: outbox });
     outbox = [];
@@ -160,7 +160,7 @@ function tellNow(): void {
   }
 }
 
-/** Checks the settings of those that are ready, for a while. */
+/** Checks settings of candidates for {@link SLICE_MS}. */
 function checkSome(): void {
   const end = performance.now() + SLICE_MS;
   do {
@@ -174,9 +174,9 @@ function checkSome(): void {
       suspected.clear();
       break;
     }
-    judge(next);
+    checkAndReport(next);
   } while (performance.now() < end);
-  tellNow();
+  flush();
   checking = candidates.length + suspects.length > 0 ? setImmediate(checkSome) : undefined;
 }
 
@@ -184,7 +184,7 @@ function isSuspected({ modules }: Candidate): boolean {
   return suspected.size > 0 && [...modules.values()].some(({ digest }) => suspected.has(digest));
 }
 
-function judge(candidate: Candidate): void {
+function checkAndReport(candidate: Candidate): void {
   const { seq, modules, sourceError } = candidate;
   const digests = Object.fromEntries([...modules].map(([reference, { digest }]) => [reference, digest]));
   const verdict = check(candidate);
@@ -202,12 +202,12 @@ function judge(candidate: Candidate): void {
   }
 }
 
-/** What a policy said of its settings, or why it said nothing. */
+/** The policy's verdict on its settings, or why there is none. */
 type Checked =
   | { readonly valid: true }
   | { readonly valid: false; readonly reason: PolicyReason; readonly message: string; readonly at: FailedStage };
 
-/** Lets a policy check its settings, in this thread, under the eyes of the main thread. */
+/** Has the policy check its settings in this thread; the main thread watches the time. */
 function check({ seq, definition, modules }: Candidate): Checked | 'unfinished' {
   const options = {
     defaultTimeoutSeconds: start.defaultTimeoutSeconds,
@@ -219,7 +219,7 @@ function check({ seq, definition, modules }: Candidate): Checked | 'unfinished' 
   try {
     enter(seq, 'start', START_TIMEOUT_MS);
     const policy = createPolicy(
-      isQuick ? hurried(definition) : definition,
+      isQuick ? withQuickLimit(definition) : definition,
       (name) => guestOf(modules.get(name)),
       options,
     );
@@ -238,8 +238,8 @@ function check({ seq, definition, modules }: Candidate): Checked | 'unfinished' 
   }
 }
 
-/** A definition by which guests get little fuel. */
-function hurried(definition: PolicyDefinition): PolicyDefinition {
+/** The definition with the quick thread's limit for all guests. */
+function withQuickLimit(definition: PolicyDefinition): PolicyDefinition {
   const timeoutEvalSeconds = QUICK_CHECK_SECONDS;
   return definition.kind === 'policy'
     ? { ...definition, timeoutEvalSeconds }
@@ -277,7 +277,6 @@ async function fetchModule(
     return fetched;
   }
   if (!isDigest(digest)) {
-    // Never any other module than the one that is meant.
     throw new ModuleError(
       'reference-invalid',
       `${parsed.shown} is pinned to what is no digest: expected sha256: and 64 lower-case hexadecimal digits`,
@@ -324,7 +323,7 @@ function compileOnce(
   })();
   compiled.set(digest, module);
   fresh.add(digest);
-  // A failure is not kept: it is told to whoever waits, and the next load looks anew.
+  // A failure is not kept: the next load tries again.
   module.catch(() => compiled.delete(digest));
   return module;
 }
@@ -339,7 +338,7 @@ function compile(bytes: Uint8Array, digest: string, provided: ProvidedModule | u
   return { digest, mode: module.mode, compiled: module.compiled };
 }
 
-/** A guest is made once per module: making one finds out whether the module can be instantiated at all. */
+/** One guest per module. It throws when the module cannot be instantiated. */
 function guestOf(module: CompiledPolicyModule | undefined): PolicyGuest {
   if (module === undefined) {
     throw new Error('a module that the definition does not name');
@@ -353,7 +352,7 @@ function guestOf(module: CompiledPolicyModule | undefined): PolicyGuest {
   return guest;
 }
 
-/** Looking through the whole cache takes longer than most changes, and nothing is lost by a late look. */
+/** Prunes the cache after every {@link CHANGES_PER_PRUNE}th change: reading the whole cache takes longer than most changes. */
 function pruneSometimes(kept: ReadonlySet<string>): void {
   changesSincePrune += 1;
   if (changesSincePrune >= CHANGES_PER_PRUNE) {
@@ -371,7 +370,7 @@ function parse(text: string, fileName: string): ReadEntry[] {
   return [...policies.map(declared), ...faulty];
 }
 
-/** Reads one entry, with limits of its own: nothing of an object is shared with others, as aliases of a file may be. */
+/** Reads one entry, with its own limits: objects share nothing with each other, unlike aliases in a file. */
 function read({ id, entry }: PolicyEntry): ReadEntry {
   try {
     const { definition, faults } = readPolicyDefinition(id, entry);
@@ -417,7 +416,7 @@ function receive(message: ToLoader): void {
       }
       fresh.clear();
       pruneSometimes(kept);
-      // Guests are for checking settings; what serves runs in the workers.
+      // Guests here only check settings; policies that serve run in the workers.
       guests.clear();
       break;
     }

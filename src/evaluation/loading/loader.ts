@@ -1,6 +1,5 @@
-// The main thread's side of loading: policies files are parsed, modules fetched and compiled, and settings checked in
-// threads of their own. A policy that takes longer than ordinary ones is put off to a second thread, so that the
-// others of the same change serve while it is still being judged.
+// The main thread's side of loading. Policies files are parsed, modules fetched and compiled, and settings checked in threads.
+// A policy that takes longer than usual goes to a second thread, so that the others of the same change serve meanwhile.
 import type { LogEntry } from '../../log/index.ts';
 import { LoaderLane, type LoaderOptions, type LoadJob, type Loaded } from './loader-lane.ts';
 import type { LoadOutcome, LoadRequest, PolicyEntry, ReadEntry, Stage } from './load-request.ts';
@@ -14,7 +13,7 @@ interface Batch {
   readonly done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void;
 }
 
-/** Why a load failed that did not come to its end. */
+/** Outcomes of loads that did not end, by stage. */
 const UNFINISHED: Readonly<Record<Stage, LoadOutcome & { readonly ok: false }>> = {
   compile: {
     ok: false,
@@ -58,7 +57,7 @@ export class Loader {
   /**
    * Parses the text of a policies file.
    * @throws EvaluationError 'policies-unreadable' with position and excerpt when it is not YAML, or not a policies file at
-   *   all; 'thread-ended' when nothing can be said about it.
+   *   all; 'thread-ended' when the thread ended repeatedly.
    */
   parse(text: string, fileName: string): Promise<readonly ReadEntry[]> {
     this.#seq += 1;
@@ -67,7 +66,7 @@ export class Loader {
 
   /**
    * Reads entries of a policies file that are objects already; the results are in their order.
-   * @throws EvaluationError 'thread-ended' when nothing can be said about them.
+   * @throws EvaluationError 'thread-ended' when the thread ended repeatedly.
    * @throws RangeError when an entry is nested too deeply to be sent to a thread.
    */
   read(entries: readonly PolicyEntry[]): Promise<readonly ReadEntry[]> {
@@ -75,7 +74,7 @@ export class Loader {
     return this.#quick.read(this.#seq, entries);
   }
 
-  /** Loads policies; `done` is called once or more, each time with the outcomes that are there. */
+  /** Loads policies; `done` is called once or more, each time with new outcomes. */
   load(requests: readonly LoadRequest[], done: Batch['done']): void {
     const batch: Batch = { done };
     const jobs = requests.map((request): LoadJob => {
@@ -86,19 +85,19 @@ export class Loader {
     this.#quick.load(jobs);
   }
 
-  /** Tells which modules serve, so that the threads forget the others. */
+  /** Sets the modules that serve; the threads drop all others. */
   keep(digests: readonly string[]): void {
     this.#quick.keep(digests);
     this.#patient.keep(digests);
   }
 
-  /** Tells where other replicas are now, which have modules as well. */
+  /** Sets the addresses of other replicas, which serve modules as well. */
   peers(addresses: readonly string[]): void {
     this.#quick.peers(addresses);
     this.#patient.peers(addresses);
   }
 
-  /** Replaces the threads: what they were started with is no longer good. Loads under way are begun anew. */
+  /** Replaces the threads, when the data that they started with is out of date. Loads in progress start again. */
   renew(): void {
     this.#quick.renew();
     this.#patient.renew();

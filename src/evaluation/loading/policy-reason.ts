@@ -1,4 +1,4 @@
-/** Why a policy is in its phase. One word each, for programs; the message says the rest. */
+/** Why a policy is in its phase, as one word for programs; the message has the details. */
 export type PolicyReason =
   /** The declared version is being fetched, compiled and checked. */
   | 'Loading'
@@ -14,17 +14,17 @@ export type PolicyReason =
   | 'DigestMismatch'
   /** The module is not WebAssembly, or of a kind or version that is not supported. */
   | 'InvalidModule'
-  /** The module was made for a newer Kubewarden than this server stands for (`minimumKubewardenVersion`). */
+  /** The module needs a newer Kubewarden than this server corresponds to (`minimumKubewardenVersion`). */
   | 'UnsupportedVersion'
   /** The policy refused its settings. */
   | 'InvalidSettings'
   /** The policy failed while its settings were checked. */
   | 'SettingsCheckFailed'
-  /** The policies file cannot be used, so what served before the restart serves. */
+  /** The policies file cannot be used; the policies of before the restart serve. */
   | 'PoliciesFileUnusable'
-  /** A worker could not take the policy up. */
+  /** A worker could not load the policy. */
   | 'ActivationFailed'
-  /** What served before the restart serves, because the revisions of the cluster are not known yet. */
+  /** The policies of before the restart serve, because the revisions of the cluster are not known yet. */
   | 'ServingFromRecord'
   /** No revision of the policy serves in the cluster, and its newest one failed. */
   | 'RevisionFailed';

@@ -83,7 +83,7 @@ export function bucketsOf({ id, match, alsoIn = [] }: TableEntry): readonly stri
   return [...new Set([...(match === undefined ? [] : [match.bucket]), ...alsoIn, ...ownBucketsOf(id)])];
 }
 
-/** The buckets of a policy alone: named after it, with or without the kind of webhook that asks (`ownBucket`). */
+/** Own buckets of a policy: its id, with or without the type of the webhook (`ownBucket`). */
 function ownBucketsOf(id: string): readonly string[] {
   return [id, `validating.${id}`, `mutating.${id}`];
 }

@@ -99,7 +99,7 @@ export class ReviewDispatch {
       if (job.isNamed && job.timedOut === null && job.expiresAt <= performance.now()) {
         // The client has given up. Workers check the deadline of a bucket's review.
         job.without([job.target]);
-        this.#slowLane.tell(job, job.target);
+        this.#slowLane.report(job, job.target);
       }
       const isSlow = this.#slowLane.isFor(job);
       if (!isSlow && worker.jobs.length > 0 && job.expectedMs >= WORK_AHEAD_MS) {

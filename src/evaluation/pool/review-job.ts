@@ -54,7 +54,7 @@ export class ReviewJob {
   /** See ReviewTerms. */
   readonly failedLookups: FailedLookup[] = [];
   /** Policies that were reported already as cut off. */
-  readonly told = new Set<string>();
+  readonly reported = new Set<string>();
   tries = 0;
   /** Its position among all reviews that its worker got. */
   turn = 0;

@@ -109,14 +109,14 @@ export class SlowLane {
       const culprit = this.#table.memberOf(policy, running?.member ?? -1);
       job.without([culprit === undefined ? policy : `${policy}/${culprit}`]);
       this.#policies.add(policy);
-      this.tell(job, policy);
+      this.report(job, policy);
     }
   }
 
   /** Reports a cut-off policy, once for each review. */
-  tell(job: ReviewJob, policy: string): void {
-    if (!job.told.has(policy)) {
-      job.told.add(policy);
+  report(job: ReviewJob, policy: string): void {
+    if (!job.reported.has(policy)) {
+      job.reported.add(policy);
       this.#onTimeout(policy);
     }
   }

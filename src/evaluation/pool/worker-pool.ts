@@ -220,11 +220,11 @@ export class WorkerPool {
     const observed = observations.flatMap((observation, index): ObservedPolicy[] => {
       const ms = times[index] ?? -1;
       if (observation?.outcome === 'timeout') {
-        if (ms >= 0 && !job.told.has(observation.policy)) {
+        if (ms >= 0 && !job.reported.has(observation.policy)) {
           // The policy ran out of fuel.
           this.#slowLane.add(observation.policy);
         }
-        this.#slowLane.tell(job, observation.policy);
+        this.#slowLane.report(job, observation.policy);
       }
       return observation === null ? [] : [{ observation, evaluationMs: Math.max(ms, 0) }];
     });
