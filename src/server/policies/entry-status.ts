@@ -65,13 +65,13 @@ export function phaseOf(entry: RegistryEntry): PhaseChange {
 
 function updateText({ standIn, published }: RegistryEntry, desired: Slot): string {
   if (published?.kind === 'serving' && published.loaded === desired.loaded) {
-    return 'the workers change over to the declared version';
+    return 'workers are switching to the declared version';
   }
   if (desired.loaded !== undefined) {
-    return 'the declared version is loaded and waits for its turn to serve';
+    return 'the declared version is loaded and does not serve yet';
   }
   return published?.kind === 'serving' && published.loaded === standIn?.loaded
-    ? 'what served before the restart serves while the declared version is being loaded'
+    ? 'the version from before the restart serves while the declared version is being loaded'
     : 'a newer version is being loaded';
 }
 
@@ -83,18 +83,20 @@ function phaseWithoutWanted(entry: RegistryEntry): PhaseChange {
     return phase('Error', 'RevisionFailed', wanted.failed.message);
   }
   if (fileError !== undefined) {
-    const message = `what served before the restart is brought back: ${fileError}`;
+    const message = `loading the version from before the restart: ${fileError}`;
     const failure =
-      standIn?.failure === undefined ? '' : `; and what served before cannot stand in: ${standIn.failure.message}`;
+      standIn?.failure === undefined
+        ? ''
+        : `; and the version from before the restart cannot serve: ${standIn.failure.message}`;
     const name = serves !== undefined ? 'Degraded' : failure === '' ? 'Pending' : 'Error';
     return phase(name, 'PoliciesFileUnusable', `${message}${failure}`);
   }
   if (serves !== undefined) {
-    const message = 'what served before serves until the cluster says what is to serve';
+    const message = 'the version from before the restart serves until the cluster has been read';
     return phase('Updating', 'ServingFromRecord', message);
   }
   return standIn?.failure === undefined
-    ? phase('Pending', 'Loading', 'no revision is to serve yet')
+    ? phase('Pending', 'Loading', 'no revision to serve yet')
     : phase('Error', standIn.failure.reason, standIn.failure.message, standIn.nextRetry);
 }
 

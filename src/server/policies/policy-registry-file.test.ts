@@ -502,7 +502,7 @@ describe('what served before a restart', async () => {
     await next().end(failed('not in the cache'));
     assert.equal(loads.length, 0);
     assert.equal(status('p').phase, 'Error');
-    assert.equal(status('p').message, 'broken; and what served before cannot stand in: not in the cache');
+    assert.equal(status('p').message, 'broken; and the version from before the restart cannot serve: not in the cache');
     assert.deepEqual(registry.lastGood(), [pinned('p', 'old')]);
   });
 

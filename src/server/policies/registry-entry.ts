@@ -302,5 +302,5 @@ export function failureText({ standIn }: RegistryEntry, { failure }: Slot): stri
   const { message = '' } = failure ?? {};
   return standIn?.failure === undefined || standIn.failure === failure
     ? message
-    : `${message}; and what served before cannot stand in: ${standIn.failure.message}`;
+    : `${message}; and the version from before the restart cannot serve: ${standIn.failure.message}`;
 }
