@@ -29,7 +29,7 @@ describe('the command line of processes in clusters', { concurrency: 2 }, () => 
     {
       what: 'no address of policy servers',
       args: ['controller', ...CONTROL, '--context', 'x'],
-      message: /nobody runs the policy servers\n.*--manage-policy-servers.*--policy-server-url/,
+      message: /no policy servers are configured\n.*--manage-policy-servers.*--policy-server-url/,
     },
     {
       what: 'policy servers of no image',
@@ -184,7 +184,7 @@ describe('controller and replica in processes of their own', () => {
     const text = readFileSync(join(folder, 'controller'), 'utf8').replace(/127\.0\.0\.1:\d+/, '127.0.0.1:1');
     writeFileSync(join(folder, 'nowhere'), text);
     await using waiting = controller('https://127.0.0.1:1', { kubeconfig: join(folder, 'nowhere') });
-    await waiting.says('the API server does not answer, it is asked again');
+    await waiting.says('the API server does not answer, retrying');
     waiting.signal('SIGTERM');
     await waiting.says('stopped');
     assert.equal(await waiting.ended(), 0);

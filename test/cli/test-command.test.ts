@@ -205,8 +205,14 @@ describe('portcullis test', { concurrency: 2 }, () => {
       results.map(({ status }) => status),
       ['error', 'error', 'passed'],
     );
-    assert.match(results[0]?.error ?? '', /no recorded session answers: kubernetes\/get_resource/);
-    assert.match(results[1]?.error ?? '', /no recorded session answers: KubernetesGetResource/);
+    assert.match(
+      results[0]?.error ?? '',
+      /the recorded session does not answer these host calls of the policy: kubernetes\/get_resource/,
+    );
+    assert.match(
+      results[1]?.error ?? '',
+      /the recorded session does not answer these host calls of the policy: KubernetesGetResource/,
+    );
   });
 
   it('asks with raw requests, whole requests and reviews, in the file and beside it', async () => {

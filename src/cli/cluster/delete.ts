@@ -49,7 +49,7 @@ export function deleteCommand(): Command {
           .default('background'),
       )
       .option('--dry-run', 'send requests that the server checks and does not execute')
-      .option('--no-wait', 'do not wait until the objects are gone')
+      .option('--no-wait', 'do not wait until the objects are deleted')
       .option('--timeout <duration>', 'timeout of that wait, such as 30s or 5m', '1m'),
   )
     .addHelpText(

@@ -15,7 +15,7 @@ interface WaitFlags extends ClusterFlags {
 export function waitCommand(): Command {
   return addClusterFlags(
     new Command('wait')
-      .description('wait until objects have a condition, a value, or are gone')
+      .description('wait until objects have a condition or a value, or are deleted')
       .argument('<resources...>', 'TYPE NAME…, or TYPE/NAME…')
       .requiredOption(
         '--for <what>',

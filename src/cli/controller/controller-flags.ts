@@ -56,44 +56,51 @@ const DEGRADED: Readonly<Record<ControllerFlags['degradedPolicies'], DegradedBeh
 
 export function controllerCommandWithFlags(): Command {
   const command = new Command('controller').description(
-    'bring the policies of a cluster to its policy servers: revisions, rollouts, status, webhooks',
+    'roll the policies of a cluster out to its policy servers: revisions, status, webhooks',
   );
   addMemberFlags(command, 'whose policies are rolled out')
     .addOption(productNamespaceOption())
-    .option('--leader-elect', 'work only while this process leads, of those that there are', true)
-    .option('--no-leader-elect', 'work at once: there is no other process')
-    .option('--lease-duration <duration>', 'how long the others wait for a leader that says nothing', '15s')
+    .option('--leader-elect', 'work only while this process is the leader', true)
+    .option('--no-leader-elect', 'do not wait for leadership: no other controller runs')
+    .option('--lease-duration <duration>', 'how long other controllers wait for a silent leader', '15s')
     .addOption(
       new Option(
         '--policy-server-url <url>',
-        `where the API server reaches a policy server that somebody else runs; ${NAME} stands for its name`,
+        `URL at which the API server reaches a policy server; ${NAME} stands for its name`,
       )
         .conflicts('managePolicyServers')
         .argParser(policyServerUrl),
     )
-    .option('--policy-server-ca-file <file>', 'PEM CA that the certificates of those policy servers come from');
+    .option('--policy-server-ca-file <file>', 'PEM CA of the certificates of those policy servers');
   addControlFlags(addManagedFlags(command))
     .addOption(
-      new Option('--rollout-strategy <strategy>', 'at the deadline: those that can serve do, or none does')
+      new Option(
+        '--rollout-strategy <strategy>',
+        'at the deadline: serve on replicas that loaded the revision, or wait',
+      )
         .choices(['Available', 'AllReplicas'])
         .default('Available'),
     )
-    .option('--progress-deadline <duration>', 'how long a rollout may make no progress', '1m')
-    .option('--revision-history-limit <count>', 'revisions that do not serve, to be kept of each policy', count, 10)
+    .option('--progress-deadline <duration>', 'how long replicas may take to load a revision', '1m')
+    .option('--revision-history-limit <count>', 'revisions kept of each policy besides the one that serves', count, 10)
     .addOption(
       new Option(
         '--degraded-policies <what>',
-        'when the newest revision of a policy fails: the last good one serves on, or its requests are rejected',
+        'when the newest revision fails: keep serving the last good one, or apply the failurePolicy',
       )
         .choices(Object.keys(DEGRADED))
         .default('serve'),
     )
-    .option('--webhook-port <port>', 'check policies when they are written, on this port (default: not)', portNumber)
+    .option(
+      '--webhook-port <port>',
+      'validate policies when they are written, on this port (default: no validation)',
+      portNumber,
+    )
     .option('--webhook-addr <address>', 'address of that port', '0.0.0.0')
     .option('--webhook-cert-file <file>', 'PEM certificate of that port; watched')
     .option('--webhook-key-file <file>', 'PEM key of the certificate')
-    .option('--webhook-url <url>', 'where the API server reaches that port')
-    .option('--webhook-ca-file <file>', 'PEM CA that the certificate comes from')
+    .option('--webhook-url <url>', 'URL at which the API server reaches that port')
+    .option('--webhook-ca-file <file>', 'PEM CA of the certificate')
     .option('--operations-addr <address>', 'address of the port for operators', '127.0.0.1')
     .option(
       '--operations-port <port>',
@@ -163,8 +170,8 @@ interface RemoteServers {
 export function remoteServers({ policyServerUrl: url, policyServerCaFile: caFile }: ControllerFlags): RemoteServers {
   if (url === undefined || caFile === undefined) {
     throw usageError(
-      'nobody runs the policy servers',
-      'Either let the controller do it, with --manage-policy-servers, or say where they are, with --policy-server-url and --policy-server-ca-file.',
+      'no policy servers are configured',
+      'Let the controller create them with --manage-policy-servers, or name them with --policy-server-url and --policy-server-ca-file.',
     );
   }
   return { urlOf: (name) => url.replaceAll(NAME, encodeURIComponent(name)), caFile };

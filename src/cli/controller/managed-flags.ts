@@ -47,33 +47,33 @@ export function addManagedFlags(command: Command): Command {
   return command
     .option(
       '--manage-policy-servers',
-      'make the pods, Services, rights and certificates of PolicyServers, and the webhooks’ own certificates',
+      'create the pods, Services, rights and certificates of PolicyServers, and certificates of the controller’s webhook',
     )
-    .option('--policy-server-image <image>', 'image of pods whose PolicyServer names Kubewarden’s own')
+    .option('--policy-server-image <image>', 'image of Portcullis, for PolicyServers that name Kubewarden’s')
     .addOption(
-      new Option('--policy-server-addr <address>', 'address that those pods listen on; :: in clusters of IPv6')
+      new Option('--policy-server-addr <address>', 'address that pods of policy servers listen on; :: in IPv6 clusters')
         .default('0.0.0.0')
         .argParser(ipAddress),
     )
     .addOption(
-      new Option('--certificates <who>', 'who keeps the Secrets with certificates: the controller, or somebody else')
+      new Option('--certificates <who>', 'who writes the Secrets with certificates: the controller, or another issuer')
         .choices(['own', 'external'])
         .default('own'),
     )
-    .option('--certificates-dir <folder>', 'where the controller keeps its own certificates (default: a temporary one)')
-    .option('--ca-lifetime <duration>', 'how long a CA of the controller lives', `${authorityLifetimeMs / DAY_MS}d`)
+    .option('--certificates-dir <folder>', 'folder for the controller’s own certificates (default: a temporary one)')
+    .option('--ca-lifetime <duration>', 'lifetime of the controller’s CA', `${authorityLifetimeMs / DAY_MS}d`)
     .option(
       '--ca-overlap <duration>',
-      'how long a new CA is trusted before it signs, and an old one afterwards',
+      'how long a new CA is trusted before it signs, and an old one after it stops signing',
       `${overlapMs / MINUTE_MS}m`,
     )
     .option(
       '--certificate-lifetime <duration>',
-      'how long the certificates that it signs live',
+      'lifetime of the certificates that it signs',
       `${leafLifetimeMs / DAY_MS}d`,
     )
     .addOption(
-      new Option('--exempt-namespaces <names>', 'namespaces that policies of the whole cluster are never asked about')
+      new Option('--exempt-namespaces <names>', 'namespaces that policies of the cluster do not apply to')
         .default(DEFAULT_EXEMPT_NAMESPACES, DEFAULT_EXEMPT_NAMESPACES.join())
         .argParser(namespaces),
     );
@@ -85,7 +85,7 @@ export function managedSettings(flags: ManagedFlags): ManagedSettings | undefine
     return undefined;
   }
   if (flags.policyServerImage === undefined) {
-    throw usageError('--manage-policy-servers needs --policy-server-image', 'Name the image of this very version.');
+    throw usageError('--manage-policy-servers needs --policy-server-image', 'Name the image of this version.');
   }
   const time = (text: string, flag: string): number => durationMs(text, flag, MAX_LIFETIME_MS);
   const lifetimes = {
@@ -116,7 +116,7 @@ function namespaces(text: string): readonly string[] {
     .filter((name) => name !== '');
   for (const name of names) {
     if (dnsLabelProblems(name).length > 0) {
-      throw new InvalidArgumentError(`expected names of namespaces between commas, got ${JSON.stringify(name)}`);
+      throw new InvalidArgumentError(`expected names of namespaces, separated by commas, got ${JSON.stringify(name)}`);
     }
   }
   return [...new Set(names)];

@@ -22,7 +22,7 @@ export async function untilAnswered<T>(
       if (!signal.aborted && !isAway) {
         throw error;
       }
-      log.warn({ error: errorText(error) }, 'the API server does not answer, it is asked again');
+      log.warn({ error: errorText(error) }, 'the API server does not answer, retrying');
       await sleep(backoff.failed(performance.now()), undefined, { signal }).catch(() => undefined);
     }
   }

@@ -91,7 +91,7 @@ function kindOf(object: JsonObject): Kind {
   const { apiVersion, kind } = object;
   if (typeof apiVersion !== 'string' || typeof kind !== 'string' || apiVersion === '' || kind === '') {
     throw new CliError('expected an object with apiVersion and kind', {
-      hint: 'What is no Kubernetes object is asked about with raw.',
+      hint: 'For values that are not Kubernetes objects, use raw.',
     });
   }
   const [version = '', group = ''] = apiVersion.split('/').toReversed();

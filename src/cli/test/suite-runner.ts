@@ -117,7 +117,7 @@ export class SuiteRunner implements AsyncDisposable {
       }
       const unanswered = [...capabilities.withoutCluster, ...capabilities.notRecorded];
       if (unanswered.length > 0) {
-        const message = `the policy asked for what no recorded session answers: ${unanswered.join(', ')}`;
+        const message = `the recorded session does not answer these host calls of the policy: ${unanswered.join(', ')}`;
         return { kind: 'failed', message };
       }
       const verdict = verdictOf(evaluated.response);
