@@ -222,12 +222,13 @@ function refusing(code: 403 | 422): (cluster: Cluster) => Cluster {
   );
 }
 
-/** A cluster that forbids patches of a policy's spec and annotations. */
-const unpatchable = failing((verb, _type, args) =>
-  verb === 'patch' && (args[2] as { type: string }).type === 'json'
-    ? new ApiError(403, 'Forbidden', 'not permitted')
-    : undefined,
-);
+/** A cluster that refuses patches of a policy's spec and annotations. */
+function unpatchable(code: 403 | 409): (cluster: Cluster) => Cluster {
+  const error = new ApiError(code, code === 403 ? 'Forbidden' : 'Conflict', 'not permitted');
+  return failing((verb, _type, args) =>
+    verb === 'patch' && (args[2] as { type: string }).type === 'json' ? error : undefined,
+  );
+}
 
 describe('PolicyReconciler', () => {
   it('writes the status before a slow pre-validation and after it', async () => {
@@ -337,11 +338,19 @@ describe('PolicyReconciler', () => {
   });
 
   it('rolls out the declared spec while a rollback is forbidden', async () => {
-    await using scene = await Scene.open(unpatchable);
+    await using scene = await Scene.open(unpatchable(403));
     const policy = await scene.policy();
     scene.replace({ ...policy, metadata: { ...policy.metadata, annotations: { [ANNOTATIONS.rollbackTo]: '1' } } });
     await assert.rejects(scene.rollOut(), { name: 'ApiError', code: 403 });
     assert.equal([...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
+  });
+
+  it('rolls out nothing after a rollback that conflicts with a newer version of the policy', async () => {
+    await using scene = await Scene.open(unpatchable(409));
+    const policy = await scene.policy();
+    scene.replace({ ...policy, metadata: { ...policy.metadata, annotations: { [ANNOTATIONS.rollbackTo]: '1' } } });
+    await assert.rejects(scene.reconcile(), { name: 'ApiError', code: 409 });
+    assert.equal([...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 0);
   });
 
   /** A condition as one line. */
@@ -395,6 +404,28 @@ describe('PolicyReconciler', () => {
     );
   });
 
+  it('reports on a policy that is Active what it cannot write, without an event of its own', async () => {
+    const errors: ApiError[] = [];
+    await using scene = await Scene.open(
+      failing((verb, { resource }) => (verb === 'delete' && resource === 'policyrevisions' ? errors[0] : undefined)),
+    );
+    scene.settings.historyLimit = 0;
+    await scene.rollOut();
+    errors.push(new ApiError(403, 'Forbidden', 'must not delete'));
+    const spec = { spec: { timeoutSeconds: 5 } };
+    scene.replace(await scene.cluster.admin.patch(CLUSTER_ADMISSION_POLICIES, KEY, { type: 'merge', body: spec }));
+    await until(async () => {
+      await scene.reconcile().catch(() => undefined);
+      return (await scene.policy()).status?.reason === 'ReconcileFailed';
+    });
+    assert.equal((await scene.policy()).status?.phase, 'Active');
+    assert.match(
+      (await conditionText(scene, 'Reconciling')) ?? '',
+      /^True ReconcileFailed: must not delete; revision 2/,
+    );
+    assert.equal(scene.events.includes('Normal ReconcileFailed'), false);
+  });
+
   it('reports that a deleted policy cannot be removed, while a finalizer keeps it', async () => {
     const errors: ApiError[] = [];
     await using scene = await Scene.open(
@@ -407,6 +438,19 @@ describe('PolicyReconciler', () => {
     scene.replace({ ...policy, metadata: { ...policy.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } });
     await assert.rejects(scene.reconcile(), { code: 403 });
     assert.match((await conditionText(scene, 'Ready')) ?? '', /^False ReconcileFailed: must not delete; /);
+  });
+
+  it('leaves the status of a deleted policy as it is when its removal succeeds', async () => {
+    await using scene = await Scene.open();
+    await scene.rollOut();
+    scene.webhooks.expect(['kw.cap.p']);
+    const policy = await scene.policy();
+    const { generation = 0 } = policy.metadata;
+    const deletion = { deletionTimestamp: '2026-01-01T00:00:00Z', generation: generation + 1 };
+    scene.replace({ ...policy, metadata: { ...policy.metadata, ...deletion } });
+    await scene.reconcile();
+    assert.equal([...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 0);
+    assert.deepEqual(await scene.policy(), policy);
   });
 
   it('reports once that webhook configurations cannot be written, and does not retry with backoff', async () => {

@@ -64,8 +64,8 @@ describe('the status of a reconciliation', () => {
     const tooLong = AbortSignal.abort(new Error('too long'));
     let count = 0;
     const write = (_failure: unknown, used: AbortSignal) => {
-      assert.equal(used.aborted, false);
       count += 1;
+      assert.equal(used.aborted, false);
       return Promise.resolve({});
     };
     const work = () => {
