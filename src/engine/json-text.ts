@@ -1,6 +1,5 @@
-import type { JsonObject, JsonValue } from '../resources/index.ts';
-
-export type { JsonObject, JsonValue };
+export { isJsonObject } from '../values/index.ts';
+export type { JsonObject, JsonValue } from '../values/index.ts';
 
 /**
  * Maximum nesting of input (reviews, guests' answers, settings). The deepest Kubernetes objects (CRDs) stay below 100,
@@ -11,10 +10,6 @@ export const MAX_NESTING = 1_000;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** Index after the string that opens at `open`, or the text's length when the string does not end. */
 export function endOfString(text: string, open: number): number {

@@ -15,8 +15,8 @@ export {
   tooMany,
 } from './field-error.ts';
 export type { FieldError } from './field-error.ts';
-export { isJsonObject, own, textOf, textsOf } from './json.ts';
-export type { JsonObject, JsonValue } from './json.ts';
+export { isJsonObject, own, textOf, textsOf } from '../values/index.ts';
+export type { JsonObject, JsonValue } from '../values/index.ts';
 export type {
   KubernetesObject,
   ManagedFieldsEntry,

@@ -1,5 +1,5 @@
 // Builds the structural schemas of our own kinds. The types of their values are inferred.
-import type { JsonObject, JsonValue } from './json.ts';
+import type { JsonObject, JsonValue } from '../values/index.ts';
 import type { Schema, ValidationRule } from './schema.ts';
 
 /** A schema, with the type of its values for the compiler. */

@@ -1,7 +1,7 @@
 import { compareStrings, quote } from '../go/index.ts';
 import type { FieldError } from './field-error.ts';
 import { forbidden, invalid, required } from './field-error.ts';
-import { isJsonObject, textOf } from './json.ts';
+import { isJsonObject, textOf } from '../values/index.ts';
 import { labelValueProblems, qualifiedNameProblems } from '../names/index.ts';
 
 /** Operators of requirements, in the spelling of selector strings. */

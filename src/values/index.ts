@@ -4,3 +4,5 @@ export { errorText } from './error-text.ts';
 export { buildJson, endOfJsonString, jsonNumberAt, misreadsEscapedKeys, parseJson } from './json.ts';
 export { setOwn } from './set-own.ts';
 export { shortened } from './shortened.ts';
+export { isJsonObject, own, textOf, textsOf } from './json-value.ts';
+export type { JsonObject, JsonValue } from './json-value.ts';

@@ -5,7 +5,7 @@ import type { Labels, RuleRequest } from '../../resources/index.ts';
 import type { Review, ReviewTarget } from '../admission-review.ts';
 import { UnknownObject } from '../object-lookup.ts';
 import type { LookupResult, ObjectLookup, ObjectReference } from '../object-lookup.ts';
-import { labelsOf } from './object-labels.ts';
+import { labelsOf } from '../object-labels.ts';
 import { labelText } from './rule-index.ts';
 
 /**

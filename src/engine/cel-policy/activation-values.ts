@@ -5,6 +5,7 @@ import type { JsonObject, JsonValue } from '../json-text.ts';
 import type { AdmissionRequest } from './admission-request.ts';
 import type { Activation } from './expression-run.ts';
 import type { Match } from './match-resources.ts';
+import { own, textsOf } from '../../values/index.ts';
 
 /** Fields of a namespace's metadata that `namespaceObject` contains. */
 const NAMESPACE_METADATA = [
@@ -54,7 +55,7 @@ export function requestValue({ json, ...request }: AdmissionRequest, match: Matc
     object: null,
     oldObject: null,
     dryRun: json.dryRun === true,
-    options: valueOf(json, 'options') ?? null,
+    options: own(json, 'options') ?? null,
   };
   for (const key of REQUEST_TEXTS) {
     const text = key === 'requestSubResource' ? request.subResource : request[key];
@@ -70,7 +71,7 @@ export function authorizerValues(
   { json, requestResource, subResource, namespace, name }: AdmissionRequest,
   authorizer: Authorizer,
 ): Required<Pick<Activation, 'authorizer' | 'requestResource'>> {
-  const value = new AuthorizerValue(userOf(valueOf(json, 'userInfo')), authorizer);
+  const value = new AuthorizerValue(userOf(own(json, 'userInfo')), authorizer);
   const { group, resource } = requestResource;
   return {
     authorizer: value,
@@ -89,12 +90,4 @@ function userOf(value: JsonValue | undefined): AuthorizationUser {
       ? { extra: Object.fromEntries(Object.entries(extra).map(([key, one]) => [key, textsOf(one)])) }
       : {}),
   };
-}
-
-function textsOf(value: JsonValue | undefined): string[] {
-  return Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : [];
-}
-
-function valueOf(json: JsonObject, key: string): JsonValue | undefined {
-  return Object.hasOwn(json, key) ? json[key] : undefined;
 }

@@ -1,8 +1,5 @@
 import { labelSelector, labelSelectorErrors, Selector } from '../../resources/index.ts';
-import type { Labels } from '../../resources/index.ts';
 import type { FieldReader } from '../field-reader.ts';
-import { isJsonObject } from '../json-text.ts';
-import type { JsonObject } from '../json-text.ts';
 import type { FieldProblem } from '../field-problem.ts';
 
 /** The label selector at a key, validated like selectors of policies in API servers; undefined when it is absent. */
@@ -27,11 +24,4 @@ export function readLabelSelector(owner: FieldReader, key: string, problems: Fie
 function checkLabels(fields: FieldReader): void {
   const labels = fields.inside('matchLabels');
   labels?.keys.forEach((key) => labels.text(key));
-}
-
-/** `metadata.labels` of an object. */
-export function labelsOf(object: JsonObject | undefined): Labels {
-  const metadata = object !== undefined && Object.hasOwn(object, 'metadata') ? object.metadata : undefined;
-  const labels = isJsonObject(metadata) && Object.hasOwn(metadata, 'labels') ? metadata.labels : undefined;
-  return isJsonObject(labels) ? (labels as Labels) : {};
 }

@@ -5,12 +5,13 @@ import { compilePolicy } from './compiled-policy.ts';
 import type { CompiledPolicy } from './compiled-policy.ts';
 import { problemText } from '../field-problem.ts';
 import type { FieldProblem } from '../field-problem.ts';
-import { labelsOf } from './label-selector.ts';
+import { labelsOf } from '../object-labels.ts';
 import { PolicyEnvironments } from './policy-environment.ts';
 import type { BindingSpec } from './policy-spec.ts';
 import { readBinding, readPolicy } from './read-policy.ts';
 import { isKnownClusterKind } from './sources.ts';
 import type { NamespaceSource, ParameterSource } from './sources.ts';
+import { textOf } from '../../values/index.ts';
 
 const GROUP = 'admissionregistration.k8s.io';
 const VERSIONS: Readonly<Record<string, readonly string[]>> = {
@@ -217,10 +218,6 @@ type ParamKindKey = Parameters<ParameterSource['isNamespaced']>[0];
 function metadataText(object: JsonObject, key: string): string {
   const metadata = isJsonObject(object.metadata) ? object.metadata : {};
   return textOf(Object.hasOwn(metadata, key) ? metadata[key] : undefined);
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }
 
 function keyOf(kind: string, name: string): string {

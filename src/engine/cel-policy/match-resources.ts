@@ -6,7 +6,8 @@ import { isJsonObject } from '../json-text.ts';
 import type { AdmissionRequest, ResourceId } from './admission-request.ts';
 import { readChoice } from '../field-problem.ts';
 import type { FieldProblem } from '../field-problem.ts';
-import { labelsOf, readLabelSelector } from './label-selector.ts';
+import { labelsOf } from '../object-labels.ts';
+import { readLabelSelector } from './label-selector.ts';
 import type { NamespaceSource } from './sources.ts';
 
 /** The requests that a policy or a binding matches (`matchConstraints`, `matchResources`). */
@@ -196,7 +197,7 @@ function selectsNamespace(selector: Selector, request: AdmissionRequest, namespa
   return selector.matches(namespaceLabels(request, namespaces));
 }
 
-function namespaceLabels(request: AdmissionRequest, namespaces: NamespaceSource): Labels {
+function namespaceLabels(request: AdmissionRequest, namespaces: NamespaceSource): Labels | undefined {
   const isOwn =
     request.requestResource.resource === 'namespaces' &&
     request.subResource === '' &&

@@ -12,6 +12,7 @@ import { describeViolations, violationsOf } from './standards.ts';
 import type { Violation } from './standards.ts';
 import { isChecked, isPod, pathPrefix, podResourceOf, templateIn } from './workload.ts';
 import type { PodResource } from './workload.ts';
+import { textOf } from '../../values/index.ts';
 
 /** Verdict on one request, with the violations behind it. */
 export interface PodSecurityVerdict {
@@ -173,8 +174,4 @@ function accepted(auditAnnotations: Readonly<Record<string, string>> = {}): PodS
 
 function refused(message: string): PodSecurityVerdict {
   return { accepted: false, message, code: BAD_REQUEST, warnings: [], auditAnnotations: {}, violations: [] };
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../json.ts';
+import { isJsonObject } from '../../values/index.ts';
 import type { ResourceType } from '../resource-type.ts';
 import type { Schema } from '../schema.ts';
 import { kubernetesKind } from './builtin-kinds.ts';

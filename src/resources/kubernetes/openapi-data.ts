@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { brotliDecompressSync } from 'node:zlib';
-import type { JsonObject } from '../json.ts';
+import type { JsonObject } from '../../values/index.ts';
 import type { TableColumn } from '../table-column.ts';
 import { parseJson } from '../../values/index.ts';
 

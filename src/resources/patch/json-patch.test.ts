@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import fc from 'fast-check';
 import { createPatch } from 'rfc6902';
-import type { JsonValue } from '../json.ts';
+import type { JsonValue } from '../../values/index.ts';
 import { applyJsonPatch, applyPatchSteps, MAX_COPIED_BYTES, MAX_JSON_PATCH_OPERATIONS } from './json-patch.ts';
 import type { PatchStep } from './json-patch.ts';
 import { PatchError } from './patch-error.ts';

@@ -1,5 +1,5 @@
-import { isJsonObject } from '../json.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import { isJsonObject } from '../../values/index.ts';
+import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { PatchError } from './patch-error.ts';
 
 /** One operation of a JSON patch that a policy computed. `value` is undefined when it is missing. */

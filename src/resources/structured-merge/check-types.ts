@@ -1,6 +1,6 @@
 import { valueText } from '../../go/index.ts';
-import { isJsonObject } from '../json.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import { isJsonObject } from '../../values/index.ts';
+import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { elementOrProblem } from './list-elements.ts';
 import { checkMergeDepth, MergeError } from './merge-error.ts';
 import { anyKindOf, kindFor } from './merge-type.ts';

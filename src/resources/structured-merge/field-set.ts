@@ -1,5 +1,5 @@
 import { jsonText } from '../../go/index.ts';
-import { isJsonObject } from '../json.ts';
+import { isJsonObject } from '../../values/index.ts';
 import type { FieldsV1 } from '../kubernetes-object.ts';
 import { checkMergeDepth, MergeError } from './merge-error.ts';
 import { compareElements, parsePathElement } from './path-element.ts';

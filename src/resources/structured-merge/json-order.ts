@@ -1,7 +1,7 @@
 // Equality and order of JSON values in structured-merge-diff.
 import { compareStrings } from '../../go/index.ts';
-import { isJsonObject } from '../json.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import { isJsonObject } from '../../values/index.ts';
+import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { checkMergeDepth } from './merge-error.ts';
 
 /** Deep equality; the order of keys does not count. */

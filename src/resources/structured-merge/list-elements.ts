@@ -1,5 +1,5 @@
-import { isJsonObject } from '../json.ts';
-import type { JsonValue } from '../json.ts';
+import { isJsonObject } from '../../values/index.ts';
+import type { JsonValue } from '../../values/index.ts';
 import { MergeError } from './merge-error.ts';
 import type { ListType } from './merge-type.ts';
 import { keyElement, valueElement } from './path-element.ts';

@@ -1,5 +1,5 @@
-import { isJsonObject } from '../json.ts';
-import type { JsonValue } from '../json.ts';
+import { isJsonObject } from '../../values/index.ts';
+import type { JsonValue } from '../../values/index.ts';
 import { withObjectMeta } from '../object-meta-schema.ts';
 import type { Schema } from '../schema.ts';
 

@@ -1,10 +1,9 @@
 import { compareStrings, jsonText } from '../../go/index.ts';
 import { valueText } from '../field-error.ts';
-import { isJsonObject } from '../json.ts';
-import type { JsonValue } from '../json.ts';
+import type { JsonValue } from '../../values/index.ts';
 import { compareJson, compareLists } from './json-order.ts';
 import { checkMergeDepth, MergeError } from './merge-error.ts';
-import { parseJson } from '../../values/index.ts';
+import { isJsonObject, parseJson } from '../../values/index.ts';
 
 /** One step of a path through an object. Steps are equal when their `text` is. */
 export type PathElement = {

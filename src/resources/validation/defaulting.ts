@@ -1,7 +1,7 @@
 // Defaulting by structural schemas, like apiextensions: disallowed nulls are removed first, so that they get the
 // default as well.
-import { isJsonObject } from '../json.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import { isJsonObject } from '../../values/index.ts';
+import type { JsonObject, JsonValue } from '../../values/index.ts';
 import type { Schema } from '../schema.ts';
 import { additionalOf, fieldOf, MAX_NESTING, propertyOf, schemaOfField, setField } from './own-property.ts';
 

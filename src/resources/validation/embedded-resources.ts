@@ -1,8 +1,8 @@
 // Embedded objects with their own kind: `x-kubernetes-embedded-resource` (apiextensions, `schema/objectmeta`).
 import { invalid, required } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
-import { isJsonObject } from '../json.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import { isJsonObject } from '../../values/index.ts';
+import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { dns1035LabelProblems } from '../../names/index.ts';
 import type { Schema } from '../schema.ts';
 import { metadataErrors } from './metadata-validation.ts';

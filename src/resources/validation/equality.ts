@@ -1,4 +1,4 @@
-import { isJsonObject } from '../json.ts';
+import { isJsonObject } from '../../values/index.ts';
 
 /** Deep equality of JSON values of any depth; the order of keys does not count. */
 export function equalJson(left: unknown, right: unknown): boolean {

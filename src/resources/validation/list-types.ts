@@ -2,8 +2,8 @@
 import { jsonText } from '../../go/index.ts';
 import { duplicate, invalid } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
-import { isJsonObject } from '../json.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import { isJsonObject } from '../../values/index.ts';
+import type { JsonObject, JsonValue } from '../../values/index.ts';
 import type { Schema } from '../schema.ts';
 import { additionalOf, fieldOf, MAX_NESTING, propertyOf } from './own-property.ts';
 

@@ -3,7 +3,7 @@
 import { jsonText, quote } from '../../go/index.ts';
 import { addErrors, forbidden, invalid, invalidText, limitErrors, required, tooLong } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
-import { isJsonObject } from '../json.ts';
+import { isJsonObject } from '../../values/index.ts';
 import type { KubernetesObject, ObjectMeta, OwnerReference } from '../kubernetes-object.ts';
 import {
   dns1035LabelProblems,

@@ -1,6 +1,6 @@
 import { addErrors, invalid, limitErrors } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
-import type { JsonObject } from '../json.ts';
+import type { JsonObject } from '../../values/index.ts';
 import type { KubernetesObject, MutableObject } from '../kubernetes-object.ts';
 import type { Schema } from '../schema.ts';
 import { Correlation } from './correlation.ts';

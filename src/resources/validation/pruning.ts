@@ -1,5 +1,5 @@
 // Pruning of unknown fields by structural schemas, like apiextensions.
-import type { JsonObject, JsonValue } from '../json.ts';
+import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { OBJECT_META_SCHEMA } from '../object-meta-schema.ts';
 import type { Schema } from '../schema.ts';
 import { additionalOf, fieldOf, MAX_NESTING, propertyOf } from './own-property.ts';

@@ -1,8 +1,8 @@
 import { jsonText } from '../../go/index.ts';
 import { CelDouble, CelDuration, CelTimestamp, escapeField, EvaluationFailure } from '../../cel/index.ts';
 import type { CelResult, CelValue } from '../../cel/index.ts';
-import { isJsonObject } from '../json.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import { isJsonObject } from '../../values/index.ts';
+import type { JsonObject, JsonValue } from '../../values/index.ts';
 import type { Schema } from '../schema.ts';
 import { ListItems } from './correlation.ts';
 import { additionalOf, fieldOf, propertyOf, setField } from './own-property.ts';

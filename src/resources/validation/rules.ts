@@ -9,8 +9,8 @@ import {
 import type { Bindings, CelResult, Program } from '../../cel/index.ts';
 import { duplicate, forbidden, invalid, required } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
-import { isJsonObject } from '../json.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import { isJsonObject } from '../../values/index.ts';
+import type { JsonObject, JsonValue } from '../../values/index.ts';
 import type { Schema, ValidationRule } from '../schema.ts';
 import type { Correlation } from './correlation.ts';
 import { ListItems } from './correlation.ts';

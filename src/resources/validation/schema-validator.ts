@@ -1,8 +1,8 @@
 // Validation by an OpenAPI schema like in API servers (kube-openapi, `validation/validate`), with their messages, their
 // choice among alternatives, and without unchanged mistakes in updates (KEP-4008).
 import { numberText, quote } from '../../go/index.ts';
-import { isJsonObject } from '../json.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import { isJsonObject } from '../../values/index.ts';
+import type { JsonObject, JsonValue } from '../../values/index.ts';
 import type { Schema } from '../schema.ts';
 import type { Correlation } from './correlation.ts';
 import { equalJson } from './equality.ts';

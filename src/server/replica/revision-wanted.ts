@@ -10,6 +10,7 @@ import {
   type WantedRevision,
 } from '../policies/wanted-policy.ts';
 import { matchFields, revisionMatch } from './revision-match.ts';
+import { textOf } from '../../values/index.ts';
 
 /**
  * Combines the revisions of one policy: of those in state Serving the one with the highest order serves; Validated and
@@ -92,10 +93,6 @@ function modulesOf(modules: unknown): PinnedModule[] {
     const { name, module: reference, digest } = module ?? {};
     return [name, reference, digest].every((text) => typeof text === 'string');
   }) as PinnedModule[];
-}
-
-function textOf(text: unknown): string {
-  return typeof text === 'string' ? text : '';
 }
 
 /**

@@ -1,5 +1,5 @@
-import type { Labels } from '../../resources/index.ts';
-import { isJsonObject } from '../json-text.ts';
+import type { Labels } from '../resources/index.ts';
+import { isJsonObject } from './json-text.ts';
 
 /** `metadata.labels`; undefined for what has no metadata. */
 export function labelsOf(object: unknown): Labels | undefined {
