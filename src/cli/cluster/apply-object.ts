@@ -40,11 +40,9 @@ export async function applyObject(
 
 /** API servers may store an unchanged object again, to add defaults of a newer schema or other field managers. */
 function isSame(before: KubernetesObject, after: KubernetesObject): boolean {
-  const [one, other] = [before, after].map(
-    ({ metadata: { resourceVersion: _, managedFields: __, ...metadata }, ...rest }) => ({
-      ...rest,
-      metadata,
-    }),
-  );
+  const [one, other] = [before, after].map(({ metadata, ...rest }) => ({
+    ...rest,
+    metadata: { ...metadata, resourceVersion: undefined, managedFields: undefined },
+  }));
   return isDeepStrictEqual(one, other);
 }
