@@ -83,13 +83,13 @@ function phaseWithoutWanted(entry: RegistryEntry): PhaseChange {
     return phase('Error', 'RevisionFailed', wanted.failed.message);
   }
   if (fileError !== undefined) {
-    const message = `loading the version from before the restart: ${fileError}`;
-    const failure =
-      standIn?.failure === undefined
-        ? ''
-        : `; and the version from before the restart cannot serve: ${standIn.failure.message}`;
-    const name = serves !== undefined ? 'Degraded' : failure === '' ? 'Pending' : 'Error';
-    return phase(name, 'PoliciesFileUnusable', `${message}${failure}`);
+    const failure = standIn?.failure?.message;
+    const message =
+      failure === undefined
+        ? `the version from before the restart is used: ${fileError}`
+        : `${fileError}; and the version from before the restart cannot serve: ${failure}`;
+    const name = serves !== undefined ? 'Degraded' : failure === undefined ? 'Pending' : 'Error';
+    return phase(name, 'PoliciesFileUnusable', message);
   }
   if (serves !== undefined) {
     const message = 'the version from before the restart serves until the cluster has been read';
