@@ -203,7 +203,7 @@ function conversion(name: string, to: CelType, call: Unary, from: readonly CelTy
 
 const CONVERSIONS: readonly FunctionDeclaration[] = [
   operator('type', 'The type of a value.', (a) => CelTypeValue.of(a), [['type', [A], typeOf(A)]]),
-  operator('dyn', 'The value, which the checker then knows nothing about.', (a) => a, [['to_dyn', [A], DYN]]),
+  operator('dyn', 'The value, with the type dyn, which the checker does not check.', (a) => a, [['to_dyn', [A], DYN]]),
   conversion('bool', BOOL, toBoolValue, [BOOL, STRING]),
   conversion('bytes', BYTES, toBytesValue, [BYTES, STRING]),
   conversion('double', DOUBLE, toDoubleValue, [DOUBLE, INT, STRING, UINT]),
@@ -248,7 +248,7 @@ const STRINGS: readonly FunctionDeclaration[] = [
   stringTest(
     'contains',
     'contains_string',
-    'Whether the string has the other within.',
+    'Whether the string contains the other.',
     ofStrings((text, part) => text.includes(part)),
   ),
   stringTest(

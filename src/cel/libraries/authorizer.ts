@@ -123,7 +123,7 @@ export const AUTHORIZER_LIBRARY: Library = {
     narrowing('name', 'resourcecheck_name', 'The check of an object of a name.', 'web'),
     describe(
       'check',
-      'Asks for a verb.',
+      'The decision for a verb.',
       [`${PODS}.check('list').allowed()`, 'true'],
       [
         member(
@@ -142,8 +142,8 @@ export const AUTHORIZER_LIBRARY: Library = {
         ),
       ],
     ),
-    answer('errored', BOOL, 'Whether asking failed.', 'false', ({ error }) => error !== undefined),
-    answer('error', STRING, 'Why asking failed, an empty string when it did not.', "''", ({ error }) => error ?? ''),
+    answer('errored', BOOL, 'Whether the check failed with an error.', 'false', ({ error }) => error !== undefined),
+    answer('error', STRING, 'The error of the check, or an empty string.', "''", ({ error }) => error ?? ''),
     answer('allowed', BOOL, 'Whether the user may.', 'true', ({ isAllowed }) => isAllowed),
     answer('reason', STRING, "The authorizer's reason.", "''", ({ reason }) => reason),
   ],

@@ -33,7 +33,7 @@ export const SEMVER_LIBRARY: Library = {
   functions: [
     describe(
       'semver',
-      'Reads a version; with true, a leading `v`, leading zeros and missing parts are mended.',
+      'Reads a version; with true, a leading `v`, leading zeros and missing parts are accepted.',
       ["semver('v1.2', true) == semver('1.2.0')", 'true'],
       [
         global('string_to_semver', [STRING], SEMVER, (text: string) => parseSemver(text), scan()),
@@ -42,7 +42,7 @@ export const SEMVER_LIBRARY: Library = {
     ),
     describe(
       'isSemver',
-      'Whether `semver` reads it.',
+      'Whether `semver` accepts it.',
       ["isSemver('v1.2.3')", 'false'],
       [
         global('is_semver_string', [STRING], BOOL, (text: string) => isSemver(text), scan()),
@@ -51,7 +51,7 @@ export const SEMVER_LIBRARY: Library = {
     ),
     describe(
       'isGreaterThan',
-      'Whether it is later.',
+      'Whether it is a higher version.',
       ["semver('1.10.0').isGreaterThan(semver('1.9.0'))", 'true'],
       [
         member(
@@ -65,7 +65,7 @@ export const SEMVER_LIBRARY: Library = {
     ),
     describe(
       'isLessThan',
-      'Whether it is earlier.',
+      'Whether it is a lower version.',
       ["semver('1.0.0-rc.1').isLessThan(semver('1.0.0'))", 'true'],
       [
         member(
@@ -79,7 +79,7 @@ export const SEMVER_LIBRARY: Library = {
     ),
     describe(
       'compareTo',
-      '-1, 0 or 1: earlier, the same or later.',
+      '-1, 0 or 1: lower, equal or higher.',
       ["semver('1.0.0').compareTo(semver('2.0.0'))", '-1'],
       [
         member(
