@@ -6,9 +6,6 @@ import type { AdmissionPolicyObject } from '../resources/index.ts';
 /** From a cached module to one that is fetched with many retries. Seconds. */
 const ROLLOUT_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
-/** The end of a rollout. `superseded`: by a newer spec. */
-export type RolloutResult = 'active' | 'failed' | 'superseded';
-
 /** A rollout under way. */
 interface Rollout {
   readonly generation: number;

@@ -10,7 +10,7 @@ import { ObjectStore } from './object-store.ts';
 import { Stalled, Waiting } from './reconcile-outcome.ts';
 import { ManualClock, settle } from './testing/manual-clock.ts';
 import { keptLog, silentLog } from './testing/silent-log.ts';
-import { anyOf, controllerKey, generationChanged, labelsChanged, watch } from './watch.ts';
+import { annotationsChanged, anyOf, generationChanged, watch } from './watch.ts';
 import type { WatchOptions } from './watch.ts';
 
 let versions = 0;
@@ -341,26 +341,19 @@ describe('watch', () => {
     const deleted = object('first', { deletionTimestamp: '2030-01-01T00:00:00Z' });
     assert.deepEqual(followed({ when }, ['MODIFIED', deleted]), ['x/first']);
     assert.deepEqual(followed({ when }, ['DELETED', object('first')]), ['x/first']);
-    const either = [anyOf(generationChanged, labelsChanged)];
-    assert.equal(followed({ when: either }, ['MODIFIED', object('first', { labels: { a: 'b' } })]).length, 1);
+    const either = [anyOf(generationChanged, annotationsChanged)];
+    assert.equal(followed({ when: either }, ['MODIFIED', object('first', { annotations: { a: 'b' } })]).length, 1);
   });
 
-  it('maps an object to its current and its former controlling owner', () => {
-    const owner = (name: string, extra = {}) => ({
-      apiVersion: 'apps/v1',
-      kind: 'ReplicaSet',
-      name,
-      uid: name,
-      controller: true,
-      ...extra,
-    });
-    const keys = controllerKey({ group: 'apps', kind: 'ReplicaSet', namespaced: true });
-    const owned = object('pod', { ownerReferences: [owner('one'), owner('other', { controller: false })] });
-    const given = object('pod', {
-      ownerReferences: [owner('two'), owner('else', { kind: 'Job', apiVersion: 'batch/v1' })],
-    });
-    assert.deepEqual(followed({ keys }, ['ADDED', owned], ['MODIFIED', given]), ['x/one', 'x/one', 'x/two']);
-    const clusterKeys = controllerKey({ group: 'apps', kind: 'ReplicaSet', namespaced: false });
-    assert.deepEqual(followed({ keys: clusterKeys }, ['ADDED', owned]), ['one']);
+  it('maps an object to its current and its former keys', () => {
+    const owned = (name: string) =>
+      object('pod', { ownerReferences: [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name, uid: name }] });
+    const keys = ({ metadata }: KubernetesObject) =>
+      (metadata.ownerReferences ?? []).map(({ name }) => ({ namespace: 'x', name }));
+    assert.deepEqual(followed({ keys }, ['ADDED', owned('one')], ['MODIFIED', owned('two')]), [
+      'x/one',
+      'x/one',
+      'x/two',
+    ]);
   });
 });

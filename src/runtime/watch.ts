@@ -1,5 +1,5 @@
 // Maps changes of objects to the keys to reconcile.
-import { groupVersionOf, keyOf, keyText } from '../resources/index.ts';
+import { keyOf, keyText } from '../resources/index.ts';
 import type { KubernetesObject, ObjectKey } from '../resources/index.ts';
 import type { Change, ObjectView } from './object-store.ts';
 import { DEFAULT_PRIORITY, LOW_PRIORITY } from './work-queue.ts';
@@ -73,25 +73,8 @@ export function watch<T extends KubernetesObject>(cache: WatchedCache<T>, option
 }
 
 /** The key of the object itself. */
-export function ownKey(object: KubernetesObject): readonly ObjectKey[] {
+function ownKey(object: KubernetesObject): readonly ObjectKey[] {
   return [keyOf(object)];
-}
-
-/** The key of the controlling owner, if it is of this group and kind, in any version. */
-export function controllerKey(owner: {
-  readonly group: string;
-  readonly kind: string;
-  readonly namespaced: boolean;
-}): KeyMapper {
-  return ({ metadata }) =>
-    (metadata.ownerReferences ?? [])
-      .filter(
-        ({ controller, kind, apiVersion }) =>
-          controller === true && kind === owner.kind && groupVersionOf(apiVersion).group === owner.group,
-      )
-      .map(({ name }) =>
-        owner.namespaced && metadata.namespace !== undefined ? { namespace: metadata.namespace, name } : { name },
-      );
 }
 
 /** The spec changed, or the object was created or deleted; not its status or labels. */
@@ -100,9 +83,6 @@ export const generationChanged: Predicate = ({ before, after }) =>
   after === undefined ||
   before.metadata.generation !== after.metadata.generation ||
   before.metadata.deletionTimestamp !== after.metadata.deletionTimestamp;
-
-export const labelsChanged: Predicate = ({ before, after }) =>
-  !sameTexts(before?.metadata.labels, after?.metadata.labels);
 
 export const annotationsChanged: Predicate = ({ before, after }) =>
   !sameTexts(before?.metadata.annotations, after?.metadata.annotations);

@@ -4,7 +4,7 @@ import type { CelRecord, CelValue, MapKey } from '../value.ts';
 import { isInt, toInt } from './number.ts';
 
 /** The identity of a map key; undefined if a value of this type cannot be a key. */
-export function keyOf(value: CelValue): MapKey | undefined {
+function keyOf(value: CelValue): MapKey | undefined {
   switch (typeof value) {
     case 'string':
     case 'boolean':

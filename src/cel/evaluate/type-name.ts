@@ -37,7 +37,7 @@ function typeNameOfObject(value: CelValue & (object | null)): string {
 }
 
 /** Whether a value is a map with string keys, as JSON.parse creates it. */
-export function isRecord(value: unknown): value is CelRecord {
+function isRecord(value: unknown): value is CelRecord {
   return (
     typeof value === 'object' &&
     value !== null &&

@@ -159,6 +159,6 @@ export function quote(text: string): string {
   return `"${text.toWellFormed().replace(/[\u0007-\r\\"]/g, escape)}"`;
 }
 
-export function tooLong(name: string, length: number): CelResult {
+function tooLong(name: string, length: number): CelResult {
   return fail(`${name}: the result is too long: expected at most ${MAX_TEXT_LENGTH} characters, got ${length}`);
 }

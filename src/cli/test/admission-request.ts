@@ -82,7 +82,7 @@ export function admissionReview({ object, oldObject }: RequestObjects, details: 
 }
 
 /** A copy of an object in a namespace. */
-export function inNamespace(object: JsonObject, namespace: string): JsonObject {
+function inNamespace(object: JsonObject, namespace: string): JsonObject {
   const metadata = isJsonObject(object['metadata']) ? object['metadata'] : {};
   return { ...object, metadata: { ...metadata, namespace } };
 }

@@ -69,7 +69,7 @@ export interface CallAnswer {
 }
 
 /** A stream as a controller reads it. */
-export class ReceivedStream {
+class ReceivedStream {
   readonly response: IncomingMessage;
   readonly #lines: AsyncIterator<string>;
 

@@ -54,7 +54,7 @@ export interface LoadedManifests {
 }
 
 /** Whether a manifest is an admission policy or a binding of the API server. */
-export function isAdmissionPolicyManifest(json: unknown): boolean {
+function isAdmissionPolicyManifest(json: unknown): boolean {
   const { apiVersion, kind } = isJsonObject(json) ? json : {};
   const [group, version] = typeof apiVersion === 'string' ? apiVersion.split('/') : [];
   return (

@@ -3,7 +3,7 @@ import type { ParamRef } from './policy-spec.ts';
 import type { ParameterSource, ParamKind } from './sources.ts';
 
 /** The parameters of a policy cannot be determined. The message is that of API servers. */
-export class ConfigurationError extends Error {}
+class ConfigurationError extends Error {}
 
 /**
  * The parameters that a policy is evaluated with, one after the other; `[undefined]` without a paramKind, and empty

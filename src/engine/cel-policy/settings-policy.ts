@@ -42,7 +42,7 @@ export function parseSettings(json: unknown, environments: PolicyEnvironments): 
 }
 
 /** A policy from settings. */
-export class SettingsPolicy {
+class SettingsPolicy {
   readonly compiled: CompiledPolicy;
   readonly paramRef: ParamRef | undefined;
 

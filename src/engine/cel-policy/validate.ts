@@ -136,7 +136,7 @@ class Messages {
 }
 
 /** Message of a failed validation without a computed one. */
-export function writtenMessage({ message, expression }: ValidationSpec): string {
+function writtenMessage({ message, expression }: ValidationSpec): string {
   return trimSpace(message) || `failed expression: ${trimSpace(expression)}`;
 }
 

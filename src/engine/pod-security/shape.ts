@@ -104,7 +104,7 @@ function faultInMembers(
 }
 
 /** The type of a JSON value, for messages. */
-export function nameOf(value: unknown): string {
+function nameOf(value: unknown): string {
   if (value === null || value === undefined) {
     return 'nothing';
   }

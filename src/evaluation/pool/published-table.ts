@@ -79,7 +79,7 @@ export class PublishedTable {
 }
 
 /** All buckets that contain the policy of an entry. */
-export function bucketsOf({ id, match, alsoIn = [] }: TableEntry): readonly string[] {
+function bucketsOf({ id, match, alsoIn = [] }: TableEntry): readonly string[] {
   return [...new Set([...(match === undefined ? [] : [match.bucket]), ...alsoIn, ...ownBucketsOf(id)])];
 }
 

@@ -168,7 +168,7 @@ function probe(path: string): JsonObject {
 }
 
 /** Arguments of `portcullis`. */
-export function containerArguments(
+function containerArguments(
   { metadata, spec }: PolicyServer,
   { namespace, listenAddress = '0.0.0.0' }: PolicyServerSettings,
   ports: PolicyServerPorts,

@@ -31,9 +31,6 @@ export function policyServerClusterRoleName(policyServer: string): string {
   return `portcullis-${policyServerObjectName(policyServer)}`;
 }
 
-/** Prefix of the webhook configurations of a PolicyServer. */
-export const CONFIGURATION_PREFIX = 'portcullis-';
-
 /** Labels of all objects of all PolicyServers. */
 export const POLICY_SERVER_OBJECT_LABELS = {
   ...MANAGED_BY,

@@ -198,7 +198,7 @@ export function standaloneConfiguration(
   };
 }
 
-export function inNamespaces(namespaces: readonly string[]): MatchSelector {
+function inNamespaces(namespaces: readonly string[]): MatchSelector {
   return { matchExpressions: [{ key: NAMESPACE_NAME_LABEL, operator: 'In', values: namespaces }] };
 }
 

@@ -75,7 +75,7 @@ function shortest(list: readonly string[], dimension: number): readonly string[]
 }
 
 /** All values that include a value, and the value itself. */
-export function wider(value: string, dimension: number): readonly string[] {
+function wider(value: string, dimension: number): readonly string[] {
   if (dimension !== RESOURCES) {
     return [value, '*'];
   }

@@ -156,7 +156,7 @@ function relationOf(schema: Schema): Pick<ListType, 'isAtomic' | 'keys'> {
 }
 
 /** The kind of a JSON value; undefined for null. */
-export function valueKindOf(value: JsonValue): ValueKind | undefined {
+function valueKindOf(value: JsonValue): ValueKind | undefined {
   return value === null ? undefined : Array.isArray(value) ? 'list' : isJsonObject(value) ? 'map' : 'scalar';
 }
 

@@ -60,7 +60,7 @@ export function metadataErrors(object: KubernetesObject, rules: MetadataRules, o
 }
 
 /** Mistakes in a name; empty when it is valid. */
-export function nameProblems(name: string, rule: NameRule): readonly string[] {
+function nameProblems(name: string, rule: NameRule): readonly string[] {
   switch (rule) {
     case 'dns-subdomain':
       return dnsSubdomainProblems(name);

@@ -306,7 +306,7 @@ function fieldOr(path: string): string {
 }
 
 /** Whether a schema or one of its children has rules. `around`: enclosing schemas, which are skipped. */
-export function hasRules(schema: Schema, around: readonly Schema[]): boolean {
+function hasRules(schema: Schema, around: readonly Schema[]): boolean {
   if ((schema['x-kubernetes-validations'] ?? []).length > 0) {
     return true;
   }

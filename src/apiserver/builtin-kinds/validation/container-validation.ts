@@ -192,7 +192,7 @@ function isStandard(name: string): boolean {
 }
 
 /** Validates resources. Extended ones have a domain, whole numbers, and cannot be overcommitted. */
-export function checkResources(resources: CheckedValue): void {
+function checkResources(resources: CheckedValue): void {
   const [limits, requests] = [resources.at('limits'), resources.at('requests')];
   for (const [name, amount] of [...limits.entries, ...requests.entries]) {
     checkResourceName(amount, name);

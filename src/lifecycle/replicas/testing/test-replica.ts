@@ -134,7 +134,7 @@ export function hello({ name, instance }: Pick<TestReplica, 'name' | 'instance'>
   return { type: 'hello', protocol: CONTROL_PROTOCOL, replica: name, instance, version: '0.0.0' };
 }
 
-export function greeting(replica: TestReplica): readonly ReplicaMessage[] {
+function greeting(replica: TestReplica): readonly ReplicaMessage[] {
   return [hello(replica), { type: 'report', revisions: replica.reports, gone: [], isComplete: true }];
 }
 
