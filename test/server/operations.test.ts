@@ -40,11 +40,11 @@ describe('the operations port', () => {
     await using server = await startServer({ policies: { p: requires('app') } });
     const statusFor = (host: string): Promise<number | undefined> =>
       new Promise((done, failed) => {
-        const asked = httpRequest(`${server.addresses.operations}/policies`, { headers: { host } }, (answer) => {
+        const request = httpRequest(`${server.addresses.operations}/policies`, { headers: { host } }, (answer) => {
           answer.resume();
           done(answer.statusCode);
         });
-        asked.on('error', failed).end();
+        request.on('error', failed).end();
       });
     for (const host of ['localhost:8081', '127.0.0.1', '127.9.9.9:1', '[::1]:8081', 'LOCALHOST.', 'a.localhost']) {
       assert.equal(await statusFor(host), 200, host);
@@ -191,13 +191,13 @@ describe('TLS', () => {
       folder,
       tls: { certFile, keyFile, clientCaFiles: [clientCa] },
     });
-    const asked = (tls: object): Promise<string | undefined> =>
+    const labelFor = (tls: object): Promise<string | undefined> =>
       server
         .review('p', review(), { agent: new Agent({ keepAlive: false }), tls: { ca: folder.ca, ...tls } })
         .then(requiredLabel);
-    await assert.rejects(asked({}), /alert|ECONNRESET|certificate required|socket hang up/i);
-    await assert.rejects(asked(stranger), /alert|ECONNRESET|unknown ca|socket hang up/i);
-    assert.equal(await asked(client), 'app');
+    await assert.rejects(labelFor({}), /alert|ECONNRESET|certificate required|socket hang up/i);
+    await assert.rejects(labelFor(stranger), /alert|ECONNRESET|unknown ca|socket hang up/i);
+    assert.equal(await labelFor(client), 'app');
   });
 });
 

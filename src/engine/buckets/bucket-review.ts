@@ -105,7 +105,7 @@ export class BucketReview {
       throw new Error(`the policy ${id} is gone`);
     }
     const member = this.#table.ownMember(id);
-    // An error is no reason to skip the policy: the API server had what it takes to match.
+    // An error is no reason to skip the policy: the API server had all facts to match.
     const isExcluded =
       member !== undefined &&
       (matchMember(member, this.#subject) === 'no-match' || this.#checkConditions(member) === 'no-match');

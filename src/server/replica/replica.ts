@@ -115,7 +115,7 @@ export class Replica implements PolicySource {
     });
   }
 
-  /** Access to the control ports of other replicas, with the certificate of its own. */
+  /** Access to the control ports of other replicas, with the certificate of this one. */
   get peerAccess(): PeerAccess {
     const { certFile, keyFile, caFile } = this.#options.control.tls;
     return { certFile, keyFile, caFile, serverName: CONTROL_NAME };
