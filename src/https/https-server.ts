@@ -62,7 +62,7 @@ export async function createAdmissionServer(options: AdmissionServerOptions): Pr
       server.setSecureContext(changed);
       log.info({ file: files.certFile }, 'certificate reloaded');
     },
-    failed: (error) => log.error({ error: error.message }, 'certificate not reloaded, the old one serves on'),
+    failed: (error) => log.error({ error: error.message }, 'certificate not reloaded, the old one stays in use'),
   });
   const isMutual = (files.clientCaFiles ?? []).length > 0;
   const server = bounded(

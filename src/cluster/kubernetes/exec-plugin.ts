@@ -173,7 +173,7 @@ export class ExecPlugin implements CredentialSource {
     if ((cert === undefined) !== (key === undefined)) {
       throw this.#failure(
         'expected clientCertificateData and clientKeyData together, got one of them',
-        'mend the plugin',
+        'correct the plugin',
       );
     }
     if (token === undefined && cert === undefined) {
@@ -198,7 +198,7 @@ export class ExecPlugin implements CredentialSource {
     if (Number.isNaN(time)) {
       throw this.#failure(
         `expected a time in status.expirationTimestamp, got ${JSON.stringify(text)}`,
-        'mend the plugin',
+        'correct the plugin',
       );
     }
     return time;

@@ -294,8 +294,8 @@ async function fetchModule(
     if (error instanceof ModuleError && error.code === 'digest-mismatch' && parsed.digest === undefined) {
       throw new ModuleError(
         'digest-mismatch',
-        `${parsed.shown} has another module now than when this version was made: expected ${digest}. ` +
-          'Put that one back, or change the policy so that it is validated anew',
+        `${parsed.shown} has another module than when this revision was validated: expected ${digest}. ` +
+          'Restore that module, or change the policy so that it is validated again',
         { cause: error },
       );
     }

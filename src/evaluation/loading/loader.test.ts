@@ -133,7 +133,7 @@ describe('the loader', () => {
     assert.deepEqual([malformed.reason, malformed.transient], ['InvalidDefinition', false]);
     const moved = await refused({ digests: { [reference]: other } });
     assert.deepEqual([moved.reason, moved.transient], ['DigestMismatch', true]);
-    assert.match(moved.message, /has another module now.*change the policy/);
+    assert.match(moved.message, /has another module than.*change the policy/);
     const contradiction = await refused(
       { digests: { [`${reference}@${other}`]: digest } },
       `accept:\n  module: ${reference}@${other}\n`,

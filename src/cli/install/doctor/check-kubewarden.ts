@@ -82,8 +82,8 @@ function leftFinalizers({ policies, policyServers }: Snapshot): readonly Finding
     }
     const isLeaving = deletionTimestamp !== undefined;
     const message = isLeaving
-      ? `it is being deleted, and finalizer ${found} holds it: nobody takes that away`
-      : `finalizer ${found} is on it: once deleted, it stays until somebody takes that away`;
+      ? `it is being deleted, but no controller removes its finalizer ${found}`
+      : `it has the finalizer ${found}, which no controller removes: its deletion will not end`;
     const where = `${object.kind.toLowerCase()} ${name}${namespace === undefined ? '' : ` -n ${namespace}`}`;
     const action = `kubectl patch ${where} --type=merge -p '{"metadata":{"finalizers":null}}'`;
     return [finding('KubewardenFinalizer', nameOf(object), message, action, isLeaving ? 'error' : 'warning')];

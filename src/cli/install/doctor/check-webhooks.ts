@@ -108,7 +108,7 @@ export function checkCertificates(snapshot: Snapshot): readonly Finding[] {
 function checkSecret({ secrets, namespace, now }: Snapshot, name: string, isOwn: boolean): readonly Finding[] {
   const where = `secret/${name} -n ${namespace}`;
   const action = isOwn
-    ? 'The controller makes it anew within seconds. If it does not, look at its log.'
+    ? 'The controller creates it again within seconds. If it does not, check its log.'
     : 'Look at what keeps it: cert-manager’s Certificate of that name.';
   const secret = secrets.find(({ metadata }) => metadata.name === name);
   if (secret === undefined) {
