@@ -1,5 +1,5 @@
-// What a controller is made of: caches, replicas, policies, the webhook for our own kinds, events. One assembly for the
-// command `controller` and for `start`.
+// Assembles a controller from caches, replicas, policies, the webhook for our own kinds, and events, for the commands
+// `controller` and `start`.
 import type { Registry } from 'prom-client';
 import type { Cluster } from '../../cluster/index.ts';
 import {
@@ -25,45 +25,44 @@ import type { ControlTls } from '../../control/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { type ManagedOptions, ManagedServers } from './managed-servers.ts';
 
-/** Who reports events. */
+/** The source of events. */
 const COMPONENT = 'portcullis-controller';
 
 export interface ControllerOptions {
-  /** Seen with the controller's own rights, see CONTROLLER_RULES. */
+  /** Needs the rights of CONTROLLER_RULES. */
   readonly cluster: Cluster;
   /** Default: this process leads. */
   readonly elector?: LeaderElector;
-  /** Of the product. */
+  /** The namespace of Portcullis. */
   readonly namespace: string;
   readonly settings: RolloutSettings;
-  /** Certificates for talking to policy servers. */
+  /** Certificates of control connections. */
   readonly tls: ControlTls;
-  /** Where the API server reaches the policy servers of a name; or how they are managed. */
+  /** The webhook address of a policy server by its name, or the options for managing policy servers. */
   readonly servers: ((policyServer: string) => WebhookTarget) | ManagedOptions;
-  /** Namespaces that policies of the whole cluster are never asked about. Default: those that a cluster starts with. */
+  /** Namespaces that cluster-wide policies do not cover. Default: those of a new cluster. */
   readonly exemptNamespaces?: readonly string[];
   /**
-   * Users that policies are never asked about: the product's own; a star at the end stands for any end. Besides them those that
-   * managed policy servers run as.
+   * Users whose requests policies do not cover: those of Portcullis. A star at the end matches any suffix. The users of managed
+   * policy servers are added.
    */
   readonly identities: readonly string[];
-  /** Default: policies are not checked when they are written. */
+  /** The webhook for our own kinds. Default: none, and policies are not validated when they are written. */
   readonly webhook?: WebhookOptions;
   readonly registry: Registry;
   readonly metrics: RuntimeMetrics;
   readonly log: Logger;
 }
 
-/** The webhook for our own kinds; without `ca` where policy servers are managed. */
+/** Options of the webhook for our own kinds; without `ca` when policy servers are managed. */
 export type WebhookOptions = Omit<OwnKindsWebhookOptions, 'cluster' | 'caches' | 'log' | 'metrics' | 'ca'> &
   Partial<Pick<OwnKindsWebhookOptions, 'ca'>>;
 
-/** A controller that can be run. */
 export interface AssembledController {
   readonly runtime: Runtime;
-  /** Resolves when its caches are filled, and its webhook answers; it may still be waiting to lead. */
+  /** Resolves when the caches are filled and the webhook answers, maybe before this process leads. */
   readonly ready: Promise<unknown>;
-  /** Resolves when it works: leads, and has looked at every policy it knows of. */
+  /** Resolves when this process leads and has reconciled every policy once. */
   readonly working: Promise<unknown>;
   readonly webhook: OwnKindsWebhook | undefined;
 }
@@ -137,12 +136,12 @@ export function assembleController(options: ControllerOptions): AssembledControl
   };
 }
 
-/** Does something when its turn has come. */
-function once(name: string, begun: () => void): Runnable {
+/** A part that only calls `onStart`, in the order of the start groups. */
+function once(name: string, onStart: () => void): Runnable {
   return {
     name,
     start: async (signal) => {
-      begun();
+      onStart();
       await aborted(signal);
     },
   };

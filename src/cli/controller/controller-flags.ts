@@ -1,4 +1,4 @@
-// The flags of `portcullis controller`, and what they mean to what it is made of.
+// The flags of `portcullis controller`, and the options that they make.
 import { Command, InvalidArgumentError, Option } from 'commander';
 import {
   type DegradedBehaviour,
@@ -22,11 +22,11 @@ import { usageError } from '../errors.ts';
 import { portNumber } from '../port-flag.ts';
 import { addManagedFlags, type ManagedFlags } from './managed-flags.ts';
 
-/** Beside the usual port of a policy server on the same machine. */
+/** Next to the default port 8081 of a policy server on the same machine. */
 const OPERATIONS_PORT = 8082;
-/** A Lease says whole seconds; below three of them a slow API server would end every leadership. Milliseconds. */
+/** Leases have whole seconds, and with less than three of them a slow API server would end each leadership. Milliseconds. */
 const MIN_LEASE_MS = 3_000;
-/** Where the name of a PolicyServer goes in `--policy-server-url`. */
+/** The placeholder for the name of a PolicyServer in `--policy-server-url`. */
 const NAME = '{name}';
 
 export interface ControllerFlags extends MemberFlags, ControlFlags, LogFlags, ManagedFlags {
@@ -120,7 +120,7 @@ Signals: SIGTERM and SIGINT stop; the next controller leads at once.`,
   );
 }
 
-/** How policies are rolled out where annotations say nothing else. */
+/** The defaults of rollouts, which annotations of a policy override. */
 export function rolloutSettings(flags: ControllerFlags): RolloutSettings {
   return {
     strategy: flags.rolloutStrategy,
@@ -130,7 +130,7 @@ export function rolloutSettings(flags: ControllerFlags): RolloutSettings {
   };
 }
 
-/** As an annotation may say it. */
+/** Has the limits of the annotation. */
 function progressDeadlineMs(text: string): number {
   const ms = durationMs(text, '--progress-deadline');
   if (ms < MIN_PROGRESS_DEADLINE_MS || ms > MAX_PROGRESS_DEADLINE_MS) {
@@ -139,7 +139,7 @@ function progressDeadlineMs(text: string): number {
   return ms;
 }
 
-/** How far apart the times of an election are, as those of Kubernetes' own components: 15 s, 10 s, 2 s. */
+/** Shares of the lease duration, those of Kubernetes' components: 15 s, 10 s, 2 s. */
 const RENEW_SHARE = 10 / 15;
 const RETRY_SHARE = 2 / 15;
 
@@ -160,13 +160,13 @@ export function electionTimes(flags: ControllerFlags): {
   };
 }
 
-/** Policy servers that somebody else runs: where the API server reaches them, and the file of their CA. */
+/** Policy servers that the controller does not manage. */
 interface RemoteServers {
   readonly urlOf: (name: string) => string;
   readonly caFile: string;
 }
 
-/** What the flags say of policy servers that the controller does not run. @throws CliError */
+/** @throws CliError when the flags are missing */
 export function remoteServers({ policyServerUrl: url, policyServerCaFile: caFile }: ControllerFlags): RemoteServers {
   if (url === undefined || caFile === undefined) {
     throw usageError(
@@ -182,13 +182,13 @@ export interface WebhookFlags {
   readonly host: string;
   readonly port: number;
   readonly url: string | undefined;
-  /** Undefined where the controller keeps them itself. */
+  /** Undefined when the controller manages the certificates. */
   readonly files: { readonly certFile: string; readonly keyFile: string; readonly caFile: string } | undefined;
 }
 
 /**
- * What the flags say of the webhook for our own kinds; undefined without `--webhook-port`.
- * @param isManaged whether the controller keeps the certificates
+ * The webhook for our own kinds; undefined without `--webhook-port`.
+ * @param isManaged whether the controller manages the certificates
  * @throws CliError
  */
 export function webhookFlags(flags: ControllerFlags, isManaged: boolean): WebhookFlags | undefined {
@@ -214,7 +214,7 @@ export function webhookFlags(flags: ControllerFlags, isManaged: boolean): Webhoo
   return { ...shared, files: { certFile, keyFile, caFile } };
 }
 
-/** An API server calls nothing but HTTPS. */
+/** API servers only call HTTPS. */
 function policyServerUrl(text: string): string {
   const url = URL.parse(text.replaceAll(NAME, 'name'));
   if (url?.protocol !== 'https:' || url.search !== '' || url.hash !== '' || url.username !== '') {

@@ -1,4 +1,4 @@
-// `portcullis controller`: brings the policies of a cluster to its policy servers.
+// `portcullis controller`: rolls policies of a cluster out to its policy servers.
 import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,9 +28,9 @@ import { OperationsServer } from './operations-server.ts';
 import { untilAnswered } from './until-answered.ts';
 import { usernameIn } from './username.ts';
 
-/** The Lease of the one that leads. */
+/** The Lease of leader election. */
 const LEASE = 'portcullis-controller';
-/** A request of the election is given up after this part of the renew deadline, so that there is time for another one. */
+/** Timeout of a request of the election as a share of the renew deadline, so that there is time for a second one. */
 const ELECTION_REQUEST_SHARE = 0.5;
 
 export function controllerCommand(): Command {
@@ -48,7 +48,7 @@ async function controller(flags: ControllerFlags): Promise<void> {
   const log = createLog({ level: flags.logLevel, format: flags.logFmt, color: process.stdout.isTTY });
   const registry = new Registry();
   const metrics = new RuntimeMetrics(registry);
-  // What runs already is stopped when the rest cannot start.
+  // Stops what already runs when the rest fails to start.
   await using running = new AsyncDisposableStack();
   let notReady = (): string | undefined => 'the API server has not answered yet';
   const operations = new OperationsServer({
@@ -66,7 +66,7 @@ async function controller(flags: ControllerFlags): Promise<void> {
   const user = await usernameIn(cluster, log, stop.signal);
   const { managed } = servers;
   if (managed?.certificates === 'own') {
-    // What the webhook and the connections to policy servers need, whoever leads.
+    // The webhook and the connections to policy servers need certificates also before this process leads.
     const options = { cluster, namespace, settings: managed.lifetimes, log };
     await untilAnswered(() => ensureCertificates(options, stop.signal), log, stop.signal);
   }
@@ -92,23 +92,23 @@ async function controller(flags: ControllerFlags): Promise<void> {
       const url = await checks?.url;
       log.info({ operations: address, ...(url === undefined ? {} : { webhook: url }) }, 'controller ready');
     })
-    // What failed ends the runtime, which tells of it.
+    // The failure ends the runtime, which reports it.
     .catch(() => undefined);
   log.info({ signal: await Promise.race([stopped, ended]) }, 'stopping');
   await ended;
   log.info('stopped');
 }
 
-/** Somebody's own user is not exempt from policies because a controller is run with it. */
+/** Only service accounts become exempt from policies: a controller may run with the kubeconfig of a user. */
 function isServiceAccount(user: string): boolean {
   return user.startsWith('system:serviceaccount:');
 }
 
-/** What the flags say of policy servers, and of certificates. */
+/** Policy servers and certificates, by the flags. */
 type PolicyServers = {
-  /** For talking to them. */
+  /** For control connections. */
   readonly tls: ControlTls;
-  /** The webhook for our own kinds, without who we are. */
+  /** The webhook for our own kinds, before the controller's username is known. */
   readonly webhook: Omit<WebhookOptions, 'controllerUser'> | undefined;
 } & (
   | { readonly managed: ManagedOptions }
@@ -141,7 +141,7 @@ function remoteWebhook({ host, port, url, files }: WebhookFlags): Omit<WebhookOp
   return files && { host, port, url, tls: files, ca: readPem(files.caFile) };
 }
 
-/** Files are read each time: certificates are renewed while this runs. */
+/** The CA file is read for each call: certificates are renewed while the controller runs. */
 function webhookTarget(flags: ControllerFlags): (policyServer: string) => WebhookTarget {
   const { urlOf, caFile } = remoteServers(flags);
   readPem(caFile);

@@ -1,4 +1,4 @@
-// Flags of a controller that makes the pods, Services and certificates of policy servers itself.
+// Flags of a controller that manages the pods, Services and certificates of policy servers.
 import { isIP } from 'node:net';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import {
@@ -11,12 +11,11 @@ import { dnsLabelProblems } from '../../names/index.ts';
 import { durationMs } from '../cluster/duration.ts';
 import { usageError } from '../errors.ts';
 
-/** Longer than any certificate should live. Milliseconds. */
+/** The longest valid lifetime: 30 years, longer than any certificate should live. Milliseconds. */
 const MAX_LIFETIME_MS = 30 * 365 * 24 * 3_600_000;
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
 
-/** As commander leaves them. */
 export interface ManagedFlags {
   readonly managePolicyServers?: true;
   readonly policyServerImage?: string;
@@ -29,13 +28,12 @@ export interface ManagedFlags {
   readonly exemptNamespaces: readonly string[];
 }
 
-/** What they say of a controller that manages policy servers. */
 export interface ManagedSettings {
-  /** Image of pods whose PolicyServer names none of ours. */
+  /** The image of pods whose PolicyServer names an image of Kubewarden. */
   readonly image: string;
-  /** That their processes listen on. */
+  /** The address that pods listen on. */
   readonly listenAddress: string;
-  /** Who keeps the Secrets: the controller, or somebody else, such as cert-manager. */
+  /** Who writes the Secrets with certificates: the controller (`own`), or another program, such as cert-manager. */
   readonly certificates: 'own' | 'external';
   /** Folder for the controller's own certificates; undefined: a temporary one. */
   readonly certificatesDir: string | undefined;
@@ -79,7 +77,7 @@ export function addManagedFlags(command: Command): Command {
     );
 }
 
-/** What the flags say; undefined without `--manage-policy-servers`. @throws CliError */
+/** Undefined without `--manage-policy-servers`. @throws CliError */
 export function managedSettings(flags: ManagedFlags): ManagedSettings | undefined {
   if (flags.managePolicyServers !== true) {
     return undefined;
@@ -108,7 +106,7 @@ function ipAddress(text: string): string {
   return text;
 }
 
-/** Names between commas; none at all is possible. */
+/** Parses names that are separated by commas; empty for an empty text. */
 function namespaces(text: string): readonly string[] {
   const names = text
     .split(',')

@@ -1,4 +1,4 @@
-// What a controller has that makes the pods, Services and certificates of policy servers itself.
+// The parts of a controller that manages the pods, Services and certificates of policy servers.
 import { join } from 'node:path';
 import { Gauge, type Registry } from 'prom-client';
 import type { Cluster } from '../../cluster/index.ts';
@@ -30,13 +30,12 @@ import type { Logger } from '../../log/index.ts';
 import type { TlsFiles } from '../../https/index.ts';
 import type { ManagedSettings } from './managed-flags.ts';
 
-/** How policy servers are managed. */
 export interface ManagedOptions extends ManagedSettings {
   /** Folder for the controller's own certificates. */
   readonly certificatesDir: string;
 }
 
-/** Where the files of the controller's certificates are. */
+/** The paths of the controller's certificates. */
 export function certificateFiles(folder: string): { readonly control: ControlTls; readonly webhook: TlsFiles } {
   const [control, webhook] = [join(folder, 'control'), join(folder, 'webhook')];
   return {
@@ -45,7 +44,7 @@ export function certificateFiles(folder: string): { readonly control: ControlTls
   };
 }
 
-/** The Service by which API servers reach the webhook for our own kinds. */
+/** The Service of the webhook for our own kinds. */
 export function controllerService(namespace: string): {
   readonly namespace: string;
   readonly name: string;
@@ -54,25 +53,24 @@ export function controllerService(namespace: string): {
   return { namespace, name: CONTROLLER_SERVICE, port: SERVICE_PORT };
 }
 
-/** Who is exempt from policies: what the product itself does must not wait for a policy server that is down. */
+/** Users that are exempt from policies, so that Portcullis can repair a policy server that is down. */
 export function productIdentities(namespace: string): readonly string[] {
   return [CONTROLLER_SERVICE, `${POLICY_SERVER_PREFIX}*`].map((name) => serviceAccountUser(namespace, name));
 }
 
-/** As API servers call a service account. */
+/** The username of a service account. */
 function serviceAccountUser(namespace: string, name: string): string {
   return `system:serviceaccount:${namespace}:${name}`;
 }
 
-/** Parts of a controller. */
 export class ManagedServers {
   readonly ownership: PolicyServerOwnership;
   readonly certificates: CertificateController;
   readonly objects: PolicyServerObjectsController;
-  /** Whether API servers reach the controllers; one that runs elsewhere than in a Deployment of ours is trusted to be reached. */
+  /** Whether API servers reach the controllers. A controller outside of our Deployment counts as reachable. */
   readonly reached: ServiceReachability;
   readonly #services: ReachableServices;
-  /** Keep the controller's own certificates as files; others begin when those are there. */
+  /** Write the controller's own certificates to files, before other parts start. */
   readonly files: readonly Runnable[];
   readonly #namespace: string;
 
@@ -119,10 +117,10 @@ export class ManagedServers {
       ] as const;
     });
     this.files = files.map(([, one]) => one);
-    // Told by every controller, not only by the one that leads: one that waits for its certificates never does.
+    // Of every controller, because one that waits for its certificates never leads.
     const current = new Gauge({
       name: 'portcullis_certificate_files_current',
-      help: 'Whether a process uses what is in a Secret of its own: 0 where that is missing or of no use',
+      help: 'Whether a process uses the certificates of its Secret: 0 where those are missing or invalid',
       labelNames: ['secret'],
       registers: [],
       collect() {
@@ -135,20 +133,19 @@ export class ManagedServers {
   }
 
   /**
-   * Who is exempt from policies besides `productIdentities`, now: those that policy servers run as whose PolicyServers name an
-   * account. Whoever writes these can run anything in that namespace as any of its accounts, the controller's too.
+   * More users that are exempt from policies now: the service accounts that PolicyServers name. Users who may write PolicyServers
+   * can run pods as any service account of the product's namespace anyway, also as the controller's.
    */
   identities(): readonly string[] {
     const named = this.ownership.serviceAccounts().filter((name) => !name.startsWith(POLICY_SERVER_PREFIX));
     return named.map((name) => serviceAccountUser(this.#namespace, name));
   }
 
-  /** Whether API servers would reach a policy server. */
   isReachable(policyServer: string): boolean {
     return this.#services.isReachable(policyServerObjectName(policyServer));
   }
 
-  /** Where API servers reach a policy server; undefined until it is known whom they are to trust. */
+  /** The webhook address of a policy server; undefined until its CA is known. */
   target(policyServer: string): WebhookTarget | undefined {
     const ca = this.certificates.bundle();
     const name = policyServerObjectName(policyServer);

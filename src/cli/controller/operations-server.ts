@@ -1,24 +1,23 @@
-// The port for operators and probes of a controller, plain HTTP: /livez, /readyz, /metrics.
+// The operations port of a controller, plain HTTP: /livez, /readyz, /metrics.
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
 import { hostText, listen, loopbackNamesOnly } from '../../https/index.ts';
 
-/** A client that has not sent its headers by then is cut off. Milliseconds. */
+/** Time for a client to send its headers. Milliseconds. */
 const HEADERS_TIMEOUT_MS = 10_000;
-/** Connections at once: probes and scrapers are few. */
+/** Concurrent connections: probes and scrapers are few. */
 const MAX_CONNECTIONS = 100;
 
 interface OperationsServerOptions {
   readonly host: string;
-  /** 0 takes a free one. */
+  /** 0: any free port. */
   readonly port: number;
   /** Why the process is not ready; undefined when it is. */
   readonly notReady: () => string | undefined;
   readonly registry: Registry;
 }
 
-/** Listens until it is stopped. */
 export class OperationsServer {
   readonly #options: OperationsServerOptions;
   readonly #server: Server;
@@ -30,7 +29,7 @@ export class OperationsServer {
     this.#server.maxConnections = MAX_CONNECTIONS;
   }
 
-  /** Its base URL. @throws HttpsError 'port-busy' */
+  /** Starts listening. Returns the base URL. @throws HttpsError 'port-busy' */
   async start(): Promise<string> {
     const { host, port } = this.#options;
     return `http://${hostText(host)}:${await listen(this.#server, port, host)}`;

@@ -4,9 +4,9 @@ import type { Logger } from '../../log/index.ts';
 import { errorText } from '../../values/index.ts';
 
 /**
- * Asks an API server something that a process cannot begin without. One that is away is waited for.
+ * Calls an API server until it answers.
  * @returns undefined when the signal was aborted
- * @throws what `ask` does, where the server answered: ApiError below 500, and others
+ * @throws errors of `ask` other than ClusterError and ApiError from 500
  */
 export async function untilAnswered<T>(
   ask: () => Promise<T>,
@@ -18,8 +18,8 @@ export async function untilAnswered<T>(
     try {
       return await ask();
     } catch (error) {
-      const isAway = error instanceof ClusterError || (error instanceof ApiError && error.code >= 500);
-      if (!signal.aborted && !isAway) {
+      const isUnavailable = error instanceof ClusterError || (error instanceof ApiError && error.code >= 500);
+      if (!signal.aborted && !isUnavailable) {
         throw error;
       }
       log.warn({ error: errorText(error) }, 'the API server does not answer, retrying');

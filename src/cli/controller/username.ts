@@ -9,21 +9,21 @@ const API_VERSION = `${SELF_REVIEW.group}/${SELF_REVIEW.version}`;
 const PATH = `/apis/${API_VERSION}/${SELF_REVIEW.resource}`;
 
 /**
- * Who this process is to an API server (`authentication.k8s.io/v1` SelfSubjectReview). One that is away is waited for, until
- * the signal is aborted: then nobody is named.
- * @throws ApiError when the server refuses; CliError when its answer names nobody
+ * The username of this process (`authentication.k8s.io/v1` SelfSubjectReview). Waits until the API server answers; empty when
+ * the signal is aborted.
+ * @throws ApiError when the server refuses; CliError when the answer has no name
  */
 export async function usernameIn(cluster: KubernetesCluster, log: Logger, signal: AbortSignal): Promise<string> {
-  return (await untilAnswered(() => asked(cluster, signal), log, signal)) ?? '';
+  return (await untilAnswered(() => reviewedUsername(cluster, signal), log, signal)) ?? '';
 }
 
-async function asked(cluster: KubernetesCluster, signal: AbortSignal): Promise<string> {
+async function reviewedUsername(cluster: KubernetesCluster, signal: AbortSignal): Promise<string> {
   const body = { apiVersion: API_VERSION, kind: SELF_REVIEW.kind };
   const review = (await cluster.request('POST', PATH, { body, signal })).json();
   const status = isJsonObject(review) && isJsonObject(review['status']) ? review['status'] : {};
   const user = isJsonObject(status['userInfo']) ? textOf(status['userInfo']['username']) : '';
   if (user === '') {
-    throw new CliError('the API server does not say who this process is: expected a name in a SelfSubjectReview');
+    throw new CliError('the API server did not return a username: expected one in a SelfSubjectReview');
   }
   return user;
 }
