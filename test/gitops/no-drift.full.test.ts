@@ -92,7 +92,10 @@ describe('manifests in Git', { skip: skipWithoutCluster() }, () => {
         ...spec,
       },
     });
-    type Found = KubernetesObject & { spec: Record<string, unknown>; status: { phase: string } };
+    type Found = KubernetesObject & {
+      spec: Record<string, unknown>;
+      status: { phase: string; observedGeneration: number };
+    };
     const selector = { matchLabels: { checked: 'yes' } };
     const first = one({ settings: { enforce: 'baseline' }, objectSelector: selector });
     const second = one({ settings: { enforce: 'restricted' } });
@@ -100,7 +103,9 @@ describe('manifests in Git', { skip: skipWithoutCluster() }, () => {
     await ready(first);
     await apply(second, ...SERVER_SIDE);
     await ready(second);
-    assert.equal((await get<Found>(second)).spec['objectSelector'], undefined);
+    const changed = await get<Found>(second);
+    assert.equal(changed.spec['objectSelector'], undefined);
+    assert.equal(changed.status.observedGeneration, 2, 'kubectl waits for the condition of the new generation');
 
     const command = async (...args: readonly string[]): Promise<void> => {
       const { code, stdout, stderr } = await lab.command('rollout', ...args);
