@@ -1,4 +1,4 @@
-// How long the main thread of a server is busy at once while thousands of small policies are applied.
+// The event-loop delay of a server's main thread while thousands of small policies are applied.
 // Usage: npm run bench -- apply [POLICIES]
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,9 +6,9 @@ import { machine, printTable } from './processes.ts';
 import { Setting } from './setting.ts';
 
 const count = Number(process.argv[2] ?? 10_000);
-/** How often the server is asked how far it is; each answer begins a new measurement of the event loop. Milliseconds. */
-const LOOK_MS = 1_000;
-/** Until all policies serve. Milliseconds. */
+/** Interval between reads of the metrics; each read starts a new measurement of the event loop. Milliseconds. */
+const READ_INTERVAL_MS = 1_000;
+/** Time until all policies serve. Milliseconds. */
 const LIMIT_MS = 300_000;
 
 function policiesFile(policies: number): string {
@@ -38,7 +38,7 @@ try {
   let active = 0;
   await metrics();
   while (active < count && performance.now() - started < LIMIT_MS) {
-    await sleep(LOOK_MS);
+    await sleep(READ_INTERVAL_MS);
     const text = await metrics();
     active = valueOf(text, 'portcullis_policy_phase{', 'phase="Active"');
     p99.push(valueOf(text, 'nodejs_eventloop_lag_p99_seconds') * 1_000);

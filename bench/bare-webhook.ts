@@ -1,5 +1,5 @@
-// The least that a webhook in Node can be: node:https, and every review is allowed; at /patch, with a label added to the object.
-// Started as a process: node bare-webhook.ts CERT KEY; prints its port, ends with its input.
+// A minimal webhook on node:https. It allows every review; at /patch, it also adds a label to the object.
+// Runs as a process: node bare-webhook.ts CERT KEY prints its port, and ends when its stdin ends.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';

@@ -1,5 +1,5 @@
-// What CEL takes: single checks, the policy of a tenant (eleven expressions that share a variable), compiling, and what
-// hostile expressions cost before they are ended. Beside @bufbuild/cel where that can evaluate them, which has no limits.
+// Times of CEL: single checks, the policy of a tenant (eleven expressions that share a variable), compiling, and hostile
+// expressions until their cost limit. Compared with @bufbuild/cel, which has no limits, for expressions that it supports.
 //   node bench/cel.ts [milliseconds per figure]
 import { loadavg } from 'node:os';
 import { celEnv, parse, plan } from '@bufbuild/cel';
@@ -9,7 +9,7 @@ import { review } from './review.ts';
 
 const MILLISECONDS = Number(process.argv[2] ?? 500);
 
-/** What one expression and a whole policy may cost in an API server. */
+/** Cost limits of API servers for one expression and for a whole policy. */
 const EXPRESSION_BUDGET = 1_000_000;
 const POLICY_BUDGET = 10_000_000;
 
@@ -35,7 +35,7 @@ function member(value: CelValue, name: string): CelValue {
   return (value as CelRecord)[name] ?? null;
 }
 
-/** Calls per second, in the best of five runs: what else the machine does only takes away. */
+/** Calls per second in the best of five runs: other load on the machine only lowers the result. */
 function rate(call: () => void): number {
   let calls = 1;
   let best = 0;
@@ -56,7 +56,7 @@ function rate(call: () => void): number {
   return best;
 }
 
-/** What is the time of one call, in the best of some. */
+/** The shortest time of one call. */
 function best(call: () => void, calls = 20): number {
   let shortest = Infinity;
   for (let index = 0; index < calls; index++) {
@@ -109,7 +109,7 @@ function printChecks(): void {
     expression,
     environment.compile(expression),
   ]);
-  // All of them are warm before one is measured: a server does not run one expression only.
+  // All are warmed up before the first is measured, because a server runs many expressions.
   for (const [, , program] of programs) {
     rate(() => program.run({ object }, { budget: EXPRESSION_BUDGET }));
   }
@@ -130,7 +130,7 @@ function printChecks(): void {
   }
 }
 
-/** What a tenant may run, as Toolforge has it: one uid per tenant, nothing privileged, few places of the host. */
+/** The limits of a Toolforge tenant: one uid per tenant, no privileges, few host paths. */
 const TENANT_VARIABLE =
   'object.spec.containers + object.spec.?initContainers.orValue([]) + object.spec.?ephemeralContainers.orValue([])';
 const TENANT_CHECKS: readonly string[] = [
@@ -180,7 +180,7 @@ function printCompiling(): void {
   }
 }
 
-/** Lists in lists: ten times as many elements for every level. */
+/** Nested lists, with ten times as many elements for each level. */
 function nestedLists(levels: number): string {
   let expression = '1';
   for (let level = 0; level < levels; level++) {
@@ -189,13 +189,12 @@ function nestedLists(levels: number): string {
   return expression;
 }
 
-/** A condition, checked a hundred times. */
 function hundredTimes(condition: string): string {
   const digits = '[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]';
   return `${digits}.all(a, ${digits}.all(b, ${condition}))`;
 }
 
-/** A string that doubles for every level, joined so that its type is not known and joining costs 1. */
+/** A string that doubles with each level. Its type is dynamic, so that the static cost of a concatenation is 1. */
 function doublingText(levels: number): string {
   let expression = "dyn('0123456789abcdef')";
   for (let level = 0; level < levels; level++) {

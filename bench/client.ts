@@ -1,5 +1,5 @@
-// A client made of node:https alone, as a webhook's caller that is written for Node would be. In a process of its own:
-// node client.ts '{"url":…}' prints one JSON line. It costs more than autocannon, and so does its baseline.
+// A load generator on node:https, as a second one beside autocannon; it uses more processor time. Runs as a process:
+// node client.ts '{"url":…}' prints one JSON line.
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import type { LoadOptions, LoadResult } from './processes.ts';
@@ -11,7 +11,7 @@ const headers = { 'content-type': 'application/json', 'content-length': body.len
 const times: number[] = [];
 let failed = 0;
 
-/** Posts the body once and notes how long the answer took. */
+/** Posts the body once and records the response time. */
 function post(): Promise<void> {
   return new Promise((resolve) => {
     const started = performance.now();

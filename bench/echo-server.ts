@@ -1,5 +1,5 @@
-// The baseline of the admission benches: node:https, and an answer of a verdict's size to whatever is sent.
-// Started as a process: node echo-server.ts CERT KEY; prints its port.
+// The baseline of the admission benches: node:https, with an answer of a verdict's size to every request.
+// Runs as a process: node echo-server.ts CERT KEY prints its port.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';

@@ -1,5 +1,5 @@
-// What the embedded cluster takes: writes in memory and in SQLite, the start with 10,000 objects, events told to watchers,
-// and the memory of 100 clusters in one process.
+// Times and memory of the embedded cluster: writes in memory and in SQLite, the start with 10,000 objects, events for watchers,
+// and 100 clusters in one process.
 //   node bench/embedded.ts [objects]
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -87,7 +87,7 @@ async function watching(events: number): Promise<void> {
   );
 }
 
-/** In a process of its own, so that only the clusters count. */
+/** Runs in its own process, so that only the memory of the clusters is measured. */
 async function fleet(): Promise<void> {
   const before = process.memoryUsage().rss;
   const clusters: EmbeddedCluster[] = [];

@@ -1,10 +1,10 @@
-// What an endless loop in one policy does to the others: their times with and without it, in the same run.
+// The effect of an endless loop in one policy on the others: their times with and without it, in the same run.
 // Usage: npm run bench -- loop [SECONDS]
 import { load, machine, printTable } from './processes.ts';
 import { EXAMPLES, GUESTS, Setting } from './setting.ts';
 
 const seconds = Number(process.argv[2] ?? 10);
-/** A rate that one worker carries, so that what is measured is the loop and not a queue. */
+/** Requests per second that one worker can answer, so that no queue forms. */
 const RATE = 500;
 const setting = new Setting();
 try {

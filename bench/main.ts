@@ -1,9 +1,9 @@
-// Runs benches and prints their tables: npm run bench [-- NAME [ARG...]]; all of them but the long ones without a name.
+// Runs benches and prints their tables: npm run bench [-- NAME [ARG...]]. Without a name, runs all but the long ones.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Each is a script of its own; see its first lines for its arguments. */
+/** Each is a script; its first lines describe its arguments. */
 const BENCHES = [
   'throughput',
   'swaps',
@@ -19,7 +19,7 @@ const BENCHES = [
   'rollout',
   'webhooks',
 ];
-/** Only by name: it takes twenty minutes. */
+/** Runs for twenty minutes, so only by name. */
 const LONG_BENCHES = ['soak'];
 
 const [name, ...args] = process.argv.slice(2);

@@ -1,4 +1,4 @@
-// What the benches share: processes that are ended with them, tables, and the machine's load.
+// Shared by the benches: child processes, load generators, tables, and the load of the machine.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
@@ -6,7 +6,7 @@ import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-/** A child process that speaks in lines and ends when its stdin does. */
+/** A child process with a line protocol, which ends when its stdin ends. */
 export class LineProcess {
   readonly #child: ChildProcess;
   readonly #lines: AsyncIterator<string>;
@@ -22,7 +22,7 @@ export class LineProcess {
     this.#lines = this.#interface[Symbol.asyncIterator]();
   }
 
-  /** The next line that it prints. */
+  /** The next line of its output. */
   async line(): Promise<string> {
     const { value, done } = await this.#lines.next();
     if (done === true) {
@@ -36,10 +36,10 @@ export class LineProcess {
     this.#child.stdin?.write(`${text}\n`);
   }
 
-  /** Processor time that it has used so far, all threads together. Milliseconds; NaN where there is no /proc. */
+  /** Processor time so far, of all threads. Milliseconds; NaN without /proc. */
   cpuMs(): number {
     try {
-      // Fields 14 and 15, counted behind the name, which is in parentheses and may hold anything: clock ticks of 10 ms.
+      // Fields 14 and 15 of proc_pid_stat(5), in clock ticks of 10 ms. The name in parentheses may contain spaces.
       const [, fields = ''] = /^.*\) (.*)$/.exec(readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8').trim()) ?? [];
       const ticks = fields.split(' ');
       return (Number(ticks[11]) + Number(ticks[12])) * 10;
@@ -48,7 +48,7 @@ export class LineProcess {
     }
   }
 
-  /** Ends it and waits until it has. */
+  /** Ends the process, and waits for its exit. */
   async end(): Promise<void> {
     const gone = new Promise((resolve) => this.#child.once('exit', resolve));
     this.#child.stdin?.end();
@@ -57,7 +57,7 @@ export class LineProcess {
   }
 }
 
-/** What to send to an admission port, and for how long. */
+/** Load on an admission port. */
 export interface LoadOptions {
   readonly url: string;
   readonly bodyFile: string;
@@ -67,18 +67,18 @@ export interface LoadOptions {
   readonly rate?: number;
 }
 
-/** What came of it. Times in milliseconds. */
+/** Times in milliseconds. */
 export interface LoadResult {
   readonly perSecond: number;
   readonly p50: number;
   readonly p99: number;
-  /** Requests that were answered. */
+  /** Answered requests. */
   readonly requests: number;
   /** Answers other than HTTP 2xx, broken connections, timeouts. */
   readonly failed: number;
 }
 
-/** Runs a client of node:https in a process of its own. */
+/** Runs the client on node:https in its own process. */
 export async function loadFromNode(options: LoadOptions): Promise<LoadResult> {
   const child = new LineProcess('./client.ts', [JSON.stringify(options)]);
   const result = JSON.parse(await child.line()) as LoadResult;
@@ -86,7 +86,7 @@ export async function loadFromNode(options: LoadOptions): Promise<LoadResult> {
   return result;
 }
 
-/** Runs autocannon in a process of its own: TLS, keep-alive, one request at a time on each connection. */
+/** Runs autocannon in its own process: TLS, keep-alive, one request at a time on each connection. */
 export async function load(options: LoadOptions): Promise<LoadResult> {
   const { url, bodyFile, connections, seconds, rate } = options;
   const autocannon = fileURLToPath(new URL('../node_modules/autocannon/autocannon.js', import.meta.url));
@@ -119,7 +119,7 @@ interface AutocannonResult {
   readonly timeouts: number;
 }
 
-/** One line that says on what machine, and how busy, the figures were taken. */
+/** One line with the machine and its load. */
 export function machine(): string {
   const [model] = cpus();
   return `${cpus().length} × ${model?.model ?? 'processor'}, load ${loadavg()
@@ -127,7 +127,6 @@ export function machine(): string {
     .join(' ')}, Node ${process.version}`;
 }
 
-/** Prints rows under headers, in columns. */
 export function printTable(headers: readonly string[], rows: readonly (readonly string[])[]): void {
   const all = [headers, ...rows];
   const widths = headers.map((_, column) => Math.max(...all.map((row) => (row[column] ?? '').length)));
@@ -141,7 +140,6 @@ export function printTable(headers: readonly string[], rows: readonly (readonly 
   }
 }
 
-/** The middle one of some figures. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;

@@ -1,4 +1,4 @@
-// The review that the benches send: the creation of a pod with five containers, about 5 KB.
+// The review of the benches: the creation of a pod with five containers, about 5 KB.
 import { writeFileSync } from 'node:fs';
 
 /** Writes the review to a file and returns its path. */

@@ -1,6 +1,6 @@
-// The way of a change of a policy: from apply to enforced on two replicas, a reason after a bad change, a replica that is
-// lost and comes, and what it costs at the API server. Usage: npm run bench -- rollout [embedded|real] [CHANGES] [POLICIES]
-// `real` needs the programs of the test cluster (npm run cluster:build); without a word both are measured where there are.
+// Times of a rollout: from apply until two replicas enforce the change, until the status has the reason of a bad change, and
+// after the loss of a replica; and the requests to the API server. Usage: npm run bench -- rollout [embedded|real] [CHANGES]
+// [POLICIES]. `real` needs the programs of the test cluster (npm run cluster:build). Default: both, if those exist.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { clusterAvailable } from '../test/cluster/binaries.ts';
 import { labelOf, requiresLabel, RolloutLab } from '../test/lifecycle/rollout-lab.ts';
@@ -14,18 +14,18 @@ const TARGETS: Readonly<Record<string, () => Promise<LabTarget>>> = { embedded: 
 const [, , only, changesText = '50', policiesText = '1000'] = process.argv;
 const changes = Number(changesText);
 const policies = Number(policiesText);
-/** Times that a replica is ended and started. */
+/** How often a replica is ended and started. */
 const LOSSES = 5;
-/** For idle requests. */
+/** How long idle requests are counted. */
 const IDLE_SECONDS = 10;
-/** Reviews a second while policies change, and how often they do. */
+/** Reviews per second while policies change, and the interval of the changes. */
 const LOAD_PER_SECOND = 2_000;
 const LOADED_CHANGES = 20;
 const NAME = 'measured';
 
 type Row = readonly [what: string, figure: string];
 
-/** Milliseconds: the middle one, the 95th of a hundred, the longest. */
+/** Median, 95th percentile and maximum, in milliseconds. */
 function times(values: readonly number[]): string {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share: number): string =>
@@ -33,7 +33,7 @@ function times(values: readonly number[]): string {
   return `p50 ${at(0.5)} ms, p95 ${at(0.95)} ms, max ${at(1)} ms`;
 }
 
-/** Waits until something is so, and how long that took. Milliseconds. */
+/** Waits until the condition holds. Returns the milliseconds since `began`. */
 async function took(began: number, isSo: () => Promise<boolean> | boolean, pauseMs = 2): Promise<number> {
   while (!(await isSo())) {
     await sleep(pauseMs);
@@ -41,7 +41,7 @@ async function took(began: number, isSo: () => Promise<boolean> | boolean, pause
   return performance.now() - began;
 }
 
-/** From the answer to apply until every replica, and the API server, reject by the new version. */
+/** The time from the answer to apply until every replica, and the API server, reject by the new version. */
 async function changesOf(lab: RolloutLab): Promise<readonly Row[]> {
   const newest = new Map<string, string>();
   await using stream = new ReviewStream(lab, NAME, {
@@ -57,7 +57,7 @@ async function changesOf(lab: RolloutLab): Promise<readonly Row[]> {
     enforcedAfter.push(await took(began, () => [...newest.values()].every((what) => what === label)));
     await lab.reaches(NAME, 'Active');
     activeAfter.push(performance.now() - began);
-    // A change of a person, not of a loop: what is written about the last one is over.
+    // Like changes of a user: all writes for the last one are done.
     await sleep(200);
   }
   const verdicts = await stream.end();
@@ -69,7 +69,7 @@ async function changesOf(lab: RolloutLab): Promise<readonly Row[]> {
   ];
 }
 
-/** The same under load, straight at the replicas. */
+/** The same under load, which goes directly to the replicas. */
 async function changesUnderLoad(lab: RolloutLab): Promise<readonly Row[]> {
   const newest = new Map<string, string>();
   await using stream = new ReviewStream(lab, NAME, {
@@ -96,7 +96,7 @@ async function changesUnderLoad(lab: RolloutLab): Promise<readonly Row[]> {
   ];
 }
 
-/** From apply until the reason is in the policy's status. */
+/** The time from apply until the policy's status has the reason. */
 async function badChangesOf(lab: RolloutLab): Promise<Row> {
   const figures: number[] = [];
   for (let change = 0; change < 20; change += 1) {

@@ -1,5 +1,5 @@
-// What keeping calls apart costs: per kind of module, microseconds per call for every way of doing it, and what fuel and
-// write tracking add to the guest's own code. Prints the table of docs/adr/0002-webassembly-sandbox.md.
+// The cost of isolation between calls: microseconds per call for each kind of module and each method, and the overhead of fuel
+// and write tracking. Prints the table of docs/adr/0002-webassembly-sandbox.md.
 //   node bench/sandbox.ts [calls per figure]
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
@@ -89,8 +89,8 @@ function measure(call: () => void, calls: number): Figures {
 }
 
 /**
- * A waPC guest without any isolation: the instance is simply used again. `after` may put something back. For the cost of
- * the guest's own code, and for copying back all memory.
+ * A waPC guest without isolation, which uses one instance for all calls: the cost of the guest's own code.
+ * @param copyBack restores all memory after each call
  */
 function reused(module: WebAssembly.Module, payload: string, copyBack = false): () => void {
   // Some guests never free memory.
@@ -145,7 +145,7 @@ function reusedInstance(module: WebAssembly.Module, payload: string, copyBack: b
       throw new Error('the guest failed');
     }
     if (snapshot !== undefined) {
-      // A lower bound: it leaves grown memory and globals as they are.
+      // A lower bound: grown memory and globals are not restored.
       refresh().set(snapshot);
       refresh().fill(0, snapshot.length);
     }
@@ -195,14 +195,14 @@ function opaVariants(example: string): [string, () => () => void][] {
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** Resident memory without what only waits to be collected. */
+/** Resident memory after a garbage collection. */
 function residentBytes(): number {
   collectGarbage();
   collectGarbage();
   return process.memoryUsage().rss;
 }
 
-/** What a guest costs before its first call, and how much memory it keeps after some. */
+/** Prints the time to create a guest, and its memory after some calls. */
 function printInstances(title: string, make: () => () => void): void {
   const count = 50;
   const kept: (() => void)[] = [];

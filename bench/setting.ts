@@ -1,4 +1,4 @@
-// A folder with certificates, a policies file and a review, and a policy server on it in a process of its own.
+// A folder with certificates, a policies file and a review, and a policy server in its own process that uses it.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,22 +7,21 @@ import { ensureLocalCertificates, type LocalCertificates } from '../src/control/
 import { LineProcess } from './processes.ts';
 import { writeReview } from './review.ts';
 
-/** Where the example policies are. */
+/** The folder of the example policies. */
 export const EXAMPLES = fileURLToPath(new URL('../examples', import.meta.url));
-/** Where the guests for tests are. */
+/** The folder of test guests. */
 export const GUESTS = fileURLToPath(new URL('../test/fixtures/guests', import.meta.url));
 
-/** What a started server says of itself. */
 interface Started {
   readonly admission: string;
   readonly operations: string;
-  /** From the start of the process until every policy served. Milliseconds. */
+  /** Time from the start of the process until every policy served. Milliseconds. */
   readonly upMs: number;
   /** Resident memory then. Bytes. */
   readonly rss: number;
 }
 
-/** A bench's surroundings; removed and ended by `close`. */
+/** `close` ends the processes and removes the folder. */
 export class Setting {
   readonly folder = mkdtempSync(join(tmpdir(), 'portcullis-bench-'));
   readonly policiesFile = join(this.folder, 'policies.yml');
@@ -35,7 +34,7 @@ export class Setting {
     return this.#certificates;
   }
 
-  /** Starts a server with two workers on what the policies file says. */
+  /** Starts a server with two workers. @param policies the text of the policies file */
   async serve(policies: string): Promise<Started & { process: LineProcess }> {
     writeFileSync(this.policiesFile, policies);
     const options = {

@@ -1,4 +1,4 @@
-// Twenty minutes of a bad network between a reflector and a real API server with 10,000 objects that change.
+// Twenty minutes of network failures between a reflector and a real API server with 10,000 changing objects.
 // Usage: npm run bench -- soak [MINUTES] [OBJECTS] [SEED]
 import { clusterAvailable } from '../test/cluster/binaries.ts';
 import { startCluster } from '../test/cluster/cluster.ts';
@@ -10,7 +10,7 @@ const minutes = Number(process.argv[2] ?? 20);
 const objects = Number(process.argv[3] ?? 10_000);
 const seed = Number(process.argv[4] ?? Math.floor(Math.random() * 2 ** 31));
 const CHANGES_PER_SECOND = 200;
-/** What is promised of every heal. */
+/** The longest allowed time until the reflector is current again after a failure. Milliseconds. */
 const PROMISED_MS = 2_000;
 
 const available = clusterAvailable();

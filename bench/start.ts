@@ -1,5 +1,5 @@
-// How long `portcullis start` takes until its cluster, its policy server and the example policies are there: a new data
-// folder, and one that has been used. Usage: npm run bench -- start
+// The time until `portcullis start` has its cluster, its policy server and the example policies ready: with a new data folder,
+// and with a used one. Usage: npm run bench -- start
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -15,7 +15,7 @@ const PROGRAMS = {
 };
 const PORTS = ['--port', '0', '--operations-port', '0', '--cluster-port', '0'];
 
-/** Milliseconds from the start of the process until it has greeted. */
+/** Milliseconds from the start of the process until its greeting. */
 async function start(program: string, dataDir: string, args: readonly string[]): Promise<number> {
   const begun = performance.now();
   const child = spawn(process.execPath, [program, 'start', ...PORTS, '--data-dir', dataDir, ...args], {

@@ -1,4 +1,4 @@
-// Starting with thousands of policies that share a module. Usage: npm run bench -- startup [POLICIES]
+// The start of a server with thousands of policies that share a module. Usage: npm run bench -- startup [POLICIES]
 import { machine, median, printTable } from './processes.ts';
 import { EXAMPLES, Setting } from './setting.ts';
 

@@ -1,5 +1,5 @@
-// Hot swap: how long a change takes to serve, whether anything fails or goes back under load, and whether old modules
-// are released. Usage: npm run bench -- swaps [SWAPS] [MODULES]
+// Hot swap: the time until a change serves, failed requests and answers of older versions under load, and memory after many
+// modules. Usage: npm run bench -- swaps [SWAPS] [MODULES]
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const { caFile } = await setting.certificates();
 const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS + 1, ca: readFileSync(caFile) });
 const body = readFileSync(setting.reviewFile);
 
-/** A policy whose rejection names the version. */
+/** A policy whose message has the version. */
 const policies = (version: number, module = `${EXAMPLES}/required-labels/policy.wasm`): string =>
   `versioned:\n  module: file://${module}\n  settings: {labels: [v${version}]}\n`;
 
@@ -24,7 +24,7 @@ function write(text: string): void {
   renameSync(`${setting.policiesFile}.new`, setting.policiesFile);
 }
 
-/** Asks once; the version that answered, or undefined when the request failed. */
+/** Sends one request. Returns the version that answered, or undefined when the request failed. */
 function ask(url: string): Promise<number | undefined> {
   return new Promise((resolve) => {
     const post = request(
@@ -44,7 +44,7 @@ function ask(url: string): Promise<number | undefined> {
   });
 }
 
-/** Until all of a run of answers, enough to meet every worker, are of the version. */
+/** Waits until all answers of a series, long enough to reach every worker, have the version. */
 async function untilServed(url: string, version: number): Promise<void> {
   for (let run = 0; run < 8; run += 1) {
     if ((await ask(url)) !== version) {
@@ -76,7 +76,7 @@ async function underLoad(url: string): Promise<{ answers: number; failed: number
       const version = await ask(url);
       count.answers += 1;
       count.failed += version === undefined ? 1 : 0;
-      // An answer of an older version than one that was seen before the request was sent.
+      // An older version than one that had answered before the request was sent.
       count.mixed += version !== undefined && version < seenBefore ? 1 : 0;
       newest = Math.max(newest, version ?? 0);
     }
@@ -93,14 +93,14 @@ async function underLoad(url: string): Promise<{ answers: number; failed: number
   return { ...count, seconds: (performance.now() - started) / 1000 };
 }
 
-/** Serves one distinct module after the other; resident memory at tenths of the way. */
+/** Serves distinct modules one after the other. Returns resident memory after each tenth of them. */
 async function memory(url: string, rss: () => Promise<number>): Promise<number[]> {
   const original = readFileSync(`${EXAMPLES}/pod-privileged/policy.wasm`);
   const small = readFileSync(`${EXAMPLES}/required-labels/policy.wasm`);
   const figures: number[] = [];
   for (let index = 0; index < modules; index += 1) {
     const file = join(setting.folder, `module-${index % 2}.wasm`);
-    // A custom section of its own makes each module another one. Every tenth is the large one.
+    // A custom section makes each module distinct. Every tenth one is large.
     const large = index % 10 === 9;
     writeFileSync(file, Buffer.concat([large ? original : small, customSection(`n${index}`)]));
     const version = 100_000 + index;

@@ -1,4 +1,4 @@
-// Requests per second and their times, through TLS, next to a bare node:https echo server in the same run.
+// Requests per second and response times over TLS, compared with a bare node:https echo server in the same run.
 // Usage: npm run bench -- throughput [SECONDS]
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,10 +21,10 @@ const policies: Readonly<Record<string, string>> = {
   'Rego, Gatekeeper': `module: file://${examples}/container-limits/policy.wasm\n  settings: {memory: 512Mi, cpu: "2"}`,
 };
 
-/** A load's result, and the processor time that the server used for each request. Microseconds. */
+/** The result of a load, and the server's processor time for each request. Microseconds. */
 type Measured = LoadResult & { readonly cpuUs: number };
 
-/** A row per target; requests per second also as a share of the echo server's. */
+/** One row for each target, with requests per second also as a share of the echo server's. */
 function printResults(results: ReadonlyMap<string, readonly Measured[]>): void {
   const of = (name: string, figure: keyof Measured): number =>
     median((results.get(name) ?? []).map((result) => result[figure]));
@@ -43,7 +43,7 @@ function printResults(results: ReadonlyMap<string, readonly Measured[]>): void {
   );
 }
 
-/** What autocannon costs is a fraction of what a client costs that is written for node:https, and so is its baseline. */
+/** Two generators: autocannon uses a fraction of the processor time of a client on node:https. */
 const GENERATORS = [
   ['node:https client', loadFromNode],
   ['autocannon', load],

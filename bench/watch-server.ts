@@ -1,5 +1,5 @@
-// An API server that has only pods: lists them in pages, then sends changes of them as fast as they are taken. One JSON line of
-// options as argument; prints its address, ends with its stdin.
+// An API server with only pods: lists them in pages, then sends changes as fast as the client reads. Its argument is one JSON
+// line of options; it prints its address, and ends when its stdin ends.
 import { createServer } from 'node:https';
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -14,10 +14,10 @@ interface Options {
 
 const { cert, key, pods, events } = JSON.parse(process.argv[2] ?? '{}') as Options;
 
-/** Digits that stand for a version in the texts, always as many. */
+/** A placeholder for resource versions, which have as many digits. */
 const NO_VERSION = '100000000';
 
-/** A pod as a node reports it: two containers, probes, volumes, conditions, owners of its fields. 4.2 KB. */
+/** A pod as a kubelet reports it: two containers, probes, volumes, conditions, managed fields. 4.2 KB. */
 function podText(index: number): string {
   const namespace = `team-${index % 100}`;
   const name = `web-${index}-6d4cf56db6-${(index * 7919).toString(36)}`;
@@ -139,7 +139,7 @@ function page(url: URL, response: ServerResponse): void {
   );
 }
 
-/** Changes of one pod after the other, each with a version of its own, in pieces of some dozen. */
+/** Writes changes of one pod after the other, each with a new version, a few dozen at a time. */
 async function stream(response: ServerResponse): Promise<void> {
   response.writeHead(200, { 'content-type': 'application/json' });
   const lines = texts.map((text) => Buffer.from(`{"type":"MODIFIED","object":${text}}\n`));
@@ -153,7 +153,7 @@ async function stream(response: ServerResponse): Promise<void> {
       piece.push(copy);
     }
     if (!response.write(Buffer.concat(piece))) {
-      // A client that goes ends this process soon after.
+      // The bench ends this process after its client.
       await once(response, 'drain');
     }
   }

@@ -1,4 +1,4 @@
-// Following thousands of pods through the Kubernetes client, a reflector and a shared cache: how fast, and in how much memory.
+// Speed and memory of the Kubernetes client, a reflector and a shared cache that follow thousands of pods.
 // Usage: npm run bench -- watch [PODS] [EVENTS]
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -17,12 +17,12 @@ setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
 interface Round {
-  /** From the start until all pods were known. Milliseconds. */
+  /** Time until the cache has all pods. Milliseconds. */
   readonly listMs: number;
   readonly eventsPerSecond: number;
-  /** Of this process, all threads, for one change. Microseconds. */
+  /** Processor time of this process for one change. Microseconds. */
   readonly cpuUs: number;
-  /** That the pods need. Bytes. */
+  /** Heap of the cached pods. Bytes. */
   readonly heap: number;
 }
 

@@ -1,5 +1,5 @@
-// What a request costs that goes through a webhook shared by policies, against one bare webhook, both asked by a real API server:
-// dry-run creates of config maps, in turn, one at a time. And how many webhook configurations policies make, and writes of them.
+// The time that a webhook shared by policies adds to a request, compared with a bare webhook, through a real API server: dry-run
+// creates of config maps, alternating, one at a time. Also the number of webhook configurations and of writes to them.
 // Usage: npm run bench -- webhooks [REQUESTS] [TENANTS]; needs the programs of the test cluster (npm run cluster:build).
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,26 +17,26 @@ import { LineProcess, machine, printTable } from './processes.ts';
 const [, , requestsText = '1000', tenantsText = '3500'] = process.argv;
 const requests = Number(requestsText);
 const tenants = Number(tenantsText);
-/** What is printed of each sort: where other work takes the processors, the first tenth tells what it takes by itself. */
+/** Printed quantiles. On a busy machine, the first tenth is closest to the undisturbed time. */
 const SHARES = [0.1, 0.5, 0.99];
-/** Policies of the cluster that share a webhook; one of them matches. */
+/** Cluster-wide policies that share a webhook; one of them matches. */
 const SHARED = 100;
-/** Requests before those that count: connections are made, code is compiled. A policy server runs for weeks. */
+/** Requests before the measurement, for connections and compiled code. */
 const WARM_UP = 1_000;
-/** Objects that are created at once while a scene is set. */
+/** Objects that are created concurrently during the setup. */
 const AT_ONCE = 16;
 const NAMESPACE = 'portcullis';
 const POLICIES_API = 'policies.kubewarden.io/v1';
-/** Until all policies are Active: 3,500 take two minutes here. Milliseconds. */
+/** Time until all policies are Active: 3,500 took two minutes. Milliseconds. */
 const ACTIVE_MS = 900_000;
 
 const CONFIG_MAPS = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE'] }];
-/** An expression that looks at the object, and admits it. */
+/** An expression that reads the object and allows it. */
 const ADMITTING = {
   module: 'builtin:cel',
   settings: { validations: [{ expression: "object.metadata.name != 'forbidden'" }] },
 };
-/** A module that looks at the object, and admits it. */
+/** A module that reads the object and allows it. */
 const ADMITTING_MODULE = {
   module: new URL('../examples/required-labels/policy.wasm', import.meta.url).href,
   settings: { labels: ['team'] },
@@ -68,7 +68,7 @@ class Scene {
     this.#folder = folder;
   }
 
-  /** A process of the product, as a user of its own: what the product does itself is not asked about. */
+  /** Starts a process of Portcullis with its own user, whose requests are exempt from policies. */
   start(command: 'controller' | 'serve', flags: Readonly<Record<string, string>>): LabProcess {
     const args = Object.entries({ ...flags, kubeconfig: this.#kubeconfig(command), namespace: NAMESPACE });
     return new LabProcess(
@@ -82,7 +82,7 @@ class Scene {
     );
   }
 
-  /** Creates objects, several at once. */
+  /** Creates objects, several concurrently. */
   async create(objects: readonly { readonly path: string; readonly object: object }[]): Promise<void> {
     const waiting = [...objects];
     const creator = async (): Promise<void> => {
@@ -93,7 +93,7 @@ class Scene {
     await Promise.all(Array.from({ length: AT_ONCE }, creator));
   }
 
-  /** Milliseconds of one dry-run create. */
+  /** The milliseconds of one dry-run create. */
   async ask(namespace: string): Promise<number> {
     const object = {
       apiVersion: 'v1',
@@ -122,7 +122,7 @@ class Scene {
     }
   }
 
-  /** Objects, webhooks in them, and writes since they are there: their generations, as only writes of the spec happen. */
+  /** The configurations, their webhooks, and the writes to them: the sum of their generations. */
   async configurations(): Promise<{ readonly objects: number; readonly webhooks: number; readonly writes: number }> {
     const all = await Promise.all(
       (['validating', 'mutating'] as const).map((kind) =>
@@ -149,7 +149,7 @@ class Scene {
   }
 }
 
-/** Requests to each namespace in turn, so that whatever else the machine does meets all alike. */
+/** Sends requests to the namespaces in turn, so that other load affects all of them alike. */
 async function rounds(scene: Scene, namespaces: readonly string[]): Promise<Times> {
   const times: Times = new Map(namespaces.map((namespace) => [namespace, []]));
   for (let round = -WARM_UP; round < requests; round += 1) {
@@ -168,14 +168,14 @@ function quantile(values: readonly number[], share: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }
 
-/** Namespaces behind bare webhooks, by what these are called. */
+/** Namespaces with bare webhooks, by the names in the table. */
 const BARE = { 'bare node:https webhook': 'bare' };
-/** One that changes the object as {@link LABELLING} does: what API servers do with a patch is no policy's doing. */
+/** Changes the object as {@link LABELLING} does, because API servers need time for a patch. */
 const BARE_PATCH = { 'bare webhook with a patch': 'bare-patch' };
 
 /**
- * Measures namespaces, by what is asked about their requests, and prints what each takes, and takes longer than one behind the
- * bare webhook; those of `changing` than one behind the bare webhook that changes the object.
+ * Measures namespaces and prints their times, and the difference from the bare webhook: for those of `changing`, from the bare
+ * webhook with a patch.
  */
 async function report(
   scene: Scene,
@@ -208,7 +208,7 @@ async function report(
   );
 }
 
-/** Namespaces behind the webhook that is shared, and only those: what all of its policies demand is its own selector. */
+/** The only namespaces of the shared webhook, whose selector is the one that all of its policies have. */
 const SHARING = ['shared', 'unmatched', 'module'];
 const sharing = (bench: string): object => ({ matchLabels: { bench, sharing: 'yes' } });
 
@@ -242,14 +242,14 @@ const tenantPolicy = (namespace: string, spec: object): { path: string; object: 
   },
 });
 
-/** Settings of all sorts. */
+/** Different kinds of settings. */
 const mixed = (index: number): object => ({
   failurePolicy: index % 2 === 0 ? 'Fail' : 'Ignore',
   matchPolicy: index % 5 === 0 ? 'Exact' : 'Equivalent',
   timeoutSeconds: 2 + (index % 9),
 });
 
-/** Policies of other sorts: modules, those that change objects, and those of tenants. */
+/** Measures other kinds of policies: modules, mutating policies, and those of tenants. */
 async function measureSorts(scene: Scene): Promise<void> {
   await scene.create([
     clusterPolicy('module', { namespaceSelector: sharing('module'), ...ADMITTING_MODULE }),
