@@ -10,7 +10,7 @@ export { PolicyServerController } from './replicas/policy-server-controller.ts';
 export type { KnownReplica, ReplicaChange, ReplicaDirectory } from './replicas/replica-directory.ts';
 export { ReplicaHub } from './replicas/replica-hub.ts';
 export { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
-export type { DegradedBehaviour, RolloutSettings, RolloutStrategy } from './rollout/rollout-view.ts';
+export type { DegradedBehaviour, RolloutSettings, RolloutStrategy, UnservedBehaviour } from './rollout/rollout-view.ts';
 export { OWN_KINDS_RULES } from './admission/own-kinds-registration.ts';
 export { OwnKindsWebhook } from './admission/own-kinds-webhook.ts';
 export type { OwnKindsWebhookOptions } from './admission/own-kinds-webhook.ts';

@@ -10,7 +10,7 @@ import { revisionFacts, type RevisionStore } from './revision-store.ts';
 import { afterPrevalidation } from './rollout/after-prevalidation.ts';
 import { planRollout } from './rollout/plan-rollout.ts';
 import { REASONS } from './rollout/reasons.ts';
-import { servingRevision } from './rollout/revision-choice.ts';
+import { isFailurePolicyInForce, servingRevision } from './rollout/revision-choice.ts';
 import type { RolloutSettings, RolloutStep, RolloutView } from './rollout/rollout-view.ts';
 import type { EnforceResult, PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 import { WebhookRefusal } from './webhooks/webhook-dry-runs.ts';
@@ -165,8 +165,22 @@ export class PolicyRollout {
       case 'prevalidate':
         return (await this.#prevalidate(policy, id, step.revision, view, signal)) ? 'written' : 'unchanged';
       case 'transition':
-        await revisions.transition(this.#revision(policy, id, step.revision), step, view.now, signal);
+        await revisions.transition(
+          this.#revision(policy, id, step.revision),
+          step,
+          isFailurePolicyInForce(view),
+          view.now,
+          signal,
+        );
         return 'written';
+      case 'setEnforced': {
+        const revision = this.#revision(policy, id, step.revision);
+        return (await revisions.setEnforced(revision, step.isEnforced, signal)) ? 'written' : 'unchanged';
+      }
+      case 'uncover':
+        return STEP_RESULTS[
+          await this.#options.webhooks.enforce(policyReference(policy, id), [], policy.spec, false, signal)
+        ];
       case 'dryRun':
       case 'widen':
       case 'enforce':
@@ -238,7 +252,13 @@ export class PolicyRollout {
     if (result === undefined) {
       return false;
     }
-    await revisions.recordPrevalidation(revision, afterPrevalidation(facts, result, view.now), view.now, signal);
+    await revisions.recordPrevalidation(
+      revision,
+      afterPrevalidation(facts, result, view.now),
+      isFailurePolicyInForce(view),
+      view.now,
+      signal,
+    );
     return true;
   }
 

@@ -15,7 +15,7 @@ import { revisionFacts } from './revision-store.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutSettings, RolloutView } from './rollout/rollout-view.ts';
 import { POLICY_ACTIVE } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
-import { hasFailed, servingRevision } from './rollout/revision-choice.ts';
+import { hasFailed, isFailurePolicyInForce, servingRevision } from './rollout/revision-choice.ts';
 import { type AnnotationProblem, parseRevisionNumber, parseRolloutAnnotations } from './rollout-settings.ts';
 import { wantsOwnWebhook, webhookAnnotationProblems } from './webhooks/own-webhook.ts';
 import type { PolicyReference } from './webhooks/enforcement-records.ts';
@@ -48,7 +48,15 @@ export function policyView(
   const ownWebhook = wantsOwnWebhook(annotations);
   const facts = revisions.map((revision) => revisionFacts(revision));
   // A revision under way does not count: its match may be covered in advance.
-  const inForce = servingRevision({ revisions: facts }) ?? failed(facts.at(-1), policy, ownWebhook);
+  const rolloutSettings = {
+    ...settings,
+    ...parseRolloutAnnotations(policyServer?.metadata.annotations).settings,
+    ...parseRolloutAnnotations(annotations).settings,
+  };
+  const isAnsweredByFailurePolicy = isFailurePolicyInForce({ revisions: facts, settings: rolloutSettings });
+  const inForce =
+    servingRevision({ revisions: facts }) ??
+    (isAnsweredByFailurePolicy ? failed(facts.at(-1), policy, ownWebhook) : undefined);
   return {
     now,
     generation,
@@ -57,11 +65,7 @@ export function policyView(
     spec: newest?.policyGeneration === generation ? (newest.snapshot as unknown as AdmissionPolicySpec) : policy.spec,
     ownWebhook,
     pin: pin === undefined ? undefined : parseRevisionNumber(pin),
-    settings: {
-      ...settings,
-      ...parseRolloutAnnotations(policyServer?.metadata.annotations).settings,
-      ...parseRolloutAnnotations(annotations).settings,
-    },
+    settings: rolloutSettings,
     revisions: facts,
     replicas: replicas.replicas(server)?.map((replica) => replicaFacts(replica, id, revisions)),
     hasPolicyServer: policyServer !== undefined,

@@ -85,10 +85,11 @@ export class RevisionStore {
   async transition(
     revision: PolicyRevision,
     { to, reason, message, order }: Transition,
+    isEnforced: boolean,
     now: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const { nextRetry: _, ...before } = revision.status ?? {};
+    const { nextRetry: _, enforced: __, ...before } = revision.status ?? {};
     const time = timeText(now);
     await this.#writeStatus(
       revision,
@@ -99,6 +100,7 @@ export class RevisionStore {
         reason,
         message,
         ...(order === undefined ? {} : { order }),
+        ...enforcedField(to, reason, isEnforced),
         ...(to === 'Serving' ? { servingSince: time } : {}),
         ...(to === 'Retired' ? { retiredAt: time } : {}),
       },
@@ -110,6 +112,7 @@ export class RevisionStore {
   async recordPrevalidation(
     revision: PolicyRevision,
     result: PrevalidatedRevision,
+    isEnforced: boolean,
     now: number,
     signal: AbortSignal,
   ): Promise<void> {
@@ -119,6 +122,7 @@ export class RevisionStore {
       revision,
       {
         ...facts,
+        ...enforcedField(facts.state, facts.reason, isEnforced),
         modules: modules.map(({ name, module, digest }) => ({ name, module, digest })),
         stateSince: before.state === facts.state ? (before.stateSince ?? timeText(now)) : timeText(now),
         ...(before.order === undefined ? {} : { order: before.order }),
@@ -128,6 +132,21 @@ export class RevisionStore {
       },
       signal,
     );
+  }
+
+  /**
+   * Writes whether replicas answer by the failurePolicy while nothing serves.
+   * @returns whether the API server kept the field, which a CRD of an earlier version does not have
+   */
+  async setEnforced(revision: PolicyRevision, isEnforced: boolean, signal: AbortSignal): Promise<boolean> {
+    const { enforced: _, ...before } = revision.status ?? {};
+    const { state = 'Candidate', reason = '' } = before;
+    const written = await this.#writeStatus(
+      revision,
+      { ...before, ...enforcedField(state, reason, isEnforced) },
+      signal,
+    );
+    return revisionFacts(written).isEnforced === isEnforced;
   }
 
   async delete(revision: PolicyRevision, signal: AbortSignal): Promise<void> {
@@ -144,7 +163,7 @@ export class RevisionStore {
     this.#objects.recordWrite(key, undefined);
   }
 
-  async #writeStatus(revision: PolicyRevision, status: RevisionStatus, signal: AbortSignal): Promise<void> {
+  async #writeStatus(revision: PolicyRevision, status: RevisionStatus, signal: AbortSignal): Promise<PolicyRevision> {
     const observedGeneration = revision.metadata.generation;
     const body = {
       ...revision,
@@ -158,6 +177,7 @@ export class RevisionStore {
         subresource: 'status',
       });
       this.#objects.recordWrite(key, written);
+      return written;
     } catch (error) {
       if (error instanceof ApiError && (error.code === 409 || error.code === 404)) {
         this.#objects.forget(key);
@@ -169,6 +189,16 @@ export class RevisionStore {
   #writing(signal: AbortSignal): { fieldManager: string; signal: AbortSignal } {
     return { fieldManager: FIELD_MANAGER, signal };
   }
+}
+
+/** Written on failed revisions only, and absent where it is true: policy servers of earlier versions take it for true. */
+function enforcedField(
+  state: RevisionStatus['state'],
+  reason: string,
+  isEnforced: boolean,
+): { readonly enforced?: false } {
+  const isFailure = state === 'Failed' || (state === 'Candidate' && reason !== '');
+  return isFailure && !isEnforced ? { enforced: false } : {};
 }
 
 export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): RevisionFacts {
@@ -184,5 +214,6 @@ export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): 
     order: status.order ?? 0,
     snapshot: spec.snapshot as unknown as AdmissionPolicySpec,
     ownWebhook: spec.ownWebhook ?? false,
+    isEnforced: status.enforced ?? true,
   };
 }

@@ -222,6 +222,42 @@ describe('portcullis start', () => {
       assert.equal(succeeded(await started.kubectl(['run', 'other', '--image=nginx:1.29'])), 'pod/other created\n');
     });
 
+    it('is stopped by a new policy when a revision of it serves, not before, and from then on', async () => {
+      const manifest = (module: string): string =>
+        JSON.stringify({
+          apiVersion: 'policies.kubewarden.io/v1',
+          kind: 'ClusterAdmissionPolicy',
+          metadata: { name: 'typo' },
+          spec: {
+            module,
+            mutating: false,
+            rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
+            settings: { validations: [{ expression: "object.metadata.name != 'typo'", message: 'the typo serves' }] },
+          },
+        });
+      const run = (name: string): Promise<CommandResult> =>
+        started.kubectl(['run', name, '--image=nginx:1.29', '--dry-run=server']);
+      succeeded(await started.kubectl(['apply', '-f', '-'], manifest('file:///not/there/new.wasm')));
+      succeeded(await started.kubectl(['wait', 'cap/typo', '--for=jsonpath={.status.phase}=Error', '--timeout=20s']));
+      const description = succeeded(await started.kubectl(['describe', 'cap', 'typo']));
+      assert.match(description, /the policy is not enforced yet/);
+      assert.match(description, /NotServedYet/);
+      // Another policy of the same webhook is enforced.
+      assert.ok((await started.kubectl(['run', 'x', '--image=nginx', '--dry-run=server'])).stderr.includes(REJECTION));
+      succeeded(await run('typo'));
+
+      succeeded(await started.kubectl(['apply', '-f', '-'], manifest('builtin:cel')));
+      succeeded(await started.kubectl(['wait', 'cap/typo', '--for=condition=Enforced', '--timeout=20s']));
+      assert.match((await run('typo')).stderr, /the typo serves/);
+
+      succeeded(await started.kubectl(['apply', '-f', '-'], manifest('file:///not/there/new.wasm')));
+      succeeded(
+        await started.kubectl(['wait', 'cap/typo', '--for=jsonpath={.status.phase}=Degraded', '--timeout=20s']),
+      );
+      assert.match((await run('typo')).stderr, /the typo serves/);
+      succeeded(await started.kubectl(['delete', 'cap', 'typo']));
+    });
+
     it('is refused a change that cannot work, with what is wrong where', async () => {
       const refused = await started.kubectl(['patch', 'cap', 'pinned-images', '--type=merge', '-p', MISTAKEN]);
       assert.equal(refused.code, 1);

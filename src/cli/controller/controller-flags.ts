@@ -2,6 +2,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import {
   type DegradedBehaviour,
+  type UnservedBehaviour,
   MAX_HISTORY_LIMIT,
   MAX_PROGRESS_DEADLINE_MS,
   MIN_PROGRESS_DEADLINE_MS,
@@ -38,7 +39,8 @@ export interface ControllerFlags extends MemberFlags, ControlFlags, LogFlags, Ma
   readonly rolloutStrategy: RolloutStrategy;
   readonly progressDeadline: string;
   readonly revisionHistoryLimit: number;
-  readonly degradedPolicies: 'serve' | 'reject';
+  readonly degradedPolicies: keyof typeof DEGRADED;
+  readonly unservedPolicies: keyof typeof UNSERVED;
   readonly webhookPort?: number;
   readonly webhookAddr: string;
   readonly webhookCertFile?: string;
@@ -49,10 +51,15 @@ export interface ControllerFlags extends MemberFlags, ControlFlags, LogFlags, Ma
   readonly operationsPort: number;
 }
 
-const DEGRADED: Readonly<Record<ControllerFlags['degradedPolicies'], DegradedBehaviour>> = {
-  serve: 'Serve',
+const DEGRADED = {
+  'last-good': 'Serve',
   reject: 'Reject',
-};
+  ignore: 'Ignore',
+  // The former name of `last-good`.
+  serve: 'Serve',
+} as const satisfies Readonly<Record<string, DegradedBehaviour>>;
+
+const UNSERVED = { ignore: 'Ignore', reject: 'Reject' } as const satisfies Readonly<Record<string, UnservedBehaviour>>;
 
 export function controllerCommandWithFlags(): Command {
   const command = new Command('controller').description(
@@ -86,10 +93,18 @@ export function controllerCommandWithFlags(): Command {
     .addOption(
       new Option(
         '--degraded-policies <what>',
-        'when the newest revision fails: keep serving the last good one, or apply the failurePolicy',
+        'when the newest revision fails: keep serving the last good one, apply the failurePolicy, or stop enforcing',
       )
         .choices(Object.keys(DEGRADED))
-        .default('serve'),
+        .default('last-good'),
+    )
+    .addOption(
+      new Option(
+        '--unserved-policies <what>',
+        'when no revision has ever served, and the newest fails: do not enforce, or apply the failurePolicy',
+      )
+        .choices(Object.keys(UNSERVED))
+        .default('ignore'),
     )
     .option(
       '--webhook-port <port>',
@@ -127,6 +142,7 @@ export function rolloutSettings(flags: ControllerFlags): RolloutSettings {
     progressDeadlineMs: progressDeadlineMs(flags.progressDeadline),
     historyLimit: flags.revisionHistoryLimit,
     degraded: DEGRADED[flags.degradedPolicies],
+    unserved: UNSERVED[flags.unservedPolicies],
   };
 }
 

@@ -37,6 +37,7 @@ export interface InstallValues {
     readonly progressDeadline: string;
     readonly revisionHistoryLimit: number;
     readonly degradedPolicies: string;
+    readonly unservedPolicies: string;
     readonly resources: JsonObject;
     readonly nodeSelector: JsonObject;
     readonly tolerations: readonly JsonObject[];
@@ -143,8 +144,12 @@ export function valuesDeclaration(version: string): ValueSection {
         0,
       ),
       degradedPolicies: choice(
-        'When the newest revision of a policy fails, keep serving the last good one (serve), or answer its requests by failurePolicy (reject).',
-        ['serve', 'reject'],
+        'When the newest revision of a policy fails: its last good revision serves (last-good), its failurePolicy answers requests (reject), or it is not enforced (ignore). serve is the former name of last-good.',
+        ['last-good', 'reject', 'ignore', 'serve'],
+      ),
+      unservedPolicies: choice(
+        'When no revision of a policy has ever served, and the newest one fails: the policy is not enforced (ignore), or its failurePolicy answers requests (reject).',
+        ['ignore', 'reject'],
       ),
       resources: object('Resource requests and limits of a controller pod.', {
         requests: { cpu: '100m', memory: '192Mi' },

@@ -38,6 +38,10 @@ function inShort(step: RolloutStep): string {
       return `widen ${step.revisions.join(' ')}`;
     case 'enforce':
       return `enforce ${step.revision ?? 'spec'}`;
+    case 'setEnforced':
+      return `${step.revision} is ${step.isEnforced ? 'enforced' : 'not enforced'}`;
+    case 'uncover':
+      return 'uncover';
     case 'delete':
       return `delete ${step.revisions.join(' ')}`;
     default:
@@ -108,10 +112,37 @@ const CASES: readonly Case[] = [
     steps: ['try 2', 'enforce 1'],
   },
   {
-    when: 'a new policy failed for a transient reason: it is covered, and the failurePolicy answers',
-    view: view([revision(1, 'Candidate', { reason: 'FetchFailed', nextRetry: NOW + 500 })], [replica('a')]),
-    steps: ['enforce spec'],
+    when: 'a new policy failed for a transient reason: it is not enforced yet',
+    view: view(
+      [revision(1, 'Candidate', { reason: 'FetchFailed', nextRetry: NOW + 500, isEnforced: false })],
+      [replica('a')],
+    ),
+    steps: ['uncover'],
     wakeAt: NOW + 500,
+  },
+  {
+    when: 'a new policy failed, and an earlier version of the controller enforced it',
+    view: view([revision(1, 'Failed', { reason: 'InvalidSettings' })], [replica('a')]),
+    steps: ['1 is not enforced', 'uncover'],
+  },
+  {
+    when: 'a new policy failed, and unserved policies reject',
+    view: view([revision(1, 'Failed', { reason: 'InvalidSettings' })], [replica('a')], {
+      settings: { ...DEFAULT_ROLLOUT_SETTINGS, unserved: 'Reject' },
+    }),
+    steps: ['enforce spec'],
+  },
+  {
+    when: 'nothing serves any more, and degraded policies reject',
+    view: view([revision(1, 'Retired'), revision(2, 'Failed', { reason: 'InvalidSettings' })], [replica('a')], REJECT),
+    steps: ['enforce spec'],
+  },
+  {
+    when: 'a change failed, and degraded policies are ignored',
+    view: view([first, revision(2, 'Failed', { reason: 'InvalidSettings' })], both, {
+      settings: { ...DEFAULT_ROLLOUT_SETTINGS, degraded: 'Ignore' },
+    }),
+    steps: ['1 is Retired DegradedIgnored', 'enforce 1'],
   },
   // Staging.
   {
@@ -168,7 +199,7 @@ const CASES: readonly Case[] = [
   {
     when: 'no replica can load a new policy',
     view: view([revision(1, 'Validated')], [replica('a', { 1: 'Failed' })]),
-    steps: ['dryRun 1', 'enforce spec'],
+    steps: ['dryRun 1', 'uncover'],
     wakeAt: DEADLINE,
   },
   {

@@ -5,15 +5,18 @@ import {
   deadlineOf,
   desiredRevision,
   goalRevision,
+  hasFailed,
   hasSpec,
   isServingOn,
   isDeclared,
   isFailedOn,
+  isFailurePolicyInForce,
   isLoadedOn,
   isSwitchedTo,
   isStaging,
   isUnservable,
   lastGoodRevision,
+  lastServedRevision,
   servingRevision,
 } from './revision-choice.ts';
 import type { RevisionFacts, RolloutPlan, RolloutStep, RolloutView } from './rollout-view.ts';
@@ -41,6 +44,7 @@ export function planRollout(view: RolloutView): RolloutPlan {
     ...superseded(view, goal),
     ...retirement(view, goal),
     ...(goal === undefined ? [] : progress(view, goal)),
+    ...enforcement(view),
     ...coverage(view, goal),
     ...pruning(view, goal),
   ];
@@ -81,8 +85,14 @@ function retirement(view: RolloutView, goal: RevisionFacts | undefined): Rollout
     if (revision !== serving) {
       return [transition(revision, 'Retired', REASONS.replaced, `revision ${serving?.number ?? 0} serves`)];
     }
-    const message = `revision ${desiredRevision(view)?.number ?? 0} failed, and degraded policies are set to reject`;
-    return goal === undefined ? [transition(revision, 'Retired', REASONS.degradedRejected, message)] : [];
+    if (goal !== undefined) {
+      return [];
+    }
+    const isIgnored = view.settings.degraded === 'Ignore';
+    const reason = isIgnored ? REASONS.degradedIgnored : REASONS.degradedRejected;
+    const what = isIgnored ? 'ignore' : 'reject';
+    const message = `revision ${desiredRevision(view)?.number ?? 0} failed, and --degraded-policies=${what} ends the enforcement of what served before`;
+    return [transition(revision, 'Retired', reason, message)];
   });
 }
 
@@ -136,11 +146,24 @@ function switchOver(view: RolloutView, revision: RevisionFacts): RolloutStep[] {
   ];
 }
 
+/** Corrects what a failed revision tells replicas, after a change of settings. */
+function enforcement(view: RolloutView): RolloutStep[] {
+  const newest = view.revisions.at(-1);
+  const isEnforced = isFailurePolicyInForce(view);
+  const isRelevant = newest !== undefined && hasFailed(newest) && servingRevision(view) === undefined;
+  return isRelevant && newest.isEnforced !== isEnforced
+    ? [{ type: 'setEnforced', revision: newest.number, isEnforced }]
+    : [];
+}
+
 /** Sets the coverage of the policy. */
 function coverage(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
   const serving = servingRevision(view);
   if (serving === undefined) {
-    return isUnservable(view, desiredRevision(view)) ? [{ type: 'enforce', revision: undefined }] : [];
+    if (!isUnservable(view, desiredRevision(view))) {
+      return [];
+    }
+    return isFailurePolicyInForce(view) ? [{ type: 'enforce', revision: undefined }] : [{ type: 'uncover' }];
   }
   const isAboutToSwitch = goal !== undefined && isStaging(goal) && mayServe(view, goal);
   // A new policy serves before it is covered. After a switch, requests of the previous revision stay covered until all
@@ -165,7 +188,13 @@ function pruning(view: RolloutView, goal: RevisionFacts | undefined): RolloutSte
   if (replicas === undefined) {
     return [];
   }
-  const kept = new Set([goal, desiredRevision(view), lastGoodRevision(view), revisions.at(-1)]);
+  const kept = new Set([
+    goal,
+    desiredRevision(view),
+    lastGoodRevision(view),
+    lastServedRevision(view),
+    revisions.at(-1),
+  ]);
   const past = revisions.filter(({ state }) => PAST.has(state));
   // Revisions that never served go first, so that failed attempts do not displace rollback targets.
   const inOrder = [...past.filter(({ order }) => order === 0), ...past.filter(({ order }) => order > 0)];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findCondition, type PolicyStatus, READY, RECONCILING, STALLED } from '../../resources/index.ts';
-import { POLICY_ACTIVE, POLICY_UP_TO_DATE, policyStatus } from './policy-status.ts';
+import { POLICY_ACTIVE, POLICY_ENFORCED, POLICY_UP_TO_DATE, policyStatus } from './policy-status.ts';
 import { REASONS } from './reasons.ts';
 import type { RolloutView } from './rollout-view.ts';
 import { NOW, replica, revision, spec, view } from './testing/rollout-scene.ts';
@@ -38,6 +38,7 @@ describe('the status of a policy', () => {
       totalReplicas: 2,
       conditions: [
         { ...about, type: POLICY_ACTIVE, reason: 'Serving', message: 'revision 1 serves' },
+        { ...about, type: POLICY_ENFORCED, reason: 'Serving', message: 'revision 1 answers requests' },
         { ...about, type: POLICY_UP_TO_DATE, reason: 'Serving', message },
         { ...about, type: READY, reason: 'Serving', message },
       ],
@@ -154,6 +155,28 @@ describe('the status of a policy', () => {
     assert.equal(findCondition(after.conditions, POLICY_UP_TO_DATE)?.lastTransitionTime, '2026-01-01T00:01:00Z');
   });
 
+  it('says whether the policy is enforced, and by what', () => {
+    const enforced = (scene: RolloutView): string => conditionText(statusOf(scene), POLICY_ENFORCED);
+    const failed = revision(1, 'Failed', { reason: 'InvalidSettings' });
+    const retired = revision(1, 'Retired');
+    const later = revision(2, 'Failed', { reason: 'InvalidSettings' });
+    const covered = { isCovered: true };
+    const uncovered = { isCovered: false };
+    assert.equal(enforced(view([first], both, covered)), 'True Serving: revision 1 answers requests');
+    assert.equal(
+      enforced(view([failed], [replica('a')], uncovered)),
+      'False NotServedYet: no revision has served so far: requests are admitted without the policy',
+    );
+    assert.equal(
+      enforced(view([retired, later], [replica('a')], covered)),
+      'True FailurePolicy: failurePolicy Fail answers requests',
+    );
+    assert.equal(
+      enforced(view([retired, later], [replica('a')], uncovered)),
+      'False DegradedIgnored: API servers do not send requests to the policy',
+    );
+  });
+
   it('keeps conditions of other controllers', () => {
     const foreign = {
       type: 'Reviewed',
@@ -166,7 +189,7 @@ describe('the status of a policy', () => {
     assert.deepEqual(conditions[0], foreign);
     assert.deepEqual(
       conditions.slice(1).map(({ type }) => type),
-      [POLICY_ACTIVE, POLICY_UP_TO_DATE, READY],
+      [POLICY_ACTIVE, POLICY_ENFORCED, POLICY_UP_TO_DATE, READY],
     );
   });
 

@@ -1,12 +1,14 @@
 // The status of a policy: Kubewarden's fields, and our own.
 import { type PolicyStatus, type Readiness, setCondition, setReadiness, timeText } from '../../resources/index.ts';
 import { REASONS } from './reasons.ts';
-import { answeringRevision, desiredRevision, isSwitchedTo } from './revision-choice.ts';
+import { answeringRevision, desiredRevision, hasServed, isSwitchedTo } from './revision-choice.ts';
 import { rolloutPhase, type RolloutPhase } from './rollout-phase.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
 
 /** The policy answers requests; Unknown while no replica is connected to the controller. */
 export const POLICY_ACTIVE = 'PolicyActive';
+/** Requests are answered by a revision of the policy, or by its failurePolicy. */
+export const POLICY_ENFORCED = 'Enforced';
 /** Every replica serves the desired revision. */
 export const POLICY_UP_TO_DATE = 'UpToDate';
 
@@ -39,7 +41,11 @@ export function policyStatus(
   const active = { ...activeCondition(view, serving, current), type: POLICY_ACTIVE, observedGeneration: generation };
   const status = isUpToDate ? 'True' : 'False';
   const upToDate = { type: POLICY_UP_TO_DATE, status, reason, message, observedGeneration: generation } as const;
-  const conditions = setCondition(setCondition(before?.conditions, active, now), upToDate, now);
+  const enforced = { ...enforcedCondition(view, serving), type: POLICY_ENFORCED, observedGeneration: generation };
+  const conditions = [active, enforced, upToDate].reduce(
+    (all, condition) => setCondition(all, condition, now),
+    before?.conditions,
+  );
   return {
     policyStatus: isEnforced ? 'active' : view.hasPolicyServer || replicas.length > 0 ? 'pending' : 'scheduled',
     mode: isEnforced ? (serving.snapshot.mode ?? 'protect') : 'unknown',
@@ -72,6 +78,26 @@ function activeCondition(
         reason: REASONS.replicaUnreachable,
         message: `revision ${serving.number} served at the last report of the replicas`,
       };
+}
+
+/** The condition Enforced: what answers requests. */
+function enforcedCondition(
+  view: RolloutView,
+  serving: RevisionFacts | undefined,
+): { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string } {
+  if (!view.isCovered) {
+    const isNew = !hasServed(view);
+    const reason = isNew ? REASONS.notServedYet : serving === undefined ? REASONS.degradedIgnored : REASONS.switching;
+    const message = isNew
+      ? 'no revision has served so far: requests are admitted without the policy'
+      : 'API servers do not send requests to the policy';
+    return { status: 'False', reason, message };
+  }
+  if (serving !== undefined) {
+    return { status: 'True', reason: REASONS.serving, message: `revision ${serving.number} answers requests` };
+  }
+  const { failurePolicy = 'Fail' } = view.spec;
+  return { status: 'True', reason: REASONS.failurePolicy, message: `failurePolicy ${failurePolicy} answers requests` };
 }
 
 /** The next retry of the desired revision, by the controller or a replica. */

@@ -42,4 +42,10 @@ export const REASONS = {
   replaced: 'Replaced',
   /** On a revision: it was retired because the newest one failed, and the controller is set to reject then. */
   degradedRejected: 'DegradedRejected',
+  /** On a revision: it was retired because the newest one failed, and the controller is set to ignore the policy then. */
+  degradedIgnored: 'DegradedIgnored',
+  /** Of the condition Enforced: no revision has ever served. */
+  notServedYet: 'NotServedYet',
+  /** Of the condition Enforced: nothing serves, and the failurePolicy answers. */
+  failurePolicy: 'FailurePolicy',
 } as const;

@@ -31,17 +31,22 @@ export function lastGoodRevision({ revisions }: Revisions): RevisionFacts | unde
   return latest(revisions.filter(({ order, state }) => order > 0 && state !== 'Failed'));
 }
 
+/** The last revision that served, whatever became of it: that one did is never forgotten. */
+export function lastServedRevision({ revisions }: Revisions): RevisionFacts | undefined {
+  return latest(revisions.filter(({ order }) => order > 0));
+}
+
 /**
  * The target of the rollout: the desired revision, or the last good one if the desired one cannot serve. Undefined if
- * the newest failed and degraded policies are set to reject.
+ * the newest failed and the last good one is not to serve on.
  */
 export function goalRevision(view: RolloutView): RevisionFacts | undefined {
   const desired = desiredRevision(view);
   if (desired !== undefined && desired.state !== 'Failed') {
     return desired;
   }
-  const isRejecting = desired !== undefined && desired === view.revisions.at(-1) && view.settings.degraded === 'Reject';
-  return isRejecting ? undefined : (servingRevision(view) ?? lastGoodRevision(view));
+  const isEnding = desired !== undefined && desired === view.revisions.at(-1) && view.settings.degraded !== 'Serve';
+  return isEnding ? undefined : (servingRevision(view) ?? lastGoodRevision(view));
 }
 
 /**
@@ -111,6 +116,18 @@ export function isUnservable(view: RolloutView, desired: RevisionFacts | undefin
   const { replicas = [], now } = view;
   const isRefused = replicas.length > 0 && replicas.every((replica) => isFailedOn(replica, desired));
   return isStaging(desired) && (isRefused || now >= deadlineOf(view, desired));
+}
+
+/**
+ * Whether a revision of the policy ever served. Durable, because {@link lastServedRevision} is deleted with its policy only.
+ */
+export function hasServed(view: Revisions): boolean {
+  return lastServedRevision(view) !== undefined;
+}
+
+/** Whether the failurePolicy answers while nothing can serve; otherwise the policy is not enforced. */
+export function isFailurePolicyInForce(view: Pick<RolloutView, 'revisions' | 'settings'>): boolean {
+  return hasServed(view) ? view.settings.degraded !== 'Ignore' : view.settings.unserved === 'Reject';
 }
 
 function latest(revisions: readonly RevisionFacts[]): RevisionFacts | undefined {

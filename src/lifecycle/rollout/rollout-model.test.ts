@@ -32,6 +32,8 @@ const LOADS = { faults: new Set(['load'] as const) };
 const ALL_REPLICAS = { ...LOADS, settings: { ...SETTINGS, strategy: 'AllReplicas' } } as const;
 const COMING_AND_GOING = { faults: new Set(['leave', 'join'] as const) };
 const REJECTING = { settings: { ...SETTINGS, degraded: 'Reject' } } as const;
+const IGNORING = { settings: { ...SETTINGS, degraded: 'Ignore' } } as const;
+const STRICT = { settings: { ...SETTINGS, unserved: 'Reject' } } as const;
 const WITHOUT_HISTORY = { settings: { ...SETTINGS, historyLimit: 0 } };
 /** A replica that never reports. */
 const GHOST: ReplicaFacts = { name: 'ghost', state: 'lost', revisions: new Map() };
@@ -109,6 +111,24 @@ const CASES: readonly Case[] = [
     rules: REJECTING,
   },
   {
+    name: 'a bad change where degraded policies are ignored',
+    before: ['a'],
+    spec: 'x',
+    budget: { specs: ['b'] },
+    rules: IGNORING,
+  },
+  { name: 'a bad policy where unserved policies reject', spec: 'x', budget: { specs: ['b'] }, rules: STRICT },
+  { name: 'a new policy that cannot be fetched', spec: 'f', budget: { faults: 1, ticks: 1 }, rules: FETCHES },
+  { name: 'a new policy that replicas cannot load', spec: 'a', budget: { faults: 2, ticks: 1 }, rules: LOADS },
+  {
+    name: 'a bad change, a pin and no history',
+    before: ['a', 'x'],
+    spec: 'x',
+    replicas: 1,
+    budget: { pins: [1, 0] },
+    rules: WITHOUT_HISTORY,
+  },
+  {
     name: 'no history',
     before: ['a', 'b'],
     spec: 'c',
@@ -128,6 +148,16 @@ const CASES: readonly Case[] = [
 
 /** Planners with a defect, and a case that reveals it. */
 const MUTANTS: readonly (readonly [string, string, Partial<Rules>])[] = [
+  [
+    'covers a policy that never served',
+    'a bad policy, then a good one',
+    { plan: (view) => planRollout({ ...view, settings: STRICT.settings }) },
+  ],
+  [
+    'keeps the coverage of a degraded policy that is to be ignored',
+    'a bad change where degraded policies are ignored',
+    { plan: without((step) => step.type === 'uncover') },
+  ],
   ['switches before replicas have loaded', 'a change that is reverted', { plan: hasty }],
   [
     'switches before the phase is published',

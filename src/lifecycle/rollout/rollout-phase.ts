@@ -6,6 +6,7 @@ import {
   deadlineOf,
   desiredRevision,
   hasFailed,
+  hasServed,
   isDeclared,
   isFailedOn,
   isLoadedOn,
@@ -237,7 +238,7 @@ function requestOutcome(view: RolloutView): string {
     return desiredRevision(view) === answering ? '' : `; revision ${answering.number} serves`;
   }
   if (!view.isCovered) {
-    return '; nothing serves, and the policy is not enforced yet';
+    return `; nothing serves, and the policy is not enforced${hasServed(view) ? '' : ' yet'}`;
   }
   return view.spec.failurePolicy === 'Ignore'
     ? '; nothing serves: requests are admitted with a warning (failurePolicy Ignore)'

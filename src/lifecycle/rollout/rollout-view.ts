@@ -13,7 +13,16 @@ export type RolloutStrategy =
 export type DegradedBehaviour =
   /** The last good revision serves. */
   | 'Serve'
-  /** The failurePolicy answers, as if nothing had ever served. */
+  /** The failurePolicy answers. */
+  | 'Reject'
+  /** The policy is not enforced until a revision serves again. */
+  | 'Ignore';
+
+/** What happens while no revision of a policy has ever served, and the newest one failed. */
+export type UnservedBehaviour =
+  /** The policy is not enforced. */
+  | 'Ignore'
+  /** The failurePolicy answers. */
   | 'Reject';
 
 /** How policies are rolled out: flags of the controller, overridden by annotations of PolicyServers, then of policies. */
@@ -24,6 +33,7 @@ export interface RolloutSettings {
   /** Number of past revisions to keep. */
   readonly historyLimit: number;
   readonly degraded: DegradedBehaviour;
+  readonly unserved: UnservedBehaviour;
 }
 
 export const DEFAULT_ROLLOUT_SETTINGS: RolloutSettings = {
@@ -32,6 +42,7 @@ export const DEFAULT_ROLLOUT_SETTINGS: RolloutSettings = {
   progressDeadlineMs: 60_000,
   historyLimit: 10,
   degraded: 'Serve',
+  unserved: 'Ignore',
 };
 
 /** A PolicyRevision of the policy. */
@@ -53,6 +64,8 @@ export interface RevisionFacts {
   readonly snapshot: AdmissionPolicySpec;
   /** Whether it has a webhook of its own. */
   readonly ownWebhook: boolean;
+  /** Whether replicas answer by the failurePolicy while it is the newest revision, failed, and none serves. */
+  readonly isEnforced: boolean;
 }
 
 /** A replica of the policy's server, with its reports on the revisions of the policy. */
@@ -129,6 +142,10 @@ export type RolloutStep =
   | { readonly type: 'widen'; readonly revisions: readonly number[] }
   /** Set the coverage to this revision; undefined: to the spec, because nothing could serve. */
   | { readonly type: 'enforce'; readonly revision: number | undefined }
+  /** Tell replicas whether to answer by the failurePolicy while this revision is the newest, failed, and none serves. */
+  | { readonly type: 'setEnforced'; readonly revision: number; readonly isEnforced: boolean }
+  /** Let webhooks cover no request of the policy. */
+  | { readonly type: 'uncover' }
   /** Delete revisions. */
   | { readonly type: 'delete'; readonly revisions: readonly number[] };
 

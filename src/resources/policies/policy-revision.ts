@@ -90,6 +90,11 @@ const policyRevision = {
     observedGeneration: optional(integer('The `metadata.generation` of the status.', { format: 'int64', minimum: 0 })),
     servingSince: optional(time('When it last began to serve.')),
     retiredAt: optional(time('When it stopped serving.')),
+    enforced: optional(
+      flag(
+        'False on a failed revision whose policy is not enforced. Otherwise the failurePolicy answers while nothing serves.',
+      ),
+    ),
     nextRetry: optional(time('Time of the next attempt.')),
   }),
   columns: [

@@ -26,7 +26,7 @@ export interface FailedRevision {
   readonly revision: number;
   readonly message: string;
   readonly failurePolicy: FailurePolicy;
-  /** The requests that it matches; absent when the rules are invalid. */
+  /** The requests that it matches; absent when it is not enforced, and when the rules are invalid. */
   readonly match?: PolicyMatch;
 }
 

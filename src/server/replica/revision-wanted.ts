@@ -66,7 +66,7 @@ function failureOf(newest: PolicyRevision | undefined, productNamespace: string)
     revision,
     message: textOf(newest.status?.message) || reason || 'the newest revision failed',
     failurePolicy: failurePolicyOf(snapshot),
-    ...matchOf(newest, productNamespace),
+    ...(newest.status?.enforced === false ? {} : matchOf(newest, productNamespace)),
   };
 }
 
@@ -114,8 +114,8 @@ export function trimRevision({ metadata, spec, status }: PolicyRevision): Policy
     }
     case 'Failed':
     case 'Candidate': {
-      const { reason, message } = status ?? {};
-      const text = { reason, message } as PolicyRevision['status'];
+      const { reason, message, enforced } = status ?? {};
+      const text = { reason, message, enforced } as PolicyRevision['status'];
       kept = { snapshot: matchFields(snapshot), status: { state, ...text } };
       break;
     }

@@ -140,6 +140,7 @@ function controllerArguments({ namespace, values }: InstallContext): readonly st
     `--progress-deadline=${controller.progressDeadline}`,
     `--revision-history-limit=${controller.revisionHistoryLimit}`,
     `--degraded-policies=${controller.degradedPolicies}`,
+    `--unserved-policies=${controller.unservedPolicies}`,
     `--log-level=${controller.logLevel}`,
     `--log-fmt=${controller.logFormat}`,
     ...controller.extraArgs,

@@ -24,7 +24,18 @@ function specOf(spec: Spec): AdmissionPolicySpec {
   return { module: spec, policyServer: 'default' } as AdmissionPolicySpec;
 }
 
-function revisionFacts({ n, spec, state, reason, order, isPinned, attempts, retries, late }: Revision): RevisionFacts {
+function revisionFacts({
+  n,
+  spec,
+  state,
+  reason,
+  order,
+  isPinned,
+  attempts,
+  retries,
+  late,
+  isEnforced,
+}: Revision): RevisionFacts {
   return {
     number: n,
     state,
@@ -37,6 +48,7 @@ function revisionFacts({ n, spec, state, reason, order, isPinned, attempts, retr
     order,
     snapshot: specOf(spec),
     ownWebhook: false,
+    isEnforced,
   };
 }
 

@@ -1,6 +1,7 @@
 // The moves of controllers: updating a cache, or the first write of a plan.
 import { afterPrevalidation } from '../after-prevalidation.ts';
 import { policyStatus } from '../policy-status.ts';
+import { isFailurePolicyInForce } from '../revision-choice.ts';
 import type { RolloutStep } from '../rollout-view.ts';
 import { viewOf } from './believed-view.ts';
 import {
@@ -85,12 +86,19 @@ function execute(world: World, index: number, belief: Belief, step: RolloutStep,
     case 'prevalidate': {
       const revision = belief.revisions.find(({ n }) => n === step.revision);
       const outcomes = revision === undefined ? [] : results(world, revision, rules);
-      return outcomes.map(({ budget, change }) => write({ ...world, budget }, index, belief, step.revision, change));
+      return outcomes.map(({ budget, change }) =>
+        write({ ...world, budget }, index, belief, step.revision, withEnforced(change, belief, rules)),
+      );
     }
     case 'transition': {
       const order = step.order === undefined ? {} : { order: step.order };
-      return [write(world, index, belief, step.revision, { state: step.to, reason: step.reason, ...order })];
+      const change = { state: step.to, reason: step.reason, ...order };
+      return [write(world, index, belief, step.revision, withEnforced(change, belief, rules))];
     }
+    case 'setEnforced':
+      return [write(world, index, belief, step.revision, { isEnforced: step.isEnforced })];
+    case 'uncover':
+      return belief.covered === '' ? [] : [cover(world, index, belief, '')];
     case 'dryRun':
       // A dry run writes nothing, and nothing depends on prepared coverage.
       return [];
@@ -110,6 +118,12 @@ function execute(world: World, index: number, belief: Belief, step: RolloutStep,
   }
 }
 
+/** The write of a failure says whether the failurePolicy answers. */
+function withEnforced(change: Partial<Revision>, belief: Belief, rules: Rules): Partial<Revision> {
+  const isFailure = change.state === 'Failed' || (change.state === 'Candidate' && change.reason !== '');
+  return { ...change, isEnforced: !isFailure || isFailurePolicyInForce(viewOf(belief, rules)) };
+}
+
 function create(world: World, index: number, belief: Belief, n: number): World[] {
   if (world.revisions.some((one) => one.n === n)) {
     return [conflict(world, index)];
@@ -123,6 +137,7 @@ function create(world: World, index: number, belief: Belief, n: number): World[]
     attempts: 0,
     retries: false,
     late: false,
+    isEnforced: true,
   } as const;
   const created: Revision = { n, spec, ...fields };
   const added = { ...world, revisions: [...world.revisions, created] };

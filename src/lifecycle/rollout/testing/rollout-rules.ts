@@ -10,7 +10,8 @@ export function moveRules({ settings }: Rules): (before: World, move: Move) => s
       isServing ? servingIsKept(before, world) : undefined,
       onlyValidatedServes(world),
       switchIsPrepared(before, world, settings),
-      coverageIsKept(before, world),
+      settings.degraded === 'Ignore' ? undefined : coverageIsKept(before, world),
+      settings.unserved === 'Ignore' ? coverageIsEarned(world) : undefined,
       narrowingIsDue(before, world),
       verdictsAreNotMixed(world),
       activeIsTrue(before, world),
@@ -67,6 +68,13 @@ function switchIsPrepared(before: World, { revisions }: World, { strategy }: Rol
     serving === undefined ||
     coverages.some((covered) => [serving, switched].every(({ spec }) => covered.includes(spec)));
   return isCovered ? undefined : `revision ${switched.n} is to serve, and the API server covers ${before.covered}`;
+}
+
+/** A policy is covered once a revision has served, not before. */
+function coverageIsEarned({ covered, revisions }: World): string | undefined {
+  return covered === '' || revisions.some(({ order }) => order > 0)
+    ? undefined
+    : `the API server covers ${covered}, and nothing has served`;
 }
 
 /** A covered policy stays covered. */
@@ -158,6 +166,9 @@ export function settledRules({ settings }: Rules): (world: World) => string | un
     const desired = policy.pin === 0 ? newest : revisions.find(({ n }) => n === policy.pin);
     const serving = revisions.filter(({ state }) => state === 'Serving');
     const answers = new Set(replicas.map(({ serves }) => serves));
+    const hasServed = revisions.some(({ order }) => order > 0);
+    const mustBeCovered =
+      serving.length > 0 || (hasServed ? settings.degraded !== 'Ignore' : settings.unserved === 'Reject');
     const isBad = desired === undefined || desired.state === 'Failed';
     const expected =
       replicas.length === 0
@@ -174,7 +185,12 @@ export function settledRules({ settings }: Rules): (world: World) => string | un
       replicas.length === 0 || isBad || serving[0] === desired
         ? undefined
         : 'another revision serves than the desired one',
-      replicas.length === 0 || phase === 'Pending' || covered !== '' ? undefined : 'the policy is not covered',
+      replicas.length === 0 || phase === 'Pending' || (covered !== '') === mustBeCovered
+        ? undefined
+        : `the API server covers ${covered || 'nothing'}`,
+      serving.length > 0 || newest?.state !== 'Failed' || newest.isEnforced === mustBeCovered
+        ? undefined
+        : 'replicas answer for a policy that is not covered, or the reverse',
       serving[0] === undefined || replicas.length === 0 || covered === serving[0].spec
         ? undefined
         : `the API server covers ${covered}`,
@@ -185,8 +201,8 @@ export function settledRules({ settings }: Rules): (world: World) => string | un
       policy.pin === 0 || isPinFound || reason === 'PinNotFound' || replicas.length === 0
         ? undefined
         : `reason ${reason}`,
-      settings.degraded === 'Reject' && newest?.state === 'Failed' && desired === newest && serving.length > 0
-        ? 'degraded policies reject, and it serves'
+      settings.degraded !== 'Serve' && newest?.state === 'Failed' && desired === newest && serving.length > 0
+        ? 'degraded policies do not serve, and it serves'
         : undefined,
     ].filter((problem) => problem !== undefined);
     return problems.length === 0 ? undefined : problems.join('; ');

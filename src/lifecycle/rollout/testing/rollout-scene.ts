@@ -46,6 +46,7 @@ export function revision(number: number, state: RevisionState, rest: Partial<Rev
     order: served ? number : 0,
     snapshot: spec(String(number)),
     ownWebhook: false,
+    isEnforced: true,
     ...rest,
   };
 }

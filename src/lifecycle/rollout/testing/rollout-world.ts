@@ -19,6 +19,8 @@ export interface Revision {
   readonly retries: boolean;
   /** Whether deadlines and retries since its last write have passed. */
   readonly late: boolean;
+  /** Whether replicas answer by the failurePolicy while it is the newest and nothing serves. */
+  readonly isEnforced: boolean;
 }
 
 export interface Policy {
@@ -108,6 +110,7 @@ export const SETTINGS: RolloutSettings = {
   progressDeadlineMs: DEADLINE_MS,
   historyLimit: 10,
   degraded: 'Serve',
+  unserved: 'Ignore',
 };
 
 /** A policy that has just been applied. */
