@@ -236,6 +236,33 @@ describe('Controller', () => {
     assert.equal(test.clock.pending, 0);
   });
 
+  it('gives each attempt the failures in a row before it, and a signal that no timeout aborts', async () => {
+    const seen: (readonly [failures: number, isTooLong: boolean, isStopped: boolean])[] = [];
+    await using test = running({
+      timeoutMs: 1000,
+      async reconcile(_, signal, { failures, stopped }) {
+        if (failures === 1) {
+          await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()));
+        }
+        seen.push([failures, signal.aborted, stopped.aborted]);
+        if (seen.length < 3) {
+          throw new Error('not yet');
+        }
+      },
+    });
+    await settle();
+    test.controller.enqueue({ name: 'a' });
+    await test.clock.pass(2000);
+    test.controller.enqueue({ name: 'a' });
+    await test.clock.pass(0);
+    assert.deepEqual(seen, [
+      [0, false, false],
+      [1, true, false],
+      [2, false, false],
+      [0, false, false],
+    ]);
+  });
+
   it('stops after running reconciliations, without the queued ones', async () => {
     const gate = Promise.withResolvers<void>();
     const seen: string[] = [];
