@@ -1,5 +1,4 @@
-// Builds the package that is published: JavaScript and declarations in dist/, and the data that the code reads beside
-// itself. `npm run build`.
+// Builds the published package: JavaScript, declarations and data files in dist/. `npm run build`.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, globSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// Writes the table of functions in docs/cel.md from the declarations of src/cel. `--check` writes nothing and fails when
-// the page has another table.
+// Writes the table of functions in docs/cel.md from the declarations of src/cel. `--check` writes nothing, and fails when the
+// table is stale.
 import { languageReference } from '../src/cel/index.ts';
 import type { FunctionRow } from '../src/cel/index.ts';
 import { withSection, writeGenerated } from './generated-files.ts';

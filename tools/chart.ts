@@ -1,6 +1,5 @@
-// Writes what Portcullis is installed from besides its own command: the Helm charts in deploy/charts/, the plain manifests in
-// deploy/manifests/, and the table of values in docs/install.md. All of it comes from src/cli/install. `--check` writes nothing
-// and fails when a file has another content.
+// Writes the Helm charts in deploy/charts/, the plain manifests in deploy/manifests/, and the table of values in docs/install.md
+// from src/cli/install. `--check` writes nothing, and fails when a file is stale.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { dump } from 'js-yaml';
@@ -26,7 +25,7 @@ const CRDS_CHART = 'deploy/charts/portcullis-crds';
 const MANIFESTS = 'deploy/manifests/portcullis.yaml';
 const PAGE = 'docs/install.md';
 const NAMESPACE = 'portcullis';
-/** Parts that the chart leaves to Helm, and to the other chart. */
+/** Parts that are not in the main chart: Helm creates the namespace, and the other chart has the CRDs. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['namespace', 'crds']);
 
 const yaml = (value: unknown): string => dump(value, { lineWidth: -1, noRefs: true });
@@ -44,7 +43,7 @@ function chartFile(name: string, description: string): string {
   })}`;
 }
 
-/** The templates: each part of an installation with expressions of Helm where its values go. */
+/** The templates: each part of an installation, with Helm expressions in place of values. */
 function templates(): [string, string][] {
   const context = { namespace: templateValues.namespace, values: templateValues.of(declaration) };
   return [...INSTALL_PARTS.filter(({ name }) => !ELSEWHERE.has(name)), ...HELM_PARTS].map(
@@ -59,7 +58,7 @@ function templates(): [string, string][] {
   );
 }
 
-/** Helm never deletes what has this annotation: the policies of a cluster would go with their definitions. */
+/** Adds the annotation that keeps Helm from deleting the definitions, and with them all policies. */
 function crdTemplates(): [string, string][] {
   const definitions = INSTALL_PARTS.find(({ name }) => name === 'crds')?.objects({
     namespace: NAMESPACE,
@@ -72,7 +71,7 @@ function crdTemplates(): [string, string][] {
   });
 }
 
-/** A comment in lines that are not too long. */
+/** A wrapped comment. */
 function comment(text: string, indent: string): string {
   const lines: string[] = [];
   for (const word of text.split(' ')) {
@@ -121,7 +120,7 @@ function schemaOf(value: ValueDeclaration | ValueSection): object {
   return { description, ...types[value.type] };
 }
 
-/** Certificates of cert-manager in Secrets that the controller keeps: both would write them, for ever. */
+/** Forbids cert-manager's Certificates for Secrets that the controller writes: both would overwrite them for ever. */
 const CERTIFICATES_OF_ONE = {
   not: {
     required: ['mode', 'certManager'],
@@ -132,7 +131,7 @@ const CERTIFICATES_OF_ONE = {
   },
 } as const;
 
-/** `global` is given to every chart that is part of another one. */
+/** With `global`, which Helm gives to every subchart. */
 function valuesSchema(): object {
   const schema = schemaOf(declaration) as { properties: { certificates: object } };
   Object.assign(schema.properties.certificates, CERTIFICATES_OF_ONE);
@@ -153,7 +152,7 @@ function tableRows({ values }: ValueSection, path = ''): string[] {
   );
 }
 
-/** Puts a table between the marks of a page. */
+/** Replaces the table between two marks of a page. */
 function withTable(page: string, mark: string, header: string, rows: readonly string[]): string {
   const [begin, end] = [`<!-- ${mark}: written by tools/chart.ts -->\n`, `<!-- end of ${mark} -->`];
   const [before, after] = [page.indexOf(begin), page.indexOf(end)];

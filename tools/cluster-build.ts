@@ -6,7 +6,7 @@
 //   etcd                     the one on PATH, else Debian's package, unpacked into the cache (not installed: no service starts)
 //   gitops-health            built from the pinned Go module in test/gitops/health: reads status as GitOps tools do
 //   libfaketime              Debian's package, unpacked likewise: processes whose clocks are wrong
-// Everything lands in the user's cache; when all is there, this takes no time and says so in one line.
+// All programs are in the user's cache; when none is missing, the command prints one line and ends.
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { chmodSync, copyFileSync, existsSync, globSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
@@ -30,10 +30,10 @@ import {
   kubernetesVersion,
 } from '../test/cluster/binaries.ts';
 
-/** How often a build that runs says how far it is, in milliseconds. */
+/** Interval of progress messages. Milliseconds. */
 const PROGRESS_INTERVAL_MS = 10_000;
 
-/** Memory that a Go compiler process of the largest packages needs; decides how many run at once. */
+/** Memory of a Go compiler process for the largest packages, which limits how many run concurrently. Bytes. */
 const COMPILER_BYTES = 1024 ** 3;
 
 class BuildError extends Error {}
@@ -44,7 +44,7 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-/** The end of a child process; its exit code, or -1 when it could not start or was ended by a signal. */
+/** Waits for the exit of a child process. Returns its exit code, or -1 when it did not start or was ended by a signal. */
 function ended(child: ChildProcess): Promise<number> {
   return new Promise((resolve) => {
     child.once('error', () => resolve(-1));
@@ -52,7 +52,7 @@ function ended(child: ChildProcess): Promise<number> {
   });
 }
 
-/** Go as the build runs it: without the user's flags, and where memory is short with smaller heaps for more time in its collector. */
+/** Starts Go without the user's flags; on machines with little memory, with smaller heaps and more garbage collection. */
 function spawnGo(folder: string, args: readonly string[]): ChildProcess {
   const collector = process.availableMemory() < 4 * COMPILER_BYTES ? { GOGC: '50' } : {};
   return spawn('go', args, {
@@ -87,7 +87,7 @@ async function downloadAndCount(folder: string, target: string): Promise<number>
   return packages;
 }
 
-/** Builds one Go program into the cache, telling its progress, and returns its path. */
+/** Builds one Go program into the cache, with progress messages. Returns its path. */
 async function buildGo(program: GoProgram): Promise<string> {
   if (findOnPath('go') === undefined) {
     throw new BuildError(
@@ -104,7 +104,7 @@ async function buildGo(program: GoProgram): Promise<string> {
   const built = goProgramPath(program);
   mkdirSync(dirname(built), { recursive: true });
   const partial = `${built}.${process.pid}.partial`;
-  // -v names each package on stderr once it is compiled; what else comes there is an error message.
+  // -v prints each compiled package on stderr; other lines are error messages.
   const child = spawnGo(folder, ['build', '-v', '-p', String(atOnce), '-o', partial, ...args]);
   let compiled = 0;
   const messages: string[] = [];
@@ -123,7 +123,7 @@ async function buildGo(program: GoProgram): Promise<string> {
     if ((await ended(child)) !== 0) {
       throw new BuildError(`"go build" of ${program} failed in ${folder}:\n${messages.join('\n')}`);
     }
-    // Renamed only when whole, so that tests that start meanwhile never see half a program.
+    // Renamed when complete, so that concurrent tests never see a partial program.
     renameSync(partial, built);
   } finally {
     clearInterval(ticker);
@@ -133,15 +133,15 @@ async function buildGo(program: GoProgram): Promise<string> {
   return built;
 }
 
-/** What is taken out of a package of Debian's. */
+/** A file of a Debian package. */
 interface PackagedFile {
   readonly package: string;
-  /** Where the file is in the package: one that this pattern fits. */
+  /** A pattern for its path in the package. */
   readonly file: string;
-  /** What it is called in the cache. */
+  /** Its name in the cache. */
   readonly name: string;
   readonly mode: number;
-  /** What to do where there is no such package. */
+  /** A hint for systems without this package. */
   readonly advice: string;
 }
 
@@ -155,14 +155,14 @@ const ETCD: PackagedFile = {
 
 const FAKETIME: PackagedFile = {
   package: 'libfaketime',
-  // The folder before it is called after the processor.
+  // The parent folder is named after the processor architecture.
   file: `usr/lib/*/faketime/${FAKETIME_LIBRARY}`,
   name: FAKETIME_LIBRARY,
   mode: 0o644,
   advice: `Put libfaketime 0.9.10 or newer there yourself, as ${join(cache, FAKETIME_LIBRARY)}.`,
 };
 
-/** Unpacks one file of Debian's package into the cache and returns its path. Needs no root unless the package lists are missing. */
+/** Unpacks one file of a Debian package into the cache. Returns its path. Needs root only when the package lists are missing. */
 function unpack({ package: name, file, name: target, mode, advice }: PackagedFile): string {
   if (findOnPath('apt-get') === undefined || findOnPath('dpkg') === undefined) {
     throw new BuildError(
@@ -203,7 +203,7 @@ function unpack({ package: name, file, name: target, mode, advice }: PackagedFil
   return join(cache, target);
 }
 
-/** One test needs it: where it is not to be had, that test skips, but in a pipeline. */
+/** Only one test needs it. If it is not available, that test is skipped, except in a pipeline. */
 function unpackFaketime(): string {
   try {
     return unpack(FAKETIME);

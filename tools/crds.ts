@@ -1,5 +1,5 @@
-// Writes what follows from the schemas of our own kinds: their CustomResourceDefinitions in deploy/crds/ and a page for each in
-// docs/reference/. `--check` writes nothing and fails when a file has another content.
+// Writes the CustomResourceDefinitions of our own kinds in deploy/crds/, and a page for each kind in docs/reference/, from their
+// schemas. `--check` writes nothing, and fails when a file is stale.
 import { dump } from 'js-yaml';
 import { apiVersionOf, customResourceDefinition, OWN_KINDS } from '../src/resources/index.ts';
 import type { OwnKind } from '../src/resources/index.ts';
@@ -8,7 +8,7 @@ import { referenceIndex, referencePage } from './reference-page.ts';
 
 const yaml = (value: unknown): string => dump(value, { lineWidth: -1, noRefs: true });
 
-/** The example of a kind as people would write it. */
+/** The example of a kind in YAML. */
 function exampleOf(kind: OwnKind): string {
   return yaml({ apiVersion: apiVersionOf(kind), kind: kind.kind, ...kind.declaration.example });
 }

@@ -1,10 +1,10 @@
-// Checks that what is generated and committed is what would be generated now. `npm run drift`.
+// Checks that committed generated files are current. `npm run drift`.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Each makes its own comparison, and says what differs and how to make it anew. */
+/** Each reports stale files, and the command that writes them. */
 const CHECKS: readonly (readonly string[])[] = [
   ['tools/examples.ts', '--check'],
   ['tools/cel-reference.ts', '--check'],

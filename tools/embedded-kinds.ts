@@ -1,5 +1,5 @@
-// Writes the table of kinds in docs/embedded-kinds.md from the definitions in src/apiserver. `--check` writes nothing and
-// fails when the page has another table.
+// Writes the table of kinds in docs/embedded-kinds.md from the definitions in src/apiserver. `--check` writes nothing, and
+// fails when the table is stale.
 import { SERVED_KINDS } from '../src/apiserver/index.ts';
 import type { ResourceDefinition } from '../src/apiserver/index.ts';
 import { apiVersionOf } from '../src/resources/index.ts';

@@ -2,10 +2,10 @@
 //
 //   examples.ts [--check] [NAME...]
 //
-// A guest is built only when its toolchain is here, and when something changed since it was built last or its name is
-// given. `--check` writes nothing: it fails when a committed .wasm is not the one that was built last, when a source
-// changed since, or when a new build with the very same toolchain gives other bytes. examples/toolchains.json records
-// for each guest what built it, from which sources, into which bytes.
+// A guest is built when its toolchain is installed, and its sources changed since the last build or its name is given.
+// `--check` writes nothing. It fails when a committed .wasm is not that of the last build, when a source changed since, or
+// when a new build with the same toolchain gives other bytes. examples/toolchains.json records the toolchain, the digest of
+// the sources and the digest of the module for each guest.
 import { execFileSync, type ExecFileSyncOptions } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -27,15 +27,15 @@ import { load } from 'js-yaml';
 
 const root = fileURLToPath(new URL('..', import.meta.url)).replace(/[\\/]$/, '');
 const recordFile = join(root, 'examples', 'toolchains.json');
-/** Where toolchains live that the machine has not installed; see examples/README.md. */
+/** The folder for toolchains that are not installed on the machine, see examples/README.md. */
 const privateTools = join(root, '.cache', 'tools');
 const npmPackage = (name: string): string => join(root, 'node_modules', name);
 
-/** What builds guests of one language. */
+/** The toolchain of one language. */
 interface Toolchain {
-  /** How the toolchain names itself, exactly enough that the same text means the same bytes; undefined when it is not here. */
+  /** Its version, so exact that equal versions build equal bytes; undefined when it is not installed. */
   version(): string | undefined;
-  /** What to do when it is missing. */
+  /** How to install it. */
   readonly hint: string;
 }
 
@@ -45,11 +45,11 @@ interface Guest {
   readonly name: string;
   readonly wasm: string;
   readonly toolchain: keyof typeof toolchains;
-  /** Files and folders that the bytes depend on, relative to the repository. */
+  /** Source files and folders, relative to the repository. */
   readonly inputs: readonly string[];
-  /** The metadata section; undefined for a module that has none. */
+  /** The metadata; undefined for a module without the section. */
   readonly metadata: () => unknown;
-  /** Builds the module; `scratch` is an empty folder of its own. */
+  /** @param scratch an empty folder */
   readonly build: (scratch: string) => Uint8Array;
 }
 
@@ -88,7 +88,7 @@ function versionIn(manifest: string): string {
 
 const opa = existsSync(join(privateTools, 'opa')) ? join(privateTools, 'opa') : 'opa';
 
-/** The private toolchain (a compiler whose standard library is built with the policy) wins over one that is installed. */
+/** A private toolchain, which builds the standard library with the policy, is preferred. */
 const privateRust = existsSync(join(privateTools, 'bin', 'rustc'));
 const rustc = privateRust ? join(privateTools, 'bin', 'rustc') : 'rustc';
 const rustTarget = 'wasm32-unknown-unknown';
@@ -133,7 +133,7 @@ const toolchains = {
   rust: { version: rustVersion, hint: `install Rust with the target ${rustTarget}, see examples/README.md` },
 } satisfies Record<string, Toolchain>;
 
-/** Every call finds its memory as the module made it, so that a collector would only cost. */
+/** Without a garbage collector: the sandbox restores memory after every call. */
 const assemblyScriptOptions = '-O3 --converge --runtime stub --exportStart wapc_init'.split(' ');
 
 function assemblyScript(folder: string, source: string): (scratch: string) => Uint8Array {
@@ -187,14 +187,14 @@ function rego(folder: string, entrypoint: string): (scratch: string) => Uint8Arr
 
 function rust(folder: string): (scratch: string) => Uint8Array {
   return () => {
-    // Kept between builds: the standard library and the dependencies take minutes.
+    // Kept between builds, because the standard library and the dependencies take minutes.
     const target = join(root, '.cache', 'cargo-target');
     const cargoHome = process.env['CARGO_HOME'] ?? join(homedir(), '.cargo');
     const sysroot = run(rustc, ['--print', 'sysroot']).trim();
     run('cargo', ['fetch', '--locked'], { cwd: join(root, folder) });
     const registry = join(cargoHome, 'registry', 'src');
-    // Of several that fit the compiler takes the last, so that the longest path comes last. The folders of the registry
-    // are named after where its index is fetched from, which is no business of the bytes.
+    // The compiler uses the last matching prefix, so the longest path comes last. The names of registry folders depend on the
+    // URL of the index, which must not change the bytes.
     const remap = [
       [root, '/portcullis'],
       [sysroot, '/rust'],
@@ -255,7 +255,7 @@ const examples: Record<string, Builder> = {
   'container-limits': regoPolicy('policy/violation'),
 };
 
-/** Files of an example that its bytes do not depend on. */
+/** Files of an example that are not sources. */
 const notSources = new Set([
   'policy.wasm',
   'README.md',
@@ -283,7 +283,7 @@ function exampleGuest(name: string, builder: Builder): Guest {
 
 const fixtures = 'test/fixtures/guests';
 
-/** What the metadata of a fixture says beside the common part; `null` for a module without the section. */
+/** The metadata of a fixture besides the common part; `null` for a module without the section. */
 const fixtureMetadata: Record<string, object | null> = {
   'no-metadata': null,
   'protocol-v2': { protocolVersion: 'v2' },
@@ -373,7 +373,7 @@ function filesUnder(path: string): string[] {
     .sort();
 }
 
-/** One digest over the names and contents of everything that the guest is made from. */
+/** One digest over the names and contents of all sources. */
 function sourceDigest(guest: Guest): string {
   const hash = createHash('sha256');
   for (const file of guest.inputs.flatMap((input) => filesUnder(join(root, input)))) {
@@ -383,7 +383,7 @@ function sourceDigest(guest: Guest): string {
   return hash.digest('hex');
 }
 
-/** Refuses bytes that tell where they were built: they would differ on the next machine. */
+/** Refuses modules with local paths: another machine would build other bytes. */
 function refuseLocalPaths(guest: Guest, wasm: Uint8Array): void {
   const text = Buffer.from(wasm).toString('latin1');
   for (const path of [root, homedir(), tmpdir()]) {
@@ -410,10 +410,10 @@ function buildGuest(guest: Guest): Uint8Array {
 // The command
 
 interface Outcome {
-  /** What happened, as the table says it. */
+  /** The result in the table. */
   readonly text: string;
   readonly failed: boolean;
-  /** What the record is to say from now on. */
+  /** The new entry of the record. */
   readonly built?: Built;
 }
 
@@ -424,7 +424,7 @@ const good = (text: string, built?: Built): Outcome => ({
 });
 const bad = (text: string): Outcome => ({ text, failed: true });
 
-/** Where the committed module and its record disagree with the sources; undefined when they do not. */
+/** How the committed module or its record differs from the sources; undefined when it does not. */
 function drift(guest: Guest, recorded: Built | undefined, sources: string): string | undefined {
   const file = join(root, guest.wasm);
   if (recorded === undefined || !existsSync(file)) {
@@ -508,7 +508,7 @@ function main(): number {
     }
     if (outcome.built !== undefined) {
       record[guest.name] = outcome.built;
-      // Read again: another run may have built other guests meanwhile.
+      // Read again, because a concurrent run may have built other guests.
       writeFileSync(recordFile, recordText({ ...readRecord(), [guest.name]: outcome.built }, all));
     }
     failures += outcome.failed ? 1 : 0;
@@ -522,7 +522,7 @@ function readRecord(): Record<string, Built> {
   return existsSync(recordFile) ? (JSON.parse(readFileSync(recordFile, 'utf8')) as Record<string, Built>) : {};
 }
 
-/** The record in the order of the guests, without those that are gone. */
+/** The record in the order of the guests, without removed ones. */
 function recordText(record: Record<string, Built>, all: readonly Guest[]): string {
   const kept = all.flatMap((guest) => {
     const built = record[guest.name];

@@ -1,9 +1,9 @@
-// Templates of Helm from objects: values are stood for by marks, and where a mark comes out in an object, an expression of Helm
-// that gives the value is put in. So a chart has no logic of its own.
+// Makes Helm templates from objects. The objects are built from marks instead of values, and each mark in the result becomes
+// the Helm expression of its value. So the chart has no logic of its own.
 import { dump } from 'js-yaml';
 import { type InstallValues, isSection, type ValueSection, type ValueType } from '../src/cli/install/install-values.ts';
 
-/** Around the path of a value. Nothing else has them. */
+/** The delimiters of a mark, around the path of a value. No other text has them. */
 const OPEN = '⟦';
 const CLOSE = '⟧';
 const MARK = /⟦([^⟦⟧]+)⟧/g;
@@ -11,10 +11,10 @@ const NAMESPACE = '@namespace';
 
 const mark = (path: string): string => `${OPEN}${path}${CLOSE}`;
 
-/** What objects are made from when templates are wanted. */
+/** The input of objects for templates. */
 export const templateValues = {
   namespace: mark(NAMESPACE),
-  /** Marks in the place of values. A list has one as its only element, an object as its only field. */
+  /** Marks in place of values; the only element of a list, the only field of an object. */
   of: (declaration: ValueSection): InstallValues => marks(declaration, '') as InstallValues,
 };
 
@@ -39,16 +39,16 @@ function markOf(type: ValueType, text: string): unknown {
   }
 }
 
-/** An expression, and how it stands in its line. */
+/** An expression and its place in the line. */
 interface Slot {
   readonly expression: string;
-  /** A value on its line; a list or an object that is the whole value; parts of one among others. */
+  /** A value within a line; a list or an object as a whole value; elements among others. */
   readonly kind: 'scalar' | 'whole' | 'parts';
 }
 
 const SLOT_LINE = /^( *)(.*?)SLOT(\d+)SLOT(?:: SLOT\d+SLOT)?$/;
 
-/** The template of an object that was made from `templateValues`. */
+/** The template of an object that was built from `templateValues`. */
 export function templateText(object: unknown, declaration: ValueSection): string {
   const slots: Slot[] = [];
   const slotted = withSlots(object, declaration, slots);
@@ -77,7 +77,7 @@ function slotLine({ kind, expression }: Slot, indent: string, before: string): s
   }
 }
 
-/** How far what belongs to a field is indented that may stand behind dashes. */
+/** The indentation below a field, which may follow the dashes of lists. */
 function below(indent: string, before: string): number {
   const dashes = /^(?:- )*/.exec(before)?.[0].length ?? 0;
   return indent.length + dashes + 2;
@@ -117,7 +117,7 @@ function withSlots(value: unknown, declaration: ValueSection, slots: Slot[]): un
   );
 }
 
-/** The expression of a list that an element stands for. */
+/** The path of the list whose mark is this element. */
 function listPath(element: unknown, declaration: ValueSection): string | undefined {
   const [, path] = typeof element === 'string' ? (/^⟦([^⟦⟧]+)⟧$/.exec(element) ?? []) : [];
   const isList = path !== undefined && ['list', 'texts'].includes(typeOf(path, declaration));

@@ -15,7 +15,7 @@ type Components = Record<string, Json>;
 const file = fileURLToPath(new URL('../src/resources/kubernetes/openapi.json.br', import.meta.url));
 const modules = fileURLToPath(new URL('../test/cluster/apiserver', import.meta.url));
 
-/** What requests and answers have besides the kinds themselves. */
+/** Types of requests and answers besides the kinds. */
 const MORE = [
   'io.k8s.api.authentication.v1.TokenRequest',
   'io.k8s.api.autoscaling.v1.Scale',
@@ -25,7 +25,7 @@ const MORE = [
   'io.k8s.apimachinery.pkg.apis.meta.v1.Status',
 ];
 
-/** Go packages whose types are components, by the prefix that those have. */
+/** Go packages of components, with the prefix of their component names. */
 const PACKAGES: readonly (readonly [module: string, folder: string, prefix: string])[] = [
   ['k8s.io/api', '', 'io.k8s.api'],
   ['k8s.io/apimachinery', 'pkg/apis/meta/v1', 'io.k8s.apimachinery.pkg.apis.meta.v1'],
@@ -60,7 +60,7 @@ if (process.argv.includes('--check')) {
   );
 }
 
-/** Everything that the API server publishes about the groups of our kinds. */
+/** All components that the API server publishes for the groups of our kinds. */
 async function publishedComponents(): Promise<Components> {
   const paths = new Set(
     SERVED_KINDS.map(({ group, version }) => (group === '' ? `api/${version}` : `apis/${group}/${version}`)),
@@ -73,7 +73,7 @@ async function publishedComponents(): Promise<Components> {
   return found;
 }
 
-/** The columns of the tables that kubectl shows. */
+/** The columns of kubectl's tables. */
 async function tableColumns(): Promise<Record<string, Json>> {
   const columns: Record<string, Json> = {};
   for (const { group, version, kind, resource, verbs } of SERVED_KINDS) {
@@ -112,9 +112,9 @@ function reachable(published: Components): Components {
 }
 
 /**
- * What OpenAPI does not tell of a type and its Go source does. `drop` are the fields that vanish when they are empty
- * (`omitempty` and no pointer), `null` are lists, maps and times that are null when they are absent, `types` the named Go
- * types of scalars, lists and maps, which messages about wrong types mention.
+ * Facts of Go sources that OpenAPI does not have. `drop`: fields that are omitted when they are empty (`omitempty` without a
+ * pointer). `null`: lists, maps and times that are null when they are absent. `types`: named Go types of scalars, lists and
+ * maps, which messages about wrong types mention.
  */
 type GoFacts = {
   readonly drop: string[];
@@ -170,7 +170,7 @@ function factsOf(name: string, bodies: ReadonlyMap<string, string>): GoFacts {
   return found;
 }
 
-/** A type as Go prints it: `[]v1.RestartPolicy`. Undefined for what the schema tells: structs and unnamed types. */
+/** A type as Go prints it: `[]v1.RestartPolicy`. Undefined for structs and unnamed types, which the schema has. */
 function namedType(type: string, base: string, bodies: ReadonlyMap<string, string>): string | undefined {
   const [, list = '', qualifier, name = ''] = /^(\[\])?(?:(\w+)\.)?([A-Z]\w*)$/.exec(type) ?? [];
   if (name === '' || (qualifier === undefined && bodies.has(`${base}.${name}`))) {

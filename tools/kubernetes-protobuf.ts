@@ -1,6 +1,6 @@
 // Writes src/apiserver/gateway/protobuf/messages.json.br: the numbers and types of the fields of Kubernetes' kinds in their
 // protobuf form, which kubectl sends. Read from the .proto files of the release that the end-to-end tests pin. Needs Go.
-// `--check` writes nothing and fails when the file has other data.
+// `--check` writes nothing, and fails when the file is stale.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -100,7 +100,7 @@ function typeName(type: string, prefix: string): string {
   return dot === -1 ? `${prefix}.${relative}` : `${componentPrefix(relative.slice(0, dot))}.${relative.slice(dot + 1)}`;
 }
 
-/** `k8s.io.api.core.v1` is called `io.k8s.api.core.v1` among the published schemas. */
+/** The name of a package in published schemas: `io.k8s.api.core.v1` for `k8s.io.api.core.v1`. */
 function componentPrefix(packageName: string): string {
   return packageName.replace(/^k8s\.io\./, 'io.k8s.');
 }

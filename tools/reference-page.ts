@@ -41,7 +41,7 @@ export function referencePage(kind: OwnKind, example: string): string {
   ].join('\n');
 }
 
-/** The page that leads to the others. */
+/** The page with links to all others. */
 export function referenceIndex(kinds: readonly OwnKind[]): string {
   return [
     WRITTEN,
@@ -106,7 +106,7 @@ function typeText(schema: Schema): string {
   return `${schema.format === 'date-time' ? 'time' : (schema.type ?? 'any')}${nullable}`;
 }
 
-/** What values must be beyond their type. */
+/** The constraints of a schema besides its type. */
 function limits(schema: Schema): string {
   const { minimum, maximum, minLength, maxLength, minItems, maxItems, minProperties, maxProperties, pattern } = schema;
   const values = schema.enum?.map((value) => `\`${String(value)}\``).join(', ');
@@ -137,7 +137,7 @@ function range(least: number | undefined, most: number | undefined, unit: string
   return most === undefined ? `At least ${least}${unit}.` : `${least} to ${most}${unit}.`;
 }
 
-/** What the rules of a schema and of what is below ask. */
+/** The validation rules of a schema and of its fields. */
 function rulesBelow(path: string, schema: Schema): readonly string[] {
   const own = (schema['x-kubernetes-validations'] ?? []).map(
     ({ rule, message }) => `- \`${path}\`: ${message ?? rule}`,

@@ -1,6 +1,5 @@
-// The one door to the project's scripts on a fresh machine. Runs on any Node from 20 up: installs the locked
-// dependencies when they are missing or differ from the lock file, then starts the script under the Node 24 that
-// came with them. Usage: run.mjs SCRIPT [ARG...]  |  run.mjs --bin NAME [ARG...]
+// Runs a script of the project on Node 20 or newer: installs the locked dependencies when they are missing or stale, then
+// starts the script with the Node 24 among them. Usage: run.mjs SCRIPT [ARG...]  |  run.mjs --bin NAME [ARG...]
 import { spawn, spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -12,7 +11,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const lockFile = join(root, 'package-lock.json');
 const installedLock = join(root, 'node_modules', '.portcullis-lock.json');
 
-/** Installs what package-lock.json names, unless that very lock file is what was installed last. */
+/** Installs the dependencies of package-lock.json, unless the last installation had the same lock file. */
 function installDependencies() {
   if (existsSync(installedLock) && readFileSync(installedLock, 'utf8') === readFileSync(lockFile, 'utf8')) {
     return;
@@ -56,7 +55,7 @@ const child = spawn(node, [command, ...rest], {
   stdio: 'inherit',
   env: { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env.PATH ?? ''}` },
 });
-// A terminal sends its signals to the whole group, a supervisor only to us: hand on what arrives, and end when the child does.
+// A terminal sends signals to the whole process group, a supervisor only to this process: forward them, and end with the child.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => child.kill(signal));
 }

@@ -1,9 +1,9 @@
-// A quiet test reporter: a line per file, every failure and skip with its reason, and one closing line.
+// A quiet test reporter: one line for each file, failures and skips with their reasons, and a summary.
 import type { TestEvent } from 'node:test/reporters';
 import { relative } from 'node:path';
 import { inspect, styleText } from 'node:util';
 
-/** What is counted of one test file. */
+/** The counts of one test file. */
 interface Count {
   passed: number;
   failed: number;
@@ -16,7 +16,7 @@ function title(path: readonly string[], name: string, nesting: number): string {
   return [...path.slice(0, nesting), name].join(' › ');
 }
 
-/** Whether a suite failed only because tests in it did: these are told themselves. */
+/** Whether a suite failed only because of its tests, which are reported themselves. */
 function isOfItsTests(details: object): boolean {
   return (
     'error' in details &&
