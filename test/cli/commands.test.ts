@@ -1,4 +1,4 @@
-// The command as a whole, and the commands beside `run`.
+// The program as a whole, and the commands inspect, annotate, bench and completion.
 import assert from 'node:assert/strict';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -39,13 +39,13 @@ describe('portcullis', { concurrency: 2 }, () => {
     }
   });
 
-  it('suggests the command that was meant, and exits with 2', async () => {
+  it('suggests a similar command, and exits with 2', async () => {
     const { stderr, code } = await portcullis(['rnu']);
     assert.equal(code, 2);
     assert.match(stderr, /unknown command 'rnu'\n\(Did you mean run\?\)/);
   });
 
-  it('suggests the command below another one that was meant', async () => {
+  it('suggests a similar subcommand', async () => {
     const { stderr, code } = await portcullis(['rollout', 'undu', 'cap/x']);
     assert.equal(code, 2);
     assert.match(stderr, /unknown command 'undu'\n\(Did you mean undo\?\)/);
@@ -63,7 +63,7 @@ describe('portcullis', { concurrency: 2 }, () => {
 describe('portcullis inspect', { concurrency: 2 }, () => {
   const inspect = (...args: readonly string[]): Promise<CommandResult> => portcullis(['inspect', ...args]);
 
-  it('shows what a module says about itself and how it will be run', async () => {
+  it('shows the metadata of a module and how the sandbox runs it', async () => {
     const { stdout, stderr, code } = await inspect(`${EXAMPLES}/namespace-owner/policy.wasm`);
     assert.equal(code, 0);
     assert.equal(stderr, '');
@@ -74,7 +74,7 @@ describe('portcullis inspect', { concurrency: 2 }, () => {
     assert.match(stdout, /Isolation +restore/);
   });
 
-  it('says the same to programs', async () => {
+  it('prints the same as data', async () => {
     const json = JSON.parse((await inspect(`${EXAMPLES}/image-registries/policy.wasm`, '-o', 'json')).stdout) as {
       executionMode: string;
       digest: string;
@@ -89,7 +89,7 @@ describe('portcullis inspect', { concurrency: 2 }, () => {
     assert.match((await inspect(`${LABELS}/policy.wasm`, '-o', 'yaml')).stdout, /^executionMode: kubewarden-wapc$/m);
   });
 
-  it('says why a module gets a new instance for every call, where it cannot be put back', async () => {
+  it('gives the reason when a module needs a new instance for every call', async () => {
     const { stdout } = await inspect(`${GUESTS}/stateful-segments.wasm`, '-o', 'json');
     const { sandbox } = JSON.parse(stdout) as { sandbox: { isolation: string } };
     assert.equal(sandbox.isolation, 'fresh');
@@ -110,7 +110,7 @@ describe('portcullis inspect', { concurrency: 2 }, () => {
     });
   }
 
-  it('refuses what is no module', async () => {
+  it('refuses a file that is not a module', async () => {
     const { stdout, stderr, code } = await inspect('package.json');
     assert.equal(code, 1);
     assert.equal(stdout, '');
@@ -126,7 +126,7 @@ describe('portcullis annotate', { concurrency: 2 }, () => {
     return join(folder, name);
   };
 
-  it('writes metadata and usage, and finds out kind and protocol', async () => {
+  it('writes metadata and usage, and determines execution mode and protocol', async () => {
     const metadata = await file(
       'bare.yml',
       'rules: []\nmutating: false\nannotations:\n  io.kubewarden.policy.title: mine\n',
@@ -142,13 +142,13 @@ describe('portcullis annotate', { concurrency: 2 }, () => {
     assert.equal(report.metadata.protocolVersion, 'v1');
     assert.equal(report.metadata.executionMode, 'kubewarden-wapc');
     assert.equal(report.metadata.annotations['io.kubewarden.policy.usage'], '# How to use it\n');
-    // Over itself, as often as one likes.
+    // The output may replace the input, any number of times.
     const again = await annotate(output, '-m', metadata, '-u', usage, '-o', output);
     assert.equal(again.stdout, written.stdout);
     assert.ok((await readdir(folder)).every((name) => !name.endsWith('.tmp')));
   });
 
-  it('names file and field of what is wrong, and writes nothing', async () => {
+  it('names file and field of a problem, and writes nothing', async () => {
     const rule = 'rules:\n- {apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREAT]}\n';
     const output = join(folder, 'never.wasm');
     const result = await annotate(bare, '-m', await file('rule.yml', `${rule}protocol_version: v1\n`), '-o', output);
@@ -158,7 +158,7 @@ describe('portcullis annotate', { concurrency: 2 }, () => {
     await assert.rejects(readFile(output), { code: 'ENOENT' });
   });
 
-  it('asks for what it cannot find out, and refuses what contradicts the module', async () => {
+  it('requires the mode of Rego modules, and refuses a mode that contradicts the module', async () => {
     const rego = `${EXAMPLES}/container-limits/policy.wasm`;
     const output = join(folder, 'rego.wasm');
     const unclear = await annotate(rego, '-m', await file('empty.yml', '{}'), '-o', output);
@@ -168,7 +168,7 @@ describe('portcullis annotate', { concurrency: 2 }, () => {
     assert.match(wrong.stderr, /expected a WASI module/);
   });
 
-  it('says why it cannot write', async () => {
+  it('reports why it cannot write', async () => {
     const metadata = `${LABELS}/metadata.yml`;
     const missing = await annotate(bare, '-m', metadata, '-o', join(folder, 'no', 'such', 'folder.wasm'));
     assert.match(missing.stderr, /folder\.wasm cannot be written: there is no such file or folder/);
@@ -180,7 +180,7 @@ describe('portcullis annotate', { concurrency: 2 }, () => {
 describe('portcullis bench', { concurrency: 2 }, () => {
   const labels = [`${LABELS}/policy.wasm`, '-r', REQUEST, '-s', `${LABELS}/settings.json`];
 
-  it('measures, and says on which machine', async () => {
+  it('prints its measurements and the machine', async () => {
     const { stdout, code } = await portcullis(['bench', ...labels, '-n', '100']);
     assert.equal(code, 0);
     assert.match(stdout, /^required-labels: denied, /);
@@ -188,7 +188,7 @@ describe('portcullis bench', { concurrency: 2 }, () => {
     assert.match(stdout, /Load before: .* processors/);
   });
 
-  it('says the same to programs', async () => {
+  it('prints the same as data', async () => {
     const { stdout } = await portcullis(['bench', ...labels, '-n', '50', '-o', 'json']);
     const report = JSON.parse(stdout) as { evaluations: number; latencyMicroseconds: { p50: number; max: number } };
     assert.equal(report.evaluations, 50);

@@ -1,4 +1,4 @@
-// `portcullis controller` and `portcullis serve --policy-server` as processes: what they refuse, and how they work together.
+// `portcullis controller` and `portcullis serve --policy-server` as processes: refused flags, and their cooperation.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -180,7 +180,7 @@ describe('controller and replica in processes of their own', () => {
     return new LoggingProcess(['controller', ...controllerFlags(admission, others)]);
   }
 
-  it('waits for an API server that is away, lives meanwhile, and can be stopped', async () => {
+  it('waits for an unavailable API server, is live meanwhile, and can be stopped', async () => {
     const text = readFileSync(join(folder, 'controller'), 'utf8').replace(/127\.0\.0\.1:\d+/, '127.0.0.1:1');
     writeFileSync(join(folder, 'nowhere'), text);
     await using waiting = controller('https://127.0.0.1:1', { kubeconfig: join(folder, 'nowhere') });
@@ -190,7 +190,7 @@ describe('controller and replica in processes of their own', () => {
     assert.equal(await waiting.ended(), 0);
   });
 
-  it('says which port of the controller is in use, and ends', async () => {
+  it('names the port of the controller that is in use, and ends', async () => {
     const { port } = new URL(url);
     for (const flag of ['--operations-port', '--webhook-port']) {
       const { code, stdout, stderr } = await portcullis(['controller', ...controllerFlags(url), flag, port]);
@@ -199,7 +199,7 @@ describe('controller and replica in processes of their own', () => {
     }
   });
 
-  it('bring a policy to a state that serves, tell of themselves, and stop cleanly', async () => {
+  it('roll out a policy, report their state, and stop cleanly', async () => {
     await using serving = replica();
     const { admission } = await serving.says('policy server ready');
     await using leading = controller(String(admission));

@@ -1,4 +1,4 @@
-// docs/cli.md, docs/testing.md, docs/builtin-cel.md: every command in them works, and prints what they say.
+// docs/cli.md, docs/testing.md, docs/builtin-cel.md: every command works and prints the documented output.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,7 +17,7 @@ const page = await readPage('cli.md');
 const testingPage = await readPage('testing.md');
 const celPage = await readPage('builtin-cel.md');
 
-/** The blocks of shell commands, each with the block of output that may follow it. */
+/** The blocks of shell commands, each with its block of output, if one follows. */
 function examplesOf(text: string): readonly Example[] {
   return [...text.matchAll(/^```sh\n(.*?)^```\n(?:```text\n(.*?)^```\n)?/gms)].map((match) => ({
     line: text.slice(0, match.index).split('\n').length + 1,
@@ -26,7 +26,7 @@ function examplesOf(text: string): readonly Example[] {
   }));
 }
 
-/** An ellipsis in expected output stands for anything on its line. */
+/** An ellipsis in expected output matches any text on its line. */
 function pattern(output: string): RegExp {
   const literals = output.split('…').map((text) => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`));
   return new RegExp(`^${literals.join('[^\\n]*')}$`);
@@ -36,7 +36,7 @@ describe('the pages', { concurrency: 2 }, () => {
   let folder = '';
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'portcullis-docs-'));
-    // npx would look for the same file, and take three times as long.
+    // npx would run the same file and take three times as long.
     await writeFile(join(folder, 'npx'), `#!/bin/sh\nshift\nexec "${process.execPath}" "${COMMAND}" "$@"\n`, {
       mode: 0o755,
     });

@@ -1,4 +1,4 @@
-// docs/errors.md names every code that there is, where it belongs, and no other.
+// docs/errors.md lists every error code under its heading, and no others.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -25,7 +25,7 @@ function union(file: string, name: string): string[] {
   return codes;
 }
 
-/** Where the codes of a folder are documented. A folder that is new here needs its own heading. */
+/** The headings for the codes of each folder. A new folder with codes needs a heading. */
 const HEADINGS: Readonly<Record<string, { readonly heading: string; readonly type: string } | undefined>> = {
   cel: { heading: 'CEL expressions', type: 'CelErrorCode' },
   cluster: { heading: 'Clusters', type: 'ClusterErrorCode' },
@@ -61,7 +61,7 @@ describe('docs/errors.md', () => {
     assert.deepEqual(documented("Reasons of a policy's phase").toSorted(), reasons.toSorted());
   });
 
-  it('names the statuses that requests are refused with', () => {
+  it('names the HTTP statuses of refused requests', () => {
     const used = [
       'src/server/admission/admission-endpoint.ts',
       'src/https/http-body.ts',

@@ -1,4 +1,4 @@
-// A command that runs until it is stopped, as a process of its own, with what it logs.
+// A long-running command as a process, and its log.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,7 +12,7 @@ export class LoggingProcess implements AsyncDisposable {
   #told = 0;
   #waiting: (() => void) | undefined;
 
-  /** `args` begin with the name of the command, which takes `--log-fmt`. */
+  /** @param args the command, which has the flag `--log-fmt`, and its arguments */
   constructor(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
     this.#child = spawn(process.execPath, [COMMAND, ...args, '--log-fmt', 'json'], {
       cwd: ROOT,
@@ -30,7 +30,7 @@ export class LoggingProcess implements AsyncDisposable {
     this.#child.once('exit', () => this.#waiting?.());
   }
 
-  /** The next line with a message, behind those that were asked for before. */
+  /** The next line with a message, after the lines that were returned before. */
   async says(message: string): Promise<Line> {
     for (;;) {
       const index = this.#lines.findIndex(({ msg }, at) => at >= this.#told && msg === message);

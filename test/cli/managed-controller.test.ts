@@ -1,5 +1,5 @@
-// `portcullis controller` that makes what PolicyServers need, as a process with the rights that an installation gives it where others
-// keep the certificates.
+// `portcullis controller --manage-policy-servers` as a process, with the rights of an installation whose certificates another
+// program manages.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,7 +27,7 @@ import { LoggingProcess } from './logging-process.ts';
 
 const NAMESPACE = 'portcullis';
 const DAY_MS = 24 * 3_600_000;
-/** What an installation consists of, without what runs in it. */
+/** The objects of an installation without its pods. */
 const KINDS: ReadonlySet<string> = new Set([
   'ClusterRole',
   'ClusterRoleBinding',
@@ -38,7 +38,7 @@ const KINDS: ReadonlySet<string> = new Set([
   'ServiceAccount',
 ]);
 const [WEBHOOK, CONTROL] = ['portcullis-controller-webhook', 'portcullis-controller-control'] as const;
-/** The account that the policy server runs as. */
+/** The service account of the policy server. */
 const ACCOUNT = 'policies';
 const ACCOUNT_USER = `system:serviceaccount:${NAMESPACE}:${ACCOUNT}`;
 
@@ -59,7 +59,7 @@ async function until<T>(look: () => Promise<T | undefined>): Promise<T> {
   }
 }
 
-describe('a controller that manages policy servers, and others keep the certificates', () => {
+describe('a controller that manages policy servers, with external certificates', () => {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-managed-'));
   let cluster: EmbeddedCluster;
   let gateway: Gateway;
@@ -159,8 +159,8 @@ describe('a controller that manages policy servers, and others keep the certific
     assert.equal(await controller.ended(), 0);
   });
 
-  it('has policy servers listen where it is told, and exempts the account that they run as from policies', async () => {
-    // That of the test before, which nobody answers any more.
+  it('lets policy servers listen on the given address, and exempts their service account from policies', async () => {
+    // The configuration of the test before, whose policy server has ended.
     const validating = typeOf('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration');
     await unlessGone(cluster.admin.delete(validating, { name: 'portcullis-own-kinds' }));
     await using controller = controllerWith({ 'operations-port': 0, 'policy-server-addr': '::' });
@@ -173,7 +173,7 @@ describe('a controller that manages policy servers, and others keep the certific
     const deployment = await until(() => find('apps/v1', 'Deployment', 'policy-server-default'));
     assert.match(JSON.stringify(deployment), /"--addr=::".*"--control-addr=::"/);
 
-    // What runs in the pod, with the rights that the controller has given to the account.
+    // The process of the pod, with the rights that the controller granted to the account.
     const { cert, key } = good('policy-server-default-control');
     const files = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': authority.cert };
     for (const [name, text] of Object.entries(files)) {
@@ -208,7 +208,7 @@ describe('a controller that manages policy servers, and others keep the certific
       { POD_NAME: 'one', POD_UID: pod.metadata.uid ?? '' },
     );
     await server.says('policy server ready');
-    // Nobody is told to ask a policy server before Kubernetes says that its pod is there.
+    // API servers call a policy server only after Kubernetes reports its pod as ready.
     const running = { type: 'merge', body: { status: { replicas: 1, availableReplicas: 1 } } } as const;
     const its = { namespace: NAMESPACE, name: 'policy-server-default' };
     await cluster.admin.patch(typeOf('apps/v1', 'Deployment'), its, running, { subresource: 'status' });
@@ -217,7 +217,7 @@ describe('a controller that manages policy servers, and others keep the certific
       await applyObject(cluster, {
         apiVersion: 'policies.kubewarden.io/v1',
         kind: 'ClusterAdmissionPolicy',
-        // A webhook for each.
+        // One webhook for each policy.
         metadata: { name: `no-${resource}`, annotations: { 'portcullis.dev/webhook': 'Own' } },
         spec: {
           module: 'builtin:cel',
@@ -227,7 +227,7 @@ describe('a controller that manages policy servers, and others keep the certific
         },
       });
     };
-    // The product writes events in all namespaces, and Leases in its own only.
+    // Portcullis writes events in all namespaces, and Leases only in its own.
     await refuse('', 'events');
     await refuse('coordination.k8s.io', 'leases');
     const webhook = async (name: string): Promise<JsonObject | undefined> => {
@@ -253,7 +253,7 @@ describe('a controller that manages policy servers, and others keep the certific
     const body = { spec: { serviceAccountName: null } };
     await cluster.admin.patch(POLICY_SERVERS, { name: 'default' }, { type: 'merge', body });
     await until(async () => ((await isExempt()) === false ? true : undefined));
-    // Nobody but whoever keeps them has written any Secret: the controller may not.
+    // The controller has written no Secrets, because it may not.
     const { items } = await cluster.admin.list(typeOf('v1', 'Secret'), { namespace: NAMESPACE });
     assert.deepEqual(new Set(items.map(({ metadata }) => metadata.name)), new Set(certified.keys()));
     assert.ok(items.every(({ metadata }) => metadata.labels === undefined));

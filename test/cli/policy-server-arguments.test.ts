@@ -1,4 +1,4 @@
-// What the pods of policy servers are started with is what the command line takes.
+// The command line accepts the arguments of policy servers' pods.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { serveCommand } from '../../src/cli/serve/serve.ts';
@@ -11,7 +11,7 @@ describe('the arguments of the pods of policy servers', () => {
     everything: EVERYTHING,
     'no capability': { namespacedPoliciesCapabilities: [] },
   })) {
-    it(`are taken where the PolicyServer says ${what}`, () => {
+    it(`are valid for a PolicyServer with ${what}`, () => {
       const { Deployment } = policyServerObjects(policyServer(spec), SETTINGS, []);
       const [, list = '[]'] = /"args":(\[.*?\])/.exec(JSON.stringify(Deployment)) ?? [];
       const [name, ...args] = JSON.parse(list) as readonly string[];

@@ -1,4 +1,4 @@
-// `portcullis run`, as users and their scripts run it.
+// `portcullis run` as a process.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -47,7 +47,7 @@ describe('portcullis run', { concurrency: 2 }, () => {
     assert.match(status?.message ?? '', /has no label/);
   });
 
-  it('exits with 1 on a denial, and with 0 otherwise, when that is asked for', async () => {
+  it('with --fail-on deny exits with 1 on a denial, and with 0 otherwise', async () => {
     const flags = ['-s', `${LABELS}/settings.json`, '--fail-on', 'deny'];
     const denied = await run([`${LABELS}/policy.wasm`, '-r', REQUEST, ...flags]);
     assert.equal(denied.code, 1);
@@ -82,7 +82,7 @@ describe('portcullis run', { concurrency: 2 }, () => {
     });
   }
 
-  it('hands raw requests over as they are', async () => {
+  it('passes raw requests on unchanged', async () => {
     const script = JSON.stringify({ answer: '{"accepted":false,"message":"raw it is"}', log: 'a line of the log' });
     const result = await run([GUEST('scripted-answer'), '--raw', '-r', '-'], { stdin: script });
     assert.equal(responseOf(result).status?.message, 'raw it is');
@@ -91,7 +91,7 @@ describe('portcullis run', { concurrency: 2 }, () => {
     assert.equal(quiet.stderr, '');
   });
 
-  it('runs policies and groups out of a policies file', async () => {
+  it('runs policies and groups of a policies file', async () => {
     const policies = ['--policies', `${EXAMPLES}/policies.yml`];
     const request = ['-r', `${EXAMPLES}/pod-privileged/requests/rejected.json`];
     const group = await run([...policies, '--policy', 'privileged-by-exception', ...request]);
@@ -126,7 +126,7 @@ describe('portcullis run', { concurrency: 2 }, () => {
     assert.equal(responseOf(admitted).allowed, true);
   });
 
-  it('says what a context-aware policy lacks', async () => {
+  it('reports what a context-aware policy lacks', async () => {
     const args = [`${OWNER}/policy.wasm`, '-r', `${OWNER}/requests/rejected.json`, '-s', `${OWNER}/settings.json`];
     const withoutCluster = await run([...args, '--allow-context-aware']);
     assert.equal(withoutCluster.code, 1);
@@ -140,7 +140,7 @@ describe('portcullis run', { concurrency: 2 }, () => {
     assert.match(withoutGrant.stderr, /note: the policy reads v1\/Namespace .* --allow-context-aware/);
   });
 
-  it('answers, records and replays host capabilities, and grants only what it is told to', async () => {
+  it('answers, records and replays host capabilities, and grants only those of the flag', async () => {
     const session = join(folder, 'session.yml');
     const question = (payload: string): CommandOptions => ({
       stdin: JSON.stringify({ binding: 'kubewarden', ns: 'net', op: 'v1/dns_lookup_host', payload }),
@@ -163,7 +163,7 @@ describe('portcullis run', { concurrency: 2 }, () => {
     }
   });
 
-  it('downloads modules, pins them, and uses its copy when the server is down', async () => {
+  it('downloads modules, verifies pins, and uses its cache when the server is down', async () => {
     const module = await readFile(join(ROOT, GUEST('accept')));
     const server = createServer((request, response) => {
       response.statusCode = request.url === '/accept.wasm' ? 200 : 404;
@@ -202,7 +202,7 @@ describe('portcullis run, given a policy that misbehaves', { concurrency: 2 }, (
     });
   }
 
-  it('ends a guest that its fuel does not end', async () => {
+  it('ends a guest that uses no fuel', async () => {
     const result = await run([GUEST('wasi-loop'), '-r', REQUEST, '--timeout', '1']);
     assert.equal(result.code, 1);
     assert.match(result.stderr, /wasi-loop .*checking its settings/);
@@ -227,7 +227,7 @@ describe('portcullis run, given a policy that misbehaves', { concurrency: 2 }, (
     });
   }
 
-  it('runs a module that is not annotated yet, and says that a server would not', async () => {
+  it('runs a module that is not annotated yet, with a note that a server would refuse it', async () => {
     const result = await run([GUEST('no-metadata'), '-r', REQUEST, '-e', 'kubewarden']);
     assert.equal(responseOf(result).allowed, true);
     assert.match(result.stderr, /note: a policy server refuses this module/);

@@ -1,4 +1,4 @@
-// `portcullis serve` as a process: what it does with signals.
+// `portcullis serve` as a process: its signals.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { cp } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { ensureLocalCertificates } from '../../src/control/index.ts';
 import { guest, requires, TestFolder } from '../server/harness.ts';
 import { LoggingProcess } from './logging-process.ts';
 
-/** The serial number of the certificate that a server shows. */
+/** The serial number of a server's certificate. */
 async function serialNumber(url: string): Promise<string> {
   const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1', rejectUnauthorized: false });
   await once(socket, 'secureConnect');
@@ -19,7 +19,7 @@ async function serialNumber(url: string): Promise<string> {
 }
 
 describe('portcullis serve', () => {
-  it('at SIGHUP reads policies and certificates again and retries what failed; at SIGTERM stops with 0', async () => {
+  it('at SIGHUP reads policies and certificates again and retries failed loads; at SIGTERM exits with 0', async () => {
     await using folder = await TestFolder.create();
     const module = join(folder.path, 'later.wasm');
     await folder.write({ good: requires('app'), later: { module: `file://${module}` } });

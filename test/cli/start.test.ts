@@ -1,4 +1,4 @@
-// `portcullis start`: the first minute, with kubectl and without, and what stays over a restart.
+// `portcullis start`: the first minute, with and without kubectl, and data after a restart.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, statSync, writeFileSync } from 'node:fs';
@@ -11,12 +11,12 @@ import type { CommandResult } from './command.ts';
 import { StartedPortcullis } from './started.ts';
 
 const POLICY = 'examples/pinned-images/policy.yaml';
-/** The one for policies that are cluster-wide, validate, and reject what they cannot look at. */
+/** The webhook of cluster-wide validating policies with failurePolicy Fail. */
 const WEBHOOK = 'validating.fail.equivalent.cluster.v1.portcullis.dev';
 const REJECTION = 'cap/pinned-images: nginx: an image needs a tag that says which version runs';
-/** Nobody can know of it before it is tried. */
+/** A mistake that only loading shows. */
 const BROKEN = '{"spec":{"module":"file:///not/there/yet.wasm"}}';
-/** It can be known at once. */
+/** A mistake that validation finds. */
 const MISTAKEN = '{"spec":{"settings":{"validations":[{"expression":"object.spec.contaners"}]}}}';
 
 function succeeded({ code, stdout, stderr }: CommandResult): string {
@@ -40,7 +40,7 @@ describe('portcullis start', () => {
   });
   after(() => started[Symbol.asyncDispose]());
 
-  it('prints how to reach its cluster, and touches nothing of the user', () => {
+  it('prints how to reach its cluster, and changes no files of the user', () => {
     assert.match(started.output, /^Cluster +https:\/\/(?:127\.0\.0\.1|localhost):\d+ /m);
     assert.ok(started.output.includes(`export KUBECONFIG=${started.kubeconfig}\n`), started.output);
     assert.equal(statSync(started.kubeconfig).mode & 0o777, 0o600);
@@ -58,7 +58,7 @@ describe('portcullis start', () => {
     assert.equal((await started.portcullis(['get', 'policyservers'])).code, 0);
   });
 
-  it('has a line for each of four steps: apply, be rejected, break and see why, roll back', () => {
+  it('prints a line for each of four steps: apply, be rejected, break and see why, roll back', () => {
     const lines = [...started.output.matchAll(/^ {2}kubectl (\w+) (?:.*&& kubectl (\w+))?/gm)];
     assert.deepEqual(
       lines.map(([, first, last]) => last ?? first),
@@ -66,7 +66,7 @@ describe('portcullis start', () => {
     );
   });
 
-  it('is no cluster that anything is installed in, or taken out of', async () => {
+  it('refuses install and uninstall on its cluster', async () => {
     for (const command of ['install', 'uninstall', 'doctor']) {
       const { code, stdout, stderr } = await started.portcullis([command]);
       assert.deepEqual([code, stdout], [1, ''], stderr);
@@ -96,7 +96,7 @@ describe('portcullis start', () => {
     }
   });
 
-  it('tells of its controllers on its page of metrics', async () => {
+  it('has metrics of its controllers', async () => {
     const address = /http:\/\/[\w.:]+(?=\/policies)/.exec(started.output)?.[0] ?? assert.fail(started.output);
     const page = await (await fetch(`${address}/metrics`)).text();
     assert.match(page, /^portcullis_cache_objects\{cache="clusteradmissionpolicies\.policies\.kubewarden\.io"\} 0$/m);
@@ -126,7 +126,7 @@ describe('portcullis start', () => {
       );
     });
 
-    it('shows it in a table, and with all that is known of it', async () => {
+    it('shows it in a table, and describes it', async () => {
       assert.match(succeeded(await started.portcullis(['get', 'cap'])), /^NAME +.*\npinned-images +.*Active/);
       const description = succeeded(await started.portcullis(['describe', 'cap', 'pinned-images']));
       assert.match(description, /^Name: +pinned-images$/m);
@@ -134,14 +134,14 @@ describe('portcullis start', () => {
       assert.match(description, /^ {2}Normal +Serving /m);
     });
 
-    it('deletes what is there of several objects, and says of the rest that it is not', async () => {
+    it('deletes the existing ones of several objects, and reports the others as missing', async () => {
       succeeded(await started.portcullis(['apply', '-f', '-'], pod('gone', 'nginx:1.29')));
       const { code, stdout, stderr } = await started.portcullis(['delete', 'pods', 'nobody', 'gone']);
       assert.deepEqual([code, stdout], [1, 'pod/gone deleted\n']);
       assert.match(stderr, /^error: pods "nobody" not found\n.*1 of 2 objects could not be deleted\n$/s);
     });
 
-    it('takes the namespace of a manifest, and none other against it', async () => {
+    it('uses the namespace of a manifest, and refuses another one', async () => {
       const metadata = { name: 'placed', namespace: 'kube-public' };
       const placed = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata });
       for (const command of ['apply', 'delete']) {
@@ -152,7 +152,7 @@ describe('portcullis start', () => {
       }
     });
 
-    it('says what holds an object that does not go', async () => {
+    it('reports what holds a deleted object', async () => {
       const metadata = { name: 'held', finalizers: ['example.com/hold'] };
       const held = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata });
       succeeded(await started.portcullis(['apply', '-f', '-'], held));
@@ -195,7 +195,7 @@ describe('portcullis start', () => {
       assert.match(again.stderr, /the server has no kind Oddity in example\.com\/v1\nNothing was deleted\./);
     });
 
-    it('deletes it, and nobody is rejected any more', async () => {
+    it('deletes it, and requests are not rejected any more', async () => {
       assert.equal(
         succeeded(await started.portcullis(['delete', '-f', POLICY])),
         'clusteradmissionpolicy.policies.kubewarden.io/pinned-images deleted\n',
@@ -222,7 +222,7 @@ describe('portcullis start', () => {
       assert.equal(succeeded(await started.kubectl(['run', 'other', '--image=nginx:1.29'])), 'pod/other created\n');
     });
 
-    it('is stopped by a new policy when a revision of it serves, not before, and from then on', async () => {
+    it('is rejected by a new policy as soon as a revision serves, and not before', async () => {
       const manifest = (module: string): string =>
         JSON.stringify({
           apiVersion: 'policies.kubewarden.io/v1',
@@ -242,7 +242,7 @@ describe('portcullis start', () => {
       const description = succeeded(await started.kubectl(['describe', 'cap', 'typo']));
       assert.match(description, /the policy is not enforced yet/);
       assert.match(description, /NotServedYet/);
-      // Another policy of the same webhook is enforced.
+      // Another policy of the webhook is enforced.
       assert.ok((await started.kubectl(['run', 'x', '--image=nginx', '--dry-run=server'])).stderr.includes(REJECTION));
       succeeded(await run('typo'));
 
@@ -258,7 +258,7 @@ describe('portcullis start', () => {
       succeeded(await started.kubectl(['delete', 'cap', 'typo']));
     });
 
-    it('is refused a change that cannot work, with what is wrong where', async () => {
+    it('refuses a change that cannot work, with the problem and its position', async () => {
       const refused = await started.kubectl(['patch', 'cap', 'pinned-images', '--type=merge', '-p', MISTAKEN]);
       assert.equal(refused.code, 1);
       assert.match(refused.stderr, /contaners/);
@@ -283,11 +283,11 @@ describe('portcullis start', () => {
     });
   });
 
-  it('knows everything after it was killed and started again', async () => {
+  it('keeps all data when it is killed and started again', async () => {
     succeeded(await started.portcullis(['apply', '-f', POLICY]));
     succeeded(await started.portcullis(['wait', 'cap/pinned-images', '--for=condition=PolicyActive', '--timeout=20s']));
     await started.end('SIGKILL');
-    // Earlier versions kept the policies of the cluster there.
+    // Earlier versions kept the policies of the cluster in this file.
     const former = join(started.dataDir, 'policies.yml');
     writeFileSync(former, '{}');
     await started.begin();
@@ -343,7 +343,7 @@ describe('portcullis start --examples', () => {
     await eventually(async () => succeeded(await started.portcullis(['apply', '-f', '-', '--dry-run'], orphan)));
   });
 
-  it('lets them hold in their namespace only: one rejects, one changes', async () => {
+  it('enforces namespaced policies in their namespace only: one rejects, one mutates', async () => {
     const deployment = (namespace: string, replicas: number): string =>
       JSON.stringify({
         apiVersion: 'apps/v1',
@@ -375,7 +375,7 @@ describe('portcullis start --examples', () => {
 });
 
 describe('portcullis start while its ports are in use', () => {
-  it('takes the next ones', async () => {
+  it('uses the next ones', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;

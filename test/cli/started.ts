@@ -1,4 +1,4 @@
-// `portcullis start` as a process, on free ports, with a home and a data folder of its own.
+// `portcullis start` as a process, on free ports, with its own home and data folder.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -9,11 +9,11 @@ import { clusterAvailable } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { COMMAND, type CommandResult, ENVIRONMENT, portcullis, ROOT, run } from './command.ts';
 
-/** How long it may take until it greets; it takes a second on an idle machine. */
+/** Time until its greeting, which takes a second on an idle machine. */
 const START_MS = 60_000;
 
 export class StartedPortcullis implements AsyncDisposable {
-  /** Holds the data folder and the home. */
+  /** The parent of the data folder and the home. */
   readonly folder: string;
   readonly #args: readonly string[];
   #child: ChildProcess | undefined;
@@ -31,7 +31,7 @@ export class StartedPortcullis implements AsyncDisposable {
     return started;
   }
 
-  /** What it has printed since it was begun. */
+  /** Its output since the last start. */
   get output(): string {
     return this.#output;
   }
@@ -75,7 +75,7 @@ export class StartedPortcullis implements AsyncDisposable {
     );
   }
 
-  /** Ends it; its data stay. */
+  /** Ends it and keeps its data. */
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) {
@@ -99,12 +99,12 @@ export class StartedPortcullis implements AsyncDisposable {
     return run(binaries?.kubectl ?? 'kubectl', args, { stdin, env });
   }
 
-  /** Runs a command of ours on its cluster. */
+  /** Runs a command of `portcullis` on its cluster. */
   portcullis(args: readonly string[], stdin = ''): Promise<CommandResult> {
     return portcullis(args, { stdin, env: { KUBECONFIG: this.kubeconfig, HOME: this.home } });
   }
 
-  /** Creates an object without a namespace, as the owner of the cluster; what comes back. */
+  /** Creates a cluster-scoped object as the owner of the cluster. Returns the answer. */
   async create(apiVersion: string, resource: string, body: object): Promise<unknown> {
     const { connection } = await loadKubeconfig({ paths: [this.kubeconfig], env: {} });
     using cluster = new KubernetesCluster(connection);

@@ -1,4 +1,4 @@
-// `portcullis test`, `portcullis run --manifests` and `portcullis export`, as users and their CI run them.
+// `portcullis test`, `portcullis run --manifests` and `portcullis export` as processes.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -33,7 +33,7 @@ before(async () => {
 after(() => rm(folder, { recursive: true }));
 
 let folders = 0;
-/** A new folder with files; `NAME` in them is the folder of guests. */
+/** A new folder with files. */
 async function workspace(files: Readonly<Record<string, string>>): Promise<string> {
   const path = join(folder, String(++folders));
   for (const [name, text] of Object.entries(files)) {
@@ -58,7 +58,7 @@ const one = (module: string, expect: string, rest = ''): string =>
   `policy: {module: '${module}'}\ncases:\n  - {name: only, object: ${POD}, expect: ${expect}${rest}}\n`;
 
 describe('the tests of the examples', { concurrency: 2 }, () => {
-  it('all pass, from the root and with every policy among them', async () => {
+  it('pass, and include every policy', async () => {
     const { summary, suites, code } = await report(EXAMPLES);
     assert.deepEqual(
       suites.flatMap(({ cases }) => cases).filter(({ status }) => status !== 'passed'),
@@ -75,7 +75,7 @@ describe('the tests of the examples', { concurrency: 2 }, () => {
     );
   });
 
-  it('accept, reject and look at settings, each of them', async () => {
+  it('each have an accepted and a rejected request, and a case for settings', async () => {
     const files = globSync(`${EXAMPLES}/*/portcullis-test.yml`, { cwd: ROOT });
     for (const file of files) {
       const text = await readFile(join(ROOT, file), 'utf8');
@@ -97,7 +97,7 @@ describe('portcullis test', { concurrency: 2 }, () => {
     );
   });
 
-  it('shows what was expected and what came, and exits with 1', async () => {
+  it('shows expected and actual values, and exits with 1', async () => {
     const path = await workspace({
       'a/portcullis-test.yml': one(LABELS, '{allowed: true}', ', settings: {labels: [team]}'),
     });
@@ -108,7 +108,7 @@ describe('portcullis test', { concurrency: 2 }, () => {
     assert.match(stdout, /got {7}Pod "web" has no label "team"/);
   });
 
-  it('notices every expectation that is not met', async () => {
+  it('reports every failed expectation', async () => {
     const seccomp = join(ROOT, EXAMPLES, 'default-seccomp', 'policy.wasm');
     const object = '{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: a, image: b}]}}';
     const cases = [
@@ -148,7 +148,7 @@ describe('portcullis test', { concurrency: 2 }, () => {
     );
   });
 
-  it('takes a policy that gives no verdict for an error, whatever is expected, and goes on with the others', async () => {
+  it('reports a policy without a verdict as an error, whatever is expected, and runs the other suites', async () => {
     const misbehaving = ['guest-error', 'loop-in-settings', 'loop-in-validate', 'trap', 'unknown-import', 'wasi-loop'];
     const files = misbehaving.map((name) => [`${name}.portcullis-test.yml`, one(guest(name), '{allowed: false}')]);
     const path = await workspace({
@@ -167,7 +167,7 @@ describe('portcullis test', { concurrency: 2 }, () => {
     }
   });
 
-  it('goes on with the next case when one has to be ended, and has an answer for each', async () => {
+  it('runs the next case after one was ended, and has a result for each', async () => {
     const cases = ['web', '~', 'web'].map(
       (name, index) =>
         `  - {name: c${index}, object: {apiVersion: v1, kind: Pod, metadata: {name: '${name}'}}, expect: {allowed: true}}`,
@@ -188,7 +188,7 @@ describe('portcullis test', { concurrency: 2 }, () => {
     assert.match(suites[0]?.cases[2]?.error ?? '', /did not end while it was checking its settings/);
   });
 
-  it('does not believe a verdict that rests on an answer that nobody gave', async () => {
+  it('does not trust a verdict that depends on an unanswered host capability', async () => {
     const module = join(ROOT, EXAMPLES, 'namespace-owner', 'policy.wasm');
     const session = join(ROOT, EXAMPLES, 'namespace-owner', 'session.yml');
     const cases = [
@@ -215,7 +215,7 @@ describe('portcullis test', { concurrency: 2 }, () => {
     );
   });
 
-  it('asks with raw requests, whole requests and reviews, in the file and beside it', async () => {
+  it('sends raw requests, requests and reviews, from the test file and from other files', async () => {
     const answer = `'{"accepted":false,"message":"raw it is"}'`;
     const path = await workspace({
       'raw.json': '{"answer": "{\\"accepted\\":true}"}',
@@ -253,7 +253,7 @@ cases:
     assert.match(suites[0]?.cases[2]?.error ?? '', /request\.kind/);
   });
 
-  it('runs policies and groups out of a policies file, with its grants and modes', async () => {
+  it('runs policies and groups of a policies file, with its grants and modes', async () => {
     const path = await workspace({
       'policies.yml': `
 strict: {module: 'file://${LABELS}', settings: {labels: [team]}, message: ask the platform team}
@@ -281,7 +281,7 @@ broken: {module: 'file://${LABELS}', setings: {}}
     assert.match(of('missing')?.problem ?? '', /has no policy "missing" \(It has strict, watching\.\)/);
   });
 
-  it('looks for test files in folders, and says what it looks for when there are none', async () => {
+  it('finds test files in folders, and names its patterns when there are none', async () => {
     const text = one(guest('accept'), '{allowed: true}');
     const path = await workspace({
       'portcullis-test.yml': text,
@@ -308,7 +308,7 @@ broken: {module: 'file://${LABELS}', setings: {}}
     assert.match((await test(join(path, 'nope'))).stderr, /nope cannot be read: there is no such file/);
   });
 
-  it('runs the cases that a pattern is for', async () => {
+  it('runs the cases that match a pattern', async () => {
     const path = `${EXAMPLES}/required-labels`;
     const { summary, suites } = await report('--filter', 'labels › .*settings', path);
     assert.deepEqual([summary.cases, summary.passed, summary.skipped], [2, 2, 6]);
@@ -321,7 +321,7 @@ broken: {module: 'file://${LABELS}', setings: {}}
     assert.match(bad.stderr, /RE2 pattern/);
   });
 
-  it('shows what is wrong with a file, where, and exits with 2 although others pass', async () => {
+  it('shows the problems of a file with positions, and exits with 2 although others pass', async () => {
     const path = await workspace({
       'a.portcullis-test.yml': 'policy:\n  modul: x.wasm\ncases: []\n',
       'b.portcullis-test.yml': one(guest('accept'), '{allowed: true}'),
@@ -338,7 +338,7 @@ broken: {module: 'file://${LABELS}', setings: {}}
     assert.match(stdout, /✘ 1 of 1 case passed, 3 files could not be run/);
   });
 
-  it('says the same in every format, with the same exit code, on standard output and in files', async () => {
+  it('has equal results and exit codes in every format, on standard output and in files', async () => {
     const path = await workspace({
       'a.portcullis-test.yml': one(guest('accept'), '{allowed: true, message: "<&\\"x"}'),
       'b.portcullis-test.yml': one(guest('trap'), '{allowed: true}'),
@@ -367,7 +367,7 @@ broken: {module: 'file://${LABELS}', setings: {}}
     assert.match((await test(path, '--output-file', `json=${path}`)).stderr, /cannot be written: it is a folder/);
   });
 
-  it('colours what people read, unless NO_COLOR says not to', async () => {
+  it('colours text output, unless NO_COLOR is set', async () => {
     const path = await workspace({ 'portcullis-test.yml': one(guest('accept'), '{allowed: false}') });
     const env = { NO_COLOR: '', FORCE_COLOR: '1' };
     const colored = await portcullis(['test', path], { env });
@@ -377,7 +377,7 @@ broken: {module: 'file://${LABELS}', setings: {}}
     assert.ok(!(await portcullis(['test', '-o', 'junit', path], { env })).stdout.includes(escape));
   });
 
-  it('offers its flags to shells', async () => {
+  it('completes its flags in shells', async () => {
     const { stdout } = await portcullis(['completion', 'bash']);
     assert.match(
       stdout,
@@ -389,7 +389,7 @@ broken: {module: 'file://${LABELS}', setings: {}}
 });
 
 describe('portcullis test --watch', () => {
-  it('runs again what a change affects, and ends on Ctrl-C', async () => {
+  it('runs the suites that a change affects again, and ends on Ctrl-C', async () => {
     const text = one('policy.wasm', '{allowed: true}');
     const path = await workspace({
       'portcullis-test.yml': text,
@@ -400,7 +400,7 @@ describe('portcullis test --watch', () => {
     const exit = once(child, 'exit');
     let output = '';
     child.stdout.setEncoding('utf8').on('data', (chunk: string) => (output += chunk));
-    /** Waits for what comes after the last look. */
+    /** Waits for output after the last match. */
     const seen = async (pattern: RegExp): Promise<void> => {
       while (!pattern.test(output)) {
         await Promise.race([once(child.stdout, 'data'), exit.then(() => assert.fail(output))]);
@@ -424,7 +424,7 @@ describe('portcullis test --watch', () => {
     assert.deepEqual(await exit, [0, null]);
   });
 
-  it('is for people', async () => {
+  it('needs text output', async () => {
     const { code, stderr } = await test('--watch', '-o', 'json');
     assert.equal(code, 2);
     assert.match(stderr, /--watch needs -o table/);
@@ -521,7 +521,7 @@ cases: [{name: a, object: ${POD}, expect: {allowed: true}}]
     assert.match(suites[0]?.cases[0]?.error ?? '', /ValidatingAdmissionPolicy\/x: .*objct/);
   });
 
-  it('answer a request, as an API server would', async () => {
+  it('answer a request as an API server does', async () => {
     const path = await workspace({ 'vap.yml': VAP, 'objects.yml': OBJECTS });
     const request = {
       uid: 'u',
@@ -543,7 +543,7 @@ cases: [{name: a, object: ${POD}, expect: {allowed: true}}]
     assert.match(allowed.stderr, /no policy with a binding is for this request/);
   });
 
-  it('are refused with all that is wrong with them', async () => {
+  it('are refused with all of their problems', async () => {
     const path = await workspace({
       'bad.yml': VAP.replace('object.spec.replicas', 'objct.spec.replicas'),
       'none.yml': OBJECTS,
@@ -605,7 +605,7 @@ labels: {module: file:///labels.wasm}
     return await portcullis(['export', join(path, 'policies.yml'), ...args]);
   };
 
-  it('prints a policy and its binding, which then answer as the policy did', async () => {
+  it('prints a policy and its binding, which answer as the policy does', async () => {
     const { stdout, stderr, code } = await exported('--policy', 'replicas');
     assert.equal(code, 0, stderr);
     assert.equal(stderr, '');
@@ -620,18 +620,18 @@ labels: {module: file:///labels.wasm}
     assert.equal((await report(path)).code, 0);
   });
 
-  it('prints JSON for programs', async () => {
+  it('prints JSON', async () => {
     const { stdout } = await exported('--policy', 'replicas', '-o', 'json');
     const list = JSON.parse(stdout) as { kind: string; items: { kind: string }[] };
     assert.equal(list.kind, 'List');
     assert.equal(list.items.length, 2);
   });
 
-  it('lets the binding of a monitored policy only report', async () => {
+  it('makes the binding of a monitored policy audit only', async () => {
     assert.match((await exported('--policy', 'watching')).stdout, /validationActions:\n +- Warn\n +- Audit\n/);
   });
 
-  it('says what an API server would see differently, or not take', async () => {
+  it('reports differences from API servers, and what they would refuse', async () => {
     const everything = await exported('--policy', 'everything');
     assert.equal(everything.code, 0);
     assert.match(everything.stderr, /note: everything: matchConstraints: .*set matchConstraints/);
@@ -640,7 +640,7 @@ labels: {module: file:///labels.wasm}
     assert.match(broken.stderr, /note: broken: spec\.validations\[0\]\.expression: /);
   });
 
-  it('exports all that can be, and nothing else', async () => {
+  it('exports every policy that can be exported, and no others', async () => {
     const all = await exported();
     assert.equal(all.stdout.match(/^kind: ValidatingAdmissionPolicy$/gm)?.length, 4);
     const other = await exported('--policy', 'labels');
