@@ -48,7 +48,7 @@ export interface PreparedSuite {
 }
 
 /** A policy under some settings, and the cases that use them. */
-export interface SuiteVariant {
+interface SuiteVariant {
   readonly policy: RunnablePolicy;
   readonly questions: readonly SuiteQuestion[];
 }

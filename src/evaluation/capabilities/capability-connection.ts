@@ -34,7 +34,7 @@ export interface CapabilityRequest {
 }
 
 /** The answer to a request: JSON text, or an error message. */
-export type CapabilityAnswer =
+type CapabilityAnswer =
   | { readonly seq: number; readonly payload: string }
   | { readonly seq: number; readonly error: string };
 
