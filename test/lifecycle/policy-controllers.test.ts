@@ -117,6 +117,7 @@ describe('LifecycleControllers', () => {
         failed.status.conditions.map(({ type, status }) => [type, status]),
         [
           ['PolicyActive', 'True'],
+          ['Enforced', 'True'],
           ['UpToDate', 'False'],
           ['Ready', 'False'],
           ['Stalled', 'True'],

@@ -140,12 +140,12 @@ export async function neverLoads(lab: RolloutLab): Promise<void> {
     const { status } = await lab.reaches(name, 'Error');
     assert.equal(status?.reason, 'InvalidSettings');
     assert.equal(status.servingRevision ?? 0, 0);
-    if (failurePolicy === 'Fail') {
-      await eventually(async () => assert.match((await lab.refusal(name)) ?? 'admitted', /labels: expected a list/));
-    } else {
-      await sleep(300);
-      assert.equal(await lab.refusal(name), undefined);
-    }
+    const enforced = status.conditions?.find(({ type }) => type === 'Enforced');
+    assert.deepEqual([enforced?.status, enforced?.reason], ['False', 'NotServedYet']);
+    assert.match(status.message ?? '', /the policy is not enforced yet$/);
+    // Longer than it takes to write webhook configurations.
+    await sleep(300);
+    assert.equal(await lab.refusal(name), undefined);
     assert.ok(
       lab.replicas.every(({ process }) => process.isRunning),
       'the servers live',
