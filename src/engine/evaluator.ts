@@ -200,7 +200,8 @@ export class Evaluator {
     }
     // As in Kubewarden, a guest that fails denies even with failurePolicy Ignore: the author of a request could make it
     // fail.
-    if (failurePolicy === 'Ignore' && (outcome === 'not-initialized' || outcome === 'timeout')) {
+    const isMonitoredTimeout = outcome === 'timeout' && mode === 'monitor';
+    if (failurePolicy === 'Ignore' && (outcome === 'not-initialized' || outcome === 'timeout') && !isMonitoredTimeout) {
       return ignored(id, outcome === 'timeout' ? TIMEOUT_MESSAGE : (verdict.message ?? ''));
     }
     if (outcome === 'not-initialized' || policy.kind === 'failed') {

@@ -21,7 +21,7 @@ export function policyEntry({ spec }: Pick<AdmissionPolicyObject, 'spec'>, optio
   const common = {
     policyMode: spec.mode ?? 'protect',
     ...(spec.message === undefined || spec.message === '' ? {} : { message: spec.message }),
-    ...(spec.failurePolicy === undefined ? {} : { failurePolicy: spec.failurePolicy }),
+    ...failurePolicyOf(spec),
   };
   // Not `isGroup` of src/resources: a server for a policies file does not load the kinds.
   if ('policies' in spec) {
@@ -29,6 +29,12 @@ export function policyEntry({ spec }: Pick<AdmissionPolicyObject, 'spec'>, optio
     return { ...common, expression: spec.expression, policies: Object.fromEntries(members) };
   }
   return { ...common, allowedToMutate: spec.mutating, ...moduleUse(spec, options) };
+}
+
+/** In a cluster, unlike in a policies file, a policy in monitor mode rejects nothing, whatever fails. */
+function failurePolicyOf({ failurePolicy, mode }: AdmissionPolicyObject['spec']): { readonly failurePolicy?: string } {
+  const effective = mode === 'monitor' ? 'Ignore' : failurePolicy;
+  return effective === undefined ? {} : { failurePolicy: effective };
 }
 
 function moduleUse(spec: ModuleSpec, { modulesUrl, hostCapabilities = ['*'] }: PolicyEntryOptions): object {

@@ -82,6 +82,7 @@ export {
 } from './policies/policy-names.ts';
 export type { AdmissionPolicyObject, AdmissionPolicySpec } from './policies/policy-names.ts';
 export {
+  effectiveFailurePolicy,
   usesAuthorizer,
   equivalentGroups,
   GUARDED_GROUPS,

@@ -11,6 +11,7 @@ import {
   backoffWithoutPeers,
   badUpdatesChangeNothing,
   changesUnderLoad,
+  monitorRejectsNothing,
   neverLoads,
   peersServeModules,
   recoversWithoutCache,
@@ -50,6 +51,7 @@ export function describeScenarios(
     it('9: with all sources and the API server down, the serving revisions serve after a restart', () =>
       restartsFromDisk(lab));
     it('9: with an empty cache the policy is in Error, and recovers on its own', () => recoversWithoutCache(lab));
+    it('9: with all replicas gone, a policy in monitor mode rejects nothing', () => monitorRejectsNothing(lab));
     it('10: a policy with its own webhook starts and stops mutating, and no request fails', () =>
       mutatesAndCeasesTo(lab));
     it('8: many policies at once cost a few writes each, and no requests afterwards', async () => {

@@ -7,7 +7,7 @@ import { writeMetadata } from '../../src/modules/index.ts';
 import type { JsonObject } from '../../src/resources/index.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { example, moduleBytes } from '../server/harness.ts';
-import { labelOf, type Policy, requiresLabel, type RolloutLab } from './rollout-lab.ts';
+import { kind, labelOf, type Policy, requiresLabel, type RolloutLab } from './rollout-lab.ts';
 import { ReviewStream } from './scenario-stream.ts';
 
 /** Creates a policy for a new namespace, and waits until it is enforced. */
@@ -260,6 +260,33 @@ export async function restartsFromDisk(lab: RolloutLab): Promise<void> {
     await refuses(lab, 'restart', 'kept');
   } finally {
     lab.web.isDown = false;
+  }
+}
+
+/** Scenario 9, for a policy in monitor mode, and beside it one that protects; no other policy of the lab matches Secrets. */
+export async function monitorRejectsNothing(lab: RolloutLab): Promise<void> {
+  const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['secrets'], operations: ['CREATE'] }];
+  const create = (namespace: string): Promise<unknown> =>
+    lab.cluster.create(
+      kind('v1', 'Secret'),
+      { apiVersion: 'v1', kind: 'Secret', metadata: { generateName: 'probe-', namespace } },
+      { dryRun: true },
+    );
+  for (const mode of ['monitor', 'protect']) {
+    await lab.namespace(mode);
+    await lab.create(requiresLabel(mode, await lab.module(`${mode}.wasm`), 'kept', { mode, rules }));
+    await lab.reaches(mode, 'Active');
+    if (mode === 'monitor') {
+      await create('monitor');
+      await lab.endProcesses('SIGKILL');
+      await create('monitor');
+      await Promise.all(lab.replicas.map((replica) => lab.restartReplica(replica)));
+      lab.controllers.length = 0;
+      await lab.addController();
+    } else {
+      await assert.rejects(create('protect'), /has no label "kept"/);
+      await create('monitor');
+    }
   }
 }
 

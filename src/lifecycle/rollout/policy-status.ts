@@ -1,5 +1,12 @@
 // The status of a policy: Kubewarden's fields, and our own.
-import { type PolicyStatus, type Readiness, setCondition, setReadiness, timeText } from '../../resources/index.ts';
+import {
+  effectiveFailurePolicy,
+  type PolicyStatus,
+  type Readiness,
+  setCondition,
+  setReadiness,
+  timeText,
+} from '../../resources/index.ts';
 import { REASONS } from './reasons.ts';
 import { answeringRevision, desiredRevision, hasServed, isSwitchedTo } from './revision-choice.ts';
 import { rolloutPhase, type RolloutPhase } from './rollout-phase.ts';
@@ -96,8 +103,8 @@ function enforcedCondition(
   if (serving !== undefined) {
     return { status: 'True', reason: REASONS.serving, message: `revision ${serving.number} answers requests` };
   }
-  const { failurePolicy = 'Fail' } = view.spec;
-  return { status: 'True', reason: REASONS.failurePolicy, message: `failurePolicy ${failurePolicy} answers requests` };
+  const message = `failurePolicy ${effectiveFailurePolicy(view.spec)} answers requests`;
+  return { status: 'True', reason: REASONS.failurePolicy, message };
 }
 
 /** The next retry of the desired revision, by the controller or a replica. */

@@ -240,6 +240,9 @@ function requestOutcome(view: RolloutView): string {
   if (!view.isCovered) {
     return `; nothing serves, and the policy is not enforced${hasServed(view) ? '' : ' yet'}`;
   }
+  if (view.spec.mode === 'monitor') {
+    return '; nothing serves: requests are admitted (mode monitor)';
+  }
   return view.spec.failurePolicy === 'Ignore'
     ? '; nothing serves: requests are admitted with a warning (failurePolicy Ignore)'
     : '; nothing serves: requests are rejected (failurePolicy Fail)';

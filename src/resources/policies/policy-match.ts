@@ -62,6 +62,14 @@ export interface MatchOptions {
   readonly ownWebhook: boolean;
 }
 
+/** The failurePolicy in a cluster: a policy in monitor mode rejects nothing, whatever fails. */
+export function effectiveFailurePolicy({
+  failurePolicy,
+  mode,
+}: Pick<AdmissionPolicySpec, 'failurePolicy' | 'mode'>): 'Fail' | 'Ignore' {
+  return failurePolicy === 'Ignore' || mode === 'monitor' ? 'Ignore' : 'Fail';
+}
+
 /** The match rules of a policy. `spec` may be that of a revision. */
 export function policyMatch(
   policy: Pick<KubernetesObject, 'kind' | 'metadata'> & { readonly spec: AdmissionPolicySpec },
@@ -71,7 +79,7 @@ export function policyMatch(
   const { namespace } = metadata;
   const match = {
     isMutating: !isGroupSpec(spec) && spec.mutating,
-    failurePolicy: spec.failurePolicy === 'Ignore' ? 'Ignore' : 'Fail',
+    failurePolicy: effectiveFailurePolicy(spec),
     matchPolicy: spec.matchPolicy === 'Exact' ? 'Exact' : 'Equivalent',
     ...(namespace === undefined ? {} : { namespace }),
     rules: spec.rules.map((rule) => completeRule(rule)),

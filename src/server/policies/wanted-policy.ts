@@ -47,12 +47,12 @@ export interface WantedPolicy {
 /** Wanted versions by policy id; undefined when the policy was removed. */
 export type WantedChanges = ReadonlyMap<string, WantedPolicy | undefined>;
 
-/** The failurePolicy in a policy's spec; `Fail` when it is missing or invalid. */
+/** The failurePolicy of a policy's unvalidated spec: `Ignore` in monitor mode, `Fail` when it is missing or invalid. */
 export function failurePolicyOf(snapshot: unknown): FailurePolicy {
-  const isIgnoring =
+  const has = (field: string, value: string): boolean =>
     typeof snapshot === 'object' &&
     snapshot !== null &&
-    Object.hasOwn(snapshot, 'failurePolicy') &&
-    (snapshot as { readonly failurePolicy: unknown }).failurePolicy === 'Ignore';
-  return isIgnoring ? 'Ignore' : 'Fail';
+    Object.hasOwn(snapshot, field) &&
+    (snapshot as Readonly<Record<string, unknown>>)[field] === value;
+  return has('failurePolicy', 'Ignore') || has('mode', 'monitor') ? 'Ignore' : 'Fail';
 }

@@ -22,6 +22,7 @@ export function revisionMatch({ spec }: PolicyRevision, productNamespace: string
 const MATCH_FIELDS = [
   'mutating',
   'failurePolicy',
+  'mode',
   'matchPolicy',
   'rules',
   'namespaceSelector',
