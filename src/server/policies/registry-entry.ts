@@ -135,6 +135,9 @@ export function newEntry(id: string): RegistryEntry {
 
 /** The key of a version. Other modules, after a new validation, make another key, so that it is loaded again. */
 function slotKey(uid: string, digests: readonly string[]): string {
+  if (digests.length === 0) {
+    return uid;
+  }
   const modules = digests.filter((digest) => digest.startsWith('sha256:')).toSorted();
   return [uid, ...new Set(modules)].join(' ');
 }
