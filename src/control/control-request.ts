@@ -4,7 +4,7 @@ import { RequestRefused } from '../https/index.ts';
 import { isJsonObject, own } from '../resources/index.ts';
 import type { JsonObject } from '../resources/index.ts';
 import type { PrevalidationRequest } from './replica-protocol.ts';
-import { parseJson } from '../values/index.ts';
+import { isNestedDeeper, parseJson } from '../values/index.ts';
 
 /** Nesting of brackets: far more than policies have, far less than recursion allows. */
 export const MAX_REQUEST_DEPTH = 128;
@@ -105,7 +105,7 @@ function decodeJson(body: Uint8Array): unknown {
   } catch {
     throw new RequestRefused(400, 'expected JSON in UTF-8');
   }
-  if (isDeep(text)) {
+  if (isNestedDeeper(text, MAX_REQUEST_DEPTH)) {
     throw new RequestRefused(400, `expected at most ${MAX_REQUEST_DEPTH} nested brackets`);
   }
   try {
@@ -113,42 +113,6 @@ function decodeJson(body: Uint8Array): unknown {
   } catch {
     throw new RequestRefused(400, 'expected JSON');
   }
-}
-
-/**
- * Whether brackets outside of strings nest too deeply. Correct for valid JSON; other text is rejected by the parser.
- */
-function isDeep(text: string): boolean {
-  let depth = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    switch (text[at]) {
-      case '"':
-        at = endOfText(text, at);
-        break;
-      case '{':
-      case '[':
-        depth += 1;
-        if (depth > MAX_REQUEST_DEPTH) {
-          return true;
-        }
-        break;
-      case '}':
-      case ']':
-        depth -= 1;
-        break;
-      default:
-    }
-  }
-  return false;
-}
-
-/** Index of the quote that closes the string opened at `start`, or of the end. */
-function endOfText(text: string, start: number): number {
-  let at = start + 1;
-  while (at < text.length && text[at] !== '"') {
-    at += text[at] === '\\' ? 2 : 1;
-  }
-  return at;
 }
 
 function objectAt(value: unknown, where: string): JsonObject {

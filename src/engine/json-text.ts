@@ -8,41 +8,6 @@ export type { JsonObject, JsonValue } from '../values/index.ts';
  */
 export const MAX_NESTING = 1_000;
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-
-/** Index after the string that opens at `open`, or the text's length when the string does not end. */
-export function endOfString(text: string, open: number): number {
-  for (let at = open + 1; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) {
-      return at + 1;
-    }
-    if (code === BACKSLASH) {
-      at++;
-    }
-  }
-  return text.length;
-}
-
-/** Whether more than `limit` brackets are open at once. One pass without recursion; the text need not be JSON. */
-export function isNestedDeeper(text: string, limit: number): boolean {
-  let depth = 0;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) {
-      at = endOfString(text, at) - 1;
-    } else if (code === 0x7b || code === 0x5b) {
-      if (++depth > limit) {
-        return true;
-      }
-    } else if (code === 0x7d || code === 0x5d) {
-      depth--;
-    }
-  }
-  return false;
-}
-
 /** JSON with sorted keys, so that equal values have equal texts and hashes. */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) {

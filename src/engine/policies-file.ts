@@ -1,7 +1,7 @@
-import { errorText, parseJson } from '../values/index.ts';
+import { endOfJsonString, errorText, parseJson } from '../values/index.ts';
 import { EngineError, textPosition } from './errors.ts';
 import { faultText } from './field-reader.ts';
-import { endOfString, isJsonObject } from './json-text.ts';
+import { isJsonObject } from './json-text.ts';
 import type { JsonObject } from './json-text.ts';
 import type { PolicyDefinition } from './policy-definition.ts';
 import { readPolicyDefinition, ValueBudget } from './policy-reader.ts';
@@ -138,7 +138,7 @@ function parseAsJson(text: string): unknown {
     let keys = 0;
     const value: unknown = parseJson(text);
     for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at)) {
-      at = endOfString(text, at);
+      at = endOfJsonString(text, at);
       while (isJsonSpace(text.charCodeAt(at))) {
         at++;
       }

@@ -2,11 +2,10 @@
 // `ab\`, the key `ab"` in a later text can be read as `ab\` (https://github.com/nodejs/node/issues/63785). The author
 // of the first text could change what a policy reads in the second, so the result of JSON.parse is not used for texts with
 // escaped keys.
+import { endOfJsonString } from './json-text.ts';
 import { setOwn } from './set-own.ts';
 
-const QUOTE = 0x22;
 const COLON = 0x3a;
-const BACKSLASH = 0x5c;
 
 /** A JSON number, matched at its start. */
 const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
@@ -52,15 +51,6 @@ function isFollowedByColon(text: string, index: number): boolean {
     next++;
   }
   return text.charCodeAt(next) === COLON;
-}
-
-/** End of the string that starts at a quote. Scans by character, because most strings are short. */
-export function endOfJsonString(text: string, quote: number): number {
-  let index = quote + 1;
-  for (let code = text.charCodeAt(index); code !== QUOTE; code = text.charCodeAt(index)) {
-    index += code === BACKSLASH ? 2 : 1;
-  }
-  return index + 1;
 }
 
 /** The number token at `index`; empty if there is none. */

@@ -1,10 +1,9 @@
-import { parseJson } from '../../values/index.ts';
+import { endOfJsonString, parseJson } from '../../values/index.ts';
 
 /** Duplicate fields that a message names. */
 const MAX_NAMED = 100;
 
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
 
 /** An object or list during the scan. */
@@ -28,11 +27,11 @@ export function duplicateFields(text: string): readonly string[] {
     const level = levels.at(-1);
     switch (text.charCodeAt(at)) {
       case QUOTE: {
-        const end = endOfText(text, at);
+        const end = endOfJsonString(text, at);
         if (level?.isKeyNext === true) {
-          readKey(parseJson(text.slice(at, end + 1)) as string, level, levels, found);
+          readKey(parseJson(text.slice(at, end)) as string, level, levels, found);
         }
-        at = end;
+        at = end - 1;
         break;
       }
       case 0x7b:
@@ -55,14 +54,6 @@ export function duplicateFields(text: string): readonly string[] {
     }
   }
   return [...found];
-}
-
-function endOfText(text: string, start: number): number {
-  let end = start + 1;
-  while (end < text.length && text.charCodeAt(end) !== QUOTE) {
-    end += text.charCodeAt(end) === BACKSLASH ? 2 : 1;
-  }
-  return end;
 }
 
 function readKey(key: string, level: Level, levels: readonly Level[], found: Set<string>): void {

@@ -16,7 +16,7 @@ import {
 import { ApiError } from '../../cluster/index.ts';
 import { isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue } from '../../resources/index.ts';
-import { errorText, parseJson } from '../../values/index.ts';
+import { errorText, isNestedDeeper, parseJson } from '../../values/index.ts';
 import { mediaRanges } from './negotiation.ts';
 import { ProtobufDecoder } from './protobuf/decode-object.ts';
 import { kubernetesMessages } from './protobuf/message-data.ts';
@@ -182,7 +182,9 @@ function decodeProtobuf(body: Buffer): JsonValue {
 }
 
 function decodeJson(text: string): JsonValue {
-  checkDepth(text);
+  if (isNestedDeeper(text, MAX_BODY_DEPTH)) {
+    throw tooDeep();
+  }
   try {
     const value: unknown = parseJson(text);
     return HALF_CHARACTER.test(text) ? copied(value) : (value as JsonValue);
@@ -199,31 +201,6 @@ function goSyntaxError(text: string, error: unknown): string {
     return 'unexpected end of JSON input';
   }
   return message.slice(0, MAX_QUOTED_BYTES);
-}
-
-/** Checks the nesting: JSON.parse has no limit, but recursive code on its result does. */
-function checkDepth(text: string): void {
-  let depth = 0;
-  let isInString = false;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (isInString) {
-      if (code === 0x5c) {
-        at++;
-      } else if (code === 0x22) {
-        isInString = false;
-      }
-    } else if (code === 0x22) {
-      isInString = true;
-    } else if (code === 0x7b || code === 0x5b) {
-      depth++;
-      if (depth > MAX_BODY_DEPTH) {
-        throw tooDeep();
-      }
-    } else if (code === 0x7d || code === 0x5d) {
-      depth--;
-    }
-  }
 }
 
 function tooDeep(): BodySyntaxError {
