@@ -1,5 +1,4 @@
 // Rolls out one policy: executes the first step of its plan that has something to write, then plans again.
-import { ApiError } from '../cluster/index.ts';
 import type { AdmissionPolicyObject, ObjectKey, PolicyRevision, PolicyServer } from '../resources/index.ts';
 import { type ObjectCache, ReconcileError, type ReconcileResult, Waiting, worstFailure } from '../runtime/index.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
@@ -15,6 +14,7 @@ import type { RolloutSettings, RolloutStep, RolloutView } from './rollout/rollou
 import type { EnforceResult, PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 import { WebhookRefusal } from './webhooks/webhook-dry-runs.ts';
 import type { WrittenObjects } from './written-objects.ts';
+import { isRefusal } from './refusal.ts';
 
 /** Steps of one reconciliation: a rollout has a handful, and one for each revision that is pruned or superseded. */
 const MAX_STEPS = 64;
@@ -22,8 +22,6 @@ const MAX_STEPS = 64;
 const CONTINUE_MS = 10;
 /** Delay before a refused dry run is repeated, if its webhook is in force. Milliseconds. */
 const REFUSED_RETRY_MS = 30_000;
-/** HTTP status codes that a retry cannot fix: the object is invalid, too large, or not permitted. */
-const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422]);
 /**
  * Delay before a policy is reconciled again while its replicas are unknown. The replica directory reports existing
  * PolicyServers only, and a policy may name a missing one; it must be reconciled all the same, since webhook configurations
@@ -134,7 +132,7 @@ export class PolicyRollout {
             return true;
           }
           failures.push(new Waiting(REASONS.webhookRefused, REFUSED_RETRY_MS, error.message));
-        } else if (error instanceof ApiError && REFUSALS.has(error.code)) {
+        } else if (isRefusal(error)) {
           // Retried with backoff, because no watch reports that permissions were granted.
           failures.push(new ReconcileError(REASONS.webhookRefused, error.message, { cause: error }));
           if (step.type !== 'enforce') {

@@ -5,7 +5,8 @@ import { isSameJson } from '../../resources/structured-merge/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { notServed } from './cluster-context.ts';
 import type { ServedResource } from './resource-registry.ts';
-import { setOwn, thaw } from './store/thaw.ts';
+import { thaw } from './store/thaw.ts';
+import { setOwn } from '../../values/index.ts';
 
 /** Kinds that a PUT creates when they do not exist. */
 export const CREATED_BY_UPDATE: ReadonlySet<string> = new Set([

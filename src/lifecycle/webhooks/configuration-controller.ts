@@ -1,6 +1,5 @@
 // Writes the webhook configurations of policy servers: one pass per server, whatever the number of its policies.
 import type { Logger } from 'pino';
-import { ApiError } from '../../cluster/index.ts';
 import { keyText, type PolicyMatch, policyOfBucket, type Readiness } from '../../resources/index.ts';
 import {
   Controller,
@@ -26,9 +25,7 @@ import { webhookConfigurations } from './webhook-configurations.ts';
 import type { WebhookMetrics } from './webhook-metrics.ts';
 import { policyOf, type WebhookConfiguration, type WebhookTarget } from './webhook-object.ts';
 import { WritePace } from './write-pace.ts';
-
-/** HTTP status codes that a retry cannot fix: the object is invalid, too large, or not permitted. */
-const REFUSALS: ReadonlySet<number> = new Set([400, 403, 413, 422]);
+import { isRefusal } from '../refusal.ts';
 
 export interface ConfigurationControllerOptions extends ExemptionSettings {
   readonly validating: ObjectCache<WebhookConfiguration>;
@@ -171,8 +168,9 @@ export class ConfigurationController implements Runnable {
       }
       return result;
     } catch (error) {
-      const isRefusal = error instanceof ApiError && REFUSALS.has(error.code);
-      const failure = isRefusal ? new ReconcileError(REASONS.webhookRefused, error.message, { cause: error }) : error;
+      const failure = isRefusal(error)
+        ? new ReconcileError(REASONS.webhookRefused, error.message, { cause: error })
+        : error;
       if (!(error instanceof Waiting)) {
         metrics?.countWrite('failed');
       }

@@ -1,8 +1,8 @@
-import { isJsonObject } from '../../values/index.ts';
+import { isJsonObject, own } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import type { Schema } from '../schema.ts';
 import { equalJson } from './equality.ts';
-import { fieldOf, MAX_NESTING, schemaOfField } from './own-property.ts';
+import { MAX_NESTING, schemaOfField } from './schema-fields.ts';
 
 /**
  * A value and the old value at the same place, if known. Unchanged mistakes do not fail an update (KEP-4008), and
@@ -31,7 +31,7 @@ export class Correlation {
       if (!isJsonObject(value) || !isJsonObject(old)) {
         return undefined;
       }
-      const [child, oldChild, schema] = [fieldOf(value, name), fieldOf(old, name), schemaOfField(this.#schema, name)];
+      const [child, oldChild, schema] = [own(value, name), own(old, name), schemaOfField(this.#schema, name)];
       return child === undefined || oldChild === undefined || schema === undefined
         ? undefined
         : new Correlation(child, oldChild, schema, this.#depth + 1);
@@ -126,7 +126,7 @@ export class ListItems {
     if (item === undefined || !isJsonObject(item)) {
       return undefined;
     }
-    const values = this.#keys.map((key) => fieldOf(item, key) ?? null);
+    const values = this.#keys.map((key) => own(item, key) ?? null);
     return values.some((value) => typeof value === 'object') ? undefined : JSON.stringify(values);
   }
 }

@@ -1,9 +1,9 @@
 // Defaulting by structural schemas, like apiextensions: disallowed nulls are removed first, so that they get the
 // default as well.
-import { isJsonObject } from '../../values/index.ts';
+import { isJsonObject, own, setOwn } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import type { Schema } from '../schema.ts';
-import { additionalOf, fieldOf, MAX_NESTING, propertyOf, schemaOfField, setField } from './own-property.ts';
+import { additionalOf, MAX_NESTING, propertyOf, schemaOfField } from './schema-fields.ts';
 
 /** Removes null fields that are not nullable and have no default. */
 export function removeNulls(value: JsonValue, schema: Schema | undefined, depth = 0): void {
@@ -74,21 +74,21 @@ export class Defaults {
 
   #fillFields(object: JsonObject, schema: Schema, depth: number): void {
     for (const [field, property] of this.#fieldsWithDefaults(schema)) {
-      const given = fieldOf(object, field);
+      const given = own(object, field);
       if (given === undefined || isMisplacedNull(given, property)) {
         this.#left -= field.length + FIELD_PUNCTUATION;
-        setField(object, field, this.#defaultOf(property));
+        setOwn(object, field, this.#defaultOf(property));
       }
     }
     const additional = additionalOf(schema);
     for (const field of Object.keys(object)) {
       const property = propertyOf(schema, field);
-      if (property === undefined && additional !== undefined && isMisplacedNull(fieldOf(object, field), additional)) {
-        setField(object, field, this.#defaultOf(additional));
+      if (property === undefined && additional !== undefined && isMisplacedNull(own(object, field), additional)) {
+        setOwn(object, field, this.#defaultOf(additional));
       }
       const childSchema = property ?? additional;
       if (childSchema !== undefined) {
-        this.#fill(fieldOf(object, field) ?? null, childSchema, depth + 1);
+        this.#fill(own(object, field) ?? null, childSchema, depth + 1);
       }
     }
   }

@@ -1,12 +1,12 @@
 // Embedded objects with their own kind: `x-kubernetes-embedded-resource` (apiextensions, `schema/objectmeta`).
 import { invalid, required } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
-import { isJsonObject } from '../../values/index.ts';
+import { isJsonObject, own } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { dns1035LabelProblems } from '../../names/index.ts';
 import type { Schema } from '../schema.ts';
 import { metadataErrors } from './metadata-validation.ts';
-import { fieldOf, MAX_NESTING, propertyOf, schemaOfField } from './own-property.ts';
+import { MAX_NESTING, propertyOf, schemaOfField } from './schema-fields.ts';
 
 /** Mistakes in `apiVersion`, `kind` and `metadata` of embedded objects. */
 export function embeddedErrors(value: JsonValue, schema: Schema, path: string, depth = 0): FieldError[] {
@@ -22,15 +22,13 @@ export function embeddedErrors(value: JsonValue, schema: Schema, path: string, d
   if (!isJsonObject(value)) {
     return [];
   }
-  const own = schema['x-kubernetes-embedded-resource'] === true ? resourceErrors(value, path) : [];
+  const embedded = schema['x-kubernetes-embedded-resource'] === true ? resourceErrors(value, path) : [];
   const inner = Object.keys(value).flatMap((name) => {
     const childSchema = schemaOfField(schema, name);
     const childPath = propertyOf(schema, name) === undefined ? `${path}[${name}]` : join(path, name);
-    return childSchema === undefined
-      ? []
-      : embeddedErrors(fieldOf(value, name) ?? null, childSchema, childPath, depth + 1);
+    return childSchema === undefined ? [] : embeddedErrors(own(value, name) ?? null, childSchema, childPath, depth + 1);
   });
-  return [...own, ...inner];
+  return [...embedded, ...inner];
 }
 
 function resourceErrors(object: JsonObject, path: string): FieldError[] {
@@ -47,7 +45,7 @@ function textErrors(
   path: string,
   problemOf: (text: string) => string | undefined,
 ): FieldError[] {
-  const value = fieldOf(object, name);
+  const value = own(object, name);
   const field = join(path, name);
   if (value === undefined) {
     return [required(field)];
@@ -69,14 +67,14 @@ function kindProblem(kind: string): string | undefined {
 }
 
 function nestedMetadataErrors(object: JsonObject, path: string): FieldError[] {
-  const metadata = fieldOf(object, 'metadata');
+  const metadata = own(object, 'metadata');
   if (!isJsonObject(metadata)) {
     return [];
   }
   // Embedded objects may have no name.
-  const name = fieldOf(metadata, 'name');
+  const name = own(metadata, 'name');
   const named = { ...metadata, name: name === undefined || name === '' ? 'unnamed' : name };
-  const namespace = fieldOf(metadata, 'namespace');
+  const namespace = own(metadata, 'namespace');
   const errors = metadataErrors({ apiVersion: '', kind: '', metadata: named } as Parameters<typeof metadataErrors>[0], {
     namespaced: typeof namespace === 'string' && namespace !== '',
     nameRule: 'path-segment',

@@ -1,5 +1,5 @@
 import type { Schema } from '../schema.ts';
-import { additionalOf, propertyOf } from './own-property.ts';
+import { additionalOf, propertyOf } from './schema-fields.ts';
 
 /** A path below a value, `spec.policies[a]`, and its schema. */
 export interface FieldPath {

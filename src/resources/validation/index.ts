@@ -6,7 +6,7 @@ export { parseFieldPath } from './field-path.ts';
 export { fieldManagerErrors, FOREGROUND_FINALIZER, metadataErrors, ORPHAN_FINALIZER } from './metadata-validation.ts';
 export type { NameRule } from './metadata-validation.ts';
 export { ObjectSchema } from './object-schema.ts';
-export { additionalOf, MAX_NESTING } from './own-property.ts';
+export { additionalOf, MAX_NESTING } from './schema-fields.ts';
 export { compilePattern } from './patterns.ts';
 export { MAX_FOUND_CHARACTERS, unknownFields } from './pruning.ts';
 export { RuleCompiler } from './rule-programs.ts';

@@ -2,10 +2,10 @@
 import { jsonText } from '../../go/index.ts';
 import { duplicate, invalid } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
-import { isJsonObject } from '../../values/index.ts';
+import { isJsonObject, own } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import type { Schema } from '../schema.ts';
-import { additionalOf, fieldOf, MAX_NESTING, propertyOf } from './own-property.ts';
+import { additionalOf, MAX_NESTING, propertyOf } from './schema-fields.ts';
 
 /** Duplicates in all lists of a value. */
 export function listErrors(value: JsonValue, schema: Schema, path: string, depth = 0): FieldError[] {
@@ -25,7 +25,7 @@ function fieldErrors(object: JsonObject, schema: Schema, path: string, depth: nu
   const additional = additionalOf(schema);
   return Object.keys(object).flatMap((name) => {
     const property = propertyOf(schema, name);
-    const child = fieldOf(object, name) ?? null;
+    const child = own(object, name) ?? null;
     if (property !== undefined) {
       return listErrors(child, property, path === '' ? name : `${path}.${name}`, depth + 1);
     }

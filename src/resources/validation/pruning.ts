@@ -2,7 +2,8 @@
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { OBJECT_META_SCHEMA } from '../object-meta-schema.ts';
 import type { Schema } from '../schema.ts';
-import { additionalOf, fieldOf, MAX_NESTING, propertyOf } from './own-property.ts';
+import { additionalOf, MAX_NESTING, propertyOf } from './schema-fields.ts';
+import { own } from '../../values/index.ts';
 
 /** Fields of every object, also of embedded ones; schemas need not name them. */
 const RESOURCE_FIELDS = new Set(['apiVersion', 'kind', 'metadata']);
@@ -43,7 +44,7 @@ class PruneWalk {
 
   /** A whole object, whose metadata are known without a schema. */
   resource(object: JsonObject, schema: Schema, path: string): void {
-    const metadata = fieldOf(object, 'metadata');
+    const metadata = own(object, 'metadata');
     if (metadata !== undefined) {
       this.#value(metadata, OBJECT_META_SCHEMA, join(path, 'metadata'));
     }

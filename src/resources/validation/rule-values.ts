@@ -1,11 +1,11 @@
 import { jsonText } from '../../go/index.ts';
 import { CelDouble, CelDuration, CelTimestamp, escapeField, EvaluationFailure } from '../../cel/index.ts';
 import type { CelResult, CelValue } from '../../cel/index.ts';
-import { isJsonObject } from '../../values/index.ts';
+import { isJsonObject, own, setOwn } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import type { Schema } from '../schema.ts';
 import { ListItems } from './correlation.ts';
-import { additionalOf, fieldOf, propertyOf, setField } from './own-property.ts';
+import { additionalOf, propertyOf } from './schema-fields.ts';
 
 /** Formats whose strings have other types in rules. */
 const VALUE_FORMATS = new Set(['byte', 'date', 'date-time', 'datetime', 'duration']);
@@ -77,7 +77,7 @@ export class RuleValues {
     const record = Object.create(null) as Record<string, CelValue>;
     const additional = additionalOf(schema);
     for (const name of Object.keys(object)) {
-      const child = fieldOf(object, name) ?? null;
+      const child = own(object, name) ?? null;
       const property = propertyOf(schema, name);
       const childSchema = property ?? additional;
       const made = childSchema === undefined ? (child as CelValue) : this.of(child, childSchema);
@@ -154,12 +154,12 @@ export function inOrderOf(old: JsonValue, value: JsonValue, schema: Schema): Jso
   let result: JsonObject | undefined;
   for (const name of Object.keys(old)) {
     const childSchema = propertyOf(schema, name) ?? additionalOf(schema);
-    const [before, after] = [fieldOf(old, name), fieldOf(value, name)];
+    const [before, after] = [own(old, name), own(value, name)];
     if (childSchema !== undefined && before !== undefined && after !== undefined) {
       const ordered = inOrderOf(before, after, childSchema);
       if (ordered !== before) {
         result ??= { ...old };
-        setField(result, name, ordered);
+        setOwn(result, name, ordered);
       }
     }
   }

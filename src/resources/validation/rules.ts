@@ -9,12 +9,12 @@ import {
 import type { Bindings, CelResult, Program } from '../../cel/index.ts';
 import { duplicate, forbidden, invalid, required } from '../field-error.ts';
 import type { FieldError } from '../field-error.ts';
-import { isJsonObject } from '../../values/index.ts';
+import { isJsonObject, own } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import type { Schema, ValidationRule } from '../schema.ts';
 import type { Correlation } from './correlation.ts';
 import { ListItems } from './correlation.ts';
-import { additionalOf, fieldOf, MAX_NESTING, propertyOf } from './own-property.ts';
+import { additionalOf, MAX_NESTING, propertyOf } from './schema-fields.ts';
 import { RuleCompiler } from './rule-programs.ts';
 import type { CompiledRule } from './rule-programs.ts';
 import { inOrderOf, RuleValues } from './rule-values.ts';
@@ -127,8 +127,8 @@ export class SchemaRules {
       const rules = property ?? this.#additional;
       if (rules !== undefined) {
         const childPath = property === undefined ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`;
-        const oldChild = isJsonObject(old) ? fieldOf(old, name) : undefined;
-        rules.#run(run, fieldOf(object, name) ?? null, oldChild, childPath, fieldBefore(before, name), depth + 1);
+        const oldChild = isJsonObject(old) ? own(old, name) : undefined;
+        rules.#run(run, own(object, name) ?? null, oldChild, childPath, fieldBefore(before, name), depth + 1);
       }
     }
   }

@@ -1,13 +1,13 @@
 // Validation by an OpenAPI schema like in API servers (kube-openapi, `validation/validate`), with their messages, their
 // choice among alternatives, and without unchanged mistakes in updates (KEP-4008).
 import { numberText, quote } from '../../go/index.ts';
-import { isJsonObject } from '../../values/index.ts';
+import { isJsonObject, own } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import type { Schema } from '../schema.ts';
 import type { Correlation } from './correlation.ts';
 import { equalJson } from './equality.ts';
 import { formatCheck } from './formats.ts';
-import { additionalOf, fieldOf, MAX_NESTING, propertyOf } from './own-property.ts';
+import { additionalOf, MAX_NESTING, propertyOf } from './schema-fields.ts';
 import { compilePattern } from './patterns.ts';
 import type { Pattern } from './patterns.ts';
 import {
@@ -186,12 +186,12 @@ export class SchemaValidator {
       if (additional === undefined) {
         result.add(forbiddenField(path, name));
       } else {
-        const child = fieldOf(object, name) ?? null;
+        const child = own(object, name) ?? null;
         result.merge(this.#validate(child, additional, `${path}.${name}`, fieldBefore(old, path, name), depth + 1));
       }
     }
     for (const name of named) {
-      const child = fieldOf(object, name);
+      const child = own(object, name);
       const property = properties[name];
       if (child !== undefined && property !== undefined) {
         const childPath = path === '' ? name : `${path}.${name}`;

@@ -1,3 +1,5 @@
+import { setOwn } from '../../../values/index.ts';
+
 /** A mutable copy of a JSON value. */
 export function thaw<T>(value: T): T {
   if (Array.isArray(value)) {
@@ -25,13 +27,4 @@ export function isTooDeep(value: unknown, depth = 0): boolean {
     return false;
   }
   return depth >= MAX_DEPTH || Object.values(value).some((member) => isTooDeep(member, depth + 1));
-}
-
-/** Sets a field of any name, `__proto__` included. */
-export function setOwn(target: Record<string, unknown>, key: string, value: unknown): void {
-  if (key === '__proto__') {
-    Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
-  } else {
-    target[key] = value;
-  }
 }

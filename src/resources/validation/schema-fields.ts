@@ -1,5 +1,4 @@
 import { isJsonObject } from '../../values/index.ts';
-import type { JsonObject, JsonValue } from '../../values/index.ts';
 import type { Schema } from '../schema.ts';
 
 /**
@@ -7,20 +6,6 @@ import type { Schema } from '../schema.ts';
  * an object determine the depth. {@link ObjectSchema.validate} rejects deeper objects.
  */
 export const MAX_NESTING = 256;
-
-/** An own property of an untrusted object, never one of Object.prototype. */
-export function fieldOf(object: JsonObject, name: string): JsonValue | undefined {
-  return Object.hasOwn(object, name) ? object[name] : undefined;
-}
-
-/** Sets a field like JSON.parse: also `__proto__` becomes an own property. */
-export function setField(object: JsonObject, name: string, value: JsonValue): void {
-  if (name === '__proto__') {
-    Object.defineProperty(object, name, { value, enumerable: true, configurable: true, writable: true });
-  } else {
-    object[name] = value;
-  }
-}
 
 /** The schema of a named property. */
 export function propertyOf(schema: Schema, name: string): Schema | undefined {
