@@ -1,5 +1,4 @@
 // Policies of a policies file, which is read whenever it changes.
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { EvaluationError } from '../../evaluation/index.ts';
 import type { CompiledPolicyModule, FindResult, ReadEntry } from '../../evaluation/index.ts';
 import { FileWatch } from '../../files/index.ts';
@@ -9,9 +8,6 @@ import { PolicyRegistry } from './policy-registry.ts';
 import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from './policy-source.ts';
 import type { ReadPolicy } from './registry-loads.ts';
 import type { WantedChanges, WantedPolicy } from './wanted-policy.ts';
-
-/** Changes that are applied in one turn of the event loop: about 10 ms. */
-const CHANGES_AT_ONCE = 500;
 
 /** A policies file as the source of policies. */
 export class FilePolicies implements PolicySource {
@@ -126,7 +122,7 @@ export class FilePolicies implements PolicySource {
       const entries = await loader.parse(text, this.#file);
       const isFirst = this.#source.loadedAt === null;
       this.#source = { loadedAt: new Date().toISOString(), error: null };
-      await this.#apply(this.#entries.changes(entries), isFirst);
+      this.#registry.apply(this.#entries.changes(entries), isFirst);
       const problems = entries.flatMap((entry) => ('problems' in entry ? [entry.problems.length] : []));
       const counts = { policies: entries.length - problems.length, problems: problems.reduce((a, b) => a + b, 0) };
       log.info(counts, 'policies file read');
@@ -138,19 +134,6 @@ export class FilePolicies implements PolicySource {
         this.#watch.forget();
       }
       this.#failed(error instanceof Error ? error : new Error(String(error)));
-    }
-  }
-
-  /** Reviews are answered between slices; before the first read there are none to answer. */
-  async #apply(changes: WantedChanges, isFirst: boolean): Promise<void> {
-    if (isFirst) {
-      this.#registry.apply(changes, true);
-      return;
-    }
-    const all = [...changes];
-    for (let start = 0; start < all.length; start += CHANGES_AT_ONCE) {
-      this.#registry.apply(new Map(all.slice(start, start + CHANGES_AT_ONCE)), false);
-      await nextTurn();
     }
   }
 
