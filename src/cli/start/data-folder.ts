@@ -9,6 +9,7 @@ import { pathFromHere } from './path-from-here.ts';
 export const DATA_DIR = '.portcullis';
 /** A file that marks a folder as created by `start`; `reset` removes only such folders. */
 const DATA_MARKER = 'README.txt';
+const MARKER_TEXT = 'Data of `portcullis start`. `portcullis reset` removes this folder.\n';
 /** Holds the id of the process that uses the folder. */
 const PROCESS_FILE = 'portcullis.pid';
 
@@ -21,9 +22,9 @@ export function openDataFolder(dataDir: string): Disposable {
   try {
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
     assertUnused(dataDir, 'used');
-    const marker = join(dataDir, DATA_MARKER);
-    if (!existsSync(marker)) {
-      writeFileSync(marker, 'Data of `portcullis start`. `portcullis reset` removes this folder.\n');
+    // Never in a folder with other files: `reset` would remove them.
+    if (readdirSync(dataDir).length === 0) {
+      writeFileSync(join(dataDir, DATA_MARKER), MARKER_TEXT);
     }
     writeFileSync(processFile, `${process.pid}\n`);
   } catch (error) {
@@ -46,7 +47,7 @@ export function removeDataFolder(dataDir: string): boolean {
   if (!existsSync(dataDir)) {
     return false;
   }
-  if (!existsSync(join(dataDir, DATA_MARKER)) && readdirSync(dataDir).length > 0) {
+  if (!isMarked(dataDir) && readdirSync(dataDir).length > 0) {
     throw new CliError(`${dataDir} was not created by \`portcullis start\` and is not removed`, {
       hint: 'Remove it by hand if it is what you mean.',
     });
@@ -63,6 +64,11 @@ export function resetCommandFor(dataDir: string): string {
     return command;
   }
   return `${command}${command.startsWith('npm') ? ' --' : ''} --data-dir ${pathFromHere(dataDir)}`;
+}
+
+function isMarked(dataDir: string): boolean {
+  const marker = join(dataDir, DATA_MARKER);
+  return existsSync(marker) && readFileSync(marker, 'utf8') === MARKER_TEXT;
 }
 
 function assertUnused(dataDir: string, participle: 'used' | 'removed'): void {
