@@ -15,6 +15,7 @@ import {
 } from '../resources/index.ts';
 import type { ObjectCache, ObjectIndex } from '../runtime/index.ts';
 import type { PrevalidatedRevision } from './rollout/after-prevalidation.ts';
+import { cannotServe } from './rollout/revision-choice.ts';
 import type { RevisionFacts, RolloutStep } from './rollout/rollout-view.ts';
 import { MANAGED_BY } from './managed-by.ts';
 import { FIELD_MANAGER } from './field-manager.ts';
@@ -191,14 +192,16 @@ export class RevisionStore {
   }
 }
 
-/** Written on failed revisions only, and absent where it is true: policy servers of earlier versions take it for true. */
+/**
+ * Only false is written, and only on failed revisions. Policy servers of earlier versions do not know the field, and act as if
+ * it were true.
+ */
 function enforcedField(
-  state: RevisionStatus['state'],
+  state: RevisionFacts['state'],
   reason: string,
   isEnforced: boolean,
 ): { readonly enforced?: false } {
-  const isFailure = state === 'Failed' || (state === 'Candidate' && reason !== '');
-  return isFailure && !isEnforced ? { enforced: false } : {};
+  return cannotServe({ state, reason }) && !isEnforced ? { enforced: false } : {};
 }
 
 export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): RevisionFacts {

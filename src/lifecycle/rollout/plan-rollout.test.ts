@@ -133,13 +133,25 @@ const CASES: readonly Case[] = [
     steps: ['enforce spec'],
   },
   {
+    when: 'degraded policies reject, and a correction is on its way: the policy stays covered',
+    view: view([revision(1, 'Retired'), revision(2, 'Failed'), revision(3, 'Candidate')], [replica('a')], REJECT),
+    steps: ['try 3', 'enforce spec'],
+  },
+  {
+    when: 'nothing ever served, and the newest waits for the end of a pin, under former settings',
+    view: view([revision(1, 'Failed'), revision(2, 'Candidate', { reason: REASONS.pinned })], [replica('a')], {
+      pin: 1,
+    }),
+    steps: ['2 is not enforced', 'uncover'],
+  },
+  {
     when: 'nothing serves any more, and degraded policies reject',
     view: view([revision(1, 'Retired'), revision(2, 'Failed', { reason: 'InvalidSettings' })], [replica('a')], REJECT),
     steps: ['enforce spec'],
   },
   {
     when: 'a change failed, and degraded policies are ignored',
-    view: view([first, revision(2, 'Failed', { reason: 'InvalidSettings' })], both, {
+    view: view([first, revision(2, 'Failed', { reason: 'InvalidSettings', isEnforced: false })], both, {
       settings: { ...DEFAULT_ROLLOUT_SETTINGS, degraded: 'Ignore' },
     }),
     steps: ['1 is Retired DegradedIgnored', 'enforce 1'],
@@ -199,7 +211,7 @@ const CASES: readonly Case[] = [
   {
     when: 'no replica can load a new policy',
     view: view([revision(1, 'Validated')], [replica('a', { 1: 'Failed' })]),
-    steps: ['dryRun 1', 'uncover'],
+    steps: ['uncover'],
     wakeAt: DEADLINE,
   },
   {

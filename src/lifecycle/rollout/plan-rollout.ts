@@ -5,7 +5,8 @@ import {
   deadlineOf,
   desiredRevision,
   goalRevision,
-  hasFailed,
+  cannotServe,
+  hasServed,
   hasSpec,
   isServingOn,
   isDeclared,
@@ -42,9 +43,9 @@ export function planRollout(view: RolloutView): RolloutPlan {
   const goal = goalRevision(view);
   const steps = [
     ...superseded(view, goal),
+    ...enforcement(view, goal),
     ...retirement(view, goal),
     ...(goal === undefined ? [] : progress(view, goal)),
-    ...enforcement(view),
     ...coverage(view, goal),
     ...pruning(view, goal),
   ];
@@ -116,9 +117,13 @@ function progress(view: RolloutView, goal: RevisionFacts): RolloutStep[] {
   }
 }
 
-/** Without a connected replica, a new revision is not prepared: it could only be answered by its failurePolicy. */
-function dryRun(view: RolloutView, { number: revision }: RevisionFacts): RolloutStep[] {
-  return isConnected(view) ? [{ type: 'dryRun', revision }] : [];
+/**
+ * Prepares the coverage of a new revision; not without a connected replica, which could only answer by the failurePolicy, and
+ * not while nothing can serve a policy that is not enforced.
+ */
+function dryRun(view: RolloutView, goal: RevisionFacts): RolloutStep[] {
+  const isHopeless = isUnservable(view, goal) && !isFailurePolicyInForce(view) && !mayServe(view, goal);
+  return isConnected(view) && !isHopeless ? [{ type: 'dryRun', revision: goal.number }] : [];
 }
 
 /** Whether all replicas have loaded the revision; or some, after the deadline, if the strategy allows it. */
@@ -146,12 +151,15 @@ function switchOver(view: RolloutView, revision: RevisionFacts): RolloutStep[] {
   ];
 }
 
-/** Corrects what a failed revision tells replicas, after a change of settings. */
-function enforcement(view: RolloutView): RolloutStep[] {
+/**
+ * Corrects what the newest revision tells replicas, after a change of settings or of what served: before the revision that
+ * serves is retired for it.
+ */
+function enforcement(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
   const newest = view.revisions.at(-1);
   const isEnforced = isFailurePolicyInForce(view);
-  const isRelevant = newest !== undefined && hasFailed(newest) && servingRevision(view) === undefined;
-  return isRelevant && newest.isEnforced !== isEnforced
+  const isUnserved = servingRevision(view) === undefined || goal === undefined;
+  return newest !== undefined && cannotServe(newest) && isUnserved && newest.isEnforced !== isEnforced
     ? [{ type: 'setEnforced', revision: newest.number, isEnforced }]
     : [];
 }
@@ -160,7 +168,9 @@ function enforcement(view: RolloutView): RolloutStep[] {
 function coverage(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
   const serving = servingRevision(view);
   if (serving === undefined) {
-    if (!isUnservable(view, desiredRevision(view))) {
+    // What has served stays covered while its successor is on its way, also by a new leader.
+    const mustStay = hasServed(view) && isFailurePolicyInForce(view);
+    if (!mustStay && !isUnservable(view, desiredRevision(view))) {
       return [];
     }
     return isFailurePolicyInForce(view) ? [{ type: 'enforce', revision: undefined }] : [{ type: 'uncover' }];

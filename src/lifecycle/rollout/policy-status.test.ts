@@ -3,12 +3,13 @@ import { describe, it } from 'node:test';
 import { findCondition, type PolicyStatus, READY, RECONCILING, STALLED } from '../../resources/index.ts';
 import { POLICY_ACTIVE, POLICY_ENFORCED, POLICY_UP_TO_DATE, policyStatus } from './policy-status.ts';
 import { REASONS } from './reasons.ts';
-import type { RolloutView } from './rollout-view.ts';
+import { DEFAULT_ROLLOUT_SETTINGS, type RolloutView } from './rollout-view.ts';
 import { NOW, replica, revision, spec, view } from './testing/rollout-scene.ts';
 
 const MINUTE = 60_000;
 const first = revision(1, 'Serving');
 const both = [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Serving' })];
+const IGNORED = { ...DEFAULT_ROLLOUT_SETTINGS, degraded: 'Ignore' } as const;
 const FETCH = { state: 'Failed', reason: 'FetchFailed', message: 'no route', nextRetry: NOW + 5_500 } as const;
 
 function statusOf(scene: RolloutView, before?: PolicyStatus, now = NOW): PolicyStatus {
@@ -172,7 +173,7 @@ describe('the status of a policy', () => {
       'True FailurePolicy: failurePolicy Fail answers requests',
     );
     assert.equal(
-      enforced(view([retired, later], [replica('a')], uncovered)),
+      enforced(view([retired, later], [replica('a')], { ...uncovered, settings: IGNORED })),
       'False DegradedIgnored: API servers do not send requests to the policy',
     );
   });

@@ -42,7 +42,7 @@ export function policyStatus(
   const desired = desiredRevision(view);
   const current = rolloutPhase(view, failure);
   const { phase, reason, message } = current;
-  const isEnforced = serving !== undefined && view.isCovered;
+  const isServedAndCovered = serving !== undefined && view.isCovered;
   const isUpToDate = phase === 'Active' || phase === 'RolledBack';
   const nextRetry = earliestRetry(desired, replicas);
   const active = { ...activeCondition(view, serving, current), type: POLICY_ACTIVE, observedGeneration: generation };
@@ -54,8 +54,8 @@ export function policyStatus(
     before?.conditions,
   );
   return {
-    policyStatus: isEnforced ? 'active' : view.hasPolicyServer || replicas.length > 0 ? 'pending' : 'scheduled',
-    mode: isEnforced ? (serving.snapshot.mode ?? 'protect') : 'unknown',
+    policyStatus: isServedAndCovered ? 'active' : view.hasPolicyServer || replicas.length > 0 ? 'pending' : 'scheduled',
+    mode: isServedAndCovered ? (serving.snapshot.mode ?? 'protect') : 'unknown',
     phase,
     reason,
     message,
@@ -94,7 +94,8 @@ function enforcedCondition(
 ): { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string } {
   if (!view.isCovered) {
     const isNew = !hasServed(view);
-    const reason = isNew ? REASONS.notServedYet : serving === undefined ? REASONS.degradedIgnored : REASONS.switching;
+    const isIgnored = serving === undefined && view.settings.degraded === 'Ignore';
+    const reason = isNew ? REASONS.notServedYet : isIgnored ? REASONS.degradedIgnored : REASONS.switching;
     const message = isNew
       ? 'no revision has served so far: requests are admitted without the policy'
       : 'API servers do not send requests to the policy';

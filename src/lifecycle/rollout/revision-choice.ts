@@ -63,8 +63,13 @@ export function answeringRevision(view: RolloutView): RevisionFacts | undefined 
 }
 
 /** Whether a revision failed, for now or permanently. Waiting for the end of a pin is no failure. */
-export function hasFailed({ state, reason }: RevisionFacts): boolean {
-  return state === 'Failed' || (state === 'Candidate' && reason !== '' && reason !== REASONS.pinned);
+export function hasFailed(revision: Pick<RevisionFacts, 'state' | 'reason'>): boolean {
+  return cannotServe(revision) && revision.reason !== REASONS.pinned;
+}
+
+/** Whether replicas cannot serve the revision: it failed, or waits for the end of a pin. */
+export function cannotServe({ state, reason }: Pick<RevisionFacts, 'state' | 'reason'>): boolean {
+  return state === 'Failed' || (state === 'Candidate' && reason !== '');
 }
 
 /** Whether replicas should load the revision beside the serving one. */

@@ -117,6 +117,7 @@ const CASES: readonly Case[] = [
     budget: { specs: ['b'] },
     rules: IGNORING,
   },
+  { name: 'a pin to a bad policy', before: ['x'], spec: 'b', replicas: 1, budget: { pins: [1, 0] } },
   { name: 'a bad policy where unserved policies reject', spec: 'x', budget: { specs: ['b'] }, rules: STRICT },
   { name: 'a new policy that cannot be fetched', spec: 'f', budget: { faults: 1, ticks: 1 }, rules: FETCHES },
   { name: 'a new policy that replicas cannot load', spec: 'a', budget: { faults: 2, ticks: 1 }, rules: LOADS },

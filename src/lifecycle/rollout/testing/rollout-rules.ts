@@ -1,4 +1,5 @@
 // The rules of rollouts, as checks of a world.
+import { cannotServe } from '../revision-choice.ts';
 import type { RolloutSettings } from '../rollout-view.ts';
 import { type Move, type Policy, type Rules, SPECS, type World } from './rollout-world.ts';
 
@@ -188,7 +189,7 @@ export function settledRules({ settings }: Rules): (world: World) => string | un
       replicas.length === 0 || phase === 'Pending' || (covered !== '') === mustBeCovered
         ? undefined
         : `the API server covers ${covered || 'nothing'}`,
-      serving.length > 0 || newest?.state !== 'Failed' || newest.isEnforced === mustBeCovered
+      serving.length > 0 || newest === undefined || !cannotServe(newest) || newest.isEnforced === mustBeCovered
         ? undefined
         : 'replicas answer for a policy that is not covered, or the reverse',
       serving[0] === undefined || replicas.length === 0 || covered === serving[0].spec
