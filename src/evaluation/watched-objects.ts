@@ -55,7 +55,7 @@ export class WatchedObjects implements ObjectLookup {
     return found === undefined ? { state: 'unknown' } : { state: 'found', object: found };
   }
 
-  /** The same lookup for a review whose unknown objects were read in vain before. */
+  /** The lookup for a review some of whose objects could not be read, or do not exist: it gives that result instead of unknown. */
   after(failed: readonly FailedLookup[]): ObjectLookup {
     return {
       find: (object) => {

@@ -42,7 +42,7 @@ export interface DownloadOptions {
   readonly timeouts?: FetchTimeouts;
   readonly signal?: AbortSignal;
   readonly onProgress?: ProgressListener;
-  /** Refuses addresses that are not public, also behind redirects and DNS names, but for `tenantHosts`. Default: false. */
+  /** Refuses addresses that are not public, also behind redirects and DNS names, except hosts in `tenantHosts`. Default: false. */
   readonly isForTenant?: boolean;
   /** Default: the resolver of the system. */
   readonly lookup?: LookupFunction;

@@ -1,4 +1,5 @@
-// What modules of namespaced policies may not come from: files of the policy server, and hosts that only it reaches (SSRF).
+// Sources that modules of namespaced policies must not come from: files of the policy server, and hosts that only the policy
+// server can reach (SSRF).
 import { lookup as systemLookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { isAbsolute, relative } from 'node:path';

@@ -8,7 +8,7 @@ export type Decision =
   /** There is no such policy or bucket. */
   | { readonly kind: 'unknown-target' };
 
-/** A review, and by what it is decided. */
+/** A review, and the policy or bucket that decides it. */
 export interface DecisionRequest extends Pick<AdmitOptions, 'onUnitStart' | 'onUnitEnd'> {
   readonly review: Review;
   readonly route: Route;
@@ -18,7 +18,7 @@ export interface DecisionRequest extends Pick<AdmitOptions, 'onUnitStart' | 'onU
   readonly objects: ObjectLookup;
 }
 
-/** Decides a review by one policy, or by those of a bucket that it is for. */
+/** Decides a review by one policy, or by the policies of a bucket that match it. */
 export function decideReview(policies: WorkerPolicies, request: DecisionRequest): Decision {
   return request.route === 'admit' ? byBucket(policies, request) : byPolicy(policies, request, request.route);
 }

@@ -9,7 +9,7 @@ import { SOURCE_HOST, SOURCE_HOST_EXPECTED } from './policy-server-rules.ts';
 type Annotations = Readonly<Record<string, string>>;
 
 const { pin, rollbackTo, webhook: _, ...SERVER_ANNOTATIONS } = ANNOTATIONS;
-/** Those of PolicyServers only are left out. */
+/** The annotations of policies: all except those that only PolicyServers have. */
 const { takeOver: __, tenantModuleHosts: ___, ...POLICY_ANNOTATIONS } = ANNOTATIONS;
 const PREFIX = 'portcullis.dev/';
 

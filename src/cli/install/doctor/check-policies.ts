@@ -56,7 +56,7 @@ function checkPolicy(policy: AdmissionPolicyObject, now: number): readonly Findi
     case 'Error':
       return [finding('PolicyNotServing', where, `no revision serves: ${reason}`, action)];
     case 'Degraded':
-      return [finding('PolicyDegraded', where, `an earlier revision serves: ${reason}`, action)];
+      return [finding('PolicyDegraded', where, `not served everywhere as declared: ${reason}`, action)];
     case 'Pending':
     case 'Updating': {
       const since = Date.parse(policy.metadata.creationTimestamp ?? '');
