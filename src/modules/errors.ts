@@ -16,7 +16,17 @@ export type ModuleErrorCode =
   | 'source-timeout'
   /** The server's certificate is not trusted, or TLS failed otherwise. */
   | 'source-untrusted'
-  /** The server answered with a status other than 200. */
+  /** The server answered 401: it needs credentials, or refuses those that it got. */
+  | 'source-unauthorized'
+  /** The server answered 403: the credentials may not read the module. */
+  | 'source-access-denied'
+  /** The server answered 404 or 410: it has no such module. */
+  | 'source-not-found'
+  /** The server answered 429: too many requests. */
+  | 'source-rate-limited'
+  /** The server answered with a status of 500 or more. */
+  | 'source-failed'
+  /** The server answered with another status than 200. */
   | 'source-status'
   /** The server redirects too often, or to a URL that is not allowed. */
   | 'source-redirect'
@@ -49,6 +59,11 @@ const FETCHING: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
   'source-unreachable',
   'source-timeout',
   'source-untrusted',
+  'source-unauthorized',
+  'source-access-denied',
+  'source-not-found',
+  'source-rate-limited',
+  'source-failed',
   'source-status',
   'source-redirect',
   'source-truncated',

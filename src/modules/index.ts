@@ -5,7 +5,7 @@ export type { ModuleErrorCode } from './errors.ts';
 export { EXECUTION_MODES, executionModeOf, moduleInterface } from './execution-mode.ts';
 export type { ExecutionMode, ModuleInterface } from './execution-mode.ts';
 export { readModuleFile } from './file-source.ts';
-export { CONNECT_TIMEOUT_MS, FETCH_TIMEOUT_MS, IDLE_TIMEOUT_MS } from './http-source.ts';
+export { CONNECT_TIMEOUT_MS, FETCH_TIMEOUT_MS, IDLE_TIMEOUT_MS } from './http/time-limits.ts';
 export {
   METADATA_SECTION,
   parseMetadata,

@@ -72,7 +72,7 @@ describe('ModuleStore', () => {
 
     const restarted = new ModuleStore({ cacheDir: folder.path, timeouts: { idleMs: 30 } });
     const failures: [string, (response: ServerResponse) => unknown][] = [
-      ['source-status', (response) => response.writeHead(500).end()],
+      ['source-failed', (response) => response.writeHead(500).end()],
       ['not-wasm', (response) => response.writeHead(200).end('<html>')],
       ['source-timeout', () => undefined],
     ];

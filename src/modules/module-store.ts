@@ -1,7 +1,7 @@
 import { ModuleError } from './errors.ts';
 import { readModuleFile } from './file-source.ts';
-import { downloadModule } from './http-source.ts';
-import type { FetchTimeouts } from './http-source.ts';
+import { downloadModule } from './http/http-source.ts';
+import type { FetchTimeouts } from './http/time-limits.ts';
 import { digestOf, ModuleCache } from './module-cache.ts';
 import { parseReference } from './module-reference.ts';
 import type { Digest, ModuleReference } from './module-reference.ts';

@@ -162,7 +162,7 @@ describe('modules from peers', () => {
       );
       assert.doesNotMatch(error.message, /s3cr3t|user|pass/);
       assert.ok(!error.message.includes(one.host) && !error.message.includes(gone));
-      return 'code' in error && error.code === 'source-status';
+      return 'code' in error && error.code === 'source-failed';
     });
   });
 

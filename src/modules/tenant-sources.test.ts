@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 
-import { downloadModule } from './http-source.ts';
+import { downloadModule } from './http/http-source.ts';
 import { parseReference } from './module-reference.ts';
 import type { HttpReference } from './module-reference.ts';
 import { ModuleStore } from './module-store.ts';

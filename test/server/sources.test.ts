@@ -20,16 +20,21 @@ import {
 describe('a module source', () => {
   it('that fails is retried until it answers, while the old version serves', async () => {
     const accept = await moduleBytes(guest('accept'));
-    const failures: Readonly<Record<string, { behaviour: SourceBehaviour; message: RegExp }>> = {
-      'not-found': { behaviour: { kind: 'status', status: 404 }, message: /404/ },
-      broken: { behaviour: { kind: 'status', status: 500 }, message: /500/ },
-      down: { behaviour: { kind: 'down' }, message: /reach|connection|closed/i },
-      hangs: { behaviour: { kind: 'hang' }, message: /time|within/ },
-      'redirects-for-ever': { behaviour: { kind: 'redirect-loop' }, message: /redirects too often/ },
-      truncates: { behaviour: { kind: 'truncate', bytes: accept }, message: /./ },
+    const failures: Readonly<Record<string, { behaviour: SourceBehaviour; message: RegExp; reason: string }>> = {
+      'not-found': { behaviour: { kind: 'status', status: 404 }, message: /404/, reason: 'ModuleNotFound' },
+      broken: { behaviour: { kind: 'status', status: 500 }, message: /500/, reason: 'SourceFailed' },
+      down: { behaviour: { kind: 'down' }, message: /reach|connection|closed/i, reason: 'FetchFailed' },
+      hangs: { behaviour: { kind: 'hang' }, message: /time|within/, reason: 'FetchFailed' },
+      'redirects-for-ever': {
+        behaviour: { kind: 'redirect-loop' },
+        message: /redirects too often/,
+        reason: 'FetchFailed',
+      },
+      truncates: { behaviour: { kind: 'truncate', bytes: accept }, message: /./, reason: 'FetchFailed' },
       'serves-a-page': {
         behaviour: { kind: 'serve', bytes: Buffer.from('<html>not here</html>') },
         message: /WebAssembly/,
+        reason: 'InvalidModule',
       },
     };
     const ids = Object.keys(failures);
@@ -48,11 +53,11 @@ describe('a module source', () => {
       ...Object.fromEntries(ids.map((id) => [id, { module: sourceOf.get(id)?.url }])),
     });
     await Promise.all(
-      Object.entries(failures).map(async ([id, { message }]) => {
+      Object.entries(failures).map(async ([id, { message, reason }]) => {
         const source = sourceOf.get(id)!;
         const status = await server.reaches(id, { phase: 'Degraded' });
         assert.match(status.message, message, id);
-        assert.equal(status.reason, id === 'serves-a-page' ? 'InvalidModule' : 'FetchFailed');
+        assert.equal(status.reason, reason);
         assert.ok(status.nextRetry !== null, 'the status has the time of the next attempt');
         assert.equal(requiredLabel(await server.review(id, review())), `old-${id}`);
         const { attempts } = status;
@@ -137,7 +142,7 @@ describe('a restart', () => {
     const policies = { p: { module: `${source.url}?v2` }, other: requires('y') };
     await using second = await startServer({ policies, folder: first.folder });
     const status = await second.status('p');
-    assert.deepEqual([status.phase, status.reason], ['Degraded', 'FetchFailed'], status.message);
+    assert.deepEqual([status.phase, status.reason], ['Degraded', 'SourceFailed'], status.message);
     assert.equal(status.serving?.version, serving?.version);
     assert.equal((await second.review('p', example1)).allowed, false);
     assert.equal(requiredLabel(await second.review('other', review())), 'y');

@@ -15,10 +15,17 @@ export function loadFailure(error: unknown): LoadOutcome & { ok: false } {
 /** The reason in the status of a policy whose load threw this error. */
 export function reasonOf(error: unknown): PolicyReason {
   if (error instanceof ModuleError) {
-    if (error.isFetchError) {
-      return 'FetchFailed';
-    }
     switch (error.code) {
+      case 'source-unauthorized':
+        return 'Unauthorized';
+      case 'source-access-denied':
+        return 'AccessDenied';
+      case 'source-not-found':
+        return 'ModuleNotFound';
+      case 'source-rate-limited':
+        return 'RateLimited';
+      case 'source-failed':
+        return 'SourceFailed';
       case 'digest-mismatch':
         return 'DigestMismatch';
       case 'reference-invalid':
@@ -28,7 +35,7 @@ export function reasonOf(error: unknown): PolicyReason {
       case 'version-unsupported':
         return 'UnsupportedVersion';
       default:
-        return 'InvalidModule';
+        return error.isFetchError ? 'FetchFailed' : 'InvalidModule';
     }
   }
   if (error instanceof WasmError) {

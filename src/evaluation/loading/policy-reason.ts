@@ -8,8 +8,18 @@ export type PolicyReason =
   | 'ServingFromCache'
   /** The entry in the policies file is not valid. */
   | 'InvalidDefinition'
-  /** The module's source could not be reached or answered with an error; it is tried again. */
+  /** The module's source could not be reached, or its answer cannot be used; it is tried again. */
   | 'FetchFailed'
+  /** The module's source needs credentials, or refuses those that it got; it is tried again. */
+  | 'Unauthorized'
+  /** The credentials may not read the module; it is tried again. */
+  | 'AccessDenied'
+  /** The module's source has no such module; it is tried again. */
+  | 'ModuleNotFound'
+  /** The module's source limits the rate of requests; it is tried again. */
+  | 'RateLimited'
+  /** The module's source answered with an error of its own; it is tried again. */
+  | 'SourceFailed'
   /** The module does not have the digest that the policy names. */
   | 'DigestMismatch'
   /** The module is not WebAssembly, or of a kind or version that is not supported. */

@@ -4,15 +4,16 @@ import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { describe, it } from 'node:test';
 
-import { downloadModule, MAX_REDIRECTS } from './http-source.ts';
+import { downloadModule } from './http-source.ts';
 import type { DownloadOptions } from './http-source.ts';
-import { parseReference } from './module-reference.ts';
-import type { HttpReference } from './module-reference.ts';
-import { DEFAULT_SOURCES } from './sources.ts';
-import type { SourcesConfig } from './sources.ts';
-import { TestAuthority } from './testing/test-authority.ts';
-import { testModule } from './testing/test-module.ts';
-import { TestServer } from './testing/test-server.ts';
+import { MAX_REDIRECTS } from './http-transfer.ts';
+import { parseReference } from '../module-reference.ts';
+import type { HttpReference } from '../module-reference.ts';
+import { DEFAULT_SOURCES } from '../sources.ts';
+import type { SourcesConfig } from '../sources.ts';
+import { TestAuthority } from '../testing/test-authority.ts';
+import { testModule } from '../testing/test-module.ts';
+import { TestServer } from '../testing/test-server.ts';
 
 const MODULE = testModule('the content of a policy '.repeat(100));
 const authority = await TestAuthority.create();
@@ -47,17 +48,20 @@ describe('downloadModule', () => {
     assert.deepEqual(seen.at(-1), [MODULE.length, MODULE.length]);
   });
 
-  for (const [status, says] of [
-    [401, /credentials/],
-    [404, /no module at this URL/],
-    [429, /limits the rate of requests/],
-    [500, /server failed/],
-    [204, /expected 200/],
+  for (const [status, code, says] of [
+    [401, 'source-unauthorized', /needs credentials/],
+    [403, 'source-access-denied', /may not read/],
+    [404, 'source-not-found', /no such module/],
+    [410, 'source-not-found', /no such module/],
+    [429, 'source-rate-limited', /limits the rate of requests/],
+    [500, 'source-failed', /server failed/],
+    [503, 'source-failed', /server failed/],
+    [204, 'source-status', /expected 200/],
   ] as const) {
     it(`refuses status ${status} and says what to do`, async () => {
       await using server = await TestServer.start((_request, response) => response.writeHead(status).end());
       await assert.rejects(download(`${server.origin}/x?token=s3cr3t`), (error: Error & { code: string }) => {
-        assert.equal(error.code, 'source-status');
+        assert.equal(error.code, code);
         assert.match(error.message, says);
         assert.match(error.message, new RegExp(`/x\\?… answered ${status}`));
         return true;

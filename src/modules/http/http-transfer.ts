@@ -1,0 +1,275 @@
+import { type ClientRequest, Agent as HttpAgent, request as httpRequest } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { type AgentOptions, Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from 'node:https';
+import type { LookupFunction } from 'node:net';
+import { getCACertificates } from 'node:tls';
+
+import { ModuleError, systemCode } from '../errors.ts';
+import { redactUrl } from '../module-reference.ts';
+import { authoritiesOf } from '../sources.ts';
+import type { SourcesConfig } from '../sources.ts';
+import { tenantLookup } from '../tenant-sources.ts';
+import { type FetchTimeouts, TimeLimits } from './time-limits.ts';
+
+/** Most redirects of one request: a release download takes two, a mirror in front of it one more. */
+export const MAX_REDIRECTS = 5;
+
+const REDIRECT_STATUS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const TLS_FAILURE =
+  /^(ERR_TLS|ERR_SSL|EPROTO|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)/;
+
+/** Called as bytes arrive; `total` is the announced length. */
+export type ProgressListener = (received: number, total?: number) => void;
+
+/** How to reach servers. */
+export interface TransferOptions {
+  readonly sources: SourcesConfig;
+  readonly timeouts?: FetchTimeouts;
+  readonly signal?: AbortSignal;
+  /** Refuses addresses that are not public, also behind redirects and DNS names, except hosts in `tenantHosts`. Default: false. */
+  readonly isForTenant?: boolean;
+  /** Default: the resolver of the system. */
+  readonly lookup?: LookupFunction;
+}
+
+/** One request. */
+export interface TransferRequest {
+  /** Without credentials. */
+  readonly url: URL;
+  /** Default: GET. */
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT';
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The header `Authorization`, sent to the origin of `url` only. */
+  readonly authorization?: string | undefined;
+  readonly body?: Uint8Array;
+}
+
+/** An answer whose body is not read yet. */
+export interface TransferResponse {
+  readonly response: IncomingMessage;
+  /** The URL that answered, after redirects. */
+  readonly url: URL;
+}
+
+/** How much of a body to read. */
+export interface BodyOptions {
+  readonly maxBytes: number;
+  /** Called with each chunk; may throw to end the transfer. */
+  readonly onChunk?: (chunk: Uint8Array) => void;
+  readonly onProgress?: ProgressListener | undefined;
+}
+
+/**
+ * HTTP requests that belong together, such as those of one download, under the same time limits. Follows redirects. Errors
+ * name what is transferred, never credentials or query strings.
+ */
+export class HttpTransfer {
+  readonly limits: TimeLimits;
+  readonly #shown: string;
+  readonly #options: TransferOptions;
+
+  /** @param shown what is transferred, for messages */
+  private constructor(shown: string, options: TransferOptions) {
+    this.#shown = shown;
+    this.#options = options;
+    this.limits = new TimeLimits(shown, options.timeouts ?? {}, options.signal);
+  }
+
+  /**
+   * Runs the requests of one transfer.
+   * @throws ModuleError `source-…` (`source-forbidden` only for tenants), `module-too-large`, `file-unreadable` (an authority), what `work` throws; the signal's reason when it is aborted
+   */
+  static async run<T>(
+    shown: string,
+    options: TransferOptions,
+    work: (transfer: HttpTransfer) => Promise<T>,
+  ): Promise<T> {
+    const transfer = new HttpTransfer(shown, options);
+    try {
+      return await work(transfer);
+    } catch (error) {
+      transfer.limits.signal.throwIfAborted();
+      throw error;
+    } finally {
+      transfer.limits.end();
+    }
+  }
+
+  /** Sends a request and follows redirects. Resolves with any other status, and the URL that answered. */
+  async send(request: TransferRequest): Promise<TransferResponse> {
+    let { url } = request;
+    for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+      const response = await this.#sendOnce(url, request);
+      if (!REDIRECT_STATUS.has(response.statusCode ?? 0)) {
+        return { response, url };
+      }
+      const next = redirectTarget(url, response.headers.location);
+      response.destroy();
+      url = next;
+    }
+    throw new ModuleError(
+      'source-redirect',
+      `${this.#shown} redirects too often: expected at most ${MAX_REDIRECTS} redirects. Use the final address`,
+    );
+  }
+
+  /** Reads a whole body. */
+  async read(response: IncomingMessage, { maxBytes, onChunk, onProgress }: BodyOptions): Promise<Buffer> {
+    const total = announcedLength(response);
+    if (total !== undefined && total > maxBytes) {
+      throw this.#tooLarge(maxBytes, `${total}`);
+    }
+    const chunks: Uint8Array[] = [];
+    let received = 0;
+    try {
+      for await (const chunk of response as AsyncIterable<Buffer>) {
+        this.limits.received();
+        chunks.push(chunk);
+        received += chunk.length;
+        if (received > maxBytes) {
+          throw this.#tooLarge(maxBytes, 'more');
+        }
+        onChunk?.(chunk);
+        onProgress?.(received, total);
+      }
+    } catch (error) {
+      throw this.#failed(error, '');
+    }
+    if (!response.complete || (total !== undefined && total !== received)) {
+      throw new ModuleError(
+        'source-truncated',
+        `${this.#shown} ended early: expected ${total ?? 'a complete answer'}${total === undefined ? '' : ' bytes'}, got ${received} bytes`,
+      );
+    }
+    this.limits.idle();
+    return Buffer.concat(chunks);
+  }
+
+  async #sendOnce(url: URL, request: TransferRequest): Promise<IncomingMessage> {
+    const { sources, isForTenant = false, lookup } = this.#options;
+    const lookingUp = isForTenant ? tenantLookup(url, sources.tenantHosts, lookup) : lookup;
+    const { method = 'GET', headers, authorization, body } = request;
+    const options: RequestOptions = {
+      method,
+      ...(lookingUp === undefined ? {} : { lookup: lookingUp }),
+      headers: {
+        'accept-encoding': 'identity',
+        'user-agent': 'portcullis',
+        ...headers,
+        ...(authorization === undefined || url.origin !== request.url.origin ? {} : { authorization }),
+        ...(body === undefined ? {} : { 'content-length': body.length }),
+      },
+      agent: await agentFor(url, sources),
+      signal: this.limits.signal,
+    };
+    // Credentials in the Location header of a redirect are never sent.
+    const target = new URL(url);
+    target.username = '';
+    target.password = '';
+    this.limits.signal.throwIfAborted();
+    this.limits.connecting();
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    const sent = (url.protocol === 'https:' ? httpsRequest : httpRequest)(target, options);
+    watchConnection(sent, this.limits);
+    sent.once('response', resolve).on('error', reject).end(body);
+    try {
+      return await promise;
+    } catch (error) {
+      throw this.#failed(error, url.host);
+    }
+  }
+
+  #tooLarge(maxBytes: number, got: string): ModuleError {
+    return new ModuleError(
+      'module-too-large',
+      `${this.#shown} is too large: expected at most ${maxBytes} bytes, got ${got}`,
+    );
+  }
+
+  /** The error for a failed connection, by the code that Node reports. */
+  #failed(error: unknown, host: string): unknown {
+    if (error instanceof ModuleError || this.limits.signal.aborted) {
+      return error;
+    }
+    const code = systemCode(error) ?? 'unknown error';
+    if (TLS_FAILURE.test(code)) {
+      return new ModuleError(
+        'source-untrusted',
+        `no trusted TLS connection for ${this.#shown} (${code}): expected a certificate from a known authority. ` +
+          'Add the certificate authority of the host to source_authorities in sources.yml',
+        { cause: error },
+      );
+    }
+    if (code === 'ECONNRESET' || code === 'HPE_INVALID_EOF_STATE') {
+      return new ModuleError(
+        'source-truncated',
+        `the connection for ${this.#shown} was lost (${code}): expected a complete answer`,
+        { cause: error },
+      );
+    }
+    const advice =
+      code === 'ENOTFOUND'
+        ? `no host of that name: check ${host}`
+        : `check that the server runs and is reachable from here`;
+    return new ModuleError('source-unreachable', `${this.#shown} cannot be reached (${code}): ${advice}`, {
+      cause: error,
+    });
+  }
+}
+
+function redirectTarget(from: URL, location: string | undefined): URL {
+  const shown = redactUrl(from.href);
+  if (location === undefined || !URL.canParse(location, from.href)) {
+    throw new ModuleError('source-redirect', `${shown} redirects without a valid Location header`);
+  }
+  const target = new URL(location, from.href);
+  if (!['http:', 'https:'].includes(target.protocol)) {
+    throw new ModuleError(
+      'source-redirect',
+      `${shown} redirects to ${target.protocol} : expected http: or https:. Name the module's own address`,
+    );
+  }
+  if (from.protocol === 'https:' && target.protocol === 'http:') {
+    throw new ModuleError(
+      'source-redirect',
+      `${shown} redirects from https to http (${redactUrl(target.href)}): expected to stay on https`,
+    );
+  }
+  return target;
+}
+
+function watchConnection(request: ClientRequest, limits: TimeLimits): void {
+  request.once('socket', (socket) => {
+    if (socket.connecting) {
+      socket.once('connect', () => limits.connected());
+    } else {
+      limits.connected();
+    }
+  });
+}
+
+async function agentFor(url: URL, sources: SourcesConfig): Promise<HttpAgent> {
+  const { httpProxy, httpsProxy, noProxy } = sources.proxies;
+  const agentOptions: AgentOptions = {
+    keepAlive: false,
+    proxyEnv: {
+      ...(httpProxy === undefined ? {} : { HTTP_PROXY: httpProxy }),
+      ...(httpsProxy === undefined ? {} : { HTTPS_PROXY: httpsProxy }),
+      ...(noProxy === undefined ? {} : { NO_PROXY: noProxy }),
+    },
+  };
+  if (url.protocol === 'http:') {
+    return new HttpAgent(agentOptions);
+  }
+  const authorities = await authoritiesOf(sources, url.host);
+  return new HttpsAgent({
+    ...agentOptions,
+    rejectUnauthorized: !sources.insecureSources.includes(url.host),
+    ...(authorities === undefined ? {} : { ca: [...getCACertificates('default'), ...authorities] }),
+  });
+}
+
+function announcedLength(response: IncomingMessage): number | undefined {
+  const header = response.headers['content-length'];
+  return header === undefined ? undefined : Number(header);
+}
