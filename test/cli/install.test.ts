@@ -155,12 +155,15 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     assert.doesNotMatch(JSON.stringify(items.map(({ rules }) => rules)), /"\*"|escalate|"bind"|impersonate/);
   });
 
-  it('lets viewers and editors of a namespace view and edit its policies', async () => {
-    const role = await cluster.expect<{ metadata: { labels: Record<string, string> } }>(
-      'GET',
-      '/apis/rbac.authorization.k8s.io/v1/clusterroles/portcullis-edit',
-    );
-    assert.equal(role.metadata.labels['rbac.authorization.k8s.io/aggregate-to-edit'], 'true');
+  it('lets nobody write policies of a namespace by being its editor, unless the value says so', async () => {
+    const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
+    type Role = { metadata: { labels: Record<string, string> } };
+    const aggregation = async (name: string): Promise<readonly (string | undefined)[]> => {
+      const { metadata } = await cluster.expect<Role>('GET', `${path}/${name}`);
+      return ['view', 'edit', 'admin'].map((to) => metadata.labels[`rbac.authorization.k8s.io/aggregate-to-${to}`]);
+    };
+    assert.deepEqual(await aggregation('portcullis-view'), ['true', 'true', 'true']);
+    assert.deepEqual(await aggregation('portcullis-edit'), [undefined, 'false', 'false']);
   });
 
   it('finds webhooks without a Service, missing rights, and kinds that differ', async () => {

@@ -63,7 +63,7 @@ export interface InstallValues {
   };
   readonly recommendedPolicies: { readonly enabled: boolean; readonly mode: string };
   readonly networkPolicy: { readonly enabled: boolean };
-  readonly userRoles: { readonly enabled: boolean };
+  readonly userRoles: { readonly enabled: boolean; readonly aggregateWrite: boolean };
   readonly uninstallHook: { readonly enabled: boolean };
   readonly monitoring: {
     readonly podMonitor: { readonly enabled: boolean };
@@ -202,7 +202,14 @@ export function valuesDeclaration(version: string): ValueSection {
       ),
     }),
     userRoles: section('ClusterRoles for users.', {
-      enabled: flag('Aggregate rights on policies to the ClusterRoles view, edit and admin of Kubernetes.', true),
+      enabled: flag(
+        'Create the ClusterRoles portcullis-view, aggregated to the ClusterRoles view, edit and admin of Kubernetes, and portcullis-edit.',
+        true,
+      ),
+      aggregateWrite: flag(
+        'Aggregate portcullis-edit, the right to write the policies of a namespace, to edit and admin. Without it, bind portcullis-edit in the namespaces whose users may write policies.',
+        false,
+      ),
     }),
     uninstallHook: section('With Helm only: a hook that runs before the release is deleted.', {
       enabled: flag(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { AccessRule } from '../../../resources/index.ts';
+import type { AccessRule, KubernetesObject } from '../../../resources/index.ts';
 import { installObjects } from '../install-objects.ts';
 import { installValues } from '../read-values.ts';
 
@@ -20,5 +20,26 @@ describe('rights of the controller', () => {
       roles: 1,
     });
     assert.deepEqual(rightsOnSecrets('external'), { verbs: ['get', 'list', 'watch'], roles: 1 });
+  });
+});
+
+describe('the right to write policies of a namespace', () => {
+  it('is part of edit and admin only if the value says so', () => {
+    for (const given of [{}, { userRoles: { aggregateWrite: false } }, { userRoles: { aggregateWrite: true } }]) {
+      const values = installValues(given, '1.0.0', 'values.yaml');
+      const objects = installObjects({ namespace: 'portcullis', values });
+      const rulesOf = ({ rules }: KubernetesObject): readonly AccessRule[] => (rules ?? []) as readonly AccessRule[];
+      const writers = objects.filter(
+        (object) =>
+          Object.entries(object.metadata.labels ?? {}).some(
+            ([name, value]) => name.startsWith('rbac.authorization.k8s.io/aggregate-to-') && value === 'true',
+          ) && rulesOf(object).some(({ verbs }) => verbs.some((verb) => !['get', 'list', 'watch'].includes(verb))),
+      );
+      const expected = values.userRoles.aggregateWrite ? ['portcullis-edit'] : [];
+      assert.deepEqual(
+        writers.map(({ metadata }) => metadata.name),
+        expected,
+      );
+    }
   });
 });

@@ -112,35 +112,40 @@ const READ = ['get', 'list', 'watch'];
 const WRITE = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 
 /**
- * ClusterRoles that Kubernetes aggregates into its roles `view`, `edit` and `admin`. Editors of a namespace may write its
- * policies. Cluster-wide policies and PolicyServers are left to cluster administrators.
+ * ClusterRoles for users. Kubernetes aggregates `portcullis-view` into its roles `view`, `edit` and `admin`. Administrators bind
+ * `portcullis-edit` in the namespaces whose users may write policies; aggregation into `edit` and `admin` is a value.
+ * Cluster-wide policies and PolicyServers are left to cluster administrators.
  */
-export function userRoles(): readonly KubernetesObject[] {
-  const role = (name: string, to: readonly string[], rules: readonly AccessRule[]): KubernetesObject => ({
+export function userRoles({ values }: InstallContext): readonly KubernetesObject[] {
+  const role = (
+    name: string,
+    to: readonly string[],
+    isAggregated: string,
+    rules: readonly AccessRule[],
+  ): KubernetesObject => ({
     apiVersion: RBAC_VERSION,
     kind: 'ClusterRole',
     metadata: {
       name,
       labels: {
         ...componentLabels('user-roles'),
-        ...Object.fromEntries(to.map((target) => [`rbac.authorization.k8s.io/aggregate-to-${target}`, 'true'])),
+        ...Object.fromEntries(to.map((target) => [`rbac.authorization.k8s.io/aggregate-to-${target}`, isAggregated])),
       },
     },
     rules,
   });
   return [
-    role(
-      'portcullis-view',
-      ['view', 'edit', 'admin'],
-      [
-        { apiGroups: [POLICIES_GROUP], resources: [...VISIBLE, ...NAMESPACED], verbs: READ },
-        {
-          apiGroups: [PORTCULLIS_GROUP],
-          resources: [POLICY_REVISIONS.resource, POLICY_SERVER_REPLICAS.resource],
-          verbs: READ,
-        },
-      ],
-    ),
-    role('portcullis-edit', ['edit', 'admin'], [{ apiGroups: [POLICIES_GROUP], resources: NAMESPACED, verbs: WRITE }]),
+    role('portcullis-view', ['view', 'edit', 'admin'], 'true', [
+      { apiGroups: [POLICIES_GROUP], resources: [...VISIBLE, ...NAMESPACED], verbs: READ },
+      {
+        apiGroups: [PORTCULLIS_GROUP],
+        resources: [POLICY_REVISIONS.resource, POLICY_SERVER_REPLICAS.resource],
+        verbs: READ,
+      },
+    ]),
+    // In templates of the chart, a value is a text.
+    role('portcullis-edit', ['edit', 'admin'], String(values.userRoles.aggregateWrite), [
+      { apiGroups: [POLICIES_GROUP], resources: NAMESPACED, verbs: WRITE },
+    ]),
   ];
 }
