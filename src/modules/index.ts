@@ -21,8 +21,7 @@ export type { Digest, FileReference, ModuleReference } from './module-reference.
 export { DEFAULT_MAX_MODULE_BYTES, ModuleStore } from './module-store.ts';
 export type { FetchedModule } from './module-store.ts';
 export type { PeerSource } from './peer-source.ts';
-export { isLocalHost } from './public-address.ts';
-export { isInside } from './tenant-sources.ts';
+export { assertTenantFile, assertTenantHost } from './tenant-sources.ts';
 export type { PolicyCode } from './compiling/policy-module.ts';
 export type { PolicyRule } from './policy-rule.ts';
 export { DEFAULT_SOURCES, parseSources } from './sources.ts';

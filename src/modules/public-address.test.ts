@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isLocalHost, isPrivateHost, isPublicAddress } from './public-address.ts';
+import { isPrivateHost, isPublicAddress } from './public-address.ts';
 
 /** An address or two of each entry of the IANA special-purpose registries, and metadata services of clouds. */
 const SPECIAL = {
@@ -45,24 +45,16 @@ describe('addresses that are not public', () => {
 });
 
 describe('hosts', () => {
-  it('of this machine are local, however they are written', () => {
+  it('of this machine and of the network are private, however they are written', () => {
     const own = ['localhost', 'LOCALHOST.', 'a.localhost', '127.1.2.3', '0.0.0.0', '169.254.169.254', '[::1]', '[::]'];
-    for (const host of [...own, '[fe80::1]', '[::ffff:7f00:1]', '[::ffff:a9fe:a9fe]']) {
-      assert.equal(isLocalHost(host), true, host);
+    const near = ['10.0.0.1', '[2001:db8::1]', '[fd00:ec2::254]', '168.63.129.16'];
+    for (const host of [...own, '[fe80::1]', '[::ffff:7f00:1]', '[::ffff:a9fe:a9fe]', ...near]) {
       assert.equal(isPrivateHost(host), true, host);
     }
   });
 
-  it('of the network are private, not local', () => {
-    for (const host of ['10.0.0.1', '[2001:db8::1]', '[fd00:ec2::254]', '168.63.129.16']) {
-      assert.equal(isLocalHost(host), false, host);
-      assert.equal(isPrivateHost(host), true, host);
-    }
-  });
-
-  it('with other names are neither, because only their addresses tell', () => {
+  it('with other names are not, because only their addresses tell', () => {
     for (const host of ['example.com', 'localhost.example.com', '128.0.0.1', '127.example']) {
-      assert.equal(isLocalHost(host), false, host);
       assert.equal(isPrivateHost(host), false, host);
     }
   });

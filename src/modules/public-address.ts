@@ -7,8 +7,6 @@ import ipaddr from 'ipaddr.js';
  * (https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16).
  */
 const METADATA_SERVICES: ReadonlySet<string> = new Set(['168.63.129.16']);
-/** Loopback, link-local and unspecified addresses: those of the machine itself and of its link. */
-const LOCAL_RANGES: ReadonlySet<string> = new Set(['loopback', 'linkLocal', 'unspecified']);
 /** The only IPv6 addresses that are allocated as global unicast: https://www.iana.org/assignments/ipv6-address-space */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3');
 
@@ -24,21 +22,11 @@ export function isPublicAddress(address: string): boolean {
   return parsed instanceof ipaddr.IPv4 || parsed.match(GLOBAL_UNICAST);
 }
 
-/** Whether a `URL.hostname` is `localhost`, or a loopback or link-local address. Resolves no names. */
-export function isLocalHost(hostname: string): boolean {
-  const host = plainHost(hostname);
-  return isIP(host) === 0 ? isLocalName(host) : LOCAL_RANGES.has(parse(host).range());
-}
-
 /** Whether a `URL.hostname` is certainly not public: a name for this machine, or an address that is not. Resolves no names. */
 export function isPrivateHost(hostname: string): boolean {
   const host = plainHost(hostname);
-  return isIP(host) === 0 ? isLocalName(host) : !isPublicAddress(host);
-}
-
-/** RFC 6761, section 6.3: names below localhost are loopback names. */
-function isLocalName(host: string): boolean {
-  return host === 'localhost' || host.endsWith('.localhost');
+  // RFC 6761, section 6.3: names below localhost are loopback names.
+  return isIP(host) === 0 ? host === 'localhost' || host.endsWith('.localhost') : !isPublicAddress(host);
 }
 
 /** Without the brackets of IPv6, a final dot, and upper case. */

@@ -9,7 +9,7 @@ import type { FileReference } from './module-reference.ts';
 import { isPrivateHost, isPublicAddress } from './public-address.ts';
 
 /** Whether a file is below a folder; both absolute. Symbolic links are not resolved. */
-export function isInside(path: string, folder: string): boolean {
+function isInside(path: string, folder: string): boolean {
   const way = relative(folder, path);
   return way !== '' && way !== '..' && !way.startsWith('../') && !isAbsolute(way);
 }
@@ -25,21 +25,31 @@ export function assertTenantFile({ path, shown }: FileReference, folder: string 
 }
 
 /**
+ * Refuses hosts that are certainly not public. Resolves no names.
+ * @param tenantHosts hosts that the administrator allows whatever their addresses: `host`, or `host:port`
+ * @throws ModuleError `source-forbidden`
+ */
+export function assertTenantHost({ host, hostname }: URL, tenantHosts: readonly string[]): void {
+  if (!tenantHosts.includes(host) && isPrivateHost(hostname)) {
+    throw privateHostError(host);
+  }
+}
+
+/**
  * The lookup for a request of a tenant. It checks the very addresses that are connected to, so DNS rebinding does not get
  * around it. Other names, those of proxies, are not checked.
- * @param tenantHosts hosts that the administrator allows whatever their addresses: `host`, or `host:port`
+ * @param tenantHosts as for {@link assertTenantHost}
  * @throws ModuleError `source-forbidden` for an address in the URL
  */
 export function tenantLookup(
-  { host, hostname }: URL,
+  url: URL,
   tenantHosts: readonly string[],
   lookup: LookupFunction = systemLookup,
 ): LookupFunction {
+  const { host, hostname } = url;
+  assertTenantHost(url, tenantHosts);
   if (tenantHosts.includes(host)) {
     return lookup;
-  }
-  if (isPrivateHost(hostname)) {
-    throw privateHostError(host);
   }
   return (name, options, callback) => {
     lookup(name, { ...options, all: true }, (error, found) => {

@@ -99,6 +99,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
           ca: managed?.certificates ?? '',
           ...options.webhook,
           reached: managed?.reached,
+          ...(managed === undefined ? {} : { tenantHosts: (name) => managed.tenantHosts(name) }),
           cluster: withWriteBackoff(cluster, { log }),
           caches,
           log,

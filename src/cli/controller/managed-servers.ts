@@ -16,10 +16,13 @@ import {
   SecretFiles,
   servedCertificateFault,
   POLICY_SERVER_SERVICE_PORT as SERVICE_PORT,
+  tenantModuleHosts,
   type WebhookTarget,
 } from '../../lifecycle/index.ts';
+import { POLICY_SERVERS, type PolicyServer } from '../../resources/index.ts';
 import {
   type EventSink,
+  type ObjectCache,
   withWriteBackoff,
   type Runnable,
   type RuntimeMetrics,
@@ -70,6 +73,7 @@ export class ManagedServers {
   /** Whether API servers reach the controllers. A controller outside of our Deployment counts as reachable. */
   readonly reached: ServiceReachability;
   readonly #services: ReachableServices;
+  readonly #policyServers: ObjectCache<PolicyServer>;
   /** Write the controller's own certificates to files, before other parts start. */
   readonly files: readonly Runnable[];
   readonly #namespace: string;
@@ -91,6 +95,7 @@ export class ManagedServers {
     this.#namespace = namespace;
     this.ownership = new PolicyServerOwnership({ caches, namespace });
     this.#services = new ReachableServices({ caches, namespace });
+    this.#policyServers = caches.cache(POLICY_SERVERS);
     this.reached = {
       isReachable: (service) => !this.#services.isDeployed(service) || this.#services.isReachable(service),
       subscribe: (listener) => this.#services.subscribe(listener),
@@ -139,6 +144,14 @@ export class ManagedServers {
   identities(): readonly string[] {
     const named = this.ownership.serviceAccounts().filter((name) => !name.startsWith(POLICY_SERVER_PREFIX));
     return named.map((name) => serviceAccountUser(this.#namespace, name));
+  }
+
+  /** Hosts for modules of namespaced policies. Undefined if the PolicyServer does not exist, or is not ours. */
+  tenantHosts(policyServer: string): readonly string[] | undefined {
+    const server = this.#policyServers.get({ name: policyServer });
+    return server === undefined || !this.ownership.isOurs(policyServer)
+      ? undefined
+      : tenantModuleHosts(server.metadata.annotations);
   }
 
   isReachable(policyServer: string): boolean {

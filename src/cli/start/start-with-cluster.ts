@@ -117,6 +117,8 @@ function localController(
       ca,
       controllerUser: CONTROLLER_USER.username,
       modulesUrl: folder,
+      // The policy server of this process has no sources.yml.
+      tenantHosts: () => [],
     },
     registry,
     metrics: new RuntimeMetrics(registry),

@@ -2,11 +2,11 @@
 import { fileURLToPath } from 'node:url';
 import { nearestKey } from '../../engine/index.ts';
 import {
+  assertTenantFile,
+  assertTenantHost,
   BUILTIN_MODULES,
   type BuiltinName,
   isBuiltin,
-  isInside,
-  isLocalHost,
   ModuleError,
   type ModuleReference,
   parseBuiltin,
@@ -21,6 +21,8 @@ export interface ModuleScope {
   readonly isNamespaced: boolean;
   /** Base URL of `file://./…`: a folder, with a slash at the end. Undefined: such references are rejected. */
   readonly modulesUrl: URL | undefined;
+  /** Hosts that modules of namespaced policies may come from wherever they are. Undefined: not known, so none is refused. */
+  readonly tenantHosts: readonly string[] | undefined;
 }
 
 const SCHEMES = ['file', 'http', 'https', 'registry', 'builtin'];
@@ -31,19 +33,20 @@ const MAX_SHOWN_CHARACTERS = 200;
 export function checkModule(
   module: string,
   field: string,
-  { isNamespaced, modulesUrl }: ModuleScope,
+  scope: ModuleScope,
   findings: Findings,
 ): BuiltinName | undefined {
   if (isBuiltin(module)) {
     return checkBuiltin(module, field, findings);
   }
+  const { isNamespaced, modulesUrl } = scope;
   const isRelative = module.startsWith('file://./');
   try {
     const reference = parseReference(
       isRelative && modulesUrl !== undefined ? new URL(module.slice('file://'.length), modulesUrl).href : module,
     );
     if (isNamespaced) {
-      checkSource(reference, module, field, modulesUrl, findings);
+      checkSource(reference, field, scope, findings);
     }
   } catch (error) {
     if (!(error instanceof ModuleError)) {
@@ -79,19 +82,25 @@ function checkBuiltin(module: string, field: string, findings: Findings): Builti
 /** Namespaced policies must not name files of the policy server, or addresses that only it can reach (SSRF). */
 function checkSource(
   reference: ModuleReference,
-  module: string,
   field: string,
-  modulesUrl: URL | undefined,
+  { modulesUrl, tenantHosts }: ModuleScope,
   findings: Findings,
 ): void {
-  if (reference.kind === 'file') {
-    if (modulesUrl === undefined || !isInside(reference.path, fileURLToPath(modulesUrl))) {
-      const detail = `namespaced policies cannot name files of the policy server (${shown(module)}): use https:// or a builtin module, or make it a cluster-wide policy`;
-      findings.reject('module-source', forbidden(field, detail));
+  try {
+    if (reference.kind === 'file') {
+      assertTenantFile(reference, modulesUrl && fileURLToPath(modulesUrl));
+    } else {
+      assertTenantHost(reference.url, tenantHosts ?? []);
     }
-  } else if (isLocalHost(reference.url.hostname)) {
-    const detail = `namespaced policies cannot have modules from loopback and link-local addresses, got ${reference.url.hostname}: use a server that the policy server reaches over the network`;
-    findings.reject('module-source', forbidden(field, detail));
+  } catch (error) {
+    if (!(error instanceof ModuleError)) {
+      throw error;
+    }
+    if (reference.kind === 'http' && tenantHosts === undefined) {
+      findings.warn('module-source', field, error.message);
+    } else {
+      findings.reject('module-source', forbidden(field, error.message));
+    }
   }
 }
 

@@ -314,21 +314,14 @@ const POLICY_CASES: readonly Case[] = [
     [],
     /cannot name files of the policy server/,
   ],
-  ...[
-    'http://localhost/p',
-    'https://localhost.:8443/p',
-    'http://a.localhost/p',
-    'http://127.0.0.1/p',
-    'http://2130706433/p',
-    'http://0x7f.1/p',
-    'http://0.0.0.0/p',
-    'http://169.254.169.254/latest',
-    'http://[::1]/p',
-    'http://[::ffff:127.0.0.1]/p',
-    'http://[fe80::1]/p',
-    'http://[::]/p',
-  ].map((url): Case => [`a tenant's module at ${url}`, 'ap', module(url), ['spec.module [module-source]']]),
-  ["a tenant's module elsewhere", 'ap', module('https://192.0.2.1/p.wasm'), []],
+  [
+    'a module of a tenant that only the policy server can judge',
+    'ap',
+    module('http://10.0.0.5/p'),
+    [],
+    ['spec.module [module-source]'],
+  ],
+  ["a tenant's module elsewhere", 'ap', module('https://1.1.1.1/p.wasm'), []],
   ['a local module of the cluster', 'cap', module('http://127.0.0.1/p'), []],
 
   [
@@ -464,6 +457,39 @@ describe('new policies', () => {
       assert.deepEqual(validated(review('ap', object('ap', module(name))), options).errors, errors, name);
       assert.deepEqual(validated(review('cap', object('cap', module(name))), options).errors, [], name);
     }
+  });
+
+  it('of a namespace may name hosts that are not public if their PolicyServer names these', () => {
+    const tenantHosts = (server: string): readonly string[] | undefined =>
+      ({ default: ['10.0.0.5:8443', 'localhost'], other: [] })[server];
+    const found = (url: string, policyServer = 'default'): object =>
+      validated(review('ap', object('ap', { ...module(url), policyServer })), { tenantHosts });
+    const refused = ['spec.module [module-source]'];
+    for (const url of [
+      'http://localhost:81/p',
+      'https://localhost.:8443/p',
+      'http://a.localhost/p',
+      'http://127.0.0.1/p',
+      'http://2130706433/p',
+      'http://0x7f.1/p',
+      'http://0.0.0.0/p',
+      'http://169.254.169.254/latest',
+      'http://[::1]/p',
+      'http://[::ffff:127.0.0.1]/p',
+      'http://[fe80::1]/p',
+      'http://[::]/p',
+      'https://10.0.0.5/p',
+      'https://192.0.2.1/p',
+      'http://168.63.129.16/p',
+      'http://[64:ff9b::a00:5]/p',
+    ]) {
+      assert.partialDeepStrictEqual(found(url), { errors: refused, warnings: [] }, url);
+    }
+    assert.partialDeepStrictEqual(found('https://10.0.0.5:8443/p'), { errors: [], warnings: [] });
+    assert.partialDeepStrictEqual(found('http://localhost/p'), { errors: [], warnings: [] });
+    assert.partialDeepStrictEqual(found('https://10.0.0.5:8443/p', 'other'), { errors: refused });
+    // The policy server decides.
+    assert.partialDeepStrictEqual(found('https://10.0.0.5:8443/p', 'unknown'), { errors: [], warnings: refused });
   });
 
   it('get warnings for invalid settings if so configured', () => {

@@ -21,6 +21,11 @@ export type SettingsCheck = 'reject' | 'warn';
 export interface PolicyRulesOptions {
   /** Base URL of `file://./…`: a folder, with a slash at the end. Default: none, such references are rejected. */
   readonly modulesUrl?: URL | undefined;
+  /**
+   * The hosts that a PolicyServer names for modules of namespaced policies; undefined if they are not known. Default: they are
+   * never known.
+   */
+  readonly tenantHosts?: ((policyServer: string) => readonly string[] | undefined) | undefined;
   /** Default: reject. */
   readonly settingsCheck?: SettingsCheck | undefined;
 }
@@ -35,12 +40,14 @@ const SIDE_EFFECTS = ['None', 'NoneOnDryRun'];
 /** Validates policies of all four kinds beyond their schemas. */
 export class PolicyRules {
   readonly #modulesUrl: URL | undefined;
+  readonly #tenantHosts: NonNullable<PolicyRulesOptions['tenantHosts']>;
   readonly #settingsCheck: SettingsCheck;
   readonly #conditions = new MatchConditions();
   readonly #settings = new BuiltinSettings();
 
-  constructor({ modulesUrl, settingsCheck = 'reject' }: PolicyRulesOptions = {}) {
+  constructor({ modulesUrl, tenantHosts = () => undefined, settingsCheck = 'reject' }: PolicyRulesOptions = {}) {
     this.#modulesUrl = modulesUrl;
+    this.#tenantHosts = tenantHosts;
     this.#settingsCheck = settingsCheck;
   }
 
@@ -66,7 +73,11 @@ export class PolicyRules {
     if (spec.sideEffects !== undefined && !SIDE_EFFECTS.includes(spec.sideEffects)) {
       findings.reject('side-effects', notSupported('spec.sideEffects', spec.sideEffects, SIDE_EFFECTS));
     }
-    const scope = { isNamespaced: policy.metadata.namespace !== undefined, modulesUrl: this.#modulesUrl };
+    const scope = {
+      isNamespaced: policy.metadata.namespace !== undefined,
+      modulesUrl: this.#modulesUrl,
+      tenantHosts: this.#tenantHosts(spec.policyServer ?? 'default'),
+    };
     for (const { field, module, settings } of modulesOf(spec)) {
       const builtin = checkModule(module, `${field}.module`, scope, findings);
       for (const problem of builtin === undefined ? [] : this.#settings.problems(builtin, settings ?? {})) {

@@ -36,6 +36,7 @@ export const REJECTIONS = [
 export const WARNINGS = [
   'wrong-before',
   'module-registry',
+  'module-source',
   'settings',
   'rules-everything',
   'rule-never-matches',
