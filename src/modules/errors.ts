@@ -79,9 +79,59 @@ const RETRYABLE: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
   'digest-mismatch',
 ]);
 
+const INSPECT = '"portcullis inspect FILE" says what is wrong with it';
+
+/**
+ * Messages for authors of namespaced policies in place of those that quote what a source sent. Undefined: the message quotes
+ * nothing of it.
+ */
+const TENANT_MESSAGES: Readonly<Record<ModuleErrorCode, string | undefined>> = {
+  'reference-invalid': undefined,
+  'registry-unsupported': undefined,
+  'sources-invalid': undefined,
+  'file-unreadable': undefined,
+  'source-unreachable': 'the source cannot be reached: check the URL',
+  'source-timeout': undefined,
+  'source-untrusted': undefined,
+  'source-unauthorized': 'the source needs credentials, or those that it got are wrong',
+  'source-access-denied': 'the credentials may not read the module',
+  'source-not-found': 'the source has no such module: check the URL',
+  'source-rate-limited': 'the source limits the rate of requests: wait, or mirror the module',
+  'source-failed': 'the source failed: try again later',
+  'source-status': 'the source answered a status other than 200: check the URL',
+  'source-redirect':
+    'the source redirects too often, or to a URL that is not allowed: name the address of the module itself',
+  'source-forbidden': undefined,
+  'source-truncated': 'the answer of the source ended early',
+  'module-too-large': 'the module is too large for this policy server',
+  'not-wasm': `the module is not valid: ${INSPECT}`,
+  'digest-mismatch': 'the source has another module than the pinned one: check the digest in the reference',
+  'not-cached': undefined,
+  'cache-failed': undefined,
+  'metadata-invalid': `the metadata of the module is not valid: ${INSPECT}`,
+  'protocol-unsupported': `the metadata of the module does not have protocolVersion "v1": ${INSPECT}`,
+  'version-unsupported': `the module needs a newer version of the policy interface: ${INSPECT}`,
+  'execution-mode-unclear': `the execution mode of the module cannot be determined: ${INSPECT}`,
+};
+
+interface ModuleErrorOptions extends ErrorOptions {
+  /** Default: the message, or a general one for errors that quote what a source sent. */
+  readonly tenantMessage?: string;
+}
+
 /** The error of this folder. Messages hold no credentials and no query strings of URLs. */
 export class ModuleError extends CodedError<ModuleErrorCode> {
   override readonly name: string = 'ModuleError';
+  /**
+   * The message for authors of namespaced policies. It contains nothing that the source sent, because the source may be one that
+   * only the policy server reaches.
+   */
+  readonly tenantMessage: string;
+
+  constructor(code: ModuleErrorCode, message: string, { tenantMessage, ...options }: ModuleErrorOptions = {}) {
+    super(code, message, options);
+    this.tenantMessage = tenantMessage ?? TENANT_MESSAGES[code] ?? message;
+  }
 
   /** Whether the module could not be fetched; then nothing is known about the module itself. */
   get isFetchError(): boolean {

@@ -159,6 +159,10 @@ export class ModuleStore {
         throw failure;
       }
       const error = withDetail(failure, fromPeers.detail);
+      if (error.code === 'source-forbidden') {
+        // Another policy may have fetched this module.
+        throw error;
+      }
       // An error of the cache must not hide that of the source.
       const known = await this.#lastKnown(reference).catch(() => undefined);
       if (known === undefined) {
@@ -227,7 +231,14 @@ export class ModuleStore {
 
 /** The error with the outcome of the peers in its message. */
 function withDetail(error: ModuleError, detail: string | undefined): ModuleError {
-  return detail === undefined ? error : new ModuleError(error.code, `${error.message} (${detail})`, { cause: error });
+  if (detail === undefined) {
+    return error;
+  }
+  const { code, message, tenantMessage } = error;
+  return new ModuleError(code, `${message} (${detail})`, {
+    cause: error,
+    tenantMessage: `${tenantMessage} (${detail})`,
+  });
 }
 
 function verifiedDigest(reference: ModuleReference, bytes: Uint8Array): Digest {
@@ -237,6 +248,9 @@ function verifiedDigest(reference: ModuleReference, bytes: Uint8Array): Digest {
       'digest-mismatch',
       `${reference.shown} is not the pinned module: expected ${reference.digest}, got ${digest}. ` +
         'If you trust the new one, change the digest in the reference',
+      {
+        tenantMessage: `${reference.shown} is not the pinned module: expected ${reference.digest}, got another one. If you trust that, change the digest in the reference`,
+      },
     );
   }
   return digest;

@@ -122,12 +122,25 @@ describe('a module for a tenant', () => {
   });
 });
 
+describe('a module in the cache', () => {
+  it('that a policy of the cluster fetched is not given to a tenant, whose source it must not be', async () => {
+    await using server = await TestServer.start((_request, response) => response.end(MODULE));
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'portcullis-tenant-'));
+    const store = new ModuleStore({ cacheDir: folder.path });
+    assert.equal((await store.fetch(`${server.origin}/p.wasm`)).origin, 'source');
+    await assert.rejects(store.fetch(`${server.origin}/p.wasm`, { isForTenant: true }), FORBIDDEN);
+  });
+});
+
 describe('names for a tenant', () => {
   const ask = (lookup: LookupFunction, isAll: boolean): Promise<unknown> =>
     new Promise((resolve, reject) =>
-      tenantLookup(new URL('https://host.example/'), [], lookup)('host.example', { all: isAll }, (error, address) =>
-        error === null ? resolve(address) : reject(error),
-      ),
+      tenantLookup(
+        new URL('https://host.example/'),
+        [],
+        undefined,
+        lookup,
+      )('host.example', { all: isAll }, (error, address) => (error === null ? resolve(address) : reject(error))),
     );
 
   it('are looked up as the caller wants them', async () => {

@@ -27,28 +27,28 @@ export function assertTenantFile({ path, shown }: FileReference, folder: string 
 /**
  * Refuses hosts that are certainly not public. Resolves no names.
  * @param tenantHosts hosts that the administrator allows whatever their addresses: `host`, or `host:port`
+ * @param redirectedFrom the reference that redirects to the URL, if one does
  * @throws ModuleError `source-forbidden`
  */
-export function assertTenantHost({ host, hostname }: URL, tenantHosts: readonly string[]): void {
-  if (!tenantHosts.includes(host) && isPrivateHost(hostname)) {
-    throw privateHostError(host);
+export function assertTenantHost(url: URL, tenantHosts: readonly string[], redirectedFrom?: string): void {
+  if (!tenantHosts.includes(url.host) && isPrivateHost(url.hostname)) {
+    throw privateHostError(url, redirectedFrom);
   }
 }
 
 /**
  * The lookup for a request of a tenant. It checks the very addresses that are connected to, so DNS rebinding does not get
- * around it. Other names, those of proxies, are not checked.
- * @param tenantHosts as for {@link assertTenantHost}
+ * around it. Other names, those of proxies, are not checked. For the other parameters see {@link assertTenantHost}.
  * @throws ModuleError `source-forbidden` for an address in the URL
  */
 export function tenantLookup(
   url: URL,
   tenantHosts: readonly string[],
+  redirectedFrom?: string,
   lookup: LookupFunction = systemLookup,
 ): LookupFunction {
-  const { host, hostname } = url;
-  assertTenantHost(url, tenantHosts);
-  if (tenantHosts.includes(host)) {
+  assertTenantHost(url, tenantHosts, redirectedFrom);
+  if (tenantHosts.includes(url.host)) {
     return lookup;
   }
   return (name, options, callback) => {
@@ -57,8 +57,8 @@ export function tenantLookup(
       const [first] = addresses;
       if (error !== null || first === undefined) {
         callback(error ?? Object.assign(new Error(`no address of ${name}`), { code: 'ENOTFOUND' }), '');
-      } else if (name === hostname && !addresses.every(({ address }) => isPublicAddress(address))) {
-        callback(privateHostError(host), '');
+      } else if (name === url.hostname && !addresses.every(({ address }) => isPublicAddress(address))) {
+        callback(privateHostError(url, redirectedFrom), '');
       } else if (options.all === true) {
         callback(null, addresses);
       } else {
@@ -68,10 +68,20 @@ export function tenantLookup(
   };
 }
 
-function privateHostError(host: string): ModuleError {
-  return new ModuleError(
-    'source-forbidden',
-    `namespaced policies cannot have modules from ${host}, which has a private or special address: use a public server, or have ` +
-      `an administrator add ${host} to the annotation portcullis.dev/tenant-module-hosts of the PolicyServer`,
-  );
+function privateHostError({ host }: URL, redirectedFrom: string | undefined): ModuleError {
+  const problem = `${host}, which has a private or special address`;
+  const advice = `use a public server, or have an administrator add`;
+  const where = `to the annotation portcullis.dev/tenant-module-hosts of the PolicyServer`;
+  return redirectedFrom === undefined
+    ? new ModuleError(
+        'source-forbidden',
+        `namespaced policies cannot have modules from ${problem}: ${advice} ${host} ${where}`,
+      )
+    : new ModuleError(
+        'source-forbidden',
+        `${redirectedFrom} redirects to ${problem}, and namespaced policies cannot have modules from there: ${advice} ${host} ${where}`,
+        {
+          tenantMessage: `${redirectedFrom} redirects to a private or special address, and namespaced policies cannot have modules from there: ${advice} that host ${where}`,
+        },
+      );
 }

@@ -20,6 +20,7 @@ export function assertModulePreamble(head: Uint8Array, shown: string, contentTyp
   throw new ModuleError(
     'not-wasm',
     `${shown} is not a WebAssembly module: expected bytes that begin with "\\0asm", got ${describe(head)}${declared}`,
+    { tenantMessage: `${shown} is not a WebAssembly module: check the URL` },
   );
 }
 

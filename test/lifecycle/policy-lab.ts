@@ -16,6 +16,7 @@ import {
   ReplicaHub,
   WritePace,
 } from '../../src/lifecycle/index.ts';
+import type { SourcesConfig } from '../../src/modules/index.ts';
 import {
   keyOf,
   kubernetesKind,
@@ -119,6 +120,8 @@ class CountedReplicas implements ReplicaDirectory {
 export interface PolicyLabOptions {
   /** Whether a controller writes the status of PolicyServers. Default: false. */
   readonly policyServerStatus?: boolean;
+  /** Settings of module sources. Default: none. */
+  readonly sources?: SourcesConfig;
 }
 
 /** Created by {@link PolicyLab.start}. */
@@ -157,6 +160,7 @@ export class PolicyLab implements AsyncDisposable {
       cluster: cluster.admin,
       workers: 1,
       registry,
+      ...(options.sources === undefined ? {} : { sources: options.sources }),
       // Namespaced policies may only use modules below this folder.
       modulesUrl: new URL('../../examples/', import.meta.url),
     });

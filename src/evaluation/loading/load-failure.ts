@@ -7,9 +7,18 @@ import type { LoadOutcome } from './load-request.ts';
 import type { PolicyReason } from './policy-reason.ts';
 
 /** The outcome of a load that threw this error. */
-export function loadFailure(error: unknown): LoadOutcome & { ok: false } {
-  const message = errorText(error);
+export function loadFailure(error: unknown, isForTenant = false): LoadOutcome & { ok: false } {
+  const message = isForTenant ? tenantText(error) : errorText(error);
   return { ok: false, reason: reasonOf(error), message, transient: error instanceof ModuleError && error.isRetryable };
+}
+
+/** The message of a failed load for the author of a namespaced policy: nothing that the source of the module sent. */
+export function tenantText(error: unknown): string {
+  if (error instanceof ModuleError) {
+    return error.tenantMessage;
+  }
+  const code = error instanceof WasmError ? ` (${error.code})` : '';
+  return `the module cannot be used${code}: "portcullis inspect FILE" and "portcullis run FILE" say what is wrong with it`;
 }
 
 /** The reason in the status of a policy whose load threw this error. */

@@ -33,7 +33,7 @@ import type { CompiledPolicyModule } from './compiled-module.ts';
 import { WorkerActivity } from '../evaluation-protocol.ts';
 import { errorText } from '../../values/index.ts';
 import type { FromLoader, LoaderStart, ToLoader } from './loader-lane.ts';
-import { loadFailure, reasonOf } from './load-failure.ts';
+import { loadFailure, reasonOf, tenantText } from './load-failure.ts';
 import {
   type DeclaredPolicy,
   type FailedStage,
@@ -95,6 +95,7 @@ interface Candidate {
   readonly definition: PolicyDefinition;
   readonly modules: ReadonlyMap<string, CompiledPolicyModule>;
   readonly sourceError: string | undefined;
+  readonly isForTenant: boolean;
 }
 
 const candidates: Candidate[] = [];
@@ -111,7 +112,7 @@ function say(message: FromLoader): void {
 type Fetches = Map<string, Promise<FetchedModule>>;
 
 async function load(seq: number, request: LoadRequest, fetches: Fetches): Promise<void> {
-  const { definition, provided } = request;
+  const { definition, provided, isForTenant = false } = request;
   const modules = new Map<string, CompiledPolicyModule>();
   let sourceError: string | undefined;
   let reference = '';
@@ -125,16 +126,25 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
         modules.set(reference, await compileOnce(seq, { bytes: own.bytes, digest: providedDigest(own) }, own));
       } else {
         const fetched = await fetchOnce(reference, request, fetches);
-        sourceError ??= fetched.sourceError?.message;
+        sourceError ??= isForTenant ? fetched.sourceError?.tenantMessage : fetched.sourceError?.message;
         modules.set(reference, await compileOnce(seq, fetched));
       }
     }
   } catch (error) {
-    report(seq, { ...loadFailure(error), at: { stage: 'compile', unit: reference } });
+    if (isForTenant) {
+      logDetail(request, error);
+    }
+    report(seq, { ...loadFailure(error, isForTenant), at: { stage: 'compile', unit: reference } });
     return;
   }
-  candidates.push({ seq, definition, modules, sourceError });
+  candidates.push({ seq, definition, modules, sourceError, isForTenant });
   checking ??= setImmediate(checkSome);
+}
+
+/** Logs a failure for the administrator, because the tenant gets only {@link tenantText}. */
+function logDetail({ id }: LoadRequest, error: unknown): void {
+  const fields = { policy: id, error: errorText(error) };
+  say({ type: 'log', entry: { level: 'warn', message: 'module not loaded', fields } });
 }
 
 /** A module without a mode in its metadata may be loaded in two modes. */
@@ -208,7 +218,7 @@ type Checked =
   | { readonly valid: false; readonly reason: PolicyReason; readonly message: string; readonly at: FailedStage };
 
 /** Has the policy check its settings in this thread; the main thread watches the time. */
-function check({ seq, definition, modules }: Candidate): Checked | 'unfinished' {
+function check({ seq, definition, modules, isForTenant }: Candidate): Checked | 'unfinished' {
   const options = {
     defaultTimeoutSeconds: start.defaultTimeoutSeconds,
     port: capabilities,
@@ -232,7 +242,9 @@ function check({ seq, definition, modules }: Candidate): Checked | 'unfinished' 
     if (isQuick && error instanceof EngineError && error.code === 'guest-timeout') {
       return 'unfinished';
     }
-    return { valid: false, reason: reasonOf(error), message: errorText(error), at };
+    // Later messages are those of the running policy.
+    const message = isForTenant && at.stage === 'start' ? tenantText(error) : errorText(error);
+    return { valid: false, reason: reasonOf(error), message, at };
   } finally {
     activity.leave();
   }

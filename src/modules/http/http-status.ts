@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 
 import { ModuleError, type ModuleErrorCode } from '../errors.ts';
 
@@ -16,7 +16,11 @@ export function statusError(shown: string, status: number, headers: IncomingHttp
   const { code, advice } = meaningOf(status);
   const wait = retryAfterMs(headers);
   const later = wait === undefined ? '' : `. It accepts the next request in ${Math.ceil(wait / 1000)} s`;
-  return new ModuleError(code, `${shown} answered ${status}${detail}: expected 200. ${advice}${later}`);
+  // Not a number that the server made up.
+  const standard = Object.hasOwn(STATUS_CODES, status) ? status : 'an unknown status';
+  return new ModuleError(code, `${shown} answered ${status}${detail}: expected 200. ${advice}${later}`, {
+    tenantMessage: `the source answered ${standard}: expected 200. ${advice}`,
+  });
 }
 
 /** The delay of a `Retry-After` header, in seconds or as a date. Milliseconds. */

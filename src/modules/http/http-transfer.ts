@@ -147,7 +147,8 @@ export class HttpTransfer {
 
   async #sendOnce(url: URL, request: TransferRequest): Promise<IncomingMessage> {
     const { sources, isForTenant = false, lookup } = this.#options;
-    const lookingUp = isForTenant ? tenantLookup(url, sources.tenantHosts, lookup) : lookup;
+    const redirectedFrom = url === request.url ? undefined : this.#shown;
+    const lookingUp = isForTenant ? tenantLookup(url, sources.tenantHosts, redirectedFrom, lookup) : lookup;
     const { method = 'GET', headers, authorization, body } = request;
     const options: RequestOptions = {
       method,
@@ -183,6 +184,7 @@ export class HttpTransfer {
     return new ModuleError(
       'module-too-large',
       `${this.#shown} is too large: expected at most ${maxBytes} bytes, got ${got}`,
+      { tenantMessage: `${this.#shown} is too large: expected at most ${maxBytes} bytes` },
     );
   }
 
@@ -211,8 +213,11 @@ export class HttpTransfer {
       code === 'ENOTFOUND'
         ? `no host of that name: check ${host}`
         : `check that the server runs and is reachable from here`;
-    return new ModuleError('source-unreachable', `${this.#shown} cannot be reached (${code}): ${advice}`, {
+    const problem = `${this.#shown} cannot be reached (${code})`;
+    return new ModuleError('source-unreachable', `${problem}: ${advice}`, {
       cause: error,
+      // The host may be one that the server redirects to.
+      tenantMessage: `${problem}: check that the server has this name and runs`,
     });
   }
 }
