@@ -5,6 +5,7 @@ import { isJsonObject } from './json-text.ts';
 import type { JsonObject, JsonValue } from './json-text.ts';
 import { readBody, wrongShape } from './review-body.ts';
 import type { Members, ReviewBody } from './review-body.ts';
+import { own, textOf } from '../values/index.ts';
 
 /** Group, version and kind as the API server names them; the group of core kinds is "". */
 export interface GroupVersionKind {
@@ -35,6 +36,8 @@ export interface Review {
   readonly oldObject: JsonObject | undefined;
   /** One of the objects as JSON text; undefined when it is null or missing. */
   objectJson(field: 'object' | 'oldObject'): string | undefined;
+  /** Parsed on each call; undefined for raw requests. */
+  requester(): Requester | undefined;
   /** The request as JSON text, without its objects. */
   factsJson(): string;
   /** A copy of the review with another object. */
@@ -59,6 +62,14 @@ export interface AdmissionFacts {
   readonly kind: GroupVersionKind;
   readonly operation: string;
   readonly namespace?: string;
+}
+
+/** Who requests it, and for which object: texts of any length. */
+export interface Requester {
+  /** The name of the object; its `generateName` and `*` while it has none. */
+  readonly name: string;
+  readonly user: string;
+  readonly isDryRun: boolean;
 }
 
 /**
@@ -214,6 +225,19 @@ class ReadReview implements Review {
     return member === undefined || this.#body.isNull(member) ? undefined : this.#body.slice(member).toString();
   }
 
+  requester(): Requester | undefined {
+    const { request } = this.#body;
+    if (this.admission === undefined || request === undefined) {
+      return undefined;
+    }
+    const [userInfo, dryRun] = [request.get('userInfo'), request.get('dryRun')];
+    return {
+      name: this.#body.text(request, 'name') || generatedName(this.object),
+      user: userNameOf(userInfo && this.#body.value(userInfo)),
+      isDryRun: dryRun !== undefined && this.#body.value(dryRun) === true,
+    };
+  }
+
   factsJson(): string {
     const { request } = this.#body;
     const objects = [request?.get('object'), request?.get('oldObject')];
@@ -229,6 +253,18 @@ class ReadReview implements Review {
     this.#changedText ??= this.#changed && JSON.stringify(this.#changed);
     return this.#changedText;
   }
+}
+
+/** The name of an object to create whose name the API server generates. */
+export function generatedName(object: JsonValue | undefined): string {
+  const metadata = isJsonObject(object) ? own(object, 'metadata') : undefined;
+  const prefix = isJsonObject(metadata) ? textOf(own(metadata, 'generateName')) : '';
+  return prefix === '' ? '' : `${prefix}*`;
+}
+
+/** The name of the user of a `userInfo`. */
+export function userNameOf(userInfo: JsonValue | undefined): string {
+  return isJsonObject(userInfo) ? textOf(own(userInfo, 'username')) : '';
 }
 
 const ENVELOPE = [

@@ -4,6 +4,8 @@ import { Evaluator } from './evaluator.ts';
 import type { JudgeOptions, OnUnitStart } from './evaluator.ts';
 import type { SettingsVerdict } from './guest-verdict.ts';
 import type { LoadedPolicy } from './loaded-policy.ts';
+import { monitoredVerdict } from './monitored-verdict.ts';
+import type { MonitoredVerdict } from './monitored-verdict.ts';
 import { observe } from './observation.ts';
 import type { Observation, Route } from './observation.ts';
 import type { Verdict } from './verdict.ts';
@@ -12,6 +14,7 @@ import type { Verdict } from './verdict.ts';
 export interface Evaluation {
   readonly verdict: Verdict;
   readonly observation: Observation;
+  readonly monitored: MonitoredVerdict | undefined;
 }
 
 export interface EvaluateOptions extends Omit<JudgeOptions, 'leftMs'> {
@@ -28,8 +31,14 @@ export function evaluate(policy: LoadedPolicy, review: Review, options: Evaluate
   const { route } = options;
   const evaluator = new Evaluator(policy.options);
   const judgement = evaluator.judge(policy, review, options);
-  const verdict = route === 'audit' ? judgement.verdict : evaluator.apply(policy, review, judgement);
-  return { verdict, observation: observe(policy, review, route, judgement) };
+  const observation = observe(policy, review, route, judgement);
+  return route === 'audit'
+    ? { verdict: judgement.verdict, observation, monitored: undefined }
+    : {
+        verdict: evaluator.apply(policy, judgement),
+        observation,
+        monitored: monitoredVerdict(policy, review, judgement),
+      };
 }
 
 /**

@@ -8,7 +8,13 @@ import { HostCapabilities } from './host-capabilities.ts';
 import type { PolicyLog } from './host-port.ts';
 import type { JsonValue } from './json-text.ts';
 import { unitsOf } from './loaded-policy.ts';
-import type { EvaluationUnit, LoadedPolicy, LoadedPolicyGroup, PolicyOptions } from './loaded-policy.ts';
+import type {
+  EvaluationUnit,
+  LoadedPolicy,
+  LoadedPolicyGroup,
+  LoadedSinglePolicy,
+  PolicyOptions,
+} from './loaded-policy.ts';
 import type { Judgement } from './observation.ts';
 import {
   allowed,
@@ -193,7 +199,7 @@ export class Evaluator {
   }
 
   /** Applies failurePolicy, mode, mutation rules and message of a policy to its own verdict. */
-  apply(policy: LoadedPolicy, { uid }: Pick<Review, 'uid'>, { outcome, verdict }: Judgement): Verdict {
+  apply(policy: LoadedPolicy, { outcome, verdict }: Judgement): Verdict {
     const { id, mode, failurePolicy } = policy;
     if (outcome === 'exempt') {
       return verdict;
@@ -207,32 +213,21 @@ export class Evaluator {
     if (outcome === 'not-initialized' || policy.kind === 'failed') {
       return verdict;
     }
-    if (mode === 'monitor') {
-      this.#logMonitored(id, uid, verdict);
-      return monitored(verdict);
-    }
-    if (policy.kind === 'group') {
-      return verdict;
-    }
-    const permitted = policy.allowedToMutate ? verdict : withoutForbiddenPatch(verdict, id);
-    return policy.message === undefined ? permitted : withMessage(permitted, policy.message);
+    return mode === 'monitor' ? monitored(verdict) : enforcedVerdict(policy, verdict);
   }
 
   #logFailed(unit: EvaluationUnit, { uid }: Review, message: string, error: string): void {
     this.#log({ policy: unit.id, level: 'error', message, fields: { uid, error } });
   }
+}
 
-  #logMonitored(policy: string, uid: string, verdict: Verdict): void {
-    const { allowed: isAllowed, patch, message, code } = verdict;
-    const fields = {
-      uid,
-      allowed: isAllowed,
-      mutated: patch !== undefined,
-      ...(message === undefined ? {} : { response_message: message }),
-      ...(code === undefined ? {} : { response_code: code }),
-    };
-    this.#log({ policy, level: 'info', message: 'policy evaluation (monitor mode)', fields });
+/** A policy's own verdict with its mutation rules and message applied, as in protect mode. */
+export function enforcedVerdict(policy: LoadedSinglePolicy | LoadedPolicyGroup, verdict: Verdict): Verdict {
+  if (policy.kind === 'group') {
+    return verdict;
   }
+  const permitted = policy.allowedToMutate ? verdict : withoutForbiddenPatch(verdict, policy.id);
+  return policy.message === undefined ? permitted : withMessage(permitted, policy.message);
 }
 
 function limitsOf(unit: EvaluationUnit, timeoutMs = unit.timeoutSeconds * MS_PER_SECOND): CallLimits {

@@ -12,6 +12,7 @@ export { EngineError, textPosition } from './errors.ts';
 export { checkSettings, evaluate, readReview } from './evaluate.ts';
 export { FUEL_PER_SECOND, MATCH_CONDITIONS, MAX_ANSWER_BYTES } from './evaluator.ts';
 export type { OnUnitStart } from './evaluator.ts';
+export type { MonitoredVerdict } from './monitored-verdict.ts';
 export type { Observation, Route } from './observation.ts';
 export { createGuest } from './guest.ts';
 export type { HostPort, PolicyLog, PolicyLogEntry } from './host-port.ts';

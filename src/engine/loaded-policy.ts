@@ -16,7 +16,7 @@ import type { PolicyGuest } from './policy-guest.ts';
 export interface PolicyOptions {
   /** Answers host calls of policies. */
   readonly port: HostPort;
-  /** Receives log lines of policies, verdicts of policies in monitor mode, and failures of guests. */
+  /** Receives log lines of policies, and failures of guests. */
   readonly log: PolicyLog;
   /** Seconds for one evaluation of policies without a timeout. Default {@link DEFAULT_TIMEOUT_SECONDS}. */
   readonly defaultTimeoutSeconds?: number;

@@ -1,4 +1,5 @@
-import type { AdmissionFacts, GroupVersionKind, Review, ReviewTarget } from './admission-review.ts';
+import { generatedName, userNameOf } from './admission-review.ts';
+import type { AdmissionFacts, GroupVersionKind, Requester, Review, ReviewTarget } from './admission-review.ts';
 import { isJsonObject } from './json-text.ts';
 import type { JsonObject, JsonValue } from './json-text.ts';
 import type { ResourceId } from '../resources/index.ts';
@@ -59,6 +60,11 @@ export class ObjectReview implements Review {
   objectJson(field: 'object' | 'oldObject'): string | undefined {
     const object = this.#request[field];
     return isJsonObject(object) ? JSON.stringify(object) : undefined;
+  }
+
+  requester(): Requester {
+    const { name, userInfo, object } = this.#request;
+    return { name: name || generatedName(object), user: userNameOf(userInfo), isDryRun: false };
   }
 
   factsJson(): string {

@@ -1,6 +1,6 @@
 // What the main thread and an evaluation worker say to each other. Messages are small arrays and plain data: the
 // structured clone of a tuple costs less than that of an object with keys.
-import type { ObjectReference, PolicyDefinition, ReviewErrorCode } from '../engine/index.ts';
+import type { MonitoredVerdict, ObjectReference, PolicyDefinition, ReviewErrorCode } from '../engine/index.ts';
 import type { PolicyMatch } from '../resources/index.ts';
 import type { CapabilityConnection } from './capabilities/capability-connection.ts';
 import type { CompiledPolicyModule } from './loading/compiled-module.ts';
@@ -98,6 +98,8 @@ export interface ReviewAnswer {
   /** Time in the policy of each observation; -1 when its code did not run. Milliseconds. */
   readonly times: readonly number[];
   readonly evaluationMs: number;
+  /** See MonitoredVerdict; absent without any. */
+  readonly monitored?: readonly MonitoredVerdict[];
 }
 
 /** From a worker. */

@@ -16,6 +16,7 @@ import type { Answer, ClusterSource, Route } from '../evaluation/index.ts';
 import { FilePolicies } from './policies/file-policies.ts';
 import type { LogEntry, Logger } from '../log/index.ts';
 import { ServerMetrics } from './metrics/metrics.ts';
+import { MonitoredLog } from './monitoring/monitored-log.ts';
 import { operationsHandler, type PoliciesView } from './status/operations-endpoint.ts';
 import type { PhaseChange } from './policies/registry-entry.ts';
 import type { PolicyHost, PolicySource } from './policies/policy-source.ts';
@@ -102,6 +103,7 @@ export class PolicyServer {
   readonly #options: PolicyServerOptions;
   readonly #log: Logger;
   readonly #metrics: ServerMetrics;
+  readonly #monitoredLog: MonitoredLog;
   readonly #loader: Loader;
   readonly #pool: WorkerPool;
   readonly #capabilities: CapabilityService;
@@ -126,6 +128,7 @@ export class PolicyServer {
     this.#options = options;
     this.#cacheDir = join(options.dataDir, 'modules');
     this.#log = options.log;
+    this.#monitoredLog = new MonitoredLog(options.log);
     const log = (entry: LogEntry): void => this.#log[entry.level](entry.fields, entry.message);
     const defaultTimeoutSeconds = options.policyTimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS;
     this.#capabilities = new CapabilityService(
@@ -362,6 +365,7 @@ export class PolicyServer {
   #phaseChanged(policy: string, change: PhaseChange | undefined): void {
     if (change === undefined) {
       this.#metrics.removePolicy(policy);
+      this.#monitoredLog.forget(policy);
       this.#log.info({ policy }, 'policy removed');
     } else if (change.phase === 'Active') {
       this.#log.debug({ policy }, 'policy serves');
@@ -373,10 +377,15 @@ export class PolicyServer {
     this.#options.onStatusChange?.(policy);
   }
 
-  #reviewed(route: Route, { observed, totalMs }: Answer, status: number): void {
+  #reviewed(route: Route, { observed, monitored = [], totalMs }: Answer, status: number): void {
     // A removed policy gets no new series.
     const counted = observed.filter(({ observation }) => this.#pool.knows(observation.policy));
     this.#metrics.reviewed(route, counted, totalMs);
+    for (const verdict of monitored) {
+      if (this.#pool.knows(verdict.policy)) {
+        this.#monitoredLog.write(verdict);
+      }
+    }
     if (status !== 200) {
       this.#metrics.refused(status);
     }

@@ -171,12 +171,16 @@ describe('answers over HTTPS', () => {
       const { uid: _uid, ...rest } = await server.review(id, request);
       assert.deepEqual(rest, { allowed: true, auditAnnotations: null, warnings: null }, id);
     }
-    assert.ok(
-      server.log.some(
-        (line) => line['msg'] === 'policy evaluation (monitor mode)' && line['policy'] === 'labels-monitored',
-      ),
-      'monitored verdicts are logged',
+    const { request } = review();
+    const line = server.log.find(
+      ({ msg, policy }) => msg === 'policy evaluation (monitor mode)' && policy === 'labels-monitored',
     );
+    assert.ok(line, 'what monitor mode would have rejected is logged');
+    assert.deepEqual(
+      [line['allowed'], line['operation'], line['kind'], line['namespace'], line['name'], line['user']],
+      [false, 'CREATE', 'Pod', request['namespace'], request['name'], 'kubernetes-admin'],
+    );
+    assert.match(String(line['message']), /has no label "app"/);
   });
 
   it('gives /audit the policy’s own verdict', async () => {

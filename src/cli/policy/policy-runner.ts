@@ -1,6 +1,6 @@
 // Loads and evaluates policies for commands as a policy server does, with a loader and one worker.
 import { join } from 'node:path';
-import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
+import { DEFAULT_TIMEOUT_SECONDS, monitoredLogEntry } from '../../engine/definition/index.ts';
 import {
   createManifestsGuest,
   type JsonObject,
@@ -156,7 +156,10 @@ export class PolicyRunner implements AsyncDisposable {
     const { promise, resolve } = Promise.withResolvers<Answer>();
     this.#crash = undefined;
     this.#pool.submit(route, this.#policy?.id ?? '', body, Infinity, resolve);
-    const { result, observed, evaluationMs } = await promise;
+    const { result, observed, monitored = [], evaluationMs } = await promise;
+    for (const verdict of monitored) {
+      this.#onLog?.(monitoredLogEntry(verdict));
+    }
     if (this.#crash !== undefined) {
       throw new ThreadFailed(this.#crash);
     }

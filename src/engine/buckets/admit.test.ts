@@ -31,6 +31,7 @@ test('a review that no policy matches is allowed', () => {
   assert.deepEqual(table.evaluate(VALIDATING), {
     verdict: { allowed: true, auditAnnotations: null, warnings: null },
     observations: [],
+    monitored: [],
   });
 });
 
@@ -101,12 +102,38 @@ test('audit annotation keys are cut to the length that API servers accept', () =
 test('a policy in monitor mode neither denies nor mutates', () => {
   const table = new TestTable();
   table.add({ name: 'watched', spec: { mode: 'monitor' }, answer: deny('no') });
-  assert.equal(table.evaluate(VALIDATING).verdict.allowed, true);
-  assert.equal(table.log[0]?.message, 'policy evaluation (monitor mode)');
+  const validated = table.evaluate(VALIDATING);
+  assert.equal(validated.verdict.allowed, true);
+  assert.deepEqual(
+    validated.monitored.map(({ policy, allowed, message }) => [policy, allowed, message]),
+    [['kw.cap.watched', false, 'no']],
+  );
   table.add({ name: 'changing', spec: { mode: 'monitor', mutating: true }, answer: label('a') });
-  const { verdict, observations } = table.evaluate(MUTATING);
+  const { verdict, observations, monitored } = table.evaluate(MUTATING);
   assert.deepEqual([verdict.allowed, verdict.patch], [true, undefined]);
   assert.equal(observations[0]?.mutated, true);
+  assert.deepEqual(
+    monitored.map(({ policy, allowed }) => [policy, allowed]),
+    [['kw.cap.changing', true]],
+  );
+});
+
+test('a policy in monitor mode that runs twice for a review counts once, with its last verdict', () => {
+  const table = new TestTable();
+  const isChanged = (request: JsonObject): boolean => JSON.stringify(request).includes('"added"');
+  const watched = { mode: 'monitor', mutating: true };
+  table.add({ name: 'a', spec: watched, answer: deny('no') });
+  table.add({ name: 'b', spec: watched, answer: (request) => ({ accepted: isChanged(request), message: 'not yet' }) });
+  table.add({ name: 'c', spec: { mutating: true }, answer: label('added') });
+  const { observations, monitored } = table.evaluate(MUTATING);
+  assert.deepEqual(
+    observations.map(({ policy }) => policy),
+    ['kw.cap.a', 'kw.cap.b', 'kw.cap.c', 'kw.cap.a', 'kw.cap.b'],
+  );
+  assert.deepEqual(
+    monitored.map(({ policy }) => policy),
+    ['kw.cap.a'],
+  );
 });
 
 test('requests for the namespace that is always accepted are allowed', () => {

@@ -1,5 +1,6 @@
 import { policyOfBucket } from '../../resources/index.ts';
 import type { Review } from '../admission-review.ts';
+import type { MonitoredVerdict } from '../monitored-verdict.ts';
 import { UnknownObject } from '../object-lookup.ts';
 import type { ObjectReference } from '../object-lookup.ts';
 import type { Observation } from '../observation.ts';
@@ -16,6 +17,8 @@ export type Admission =
       readonly verdict: Verdict;
       /** One per evaluation of a policy. */
       readonly observations: readonly Observation[];
+      /** At most one per policy. */
+      readonly monitored: readonly MonitoredVerdict[];
     }
   /** The review matches a slow policy: no policy was evaluated. */
   | { readonly kind: 'deferred' }
@@ -39,11 +42,11 @@ export function admit(table: PolicyTable, bucket: string, review: Review, option
   }
   const { target } = review;
   if (target === undefined || target.namespace === table.options.alwaysAcceptNamespace) {
-    return { kind: 'verdict', verdict: allowed(), observations: [] };
+    return { kind: 'verdict', verdict: allowed(), observations: [], monitored: [] };
   }
   const run = new BucketReview(table, { bucket, owner, review, target, options });
   try {
-    return { kind: 'verdict', verdict: run.verdict(), observations: run.observations };
+    return { kind: 'verdict', verdict: run.verdict(), observations: run.observations, monitored: run.monitored() };
   } catch (error) {
     if (error instanceof Deferred) {
       return { kind: 'deferred' };

@@ -6,6 +6,8 @@ import type { JudgeOptions, PolicyJudgement } from '../evaluator.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import type { LoadedPolicy } from '../loaded-policy.ts';
+import { monitoredVerdict } from '../monitored-verdict.ts';
+import type { MonitoredVerdict } from '../monitored-verdict.ts';
 import { observe } from '../observation.ts';
 import type { Judgement, Observation } from '../observation.ts';
 import { NO_OBJECTS } from '../object-lookup.ts';
@@ -55,6 +57,8 @@ export class BucketReview {
   readonly #owner: string | undefined;
   readonly #options: AdmitOptions;
   readonly #deadline: number;
+  /** By policy: one that is evaluated twice counts with its last verdict. Undefined without any. */
+  #monitored: Map<string, MonitoredVerdict | undefined> | undefined;
   #subject: ReviewSubject;
 
   constructor(
@@ -75,6 +79,11 @@ export class BucketReview {
     this.#deadline = performance.now() + (options.deadlineMs ?? Infinity);
     const objects = options.objects ?? NO_OBJECTS;
     this.#subject = new ReviewSubject(review, target, owner === undefined ? objects : withoutWaiting(objects));
+  }
+
+  /** Verdicts of policies in monitor mode that are not plain admissions. */
+  monitored(): readonly MonitoredVerdict[] {
+    return this.#monitored === undefined ? [] : [...this.#monitored.values()].filter((one) => one !== undefined);
   }
 
   /** @throws Deferred, UnknownObject. */
@@ -249,7 +258,7 @@ export class BucketReview {
     const judgement = evaluator.judge(policy, review, this.#judgeOptions(match));
     onJudgement?.(judgement);
     this.#observe(policy, judgement);
-    return evaluator.apply(policy, review, judgement);
+    return evaluator.apply(policy, judgement);
   }
 
   /** The match failed, so that the policy gives no verdict. */
@@ -276,7 +285,12 @@ export class BucketReview {
   }
 
   #observe(policy: LoadedPolicy, judgement: Judgement): void {
-    this.observations.push(observe(policy, this.#subject.review, 'validate', judgement));
+    const { review } = this.#subject;
+    this.observations.push(observe(policy, review, 'validate', judgement));
+    if (policy.mode === 'monitor') {
+      this.#monitored ??= new Map();
+      this.#monitored.set(policy.id, monitoredVerdict(policy, review, judgement));
+    }
   }
 }
 

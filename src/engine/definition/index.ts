@@ -1,5 +1,13 @@
 // Policies as data, and the limits of reviews. An entry of its own: it loads nothing that evaluates.
-export { DEFAULT_CAPABILITY_TIMEOUT_MS, DEFAULT_TIMEOUT_SECONDS, MAX_REVIEW_BYTES } from './limits.ts';
+export {
+  DEFAULT_CAPABILITY_TIMEOUT_MS,
+  DEFAULT_TIMEOUT_SECONDS,
+  MAX_MONITORED_MESSAGE,
+  MAX_MONITORED_NAME,
+  MAX_MONITORED_USER,
+  MAX_REVIEW_BYTES,
+} from './limits.ts';
+export { monitoredLogEntry } from '../monitored-log-entry.ts';
 export { OTHER_NAME } from '../observation.ts';
 export { modulesOf } from '../policy-definition.ts';
 export { policyEntry } from '../policy-entry.ts';

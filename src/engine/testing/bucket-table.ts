@@ -9,6 +9,7 @@ import type { PolicyLogEntry } from '../host-port.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import { createPolicy } from '../loaded-policy.ts';
 import type { LoadedPolicy, PolicyOptions } from '../loaded-policy.ts';
+import type { MonitoredVerdict } from '../monitored-verdict.ts';
 import type { Observation } from '../observation.ts';
 import { readReview } from '../evaluate.ts';
 import type { Verdict } from '../verdict.ts';
@@ -30,6 +31,7 @@ export interface TestPolicy {
 export interface Evaluated {
   readonly verdict: Verdict;
   readonly observations: readonly Observation[];
+  readonly monitored: readonly MonitoredVerdict[];
 }
 
 export const PRODUCT_NAMESPACE = 'portcullis';
@@ -79,8 +81,8 @@ export class TestTable {
   evaluate(bucket: string, review: JsonValue = podReview(), options: AdmitOptions = {}): Evaluated {
     const admission = this.admit(bucket, review, options);
     assert.ok(admission.kind === 'verdict', JSON.stringify(admission));
-    const { verdict, observations } = admission;
-    return { verdict, observations };
+    const { verdict, observations, monitored } = admission;
+    return { verdict, observations, monitored };
   }
 }
 

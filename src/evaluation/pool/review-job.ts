@@ -1,5 +1,5 @@
 // A review on its way through the worker pool.
-import type { Observation } from '../../engine/index.ts';
+import type { MonitoredVerdict, Observation } from '../../engine/index.ts';
 import type { ReviewResult, Route } from '../evaluation-protocol.ts';
 import type { FailedLookup } from '../watched-objects.ts';
 
@@ -8,6 +8,8 @@ export interface Answer {
   readonly result: ReviewResult;
   /** One for each evaluation of a policy; equal observations of a worker are one object. */
   readonly observed: readonly ObservedPolicy[];
+  /** What policies in monitor mode would have rejected or changed; absent without any. */
+  readonly monitored?: readonly MonitoredVerdict[];
   /** Time spent on the review in the worker. */
   readonly evaluationMs: number;
   /** Time from submission to answer. */

@@ -206,7 +206,8 @@ export class WorkerPool {
     }
   }
 
-  #answered(worker: WorkerThread, { seq, result, observations: sent, times, evaluationMs }: ReviewAnswer): void {
+  #answered(worker: WorkerThread, answer: ReviewAnswer): void {
+    const { seq, result, observations: sent, times, evaluationMs, monitored } = answer;
     // Also for a dropped answer: later answers refer to its observations by number.
     const observations = sent.map((one) => worker.observations.receive(one));
     const job = worker.take(seq);
@@ -228,7 +229,7 @@ export class WorkerPool {
       }
       return observation === null ? [] : [{ observation, evaluationMs: Math.max(ms, 0) }];
     });
-    job.answer({ result, observed, evaluationMs });
+    job.answer({ result, observed, evaluationMs, ...(monitored === undefined ? {} : { monitored }) });
   }
 
   /** Queues a review again that turned out to be for a slow policy. */

@@ -28,8 +28,13 @@ function byPolicy(policies: WorkerPolicies, request: DecisionRequest, route: Exc
   if (policy === undefined) {
     return { kind: 'unknown-target' };
   }
-  const { verdict, observation } = evaluate(policy, request.review, { route, ...optionsOf(request) });
-  return { kind: 'verdict', verdict, observations: [observation] };
+  const { verdict, observation, monitored } = evaluate(policy, request.review, { route, ...optionsOf(request) });
+  return {
+    kind: 'verdict',
+    verdict,
+    observations: [observation],
+    monitored: monitored === undefined ? [] : [monitored],
+  };
 }
 
 function byBucket({ buckets }: WorkerPolicies, request: DecisionRequest): Decision {

@@ -1,6 +1,7 @@
 // Evaluates reviews in a worker, one at a time: read, decide, encode.
 import {
   type HostPort,
+  type MonitoredVerdict,
   type Observation,
   type PolicyLog,
   readReview,
@@ -72,7 +73,11 @@ export class PolicyEvaluation {
       activity: this.#activity,
       numberOf: (policy) => this.policies.numberOf(policy),
     });
-    const answer = (result: ReviewResult, observations: readonly Observation[] = []): ReviewOutcome => ({
+    const answer = (
+      result: ReviewResult,
+      observations: readonly Observation[] = [],
+      monitored: readonly MonitoredVerdict[] = [],
+    ): ReviewOutcome => ({
       type: 'answer',
       answer: {
         seq,
@@ -80,6 +85,7 @@ export class PolicyEvaluation {
         observations: observations.map((observation) => this.#observations.send(observation)),
         times: activity.timesOf(observations),
         evaluationMs: performance.now() - startedAt,
+        ...(monitored.length === 0 ? {} : { monitored }),
       },
     });
     try {
@@ -89,7 +95,7 @@ export class PolicyEvaluation {
       const decision = decideReview(this.policies, { review, route, target, terms, objects, onUnitStart, onUnitEnd });
       switch (decision.kind) {
         case 'verdict':
-          return answer(responseOf(route, review, decision.verdict), decision.observations);
+          return answer(responseOf(route, review, decision.verdict), decision.observations, decision.monitored);
         case 'unknown-target':
           return answer({ kind: 'unknown-target' });
         case 'deferred':
