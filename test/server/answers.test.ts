@@ -178,7 +178,7 @@ describe('answers over HTTPS', () => {
     assert.ok(line, 'what monitor mode would have rejected is logged');
     assert.deepEqual(
       [line['allowed'], line['operation'], line['kind'], line['namespace'], line['name'], line['user']],
-      [false, 'CREATE', 'Pod', request['namespace'], request['name'], 'kubernetes-admin'],
+      [false, 'CREATE', 'Pod', request['namespace'], request['name'], 'alice'],
     );
     assert.match(String(line['message']), /has no label "app"/);
   });
