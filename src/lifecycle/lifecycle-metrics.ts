@@ -1,7 +1,8 @@
 // Prometheus metrics of policies and rollouts. Docs: docs/metrics.md.
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
-import type { AdmissionPolicyObject } from '../resources/index.ts';
+import { type AdmissionPolicyObject, findCondition } from '../resources/index.ts';
+import { POLICY_ENFORCED } from './rollout/policy-status.ts';
 
 /** From a cached module to one that is fetched with many retries. Seconds. */
 const ROLLOUT_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -25,13 +26,15 @@ export class LifecycleMetrics {
     const registers = [registry];
     const counted = new Gauge({
       name: 'portcullis_policies',
-      help: 'Policies by policy server and phase',
-      labelNames: ['policy_server', 'phase'],
+      help: 'Policies by policy server, phase, and whether they are enforced',
+      labelNames: ['policy_server', 'phase', 'enforced'],
       registers,
       collect() {
         this.reset();
         for (const { spec, status } of policies()) {
-          this.inc({ policy_server: spec.policyServer ?? 'default', phase: status?.phase ?? 'Pending' });
+          const enforced = findCondition(status?.conditions, POLICY_ENFORCED)?.status ?? 'Unknown';
+          const phase = status?.phase ?? 'Pending';
+          this.inc({ policy_server: spec.policyServer ?? 'default', phase, enforced: enforced.toLowerCase() });
         }
       },
     });

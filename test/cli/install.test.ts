@@ -100,6 +100,23 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     );
   });
 
+  it('reports settings that end or extend the enforcement of all policies', async () => {
+    const values = JSON.stringify({ controller: { degradedPolicies: 'ignore', unservedPolicies: 'reject' } });
+    const env = { KUBECONFIG: cluster.kubeconfig };
+    const { code, stderr } = await portcullis(['install', '--no-wait', '--values', '-'], { env, stdin: values });
+    assert.equal(code, 0, stderr);
+    const settings = async (): Promise<readonly string[]> =>
+      (await findings()).flatMap(({ code, severity, message }) =>
+        code.endsWith('edPolicies') ? [`${severity} ${code} ${message.split(':', 1)[0]}`] : [],
+      );
+    assert.deepEqual(await settings(), [
+      'warning DegradedPolicies --degraded-policies=ignore',
+      'info UnservedPolicies --unserved-policies=reject',
+    ]);
+    await done('install', '--no-wait');
+    assert.deepEqual(await settings(), []);
+  });
+
   it('waits for the controller, and prints its state after the timeout', async () => {
     const { code, stderr } = await command('install', '--timeout', '1s');
     assert.equal(code, 1);

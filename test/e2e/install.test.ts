@@ -155,6 +155,26 @@ describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
     await lab.kubectl(['delete', 'namespace', '--wait=false', ...namespaces.map(({ name }) => name)]);
   });
 
+  it('admits what a policy that has never served matches, and says so', async () => {
+    const name = 'never-served';
+    const spec = {
+      ...RESTRICTED.spec,
+      module: lab.web.put('missing.wasm', { kind: 'status', status: 404 }),
+      settings: {},
+    };
+    await lab.apply({ ...RESTRICTED, metadata: { name }, spec });
+    await lab.eventually('the failure', async () => {
+      const columns = ['get', 'clusteradmissionpolicy', name, '--no-headers'];
+      assert.match(await lab.kubectl(columns), /Error +False +1 +0 +0 +FetchFailed/);
+    });
+    const { code, stdout } = await lab.command('doctor');
+    assert.equal(code, 1);
+    const expected = `error PolicyNotEnforced: clusteradmissionpolicy/${name}\n  requests are admitted without it \\(NotServedYet\\): FetchFailed: `;
+    assert.match(stdout, new RegExp(expected));
+    assert.equal(await lab.answer('/api/v1/namespaces/default/pods', pod()), '201');
+    await lab.kubectl(['delete', 'clusteradmissionpolicy', name]);
+  });
+
   it('comes back when its policy servers are all gone', async () => {
     await scale(lab, CONTROLLER, 0);
     await lab.rolledOut(CONTROLLER);

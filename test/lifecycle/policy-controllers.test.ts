@@ -174,9 +174,24 @@ describe('LifecycleControllers', () => {
     const cache = 'clusteradmissionpolicies.policies.kubewarden.io';
     assert.equal(await lab.server.metric('portcullis_cache_objects', { cache }), 1);
     assert.equal(await lab.server.metric('portcullis_policy_phase', { policy_name: policyId(object) }), 1);
-    assert.equal(await lab.server.metric('portcullis_policies', { policy_server: 'default', phase: 'Active' }), 1);
+    const active = { policy_server: 'default', phase: 'Active', enforced: 'true' };
+    assert.equal(await lab.server.metric('portcullis_policies', active), 1);
     assert.ok((await lab.server.metric('portcullis_rollouts_total', { result: 'active' })) > 0);
     assert.ok((await lab.server.metric('portcullis_rollout_seconds_count')) > 0);
+    await remove(object);
+  });
+
+  it('counts a policy that has never served as not enforced', async () => {
+    const object = policy({ name: 'unserved' }, 'owner', { settings: { labels: 7 } });
+    await lab.create(object);
+    await lab.reaches(object, 'Error');
+    const failed = { policy_server: 'default', phase: 'Error' };
+    const unenforced = (labels = {}): Promise<number> =>
+      lab.server.metric('portcullis_policies', { ...labels, enforced: 'false' });
+    await until(async () => (await unenforced(failed)) === 1);
+    await lab.merge(typeOf(object), keyOf(object), { spec: { settings: { labels: ['owner'] } } });
+    await lab.reaches(object, 'Active');
+    await until(async () => (await unenforced()) === 0);
     await remove(object);
   });
 

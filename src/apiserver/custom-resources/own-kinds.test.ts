@@ -103,7 +103,18 @@ describe('own kinds', () => {
     const [definition] = definitionsOfCustomResource(customResourceDefinition(OWN_KINDS[0] ?? assert.fail()));
     const { printer } = definition ?? assert.fail();
     const narrow = printer.columns.filter(({ priority = 0 }) => priority === 0).map(({ name }) => name);
-    assert.deepEqual(narrow, ['Name', 'Mode', 'Status', 'Phase', 'Desired', 'Serving', 'Ready', 'Reason', 'Age']);
+    assert.deepEqual(narrow, [
+      'Name',
+      'Mode',
+      'Status',
+      'Phase',
+      'Enforced',
+      'Desired',
+      'Serving',
+      'Ready',
+      'Reason',
+      'Age',
+    ]);
     const { object } = judge({
       ...clusterPolicy(),
       metadata: {
@@ -111,10 +122,10 @@ describe('own kinds', () => {
         creationTimestamp: '2026-01-01T00:00:00Z',
         annotations: { 'io.kubewarden.policy.severity': 'high' },
       },
-      status: { phase: 'Active', desiredRevision: 3 },
+      status: { phase: 'Active', desiredRevision: 3, conditions: [{ type: 'Enforced', status: 'True' }] },
     });
     const cells = printer.cells(object, Date.parse('2026-01-01T01:00:00Z'));
-    assert.deepEqual(cells.slice(0, 9), ['a', 'protect', null, 'Active', 3, null, null, null, '60m']);
+    assert.deepEqual(cells.slice(0, 10), ['a', 'protect', null, 'Active', 'True', 3, null, null, null, '60m']);
     assert.ok(cells.includes('high'));
   });
 });

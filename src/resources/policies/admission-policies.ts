@@ -191,6 +191,7 @@ const SHOWN_COLUMNS = [
   column('Mode', '.spec.mode'),
   column('Status', '.status.policyStatus'),
   column('Phase', '.status.phase'),
+  column('Enforced', '.status.conditions[?(@.type=="Enforced")].status'),
   column('Desired', '.status.desiredRevision', { type: 'integer' }),
   column('Serving', '.status.servingRevision', { type: 'integer' }),
   column('Ready', '.status.readyReplicas', { type: 'integer' }),

@@ -97,7 +97,7 @@ export function checkController(snapshot: Snapshot): readonly Finding[] {
       ),
     );
   }
-  const exempt = argumentOf(deployment, '--exempt-namespaces=');
+  const exempt = argumentOf(deployment, '--exempt-namespaces');
   if (exempt !== undefined && exempt !== '') {
     findings.push(
       finding(
@@ -108,6 +108,30 @@ export function checkController(snapshot: Snapshot): readonly Finding[] {
       ),
     );
   }
+  return [...findings, ...checkRolloutSettings(deployment, where)];
+}
+
+const DEGRADED_EFFECTS: ReadonlyMap<string | undefined, string> = new Map([
+  ['reject', 'the failurePolicy of a policy answers requests while its newest revision fails'],
+  ['ignore', 'a policy is not enforced while its newest revision fails'],
+]);
+
+/** Reports settings for all policies that are not the defaults. A policy that is silently off is worth a warning. */
+function checkRolloutSettings(controller: KubernetesObject, where: string): readonly Finding[] {
+  const findings: Finding[] = [];
+  const degraded = argumentOf(controller, '--degraded-policies');
+  const effect = DEGRADED_EFFECTS.get(degraded);
+  if (effect !== undefined) {
+    const action = 'Intended? The value controller.degradedPolicies changes it; last-good is the default.';
+    const severity = degraded === 'ignore' ? 'warning' : 'info';
+    findings.push(finding('DegradedPolicies', where, `--degraded-policies=${degraded}: ${effect}`, action, severity));
+  }
+  if (argumentOf(controller, '--unserved-policies') === 'reject') {
+    const message =
+      '--unserved-policies=reject: the failurePolicy of a policy that has never served answers requests while it fails';
+    const action = 'Intended? The value controller.unservedPolicies changes it; ignore is the default.';
+    findings.push(finding('UnservedPolicies', where, message, action));
+  }
   return findings;
 }
 
@@ -115,18 +139,19 @@ export function controllerOf({ deployments, namespace }: Snapshot): KubernetesOb
   return deployments.find(({ metadata }) => metadata.namespace === namespace && metadata.name === CONTROLLER);
 }
 
-/** The value of an argument of the controller. @param prefix such as `--certificates=` */
-function argumentOf(deployment: KubernetesObject, prefix: string): string | undefined {
+/** The value of a flag of the controller. The last one counts: extra arguments come after those of the values. */
+function argumentOf(deployment: KubernetesObject, flag: string): string | undefined {
   const { template } = (deployment['spec'] ?? {}) as {
     template?: { spec?: { containers?: readonly { args?: unknown }[] } };
   };
   const given = (template?.spec?.containers ?? []).flatMap(({ args }) => [...textsOf(args)]);
-  return given.find((argument) => argument.startsWith(prefix))?.slice(prefix.length);
+  const last = given.findLastIndex((argument) => argument === flag || argument.startsWith(`${flag}=`));
+  return given[last] === flag ? given[last + 1] : given[last]?.slice(flag.length + 1);
 }
 
 /** Whether the controller or another program manages the certificates. */
 export function certificateMode(controller: KubernetesObject): CertificateMode {
-  return argumentOf(controller, '--certificates=') === 'external' ? 'external' : 'own';
+  return argumentOf(controller, '--certificates') === 'external' ? 'external' : 'own';
 }
 
 export function checkLeader(snapshot: Snapshot): readonly Finding[] {

@@ -2,16 +2,18 @@
 import {
   findCondition,
   type AdmissionPolicyObject,
+  type Condition,
   type KubernetesObject,
   POLICY_SERVER_LABEL,
   policyId,
 } from '../../../resources/index.ts';
 import { isOurConfiguration } from '../our-configurations.ts';
 import { policyServerProgress } from '../installed-state.ts';
-import { foreignReason, policyServerObjectName } from '../../../lifecycle/index.ts';
+import { foreignReason, POLICY_ACTIVE, POLICY_ENFORCED, policyServerObjectName } from '../../../lifecycle/index.ts';
 import { type Finding, finding } from './finding.ts';
 import type { Snapshot } from './snapshot.ts';
 
+const UNENFORCED = 'requests are admitted without it';
 /** Time for a new policy to be loaded, that of a rollout by default. Milliseconds. */
 const PATIENCE_MS = 5 * 60_000;
 
@@ -38,7 +40,8 @@ export function checkPolicies(snapshot: Snapshot): readonly Finding[] {
     const name = policy.spec.policyServer ?? 'default';
     const server = servers.get(name);
     if (server === undefined) {
-      const message = `it names PolicyServer ${name}, which does not exist`;
+      const effect = unenforced(policy) === undefined ? '' : `: ${UNENFORCED}`;
+      const message = `it names PolicyServer ${name}, which does not exist${effect}`;
       return [
         finding('PolicyServerMissing', nameOf(policy), message, 'Create that PolicyServer, or name another one.'),
       ];
@@ -52,9 +55,25 @@ function checkPolicy(policy: AdmissionPolicyObject, now: number): readonly Findi
   const where = nameOf(policy);
   const reason = reasonOf(conditions);
   const action = `portcullis rollout status ${where}`;
+  const off = unenforced(policy);
+  if (off !== undefined && (phase === 'Error' || now - Date.parse(off.lastTransitionTime) >= PATIENCE_MS)) {
+    const message = `${UNENFORCED} (${off.reason}): ${reason}`;
+    const severity = phase === 'Error' ? 'error' : 'warning';
+    return [
+      finding(
+        'PolicyNotEnforced',
+        where,
+        message,
+        `Fix the policy and apply it again. The state of its rollout: ${action}`,
+        severity,
+      ),
+    ];
+  }
   switch (phase) {
-    case 'Error':
-      return [finding('PolicyNotServing', where, `no revision serves: ${reason}`, action)];
+    case 'Error': {
+      const answer = findCondition(conditions, POLICY_ENFORCED)?.message ?? 'its failurePolicy answers requests';
+      return [finding('PolicyNotServing', where, `no revision serves, ${answer}: ${reason}`, action)];
+    }
     case 'Degraded':
       return [finding('PolicyDegraded', where, `not served everywhere as declared: ${reason}`, action)];
     case 'Pending':
@@ -69,10 +88,16 @@ function checkPolicy(policy: AdmissionPolicyObject, now: number): readonly Findi
   }
 }
 
+/** The condition Enforced, if it says that the policy is not. */
+function unenforced({ status }: AdmissionPolicyObject): Condition | undefined {
+  const condition = findCondition(status?.conditions, POLICY_ENFORCED);
+  return condition?.status === 'False' ? condition : undefined;
+}
+
 /** Reasons and messages of false conditions, the newest first. */
 function reasonOf(conditions: NonNullable<AdmissionPolicyObject['status']>['conditions']): string {
   const failing = (conditions ?? []).filter(({ status }) => status === 'False');
-  const active = findCondition(conditions ?? [], 'PolicyActive');
+  const active = findCondition(conditions, POLICY_ACTIVE);
   const [telling = active] = active?.status === 'False' ? [active] : failing;
   return telling === undefined ? 'its status does not say why' : `${telling.reason}: ${telling.message}`;
 }

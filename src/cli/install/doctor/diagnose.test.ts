@@ -66,6 +66,13 @@ describe('the doctor', () => {
       },
     }) as unknown as AdmissionPolicyObject;
 
+  const unenforced = (phase: string, agoMs: number): AdmissionPolicyObject => {
+    const { status, ...one } = policy(phase);
+    const lastTransitionTime = new Date(NOW - agoMs).toISOString();
+    const enforced = { type: 'Enforced', status: 'False', reason: 'NotServedYet', message: '', lastTransitionTime };
+    return { ...one, status: { ...status, conditions: [...(status?.conditions ?? []), enforced] } } as never;
+  };
+
   before(async () => {
     const validity = { notBefore: new Date(NOW - 100 * DAY_MS), notAfter: new Date(NOW + 300 * DAY_MS) };
     authority = await createAuthority({ commonName: 'one', ...validity });
@@ -156,6 +163,8 @@ describe('the doctor', () => {
     'error RightsMissing': ({ roles }) => ({ roles: roles.map((role) => ({ ...role, rules: [] })) }),
     'error PolicyServerMissing': () => ({ policies: [policy('Pending', 'nowhere')] }),
     'error PolicyNotServing': () => ({ policies: [policy('Error')] }),
+    'error PolicyNotEnforced': () => ({ policies: [unenforced('Error', 0)] }),
+    'warning PolicyNotEnforced': () => ({ policies: [unenforced('Updating', 600_000)] }),
     'warning PolicyDegraded': () => ({ policies: [policy('Degraded')] }),
     'warning PolicyPending': () => ({ policies: [policy('Pending')] }),
     'error PolicyServerNotReady': ({ policyServers }) => ({
@@ -189,6 +198,29 @@ describe('the doctor', () => {
       assert.ok(codes(change).includes(code), codes(change).join(', '));
     });
   }
+
+  it('is patient with a policy on its way to be enforced', () => {
+    assert.deepEqual(
+      codes(() => ({ policies: [unenforced('Updating', 60_000)] })),
+      ['info ExemptNamespaces'],
+    );
+  });
+
+  it('reads the last of the arguments that say the same', () => {
+    const found = (...more: string[]): readonly string[] =>
+      codes(({ deployments }) => ({
+        deployments: deployments.map((one) => {
+          const copy = structuredClone(one) as unknown as {
+            spec: { template: { spec: { containers: { args: string[] }[] } } };
+          };
+          copy.spec.template.spec.containers[0]?.args.push(...more);
+          return copy as unknown as KubernetesObject;
+        }),
+      }));
+    assert.ok(found('--degraded-policies=ignore').includes('warning DegradedPolicies'));
+    assert.ok(found('--degraded-policies', 'reject').includes('info DegradedPolicies'));
+    assert.ok(!found('--degraded-policies=ignore', '--degraded-policies=last-good').join().includes('Degraded'));
+  });
 
   it('finds a certificate with the key of another one', async () => {
     const [{ cert }, { key }] = [await leaf(authority, -30, 60), await leaf(authority, -30, 60)];

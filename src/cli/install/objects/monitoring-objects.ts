@@ -29,9 +29,9 @@ export const ALERTS: readonly Alert[] = [
   {
     name: 'PortcullisPolicyNotServing',
     severity: 'critical',
-    when: 'sum by (policy_server) (portcullis_policies{phase="Error"}) > 0',
+    when: 'sum by (policy_server) (portcullis_policies{phase="Error",enforced="true"}) > 0',
     lasting: '5m',
-    summary: 'Policies on a policy server have no revision that serves.',
+    summary: 'Policies on a policy server have no revision that serves: their failurePolicy answers requests.',
     whatToDo: '`kubectl get cap,ap,capg,apg -A` shows which policies, `kubectl describe` the reason.',
   },
   {
@@ -59,6 +59,15 @@ export const ALERTS: readonly Alert[] = [
     summary: 'A certificate expires within a week; it should have been renewed long before.',
     whatToDo:
       'Check the log of the controller, or cert-manager. Remove this alert if your certificates live for less than three weeks.',
+  },
+  {
+    name: 'PortcullisPolicyNotEnforced',
+    severity: 'warning',
+    when: 'sum by (policy_server) (portcullis_policies{enforced="false"}) > 0',
+    lasting: '10m',
+    summary: 'Requests are admitted without a policy, for example because it has never served.',
+    whatToDo:
+      '`kubectl get cap,ap,capg,apg -A` shows which policies in the column ENFORCED; `portcullis doctor` says why.',
   },
   {
     name: 'PortcullisPolicyDegraded',
