@@ -92,6 +92,12 @@ export {
   policyMatch,
   policyOfBucket,
 } from './policies/policy-match.ts';
+export {
+  CLUSTER_COLLECTORS,
+  isPrivileged,
+  PRIVILEGED_GROUPS,
+  TOKEN_REQUESTS,
+} from './policies/namespaced-exemptions.ts';
 export type { MatchCondition, MatchRule, MatchSelector, PolicyMatch } from './policies/policy-match.ts';
 export { POLICY_REVISIONS, servesInsteadOf } from './policies/policy-revision.ts';
 export type { PolicyRevision, RevisionState, ServingTurn } from './policies/policy-revision.ts';

@@ -23,8 +23,11 @@ const INTERNAL_ERROR = 500;
  * @throws UnknownObject when the result depends on an object that is not known yet.
  */
 export function matchMember(member: BucketMember, subject: ReviewSubject): MemberMatch {
-  const { rules } = member;
+  const { rules, match } = member;
   const { ruleRequest, target } = subject;
+  if (match.namespace !== undefined && subject.isExemptFromNamespaced) {
+    return 'no-match';
+  }
   if (!rules.some((rule) => ruleMatches(rule, ruleRequest, target.resource))) {
     return 'no-match';
   }

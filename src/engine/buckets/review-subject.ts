@@ -1,6 +1,6 @@
 import { AuthorizerValue, parseCelJson } from '../../cel/index.ts';
 import type { Bindings, CelValue } from '../../cel/index.ts';
-import { NAMESPACE_NAME_LABEL } from '../../resources/index.ts';
+import { CLUSTER_COLLECTORS, isJsonObject, isPrivileged, NAMESPACE_NAME_LABEL, own } from '../../resources/index.ts';
 import type { Labels, RuleRequest } from '../../resources/index.ts';
 import type { Review, ReviewTarget } from '../admission-review.ts';
 import { UnknownObject } from '../object-lookup.ts';
@@ -47,6 +47,7 @@ export class ReviewSubject {
   #namespace: LookupResult | undefined;
   #bindings: Bindings | undefined;
   #objectLabels: readonly Labels[] | undefined;
+  #isExemptFromNamespaced: boolean | undefined;
   #objectLabelTexts: ReadonlySet<string> | 'many' | undefined;
 
   constructor(review: Review, target: ReviewTarget, objects: ObjectLookup) {
@@ -76,6 +77,14 @@ export class ReviewSubject {
       requestSubresource === '' &&
       (operation === 'CREATE' || operation === 'UPDATE')
     );
+  }
+
+  /** Whether no policy of a namespace sees the review, as by the match conditions of webhooks. */
+  get isExemptFromNamespaced(): boolean {
+    const { resource, subresource, requestResource, requestSubresource } = this.target;
+    this.#isExemptFromNamespaced ??=
+      isPrivileged(resource, subresource) || isPrivileged(requestResource, requestSubresource) || this.#isCollected();
+    return this.#isExemptFromNamespaced;
   }
 
   /** Values of a label of the namespace; undefined when this thread does not have its labels. */
@@ -116,6 +125,18 @@ export class ReviewSubject {
   bindings(): Bindings {
     this.#bindings ??= this.#makeBindings();
     return this.#bindings;
+  }
+
+  /** Whether the garbage collector or the namespace controller deletes the object, or removes finalizers. */
+  #isCollected(): boolean {
+    const { operation } = this.target;
+    const isRemoval = operation === 'DELETE' || operation === 'UPDATE';
+    if (!isRemoval || !CLUSTER_COLLECTORS.includes(this.review.requester()?.user ?? '')) {
+      return false;
+    }
+    const before = finalizersOf(this.review.oldObject);
+    const after = finalizersOf(this.review.object);
+    return operation === 'DELETE' || (after.length < before.length && after.every((one) => before.includes(one)));
   }
 
   #foundLabels(): Labels | undefined {
@@ -169,6 +190,13 @@ export class ReviewSubject {
       'authorizer.requestResource': NO_REQUEST_RESOURCE,
     };
   }
+}
+
+/** `metadata.finalizers`. */
+function finalizersOf(object: unknown): readonly unknown[] {
+  const metadata = isJsonObject(object) ? own(object, 'metadata') : undefined;
+  const finalizers = isJsonObject(metadata) ? own(metadata, 'finalizers') : undefined;
+  return Array.isArray(finalizers) ? finalizers : [];
 }
 
 function nameLabel(namespace: string): Labels {

@@ -36,6 +36,39 @@ const POLICY_CASES: readonly Case[] = [
     [],
     ['spec.rules[0].apiGroups[0] [rule-never-matches]'],
   ],
+  ...['ap', 'apg'].map((kind): Case => [
+    'rules for privileged kinds',
+    kind as 'ap' | 'apg',
+    {
+      ...(kind === 'ap' ? SPEC : group('first() && second()')),
+      rules: [
+        RULE,
+        { ...RULE, apiGroups: ['apps', 'rbac.authorization.k8s.io'], resources: ['rolebindings'] },
+        { ...RULE, apiGroups: ['policies.kubewarden.io'], resources: ['admissionpolicies'] },
+        { ...RULE, resources: ['serviceaccounts/token'] },
+      ],
+    },
+    [
+      'spec.rules[1].apiGroups[1] [rule-privileged]',
+      'spec.rules[2].apiGroups[0] [rule-privileged]',
+      'spec.rules[3].resources[0] [rule-privileged]',
+    ],
+    [],
+    /policies of a namespace never see requests for rbac\.authorization\.k8s\.io/,
+  ]),
+  [
+    'rules for tokens of another group',
+    'ap',
+    rules({ apiGroups: ['example.com'], resources: ['serviceaccounts/token'] }),
+    [],
+  ],
+  ['rules that match privileged kinds by a wildcard', 'ap', rules({ resources: ['*/token'] }), []],
+  [
+    'rules for RoleBindings',
+    'cap',
+    rules({ apiGroups: ['rbac.authorization.k8s.io'], resources: ['rolebindings'] }),
+    [],
+  ],
   [
     'a selector for two values of one label',
     'cap',

@@ -64,7 +64,8 @@ export class PolicyRules {
   /** Checks a spec that is valid by the schema and has defaults. */
   checkSpec(policy: AdmissionPolicyObject, findings: Findings): void {
     const { spec } = policy;
-    checkRequestRules(spec.rules, findings);
+    const isNamespaced = policy.metadata.namespace !== undefined;
+    checkRequestRules(spec.rules, isNamespaced, findings);
     this.#conditions.check(spec.matchConditions ?? [], findings);
     checkSelector(spec.objectSelector, 'spec.objectSelector', findings);
     if ('namespaceSelector' in spec) {
@@ -74,7 +75,7 @@ export class PolicyRules {
       findings.reject('side-effects', notSupported('spec.sideEffects', spec.sideEffects, SIDE_EFFECTS));
     }
     const scope = {
-      isNamespaced: policy.metadata.namespace !== undefined,
+      isNamespaced,
       modulesUrl: this.#modulesUrl,
       tenantHosts: this.#tenantHosts(spec.policyServer ?? 'default'),
     };

@@ -1,7 +1,14 @@
 // Validates the rules of policies like API servers those of webhooks (k8s.io/kubernetes 1.34,
 // pkg/apis/admissionregistration/validation), beyond our schema.
 import type { AdmissionPolicySpec } from '../../resources/index.ts';
-import { invalid, PORTCULLIS_GROUP, required } from '../../resources/index.ts';
+import {
+  forbidden,
+  invalid,
+  PORTCULLIS_GROUP,
+  PRIVILEGED_GROUPS,
+  required,
+  TOKEN_REQUESTS,
+} from '../../resources/index.ts';
 import type { Findings } from './findings.ts';
 
 type Rule = AdmissionPolicySpec['rules'][number];
@@ -10,9 +17,15 @@ const WILDCARD = '*';
 const ALL_SUBRESOURCES = '*/*';
 
 /** Checks `spec.rules`. */
-export function checkRequestRules(rules: readonly Rule[], findings: Findings): void {
+export function checkRequestRules(rules: readonly Rule[], isNamespaced: boolean, findings: Findings): void {
   for (const [index, rule] of rules.entries()) {
-    checkRule(rule, `spec.rules[${index}]`, findings);
+    const path = `spec.rules[${index}]`;
+    checkRule(rule, path, findings);
+    if (isNamespaced) {
+      rejectPrivileged(rule, path, findings);
+    } else {
+      warnOfExempt(rule, path, findings);
+    }
   }
 }
 
@@ -30,7 +43,6 @@ function checkRule(rule: Rule, path: string, findings: Findings): void {
   checkTexts(resources, `${path}.resources`, 'pods', findings);
   checkOverlaps(resources, `${path}.resources`, findings);
   warnOfMistakes(rule, path, findings);
-  warnOfExempt(rule, path, findings);
   if (meansEverything(rule)) {
     const text = 'the policy matches every kind of object: requests of all users wait for it, and fail if it fails';
     findings.warn('rules-everything', path, text);
@@ -87,6 +99,28 @@ function checkOverlaps(resources: readonly string[], field: string, findings: Fi
   // API servers check the last entry only: they refuse `["*", "pods"]`, but not `["pods", "*"]`.
   if (resources.includes(WILDCARD) && last !== WILDCARD && last !== '') {
     overlap(field, resources, WILDCARD, `"${last}", as all resources without a subresource`);
+  }
+}
+
+/** Rejects names of privileged kinds, of which no policy of a namespace sees a request; `*` may be meant for others. */
+function rejectPrivileged({ apiGroups = [], resources }: Rule, path: string, findings: Findings): void {
+  const reject = (field: string, what: string): void => {
+    const detail = `policies of a namespace never see requests for ${what}: a policy that changes or rejects these could give its author the rights of others. Remove it, or ask an administrator for a ClusterAdmissionPolicy with a namespaceSelector`;
+    findings.reject('rule-privileged', forbidden(field, detail));
+  };
+  for (const [index, group] of apiGroups.entries()) {
+    if (PRIVILEGED_GROUPS.includes(group)) {
+      reject(
+        `${path}.apiGroups[${index}]`,
+        `${group}, a group of kinds that decide what users may do and what is enforced`,
+      );
+    }
+  }
+  const tokens = `${TOKEN_REQUESTS.resource}/${TOKEN_REQUESTS.subresource}`;
+  for (const [index, resource] of resources.entries()) {
+    if (resource === tokens && apiGroups.includes(TOKEN_REQUESTS.group)) {
+      reject(`${path}.resources[${index}]`, `${tokens}, the tokens of service accounts`);
+    }
   }
 }
 

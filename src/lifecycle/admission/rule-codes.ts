@@ -8,6 +8,7 @@ export const REJECTIONS = [
   'rule-wildcard',
   'rule-empty',
   'rule-overlap',
+  'rule-privileged',
   'condition-name',
   'condition-expression',
   'selector',

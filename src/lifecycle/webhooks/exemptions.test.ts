@@ -73,6 +73,7 @@ describe('requests of the product', () => {
     namespaceSelector: { matchExpressions: [{ key: NAME, operator, values }] },
   });
   const configMaps = rulesOf('', 'configmaps');
+  const created = { rules: [{ ...RULE, operations: ['CREATE'] }] };
   const many = Array.from({ length: MAX_RULES + 1 }, (_, index) => ({
     ...RULE,
     apiGroups: [`g${index}`],
@@ -89,8 +90,8 @@ describe('requests of the product', () => {
     ['events of a group of its own', rulesOf('example.com', 'events')],
     ['ConfigMaps of some namespaces', { ...configMaps, ...INSIDE, ...named('In', 'shop', 'bank') }],
     ['ConfigMaps of others than some', { ...configMaps, ...INSIDE, ...named('NotIn', 'shop', PRODUCT) }],
-    ['ConfigMaps, of a tenant', configMaps, { namespace: 'shop' }],
-    ['ConfigMaps, of a tenant, in a webhook of its own', configMaps, { namespace: 'shop', ownWebhook: true }],
+    ['new ConfigMaps, of a tenant', created, { namespace: 'shop' }],
+    ['new ConfigMaps, of a tenant, in a webhook of its own', created, { namespace: 'shop', ownWebhook: true }],
   ] as readonly (readonly [string, object, Where?])[]) {
     it(`need no exemption where a policy is for ${what}`, () => {
       const [webhook, ...others] = webhooksOf(

@@ -10,7 +10,9 @@ import {
   POLICIES_GROUP,
   PORTCULLIS_GROUP,
 } from '../../resources/index.ts';
+import { namespacedExemption } from './namespaced-exemption.ts';
 import { mayCoverProductRequests } from './product-requests.ts';
+import { quotedList } from './quoted-list.ts';
 import type { Webhook } from './webhook-object.ts';
 
 /** Namespaces of Kubernetes' own components, which must start before anything else. */
@@ -39,8 +41,9 @@ export function isExemption({ name }: MatchCondition): boolean {
 /**
  * Match conditions that exclude exempt requests:
  *
- * - objects that only the product writes: its own records and the statuses of policies;
+ * - for policies of the cluster, objects that only the product writes: its own records and the statuses of policies;
  * - API groups that are needed to repair a policy that rejects everything, unless rules name them, rather than `*`;
+ * - for policies of namespaces, see {@link namespacedExemption};
  * - requests of the product itself, if the webhook can receive any. Most webhooks cannot, and a match condition costs API
  *   servers time for every request.
  *
@@ -49,26 +52,18 @@ export function isExemption({ name }: MatchCondition): boolean {
  */
 export function exemptions(
   rules: readonly MatchRule[],
-  webhook: Pick<Webhook, 'rules' | 'namespaceSelector'>,
+  webhook: Pick<Webhook, 'rules' | 'namespaceSelector'> & { readonly isNamespaced: boolean },
   { identities: users, productNamespace }: Pick<ExemptionSettings, 'identities' | 'productNamespace'>,
 ): readonly MatchCondition[] {
   const identities = [...users];
   const named = new Set(rules.flatMap(({ apiGroups }) => apiGroups));
   // Widened rules have `*` for groups, whatever the policies name.
   const isWild = named.has('*') || webhook.rules.some(({ apiGroups }) => apiGroups.includes('*'));
-  const groups = GUARDED_GROUPS.filter((group) =>
-    group === PORTCULLIS_GROUP ? isWild || named.has(group) : isWild && !named.has(group),
-  );
+  const unnamed = isWild ? GUARDED_GROUPS.filter((group) => !named.has(group)) : [];
   return [
-    ...(groups.length === 0 ? [] : [condition('groups', `request.resource.group in [${quoted(groups)}]`)]),
-    ...(named.has(POLICIES_GROUP)
-      ? [
-          condition(
-            'policy-status',
-            `request.resource.group == "${POLICIES_GROUP}" && has(request.subResource) && request.subResource == "status"`,
-          ),
-        ]
-      : []),
+    ...(webhook.isNamespaced
+      ? conditionUnlessNone('from-namespaced', namespacedExemption(webhook.rules, unnamed))
+      : clusterConditions(named, unnamed)),
     ...(identities.length === 0 || !mayCoverProductRequests(webhook, productNamespace)
       ? []
       : [condition('identities', identitiesText(identities))]),
@@ -87,6 +82,20 @@ export function outsideExemptNamespaces(
   return { ...selector, matchExpressions: [...(selector.matchExpressions ?? []), elsewhere] };
 }
 
+/** For policies of the cluster. @param unnamed guarded groups that the rules match by `*` only */
+function clusterConditions(named: ReadonlySet<string>, unnamed: readonly string[]): readonly MatchCondition[] {
+  const groups = named.has(PORTCULLIS_GROUP) ? [...unnamed, PORTCULLIS_GROUP] : unnamed;
+  const isStatus = `request.resource.group == "${POLICIES_GROUP}" && has(request.subResource) && request.subResource == "status"`;
+  return [
+    ...(groups.length === 0 ? [] : [condition('groups', `request.resource.group in [${quotedList(groups)}]`)]),
+    ...(named.has(POLICIES_GROUP) ? [condition('policy-status', isStatus)] : []),
+  ];
+}
+
+function conditionUnlessNone(name: string, isExempt: string | undefined): readonly MatchCondition[] {
+  return isExempt === undefined ? [] : [condition(name, isExempt)];
+}
+
 function condition(name: string, isExempt: string): MatchCondition {
   return { name: `${EXEMPTION_PREFIX}${name}`, expression: `!(${isExempt})` };
 }
@@ -96,11 +105,7 @@ function identitiesText(identities: readonly string[]): string {
   const exact = sorted.filter((one) => !one.endsWith('*'));
   const prefixes = sorted.filter((one) => one.endsWith('*')).map((one) => one.slice(0, -1));
   return [
-    ...(exact.length === 0 ? [] : [`request.userInfo.username in [${quoted(exact)}]`]),
+    ...(exact.length === 0 ? [] : [`request.userInfo.username in [${quotedList(exact)}]`]),
     ...prefixes.map((prefix) => `request.userInfo.username.startsWith(${quote(prefix)})`),
   ].join(' || ');
-}
-
-function quoted(texts: readonly string[]): string {
-  return texts.map((text) => quote(text)).join(', ');
 }

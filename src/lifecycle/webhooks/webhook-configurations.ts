@@ -140,9 +140,10 @@ function webhookOf(
   settings: WebhookSettings,
 ): readonly Webhook[] {
   const isMutating = matches[0]?.isMutating === true;
+  const isNamespaced = matches[0]?.namespace !== undefined;
   const own = isOwnBucket(bucket) ? common(matches.map(({ matchConditions }) => matchConditions)) : [];
   // Exemptions depend on groups that policies name; a union of rules may have dropped some.
-  const exempt = exemptions(distinctRules(matches), { rules, namespaceSelector }, settings);
+  const exempt = exemptions(distinctRules(matches), { rules, namespaceSelector, isNamespaced }, settings);
   const matchConditions = [...own.filter((one) => !isExemption(one)), ...exempt];
   const webhook: Webhook = {
     name: `${webhookNamePrefix(bucket)}${suffix}${WEBHOOK_SUFFIX}`,
@@ -174,7 +175,10 @@ export function standaloneConfiguration(
 ): WebhookConfiguration {
   const { namespace, isMutating, rules } = match;
   const namespaceSelector = namespace === undefined ? match.namespaceSelector : inNamespaces([namespace]);
-  const exempt = isOwnBucket(match.bucket) ? exemptions(rules, { rules, namespaceSelector }, settings) : [];
+  const isNamespaced = namespace !== undefined;
+  const exempt = isOwnBucket(match.bucket)
+    ? exemptions(rules, { rules, namespaceSelector, isNamespaced }, settings)
+    : [];
   const matchConditions = [...match.matchConditions, ...exempt];
   const webhook: Webhook = {
     name: `${id}${WEBHOOK_SUFFIX}`,

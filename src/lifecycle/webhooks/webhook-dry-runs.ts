@@ -70,12 +70,13 @@ export class WebhookDryRuns {
   }
 
   /** Limits of a policy's own webhook that an API server cannot check. */
-  #checkOwn({ bucket, rules, matchConditions }: PolicyMatch, bytes: number): void {
+  #checkOwn({ bucket, namespace, rules, matchConditions }: PolicyMatch, bytes: number): void {
     if (!isOwnBucket(bucket)) {
       return;
     }
     // For all namespaces: while two revisions share the webhook, it may need an exemption that neither needs alone.
-    const most = MAX_MATCH_CONDITIONS - exemptions(rules, { rules, namespaceSelector: {} }, this.#options).length;
+    const widest = { rules, namespaceSelector: {}, isNamespaced: namespace !== undefined };
+    const most = MAX_MATCH_CONDITIONS - exemptions(rules, widest, this.#options).length;
     if (matchConditions.length > most) {
       throw new WebhookRefusal(
         `spec.matchConditions: expected at most ${most} in a webhook of the policy's own, since exemptions use the rest of ${MAX_MATCH_CONDITIONS}, got ${matchConditions.length}: join some of them`,

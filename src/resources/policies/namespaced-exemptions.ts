@@ -1,0 +1,44 @@
+// Requests that no policy of a namespace sees, so that a tenant reaches neither rights nor the removal of its namespace. Used by
+// the controller, which writes match conditions of webhooks, and by policy servers, which match reviews themselves.
+import type { ResourceId } from '../admission-rules/rule-match.ts';
+import { POLICIES_GROUP, PORTCULLIS_GROUP } from './common-schemas.ts';
+
+/**
+ * Groups of privileged kinds, which decide what users may do and what is enforced: RBAC, tokens, access reviews, certificate
+ * requests, webhooks and policies.
+ */
+export const PRIVILEGED_GROUPS: readonly string[] = [
+  'rbac.authorization.k8s.io',
+  'authentication.k8s.io',
+  'authorization.k8s.io',
+  'certificates.k8s.io',
+  'admissionregistration.k8s.io',
+  POLICIES_GROUP,
+  PORTCULLIS_GROUP,
+  'policy.open-cluster-management.io',
+];
+
+/** Token requests of service accounts, the only privileged kind of the core group. */
+export const TOKEN_REQUESTS = { group: '', resource: 'serviceaccounts', subresource: 'token' } as const;
+
+/** Whether a resource is privileged. */
+export function isPrivileged(
+  { group, resource }: Pick<ResourceId, 'group' | 'resource'>,
+  subresource: string,
+): boolean {
+  return (
+    PRIVILEGED_GROUPS.includes(group) ||
+    (group === TOKEN_REQUESTS.group &&
+      resource === TOKEN_REQUESTS.resource &&
+      subresource === TOKEN_REQUESTS.subresource)
+  );
+}
+
+/**
+ * User names of the garbage collector and the namespace controller (k8s.io/kubernetes, cmd/kube-controller-manager). If a policy
+ * could reject their deletions, a namespace could stay Terminating for ever.
+ */
+export const CLUSTER_COLLECTORS: readonly string[] = [
+  'system:serviceaccount:kube-system:generic-garbage-collector',
+  'system:serviceaccount:kube-system:namespace-controller',
+];
