@@ -86,6 +86,7 @@ export {
   usesAuthorizer,
   equivalentGroups,
   GUARDED_GROUPS,
+  isNamespacedBucket,
   isOwnBucket,
   NAMESPACE_NAME_LABEL,
   ownBucket,

@@ -229,13 +229,20 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
 
   it('is removed with all of its webhooks and no others, also when the controller does not run', async () => {
     await cluster.expect('POST', CONFIGURATIONS, configuration('somebody-elses', {}));
-    // A user removed the label.
-    await cluster.expect('POST', CONFIGURATIONS, configuration('portcullis-own-kinds', {}));
+    // A user removed the labels.
+    for (const name of ['portcullis-own-kinds', 'namespaced-portcullis-default']) {
+      await cluster.expect('POST', CONFIGURATIONS, configuration(name, {}));
+    }
     const tried = await done('uninstall', '--keep-namespace', '--dry-run');
     assert.match(tried.stdout, /portcullis-default deleted \(dry run\)/);
-    assert.deepEqual(await names(CONFIGURATIONS), ['portcullis-default', 'portcullis-own-kinds', 'somebody-elses']);
+    assert.deepEqual(await names(CONFIGURATIONS), [
+      'namespaced-portcullis-default',
+      'portcullis-default',
+      'portcullis-own-kinds',
+      'somebody-elses',
+    ]);
     const { stdout, stderr } = await done('uninstall', '--keep-namespace');
-    assert.match(stdout.split('\n')[0] ?? '', /validatingwebhookconfiguration.*portcullis-default deleted/);
+    assert.match(stdout.split('\n')[0] ?? '', /validatingwebhookconfiguration.*namespaced-portcullis-default deleted/);
     assert.deepEqual(await names(CONFIGURATIONS), ['somebody-elses']);
     assert.match(stderr, /Kept: 1 policyservers/);
     // Kubernetes may create the aggregated role again when one of its parts is deleted.

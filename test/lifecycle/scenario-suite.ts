@@ -4,6 +4,7 @@ import { RolloutLab } from './rollout-lab.ts';
 import type { LabTarget } from './rollout-lab-target.ts';
 import { crashesAtEveryStep, leaderIsReplaced } from './scenario-crashes.ts';
 import { mutatesAndCeasesTo } from './scenario-mutating.ts';
+import { clusterHasLastWord } from './scenario-order.ts';
 import { undoesAndPins } from './scenario-rollback.ts';
 import { manyPoliciesAtOnce } from './scenario-scale.ts';
 import { statusIsEnough, tenantsSeeTheirOwn } from './scenario-sight.ts';
@@ -54,6 +55,7 @@ export function describeScenarios(
     it('9: with all replicas gone, a policy in monitor mode rejects nothing', () => monitorRejectsNothing(lab));
     it('10: a policy with its own webhook starts and stops mutating, and no request fails', () =>
       mutatesAndCeasesTo(lab));
+    it('11: policies of the cluster have the last word over those of namespaces', () => clusterHasLastWord(lab));
     it('8: many policies at once cost a few writes each, and no requests afterwards', async () => {
       await manyPoliciesAtOnce(lab, MANY);
     });

@@ -1,7 +1,8 @@
 // Recognizes webhook configurations of Portcullis.
 import { isJsonObject, type JsonObject, type KubernetesObject, textOf } from '../../resources/index.ts';
 
-const NAME_PREFIX = 'portcullis-';
+/** `portcullis-NAME`, or `namespaced-portcullis-NAME` for mutating policies of namespaces. */
+const NAME = /^(?:namespaced-)?portcullis-/;
 
 /**
  * Whether the configuration belongs to Portcullis, by its label. Without the label, by the prefix of its name and a webhook
@@ -11,8 +12,7 @@ export function isOurConfiguration(configuration: KubernetesObject, namespace: s
   const { labels = {}, name = '' } = configuration.metadata;
   return (
     labels['app.kubernetes.io/managed-by'] === 'portcullis' ||
-    (name.startsWith(NAME_PREFIX) &&
-      webhooksOf(configuration).some((webhook) => serviceNamespace(webhook) === namespace))
+    (NAME.test(name) && webhooksOf(configuration).some((webhook) => serviceNamespace(webhook) === namespace))
   );
 }
 

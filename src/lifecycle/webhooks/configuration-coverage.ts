@@ -1,7 +1,7 @@
 // Reads from a webhook configuration in the cluster which policies' requests it covers.
 import { isDeepStrictEqual } from 'node:util';
 import {
-  isNamespacedPolicyId,
+  isNamespacedBucket,
   type MatchRule,
   NAMESPACE_NAME_LABEL,
   ownBucket,
@@ -106,7 +106,7 @@ function parsedWebhook(webhook: Partial<Webhook>, isMutating: boolean): readonly
     only.operator === 'In' &&
     others.length === 0 &&
     namespaceSelector.matchLabels === undefined &&
-    isOfNamespacesBucket(bucket);
+    isNamespacedBucket(bucket);
   return [
     {
       webhook: { ...(webhook as Webhook), namespaceSelector, objectSelector, rules },
@@ -121,12 +121,6 @@ function parsedWebhook(webhook: Partial<Webhook>, isMutating: boolean): readonly
 /** The version before this one used the policy's id as the path of its own bucket, for both kinds of webhooks. */
 function bucketOfPath(name: string, isMutating: boolean): string {
   return policyOfBucket(name) === name ? ownBucket(isMutating, name) : name;
-}
-
-/** Whether a bucket contains namespaced policies. */
-function isOfNamespacesBucket(bucket: string): boolean {
-  const owner = policyOfBucket(bucket);
-  return owner === undefined ? bucket.split('.').includes('namespaced') : isNamespacedPolicyId(owner);
 }
 
 function webhookCovers(

@@ -8,6 +8,13 @@ import type { Webhook } from './webhook-object.ts';
  */
 export const MAX_CONFIGURATION_BYTES = 700_000;
 
+const PREFIX = 'portcullis-';
+/**
+ * Prefix of configurations with the mutating webhooks of namespaced policies. API servers call mutating webhooks in the order
+ * of the names of their configurations: it sorts before {@link PREFIX}, so policies of the cluster are called last.
+ */
+const NAMESPACED_PREFIX = 'namespaced-portcullis-';
+
 /** The name of the configuration for our own kinds, which a PolicyServer called `own-kinds` must not get. */
 const RESERVED_NAMES: ReadonlySet<string> = new Set(['portcullis-own-kinds']);
 
@@ -18,7 +25,12 @@ export interface ConfigurationPart {
 }
 
 /** Keeps the order of the webhooks. */
-export function packWebhooks(policyServer: string, webhooks: readonly Webhook[]): readonly ConfigurationPart[] {
+export function packWebhooks(
+  policyServer: string,
+  webhooks: readonly Webhook[],
+  isOfNamespaces: boolean,
+): readonly ConfigurationPart[] {
+  const prefix = isOfNamespaces ? NAMESPACED_PREFIX : PREFIX;
   const parts: Webhook[][] = [];
   let free = 0;
   for (const webhook of webhooks) {
@@ -32,12 +44,12 @@ export function packWebhooks(policyServer: string, webhooks: readonly Webhook[])
       free -= bytes;
     }
   }
-  return parts.map((part, index) => ({ name: configurationName(policyServer, index), webhooks: part }));
+  return parts.map((part, index) => ({ name: configurationName(policyServer, index, prefix), webhooks: part }));
 }
 
 /** `portcullis-default` for the first part. The hash keeps names of further parts apart from those of other PolicyServers. */
-export function configurationName(policyServer: string, part = 0): string {
-  const name = `portcullis-${policyServer}`;
+export function configurationName(policyServer: string, part = 0, prefix = PREFIX): string {
+  const name = `${prefix}${policyServer}`;
   if (part === 0 && !RESERVED_NAMES.has(name)) {
     return name;
   }

@@ -29,9 +29,15 @@ interface TestPolicy {
   readonly spec: AdmissionPolicySpec;
 }
 
-function testPolicy(name: string, rest: object = {}, policyServer = 'default', ownWebhook = false): TestPolicy {
-  const kind = 'ClusterAdmissionPolicy';
-  const key = { name };
+function testPolicy(
+  name: string,
+  rest: object = {},
+  policyServer = 'default',
+  ownWebhook = false,
+  namespace?: string,
+): TestPolicy {
+  const kind = namespace === undefined ? 'ClusterAdmissionPolicy' : 'AdmissionPolicy';
+  const key = { name, ...(namespace === undefined ? {} : { namespace }) };
   const spec = {
     module: 'x',
     mutating: false,
@@ -328,6 +334,42 @@ describe('PolicyWebhooks', () => {
       assert.equal(scene.webhooksOf().length, 2);
       return JSON.stringify(scene.webhooksOf()) === JSON.stringify(made);
     });
+  });
+
+  it('moves mutating webhooks of namespaced policies out of the object of the previous version, and misses no request', async () => {
+    await using scene = await Scene.open();
+    const policies = [
+      testPolicy('a', { mutating: true }),
+      testPolicy('b', { mutating: true }, 'default', false, 'shop'),
+      testPolicy('c', { mutating: true }, 'default', true, 'shop'),
+    ];
+    for (const policy of policies) {
+      await scene.enforceFully(policy);
+    }
+    const { target } = scene;
+    // Without a target, the edits below are not reverted.
+    scene.target = undefined;
+    const { admin } = scene.cluster;
+    const { items } = await admin.list(MUTATING_WEBHOOKS);
+    const made = new Map(items.map(({ metadata, webhooks = [] }) => [metadata.name, webhooks]));
+    const [whole, part] = ['portcullis-default', 'namespaced-portcullis-default'].map((name) => ({ name }));
+    assert.ok(whole !== undefined && part !== undefined);
+    const before = await admin.get(MUTATING_WEBHOOKS, whole);
+    await admin.update(MUTATING_WEBHOOKS, { ...before, webhooks: [...made.values()].flat() });
+    await admin.delete(MUTATING_WEBHOOKS, part);
+    await scene.lead();
+    assert.ok(policies.every(({ policy, match }) => scene.webhooks.isCovered(policy, match)));
+    scene.target = target;
+    scene.webhooks.expect(policies.map(({ policy }) => policy.id));
+    for (const policy of policies) {
+      assert.equal(await scene.enforce(policy), 'enforced');
+    }
+    const stored = (): readonly WebhookConfiguration[] => [...scene.cluster.state.list(MUTATING_WEBHOOKS)];
+    await until(() => stored().length === 2 && scene.webhooksOf().length === 3);
+    const now = new Map(stored().map((object) => [object.metadata.name, object]));
+    assert.deepEqual(new Map([...now].map(([name, { webhooks }]) => [name, webhooks])), made);
+    const [narrowed, added] = [now.get(whole.name), now.get(part.name)].map((one) => one?.metadata.resourceVersion);
+    assert.ok(Number(added) < Number(narrowed), 'the new object is there before the other one is narrowed');
   });
 
   it('writes nothing for a policy server without a target, or of another controller', async () => {

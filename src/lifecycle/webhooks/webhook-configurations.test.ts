@@ -122,6 +122,26 @@ describe('webhookConfigurations', () => {
     assert.equal(webhooks([match('m', { mutating: true })])[0]?.reinvocationPolicy, 'IfNeeded');
   });
 
+  it('names configurations so that mutating webhooks of namespaced policies of any server are called first', () => {
+    const servers = ['0', 'a', 'default', 'own-kinds', `z${'z'.repeat(62)}`];
+    const matches = [match('m', { mutating: true }), match('a', { mutating: true }, undefined, true)];
+    const namespaced = [match('m', { mutating: true }, 'shop'), match('z', { mutating: true }, 'shop', true)];
+    const all = servers.flatMap((policyServer) => made([...matches, ...namespaced], { ...SETTINGS, policyServer }));
+    const called = all
+      .toSorted(({ metadata: one }, { metadata: other }) => ((one.name ?? '') < (other.name ?? '') ? -1 : 1))
+      .map(({ webhooks: list = [] }) => (list as readonly Webhook[]).map(({ name }) => name));
+    const [first, last] = [called.slice(0, servers.length), called.slice(servers.length)].map((half) => half.flat());
+    assert.deepEqual([first?.length, last?.length], [2 * servers.length, 2 * servers.length]);
+    assert.ok(
+      first?.every((name) => /\.namespaced\.|^kw\.ap\./.test(name)),
+      first?.join(),
+    );
+    assert.ok(
+      last?.every((name) => /\.cluster\.|^kw\.cap\./.test(name)),
+      last?.join(),
+    );
+  });
+
   it("covers a namespace only by its own policies' rules", () => {
     const services = [{ ...RULE, resources: ['services'] }];
     const found = webhooks([

@@ -3,6 +3,7 @@
 import { MANAGED_BY } from '../managed-by.ts';
 import { createHash } from 'node:crypto';
 import {
+  isNamespacedBucket,
   isOwnBucket,
   type JsonObject,
   type MatchRule,
@@ -57,21 +58,27 @@ export interface WebhookConfigurations {
   readonly warnings: readonly string[];
 }
 
-/** The configurations of one policy server: at most one of each kind, or more where one would be too large to store. */
+/**
+ * The configurations of one policy server: a validating one, and mutating ones for namespaced and for other policies; more where
+ * one would be too large to store.
+ */
 export function webhookConfigurations(
   policyMatches: readonly PolicyMatch[],
   settings: WebhookSettings,
 ): WebhookConfigurations {
   const warnings: string[] = [];
-  const configurations = [false, true].flatMap((isMutating) => {
-    const buckets = Map.groupBy(
-      policyMatches.filter((match) => match.isMutating === isMutating),
-      ({ bucket }) => bucket,
-    );
+  const validating = policyMatches.filter(({ isMutating }) => !isMutating);
+  const mutating = policyMatches.filter(({ isMutating }) => isMutating);
+  const configurations = [
+    { isMutating: false, isOfNamespaces: false, matches: validating },
+    { isMutating: true, isOfNamespaces: true, matches: mutating.filter(({ bucket }) => isNamespacedBucket(bucket)) },
+    { isMutating: true, isOfNamespaces: false, matches: mutating.filter(({ bucket }) => !isNamespacedBucket(bucket)) },
+  ].flatMap(({ isMutating, isOfNamespaces, matches: all }) => {
+    const buckets = Map.groupBy(all, ({ bucket }) => bucket);
     const webhooks = [...buckets]
       .toSorted(([one], [other]) => (webhookNamePrefix(one) < webhookNamePrefix(other) ? -1 : 1))
       .flatMap(([bucket, matches]) => webhooksOf(bucket, matches, settings, warnings));
-    return packWebhooks(settings.policyServer, webhooks).map(({ name, webhooks: part }) =>
+    return packWebhooks(settings.policyServer, webhooks, isOfNamespaces).map(({ name, webhooks: part }) =>
       configurationOf(name, part, isMutating, settings.policyServer),
     );
   });

@@ -2,7 +2,7 @@
 // policy servers, which match reviews themselves: both must agree.
 import { createHash } from 'node:crypto';
 import type { KubernetesObject } from '../kubernetes-object.ts';
-import { type AdmissionPolicySpec, isGroupSpec, policyId } from './policy-names.ts';
+import { type AdmissionPolicySpec, isGroupSpec, isNamespacedPolicyId, policyId } from './policy-names.ts';
 import { POLICIES_GROUP, PORTCULLIS_GROUP } from './common-schemas.ts';
 
 /** The label of every namespace with its name (KEP-2161). */
@@ -118,6 +118,15 @@ export function isOwnBucket(bucket: string): boolean {
   return policyOfBucket(bucket) !== undefined;
 }
 
+/** Whether a bucket contains namespaced policies. */
+export function isNamespacedBucket(bucket: string): boolean {
+  const owner = policyOfBucket(bucket);
+  return owner === undefined ? bucket.split('.').includes(NAMESPACED) : isNamespacedPolicyId(owner);
+}
+
+/** In the names of shared buckets of namespaced policies. */
+const NAMESPACED = 'namespaced';
+
 /** Properties that all policies of a webhook share in API servers. */
 type Shared = Pick<PolicyMatch, 'isMutating' | 'failurePolicy' | 'matchPolicy' | 'namespace' | 'rules'>;
 
@@ -134,7 +143,7 @@ function bucketOf({ isMutating, failurePolicy, matchPolicy, namespace, rules }: 
     kindOfWebhooks(isMutating),
     failurePolicy.toLowerCase(),
     matchPolicy.toLowerCase(),
-    namespace === undefined ? 'cluster' : 'namespaced',
+    namespace === undefined ? 'cluster' : NAMESPACED,
     ...(matchPolicy === 'Equivalent' ? [versionClass(rules)] : []),
   ].join('.');
 }
