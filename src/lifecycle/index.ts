@@ -1,6 +1,5 @@
 export { CLUSTER_RULES } from './cluster-rules.ts';
 export { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, SELF_REVIEW } from './controller-rules.ts';
-export { FIELD_MANAGER } from './field-manager.ts';
 export { LifecycleControllers } from './lifecycle-controllers.ts';
 export { POLICY_KINDS } from './policy-kinds.ts';
 export { DEFAULT_EXEMPT_NAMESPACES } from './webhooks/exemptions.ts';

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Cluster, isNotFound } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
+  CONTROLLER_FIELD_MANAGER,
   type JsonObject,
   keyOf,
   policyId,
@@ -11,7 +12,6 @@ import {
   type ResourceType,
 } from '../resources/index.ts';
 import { type EventSink, FAILED_REASON, type ReconcileResult } from '../runtime/index.ts';
-import { FIELD_MANAGER } from './field-manager.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { policyStatus } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
@@ -101,7 +101,7 @@ export class PolicyReports {
       metadata: { resourceVersion: policy.metadata.resourceVersion },
       status: { ...status, ...Object.fromEntries(removed.map((field) => [field, null])) },
     };
-    const options = { subresource: 'status', fieldManager: FIELD_MANAGER, signal };
+    const options = { subresource: 'status', fieldManager: CONTROLLER_FIELD_MANAGER, signal };
     try {
       const patch = { type: 'merge', body: body as unknown as JsonObject } as const;
       policies.recordWrite(key, await cluster.patch(this.#kind, key, patch, options));

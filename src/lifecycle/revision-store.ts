@@ -3,6 +3,7 @@ import { ApiError, type Cluster, unlessGone } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
   type AdmissionPolicySpec,
+  CONTROLLER_FIELD_MANAGER,
   type JsonObject,
   keyOf,
   POLICY_REVISIONS,
@@ -18,7 +19,6 @@ import type { PrevalidatedRevision } from './rollout/after-prevalidation.ts';
 import { cannotServe } from './rollout/revision-choice.ts';
 import type { RevisionFacts, RolloutStep } from './rollout/rollout-view.ts';
 import { MANAGED_BY } from './managed-by.ts';
-import { FIELD_MANAGER } from './field-manager.ts';
 import { WrittenObjects } from './written-objects.ts';
 
 type RevisionStatus = NonNullable<PolicyRevision['status']>;
@@ -188,7 +188,7 @@ export class RevisionStore {
   }
 
   #writing(signal: AbortSignal): { fieldManager: string; signal: AbortSignal } {
-    return { fieldManager: FIELD_MANAGER, signal };
+    return { fieldManager: CONTROLLER_FIELD_MANAGER, signal };
   }
 }
 

@@ -4,15 +4,18 @@ import {
   type AdmissionPolicyObject,
   type AdmissionPolicySpec,
   ANNOTATIONS,
+  CONTROLLER_FIELD_MANAGER,
   type JsonValue,
   keyOf,
+  LAST_APPLIED_ANNOTATION,
   type PolicyRevision,
   type ResourceType,
   ROLLBACK_FAILED,
 } from '../resources/index.ts';
 import type { EventSink } from '../runtime/index.ts';
 import { isDeepStrictEqual } from 'node:util';
-import { FIELD_MANAGER } from './field-manager.ts';
+import { returnedFields } from './field-owners.ts';
+import { lastAppliedAfter } from './last-applied.ts';
 import { revisionFacts } from './revision-store.ts';
 import { pinnedSpec } from './rollout/pinned-spec.ts';
 import { parseRevisionNumber } from './rollout-settings.ts';
@@ -29,6 +32,12 @@ const REFUSALS: ReadonlySet<number> = new Set([400, 403, 422]);
 /** Selects the newest revision that served and differs from the spec. */
 const PREVIOUS = 'previous';
 
+/** Writes a JSON patch. Conflicts if the policy was written since `before`. @throws ApiError */
+type Write = (before: AdmissionPolicyObject, ...operations: readonly JsonValue[]) => Promise<AdmissionPolicyObject>;
+
+const ANNOTATION_PATH = annotationPath(ANNOTATIONS.rollbackTo);
+const REMOVAL = { op: 'remove', path: ANNOTATION_PATH };
+
 /** Rolls a policy back as its annotation `rollback-to` says, and removes the annotation. @returns the policy in the cluster */
 export async function rollBack(
   cluster: Cluster,
@@ -38,45 +47,77 @@ export async function rollBack(
   events: EventSink,
   signal: AbortSignal,
 ): Promise<AdmissionPolicyObject> {
+  const write: Write = async (before, ...operations) => {
+    const guard = replacement('/metadata/resourceVersion', before.metadata.resourceVersion ?? '');
+    const patch = { type: 'json', body: [guard, ...operations] } as const;
+    return await cluster.patch(type, keyOf(policy), patch, { fieldManager: CONTROLLER_FIELD_MANAGER, signal });
+  };
   const text = policy.metadata.annotations?.[ANNOTATIONS.rollbackTo] ?? '';
   const facts = revisions.map((revision) => revisionFacts(revision));
   const target = targetOf(text, policy.spec, facts);
-  const removal = { op: 'remove', path: `/metadata/annotations/${ANNOTATIONS.rollbackTo.replaceAll('/', '~1')}` };
-  // Conflicts if the policy was written since.
-  const guard = { op: 'replace', path: '/metadata/resourceVersion', value: policy.metadata.resourceVersion ?? '' };
-  const patch = async (...operations: readonly JsonValue[]): Promise<AdmissionPolicyObject> =>
-    await cluster.patch(
-      type,
-      keyOf(policy),
-      { type: 'json', body: [guard, ...operations, removal] },
-      { fieldManager: FIELD_MANAGER, signal },
-    );
-  if (target === undefined) {
-    const kept = facts.map(({ number }) => number).join(', ');
-    const patched = await patch();
-    const why = text === PREVIOUS ? 'no other revision has served' : `there is no revision ${quoted(text)}`;
-    events.event(policy, 'Warning', ROLLBACK_FAILED, `${why}: revisions ${kept || 'none'} are kept`);
-    return patched;
+  if (target !== undefined) {
+    return await restore(write, policy, target, events);
   }
-  const spec = pinnedSpec(target.snapshot, target.modules);
+  const patched = await write(policy, REMOVAL);
+  const kept = facts.map(({ number }) => number).join(', ');
+  const why = text === PREVIOUS ? 'no other revision has served' : `there is no revision ${quoted(text)}`;
+  events.event(policy, 'Warning', ROLLBACK_FAILED, `${why}: revisions ${kept || 'none'} are kept`);
+  return patched;
+}
+
+async function restore(
+  write: Write,
+  policy: AdmissionPolicyObject,
+  { number, snapshot, modules }: RevisionFacts,
+  events: EventSink,
+): Promise<AdmissionPolicyObject> {
+  // Another attempt restores the same revision, because its number replaces `previous`. The response has what caches drop.
+  const before = await write(policy, replacement(ANNOTATION_PATH, String(number)));
+  const spec = pinnedSpec(snapshot, modules);
   if (isDeepStrictEqual(spec, policy.spec)) {
-    const patched = await patch();
-    events.event(policy, 'Normal', ROLLED_BACK, `the spec is that of revision ${target.number} already`);
+    const patched = await write(before, ...handover(before, before), REMOVAL);
+    events.event(policy, 'Normal', ROLLED_BACK, `the spec is that of revision ${number} already`);
     return patched;
   }
+  let restored: AdmissionPolicyObject;
   try {
-    const patched = await patch({ op: 'replace', path: '/spec', value: spec as unknown as JsonValue });
-    events.event(policy, 'Normal', ROLLED_BACK, `the spec of revision ${target.number} was written back`);
-    return patched;
+    restored = await write(before, ...restoration(before, spec));
   } catch (error) {
     if (!(error instanceof ApiError) || !REFUSALS.has(error.code)) {
       throw error;
     }
-    const patched = await patch();
-    const message = `the spec of revision ${target.number} was not accepted: ${error.message}`;
+    const patched = await write(before, REMOVAL);
+    const message = `the spec of revision ${number} was not accepted: ${error.message}`;
     events.event(policy, 'Warning', ROLLBACK_FAILED, message);
     return patched;
   }
+  // An API server makes the writer of a field its owner, so this takes another request.
+  const patched = await write(restored, ...handover(before, restored), REMOVAL);
+  events.event(policy, 'Normal', ROLLED_BACK, `the spec of revision ${number} was written back`);
+  return patched;
+}
+
+/** Returns the fields of the spec to their owners. */
+function handover(before: AdmissionPolicyObject, restored: AdmissionPolicyObject): readonly JsonValue[] {
+  const fields = returnedFields(before, restored);
+  return fields.length === 0 ? [] : [replacement('/metadata/managedFields', fields as unknown as JsonValue)];
+}
+
+/** The changes that restore a spec. */
+function restoration(policy: AdmissionPolicyObject, spec: AdmissionPolicySpec): readonly JsonValue[] {
+  const lastApplied = lastAppliedAfter(policy, spec);
+  return [
+    replacement('/spec', spec as unknown as JsonValue),
+    ...(lastApplied === undefined ? [] : [replacement(annotationPath(LAST_APPLIED_ANNOTATION), lastApplied)]),
+  ];
+}
+
+function replacement(path: string, value: JsonValue): JsonValue {
+  return { op: 'replace', path, value };
+}
+
+function annotationPath(annotation: string): string {
+  return `/metadata/annotations/${annotation.replaceAll('/', '~1')}`;
 }
 
 function targetOf(

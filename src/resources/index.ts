@@ -17,6 +17,7 @@ export {
 export type { FieldError } from './field-error.ts';
 export { isJsonObject, own, textOf, textsOf } from '../values/index.ts';
 export type { JsonObject, JsonValue } from '../values/index.ts';
+export { LAST_APPLIED_ANNOTATION } from './kubernetes-object.ts';
 export type {
   KubernetesObject,
   ManagedFieldsEntry,
@@ -72,6 +73,7 @@ export { customResourceDefinition } from './policies/own-kind.ts';
 export type { OwnKind } from './policies/own-kind.ts';
 export {
   ANNOTATIONS,
+  CONTROLLER_FIELD_MANAGER,
   ROLLBACK_FAILED,
   isGroupSpec,
   isNamespacedPolicyId,

@@ -29,6 +29,9 @@ export interface FieldsV1 {
   readonly [key: string]: FieldsV1;
 }
 
+/** The annotation in which client-side `kubectl apply` keeps a copy of the manifest. */
+export const LAST_APPLIED_ANNOTATION = 'kubectl.kubernetes.io/last-applied-configuration';
+
 /** `metav1.ObjectMeta`. */
 export interface ObjectMeta {
   readonly name?: string;

@@ -1,7 +1,4 @@
-import type { KubernetesObject } from '../resources/index.ts';
-
-/** The annotation in which client-side apply keeps a copy of the whole object. */
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
+import { type KubernetesObject, LAST_APPLIED_ANNOTATION } from '../resources/index.ts';
 
 /**
  * The object without `managedFields` and the copy that client-side apply keeps: up to half of an object, and only
@@ -9,13 +6,13 @@ const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
  */
 export function withoutBookkeeping<T extends KubernetesObject>(object: T): T {
   const { managedFields, annotations, ...metadata } = object.metadata;
-  const isApplied = annotations !== undefined && Object.hasOwn(annotations, LAST_APPLIED);
+  const isApplied = annotations !== undefined && Object.hasOwn(annotations, LAST_APPLIED_ANNOTATION);
   if (managedFields === undefined && !isApplied) {
     return object;
   }
   if (annotations === undefined) {
     return { ...object, metadata };
   }
-  const { [LAST_APPLIED]: _, ...kept } = annotations;
+  const { [LAST_APPLIED_ANNOTATION]: _, ...kept } = annotations;
   return { ...object, metadata: { ...metadata, annotations: kept } };
 }

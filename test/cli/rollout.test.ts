@@ -152,10 +152,7 @@ describe('portcullis rollout', () => {
   it('pins a revision, which serves until it is unpinned, whatever is applied', async () => {
     assert.equal(succeeded(await rollout('pin', 'cap/no-latest', '--revision', '2')), `${NAME} pinned to revision 2\n`);
     assert.equal(await status(), `${NAME}: RolledBack: revision 2 serves on 1 of 1 replicas\n`);
-    // The controller owns fields since the rollbacks.
-    const conflict = await started.portcullis(['apply', '-f', '-'], policy('fourth'));
-    assert.match(conflict.stderr, /conflict with "portcullis-controller"/);
-    succeeded(await started.portcullis(['apply', '-f', '-', '--force-conflicts'], policy('fourth')));
+    await apply(policy('fourth'));
     assert.match(await status(), /RolledBack: revision 2 serves/);
     assert.match(await rejection(), /denied the request: cap\/no-latest: second$/m);
     assert.ok((await history()).some(([, state]) => state === 'Serving, pinned'));
@@ -163,6 +160,52 @@ describe('portcullis rollout', () => {
     assert.match(await status(), /Active: revision 6 serves/);
     assert.match(await rejection(), /denied the request: cap\/no-latest: fourth$/m);
     assert.match(succeeded(await rollout('unpin', 'cap/no-latest')), /is not pinned\n$/);
+  });
+
+  it('rolls back from protect to monitor, which an apply may not do, and back', async () => {
+    const modes = (mode: string): string => policy('modes', { mode }, { name: 'modes' });
+    const mode = async (): Promise<string> =>
+      succeeded(await started.kubectl(['get', 'cap/modes', '-o', 'jsonpath={.spec.mode}']));
+    const reached = async (): Promise<string> => succeeded(await rollout('status', 'cap/modes', '--timeout', '20s'));
+    for (const each of ['monitor', 'protect']) {
+      await apply(modes(each));
+      await reached();
+    }
+    const { code, stderr } = await started.portcullis(['apply', '-f', '-'], modes('monitor'));
+    assert.equal(code, 1);
+    assert.match(stderr, /spec\.mode: Forbidden: field cannot transition from protect to monitor.*\[mode-change\]/);
+    for (const expected of ['monitor', 'protect']) {
+      const { stdout, stderr: notes } = await rollout('undo', 'cap/modes');
+      assert.deepEqual([stdout.replace(/^\S+ /, ''), notes], ['rolled back to the revision before\n', '']);
+      await reached();
+      assert.equal(await mode(), expected);
+    }
+    succeeded(await started.portcullis(['delete', 'cap', 'modes']));
+  });
+
+  it('leaves the spec to those who own it, so that they can apply it again', async () => {
+    const named = { name: 'owned' };
+    const selector = { matchLabels: { checked: 'yes' } };
+    const first = policy('first', { objectSelector: selector }, named);
+    const second = policy('second', {}, named);
+    for (const options of [[], ['--server-side']]) {
+      for (const text of [first, second]) {
+        succeeded(await started.kubectl(['apply', '-f', '-', ...options], text));
+        succeeded(await rollout('status', 'cap/owned', '--timeout', '20s'));
+      }
+      const { stderr } = await rollout('undo', 'cap/owned');
+      assert.equal(stderr, '');
+      const spec = [
+        'get',
+        'cap/owned',
+        '-o',
+        'jsonpath={.spec.objectSelector} {.spec.settings.validations[0].message}',
+      ];
+      assert.equal(succeeded(await started.kubectl(spec)), '{"matchLabels":{"checked":"yes"}} first');
+      succeeded(await started.kubectl(['apply', '-f', '-', ...options], second));
+      assert.equal(succeeded(await started.kubectl(spec)), ' second');
+      succeeded(await started.portcullis(['delete', 'cap', 'owned']));
+    }
   });
 
   it('finds policies of a namespace', async () => {

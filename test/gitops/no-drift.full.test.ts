@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { load } from 'js-yaml';
 import { OWN_KINDS } from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
@@ -80,25 +81,35 @@ describe('manifests in Git', { skip: skipWithoutCluster() }, () => {
     assert.ok((await Promise.all(objects.map(get))).every(({ metadata }) => metadata['generation'] === 1));
   });
 
-  it('keep a pin, and replace the spec of a rollback, but for fields that only that has', async () => {
-    const one = (spec: object): KubernetesObject => ({
+  type Found = KubernetesObject & {
+    spec: Record<string, unknown>;
+    status: { phase: string; observedGeneration: number };
+  };
+
+  function policy(name: string, spec: object): KubernetesObject {
+    return {
       apiVersion: 'policies.kubewarden.io/v1',
       kind: 'ClusterAdmissionPolicy',
-      metadata: { name: 'from-git' },
+      metadata: { name },
       spec: {
         module: 'builtin:pod-security',
         mutating: false,
         rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
         ...spec,
       },
-    });
-    type Found = KubernetesObject & {
-      spec: Record<string, unknown>;
-      status: { phase: string; observedGeneration: number };
     };
-    const selector = { matchLabels: { checked: 'yes' } };
-    const first = one({ settings: { enforce: 'baseline' }, objectSelector: selector });
-    const second = one({ settings: { enforce: 'restricted' } });
+  }
+
+  const rollout = async (...args: readonly string[]): Promise<void> => {
+    const { code, stdout, stderr } = await lab.command('rollout', ...args);
+    assert.deepEqual([code, stderr], [0, ''], stdout);
+  };
+
+  const selector = { matchLabels: { checked: 'yes' } };
+
+  it('keep a pin', async () => {
+    const first = policy('from-git', { settings: { enforce: 'baseline' }, objectSelector: selector });
+    const second = policy('from-git', { settings: { enforce: 'restricted' } });
     await apply(first, ...SERVER_SIDE);
     await ready(first);
     await apply(second, ...SERVER_SIDE);
@@ -107,23 +118,43 @@ describe('manifests in Git', { skip: skipWithoutCluster() }, () => {
     assert.equal(changed.spec['objectSelector'], undefined);
     assert.equal(changed.status.observedGeneration, 2, 'kubectl waits for the condition of the new generation');
 
-    const command = async (...args: readonly string[]): Promise<void> => {
-      const { code, stdout, stderr } = await lab.command('rollout', ...args);
-      assert.equal(code, 0, stdout + stderr);
-    };
-    await command('pin', 'cap/from-git', '--revision', '1');
+    await rollout('pin', 'cap/from-git', '--revision', '1');
     await apply(second, ...SERVER_SIDE);
     const pinned = await get<Found>(second);
     assert.equal(pinned.status.phase, 'RolledBack');
-    await command('unpin', 'cap/from-git');
+    await rollout('unpin', 'cap/from-git');
+  });
 
-    await command('undo', 'cap/from-git');
-    const undone = await get<Found>(second);
-    assert.deepEqual([undone.spec['settings'], undone.spec['objectSelector']], [{ enforce: 'baseline' }, selector]);
-    await apply(second, ...SERVER_SIDE);
-    await ready(second);
-    const { spec } = await get<Found>(second);
-    assert.deepEqual([spec['settings'], spec['objectSelector']], [{ enforce: 'restricted' }, selector]);
+  it('replace the spec of a rollback without conflicts, and remove what only that has', async () => {
+    for (const [name, options] of [
+      ['by-client', []],
+      ['by-server', ['--server-side']],
+      ['by-tool', ['--server-side', '--field-manager=tool']],
+    ] as const) {
+      const first = policy(name, {
+        mode: 'monitor',
+        settings: { enforce: 'baseline', exemptions: { namespaces: ['first'] } },
+        objectSelector: selector,
+        timeoutSeconds: 20,
+      });
+      const second = policy(name, { settings: { enforce: 'restricted' } });
+      await apply(first, ...options);
+      await ready(first);
+      await apply(second, ...options);
+      await ready(second);
+      const { spec: declared } = await get<Found>(second);
+
+      await rollout('undo', `cap/${name}`);
+      const { spec: undone } = await get<Found>(first);
+      assert.deepEqual(
+        Object.entries(first['spec'] as object).filter(([key, value]) => !isDeepStrictEqual(undone[key], value)),
+        [],
+        name,
+      );
+      await apply(second, ...options);
+      assert.deepEqual((await get<Found>(second)).spec, declared, name);
+      await ready(second);
+    }
   });
 
   it('of a policy server that cannot become ready are Failed and Degraded', async () => {

@@ -161,10 +161,6 @@ describe('the schema of policies', () => {
     assert.deepEqual(judge(clusterPolicy({ policyServer: 'b' }), clusterPolicy({ policyServer: 'a' })).errors, [
       'spec.policyServer: Invalid value: "string": the field is immutable',
     ]);
-    assert.deepEqual(judge(clusterPolicy({ mode: 'monitor' }), clusterPolicy()).errors, [
-      'spec.mode: Forbidden: field cannot transition from protect to monitor. Recreate instead.',
-    ]);
-    assert.deepEqual(judge(clusterPolicy(), clusterPolicy({ mode: 'monitor' })).errors, []);
   });
 
   it('keeps policies of namespaces within them', () => {

@@ -1,21 +1,17 @@
 // The last-applied annotation, for users who switch from client-side to server-side `kubectl apply`.
 import { jsonText } from '../../go/index.ts';
-import { isJsonObject } from '../../resources/index.ts';
+import { isJsonObject, LAST_APPLIED_ANNOTATION } from '../../resources/index.ts';
 import type { JsonObject, KubernetesObject } from '../../resources/index.ts';
 import { checkTypes, fieldsOf, MergeError } from '../../resources/structured-merge/index.ts';
 import type { FieldSet } from '../../resources/structured-merge/index.ts';
+import { MAX_ANNOTATIONS_BYTES } from '../../resources/validation/index.ts';
 import { compareObjects } from './compare.ts';
 import type { Kind } from './ownership.ts';
 import { parseJson } from '../../values/index.ts';
 
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
-
-/** Total size of an object's annotations, as in API servers. Bytes. */
-const MAX_ANNOTATION_BYTES = 256 * 1024;
-
 /** The fields of the annotation whose values are unchanged. Undefined without the annotation. */
 export function fieldsOfLastApplied(live: JsonObject, kind: Kind): FieldSet | undefined {
-  const text = annotationsOf(live)[LAST_APPLIED];
+  const text = annotationsOf(live)[LAST_APPLIED_ANNOTATION];
   if (typeof text !== 'string' || text === '') {
     return undefined;
   }
@@ -39,25 +35,25 @@ export function fieldsOfLastApplied(live: JsonObject, kind: Kind): FieldSet | un
 /** The object with an updated annotation, if it has one. */
 export function syncLastApplied(object: KubernetesObject, applied: KubernetesObject): KubernetesObject {
   const annotations = object.metadata.annotations ?? {};
-  if (!Object.hasOwn(annotations, LAST_APPLIED) || annotations[LAST_APPLIED] === '') {
+  if (!Object.hasOwn(annotations, LAST_APPLIED_ANNOTATION) || annotations[LAST_APPLIED_ANNOTATION] === '') {
     return object;
   }
-  const { [LAST_APPLIED]: _before, ...others } = annotations;
-  const updated = { ...others, [LAST_APPLIED]: `${jsonText(withoutAnnotation(applied))}\n` };
+  const { [LAST_APPLIED_ANNOTATION]: _before, ...others } = annotations;
+  const updated = { ...others, [LAST_APPLIED_ANNOTATION]: `${jsonText(withoutAnnotation(applied))}\n` };
   const bytes = Object.entries(updated).reduce(
     (sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value),
     0,
   );
-  const kept = bytes > MAX_ANNOTATION_BYTES ? others : updated;
+  const kept = bytes > MAX_ANNOTATIONS_BYTES ? others : updated;
   return { ...object, metadata: { ...object.metadata, annotations: kept } };
 }
 
 function withoutAnnotation(object: KubernetesObject): unknown {
   const { annotations } = object.metadata;
-  if (annotations === undefined || !Object.hasOwn(annotations, LAST_APPLIED)) {
+  if (annotations === undefined || !Object.hasOwn(annotations, LAST_APPLIED_ANNOTATION)) {
     return object;
   }
-  const { [LAST_APPLIED]: _removed, ...others } = annotations;
+  const { [LAST_APPLIED_ANNOTATION]: _removed, ...others } = annotations;
   const { annotations: _annotations, ...metadata } = object.metadata;
   return { ...object, metadata: Object.keys(others).length === 0 ? metadata : { ...metadata, annotations: others } };
 }

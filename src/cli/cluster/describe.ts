@@ -10,6 +10,7 @@ import {
   type JsonValue,
   kubernetesKind,
   type KubernetesObject,
+  LAST_APPLIED_ANNOTATION,
 } from '../../resources/index.ts';
 import { dataText } from '../output.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
@@ -152,7 +153,7 @@ function field(name: string, value: string): string {
 function map(name: string, entries: Readonly<Record<string, string>> | undefined): string[] {
   const shown = Object.entries(entries ?? {})
     // Client-side apply of kubectl stores a copy of the object there.
-    .filter(([key]) => key !== 'kubectl.kubernetes.io/last-applied-configuration')
+    .filter(([key]) => key !== LAST_APPLIED_ANNOTATION)
     .map(([key, value]) => `${key}=${oneLine(value, 120)}`);
   const [first = '<none>', ...others] = shown;
   return [field(name, first), ...others.map((text) => `${' '.repeat(LABEL_WIDTH)}${oneLine(text)}`)];

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { Registry } from 'prom-client';
 import { KubernetesCluster } from '../../cluster/index.ts';
-import { ensureCertificates, FIELD_MANAGER, type WebhookTarget } from '../../lifecycle/index.ts';
+import { ensureCertificates, type WebhookTarget } from '../../lifecycle/index.ts';
+import { CONTROLLER_FIELD_MANAGER } from '../../resources/index.ts';
 import { LeaderElector, RuntimeMetrics } from '../../runtime/index.ts';
 import type { ControlTls } from '../../control/index.ts';
 import { createLog } from '../../log/index.ts';
@@ -59,9 +60,11 @@ async function controller(flags: ControllerFlags): Promise<void> {
   });
   running.defer(() => operations.stop());
   const address = await operations.start();
-  const cluster = running.use(new KubernetesCluster(connection, { fieldManager: FIELD_MANAGER }));
+  const cluster = running.use(new KubernetesCluster(connection, { fieldManager: CONTROLLER_FIELD_MANAGER }));
   const requestTimeoutMs = Math.trunc(times.renewDeadlineMs * ELECTION_REQUEST_SHARE);
-  const election = running.use(new KubernetesCluster(connection, { fieldManager: FIELD_MANAGER, requestTimeoutMs }));
+  const election = running.use(
+    new KubernetesCluster(connection, { fieldManager: CONTROLLER_FIELD_MANAGER, requestTimeoutMs }),
+  );
   const { exemptNamespaces, namespace } = flags;
   const user = await usernameIn(cluster, log, stop.signal);
   const { managed } = servers;

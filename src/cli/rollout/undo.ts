@@ -6,6 +6,7 @@ import { ApiError } from '../../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
   ANNOTATIONS,
+  CONTROLLER_FIELD_MANAGER,
   type KubernetesObject,
   type PolicyRevision,
   ROLLBACK_FAILED,
@@ -88,11 +89,23 @@ async function undo(args: readonly string[], flags: UndoFlags): Promise<void> {
       return;
     }
     process.stdout.write(`${target.name} rolled back to ${what}\n`);
+    if (isOwnedByController(after)) {
+      process.stderr.write(
+        `note: no other field manager owned the spec, so ${CONTROLLER_FIELD_MANAGER} does: the next server-side apply needs --force-conflicts\n`,
+      );
+    }
     const pin = pinOf(after);
     if (pin !== undefined) {
       process.stderr.write(`note: it is pinned to revision ${oneLine(pin, 20)}, which serves until it is unpinned\n`);
     }
   });
+}
+
+/** Whether the controller found no owner to return the fields of the spec to. */
+function isOwnedByController({ metadata }: AdmissionPolicyObject): boolean {
+  return (metadata.managedFields ?? []).some(
+    ({ manager, fieldsV1 = {} }) => manager === CONTROLLER_FIELD_MANAGER && Object.hasOwn(fieldsV1, 'f:spec'),
+  );
 }
 
 /** Reports a missing revision at once, without a wait for the controller. @throws CliError */

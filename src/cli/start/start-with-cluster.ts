@@ -3,8 +3,8 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { DEFAULT_ROLLOUT_SETTINGS, FIELD_MANAGER, POLICY_KINDS } from '../../lifecycle/index.ts';
-import { type AdmissionPolicyObject, POLICY_SERVERS } from '../../resources/index.ts';
+import { DEFAULT_ROLLOUT_SETTINGS, POLICY_KINDS } from '../../lifecycle/index.ts';
+import { type AdmissionPolicyObject, CONTROLLER_FIELD_MANAGER, POLICY_SERVERS } from '../../resources/index.ts';
 import { RuntimeMetrics } from '../../runtime/index.ts';
 import type { ControlTls, LocalCertificates } from '../../control/index.ts';
 import type { Logger } from '../../log/index.ts';
@@ -104,7 +104,7 @@ function localController(
 ): AssembledController {
   const ca = readFileSync(certificates.caFile, 'utf8');
   return assembleController({
-    cluster: local.cluster.as(CONTROLLER_USER, { fieldManager: FIELD_MANAGER }),
+    cluster: local.cluster.as(CONTROLLER_USER, { fieldManager: CONTROLLER_FIELD_MANAGER }),
     namespace: PRODUCT_NAMESPACE,
     settings: DEFAULT_ROLLOUT_SETTINGS,
     tls: controlTls(certificates),

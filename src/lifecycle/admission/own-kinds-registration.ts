@@ -9,8 +9,7 @@ import {
   Waiting,
   watch,
 } from '../../runtime/index.ts';
-import type { AccessRule } from '../../resources/index.ts';
-import { FIELD_MANAGER } from '../field-manager.ts';
+import { type AccessRule, CONTROLLER_FIELD_MANAGER } from '../../resources/index.ts';
 import { VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
 import { MANAGED_BY_SELECTOR } from '../managed-by.ts';
 import { corrected, type WebhookConfiguration } from '../webhooks/webhook-object.ts';
@@ -96,7 +95,7 @@ export class OwnKindsRegistration implements Runnable {
     if (wanted === undefined) {
       return;
     }
-    const options = { fieldManager: FIELD_MANAGER, signal };
+    const options = { fieldManager: CONTROLLER_FIELD_MANAGER, signal };
     const actual = await unlessGone(cluster.get(VALIDATING_WEBHOOKS, KEY, { signal }));
     if (actual === undefined) {
       if (!isReachable()) {

@@ -60,6 +60,19 @@ describe('changes of objects of our kinds', () => {
     assert.deepEqual(validated(review('cap', object('cap', broken), old)).errors, ['spec.module [module-reference]']);
   });
 
+  it('are rejected when they change the mode from protect to monitor, but for the controller', () => {
+    const [protect, monitor] = [SPEC, { ...SPEC, mode: 'monitor' }].map((spec) =>
+      object('cap', { mode: 'protect', ...spec }),
+    );
+    assert.ok(protect !== undefined && monitor !== undefined);
+    const refused = validated(review('cap', monitor, protect));
+    assert.deepEqual(refused.errors, ['spec.mode [mode-change]']);
+    assert.match(refused.text, /field cannot transition from protect to monitor\. Recreate instead, or .*rollout undo/);
+    assert.deepEqual(validated(review('cap', protect, monitor)).errors, []);
+    assert.deepEqual(validated(review('cap', monitor, monitor)).errors, []);
+    assert.deepEqual(validated(review('cap', monitor, protect, { username: CONTROLLER })).errors, []);
+  });
+
   it('get warnings for old errors, and errors for new ones', () => {
     const twice = { ...conditions('1 +', '2 +'), sideEffects: 'Some' };
     const old = object('cap', twice);

@@ -19,6 +19,7 @@ import { checkPolicyAnnotations, checkServerAnnotations } from './annotation-rul
 import { Findings } from './findings.ts';
 import { objectAt, type OwnKindsReview, type OwnKindsVerdict } from './own-kinds-review.ts';
 import { forbiddenRevisionChanges } from './policy-revision-rules.ts';
+import { checkModeChange } from './mode-change.ts';
 import { PolicyRules, type PolicyRulesOptions } from './policy-rules.ts';
 import { checkPolicyServer } from './policy-server-rules.ts';
 
@@ -94,6 +95,7 @@ export class OwnKindsRules {
         this.#checkSpec(kind, old, false, before);
         findings.downgradeKnown(before);
       }
+      checkModeChange(object, old, findings);
     }
     const checkAnnotations = kind.kind === POLICY_SERVERS.kind ? checkServerAnnotations : checkPolicyAnnotations;
     checkAnnotations(annotationsOf(object), annotationsOf(old ?? {}), findings);

@@ -13,6 +13,7 @@ export const REJECTIONS = [
   'condition-expression',
   'selector',
   'side-effects',
+  'mode-change',
   'group-expression',
   'group-members',
   'module-reference',

@@ -6,6 +6,7 @@
 // we apply; a digest in one of them identifies what was applied.
 import { createHash } from 'node:crypto';
 import {
+  CONTROLLER_FIELD_MANAGER,
   type JsonObject,
   type KubernetesObject,
   kubernetesSchema,
@@ -13,7 +14,6 @@ import {
   textOf,
 } from '../../resources/index.ts';
 import { FieldSet, fieldSetOf } from '../../resources/structured-merge/index.ts';
-import { FIELD_MANAGER } from '../field-manager.ts';
 
 /** Annotation with a digest of the applied object. */
 export const APPLIED_ANNOTATION = 'portcullis.dev/applied';
@@ -34,7 +34,7 @@ export function ownFields({ metadata }: KubernetesObject): JsonObject | undefine
 }
 
 function isOwn({ manager, operation, subresource }: ManagedFieldsEntry): boolean {
-  return manager === FIELD_MANAGER && operation === 'Apply' && (subresource ?? '') === '';
+  return manager === CONTROLLER_FIELD_MANAGER && operation === 'Apply' && (subresource ?? '') === '';
 }
 
 /** The object with our own managed fields only, for caches. */

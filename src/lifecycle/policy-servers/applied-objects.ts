@@ -1,6 +1,7 @@
 // Applies and removes the objects of PolicyServers.
 import { type Cluster, unlessGone } from '../../cluster/index.ts';
 import {
+  CONTROLLER_FIELD_MANAGER,
   type JsonObject,
   keyOf,
   keyText,
@@ -19,7 +20,6 @@ import {
   watch,
 } from '../../runtime/index.ts';
 import { labelsText } from '../managed-by.ts';
-import { FIELD_MANAGER } from '../field-manager.ts';
 import { WrittenObjects } from '../written-objects.ts';
 import { hasDigestOf, isAsApplied, ownFields, withDigest, withOwnFieldsOnly } from './applied-object.ts';
 import { type Deployment, deploymentsOf } from './ownership.ts';
@@ -126,7 +126,7 @@ export class AppliedObjects {
         `${kind} ${name} was created by another user or product: rename or remove it, or run Portcullis in another namespace`,
       );
     }
-    const options = { fieldManager: FIELD_MANAGER, signal, ...(dryRun ? { dryRun } : {}) };
+    const options = { fieldManager: CONTROLLER_FIELD_MANAGER, signal, ...(dryRun ? { dryRun } : {}) };
     const applied = await this.#cluster.patch(own.type, key, { type: 'apply', body, force: true }, options);
     if (!dryRun) {
       own.objects.recordWrite(key, withOwnFieldsOnly(applied));

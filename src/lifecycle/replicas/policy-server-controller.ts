@@ -3,11 +3,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
-import { POLICY_SERVERS, setCondition, setReadiness } from '../../resources/index.ts';
+import { CONTROLLER_FIELD_MANAGER, POLICY_SERVERS, setCondition, setReadiness } from '../../resources/index.ts';
 import type { Condition, JsonObject, ObjectKey, PolicyServer, Readiness } from '../../resources/index.ts';
 import { anyOf, Controller, generationChanged, watch } from '../../runtime/index.ts';
 import type { Predicate, Runnable, RuntimeMetrics, SharedCaches } from '../../runtime/index.ts';
-import { FIELD_MANAGER } from '../field-manager.ts';
 import type { PolicyServerReport, PolicyServerReports } from '../policy-servers/policy-server-conditions.ts';
 import { AUTHORITY_CONDITION, CERTIFICATE_CONDITION } from '../policy-servers/certificate-conditions.ts';
 import { OBJECT_CONDITIONS, STALLED_REASONS } from '../policy-servers/policy-server-conditions.ts';
@@ -115,7 +114,7 @@ export class PolicyServerController implements Runnable {
       return;
     }
     const patch = { type: 'merge', body: { status } as unknown as JsonObject } as const;
-    const options = { subresource: 'status', fieldManager: FIELD_MANAGER, signal };
+    const options = { subresource: 'status', fieldManager: CONTROLLER_FIELD_MANAGER, signal };
     this.#servers.recordWrite(key, await unlessGone(this.#options.cluster.patch(POLICY_SERVERS, key, patch, options)));
   }
 }

@@ -1,9 +1,14 @@
 // Reads and writes webhook configurations in the cluster.
 import { isDeepStrictEqual } from 'node:util';
 import { ApiError, type Cluster, unlessGone } from '../../cluster/index.ts';
-import { keyOf, POLICY_SERVER_LABEL, type PolicyMatch, type ResourceType } from '../../resources/index.ts';
+import {
+  CONTROLLER_FIELD_MANAGER,
+  keyOf,
+  POLICY_SERVER_LABEL,
+  type PolicyMatch,
+  type ResourceType,
+} from '../../resources/index.ts';
 import type { ObjectCache, ObjectIndex } from '../../runtime/index.ts';
-import { FIELD_MANAGER } from '../field-manager.ts';
 import { WrittenObjects } from '../written-objects.ts';
 import { ConfigurationCoverage } from './configuration-coverage.ts';
 import type { ExemptionSettings } from './exemptions.ts';
@@ -110,7 +115,7 @@ export class ConfigurationObjects {
   /** @throws ApiError */
   async write(wanted: WebhookConfiguration, signal: AbortSignal): Promise<void> {
     const { type, objects, altered } = this.#kindOf(wanted);
-    const options = { fieldManager: FIELD_MANAGER, signal };
+    const options = { fieldManager: CONTROLLER_FIELD_MANAGER, signal };
     const key = keyOf(wanted);
     const actual = objects.get(key);
     try {
@@ -158,7 +163,7 @@ export class ConfigurationObjects {
 
   /** Creates a configuration with `dryRun=All`. @throws ApiError */
   async dryRun(configuration: WebhookConfiguration, signal: AbortSignal): Promise<void> {
-    const options = { fieldManager: FIELD_MANAGER, dryRun: true, signal };
+    const options = { fieldManager: CONTROLLER_FIELD_MANAGER, dryRun: true, signal };
     await this.#cluster.create(this.#kindOf(configuration).type, configuration, options);
   }
 

@@ -41,7 +41,7 @@ const RESERVED_WORDS = [
   .split(' ');
 
 const MODULE = text(
-  'The code of the policy: `registry://`, `https://`, `http://` or `file://` for WebAssembly, `builtin:` for builtin policies.',
+  'The code of the policy: `https://`, `http://` or `file://` for WebAssembly, `builtin:` for builtin policies. Modules cannot be fetched from registries (`registry://`) yet.',
   { minLength: 1 },
 );
 
@@ -62,15 +62,7 @@ const COMMON = {
     'default',
   ),
   mode: defaulted(
-    choice('`protect` rejects and changes requests, `monitor` only logs verdicts.', ['protect', 'monitor'], {
-      rules: [
-        {
-          rule: "!(oldSelf == 'protect' && self == 'monitor')",
-          message: 'field cannot transition from protect to monitor. Recreate instead.',
-          reason: 'FieldValueForbidden',
-        },
-      ],
-    }),
+    choice('`protect` rejects and changes requests, `monitor` only logs verdicts.', ['protect', 'monitor']),
     'protect',
   ),
   failurePolicy: optional(
@@ -79,7 +71,10 @@ const COMMON = {
       ['Ignore', 'Fail'],
     ),
   ),
-  backgroundAudit: defaulted(flag('Whether existing objects are checked as well.'), true),
+  backgroundAudit: defaulted(
+    flag('Whether existing objects are checked as well. It has no effect yet: there is no audit of existing objects.'),
+    true,
+  ),
   matchPolicy: optional(choice('Whether requests for other versions of a resource match.', ['Exact', 'Equivalent'])),
   matchConditions: optional(MATCH_CONDITIONS),
   objectSelector: optional(LABEL_SELECTOR('Labels of the objects that the policy matches.')),
@@ -268,7 +263,7 @@ const EXAMPLE_GROUP = {
   message: 'the pod has to be trusted, or to do without privileges',
   rules: EXAMPLE_RULES,
   policies: {
-    trusted: { module: 'registry://registry.example.com/policies/trusted-images:v1.2.0' },
+    trusted: { module: 'https://policies.example.com/trusted-images/v1.2.0.wasm' },
     baseline: { module: 'builtin:pod-security', settings: { enforce: 'baseline' } },
   },
 };

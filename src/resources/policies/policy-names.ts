@@ -70,6 +70,9 @@ export const POLICY_UID_LABEL = 'portcullis.dev/policy-uid';
 /** Reason of the event for a `rollbackTo` annotation that cannot be followed. */
 export const ROLLBACK_FAILED = 'RollbackFailed';
 
+/** The field manager of controllers' writes. */
+export const CONTROLLER_FIELD_MANAGER = 'portcullis-controller';
+
 /** Annotations of policies, set by kubectl or `portcullis rollout`. */
 export const ANNOTATIONS = {
   /** Number of the revision that serves whatever the spec says, until the annotation is removed. */

@@ -3,7 +3,13 @@
 export { embeddedErrors } from './embedded-resources.ts';
 export { equalJson } from './equality.ts';
 export { parseFieldPath } from './field-path.ts';
-export { fieldManagerErrors, FOREGROUND_FINALIZER, metadataErrors, ORPHAN_FINALIZER } from './metadata-validation.ts';
+export {
+  fieldManagerErrors,
+  FOREGROUND_FINALIZER,
+  MAX_ANNOTATIONS_BYTES,
+  metadataErrors,
+  ORPHAN_FINALIZER,
+} from './metadata-validation.ts';
 export type { NameRule } from './metadata-validation.ts';
 export { ObjectSchema } from './object-schema.ts';
 export { additionalOf, MAX_NESTING } from './schema-fields.ts';

@@ -1,2 +1,0 @@
-/** The field manager of controllers' writes. */
-export const FIELD_MANAGER = 'portcullis-controller';
