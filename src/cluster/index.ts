@@ -1,3 +1,4 @@
+export { reviewAccess, SUBJECT_ACCESS_REVIEWS } from './access-review.ts';
 export { ApiError, isNotFound, unlessGone } from './api-error.ts';
 export type { ApiErrorReason, Status } from './api-error.ts';
 export type {

@@ -10,6 +10,7 @@ import {
   listAll,
   loadKubeconfig,
   ObjectSelection,
+  reviewAccess,
 } from '../../cluster/index.ts';
 import type { ApiResource, Cluster } from '../../cluster/index.ts';
 import type {
@@ -21,7 +22,6 @@ import type {
 } from '../../engine/index.ts';
 import {
   groupVersionOf,
-  isJsonObject,
   kubernetesSchema,
   parseFieldSelector,
   parseLabelSelector,
@@ -32,7 +32,7 @@ import { errorText } from '../../values/index.ts';
 import { CachedKind, NotServed, reasonOf, TooManyObjects, withoutManagedFields } from './cached-kind.ts';
 import type { ClusterSource } from './cluster-source.ts';
 import type { KindRevisions } from './kind-revisions.ts';
-import { accessReviewSpec, SUBJECT_ACCESS_REVIEWS } from './subject-access-review.ts';
+import { accessReviewSpec } from './subject-access-review.ts';
 
 /** Maximum number of cached kinds: policies of a cluster share a dozen, and each is a watch. Others are read from the API server. */
 export const MAX_CACHED_KINDS = 64;
@@ -250,11 +250,8 @@ export class ClusterReader implements KubernetesReader {
   }
 
   async #review(spec: JsonObject, signal: AbortSignal | undefined): Promise<JsonObject> {
-    const { group, version, kind } = SUBJECT_ACCESS_REVIEWS;
-    const review = { apiVersion: `${group}/${version}`, kind, metadata: {}, spec };
     try {
-      const { status } = await this.#cluster.create(SUBJECT_ACCESS_REVIEWS, review, options(signal));
-      return isJsonObject(status) ? status : { allowed: false };
+      return await reviewAccess(this.#cluster, spec, options(signal));
     } catch (error) {
       const isForbidden = error instanceof ApiError && error.code === 403;
       const advice = isForbidden ? '; allow the policy server to create subjectaccessreviews.authorization.k8s.io' : '';

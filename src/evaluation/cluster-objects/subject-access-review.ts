@@ -1,14 +1,6 @@
 // Access reviews of policies (`kubernetes/can_i`), translated to SubjectAccessReviews.
 import { isJsonObject } from '../../resources/index.ts';
-import type { JsonObject, JsonValue, KubernetesObject, ResourceType } from '../../resources/index.ts';
-
-export const SUBJECT_ACCESS_REVIEWS: ResourceType<KubernetesObject & { readonly status?: unknown }> = {
-  group: 'authorization.k8s.io',
-  version: 'v1',
-  resource: 'subjectaccessreviews',
-  kind: 'SubjectAccessReview',
-  namespaced: false,
-};
+import type { JsonObject, JsonValue } from '../../resources/index.ts';
 
 type Translate = (value: JsonValue, path: string) => JsonValue;
 

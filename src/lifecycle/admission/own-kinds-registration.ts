@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type Cluster, unlessGone } from '../../cluster/index.ts';
+import { type Cluster, SUBJECT_ACCESS_REVIEWS, unlessGone } from '../../cluster/index.ts';
 import {
   aborted,
   Controller,
@@ -15,13 +15,15 @@ import { MANAGED_BY_SELECTOR } from '../managed-by.ts';
 import { corrected, type WebhookConfiguration } from '../webhooks/webhook-object.ts';
 import { OWN_KINDS_CONFIGURATION } from './own-kinds-configuration.ts';
 
-/** Access rules of the registration. */
+/** Access rules of the webhook for our own kinds and its registration. */
 export const OWN_KINDS_RULES: readonly AccessRule[] = [
   {
     apiGroups: [VALIDATING_WEBHOOKS.group],
     resources: [VALIDATING_WEBHOOKS.resource],
     verbs: ['get', 'list', 'watch', 'create', 'update'],
   },
+  // What authors of namespaced policies may do.
+  { apiGroups: [SUBJECT_ACCESS_REVIEWS.group], resources: [SUBJECT_ACCESS_REVIEWS.resource], verbs: ['create'] },
 ];
 
 /** Delay before checking again whether API servers reach the endpoint. Milliseconds. */

@@ -2,6 +2,7 @@
 import type { ApiError, Status } from '../../cluster/index.ts';
 import { isJsonObject, type JsonObject, own, textOf } from '../../resources/index.ts';
 import { RequestRefused } from '../../https/index.ts';
+import type { NeededRights } from './author-rights.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 
 /** The request of an AdmissionReview. */
@@ -15,6 +16,8 @@ export interface OwnKindsReview {
   readonly name: string;
   readonly namespace: string;
   readonly username: string;
+  /** `authentication.k8s.io/v1` UserInfo. */
+  readonly userInfo: JsonObject;
   /** Undefined for DELETE. */
   readonly object: JsonObject | undefined;
   /** Undefined for CREATE. */
@@ -25,6 +28,8 @@ export interface OwnKindsVerdict {
   /** Undefined if the request is allowed. */
   readonly error?: ApiError;
   readonly warnings: readonly string[];
+  /** Rights that the user needs, or else the request is refused. Default: none. */
+  readonly rights?: NeededRights;
 }
 
 /** @throws RequestRefused 400 if the body is no AdmissionReview */
@@ -41,6 +46,7 @@ export function parseReview(body: Uint8Array): OwnKindsReview {
     throw new RequestRefused(400, 'expected an AdmissionReview with a request that has a uid, got another document');
   }
   const kind = objectAt(request, 'kind') ?? {};
+  const userInfo = objectAt(request, 'userInfo') ?? {};
   return {
     uid: textOf(own(request, 'uid')),
     operation: textOf(own(request, 'operation')),
@@ -49,7 +55,8 @@ export function parseReview(body: Uint8Array): OwnKindsReview {
     subresource: textOf(own(request, 'subResource')),
     name: textOf(own(request, 'name')),
     namespace: textOf(own(request, 'namespace')),
-    username: textOf(own(objectAt(request, 'userInfo') ?? {}, 'username')),
+    username: textOf(own(userInfo, 'username')),
+    userInfo,
     object: objectAt(request, 'object'),
     oldObject: objectAt(request, 'oldObject'),
   };

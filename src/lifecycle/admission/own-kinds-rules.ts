@@ -15,6 +15,7 @@ import {
   type PolicyServer,
 } from '../../resources/index.ts';
 import { ObjectSchema } from '../../resources/validation/index.ts';
+import { neededRights } from './author-rights.ts';
 import { checkPolicyAnnotations, checkServerAnnotations } from './annotation-rules.ts';
 import { Findings } from './findings.ts';
 import { objectAt, type OwnKindsReview, type OwnKindsVerdict } from './own-kinds-review.ts';
@@ -59,9 +60,16 @@ export class OwnKindsRules {
       return ALLOWED;
     }
     const findings = new Findings();
-    this.#check(kind, review, object, findings);
+    const hasNewSpec = operation === 'CREATE' || !isDeepStrictEqual(own(object, 'spec'), own(oldObject ?? {}, 'spec'));
+    this.#check(kind, review, object, hasNewSpec, findings);
     const { errors, warnings } = findings;
-    return errors.length === 0 ? { warnings } : { error: ApiError.invalid(kind, nameOf(review), errors), warnings };
+    if (errors.length > 0) {
+      return { error: ApiError.invalid(kind, nameOf(review), errors), warnings };
+    }
+    // Controllers of the cluster must be able to change metadata, such as finalizers.
+    return kind.namespaced && hasNewSpec
+      ? { warnings, rights: neededRights(objectAt(object, 'spec') ?? {}) }
+      : { warnings };
   }
 
   #validateRevision(review: OwnKindsReview, object: JsonObject): OwnKindsVerdict {
@@ -84,11 +92,17 @@ export class OwnKindsRules {
     };
   }
 
-  #check(kind: OwnKind, { oldObject, operation }: OwnKindsReview, object: JsonObject, findings: Findings): void {
+  #check(
+    kind: OwnKind,
+    { oldObject, operation }: OwnKindsReview,
+    object: JsonObject,
+    hasNewSpec: boolean,
+    findings: Findings,
+  ): void {
     const old = operation === 'CREATE' ? undefined : oldObject;
     if (old === undefined) {
       this.#checkSpec(kind, object, true, findings);
-    } else if (!isDeepStrictEqual(own(object, 'spec'), own(old, 'spec'))) {
+    } else if (hasNewSpec) {
       this.#checkSpec(kind, object, false, findings);
       if (findings.errors.length > 0) {
         const before = new Findings();

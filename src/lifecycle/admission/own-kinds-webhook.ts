@@ -18,6 +18,7 @@ import { type CertificateBundle, fixedBundle } from '../certificates/certificate
 import type { ServiceReachability } from '../policy-servers/reachable-services.ts';
 import type { WebhookTarget } from '../webhooks/webhook-object.ts';
 import { errorText } from '../../values/index.ts';
+import { AuthorRights } from './author-rights.ts';
 import { OWN_KINDS_PATH, ownKindsConfiguration } from './own-kinds-configuration.ts';
 import { OwnKindsRegistration } from './own-kinds-registration.ts';
 import { parseReview, reviewResponse } from './own-kinds-review.ts';
@@ -57,6 +58,7 @@ export class OwnKindsWebhook implements Runnable {
   readonly #options: OwnKindsWebhookOptions;
   readonly #log: Logger;
   readonly #rules: OwnKindsRules;
+  readonly #rights: AuthorRights;
   readonly #budget = new BodyBudget();
   readonly #url = Promise.withResolvers<string>();
   /** Reviews that wait for a turn of the event loop. */
@@ -66,6 +68,7 @@ export class OwnKindsWebhook implements Runnable {
     this.#options = options;
     this.#log = options.log.child({ component: this.name });
     this.#rules = new OwnKindsRules(options);
+    this.#rights = new AuthorRights({ cluster: options.cluster, log: this.#log });
     this.ready = this.#url.promise.then(() => undefined);
     // `start` throws the same error.
     this.ready.catch(() => undefined);
@@ -151,11 +154,10 @@ export class OwnKindsWebhook implements Runnable {
           // The client has disconnected.
           return;
         }
-        try {
-          sendJson(response, 200, this.#answer(body));
-        } catch (failure) {
-          refuse(failure instanceof RequestRefused ? failure : this.#failed(failure));
-        }
+        this.#answer(body).then(
+          (answer) => sendJson(response, 200, answer),
+          (failure: unknown) => refuse(failure instanceof RequestRefused ? failure : this.#failed(failure)),
+        );
       });
     });
   }
@@ -178,14 +180,16 @@ export class OwnKindsWebhook implements Runnable {
     }
   }
 
-  #answer(body: Uint8Array): string {
+  /** Everything but the check of the user's rights happens before this returns. */
+  async #answer(body: Uint8Array): Promise<string> {
     const review = parseReview(body);
-    const verdict = this.#rules.validate(review);
+    const { error: problem, rights, warnings } = this.#rules.validate(review);
+    const error = problem ?? (rights && (await this.#rights.refusal(review, rights)));
     const { kind, namespace, name, uid } = review;
-    if (verdict.error !== undefined) {
-      this.#log.info({ kind, namespace, name, uid, status: verdict.error.code }, 'object refused');
+    if (error !== undefined) {
+      this.#log.info({ kind, namespace, name, uid, status: error.code }, 'object refused');
     }
-    return reviewResponse(review, verdict);
+    return reviewResponse(review, { ...(error === undefined ? {} : { error }), warnings });
   }
 
   /** Handles unexpected errors, such as a stack overflow by a deeply nested object. */

@@ -31,6 +31,7 @@ export const REJECTIONS = [
   'ports',
   'source-host',
   'source-authority',
+  'author-rights',
   'revision-writer',
 ] as const;
 

@@ -49,6 +49,7 @@ export function review(
     name: 'one',
     namespace: '',
     username: 'me',
+    userInfo: { username: 'me' },
   };
   return { ...request, object: next, oldObject: old, ...more };
 }

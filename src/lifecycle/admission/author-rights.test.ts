@@ -1,0 +1,306 @@
+// Rights of authors of namespaced policies, on the embedded cluster with its RBAC.
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { pino } from 'pino';
+import { EmbeddedCluster } from '../../apiserver/index.ts';
+import { ApiError, type Cluster, KubernetesCluster, tokenCredentials } from '../../cluster/index.ts';
+import { ensureLocalCertificates } from '../../control/index.ts';
+import {
+  ADMISSION_POLICIES,
+  ADMISSION_POLICY_GROUPS,
+  customResourceDefinition,
+  kubernetesKind,
+  type KubernetesObject,
+  OWN_KINDS,
+} from '../../resources/index.ts';
+import { SharedCaches } from '../../runtime/index.ts';
+import { AuthorRights, MAX_REVIEWED_RESOURCES, neededRights } from './author-rights.ts';
+import { OwnKindsWebhook } from './own-kinds-webhook.ts';
+import { object, review } from './testing/validation-cases.ts';
+
+const CONTROLLER = 'system:serviceaccount:portcullis:portcullis-controller';
+const RBAC = 'rbac.authorization.k8s.io/v1';
+const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] };
+const MODULE = { module: 'builtin:cel', settings: { validations: [{ expression: 'true' }] } };
+const FINALIZER = 'example.com/done';
+
+const validating = (...rules: readonly object[]): object => ({
+  ...MODULE,
+  mutating: false,
+  rules: rules.map((rule) => ({ ...RULE, ...rule })),
+});
+const mutating = (...rules: readonly object[]): object => ({ ...validating(...rules), mutating: true });
+const grouped = (...rules: readonly object[]): object => ({
+  rules: rules.map((rule) => ({ ...RULE, ...rule })),
+  policies: { one: MODULE },
+  expression: 'one()',
+  message: 'no',
+});
+
+const log = pino({ level: 'silent' });
+
+describe('the author of a namespaced policy', () => {
+  let folder: string;
+  let cluster: EmbeddedCluster;
+  let admin: Cluster;
+  let stop: () => Promise<void>;
+  let count = 0;
+
+  const as = (username: string): Cluster => cluster.as({ username, groups: ['system:authenticated'] });
+  const policy = (spec: object, metadata: object = {}): KubernetesObject => ({
+    apiVersion: 'policies.kubewarden.io/v1',
+    kind: 'policies' in spec ? 'AdmissionPolicyGroup' : 'AdmissionPolicy',
+    metadata: { name: `p${(count += 1)}`, namespace: 'shop', ...metadata },
+    spec,
+  });
+  const create = (user: Cluster, one: KubernetesObject): Promise<KubernetesObject> =>
+    one.kind === 'AdmissionPolicy' ? user.create(ADMISSION_POLICIES, one) : user.create(ADMISSION_POLICY_GROUPS, one);
+
+  async function make(kind: string, apiVersion: string, rest: object, metadata: object): Promise<void> {
+    const type = kubernetesKind(apiVersion, kind);
+    assert.ok(type);
+    await admin.create(type, { apiVersion, kind, metadata, ...rest });
+  }
+
+  /** Lets a user do something in the namespace, and write policies there. */
+  async function grant(user: string, rules: readonly object[]): Promise<void> {
+    const metadata = { name: user, namespace: 'shop' };
+    const policies = { apiGroups: ['policies.kubewarden.io'], resources: ['*'], verbs: ['*'] };
+    await make('Role', RBAC, { rules: [policies, ...rules] }, metadata);
+    await bind(user, { kind: 'Role', name: user });
+  }
+
+  async function bind(user: string, role: object): Promise<void> {
+    await make(
+      'RoleBinding',
+      RBAC,
+      {
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', ...role },
+        subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+      },
+      { generateName: `${user}-`, namespace: 'shop' },
+    );
+  }
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'portcullis-author-rights-'));
+    const certificates = await ensureLocalCertificates(join(folder, 'pki'));
+    cluster = await EmbeddedCluster.open();
+    const groups = ['system:masters', 'system:authenticated'];
+    admin = cluster.as({ username: 'admin', groups });
+    for (const kind of OWN_KINDS) {
+      await make('CustomResourceDefinition', 'apiextensions.k8s.io/v1', customResourceDefinition(kind), {});
+    }
+    await make('Namespace', 'v1', {}, { name: 'shop' });
+    await grant('editor', []);
+    await bind('editor', { kind: 'ClusterRole', name: 'edit' });
+    await grant('reader', [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] }]);
+    await grant('updater', [{ apiGroups: [''], resources: ['configmaps', 'pods/status'], verbs: ['get', 'update'] }]);
+    await grant('owner', [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]);
+    const controller = cluster.as({ username: CONTROLLER, groups });
+    const caches = new SharedCaches({ cluster: controller, log });
+    const ca = readFileSync(certificates.caFile, 'utf8');
+    const options = { cluster: controller, caches, ca, log, controllerUser: CONTROLLER };
+    const webhook = new OwnKindsWebhook({ ...options, host: '127.0.0.1', port: 0, tls: certificates });
+    const aborting = new AbortController();
+    const running = [webhook.registration, caches, webhook].map((runnable) => runnable.start(aborting.signal));
+    stop = async () => {
+      aborting.abort();
+      await Promise.all(running);
+    };
+    await webhook.registration.ready;
+  });
+  after(async () => {
+    await stop();
+    await cluster.close();
+    rmSync(folder, { recursive: true });
+  });
+
+  const secrets = { resources: ['secrets'] };
+  const configMaps = { resources: ['configmaps'] };
+  const deployments = { apiGroups: ['apps'], resources: ['deployments', 'deployments/scale'] };
+
+  for (const [user, what, spec] of [
+    ['editor', 'reviews pods, Secrets and Deployments', validating({}, secrets, deployments)],
+    ['editor', 'reviews them as a group', grouped({}, secrets, deployments)],
+    ['editor', 'changes pods, Secrets and Deployments', mutating({}, secrets, deployments)],
+    [
+      'reader',
+      'reviews ConfigMaps, whatever the version and operation',
+      validating({ ...configMaps, apiVersions: ['*'], operations: ['*'] }),
+    ],
+    ['owner', 'changes pods and all their subresources', mutating({ resources: ['pods/*'] })],
+    ['owner', 'reviews one subresource of all resources', validating({ resources: ['*/scale'] })],
+  ] as const) {
+    it(`${what}, with the rights of the ${user}`, async () => {
+      await create(as(user), policy(spec));
+    });
+  }
+
+  for (const [user, what, spec, missing] of [
+    [
+      'reader',
+      'reviews Secrets',
+      validating(configMaps, secrets),
+      [
+        'spec.rules[1].resources[0]: Forbidden: user "reader" may not get secrets in the namespace "shop" [author-rights]',
+      ],
+    ],
+    [
+      'reader',
+      'reviews Secrets in a group',
+      grouped(secrets),
+      [
+        'spec.rules[0].resources[0]: Forbidden: user "reader" may not get secrets in the namespace "shop" [author-rights]',
+      ],
+    ],
+    [
+      'reader',
+      'changes ConfigMaps',
+      mutating(configMaps),
+      [
+        'spec.rules[0].resources[0]: Forbidden: user "reader" may not create, update configmaps in the namespace "shop" [author-rights]',
+      ],
+    ],
+    [
+      'updater',
+      'changes ConfigMaps',
+      mutating(configMaps),
+      [
+        'spec.rules[0].resources[0]: Forbidden: user "updater" may not create configmaps in the namespace "shop" [author-rights]',
+      ],
+    ],
+    [
+      'updater',
+      'reviews pods with their statuses',
+      validating({ resources: ['pods', 'pods/status'] }),
+      [
+        'spec.rules[0].resources[0]: Forbidden: user "updater" may not get pods in the namespace "shop" [author-rights]',
+      ],
+    ],
+    [
+      'editor',
+      'changes a quota',
+      mutating({ resources: ['resourcequotas'] }),
+      [
+        'spec.rules[0].resources[0]: Forbidden: user "editor" may not create, update resourcequotas in the namespace "shop" [author-rights]',
+      ],
+    ],
+    [
+      'editor',
+      'reviews all subresources of pods',
+      validating({ resources: ['pods/*'] }),
+      [
+        'spec.rules[0].resources[0]: Forbidden: user "editor" may not get pods/* in the namespace "shop" [author-rights]',
+      ],
+    ],
+    [
+      'editor',
+      'reviews kinds of another group',
+      validating({ apiGroups: ['apps', 'example.com'], resources: ['deployments'] }),
+      [
+        'spec.rules[0].resources[0]: Forbidden: user "editor" may not get deployments.example.com in the namespace "shop" [author-rights]',
+      ],
+    ],
+  ] as const) {
+    it(`is refused, who ${what}, without the rights of more than the ${user}`, async () => {
+      await assert.rejects(create(as(user), policy(spec)), (error: unknown) => {
+        assert.ok(error instanceof ApiError);
+        assert.deepEqual([error.code, error.reason], [403, 'Forbidden']);
+        assert.match(error.message, new RegExp(`is forbidden: user "${user}" lacks rights to what the policy matches`));
+        assert.deepEqual(
+          error.details?.causes?.map(({ field = '', message = '' }) => `${field}: ${message}`),
+          missing,
+        );
+        return true;
+      });
+    });
+  }
+
+  it('is refused a policy on privileged kinds, whatever the rights', async () => {
+    const roleBindings = { apiGroups: ['rbac.authorization.k8s.io'], resources: ['rolebindings'] };
+    for (const user of [as('editor'), as('owner'), admin]) {
+      await assert.rejects(create(user, policy(mutating(roleBindings))), { code: 422, message: /\[rule-privileged\]/ });
+    }
+  });
+
+  it('is the user who changes the spec, and no one for other changes and deletions', async () => {
+    const { metadata } = await create(admin, policy(mutating(secrets), { finalizers: [FINALIZER] }));
+    const key = { namespace: 'shop', name: metadata.name ?? '' };
+    const reader = as('reader');
+    const patch = (user: Cluster, body: object): Promise<KubernetesObject> =>
+      user.patch(ADMISSION_POLICIES, key, { type: 'merge', body: body as never });
+    const spec = { spec: { settings: { validations: [{ expression: 'false' }] } } };
+    await assert.rejects(patch(reader, spec), { code: 403, message: /may not create, update secrets/ });
+    await patch(as('editor'), spec);
+    await patch(reader, { metadata: { labels: { a: 'b' }, annotations: { a: 'b' } } });
+    // The user of the change counts, not what the policy matched before.
+    await patch(reader, { spec: { mutating: false, rules: [{ ...RULE, ...configMaps }] } });
+    await reader.delete(ADMISSION_POLICIES, key);
+    await patch(reader, { metadata: { finalizers: null } });
+    await assert.rejects(reader.get(ADMISSION_POLICIES, key), { code: 404 });
+  });
+
+  it('gets an error that lists all missing rights, and may match so many resources only', async () => {
+    const resources = Array.from({ length: MAX_REVIEWED_RESOURCES }, (_, index) => `things${index}`);
+    await assert.rejects(create(as('reader'), policy(mutating({ resources }))), (error: unknown) => {
+      assert.ok(error instanceof ApiError);
+      assert.equal(error.details?.causes?.length, MAX_REVIEWED_RESOURCES);
+      return true;
+    });
+    const tooMany = mutating({ resources: [...resources, 'one-more'] });
+    for (const user of [as('reader'), admin]) {
+      await assert.rejects(create(user, policy(tooMany)), { code: 403, message: /expected at most 64 resources/ });
+    }
+  });
+
+  it('is refused while the rights cannot be checked', async () => {
+    const namespaced = object('ap', validating({}));
+    const needed = neededRights(namespaced['spec'] as never);
+    const request = review('ap', namespaced, undefined, {
+      namespace: 'shop',
+      username: 'owner',
+      userInfo: { username: 'owner' },
+    });
+    assert.equal(await new AuthorRights({ cluster: admin, log }).refusal(request, needed), undefined);
+    // Nothing listens there.
+    const unreachable = new KubernetesCluster({ server: 'https://127.0.0.1:1', credentials: tokenCredentials('none') });
+    const refusal = await new AuthorRights({ cluster: unreachable, log }).refusal(request, needed);
+    unreachable.close();
+    assert.deepEqual([refusal?.code, refusal?.reason], [503, 'ServiceUnavailable']);
+    assert.match(
+      refusal?.message ?? '',
+      /"one" was not accepted, because the rights of user "owner" could not be checked: the API server does not answer the controller\. Try again \[author-rights\]$/,
+    );
+  });
+});
+
+describe('the rights that a policy needs', () => {
+  it('are found within limits, whatever its rules', () => {
+    const many = Array.from({ length: 128 }, (_, index) => `a${index}`);
+    const rules = Array.from({ length: 128 }, () => ({ apiGroups: many, resources: many }));
+    assert.equal(neededRights({ mutating: true, rules }).resources.length, MAX_REVIEWED_RESOURCES + 1);
+  });
+
+  it('are all resources for a wildcard, and never those to privileged kinds', () => {
+    const textsOf = (...rules: readonly object[]): readonly string[] =>
+      neededRights({ mutating: false, rules: rules as never }).resources.map(
+        ({ group, resource, subresource }) => `${group}:${resource}/${subresource}`,
+      );
+    assert.deepEqual(textsOf({ apiGroups: ['*'], resources: ['*/*'] }), ['*:*/*', '*:*/']);
+    assert.deepEqual(textsOf({ apiGroups: ['', 'apps'], resources: ['*', '*/scale'] }), [
+      ':*/',
+      ':*/scale',
+      'apps:*/',
+      'apps:*/scale',
+    ]);
+    assert.deepEqual(
+      textsOf({ apiGroups: ['', 'rbac.authorization.k8s.io'], resources: ['roles', 'serviceaccounts/token'] }),
+      [':roles/'],
+    );
+    assert.deepEqual(textsOf({ apiGroups: 'apps', resources: [1] }, 'none' as never), []);
+  });
+});
