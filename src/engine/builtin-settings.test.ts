@@ -17,7 +17,7 @@ describe('settings of builtin modules', () => {
   const settings = new BuiltinSettings();
   for (const [name, value, paths] of CASES) {
     it(`are checked as by the guest: ${name} ${JSON.stringify(value)}`, () => {
-      const problems = settings.problems(name, value);
+      const { problems } = settings.check(name, value);
       assert.deepEqual(
         problems.map(({ field }) => field),
         paths,

@@ -7,23 +7,29 @@ import type * as podSecurity from './pod-security/index.ts';
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 const require = createRequire(import.meta.url);
 
+export interface CheckedSettings {
+  readonly problems: readonly FieldProblem[];
+  readonly needs: readonly celPolicy.SettingsNeed[];
+}
+
 /** Validates settings of builtin modules before a policy is created. Keeps no state of the settings. */
 export class BuiltinSettings {
   #environments: celPolicy.PolicyEnvironments | undefined;
 
-  /** All mistakes, in the order of the settings. Empty when the settings are valid. */
-  problems(name: BuiltinName, settings: unknown): readonly FieldProblem[] {
+  /** All mistakes, in the order of the settings; without mistakes, the rights that the settings need. */
+  check(name: BuiltinName, settings: unknown): CheckedSettings {
     // Required on first use, like builtin guests: most processes check no settings.
     switch (name) {
       case 'cel': {
         const { parseSettings, PolicyEnvironments } = require(`./cel-policy/index.${extension}`) as typeof celPolicy;
         this.#environments ??= new PolicyEnvironments({ hasWholeRequest: true });
-        return parseSettings(settings, this.#environments).problems ?? [];
+        const { policy, problems = [] } = parseSettings(settings, this.#environments);
+        return { problems, needs: policy?.needs ?? [] };
       }
       case 'pod-security': {
         const { parsePodSecuritySettings } = require(`./pod-security/index.${extension}`) as typeof podSecurity;
         const parsed = parsePodSecuritySettings(settings);
-        return parsed.settings === undefined ? parsed.problems : [];
+        return { problems: parsed.problems ?? [], needs: [] };
       }
       default:
         return name satisfies never;

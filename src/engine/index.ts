@@ -8,6 +8,7 @@ export type { GetRequest, KubernetesReader, ListRequest } from './capabilities/k
 export { LocalCapabilities } from './capabilities/local-capabilities.ts';
 export { ReplayPort, SessionRecorder } from './capabilities/session.ts';
 export { BuiltinSettings } from './builtin-settings.ts';
+export type { SettingsNeed } from './cel-policy/index.ts';
 export { EngineError, textPosition } from './errors.ts';
 export { checkSettings, evaluate, readReview } from './evaluate.ts';
 export { FUEL_PER_SECOND, MATCH_CONDITIONS, MAX_ANSWER_BYTES } from './evaluator.ts';

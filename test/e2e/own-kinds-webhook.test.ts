@@ -121,6 +121,25 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
     assert.match(created.stderr, /The ClusterAdmissionPolicy "broken" is invalid/);
   });
 
+  it('refuses settings whose rights the policy does not have', async () => {
+    const resource = { apiVersion: 'v1', kind: 'ConfigMap' };
+    const settings = {
+      paramKind: resource,
+      paramRef: { name: 'limits', parameterNotFoundAction: 'Deny' },
+      mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: "[JSONPatch{op: 'remove', path: '/spec'}]" } }],
+    };
+    const spec = { module: 'builtin:cel', settings };
+    const { stderr, code } = await apply(policy('powerless', spec));
+    assert.equal(code, 1);
+    assert.match(stderr, /\* spec\.settings\.mutations: Forbidden: .*set spec\.mutating to true \[settings-rights\]/);
+    assert.match(
+      stderr,
+      /\* spec\.settings\.paramKind: Forbidden: .*add \{apiVersion: v1, kind: ConfigMap\} to spec\.contextAwareResources \[settings-rights\]/,
+    );
+    const complete = policy('powerless', { ...spec, mutating: true, contextAwareResources: [resource] });
+    assert.equal((await apply(complete)).code, 0);
+  });
+
   it('refuses a change as it does a new policy, and leaves what there was', async () => {
     assert.deepEqual(await apply(policy('changed')), {
       stdout: 'clusteradmissionpolicy.policies.kubewarden.io/changed created\n',

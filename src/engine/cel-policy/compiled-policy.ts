@@ -16,8 +16,8 @@ export interface CompiledPolicy {
   readonly validations: readonly CompiledValidation[];
   readonly auditAnnotations: readonly CompiledAuditAnnotation[];
   readonly mutations: readonly CompiledMutation[];
-  /** Whether an expression uses `namespaceObject`. */
-  readonly usesNamespace: boolean;
+  /** Path of the first expression that uses `namespaceObject`; undefined if there is none. */
+  readonly namespaceUse: string | undefined;
   readonly usesAuthorizer: boolean;
 }
 
@@ -71,7 +71,8 @@ class PolicyCompiler {
   readonly #root: string;
   readonly #scope: ExpressionScope;
   readonly #types = new Map<string, CelType>();
-  readonly #programs: Program[] = [];
+  /** Programs by the paths of their expressions. */
+  readonly #programs = new Map<string, Program>();
 
   constructor(spec: PolicySpec, environments: PolicyEnvironments, problems: FieldProblem[]) {
     this.#spec = spec;
@@ -112,7 +113,8 @@ class PolicyCompiler {
       const compiled = this.#compile(expression, field, scope, PATCH_RESULTS[patchType], true);
       return compiled && { ...compiled, patchType };
     });
-    const texts = this.#programs.map((program) => program.text);
+    const pathTo = (name: string): string | undefined =>
+      [...this.#programs].find(([, { text }]) => text.includes(name))?.[0];
     return {
       spec,
       variables,
@@ -120,8 +122,8 @@ class PolicyCompiler {
       validations,
       auditAnnotations,
       mutations,
-      usesNamespace: texts.some((text) => text.includes('namespaceObject')),
-      usesAuthorizer: texts.some((text) => text.includes('authorizer')),
+      namespaceUse: pathTo('namespaceObject'),
+      usesAuthorizer: pathTo('authorizer') !== undefined,
     };
   }
 
@@ -181,7 +183,7 @@ class PolicyCompiler {
         this.#problems.push(invalid(path, checked, reason));
         return undefined;
       }
-      this.#programs.push(program);
+      this.#programs.set(path, program);
       return { text, program };
     } catch (error) {
       if (!(error instanceof CelError)) {

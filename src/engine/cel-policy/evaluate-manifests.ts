@@ -310,7 +310,7 @@ class ManifestEvaluation {
       return namespaceValue(namespace);
     }
     const isUsed = [...this.#manifests.validating, ...this.#manifests.mutating].some(
-      ({ policy }) => policy.usesNamespace,
+      ({ policy }) => policy.namespaceUse !== undefined,
     );
     if (isUsed) {
       const missing = new NamespaceMissing(request.namespace).message;

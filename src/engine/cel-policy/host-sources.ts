@@ -6,11 +6,10 @@ import type { JsonObject, JsonValue } from '../json-text.ts';
 import { errorText } from '../../values/index.ts';
 import type { Selector } from '../../resources/index.ts';
 import type { PolicySources } from './settings-policy.ts';
-import { isKnownClusterKind } from './sources.ts';
+import { isKnownClusterKind, NAMESPACE_KIND } from './sources.ts';
 import type { NamespaceSource, ParameterSource, ParamKind } from './sources.ts';
 
 const BINDING = 'kubewarden';
-const NAMESPACE_KIND: ParamKind = { apiVersion: 'v1', kind: 'Namespace' };
 /** Prefix of a host's message for a missing object. */
 const NOT_FOUND = /^Cannot find /u;
 

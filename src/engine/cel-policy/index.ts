@@ -11,4 +11,4 @@ export { loadManifests, manifestProblemText } from './manifests.ts';
 export type { LoadedManifests, ManifestOptions } from './manifests.ts';
 export { PolicyEnvironments } from './policy-environment.ts';
 export { parseSettings } from './settings-policy.ts';
-export type { ParsedSettings } from './settings-policy.ts';
+export type { ParsedSettings, SettingsNeed } from './settings-policy.ts';

@@ -14,6 +14,7 @@ import type { FieldProblem } from '../field-problem.ts';
 import { readLabelSelector } from './label-selector.ts';
 import { readMatchResources } from './match-resources.ts';
 import type { MatchResources } from './match-resources.ts';
+import { isKnownClusterKind } from './sources.ts';
 import type { ParamKind } from './sources.ts';
 import { trimSpace } from './go-space.ts';
 import { MAX_AUDIT_ANNOTATIONS, MAX_MATCH_CONDITIONS, MAX_VALUE_EXPRESSION_BYTES } from './policy-spec.ts';
@@ -76,6 +77,9 @@ export function readSettings(json: unknown, problems: FieldProblem[]): PolicySet
   }
   if (spec.paramKind === undefined && paramRef !== undefined) {
     problems.push(required('paramKind', 'must be specified when paramRef is'));
+  }
+  if (spec.paramKind !== undefined && isKnownClusterKind(spec.paramKind) && paramRef?.namespace !== undefined) {
+    problems.push(forbidden('paramRef.namespace', 'must not be provided for a cluster-scoped `paramKind`'));
   }
   return { spec, paramRef };
 }

@@ -6,13 +6,15 @@ import { compilePolicy } from './compiled-policy.ts';
 import type { CompiledPolicy } from './compiled-policy.ts';
 import type { Activation } from './expression-run.ts';
 import type { FieldProblem } from '../field-problem.ts';
+import type { ContextAwareResource } from '../policy-definition.ts';
 import { matchRequest, NamespaceMissing } from './match-resources.ts';
 import { mutate, plainJson } from './mutate.ts';
 import { collectParams } from './params.ts';
 import { ACCEPTED, denied, verdictOf } from './policy-verdict.ts';
 import type { PolicyEnvironments } from './policy-environment.ts';
 import { readSettings } from './read-policy.ts';
-import type { NamespaceSource, ParameterSource } from './sources.ts';
+import { NAMESPACE_KIND } from './sources.ts';
+import type { NamespaceSource, ParameterSource, ParamKind } from './sources.ts';
 import { validate } from './validate.ts';
 import type { ValidationDecision } from './validate.ts';
 import type { Authorizer, CelValue } from '../../cel/index.ts';
@@ -33,6 +35,11 @@ export interface PolicySources {
   readonly authorizer: Authorizer;
 }
 
+/** A right that settings need of their policy: to change objects, or to read a kind as a context-aware policy. */
+export type SettingsNeed =
+  | { readonly right: 'mutate'; readonly field: string }
+  | { readonly right: 'read'; readonly field: string; readonly resource: ContextAwareResource };
+
 /** Parses and compiles settings of `builtin:cel`. Never throws. */
 export function parseSettings(json: unknown, environments: PolicyEnvironments): ParsedSettings {
   const problems: FieldProblem[] = [];
@@ -49,6 +56,26 @@ class SettingsPolicy {
   constructor(compiled: CompiledPolicy, paramRef: ParamRef | undefined) {
     this.compiled = compiled;
     this.paramRef = paramRef;
+  }
+
+  /** The rights without which the policy rejects every request that reaches the field. */
+  get needs(): readonly SettingsNeed[] {
+    const { namespaceUse, spec } = this.compiled;
+    const { kind, paramKind, matchConstraints } = spec;
+    const needs: SettingsNeed[] = kind === 'mutating' ? [{ right: 'mutate', field: 'mutations' }] : [];
+    const read = (field: string, resource: ParamKind): void => {
+      needs.push({ right: 'read', field, resource });
+    };
+    if (paramKind !== undefined) {
+      read('paramKind', paramKind);
+    }
+    if (matchConstraints?.namespaceSelector.isEmpty === false) {
+      read('matchConstraints.namespaceSelector', NAMESPACE_KIND);
+    }
+    if (namespaceUse !== undefined) {
+      read(namespaceUse, NAMESPACE_KIND);
+    }
+    return needs;
   }
 
   /**
@@ -86,12 +113,12 @@ class SettingsPolicy {
   }
 
   #activation(request: AdmissionRequest, sources: PolicySources): Activation {
-    const { usesNamespace, usesAuthorizer } = this.compiled;
+    const { namespaceUse, usesAuthorizer } = this.compiled;
     return {
       object: request.object ?? null,
       oldObject: request.oldObject ?? null,
       request: request.json,
-      namespaceObject: usesNamespace ? namespaceOf(request, sources.namespaces) : null,
+      namespaceObject: namespaceUse === undefined ? null : namespaceOf(request, sources.namespaces),
       params: null,
       ...(usesAuthorizer ? authorizerValues(request, sources.authorizer) : {}),
     };

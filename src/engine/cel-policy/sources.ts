@@ -8,6 +8,9 @@ export interface ParamKind {
   readonly kind: string;
 }
 
+/** The kind that `namespaceObject` and `namespaceSelector` read. */
+export const NAMESPACE_KIND: ParamKind = { apiVersion: 'v1', kind: 'Namespace' };
+
 /** Source of parameters. Both methods throw on failure, for which the policy's failurePolicy applies. */
 export interface ParameterSource {
   /** Undefined when the object does not exist. `namespace` is undefined for cluster-scoped kinds. */

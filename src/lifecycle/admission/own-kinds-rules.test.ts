@@ -73,6 +73,22 @@ describe('changes of objects of our kinds', () => {
     assert.deepEqual(validated(review('cap', monitor, protect, { username: CONTROLLER })).errors, []);
   });
 
+  it('keep a policy that lacks a right writable, and refuse to take a right away', () => {
+    const settings = {
+      paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
+      paramRef: { name: 'a', parameterNotFoundAction: 'Deny' },
+      validations: [{ expression: 'true' }],
+    };
+    const without = { ...SPEC, module: 'builtin:cel', settings };
+    const stored = object('cap', without);
+    const other = validated(review('cap', object('cap', { ...without, timeoutSeconds: 5 }), stored));
+    assert.deepEqual([other.errors, other.warnings], [[], ['spec.settings.paramKind [wrong-before]']]);
+    assert.deepEqual(validated(review('cap', object('cap', without, { finalizers: [] }), stored)).errors, []);
+    const complete = object('cap', { ...without, contextAwareResources: [settings.paramKind] });
+    const worse = validated(review('cap', stored, complete));
+    assert.deepEqual(worse.errors, ['spec.settings.paramKind [settings-rights]']);
+  });
+
   it('get warnings for old errors, and errors for new ones', () => {
     const twice = { ...conditions('1 +', '2 +'), sideEffects: 'Some' };
     const old = object('cap', twice);

@@ -20,6 +20,20 @@ const rules = (...given: readonly object[]): object => ({ ...SPEC, rules: given.
 const selector = (objectSelector: object): object => ({ ...SPEC, objectSelector });
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
+const CONFIG_MAP = { apiVersion: 'v1', kind: 'ConfigMap' };
+const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace' };
+const PARAMETERS = {
+  paramKind: CONFIG_MAP,
+  paramRef: { name: 'limits', parameterNotFoundAction: 'Deny' },
+  validations: [{ expression: 'true' }],
+};
+const MUTATIONS = {
+  mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: "[JSONPatch{op: 'remove', path: '/a'}]" } }],
+};
+const LABELLED = { matchConstraints: { namespaceSelector: { matchLabels: { a: 'b' } } } };
+const OF_NAMESPACE = { validations: [{ expression: 'true' }, { expression: 'namespaceObject.metadata.name != "a"' }] };
+const reads = (...contextAwareResources: readonly object[]): object => ({ contextAwareResources });
+
 const POLICY_CASES: readonly Case[] = [
   [
     'rules for resources that are exempt',
@@ -423,6 +437,119 @@ const POLICY_CASES: readonly Case[] = [
     'apg',
     group('first()', { third: { module: 'file:///x' } }),
     ['spec.policies[third].module [module-source]'],
+  ],
+  [
+    'mutations of a policy that may not mutate',
+    'cap',
+    module('builtin:cel', MUTATIONS),
+    ['spec.settings.mutations [settings-rights]'],
+    [],
+    /Forbidden: a policy with mutating: false cannot change objects.*: set spec\.mutating to true/,
+  ],
+  ['mutations of a policy that may mutate', 'cap', { ...module('builtin:cel', MUTATIONS), mutating: true }, []],
+  [
+    'mutations of a member',
+    'capg',
+    group('first()', { third: { module: 'builtin:cel', settings: MUTATIONS } }),
+    ['spec.policies[third].settings.mutations [settings-rights]'],
+    [],
+    /members of a group cannot change objects/,
+  ],
+  [
+    'parameters that the policy may not read',
+    'cap',
+    { ...module('builtin:cel', PARAMETERS), ...reads(NAMESPACE, { ...CONFIG_MAP, kind: 'Secret' }) },
+    ['spec.settings.paramKind [settings-rights]'],
+    [],
+    /reads v1\/ConfigMap from the cluster.*: add \{apiVersion: v1, kind: ConfigMap\} to spec\.contextAwareResources/,
+  ],
+  ['parameters that the policy may read', 'cap', { ...module('builtin:cel', PARAMETERS), ...reads(CONFIG_MAP) }, []],
+  [
+    'parameters of a policy of a namespace',
+    'ap',
+    module('builtin:cel', PARAMETERS),
+    ['spec.settings.paramKind [settings-rights]'],
+    [],
+    /policies of a namespace never may/,
+  ],
+  [
+    'parameters of a member',
+    'capg',
+    group('first()', { third: { module: 'builtin:cel', settings: PARAMETERS } }),
+    ['spec.policies[third].settings.paramKind [settings-rights]'],
+    [],
+    /add \{apiVersion: v1, kind: ConfigMap\} to spec\.policies\[third\]\.contextAwareResources/,
+  ],
+  [
+    'parameters that a member may read',
+    'capg',
+    group('first()', { third: { module: 'builtin:cel', settings: PARAMETERS, ...reads(CONFIG_MAP) } }),
+    [],
+  ],
+  [
+    'parameters of a member in a namespace',
+    'apg',
+    group('first()', { third: { module: 'builtin:cel', settings: PARAMETERS } }),
+    ['spec.policies[third].settings.paramKind [settings-rights]'],
+  ],
+  [
+    'namespaces that the policy may not read',
+    'cap',
+    module('builtin:cel', { ...LABELLED, ...OF_NAMESPACE }),
+    [
+      'spec.settings.matchConstraints.namespaceSelector [settings-rights]',
+      'spec.settings.validations[1].expression [settings-rights]',
+    ],
+    [],
+    /reads v1\/Namespace from the cluster/,
+  ],
+  [
+    'namespaces that the policy may read',
+    'cap',
+    { ...module('builtin:cel', { ...LABELLED, ...OF_NAMESPACE }), ...reads(NAMESPACE) },
+    [],
+  ],
+  [
+    'a namespace for parameters that have none',
+    'cap',
+    {
+      ...module('builtin:cel', {
+        ...PARAMETERS,
+        paramKind: NAMESPACE,
+        paramRef: { ...PARAMETERS.paramRef, namespace: 'a' },
+      }),
+      ...reads(NAMESPACE),
+    },
+    ['spec.settings.paramRef.namespace [settings]'],
+  ],
+  [
+    'kinds that Kubernetes does not have',
+    'cap',
+    {
+      ...SPEC,
+      ...reads(
+        { apiVersion: 'v1', kind: 'namespace' },
+        { apiVersion: 'apps', kind: 'Deployment' },
+        { apiVersion: 'apps/v1', kind: 'Deployments' },
+        { apiVersion: 'ap/v1', kind: 'Deployment' },
+        { apiVersion: 'batch/v1beta1', kind: 'CronJob' },
+        { apiVersion: 'example.com/v1', kind: 'Anything' },
+      ),
+    },
+    [
+      'spec.contextAwareResources[0].kind [context-aware-kind]',
+      'spec.contextAwareResources[1].apiVersion [context-aware-kind]',
+      'spec.contextAwareResources[2].kind [context-aware-kind]',
+      'spec.contextAwareResources[3].kind [context-aware-kind]',
+    ],
+    [],
+    /no such kind in v1\. Did you mean Namespace\?[^]*Did you mean Deployment\?/,
+  ],
+  [
+    'a kind of a member that Kubernetes does not have',
+    'capg',
+    group('first()', { third: { ...BASELINE, ...reads({ apiVersion: 'v1', kind: 'Pods' }) } }),
+    ['spec.policies[third].contextAwareResources[0].kind [context-aware-kind]'],
   ],
   [
     'invalid settings of a member',

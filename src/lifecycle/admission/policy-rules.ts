@@ -1,17 +1,11 @@
 import { BuiltinSettings } from '../../engine/index.ts';
-import {
-  type AdmissionPolicyObject,
-  type AdmissionPolicySpec,
-  invalid,
-  isGroupSpec,
-  notSupported,
-  policyId,
-} from '../../resources/index.ts';
+import { type AdmissionPolicyObject, invalid, notSupported, policyId } from '../../resources/index.ts';
 import { MAX_SUBDOMAIN_LENGTH } from '../../names/index.ts';
 import type { Findings } from './findings.ts';
 import { MatchConditions } from './match-conditions.ts';
 import { checkModule } from './module-rules.ts';
 import { checkRequestRules } from './request-rules.ts';
+import { checkContextAwareKinds, checkNeeds, modulesOf } from './rights-rules.ts';
 import { checkRunnable } from './runnable-policy.ts';
 import { checkSelector } from './selector-rules.ts';
 
@@ -79,10 +73,15 @@ export class PolicyRules {
       modulesUrl: this.#modulesUrl,
       tenantHosts: this.#tenantHosts(spec.policyServer ?? 'default'),
     };
-    for (const { field, module, settings } of modulesOf(spec)) {
-      const builtin = checkModule(module, `${field}.module`, scope, findings);
-      for (const problem of builtin === undefined ? [] : this.#settings.problems(builtin, settings ?? {})) {
-        this.#report(`${field}.settings`, problem, findings);
+    for (const use of modulesOf(spec)) {
+      const builtin = checkModule(use.module, `${use.field}.module`, scope, findings);
+      checkContextAwareKinds(use, findings);
+      if (builtin !== undefined) {
+        const { problems, needs } = this.#settings.check(builtin, use.settings ?? {});
+        for (const problem of problems) {
+          this.#report(`${use.field}.settings`, problem, findings);
+        }
+        checkNeeds(use, needs, isNamespaced, findings);
       }
     }
     checkRunnable(policy, findings);
@@ -96,20 +95,4 @@ export class PolicyRules {
       findings.reject('settings', { reason: 'FieldValueInvalid', field: place, message });
     }
   }
-}
-
-interface ModuleUse {
-  readonly field: string;
-  readonly module: string;
-  readonly settings?: unknown;
-}
-
-function modulesOf(spec: AdmissionPolicySpec): readonly ModuleUse[] {
-  return isGroupSpec(spec)
-    ? Object.entries(spec.policies).map(([name, { module, settings }]) => ({
-        field: `spec.policies[${name}]`,
-        module,
-        settings,
-      }))
-    : [{ field: 'spec', module: spec.module, settings: spec.settings }];
 }

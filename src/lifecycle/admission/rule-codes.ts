@@ -20,6 +20,8 @@ export const REJECTIONS = [
   'module-builtin',
   'module-source',
   'settings',
+  'settings-rights',
+  'context-aware-kind',
   'not-runnable',
   'annotation',
   'disruption-amount',

@@ -75,6 +75,11 @@ export function builtinKind(group: string, kind: string): BuiltinKind | undefine
   return BY_GROUP_KIND.get(`${group}/${kind}`);
 }
 
+/** All builtin kinds of a group. */
+export function builtinKinds(group: string): readonly BuiltinKind[] {
+  return [...BY_GROUP_KIND.values()].filter((one) => one.group === group);
+}
+
 /** The builtin kind of that name and version, if any: `kubernetesKind('apps/v1', 'Deployment')`. */
 export function kubernetesKind(apiVersion: string, kind: string): BuiltinKind | undefined {
   const { group, version } = groupVersionOf(apiVersion);

@@ -1,0 +1,89 @@
+// Checks that policies have the rights that their settings need, and that these rights exist. A policy without them would
+// serve, and reject every request or admit every request.
+import { nearestKey, type SettingsNeed } from '../../engine/index.ts';
+import {
+  type AdmissionPolicySpec,
+  builtinKinds,
+  forbidden,
+  groupVersionOf,
+  invalid,
+  isGroupSpec,
+} from '../../resources/index.ts';
+import type { Findings } from './findings.ts';
+
+/** A module with its settings and rights: of a policy, or of a member of a group. */
+export interface ModuleUse {
+  /** Path: `spec`, or `spec.policies[name]`. */
+  readonly field: string;
+  readonly module: string;
+  readonly settings?: unknown;
+  /** Undefined for members of groups, which never change objects. */
+  readonly mutating?: boolean;
+  readonly contextAwareResources: readonly { readonly apiVersion: string; readonly kind: string }[];
+}
+
+export function modulesOf(spec: AdmissionPolicySpec): readonly ModuleUse[] {
+  return isGroupSpec(spec)
+    ? Object.entries(spec.policies).map(([name, member]) => ({
+        ...member,
+        field: `spec.policies[${name}]`,
+        contextAwareResources: resourcesOf(member),
+      }))
+    : [{ ...spec, field: 'spec', contextAwareResources: resourcesOf(spec) }];
+}
+
+/** Policies of namespaces do not have the field. */
+function resourcesOf(
+  use: Pick<ModuleUse, 'module'> & Partial<Pick<ModuleUse, 'contextAwareResources'>>,
+): ModuleUse['contextAwareResources'] {
+  return use.contextAwareResources ?? [];
+}
+
+/** Checks what the settings of a builtin module need. */
+export function checkNeeds(
+  { field, mutating, contextAwareResources }: ModuleUse,
+  needs: readonly SettingsNeed[],
+  isNamespaced: boolean,
+  findings: Findings,
+): void {
+  for (const need of needs) {
+    const at = `${field}.settings.${need.field}`;
+    if (need.right === 'mutate') {
+      if (mutating !== true) {
+        const detail =
+          mutating === undefined
+            ? 'members of a group cannot change objects, and every change would be a rejection: use a policy of its own'
+            : 'a policy with mutating: false cannot change objects, and every change would be a rejection: set spec.mutating to true';
+        findings.reject('settings-rights', forbidden(at, detail));
+      }
+      continue;
+    }
+    const { apiVersion, kind } = need.resource;
+    if (!contextAwareResources.some((one) => one.apiVersion === apiVersion && one.kind === kind)) {
+      const what = `reads ${apiVersion}/${kind} from the cluster, which the policy may not`;
+      const action = isNamespaced
+        ? 'policies of a namespace never may. Use a cluster-wide policy, or decide by the request alone'
+        : `add {apiVersion: ${apiVersion}, kind: ${kind}} to ${field}.contextAwareResources`;
+      findings.reject('settings-rights', forbidden(at, `${what}: ${action}`));
+    }
+  }
+}
+
+/** Checks names of kinds where all are known: API servers accept no CustomResourceDefinition for a group without a dot. */
+export function checkContextAwareKinds({ field, contextAwareResources }: ModuleUse, findings: Findings): void {
+  for (const [index, { apiVersion, kind }] of contextAwareResources.entries()) {
+    const at = `${field}.contextAwareResources[${index}]`;
+    const { group, version } = groupVersionOf(apiVersion);
+    const kinds = builtinKinds(group).map((one) => one.kind);
+    if (group === '' && version !== 'v1') {
+      const detail = 'expected "v1" for the core group, or a group and a version such as "apps/v1"';
+      findings.reject('context-aware-kind', invalid(`${at}.apiVersion`, apiVersion, detail));
+    } else if (!group.includes('.') && !kinds.includes(kind)) {
+      const same = kinds.find((one) => one.toLowerCase() === kind.toLowerCase());
+      const nearest = same ?? nearestKey(kind, kinds);
+      const hint = nearest === undefined ? '' : `. Did you mean ${nearest}?`;
+      const detail = `Kubernetes has no such kind in ${apiVersion}${hint}`;
+      findings.reject('context-aware-kind', invalid(`${at}.kind`, kind, detail));
+    }
+  }
+}
