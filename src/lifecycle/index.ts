@@ -32,7 +32,12 @@ export { ensureCertificates } from './certificates/ensure-certificates.ts';
 export { CONTEXT_AWARE_LABEL } from './policy-servers/context-aware-grant.ts';
 export { tenantModuleHosts } from './policy-servers/module-sources.ts';
 export { foreignReason, PolicyServerOwnership } from './policy-servers/ownership.ts';
-export { POLICY_SERVER_PREFIX, policyServerObjectName } from './policy-servers/policy-server-names.ts';
+export {
+  POLICY_SERVER_CLUSTER_ROLE_PREFIX,
+  POLICY_SERVER_PREFIX,
+  policyServerObjectName,
+} from './policy-servers/policy-server-names.ts';
+export { ACCESS_REVIEW_RULES } from './policy-servers/context-aware-rules.ts';
 export { policyServerObjects } from './policy-servers/policy-server-objects.ts';
 export { PolicyServerObjectsController } from './policy-servers/policy-server-objects-controller.ts';
 export { SERVICE_PORT as POLICY_SERVER_SERVICE_PORT } from './policy-servers/policy-server-ports.ts';

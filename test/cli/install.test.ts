@@ -6,6 +6,7 @@ import { installObjects } from '../../src/cli/install/install-objects.ts';
 import { defaultValues } from '../../src/cli/install/read-values.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, type KubernetesObject, startCluster } from '../cluster/cluster.ts';
+import { eventually } from '../cluster/eventually.ts';
 import { type CommandResult, EXAMPLES, portcullis } from './command.ts';
 
 const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
@@ -41,12 +42,14 @@ const configuration = (name: string, labels: object, webhook = `${name}.example.
   ],
 });
 
+/** The controller's user. */
+const CONTROLLER = 'system:serviceaccount:portcullis:portcullis-controller';
 const OURS = { 'app.kubernetes.io/managed-by': 'portcullis' };
 
 describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, () => {
   let cluster: Cluster;
   before(async () => {
-    cluster = await startCluster({ users: { bob: {} } });
+    cluster = await startCluster({ users: { bob: {}, [CONTROLLER]: {} } });
   });
   after(() => cluster.stop());
 
@@ -172,6 +175,49 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     assert.doesNotMatch(JSON.stringify(items.map(({ rules }) => rules)), /"\*"|escalate|"bind"|impersonate/);
   });
 
+  it('lets the controller write no ClusterRoles but those of policy servers, which read', async () => {
+    const path = '/apis/rbac.authorization.k8s.io/v1';
+    const [group, name] = ['rbac.authorization.k8s.io', 'portcullis-policy-server-blue'];
+    const roles = `${path}/clusterroles`;
+    const bindings = `${path}/clusterrolebindings`;
+    const reads = { apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'list', 'watch'] };
+    const writes = { apiGroups: [group], resources: ['clusterroles'], verbs: ['get', 'delete'] };
+    const binding = (role: string, namespace: string): object => ({
+      metadata: { name },
+      roleRef: { apiGroup: group, kind: 'ClusterRole', name: role },
+      subjects: [{ kind: 'ServiceAccount', name: 'policy-server-blue', namespace }],
+    });
+    const answer = async (method: string, at: string, body?: object): Promise<string> => {
+      const { status, body: said } = await cluster.request<{ message?: string }>(method, at, body, {
+        user: CONTROLLER,
+      });
+      return `${status} ${said.message ?? ''}`;
+    };
+    assert.match(await answer('POST', roles, { metadata: { name }, rules: [reads] }), /^201/);
+    for (const [method, at, body, refusal] of [
+      ['DELETE', `${roles}/view`, undefined, /names begin with/],
+      ['PATCH', `${roles}/system:discovery`, { rules: [] }, /names begin with/],
+      ['DELETE', `${bindings}/cluster-admin`, undefined, /names begin with/],
+      ['DELETE', `${bindings}/portcullis-controller`, undefined, /names begin with/],
+      ['POST', roles, { metadata: { name: 'another' }, rules: [reads] }, /names begin with/],
+      ['POST', roles, { metadata: { name }, rules: [reads, writes] }, /only the right to read/],
+      ['POST', bindings, binding('portcullis-controller', 'portcullis'), /binds only roles of policy servers/],
+      ['POST', bindings, binding(name, 'default'), /binds only roles of policy servers/],
+    ] as const) {
+      // API servers read a new policy after a moment. A dry run, so that nothing happens before.
+      await eventually(async () => {
+        const said = await answer(method, `${at}?dryRun=All`, body);
+        assert.match(said, /^422 /, `${method} ${at}: ${said}`);
+        assert.match(said, refusal);
+      });
+    }
+    assert.match(await answer('POST', bindings, binding(name, 'portcullis')), /^201/);
+    assert.match(await answer('DELETE', `${bindings}/${name}`), /^200/);
+    assert.match(await answer('DELETE', `${roles}/${name}`), /^200/);
+    // Others are not restricted.
+    await cluster.expect('POST', `${roles}?dryRun=All`, { metadata: { name: 'another' }, rules: [writes] });
+  });
+
   it('lets nobody write policies of a namespace by being its editor, unless the value says so', async () => {
     const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
     type Role = { metadata: { labels: Record<string, string> } };
@@ -256,6 +302,8 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
       '/api/v1/namespaces/portcullis/serviceaccounts',
       '/apis/rbac.authorization.k8s.io/v1/namespaces/portcullis/roles',
       '/apis/rbac.authorization.k8s.io/v1/clusterroles?labelSelector=app.kubernetes.io/part-of=portcullis',
+      '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
+      '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
     ]) {
       assert.deepEqual(await names(path), [], path);
     }

@@ -1,6 +1,7 @@
 // All objects of an installation. tools/chart.ts writes the Helm chart and the plain manifests from them, and
 // `portcullis install` applies them.
 import { customResourceDefinition, type KubernetesObject, OWN_KINDS } from '../../resources/index.ts';
+import { accessGuard } from './objects/access-guard.ts';
 import { contextAwareAccess, controllerAccess, namespaceAccess, userRoles } from './objects/access-objects.ts';
 import { certManagerCertificates } from './objects/certificate-objects.ts';
 import { controllerDeployment, controllerService } from './objects/controller-objects.ts';
@@ -25,6 +26,7 @@ export interface InstallPart {
 export const INSTALL_PARTS: readonly InstallPart[] = [
   { name: 'namespace', objects: namespaceObject },
   { name: 'crds', objects: () => OWN_KINDS.map(labelledDefinition) },
+  { name: 'access-guard', objects: accessGuard },
   { name: 'access', objects: controllerAccess },
   ...(['own', 'external'] as const).map((mode) => ({
     name: `access-${mode}-certificates`,

@@ -26,6 +26,16 @@ export const WEBHOOK_CONFIGURATIONS = ['Validating', 'Mutating'].map((what) =>
     false,
   ),
 );
+/** The guard of the controller's rights. */
+export const ACCESS_GUARDS = ['Binding', ''].map((what) =>
+  type(
+    'admissionregistration.k8s.io',
+    'v1',
+    `ValidatingAdmissionPolicy${what}`,
+    what === '' ? 'validatingadmissionpolicies' : 'validatingadmissionpolicybindings',
+    false,
+  ),
+);
 const RBAC = 'rbac.authorization.k8s.io';
 export const CLUSTER_BINDINGS = type(RBAC, 'v1', 'ClusterRoleBinding', 'clusterrolebindings', false);
 export const CLUSTER_ROLES = type(RBAC, 'v1', 'ClusterRole', 'clusterroles', false);

@@ -15,6 +15,7 @@ import { waitUntilGone } from '../cluster/wait-for.ts';
 import { CliError } from '../errors.ts';
 import { Progress } from '../progress.ts';
 import {
+  ACCESS_GUARDS,
   CLUSTER_BINDINGS,
   CLUSTER_ROLES,
   CRDS,
@@ -103,6 +104,9 @@ export class Removal {
       await this.#removeAll(type, await this.#labelled(type, this.#namespace));
     }
     await this.#removeLabelled(CLUSTER_ROLES);
+    for (const type of ACCESS_GUARDS) {
+      await this.#removeLabelled(type);
+    }
     await this.#removePolicies();
     await this.#removeDefinitions();
     await this.#removeNamespace();
@@ -127,7 +131,9 @@ export class Removal {
       return;
     }
     const rights: Right[] = [
-      ...[...WEBHOOK_CONFIGURATIONS, CLUSTER_BINDINGS, CLUSTER_ROLES].flatMap((type) => rightsTo(verbs, type)),
+      ...[...WEBHOOK_CONFIGURATIONS, CLUSTER_BINDINGS, CLUSTER_ROLES, ...ACCESS_GUARDS].flatMap((type) =>
+        rightsTo(verbs, type),
+      ),
       ...[DEPLOYMENTS, ...OWNED_KINDS, ...RECORDS].flatMap((type) => rightsTo(verbs, type, this.#namespace)),
       ...rightsTo(['delete'], LEASES, this.#namespace),
       ...rightsTo(['get', 'list', 'watch'], PODS, this.#namespace),

@@ -26,6 +26,9 @@ export function policyServerObjectName(policyServer: string): string {
   return `${POLICY_SERVER_PREFIX}${kept === '' ? '' : `${kept}-`}${hash}`;
 }
 
+/** Prefix of the names of all ClusterRoles and ClusterRoleBindings that the controller writes. */
+export const POLICY_SERVER_CLUSTER_ROLE_PREFIX = `portcullis-${POLICY_SERVER_PREFIX}`;
+
 /** The name of its ClusterRole and ClusterRoleBinding, which are cluster-scoped and need a prefix. */
 export function policyServerClusterRoleName(policyServer: string): string {
   return `portcullis-${policyServerObjectName(policyServer)}`;
