@@ -2,8 +2,7 @@
 // from src/cli/install. `--check` writes nothing, and fails when a file is stale.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { dump } from 'js-yaml';
-import { HELM_PARTS, INSTALL_PARTS, installObjects } from '../src/cli/install/install-objects.ts';
+import { chosenParts, HELM_PARTS, INSTALL_PARTS } from '../src/cli/install/install-objects.ts';
 import {
   isSection,
   type ValueDeclaration,
@@ -13,6 +12,7 @@ import {
 import { ALERTS } from '../src/cli/install/objects/monitoring-objects.ts';
 import { defaultValues } from '../src/cli/install/read-values.ts';
 import { MIN_KUBERNETES } from '../src/cli/install/requirements.ts';
+import { commentedYaml, wrappedComment } from './commented-yaml.ts';
 import { root, writeGenerated } from './generated-files.ts';
 import { templateText, templateValues } from './helm-template.ts';
 
@@ -28,10 +28,8 @@ const NAMESPACE = 'portcullis';
 /** Parts that are not in the main chart: Helm creates the namespace, and the other chart has the CRDs. */
 const ELSEWHERE: ReadonlySet<string> = new Set(['namespace', 'crds']);
 
-const yaml = (value: unknown): string => dump(value, { lineWidth: -1, noRefs: true });
-
 function chartFile(name: string, description: string): string {
-  return `${WRITTEN_BY}\n${yaml({
+  return `${WRITTEN_BY}\n${commentedYaml({
     apiVersion: 'v2',
     name,
     description,
@@ -71,20 +69,6 @@ function crdTemplates(): [string, string][] {
   });
 }
 
-/** A wrapped comment. */
-function comment(text: string, indent: string): string {
-  const lines: string[] = [];
-  for (const word of text.split(' ')) {
-    const last = lines.at(-1);
-    if (last !== undefined && indent.length + last.length + word.length < 118) {
-      lines[lines.length - 1] = `${last} ${word}`;
-    } else {
-      lines.push(`${indent}# ${word}`);
-    }
-  }
-  return `${lines.join('\n')}\n`;
-}
-
 function describe({ description, choices }: ValueDeclaration): string {
   return choices === undefined ? description : `${description} One of: ${choices.join(', ')}.`;
 }
@@ -93,10 +77,10 @@ function valuesText({ values }: ValueSection, indent = ''): string {
   return Object.entries(values)
     .map(([name, value]) => {
       if (isSection(value)) {
-        return `${comment(value.description, indent)}${indent}${name}:\n${valuesText(value, `${indent}  `)}`;
+        return `${wrappedComment(value.description, indent)}${indent}${name}:\n${valuesText(value, `${indent}  `)}`;
       }
-      const lines = yaml({ [name]: value.default }).replaceAll(/^(?=.)/gm, indent);
-      return comment(describe(value), indent) + lines;
+      const lines = commentedYaml({ [name]: value.default }).replaceAll(/^(?=.)/gm, indent);
+      return wrappedComment(describe(value), indent) + lines;
     })
     .join(indent === '' ? '\n' : '');
 }
@@ -175,6 +159,15 @@ function page(): string {
   return withTable(withValues, 'alerts', '| alert | when | meaning, and what to do |', alertRows);
 }
 
+/** What `portcullis install` applies by default, with comments. */
+function manifests(): string {
+  const context = { namespace: NAMESPACE, values: defaultValues(version) };
+  return chosenParts(context)
+    .flatMap(({ objects }) => objects(context))
+    .map(commentedYaml)
+    .join('---\n');
+}
+
 const NOTES = `Portcullis {{ .Chart.AppVersion }} is in namespace {{ .Release.Namespace }}.
 
   kubectl -n {{ .Release.Namespace }} rollout status deployment/portcullis-controller
@@ -206,12 +199,7 @@ const files = new Map<string, string>([
   ],
   [`${CRDS_CHART}/values.yaml`, '# There is nothing to choose.\n{}\n'],
   ...crdTemplates(),
-  [
-    MANIFESTS,
-    `${WRITTEN_BY}\n${installObjects({ namespace: NAMESPACE, values: defaultValues(version) })
-      .map(yaml)
-      .join('---\n')}`,
-  ],
+  [MANIFESTS, `${WRITTEN_BY}\n${manifests()}`],
   [PAGE, page()],
 ]);
 

@@ -1,7 +1,13 @@
 // Makes Helm templates from objects. The objects are built from marks instead of values, and each mark in the result becomes
 // the Helm expression of its value. So the chart has no logic of its own.
-import { dump } from 'js-yaml';
-import { type InstallValues, isSection, type ValueSection, type ValueType } from '../src/cli/install/install-values.ts';
+import { commentedYaml } from './commented-yaml.ts';
+import {
+  type InstallValues,
+  isSection,
+  type ValueDeclaration,
+  type ValueSection,
+  type ValueType,
+} from '../src/cli/install/install-values.ts';
 
 /** The delimiters of a mark, around the path of a value. No other text has them. */
 const OPEN = '⟦';
@@ -42,8 +48,8 @@ function markOf(type: ValueType, text: string): unknown {
 /** An expression and its place in the line. */
 interface Slot {
   readonly expression: string;
-  /** A value within a line; a list or an object as a whole value; elements among others. */
-  readonly kind: 'scalar' | 'whole' | 'parts';
+  /** A value within a line; a text that may be empty; a list or an object as a whole value; elements among others. */
+  readonly kind: 'scalar' | 'optional' | 'whole' | 'parts';
 }
 
 const SLOT_LINE = /^( *)(.*?)SLOT(\d+)SLOT(?:: SLOT\d+SLOT)?$/;
@@ -52,7 +58,7 @@ const SLOT_LINE = /^( *)(.*?)SLOT(\d+)SLOT(?:: SLOT\d+SLOT)?$/;
 export function templateText(object: unknown, declaration: ValueSection): string {
   const slots: Slot[] = [];
   const slotted = withSlots(object, declaration, slots);
-  const text = dump(slotted, { lineWidth: -1, noRefs: true });
+  const text = commentedYaml(slotted);
   if (text.includes('{{') || text.includes(OPEN)) {
     throw new Error(`a text that Helm would take for an expression, or a mark in a place that has none:\n${text}`);
   }
@@ -67,20 +73,22 @@ export function templateText(object: unknown, declaration: ValueSection): string
 }
 
 function slotLine({ kind, expression }: Slot, indent: string, before: string): string {
+  if ((kind === 'optional' || kind === 'whole') && before.startsWith('- ')) {
+    throw new Error(`${expression} may be empty, and is the first field of an element: put another field first`);
+  }
+  /** The line, unless the value is empty. */
+  const whenGiven = (line: string): string =>
+    `${indent}{{- with ${expression} }}\n${indent}${line}\n${indent}{{- end }}`;
   switch (kind) {
     case 'scalar':
       return `${indent}${before}{{ ${expression} }}`;
+    case 'optional':
+      return whenGiven(`${before}{{ . | quote }}`);
     case 'whole':
-      return `${indent}${before.trimEnd()} {{- toYaml ${expression} | nindent ${below(indent, before)} }}`;
+      return whenGiven(`${before.trimEnd()} {{- toYaml . | nindent ${indent.length + 2} }}`);
     default:
-      return `${indent}{{- with ${expression} }}\n${indent}{{- toYaml . | nindent ${indent.length} }}\n${indent}{{- end }}`;
+      return whenGiven(`{{- toYaml . | nindent ${indent.length} }}`);
   }
-}
-
-/** The indentation below a field, which may follow the dashes of lists. */
-function below(indent: string, before: string): number {
-  const dashes = /^(?:- )*/.exec(before)?.[0].length ?? 0;
-  return indent.length + dashes + 2;
 }
 
 function withSlots(value: unknown, declaration: ValueSection, slots: Slot[]): unknown {
@@ -112,7 +120,8 @@ function withSlots(value: unknown, declaration: ValueSection, slots: Slot[]): un
         const parts = slot('parts', expressionOf(name.slice(1, -1)));
         return [parts, parts];
       }
-      return [name, withSlots(field, declaration, slots)];
+      const optional = typeof field === 'string' ? optionalPath(field, declaration) : undefined;
+      return [name, optional === undefined ? withSlots(field, declaration, slots) : slot('optional', optional)];
     }),
   );
 }
@@ -122,6 +131,12 @@ function listPath(element: unknown, declaration: ValueSection): string | undefin
   const [, path] = typeof element === 'string' ? (/^⟦([^⟦⟧]+)⟧$/.exec(element) ?? []) : [];
   const isList = path !== undefined && ['list', 'texts'].includes(typeOf(path, declaration));
   return isList ? expressionOf(path) : undefined;
+}
+
+/** The expression of a field whose text is empty by default. */
+function optionalPath(field: string, declaration: ValueSection): string | undefined {
+  const [, path] = /^⟦([^⟦⟧@]+)⟧$/.exec(field) ?? [];
+  return path !== undefined && valueOf(path, declaration).default === '' ? expressionOf(path) : undefined;
 }
 
 /** The expression of a text with values in it. */
@@ -156,9 +171,10 @@ function expressionOf(path: string): string {
 }
 
 function typeOf(path: string, declaration: ValueSection): ValueType {
-  if (path === NAMESPACE) {
-    return 'text';
-  }
+  return path === NAMESPACE ? 'text' : valueOf(path, declaration).type;
+}
+
+function valueOf(path: string, declaration: ValueSection): ValueDeclaration {
   let at: ValueSection = declaration;
   for (const name of path.split('.')) {
     const value = at.values[name];
@@ -166,7 +182,7 @@ function typeOf(path: string, declaration: ValueSection): ValueType {
       throw new Error(`there is no value ${path}`);
     }
     if (!isSection(value)) {
-      return value.type;
+      return value;
     }
     at = value;
   }

@@ -30,6 +30,7 @@ export type { CertificateSettings } from './certificates/certificate-settings.ts
 export { servedCertificateFault } from './certificates/served-certificate.ts';
 export { ensureCertificates } from './certificates/ensure-certificates.ts';
 export { CONTEXT_AWARE_LABEL } from './policy-servers/context-aware-grant.ts';
+export { METRICS_PEERS } from './policy-servers/policy-server-network.ts';
 export { tenantModuleHosts } from './policy-servers/module-sources.ts';
 export { foreignReason, PolicyServerOwnership } from './policy-servers/ownership.ts';
 export {

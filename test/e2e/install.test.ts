@@ -165,11 +165,11 @@ describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
     await lab.apply({ ...RESTRICTED, metadata: { name }, spec });
     await lab.eventually('the failure', async () => {
       const columns = ['get', 'clusteradmissionpolicy', name, '--no-headers'];
-      assert.match(await lab.kubectl(columns), /Error +False +1 +0 +0 +FetchFailed/);
+      assert.match(await lab.kubectl(columns), /Error +False +1 +0 +0 +ModuleNotFound/);
     });
     const { code, stdout } = await lab.command('doctor');
     assert.equal(code, 1);
-    const expected = `error PolicyNotEnforced: clusteradmissionpolicy/${name}\n  requests are admitted without it \\(NotServedYet\\): FetchFailed: `;
+    const expected = `error PolicyNotEnforced: clusteradmissionpolicy/${name}\n  requests are admitted without it \\(NotServedYet\\): ModuleNotFound: `;
     assert.match(stdout, new RegExp(expected));
     assert.equal(await lab.answer('/api/v1/namespaces/default/pods', pod()), '201');
     await lab.kubectl(['delete', 'clusteradmissionpolicy', name]);

@@ -4,6 +4,7 @@ import { customResourceDefinition, type KubernetesObject, OWN_KINDS } from '../.
 import { accessGuard } from './objects/access-guard.ts';
 import { contextAwareAccess, controllerAccess, namespaceAccess, userRoles } from './objects/access-objects.ts';
 import { certManagerCertificates } from './objects/certificate-objects.ts';
+import { withoutComments } from './objects/comments.ts';
 import { controllerDeployment, controllerService } from './objects/controller-objects.ts';
 import { podMonitors, prometheusRule } from './objects/monitoring-objects.ts';
 import { type InstallContext, PRODUCT_LABELS } from './objects/naming.ts';
@@ -53,10 +54,10 @@ export const HELM_PARTS: readonly InstallPart[] = [
 
 /** The objects for these values, dependencies first. */
 export function installObjects(context: InstallContext): readonly KubernetesObject[] {
-  return chosenParts(context).flatMap(({ objects }) => objects(context));
+  return chosenParts(context).flatMap(({ objects }) => withoutComments(objects(context)));
 }
 
-/** The parts for these values. */
+/** The parts for these values. Their objects have comments. */
 export function chosenParts({ values }: InstallContext): readonly InstallPart[] {
   return INSTALL_PARTS.filter(({ when, is = true }) => when === undefined || valueAt(values, when) === is);
 }

@@ -197,7 +197,7 @@ export function valuesDeclaration(version: string): ValueSection {
     }),
     networkPolicy: section('NetworkPolicies.', {
       enabled: flag(
-        'Create a NetworkPolicy that opens only the webhook port and the probe and metrics port of the controller. Those of policy servers always exist.',
+        'Create a NetworkPolicy that opens only the webhook port of the controller, and its metrics to namespaces with the label portcullis.dev/metrics. Those of policy servers always exist.',
         true,
       ),
     }),

@@ -7,6 +7,12 @@ import type { PolicyServerSettings } from './policy-server-settings.ts';
 /** Pods that may connect to control ports: controllers and replicas. */
 const PRODUCT_PODS = { matchLabels: { 'app.kubernetes.io/part-of': 'portcullis' } } as const;
 
+/**
+ * Peers that may connect to ports with metrics: pods of namespaces with this label. Kubelets of the same node, which probe, are
+ * always allowed: https://kubernetes.io/docs/concepts/services-networking/network-policies/
+ */
+export const METRICS_PEERS = [{ namespaceSelector: { matchLabels: { 'portcullis.dev/metrics': 'true' } } }];
+
 /** `v1` Service, which webhook configurations refer to. */
 export function policyServerService(server: PolicyServer, { namespace }: PolicyServerSettings): JsonObject {
   const ports = policyServerPorts(server.spec);
@@ -57,9 +63,9 @@ export function policyServerDisruptionBudget(
 }
 
 /**
- * `networking.k8s.io/v1` NetworkPolicy. The addresses of API servers and kubelets are unknown, so reviews, probes and
- * metrics are allowed from anywhere; control ports only from our own pods. Egress is not restricted: modules come from
- * any source that policies name.
+ * `networking.k8s.io/v1` NetworkPolicy. The addresses of API servers are unknown, so reviews are allowed from anywhere;
+ * metrics only from {@link METRICS_PEERS}, control ports only from our own pods. Egress is not restricted: modules come
+ * from any source that policies name.
  */
 export function policyServerNetworkPolicy(server: PolicyServer, { namespace }: PolicyServerSettings): JsonObject {
   return {
@@ -70,12 +76,8 @@ export function policyServerNetworkPolicy(server: PolicyServer, { namespace }: P
       podSelector: { matchLabels: policyServerSelector(nameOf(server)) },
       policyTypes: ['Ingress'],
       ingress: [
-        {
-          ports: [
-            { port: 'webhook', protocol: 'TCP' },
-            { port: 'readiness', protocol: 'TCP' },
-          ],
-        },
+        { ports: [{ port: 'webhook', protocol: 'TCP' }] },
+        { ports: [{ port: 'readiness', protocol: 'TCP' }], from: METRICS_PEERS },
         { ports: [{ port: 'control', protocol: 'TCP' }], from: [{ podSelector: PRODUCT_PODS }] },
       ],
     },

@@ -232,13 +232,16 @@ describe('objects of a PolicyServer', () => {
     assert.equal(podOf({ image: 'example.com/fork:2' }).containers[0].image, 'example.com/fork:2');
   });
 
-  it('let only our pods reach the control port', () => {
+  it('let only our pods reach the control port, and only namespaces with a label the metrics', () => {
     const rules = at(objectsOf().NetworkPolicy, 'spec', 'ingress') as readonly JsonObject[];
     const open = rules.filter(({ from }) => from === undefined).flatMap(({ ports }) => ports as readonly JsonObject[]);
     assert.deepEqual(
       open.map(({ port }) => port),
-      ['webhook', 'readiness'],
+      ['webhook'],
     );
+    assert.deepEqual(rules.find(({ ports }) => JSON.stringify(ports).includes('readiness'))?.['from'], [
+      { namespaceSelector: { matchLabels: { 'portcullis.dev/metrics': 'true' } } },
+    ]);
     assert.equal(
       policyServerObjects(policyServer(), { ...SETTINGS, networkPolicies: false }, []).NetworkPolicy,
       undefined,

@@ -1,6 +1,7 @@
 // Limits of the controller's rights that RBAC cannot express.
 import { ACCESS_REVIEW_RULES, POLICY_SERVER_CLUSTER_ROLE_PREFIX } from '../../../lifecycle/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
+import { commented } from './comments.ts';
 import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
 
 const GROUP = 'admissionregistration.k8s.io';
@@ -20,45 +21,49 @@ export function accessGuard({ namespace }: InstallContext): readonly KubernetesO
   const metadata = { name: NAME, labels: componentLabels('controller') };
   const apiVersion = `${GROUP}/v1`;
   return [
-    {
-      apiVersion,
-      kind: 'ValidatingAdmissionPolicy',
-      metadata,
-      spec: {
-        failurePolicy: 'Fail',
-        matchConstraints: {
-          resourceRules: [
+    commented(
+      'RBAC cannot restrict the right to write ClusterRoles to a prefix of names, and the names of PolicyServers are not known at installation. This does: the controller writes only the roles of policy servers, which only read, and binds them to service accounts of its namespace.',
+      {
+        apiVersion,
+        kind: 'ValidatingAdmissionPolicy',
+        metadata,
+        spec: {
+          failurePolicy: 'Fail',
+          matchConstraints: {
+            resourceRules: [
+              {
+                apiGroups: [RBAC_GROUP],
+                apiVersions: ['*'],
+                operations: ['CREATE', 'UPDATE', 'DELETE'],
+                resources: ['clusterroles', 'clusterrolebindings'],
+              },
+            ],
+          },
+          matchConditions: [
             {
-              apiGroups: [RBAC_GROUP],
-              apiVersions: ['*'],
-              operations: ['CREATE', 'UPDATE', 'DELETE'],
-              resources: ['clusterroles', 'clusterrolebindings'],
+              name: 'is-controller',
+              expression: `request.userInfo.username == ${quoted(`system:serviceaccount:${namespace}:${CONTROLLER}`)}`,
+            },
+          ],
+          // `dyn`: API servers check the types of expressions against both kinds.
+          validations: [
+            {
+              expression: `request.name.startsWith(${PREFIX})`,
+              message: `the controller of Portcullis writes only objects whose names begin with ${POLICY_SERVER_CLUSTER_ROLE_PREFIX}`,
+            },
+            {
+              expression: `${IS_DELETION} || ${IS_BINDING} || dyn(object).rules.all(rule, rule.verbs.all(verb, verb in ['get', 'list', 'watch']) || ${IS_ACCESS_REVIEW})`,
+              message:
+                'the controller of Portcullis grants policy servers only the right to read, and to review access',
+            },
+            {
+              expression: `${IS_DELETION} || ${IS_ROLE} || (dyn(object).roleRef.name.startsWith(${PREFIX}) && dyn(object).subjects.all(subject, subject.kind == 'ServiceAccount' && subject.namespace == ${quoted(namespace)}))`,
+              message: `the controller of Portcullis binds only roles of policy servers, to service accounts of its namespace`,
             },
           ],
         },
-        matchConditions: [
-          {
-            name: 'is-controller',
-            expression: `request.userInfo.username == ${quoted(`system:serviceaccount:${namespace}:${CONTROLLER}`)}`,
-          },
-        ],
-        // `dyn`: API servers check the types of expressions against both kinds.
-        validations: [
-          {
-            expression: `request.name.startsWith(${PREFIX})`,
-            message: `the controller of Portcullis writes only objects whose names begin with ${POLICY_SERVER_CLUSTER_ROLE_PREFIX}`,
-          },
-          {
-            expression: `${IS_DELETION} || ${IS_BINDING} || dyn(object).rules.all(rule, rule.verbs.all(verb, verb in ['get', 'list', 'watch']) || ${IS_ACCESS_REVIEW})`,
-            message: 'the controller of Portcullis grants policy servers only the right to read, and to review access',
-          },
-          {
-            expression: `${IS_DELETION} || ${IS_ROLE} || (dyn(object).roleRef.name.startsWith(${PREFIX}) && dyn(object).subjects.all(subject, subject.kind == 'ServiceAccount' && subject.namespace == ${quoted(namespace)}))`,
-            message: `the controller of Portcullis binds only roles of policy servers, to service accounts of its namespace`,
-          },
-        ],
       },
-    },
+    ),
     {
       apiVersion,
       kind: 'ValidatingAdmissionPolicyBinding',

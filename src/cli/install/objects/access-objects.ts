@@ -20,6 +20,8 @@ import {
   PORTCULLIS_GROUP,
 } from '../../../resources/index.ts';
 import type { AccessRule, KubernetesObject } from '../../../resources/index.ts';
+import { commented } from './comments.ts';
+import { explainedRules } from './explained-rules.ts';
 import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
@@ -59,7 +61,7 @@ function granted(
     labels: componentLabels('controller'),
   };
   return [
-    { apiVersion: RBAC_VERSION, kind, metadata, rules },
+    { apiVersion: RBAC_VERSION, kind, metadata, rules: explainedRules(rules) },
     {
       apiVersion: RBAC_VERSION,
       kind: `${kind}Binding`,
@@ -80,12 +82,15 @@ export const PASSED_ON = 'portcullis-context-aware';
 export function contextAwareAccess({ namespace }: InstallContext): readonly KubernetesObject[] {
   const labels = componentLabels('context-aware');
   return [
-    {
-      apiVersion: RBAC_VERSION,
-      kind: 'ClusterRole',
-      metadata: { name: PASSED_ON, labels },
-      aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [CONTEXT_AWARE_LABEL]: 'true' } }] },
-    },
+    commented(
+      'What context-aware policies may read: the controller has these rights because API servers let nobody grant others. Whoever may write ClusterRoles with this label adds to them.',
+      {
+        apiVersion: RBAC_VERSION,
+        kind: 'ClusterRole',
+        metadata: { name: PASSED_ON, labels },
+        aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [CONTEXT_AWARE_LABEL]: 'true' } }] },
+      },
+    ),
     {
       apiVersion: RBAC_VERSION,
       kind: 'ClusterRoleBinding',

@@ -1,5 +1,6 @@
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { CONTROL_NAME } from '../../../control/index.ts';
+import { given } from './given.ts';
 import { componentLabels, CONTROLLER, DEFAULT_POLICY_SERVER, type InstallContext } from './naming.ts';
 
 /** Lifetime of certificates, and how long before its end they are renewed. */
@@ -26,7 +27,7 @@ export function certManagerCertificates({ namespace, values }: InstallContext): 
       renewBefore: RENEW_BEFORE,
       privateKey: { algorithm: 'ECDSA', size: 256, rotationPolicy: 'Always' },
       usages: ['digital signature', ...usages],
-      issuerRef: values.certificates.certManager.issuer,
+      ...given({ issuerRef: values.certificates.certManager.issuer }),
     },
   });
   return [CONTROLLER, `policy-server-${DEFAULT_POLICY_SERVER}`].flatMap((service) => [

@@ -1,5 +1,6 @@
 // The controller's Deployment, disruption budget and Service.
 import type { KubernetesObject } from '../../../resources/index.ts';
+import { given } from './given.ts';
 import {
   componentLabels,
   CONTROLLER,
@@ -55,11 +56,13 @@ function podSpec({ namespace, values }: InstallContext): object {
   return {
     serviceAccountName: CONTROLLER,
     automountServiceAccountToken: true,
-    imagePullSecrets: values.imagePullSecrets,
-    priorityClassName: controller.priorityClassName,
-    nodeSelector: controller.nodeSelector,
-    tolerations: controller.tolerations,
-    affinity: controller.affinity,
+    ...given({
+      imagePullSecrets: values.imagePullSecrets,
+      priorityClassName: controller.priorityClassName,
+      nodeSelector: controller.nodeSelector,
+      tolerations: controller.tolerations,
+      affinity: controller.affinity,
+    }),
     terminationGracePeriodSeconds: GRACE_SECONDS,
     securityContext: {
       runAsNonRoot: true,
@@ -96,7 +99,7 @@ function podSpec({ namespace, values }: InstallContext): object {
         readinessProbe: { httpGet: { path: '/readyz', port: 'operations' }, periodSeconds: 5, failureThreshold: 2 },
         // The pod still answers the webhook for our own kinds while API servers call it.
         lifecycle: { preStop: { sleep: { seconds: DRAIN_SECONDS } } },
-        resources: controller.resources,
+        ...given({ resources: controller.resources }),
         securityContext: {
           allowPrivilegeEscalation: false,
           capabilities: { drop: ['ALL'] },

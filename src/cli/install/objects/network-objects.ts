@@ -1,4 +1,6 @@
 import type { KubernetesObject } from '../../../resources/index.ts';
+import { METRICS_PEERS } from '../../../lifecycle/index.ts';
+import { commented } from './comments.ts';
 import {
   componentLabels,
   CONTROLLER,
@@ -8,26 +10,31 @@ import {
   podSelector,
 } from './naming.ts';
 
-/**
- * Ingress of the controller's pods: only the ports that API servers and kubelets call, from anywhere, because selectors cannot
- * match their addresses. Egress is not limited: the API server may be outside of the cluster. The controller creates the
- * NetworkPolicies of policy servers.
- */
+/** The controller's pods. The controller creates the NetworkPolicies of policy servers. */
 export function networkPolicies({ namespace }: InstallContext): readonly KubernetesObject[] {
+  const ports = (port: number): readonly object[] => [{ protocol: 'TCP', port }];
   return [
     {
       apiVersion: 'networking.k8s.io/v1',
       kind: 'NetworkPolicy',
       metadata: { name: CONTROLLER, namespace, labels: componentLabels('controller') },
-      spec: {
-        podSelector: { matchLabels: podSelector('controller') },
-        policyTypes: ['Ingress'],
-        ingress: [
-          {
-            ports: [CONTROLLER_WEBHOOK_PORT, CONTROLLER_OPERATIONS_PORT].map((port) => ({ protocol: 'TCP', port })),
-          },
-        ],
-      },
+      spec: commented(
+        'Egress is not restricted: the controller calls the API server, which may be outside of the cluster.',
+        {
+          podSelector: { matchLabels: podSelector('controller') },
+          policyTypes: ['Ingress'],
+          ingress: [
+            commented(
+              "From anywhere: API servers call the webhook for the product's own kinds, and no selector matches their addresses.",
+              { ports: ports(CONTROLLER_WEBHOOK_PORT) },
+            ),
+            commented('Metrics, for namespaces with this label. The probes of the kubelet need no rule.', {
+              from: METRICS_PEERS,
+              ports: ports(CONTROLLER_OPERATIONS_PORT),
+            }),
+          ],
+        },
+      ),
     },
   ];
 }

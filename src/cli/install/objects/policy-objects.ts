@@ -1,5 +1,6 @@
 // Objects of our own kinds in a new installation.
 import type { JsonObject, KubernetesObject } from '../../../resources/index.ts';
+import { given } from './given.ts';
 import { componentLabels, DEFAULT_POLICY_SERVER, type InstallContext } from './naming.ts';
 
 /** The PolicyServer of policies that name none. */
@@ -10,7 +11,7 @@ export function defaultPolicyServer({ values }: InstallContext): readonly Kubern
       apiVersion: 'policies.kubewarden.io/v1',
       kind: 'PolicyServer',
       metadata: { name: DEFAULT_POLICY_SERVER, labels: componentLabels('policy-server') },
-      spec: { image: values.image, imagePullSecret, replicas, maxUnavailable: 1, requests, limits, env },
+      spec: { image: values.image, replicas, maxUnavailable: 1, ...given({ imagePullSecret, requests, limits, env }) },
     },
   ];
 }

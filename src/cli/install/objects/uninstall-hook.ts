@@ -2,6 +2,7 @@
 // API servers would still call deleted policy servers.
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { PASSED_ON } from './access-objects.ts';
+import { given } from './given.ts';
 import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
 
 const NAME = 'portcullis-uninstall';
@@ -68,9 +69,11 @@ function jobSpec({ namespace, values }: InstallContext): object {
       spec: {
         serviceAccountName: NAME,
         restartPolicy: 'Never',
-        imagePullSecrets: values.imagePullSecrets,
-        nodeSelector: values.controller.nodeSelector,
-        tolerations: values.controller.tolerations,
+        ...given({
+          imagePullSecrets: values.imagePullSecrets,
+          nodeSelector: values.controller.nodeSelector,
+          tolerations: values.controller.tolerations,
+        }),
         securityContext: { runAsNonRoot: true, runAsUser: 65_532, seccompProfile: { type: 'RuntimeDefault' } },
         containers: [
           {

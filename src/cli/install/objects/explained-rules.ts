@@ -1,0 +1,75 @@
+// RBAC rules as a security reviewer reads them: each right once, with the reason why the controller needs it.
+import type { AccessRule } from '../../../resources/index.ts';
+import { commented } from './comments.ts';
+
+const POLICY_SERVER_OBJECTS = 'What a PolicyServer runs with. In this namespace only.';
+
+/** Why the controller has a right, by resource and group. Rights that the manifest shows without a comment only read. */
+const REASONS: Readonly<Record<string, string>> = {
+  'clusteradmissionpolicies.policies.kubewarden.io':
+    'Patches the spec for a rollback that a user requests, by an annotation of the policy. Creates and deletes no policy.',
+  'clusteradmissionpolicies/status.policies.kubewarden.io': 'Reports what is enforced, and what failed.',
+  'policyservers.policies.kubewarden.io':
+    "Removes Kubewarden's finalizer when a PolicyServer that was taken over is deleted.",
+  'validatingwebhookconfigurations.admissionregistration.k8s.io':
+    "The webhooks of policies, and the one for the product's own kinds. RBAC cannot restrict this to names that begin with portcullis- or namespaced-portcullis-, and API servers call no admission policy for webhook configurations: whoever has the token of this account can change what the cluster admits.",
+  'mutatingwebhookconfigurations.admissionregistration.k8s.io': 'The same for mutating policies.',
+  events: 'Events about policies, in the namespaces of the policies.',
+  'clusterroles.rbac.authorization.k8s.io':
+    'Each PolicyServer has a ClusterRole, for the objects that its context-aware policies read, and a binding. RBAC cannot restrict this to a prefix of names: the ValidatingAdmissionPolicy portcullis-cluster-roles does. Without the verbs escalate and bind, API servers let this account grant only rights that it has.',
+  namespaces: 'To grant it to policy servers, which select policies by the labels of namespaces.',
+  'policyrevisions.portcullis.dev': 'Each version of a policy is a revision.',
+  'policyrevisions/status.portcullis.dev': 'The state of each revision in its rollout.',
+  'policyserverreplicas.portcullis.dev':
+    'Deletes the reports of replicas that are gone. The other verbs are here to grant them to policy servers, which write their reports.',
+  'policyserverreplicas/status.portcullis.dev': 'To grant it to policy servers, which write their reports.',
+  'leases.coordination.k8s.io': 'Leader election, and leases of replicas outside of the cluster.',
+  secrets: 'The CA, and the certificates of the controller and of policy servers. In this namespace only.',
+  'deployments.apps': POLICY_SERVER_OBJECTS,
+  services: POLICY_SERVER_OBJECTS,
+  'poddisruptionbudgets.policy': POLICY_SERVER_OBJECTS,
+  'networkpolicies.networking.k8s.io': POLICY_SERVER_OBJECTS,
+  'roles.rbac.authorization.k8s.io':
+    'Each PolicyServer may read revisions and report. Without the verbs escalate and bind, API servers let this account grant only rights that it has.',
+};
+
+/** The order of verbs in a rule. */
+const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
+
+/** The same rights with each resource in one rule, with reasons as comments. */
+export function explainedRules(rules: readonly AccessRule[]): readonly AccessRule[] {
+  const verbsOf = new Map<string, Set<string>>();
+  for (const { apiGroups, resources, verbs } of rules) {
+    for (const key of apiGroups.flatMap((group) => resources.map((resource) => keyOf(group, resource)))) {
+      verbsOf.set(key, new Set([...(verbsOf.get(key) ?? []), ...verbs]));
+    }
+  }
+  const merged = Map.groupBy(verbsOf, ([key, verbs]) => JSON.stringify([groupOf(key), sorted(verbs)]));
+  return [...merged.values()].flatMap((same) => {
+    const [[first, verbs] = ['', new Set<string>()]] = same;
+    const reasons = [...new Set(same.flatMap(([key]) => REASONS[key] ?? []))];
+    const rule = {
+      apiGroups: [groupOf(first)],
+      resources: same.map(([key]) => key.slice(0, key.length - suffix(groupOf(key)).length)),
+      verbs: sorted(verbs),
+    };
+    return reasons.length === 0 ? [rule] : [commented(reasons.join(' '), rule)];
+  });
+}
+
+function sorted(verbs: ReadonlySet<string>): readonly string[] {
+  return [...verbs].toSorted((a, b) => VERBS.indexOf(a) - VERBS.indexOf(b));
+}
+
+function keyOf(group: string, resource: string): string {
+  return `${resource}${suffix(group)}`;
+}
+
+function groupOf(key: string): string {
+  const dot = key.indexOf('.');
+  return dot === -1 ? '' : key.slice(dot + 1);
+}
+
+function suffix(group: string): string {
+  return group === '' ? '' : `.${group}`;
+}
