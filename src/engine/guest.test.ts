@@ -10,7 +10,6 @@ import { checkSettings, evaluate, readReview } from './evaluate.ts';
 import type { Verdict } from './verdict.ts';
 import { createGuest } from './guest.ts';
 import type { HostPort } from './host-port.ts';
-import type { JsonObject } from './json-text.ts';
 import { createPolicy } from './loaded-policy.ts';
 import type { LoadedPolicy, PolicyOptions } from './loaded-policy.ts';
 import type { SinglePolicyDefinition } from './policy-definition.ts';
@@ -58,7 +57,7 @@ function load(
     mode: 'protect',
     module: 'policy.wasm',
     allowedToMutate: true,
-    settings: JSON.parse(read(name, 'settings.json').toString()) as JsonObject,
+    settingsJson: read(name, 'settings.json').toString(),
     contextAwareResources: readMetadata(read(name, 'policy.wasm'))?.contextAwareResources ?? [],
     hostCapabilities: ['*'],
     failurePolicy: 'Fail',

@@ -130,7 +130,7 @@ function createUnit(
   return {
     id,
     guest: guests(use.module),
-    settingsJson: JSON.stringify(use.settings),
+    settingsJson: use.settingsJson,
     timeoutSeconds: use.timeoutEvalSeconds ?? options.defaultTimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS,
     hostCapabilities: sharedCapabilities(use.hostCapabilities),
     contextAwareResources: sharedResources(use.contextAwareResources),

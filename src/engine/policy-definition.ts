@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { parseJson } from '../values/index.ts';
 import { canonicalJson } from './json-text.ts';
-import type { JsonObject } from './json-text.ts';
 
 /** `protect` enforces verdicts; `monitor` only logs them and allows everything. */
 export type PolicyMode = 'protect' | 'monitor';
@@ -17,8 +17,11 @@ export interface ContextAwareResource {
 export interface ModuleUse {
   /** Reference of the module, as in the manifest. */
   readonly module: string;
-  /** Never null: a missing or null `settings` is `{}`. */
-  readonly settings: JsonObject;
+  /**
+   * JSON text of an object; `{}` when `settings` is missing or null. Text, because threads copy a definition several
+   * times, and a copied object with keys such as `1000` takes a thousand times its text.
+   */
+  readonly settingsJson: string;
   readonly contextAwareResources: readonly ContextAwareResource[];
   /** Seconds for one evaluation. Default: the server's. */
   readonly timeoutEvalSeconds?: number;
@@ -56,15 +59,23 @@ export type PolicyDefinition = SinglePolicyDefinition | PolicyGroupDefinition;
 
 /** SHA-256 (hex) of a definition: equal exactly when nothing changed. */
 export function definitionHash(definition: PolicyDefinition): string {
-  return sha256(canonicalJson(definition));
+  const parts =
+    definition.kind === 'policy'
+      ? withSettings(definition)
+      : { ...definition, members: definition.members.map(withSettings) };
+  return sha256(canonicalJson(parts));
+}
+
+function withSettings({ settingsJson, ...rest }: ModuleUse): object {
+  return { ...rest, settings: parseJson(settingsJson) };
 }
 
 /** SHA-256 (hex) of the settings, or for a group of all members' settings by name. */
 export function settingsHash(definition: PolicyDefinition): string {
   const settings =
     definition.kind === 'policy'
-      ? definition.settings
-      : Object.fromEntries(definition.members.map((member) => [member.name, member.settings]));
+      ? parseJson(definition.settingsJson)
+      : Object.fromEntries(definition.members.map((member) => [member.name, parseJson(member.settingsJson)]));
   return sha256(canonicalJson(settings));
 }
 

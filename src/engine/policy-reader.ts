@@ -200,7 +200,7 @@ function readModuleUse(fields: FieldReader, budget: ValueBudget): ModuleUse {
   const timeoutEvalSeconds = readTimeout(fields);
   return {
     module: fields.requiredText('module'),
-    settings: readJson(fields, 'settings', budget),
+    settingsJson: readJson(fields, 'settings', budget),
     contextAwareResources: readResources(fields),
     ...(timeoutEvalSeconds === undefined ? {} : { timeoutEvalSeconds }),
     hostCapabilities: readCapabilities(fields),
@@ -267,20 +267,21 @@ function readCapabilities(fields: FieldReader): readonly string[] {
   return patterns;
 }
 
-/** A copy of a mapping, without shared aliases; `{}` when it is missing. */
-function readJson(fields: FieldReader, key: string, budget: ValueBudget): JsonObject {
+/** The JSON text of a mapping; `{}` when it is missing. */
+function readJson(fields: FieldReader, key: string, budget: ValueBudget): string {
   const value = fields.mapping(key);
   if (value === undefined) {
-    return {};
+    return '{}';
   }
   try {
-    return new JsonCopy(budget).object(value, []);
+    new JsonCheck(budget).object(value, []);
+    return JSON.stringify(value);
   } catch (error) {
     if (!(error instanceof NotJson)) {
       throw error;
     }
     fields.fault(key, error.message, ...error.path);
-    return {};
+    return '{}';
   }
 }
 
@@ -293,8 +294,8 @@ class NotJson extends Error {
   }
 }
 
-/** Copies values of a YAML parser to plain JSON, within limits. */
-class JsonCopy {
+/** Checks that values of a YAML parser can be written as JSON, within limits. */
+class JsonCheck {
   readonly #budget: ValueBudget;
   #values = 0;
 
@@ -302,22 +303,16 @@ class JsonCopy {
     this.#budget = budget;
   }
 
-  object(value: JsonObject, path: (string | number)[]): JsonObject {
-    const copy: JsonObject = {};
+  /** @throws NotJson */
+  object(value: JsonObject, path: (string | number)[]): void {
     for (const key of Object.keys(value)) {
       path.push(key);
-      const member = this.#value(value[key] ?? null, path);
+      this.#value(value[key] ?? null, path);
       path.pop();
-      if (key === '__proto__') {
-        Object.defineProperty(copy, key, { value: member, enumerable: true, configurable: true, writable: true });
-      } else {
-        copy[key] = member;
-      }
     }
-    return copy;
   }
 
-  #value(value: JsonValue, path: (string | number)[]): JsonValue {
+  #value(value: JsonValue, path: (string | number)[]): void {
     if (++this.#values > MAX_SETTINGS_VALUES || !this.#budget.take()) {
       throw new NotJson(
         `expected at most ${MAX_SETTINGS_VALUES} values (${MAX_FILE_SETTINGS_VALUES} in all policies) after aliases are expanded, got more`,
@@ -325,26 +320,26 @@ class JsonCopy {
       );
     }
     if (typeof value === 'number') {
-      return this.#number(value, path);
+      this.#number(value, path);
     }
     if (typeof value !== 'object' || value === null) {
-      return value;
+      return;
     }
     if (path.length > MAX_SETTINGS_DEPTH) {
       throw new NotJson(`expected at most ${MAX_SETTINGS_DEPTH} levels of nesting, got more`, []);
     }
     if (!Array.isArray(value)) {
-      return this.object(value, path);
+      this.object(value, path);
+      return;
     }
-    return value.map((element, index) => {
+    for (const [index, element] of value.entries()) {
       path.push(index);
-      const copy = this.#value(element, path);
+      this.#value(element, path);
       path.pop();
-      return copy;
-    });
+    }
   }
 
-  #number(value: number, path: FieldPath): number {
+  #number(value: number, path: FieldPath): void {
     if (!Number.isFinite(value)) {
       throw new NotJson(`expected a number that JSON has, got ${value}`, [...path]);
     }
@@ -355,6 +350,5 @@ class JsonCopy {
         [...path],
       );
     }
-    return value;
   }
 }

@@ -8,6 +8,7 @@ import { kubernetesVersion } from '../kubernetes-version.ts';
 import { type DataFormat, dataText } from '../output.ts';
 import { findPolicy } from './policies-file.ts';
 import { Progress } from '../progress.ts';
+import { parseJson } from '../../values/index.ts';
 
 interface ExportFlags {
   readonly policy?: string;
@@ -94,7 +95,7 @@ function exportOne(policy: PolicyDefinition, version: number | undefined): Expor
       hint: 'API servers run nothing but CEL themselves; other policies are served by a webhook.',
     });
   }
-  return exportPolicy(policy.settings, {
+  return exportPolicy(parseJson(policy.settingsJson), {
     name: policy.id,
     monitors: policy.mode === 'monitor',
     ...(policy.message === undefined ? {} : { message: policy.message }),

@@ -272,7 +272,7 @@ class Preparation {
         if (found.kind === 'group') {
           throw new CliError('settings: a group has no settings, its members have');
         }
-        return this.#timed({ ...found, settings });
+        return this.#timed({ ...found, settingsJson: JSON.stringify(settings) });
       },
     };
   }

@@ -83,10 +83,16 @@ export type LoadJob = readonly [seq: number, request: LoadRequest];
 /** Outcomes of loads, by number. */
 export type Loaded = readonly (readonly [seq: number, outcome: LoadOutcome])[];
 
+/** An untrusted entry as JSON text: a copied object with keys such as `1000` takes a thousand times its text. */
+export interface EntryText {
+  readonly id: string;
+  readonly json: string;
+}
+
 /** To the thread. */
 export type ToLoader =
   | { readonly type: 'parse'; readonly seq: number; readonly text: string; readonly fileName: string }
-  | { readonly type: 'read'; readonly seq: number; readonly entries: readonly PolicyEntry[] }
+  | { readonly type: 'read'; readonly seq: number; readonly entries: readonly EntryText[] }
   | { readonly type: 'load'; readonly jobs: readonly LoadJob[] }
   /** Digests of the modules that serve; the thread drops all others. */
   | { readonly type: 'keep'; readonly digests: readonly string[] }
@@ -146,13 +152,13 @@ export class LoaderLane {
     return this.#read(seq, fileName, { type: 'parse', seq, text, fileName });
   }
 
-  /** @throws EvaluationError 'thread-ended'; RangeError for what is nested too deeply to be sent */
-  read(seq: number, entries: readonly PolicyEntry[]): Promise<readonly ReadEntry[]> {
-    return this.#read(seq, 'the policies', { type: 'read', seq, entries });
+  /** @throws EvaluationError 'thread-ended'; RangeError for what is nested too deeply to be written as JSON */
+  async read(seq: number, entries: readonly PolicyEntry[]): Promise<readonly ReadEntry[]> {
+    const texts = entries.map(({ id, entry }): EntryText => ({ id, json: JSON.stringify(entry) }));
+    return await this.#read(seq, 'the policies', { type: 'read', seq, entries: texts });
   }
 
   async #read(seq: number, name: string, message: ToLoader): Promise<readonly ReadEntry[]> {
-    // Throws before the read is registered when the message cannot be cloned.
     this.#send(message);
     const { promise, resolve, reject } = Promise.withResolvers<readonly ReadEntry[]>();
     this.#reads.set(seq, { message, name, resolve, reject });

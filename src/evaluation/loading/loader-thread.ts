@@ -31,15 +31,14 @@ import {
 import { CapabilityClient } from '../capabilities/capability-connection.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import { WorkerActivity } from '../evaluation-protocol.ts';
-import { errorText } from '../../values/index.ts';
-import type { FromLoader, LoaderStart, ToLoader } from './loader-lane.ts';
+import { errorText, parseJson } from '../../values/index.ts';
+import type { EntryText, FromLoader, LoaderStart, ToLoader } from './loader-lane.ts';
 import { loadFailure, reasonOf, tenantText } from './load-failure.ts';
 import {
   type DeclaredPolicy,
   type FailedStage,
   type LoadOutcome,
   type LoadRequest,
-  type PolicyEntry,
   type ProvidedModule,
   type ReadEntry,
   type Stage,
@@ -383,9 +382,9 @@ function parse(text: string, fileName: string): ReadEntry[] {
 }
 
 /** Reads one entry, with its own limits: objects share nothing with each other, unlike aliases in a file. */
-function read({ id, entry }: PolicyEntry): ReadEntry {
+function read({ id, json }: EntryText): ReadEntry {
   try {
-    const { definition, faults } = readPolicyDefinition(id, entry);
+    const { definition, faults } = readPolicyDefinition(id, parseJson(json));
     return definition === undefined ? { id, problems: faults.map(problemText) } : declared(definition);
   } catch (error) {
     return { id, problems: [errorText(error)] };

@@ -83,7 +83,9 @@ class Worker {
   get version(): unknown {
     const settings =
       this.published !== undefined && 'definition' in this.published ? this.published.definition : undefined;
-    return settings?.kind === 'policy' ? (settings.settings as { version: unknown }).version : undefined;
+    return settings?.kind === 'policy'
+      ? (JSON.parse(settings.settingsJson) as { version: unknown }).version
+      : undefined;
   }
 }
 

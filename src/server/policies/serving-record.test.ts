@@ -109,19 +109,19 @@ describe('the record of what serves', () => {
     'is cut off': '{"format":1,"policies":[',
     'is empty': '',
     'is of another format': JSON.stringify({ format: 999, policies: [] }),
-    'has no policies': JSON.stringify({ format: 1 }),
+    'has no policies': JSON.stringify({ format: 2 }),
     'is null': 'null',
-    'has a policy without a definition': JSON.stringify({ format: 1, policies: [{ digests: {}, since: '' }] }),
-    'has a policy that is null': JSON.stringify({ format: 1, policies: [null] }),
+    'has a policy without a definition': JSON.stringify({ format: 2, policies: [{ digests: {}, since: '' }] }),
+    'has a policy that is null': JSON.stringify({ format: 2, policies: [null] }),
     'has a definition of no kind': JSON.stringify({
-      format: 1,
+      format: 2,
       policies: [{ definition: { id: 'x' }, hash: 'h', settingsHash: 's', digests: {}, since: '2026-01-01T00:00:00Z' }],
     }),
     'has a revision without a number': JSON.stringify({
-      format: 1,
+      format: 2,
       policies: [{ ...policies[0], revision: { name: 'a-1', uid: 'u' } }],
     }),
-    'has digests that are null': JSON.stringify({ format: 1, policies: [{ ...policies[0], digests: null }] }),
+    'has digests that are null': JSON.stringify({ format: 2, policies: [{ ...policies[0], digests: null }] }),
   })) {
     it(`that ${what} is moved aside and logged`, async () => {
       await using at = await setUp();

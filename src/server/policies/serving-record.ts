@@ -30,7 +30,7 @@ export interface RevisionName {
 /** Changes within this time are written once. Milliseconds. */
 const WRITE_DELAY_MS = 100;
 /** Version of the file's format; a file of another version is moved aside. */
-const FORMAT = 1;
+const FORMAT = 2;
 
 /** The file that records serving policies with the digests of their modules. */
 export class ServingRecord {

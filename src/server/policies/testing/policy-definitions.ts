@@ -8,7 +8,7 @@ export function versioned(id: string, module: string, version: string): SinglePo
     mode: 'protect',
     allowedToMutate: false,
     module,
-    settings: { version },
+    settingsJson: JSON.stringify({ version }),
     contextAwareResources: [],
     hostCapabilities: [],
     failurePolicy: 'Fail',
