@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { digestOf } from '../../modules/index.ts';
 import { silentCapabilities } from '../testing/worker-tables.ts';
-import { Loader } from './loader.ts';
+import { Loader, MAX_OUTCOMES } from './loader.ts';
 import type { FailedStage, LoadOutcome, LoadRequest, ProvidedModule } from './load-request.ts';
 
 const guests = fileURLToPath(new URL('../../../test/fixtures/guests', import.meta.url));
@@ -15,6 +15,12 @@ const guests = fileURLToPath(new URL('../../../test/fixtures/guests', import.met
 const TIMEOUT_SECONDS = 0.4;
 /** Never ends. */
 const endless = `endless:\n  module: file://${guests}/wasi-loop.wasm\n`;
+/** Policies that need no module. */
+const many = (count: number): string =>
+  Array.from(
+    { length: count },
+    (_, index) => `p${index}: {module: builtin:pod-security, settings: {level: baseline}}\n`,
+  ).join('');
 const accept = `accept:\n  module: file://${guests}/accept.wasm\n`;
 
 async function setUp(): Promise<
@@ -156,6 +162,38 @@ describe('the loader', () => {
     assert.deepEqual(refused.at, { stage: 'compile', unit: reference });
   });
 
+  it('reports the outcomes of many loads in several turns', async () => {
+    await using at = await setUp();
+    const count = 3 * MAX_OUTCOMES;
+    const requests = (await at.loader.parse(many(count), 'policies.yml')).map((entry): LoadRequest => {
+      assert.ok('definition' in entry);
+      return { id: entry.definition.id, definition: entry.definition };
+    });
+    const { promise, resolve } = Promise.withResolvers<void>();
+    let turn = 0;
+    let left = count;
+    const turns: number[] = [];
+    const sizes: number[] = [];
+    const next = (): void => {
+      turn += 1;
+      if (left > 0) {
+        setImmediate(next);
+      }
+    };
+    next();
+    at.loader.load(requests, (outcomes) => {
+      sizes.push(outcomes.size);
+      turns.push(turn);
+      left -= outcomes.size;
+      if (left === 0) {
+        resolve();
+      }
+    });
+    await promise;
+    assert.ok(Math.max(...sizes) <= MAX_OUTCOMES);
+    assert.equal(new Set(turns).size, turns.length, 'no two reports in one turn');
+  });
+
   it('reports in which stage a load failed', async () => {
     await using at = await setUp();
     const of = async (name: string): Promise<FailedStage | undefined> => {
@@ -204,7 +242,19 @@ describe('the loader', () => {
     assert.deepEqual(first, ofFile);
   });
 
-  it('refuses what cannot be sent to a thread, and reads the next', async () => {
+  it('keeps settings with keys like numbers as small as their text', async () => {
+    await using at = await setUp();
+    const text = `{"list":[${Array(40_000).fill('{"1000":1}').join()}]}`;
+    const settings: unknown = JSON.parse(text);
+    const before = process.memoryUsage().heapUsed;
+    const [read] = await at.loader.read([{ id: 'a', entry: { module: 'builtin:cel', settings } }]);
+    assert.ok(read !== undefined && 'definition' in read && read.definition.kind === 'policy');
+    assert.equal(read.definition.settingsJson, text);
+    // A copy of these objects takes 480 MB.
+    assert.ok(process.memoryUsage().heapUsed - before < 100 * 2 ** 20);
+  });
+
+  it('refuses what cannot be written as JSON, and reads the next', async () => {
     await using at = await setUp();
     const settings: unknown = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`);
     await assert.rejects(at.loader.read([{ id: 'a', entry: { settings } }]), RangeError);

@@ -4,6 +4,9 @@ import type { LogEntry } from '../../log/index.ts';
 import { LoaderLane, type LoaderOptions, type LoadJob, type Loaded } from './loader-lane.ts';
 import type { LoadOutcome, LoadRequest, PolicyEntry, ReadEntry, Stage } from './load-request.ts';
 
+/** Outcomes that are reported in one turn of the event loop: few enough that reviews are answered in between. */
+export const MAX_OUTCOMES = 250;
+
 interface PendingLoad {
   readonly request: LoadRequest;
   readonly batch: Batch;
@@ -41,6 +44,9 @@ export class Loader {
   readonly #quick: LoaderLane;
   readonly #patient: LoaderLane;
   readonly #loads = new Map<number, PendingLoad>();
+  /** Outcomes to report. */
+  readonly #outcomes: Loaded[number][] = [];
+  #reporting: NodeJS.Immediate | undefined;
   #seq = 0;
 
   constructor(start: LoaderOptions, log: (entry: LogEntry) => void) {
@@ -67,7 +73,7 @@ export class Loader {
   /**
    * Reads entries of a policies file that are objects already; the results are in their order.
    * @throws EvaluationError 'thread-ended' when the thread ended repeatedly.
-   * @throws RangeError when an entry is nested too deeply to be sent to a thread.
+   * @throws RangeError when an entry is nested too deeply to be written as JSON.
    */
   read(entries: readonly PolicyEntry[]): Promise<readonly ReadEntry[]> {
     this.#seq += 1;
@@ -104,10 +110,19 @@ export class Loader {
   }
 
   async stop(): Promise<void> {
+    clearImmediate(this.#reporting);
     await Promise.all([this.#quick.stop(), this.#patient.stop()]);
   }
 
+  /** Node delivers all messages of a thread in one turn, so the outcomes of thousands of loads would be one long turn. */
   #loaded(outcomes: Loaded): void {
+    this.#outcomes.push(...outcomes);
+    this.#reporting ??= setImmediate(() => this.#report());
+  }
+
+  #report(): void {
+    const outcomes = this.#outcomes.splice(0, MAX_OUTCOMES);
+    this.#reporting = this.#outcomes.length > 0 ? setImmediate(() => this.#report()) : undefined;
     const batches = new Map<Batch, Map<LoadRequest, LoadOutcome>>();
     for (const [seq, outcome] of outcomes) {
       const pending = this.#loads.get(seq);

@@ -9,14 +9,14 @@ import {
   type RegistryEntry,
   servingOf,
   type Slot,
-  slotsOf,
   targetOf,
   versionName,
 } from './registry-entry.ts';
 
 /** Whether every wanted version serves, is staged, or has failed once. */
-export function isSettled(entry: RegistryEntry): boolean {
-  return slotsOf(entry).every(({ isLoading }) => !isLoading) && (entry.published === undefined || entry.isOnAllWorkers);
+export function isSettled({ slots, standIn, published, isOnAllWorkers }: RegistryEntry): boolean {
+  const isLoading = standIn?.isLoading === true || slots.values().some((slot) => slot.isLoading);
+  return !isLoading && (published === undefined || isOnAllWorkers);
 }
 
 /** Whether every worker serves the wanted version. */

@@ -73,7 +73,7 @@ export class FilePolicies implements PolicySource {
   }
 
   isLoading(id: string): boolean {
-    return this.#source.loadedAt === null || this.#registry.has(id);
+    return this.#source.loadedAt === null || this.#entries.has(id);
   }
 
   buckets(): BucketKnowledge {
@@ -122,7 +122,12 @@ export class FilePolicies implements PolicySource {
       const entries = await loader.parse(text, this.#file);
       const isFirst = this.#source.loadedAt === null;
       this.#source = { loadedAt: new Date().toISOString(), error: null };
-      this.#registry.apply(this.#entries.changes(entries), isFirst);
+      const changes = this.#entries.changes(entries);
+      if (isFirst) {
+        this.#registry.apply(changes, true);
+      } else {
+        await this.#registry.applyInTurns(changes);
+      }
       const problems = entries.flatMap((entry) => ('problems' in entry ? [entry.problems.length] : []));
       const counts = { policies: entries.length - problems.length, problems: problems.reduce((a, b) => a + b, 0) };
       log.info(counts, 'policies file read');
@@ -154,6 +159,10 @@ export class FilePolicies implements PolicySource {
 export class FileEntries {
   /** Hashes of the entries, by id. */
   #identities = new Map<string, string>();
+
+  has(id: string): boolean {
+    return this.#identities.has(id);
+  }
 
   /** Differences to the previous entries. */
   changes(entries: readonly ReadEntry[]): WantedChanges {

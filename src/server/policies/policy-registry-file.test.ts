@@ -8,6 +8,7 @@ import { PolicyRegistry, STAND_IN_MS } from './policy-registry.ts';
 import type { PinnedPolicy } from './serving-record.ts';
 import type { DeclaredPolicy, LoadOutcome, LoadRequest, ReadEntry } from '../../evaluation/index.ts';
 import type { PolicyStatus } from '../status/policy-status.ts';
+import type { WantedChanges } from './wanted-policy.ts';
 
 /** A policy whose module is named like its version; settings distinguish versions of one module. */
 function policy(id: string, version: string, rest: Partial<SinglePolicyDefinition> = {}): DeclaredPolicy {
@@ -17,7 +18,7 @@ function policy(id: string, version: string, rest: Partial<SinglePolicyDefinitio
     mode: 'protect',
     allowedToMutate: false,
     module: `file:///${version}.wasm`,
-    settings: { version },
+    settingsJson: JSON.stringify({ version }),
     contextAwareResources: [],
     hostCapabilities: [],
     failurePolicy: 'Fail',
@@ -67,6 +68,8 @@ interface Pending {
 function setUp(lastGood: readonly PinnedPolicy[] = []): {
   registry: PolicyRegistry;
   loads: Pending[];
+  /** Number of loads that started together, for each call. */
+  batches: number[];
   changes: TableChange[];
   phases: string[];
   ended: string[];
@@ -77,6 +80,7 @@ function setUp(lastGood: readonly PinnedPolicy[] = []): {
   declare: (...entries: ReadEntry[]) => Promise<void>;
 } {
   const loads: Pending[] = [];
+  const batches: number[] = [];
   const changes: TableChange[] = [];
   const phases: string[] = [];
   const ended: string[] = [];
@@ -85,7 +89,8 @@ function setUp(lastGood: readonly PinnedPolicy[] = []): {
   const registry = new PolicyRegistry(
     {
       read: async (policies) => policies.map(({ spec }) => readPolicy(spec as ReadEntry)),
-      load: (requests, done) =>
+      load: (requests, done) => {
+        batches.push(requests.length);
         loads.push(
           ...requests.map((request) => ({
             request,
@@ -94,7 +99,8 @@ function setUp(lastGood: readonly PinnedPolicy[] = []): {
               await flush();
             },
           })),
-        ),
+        );
+      },
       publish: async (change) => void changes.push(change),
       phaseChanged: (id, change) => phases.push(`${id} ${change?.phase ?? 'gone'}`),
       changeEnded: (result) => ended.push(result),
@@ -105,6 +111,7 @@ function setUp(lastGood: readonly PinnedPolicy[] = []): {
   return {
     registry,
     loads,
+    batches,
     changes,
     phases,
     ended,
@@ -130,6 +137,34 @@ async function isSettled(registry: PolicyRegistry): Promise<boolean> {
   await flush();
   return settled;
 }
+
+describe('thousands of changes', async () => {
+  const thousands = (): WantedChanges =>
+    new FileEntries().changes(Array.from({ length: 1_200 }, (_, index) => policy(`p${index}`, 'a')));
+
+  it('are applied in several turns, and their loads start together', async () => {
+    const { registry, declare, batches } = setUp();
+    await declare();
+    const applied = registry.applyInTurns(thousands());
+    assert.ok(registry.statuses().length < 1_200);
+    assert.equal(await isSettled(registry), false);
+    await applied;
+    await flush();
+    assert.equal(registry.statuses().length, 1_200);
+    assert.deepEqual(batches, [1_200]);
+  });
+
+  it('are not applied further when the registry stops', async () => {
+    const { registry, declare, batches, phases } = setUp();
+    await declare();
+    const applied = registry.applyInTurns(thousands());
+    const { length } = phases;
+    registry.stop();
+    await applied;
+    await flush();
+    assert.deepEqual([phases.length, batches], [length, []]);
+  });
+});
 
 describe('a declared policy', async () => {
   it('names the modules of a version that was fetched and then failed', async () => {

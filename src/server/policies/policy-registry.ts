@@ -1,5 +1,6 @@
 // The policies of one server: wanted, loaded and serving versions. Only a loaded version replaces the serving one, and
 // all changes of one batch take effect at once. Uses no sockets, files or threads.
+import { setImmediate as turn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { PolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule, TableChange } from '../../evaluation/index.ts';
@@ -25,6 +26,7 @@ import {
   type RegistryEntry,
   servingOf,
   slotsOf,
+  usedDigests,
 } from './registry-entry.ts';
 import { type EndedLoad, type LoadCollaborators, RegistryLoads, type RevisionLoad } from './registry-loads.ts';
 import type { PinnedPolicy } from './serving-record.ts';
@@ -36,6 +38,9 @@ import type { WantedChanges } from './wanted-policy.ts';
  * the start of a pod. Milliseconds.
  */
 export const STAND_IN_MS = 2_000;
+
+/** Changes that are applied in one turn of the event loop: some 5 ms. */
+const CHANGES_PER_TURN = 500;
 
 /** Result of a change of one policy. */
 export type ChangeResult = 'served' | 'failed' | 'removed';
@@ -80,6 +85,8 @@ export class PolicyRegistry {
   readonly #recorded: Map<string, PinnedPolicy>;
   readonly #standInTimers = new Set<NodeJS.Timeout>();
   readonly #waiters = new Set<{ readonly isDone: () => boolean; readonly resolve: () => void }>();
+  /** An entry that was not settled when last looked at. */
+  #unsettled: RegistryEntry | undefined;
   #isSynced = false;
   #stopped = false;
 
@@ -114,6 +121,9 @@ export class PolicyRegistry {
    * @param isFirst whether these are all policies, because the source was read for the first time
    */
   apply(changes: WantedChanges, isFirst: boolean): void {
+    if (this.#stopped) {
+      return;
+    }
     const touched: RegistryEntry[] = [];
     const loads: RevisionLoad[] = [];
     const gone = isFirst ? [...this.#entries.keys()].filter((id) => !changes.has(id)) : [];
@@ -132,6 +142,17 @@ export class PolicyRegistry {
     this.#loads.begin(loads);
     this.#scheduleStandIns(touched);
     this.#commit(touched, { removed: gone.flatMap((id) => this.#remove(id) ?? []) });
+  }
+
+  /** Applies many changes in slices, so that reviews are answered in between. Their loads start together. */
+  async applyInTurns(changes: WantedChanges): Promise<void> {
+    const all = [...changes];
+    this.#loads.hold();
+    for (let start = 0; start < all.length; start += CHANGES_PER_TURN) {
+      this.apply(new Map(all.slice(start, start + CHANGES_PER_TURN)), false);
+      await turn();
+    }
+    this.#loads.release();
   }
 
   /** Resolves when the source has been read and every wanted version has been loaded or has failed once. */
@@ -291,7 +312,11 @@ export class PolicyRegistry {
   /** Publishes all changes at once and reports them. */
   #commit(entries: readonly RegistryEntry[], { loaded = [], removed = [] }: Change = {}): void {
     const changed = entries.filter((entry) => this.#updatePublished(entry));
-    const { modules, retired } = this.#modules.change(this.#usedDigests(), loaded);
+    const used = new Map(entries.map((entry) => [entry.id, usedDigests(entry)]));
+    for (const { id } of removed) {
+      used.set(id, []);
+    }
+    const { modules, retired } = this.#modules.change(used, loaded);
     if (changed.length > 0 || removed.length > 0 || modules.length > 0 || retired.length > 0) {
       const staged = new Map(entries.map((entry) => [entry.id, stagedDefinitions(entry)]));
       this.#publish(changed, { removals: removed.map(({ id }) => id), modules, retired }, staged);
@@ -341,18 +366,6 @@ export class PolicyRegistry {
     entry.isOnAllWorkers = false;
     const staged = new Map([[entry.id, stagedDefinitions(entry)]]);
     this.#publish([entry], { removals: [], modules: [], retired: [] }, staged);
-  }
-
-  #usedDigests(): Set<string> {
-    const used = new Set<string>();
-    for (const entry of this.#entries.values()) {
-      for (const revision of [servingOf(entry), ...slotsOf(entry).map((slot) => slot.loaded)]) {
-        for (const digest of Object.values(revision?.digests ?? {})) {
-          used.add(digest);
-        }
-      }
-    }
-    return used;
   }
 
   #remove(id: string): RegistryEntry | undefined {
@@ -411,8 +424,13 @@ export class PolicyRegistry {
     }
   }
 
+  /** Looks at all entries only when the one found last has settled: of thousands, the last is loaded last. */
   #isSettled(): boolean {
-    return this.#entries.values().every(isSettled);
+    const known = this.#unsettled;
+    if (known === undefined || this.#entries.get(known.id) !== known || isSettled(known)) {
+      this.#unsettled = [...this.#entries.values()].findLast((entry) => !isSettled(entry));
+    }
+    return this.#unsettled === undefined;
   }
 
   #waitUntil(isDone: () => boolean): Promise<void> {

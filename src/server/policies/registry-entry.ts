@@ -1,5 +1,5 @@
 // The registry's state of one policy: the wanted versions, and the one published to workers.
-import { createHash } from 'node:crypto';
+import { hash as hashText } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { FailurePolicy, PolicyDefinition } from '../../engine/index.ts';
 import type { DeclaredPolicy, PolicyReason } from '../../evaluation/index.ts';
@@ -221,8 +221,7 @@ export function loadedRevision(
 
 /** Short name of a version. */
 export function versionName({ hash }: DeclaredPolicy, digests: Readonly<Record<string, string>>): string {
-  const sha256 = createHash('sha256').update([hash, ...Object.values(digests)].join());
-  return sha256.digest('hex').slice(0, 12);
+  return hashText('sha256', [hash, ...Object.values(digests)].join()).slice(0, 12);
 }
 
 /** The slot's version for the record; undefined before it was read. */
@@ -298,6 +297,12 @@ export function slotsOf({ slots, standIn }: RegistryEntry): Slot[] {
 /** The version that serves. */
 export function servingOf({ published }: RegistryEntry): LoadedRevision | undefined {
   return published?.kind === 'serving' ? published.loaded : undefined;
+}
+
+/** Digests of the modules of the serving and of staged versions. */
+export function usedDigests(entry: RegistryEntry): readonly string[] {
+  const revisions = [servingOf(entry), ...slotsOf(entry).map(({ loaded }) => loaded)];
+  return revisions.flatMap((revision) => Object.values(revision?.digests ?? {}));
 }
 
 /** Why a version failed, and its stand-in as well, if any. */

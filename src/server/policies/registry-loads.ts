@@ -33,6 +33,8 @@ export class RegistryLoads {
   readonly #collaborators: LoadCollaborators;
   readonly #isWanted: (entry: RegistryEntry, slot: Slot) => boolean;
   readonly #ended: (loads: readonly EndedLoad[]) => void;
+  /** Loads that wait for {@link release}; undefined when loads start at once. */
+  #held: RevisionLoad[] | undefined;
   #stopped = false;
 
   /**
@@ -50,13 +52,36 @@ export class RegistryLoads {
   }
 
   begin(loads: readonly RevisionLoad[]): void {
-    if (loads.length === 0 || this.#stopped) {
+    if (this.#stopped) {
       return;
     }
     for (const [, slot] of loads) {
       clearTimeout(slot.retry);
       slot.nextRetry = undefined;
       slot.isLoading = true;
+    }
+    if (this.#held === undefined) {
+      this.#start(loads);
+    } else {
+      this.#held.push(...loads);
+    }
+  }
+
+  /** Keeps the loads that begin until {@link release}: loads that start together fetch a module once. */
+  hold(): void {
+    this.#held ??= [];
+  }
+
+  /** Starts the loads that were kept. */
+  release(): void {
+    const loads = this.#held ?? [];
+    this.#held = undefined;
+    this.#start(loads);
+  }
+
+  #start(loads: readonly RevisionLoad[]): void {
+    if (loads.length === 0 || this.#stopped) {
+      return;
     }
     const unread = loads.filter(([, { declared }]) => declared === undefined);
     if (unread.length === 0) {
