@@ -4,8 +4,6 @@ import { CodedError } from '../values/index.ts';
 export type ModuleErrorCode =
   /** The module reference has none of the forms that `parseReference` accepts. */
   | 'reference-invalid'
-  /** The reference names an OCI registry (`registry://`), which is not supported yet. */
-  | 'registry-unsupported'
   /** `sources.yml` is malformed, or has an unknown key or an invalid value. The message gives line and column. */
   | 'sources-invalid'
   /** The file of a `file://` reference, or of a certificate authority of `sources.yml`, does not exist or cannot be read. */
@@ -32,6 +30,16 @@ export type ModuleErrorCode =
   | 'source-redirect'
   /** A namespaced policy names a file of the policy server, or a loopback or link-local address. */
   | 'source-forbidden'
+  /** The Docker config file, or a credential helper that it names, cannot be used. */
+  | 'credentials-invalid'
+  /** The token service of a registry did not answer with a token. */
+  | 'token-invalid'
+  /** The manifest of an artifact in a registry is malformed or too large. */
+  | 'manifest-invalid'
+  /** An artifact in a registry is not, or does not contain, a WebAssembly module. */
+  | 'media-type-unsupported'
+  /** Content of a registry has another size than its manifest says. */
+  | 'size-mismatch'
   /** The transfer ended before all announced bytes arrived. */
   | 'source-truncated'
   /** The module is larger than allowed. */
@@ -66,6 +74,8 @@ const FETCHING: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
   'source-failed',
   'source-status',
   'source-redirect',
+  'credentials-invalid',
+  'token-invalid',
   'source-truncated',
   'not-cached',
   'cache-failed',
@@ -75,6 +85,9 @@ const FETCHING: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
 const RETRYABLE: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
   ...FETCHING,
   'module-too-large',
+  'manifest-invalid',
+  'media-type-unsupported',
+  'size-mismatch',
   'not-wasm',
   'digest-mismatch',
 ]);
@@ -87,7 +100,6 @@ const INSPECT = '"portcullis inspect FILE" says what is wrong with it';
  */
 const TENANT_MESSAGES: Readonly<Record<ModuleErrorCode, string | undefined>> = {
   'reference-invalid': undefined,
-  'registry-unsupported': undefined,
   'sources-invalid': undefined,
   'file-unreadable': undefined,
   'source-unreachable': 'the source cannot be reached: check the URL',
@@ -102,6 +114,11 @@ const TENANT_MESSAGES: Readonly<Record<ModuleErrorCode, string | undefined>> = {
   'source-redirect':
     'the source redirects too often, or to a URL that is not allowed: name the address of the module itself',
   'source-forbidden': undefined,
+  'credentials-invalid': 'the credentials of the policy server for this source cannot be used',
+  'token-invalid': 'the token service of the registry did not answer with a token',
+  'manifest-invalid': 'the manifest of the artifact is not valid',
+  'media-type-unsupported': 'the artifact is not, or does not contain, exactly one WebAssembly module',
+  'size-mismatch': 'the module has another size than its manifest says',
   'source-truncated': 'the answer of the source ended early',
   'module-too-large': 'the module is too large for this policy server',
   'not-wasm': `the module is not valid: ${INSPECT}`,

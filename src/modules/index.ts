@@ -15,9 +15,11 @@ export {
   writeMetadata,
 } from './metadata.ts';
 export type { ContextAwareResource, PolicyMetadata } from './metadata.ts';
-export { digestOf, ModuleCache } from './module-cache.ts';
-export { isDigest, parseReference, redactUrl } from './module-reference.ts';
-export type { Digest, FileReference, ModuleReference } from './module-reference.ts';
+export { digestOf, isDigest } from './digest.ts';
+export type { Digest } from './digest.ts';
+export { ModuleCache } from './module-cache.ts';
+export { parseReference, redactUrl } from './module-reference.ts';
+export type { FileReference, ModuleReference } from './module-reference.ts';
 export { DEFAULT_MAX_MODULE_BYTES, ModuleStore } from './module-store.ts';
 export type { FetchedModule } from './module-store.ts';
 export type { PeerSource } from './peer-source.ts';

@@ -3,8 +3,8 @@ import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promis
 import { dirname, join } from 'node:path';
 
 import { ModuleError, systemCode } from './errors.ts';
-import { isDigest } from './module-reference.ts';
-import type { Digest, ModuleReference } from './module-reference.ts';
+import { type Digest, isDigest } from './digest.ts';
+import type { ModuleReference } from './module-reference.ts';
 import { parseJson } from '../values/index.ts';
 
 /** Age at which a temporary file is left over from a process that died. */
@@ -14,15 +14,12 @@ const TEMPORARY_PREFIX = '.tmp-';
 /** The module that a location served last. */
 interface KnownLocation {
   readonly digest: Digest;
+  /** Of a module from a registry: the digest of its manifest. */
+  readonly manifest?: Digest;
   /** The location as it may be shown. */
   readonly shown: string;
   /** When it was fetched, in ISO 8601. */
   readonly fetchedAt: string;
-}
-
-/** The digest of a module's bytes. */
-export function digestOf(bytes: Uint8Array): Digest {
-  return `sha256:${createHash('sha256').update(bytes).digest('hex')}`;
 }
 
 /** The same in a thread of the pool: hashing the largest modules takes a tenth of a second. */
@@ -89,8 +86,13 @@ export class ModuleCache {
   }
 
   /** Records the module that a location serves now. @throws ModuleError `cache-failed` */
-  async remember(reference: ModuleReference, digest: Digest): Promise<void> {
-    const known: KnownLocation = { digest, shown: reference.shown, fetchedAt: new Date().toISOString() };
+  async remember(reference: ModuleReference, digest: Digest, manifest?: Digest): Promise<void> {
+    const known: KnownLocation = {
+      digest,
+      ...(manifest === undefined ? {} : { manifest }),
+      shown: reference.shown,
+      fetchedAt: new Date().toISOString(),
+    };
     await this.#writeFile(this.#locationPath(reference), Buffer.from(`${JSON.stringify(known)}\n`));
   }
 
@@ -189,9 +191,9 @@ async function syncFolder(folder: string): Promise<void> {
 function knownLocation(text: string): KnownLocation | undefined {
   try {
     const value = parseJson(text) as Partial<KnownLocation> | null;
-    const { digest, shown, fetchedAt } = value ?? {};
-    return typeof digest === 'string' && isDigest(digest) && typeof shown === 'string' && typeof fetchedAt === 'string'
-      ? { digest, shown, fetchedAt }
+    const { digest, manifest, shown, fetchedAt } = value ?? {};
+    return isDigest(digest) && typeof shown === 'string' && typeof fetchedAt === 'string'
+      ? { digest, ...(isDigest(manifest) ? { manifest } : {}), shown, fetchedAt }
       : undefined;
   } catch {
     return undefined;

@@ -4,7 +4,8 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 
 import { ModuleError } from './errors.ts';
-import { isDigest, parseReference, REFERENCE_LIMIT } from './module-reference.ts';
+import { isDigest } from './digest.ts';
+import { parseReference, REFERENCE_LIMIT } from './module-reference.ts';
 
 const HEX = 'ab'.repeat(32);
 
@@ -39,6 +40,24 @@ describe('parseReference', () => {
     );
   });
 
+  for (const [text, shown, key] of [
+    ['registry://ghcr.io/a/b:v1', 'registry://ghcr.io/a/b:v1', 'registry://ghcr.io/a/b:v1'],
+    ['oci://ghcr.io/a/b:v1', 'registry://ghcr.io/a/b:v1', 'registry://ghcr.io/a/b:v1'],
+    ['ghcr.io/a/b', 'registry://ghcr.io/a/b:latest', 'registry://ghcr.io/a/b:latest'],
+    ['localhost:5000/x:v1', 'registry://localhost:5000/x:v1', 'registry://localhost:5000/x:v1'],
+    ['registry://0x7f.1:443/x:v1', 'registry://127.0.0.1/x:v1', 'registry://127.0.0.1/x:v1'],
+    [`registry://ghcr.io/a/b:v1@sha256:${HEX}`, 'registry://ghcr.io/a/b:v1', `registry://ghcr.io/a/b@sha256:${HEX}`],
+    [`ghcr.io/a@sha256:${HEX}`, `registry://ghcr.io/a@sha256:${HEX}`, `registry://ghcr.io/a@sha256:${HEX}`],
+  ] as const) {
+    it(`reads ${text}`, () => {
+      const reference = parseReference(text);
+      assert.deepEqual([reference.kind, reference.shown, reference.key], ['registry', shown, key]);
+      assert.equal(reference.digest, undefined, 'the digest of a module is not that of its manifest');
+      const manifest = reference.kind === 'registry' ? reference.manifest : undefined;
+      assert.equal(manifest, text.includes('@') ? `sha256:${HEX}` : undefined);
+    });
+  }
+
   it('keeps credentials and query strings to itself', () => {
     const reference = parseReference('https://joe:pa%73s@Example.com:443/x.wasm?token=secret#part');
     assert.equal(reference.shown, 'https://example.com/x.wasm?…');
@@ -50,9 +69,18 @@ describe('parseReference', () => {
     ['', 'reference-invalid', /has no scheme/],
     ['./policy.wasm', 'reference-invalid', /file:\/\/\.\/policy\.wasm/],
     ['ftp://example.com/x.wasm', 'reference-invalid', /ftp:\/\//],
-    ['registry://ghcr.io/kubewarden/policies/x:v1', 'registry-unsupported', /ghcr\.io\/kubewarden.*pull/],
-    ['ghcr.io/kubewarden/policies/x:v1', 'registry-unsupported', /\(registry:\/\/ghcr\.io\/kubewarden.*pull/],
-    [`localhost:5000/x@sha256:${HEX}`, 'registry-unsupported', /localhost:5000\/x/],
+    ['registry://example.com', 'reference-invalid', /no repository/],
+    ['registry://example.com/', 'reference-invalid', /repository is malformed/],
+    ['registry:///x', 'reference-invalid', /host is malformed/],
+    ['registry://u:pw@example.com/x', 'reference-invalid', /remove them/],
+    ['registry://example.com/X:v1', 'reference-invalid', /lower-case letters/],
+    ['registry://example.com/a//b', 'reference-invalid', /repository is malformed/],
+    ['registry://example.com/../x', 'reference-invalid', /repository is malformed/],
+    ['registry://example.com/x:', 'reference-invalid', /tag is malformed/],
+    [`registry://example.com/x:${'v'.repeat(129)}`, 'reference-invalid', /tag is malformed/],
+    ['registry://example.com/x:v1?a=b', 'reference-invalid', /tag is malformed/],
+    ['registry://example.com:99999/x', 'reference-invalid', /host is malformed/],
+    [`registry://example.com/${'x'.repeat(256)}`, 'reference-invalid', /at most 255/],
     ['policies/x.wasm', 'reference-invalid', /has no scheme/],
     ['../policies/x.wasm', 'reference-invalid', /has no scheme/],
     ['file://./x.wasm', 'reference-invalid', /relative/],

@@ -1,10 +1,9 @@
 import { isAbsolute, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
+import type { Digest } from './digest.ts';
 import { ModuleError } from './errors.ts';
-
-/** A SHA-256 digest, as OCI writes it: 64 lower-case hexadecimal digits. */
-export type Digest = `sha256:${string}`;
+import { parseImageName } from './oci/image-reference.ts';
 
 /** A module in a local file. */
 export interface FileReference {
@@ -30,8 +29,25 @@ export interface HttpReference {
   readonly key: string;
 }
 
+/** A module in an OCI registry. */
+export interface RegistryReference {
+  readonly kind: 'registry';
+  /** `host` or `host:port`. */
+  readonly host: string;
+  readonly repository: string;
+  /** Undefined if the reference has a manifest's digest only. */
+  readonly tag: string | undefined;
+  /** The digest of the artifact's manifest, which the reference names by `@sha256:…`. */
+  readonly manifest?: Digest;
+  /** The digest of the module itself; no reference names it. */
+  readonly digest?: Digest;
+  /** The location for messages and status; with the manifest's digest only if it has no tag. */
+  readonly shown: string;
+  readonly key: string;
+}
+
 /** The location of a module. */
-export type ModuleReference = FileReference | HttpReference;
+export type ModuleReference = FileReference | HttpReference | RegistryReference;
 
 interface ReferenceOptions {
   /** Absolute folder for relative references such as `file://./x.wasm`. Default: only absolute paths are allowed. */
@@ -46,12 +62,14 @@ const DIGEST_SUFFIX = /@(sha\d+):([^/@]*)$/i;
 const REGISTRY_SHORTHAND = /^(?:[a-z0-9-]+(?:\.[a-z0-9-]+)+(?::[0-9]+)?|[a-z0-9-]+:[0-9]+|localhost)\/[^\s?#]/i;
 const SHA256_HEX = /^[0-9a-f]{64}$/i;
 const FORMS =
-  'file:///path/policy.wasm, file://./policy.wasm, https://host/policy.wasm, each with an optional @sha256:<64 hex digits>';
+  'registry://host/repository:tag, https://host/policy.wasm, file:///path/policy.wasm, file://./policy.wasm, each with an optional @sha256:<64 hex digits>';
+/** The tag of a reference without tag and digest. */
+const DEFAULT_TAG = 'latest';
 
 /**
- * Reads `file:///abs`, `file://./relative`, `http(s)://…`, each optionally followed by `@sha256:<64 hex>`. References
- * `registry://host/path` and `host/path` are recognised, and refused: they cannot be fetched yet.
- * @throws ModuleError `reference-invalid`, `registry-unsupported`
+ * Reads `file:///abs`, `file://./relative`, `http(s)://…`, `registry://host/repository:tag` and its short form
+ * `host/repository:tag`, each optionally followed by `@sha256:<64 hex>`. In a registry that is the digest of the manifest.
+ * @throws ModuleError `reference-invalid`
  */
 export function parseReference(text: string, options: ReferenceOptions = {}): ModuleReference {
   if (text.length > REFERENCE_LIMIT) {
@@ -72,10 +90,9 @@ export function parseReference(text: string, options: ReferenceOptions = {}): Mo
       return httpReference(location, digest);
     case 'registry':
     case 'oci':
-      throw new ModuleError(
-        'registry-unsupported',
-        `modules cannot be fetched from an OCI registry yet (${redactUrl(written === undefined ? `registry://${location}` : location)}): ` +
-          'pull the module to a file ("kwctl pull", then "kwctl save", or "oras pull") and name it with file:// or https://',
+      return registryReference(
+        written === undefined ? location : location.slice(written.length + '://'.length),
+        digest,
       );
     default:
       throw new ModuleError(
@@ -85,11 +102,6 @@ export function parseReference(text: string, options: ReferenceOptions = {}): Mo
           : `the module reference has the unknown scheme ${scheme}:// : expected one of ${FORMS}`,
       );
   }
-}
-
-/** Whether a text is `sha256:` and 64 lower-case hexadecimal digits. */
-export function isDigest(text: string): text is Digest {
-  return /^sha256:[0-9a-f]{64}$/.test(text);
 }
 
 /** A URL without user, password, query string and fragment; of a text that is no URL, only the scheme. */
@@ -114,6 +126,15 @@ function splitDigest(text: string): { location: string; digest: Digest | undefin
     );
   }
   return { location: text.slice(0, -suffix.length), digest: `sha256:${hex.toLowerCase()}` };
+}
+
+function registryReference(location: string, manifest: Digest | undefined): RegistryReference {
+  const { host, repository, tag: named } = parseImageName(location);
+  const tag = named ?? (manifest === undefined ? DEFAULT_TAG : undefined);
+  const path = `registry://${host}/${repository}`;
+  const pinned = manifest === undefined ? {} : { manifest };
+  const key = manifest === undefined ? `${path}:${tag}` : `${path}@${manifest}`;
+  return { kind: 'registry', host, repository, tag, ...pinned, shown: tag === undefined ? key : `${path}:${tag}`, key };
 }
 
 function httpReference(location: string, digest: Digest | undefined): HttpReference {

@@ -7,7 +7,7 @@ import { describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
-import { digestOf } from './module-cache.ts';
+import { digestOf } from './digest.ts';
 import { ModuleStore } from './module-store.ts';
 import { TemporaryFolder } from './testing/temporary-folder.ts';
 import { testModule } from './testing/test-module.ts';

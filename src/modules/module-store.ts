@@ -2,9 +2,11 @@ import { ModuleError } from './errors.ts';
 import { readModuleFile } from './file-source.ts';
 import { downloadModule } from './http/http-source.ts';
 import type { FetchTimeouts } from './http/time-limits.ts';
-import { digestOf, ModuleCache } from './module-cache.ts';
+import { type Digest, digestOf } from './digest.ts';
+import { ModuleCache } from './module-cache.ts';
+import { pullModule } from './oci/registry-source.ts';
 import { parseReference } from './module-reference.ts';
-import type { Digest, ModuleReference } from './module-reference.ts';
+import type { ModuleReference } from './module-reference.ts';
 import { assertTenantFile } from './tenant-sources.ts';
 import { fetchFromPeers } from './peer-source.ts';
 import type { PeerOutcome, PeerSource } from './peer-source.ts';
@@ -33,6 +35,8 @@ interface ModuleStoreOptions {
   readonly timeouts?: FetchTimeouts;
   /** Absolute folder of the modules that namespaced policies may name by `file://`. Default: none. */
   readonly tenantFolder?: string;
+  /** Path of a Docker config file with credentials for registries. Default: none. */
+  readonly dockerConfig?: string;
   /** Replicas that are tried for pinned modules before the source. Default: none. */
   readonly peers?: PeerSource;
 }
@@ -58,6 +62,8 @@ export interface FetchedModule {
   /** The location without credentials. */
   readonly url: string;
   readonly digest: Digest;
+  /** Of a module from a registry: the digest of the manifest that the reference resolved to. */
+  readonly manifest?: Digest;
   /** Shared between concurrent callers: read only. */
   readonly bytes: Uint8Array;
   readonly origin: 'source' | 'cache' | 'peer';
@@ -70,6 +76,12 @@ export interface FetchedModule {
 interface Progress {
   readonly received: number;
   readonly total: number | undefined;
+}
+
+/** What a source sent. */
+interface Received {
+  readonly bytes: Uint8Array;
+  readonly manifest?: Digest;
 }
 
 interface Transfer {
@@ -90,6 +102,7 @@ export class ModuleStore {
   readonly #timeouts: FetchTimeouts;
   readonly #peers: PeerSource | undefined;
   readonly #tenantFolder: string | undefined;
+  readonly #dockerConfig: string | undefined;
   readonly #tasks = new SharedTasks<FetchedModule, Progress>();
 
   constructor(options: ModuleStoreOptions) {
@@ -100,6 +113,7 @@ export class ModuleStore {
     this.#sources = options.sources ?? DEFAULT_SOURCES;
     this.#peers = options.peers;
     this.#tenantFolder = options.tenantFolder;
+    this.#dockerConfig = options.dockerConfig;
     this.#timeouts = { ...options.timeouts, ...(fetchTimeoutMs === undefined ? {} : { totalMs: fetchTimeoutMs }) };
   }
 
@@ -143,17 +157,17 @@ export class ModuleStore {
   }
 
   async #resolve(reference: ModuleReference, transfer: Transfer): Promise<FetchedModule> {
-    const pinned = reference.digest === undefined ? undefined : await this.#lastKnown(reference).catch(() => undefined);
+    const pinned = isPinned(reference) ? await this.#lastKnown(reference).catch(() => undefined) : undefined;
     if (pinned !== undefined) {
       return pinned;
     }
     const fromPeers = await this.#fromPeers(reference, transfer.signal);
     if (fromPeers.bytes !== undefined) {
-      return await this.#verified(reference, fromPeers.bytes, 'peer');
+      return await this.#verified(reference, { bytes: fromPeers.bytes }, 'peer');
     }
-    let bytes: Uint8Array;
+    let received: Received;
     try {
-      bytes = await this.#fromSource(reference, transfer);
+      received = await this.#fromSource(reference, transfer);
     } catch (failure) {
       if (!(failure instanceof ModuleError)) {
         throw failure;
@@ -170,7 +184,7 @@ export class ModuleStore {
       }
       return { ...known, sourceError: error };
     }
-    return await this.#verified(reference, bytes, 'source');
+    return await this.#verified(reference, received, 'source');
   }
 
   async #fromPeers(reference: ModuleReference, signal: AbortSignal): Promise<PeerOutcome> {
@@ -183,42 +197,58 @@ export class ModuleStore {
   }
 
   /** Verifies and caches the bytes. */
-  async #verified(reference: ModuleReference, bytes: Uint8Array, origin: 'source' | 'peer'): Promise<FetchedModule> {
-    const digest = verifiedDigest(reference, bytes);
-    const cacheError = await this.#cacheModule(reference, digest, bytes);
-    return { url: reference.shown, digest, bytes, origin, ...(cacheError === undefined ? {} : { cacheError }) };
+  async #verified(reference: ModuleReference, received: Received, origin: 'source' | 'peer'): Promise<FetchedModule> {
+    const { bytes } = received;
+    const manifest = received.manifest ?? manifestOf(reference);
+    const module = {
+      url: reference.shown,
+      digest: verifiedDigest(reference, bytes),
+      bytes,
+      origin,
+      ...(manifest === undefined ? {} : { manifest }),
+    };
+    const cacheError = await this.#cacheModule(reference, module);
+    return cacheError === undefined ? module : { ...module, cacheError };
   }
 
-  async #fromSource(reference: ModuleReference, { signal, isForTenant, report }: Transfer): Promise<Uint8Array> {
+  async #fromSource(reference: ModuleReference, { signal, isForTenant, report }: Transfer): Promise<Received> {
     if (reference.kind === 'file') {
       if (isForTenant) {
         assertTenantFile(reference, this.#tenantFolder);
       }
-      return await readModuleFile(reference, this.#maxBytes);
+      return { bytes: await readModuleFile(reference, this.#maxBytes) };
     }
-    return await downloadModule(reference, {
+    const options = {
       sources: this.#sources,
       maxBytes: this.#maxBytes,
       timeouts: this.#timeouts,
       signal,
       isForTenant,
-      onProgress: (received, total) => report({ received, total }),
-    });
+      onProgress: (received: number, total?: number) => report({ received, total }),
+    };
+    return reference.kind === 'registry'
+      ? await pullModule(reference, { ...options, dockerConfig: this.#dockerConfig })
+      : { bytes: await downloadModule(reference, options) };
   }
 
   /** The pinned module, or the one that the location served last, from the cache. */
   async #lastKnown(reference: ModuleReference): Promise<FetchedModule | undefined> {
-    const digest = reference.digest ?? (await this.#cache.locate(reference))?.digest;
+    const located = reference.digest === undefined ? await this.#cache.locate(reference) : undefined;
+    const digest = reference.digest ?? located?.digest;
+    const manifest = manifestOf(reference) ?? located?.manifest;
     const bytes = digest === undefined ? undefined : await this.#cache.read(digest);
     return digest === undefined || bytes === undefined
       ? undefined
-      : { url: reference.shown, digest, bytes, origin: 'cache' };
+      : { url: reference.shown, digest, bytes, origin: 'cache', ...(manifest === undefined ? {} : { manifest }) };
   }
 
-  async #cacheModule(reference: ModuleReference, digest: Digest, bytes: Uint8Array): Promise<ModuleError | undefined> {
+  async #cacheModule(
+    reference: ModuleReference,
+    { digest, bytes, manifest }: FetchedModule,
+  ): Promise<ModuleError | undefined> {
     try {
       await this.#cache.write(digest, bytes);
-      await this.#cache.remember(reference, digest);
+      await this.#cache.remember(reference, digest, manifest);
       return undefined;
     } catch (error) {
       if (error instanceof ModuleError) {
@@ -227,6 +257,15 @@ export class ModuleStore {
       throw error;
     }
   }
+}
+
+/** Whether a reference names the content of a module, so that no source can change it. */
+function isPinned(reference: ModuleReference): boolean {
+  return reference.digest !== undefined || manifestOf(reference) !== undefined;
+}
+
+function manifestOf(reference: ModuleReference): Digest | undefined {
+  return reference.kind === 'registry' ? reference.manifest : undefined;
 }
 
 /** The error with the outcome of the peers in its message. */

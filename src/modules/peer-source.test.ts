@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 
-import { digestOf } from './module-cache.ts';
+import { digestOf } from './digest.ts';
 import { ModuleStore } from './module-store.ts';
 import type { PeerSource } from './peer-source.ts';
 import { TemporaryFolder } from './testing/temporary-folder.ts';

@@ -4,8 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
 import type { RequestOptions } from 'node:https';
 import type { IncomingMessage } from 'node:http';
-import { digestOf } from './module-cache.ts';
-import type { Digest } from './module-reference.ts';
+import { type Digest, digestOf } from './digest.ts';
 
 /** Most peers that are tried for one module: more than most policy servers have replicas. */
 const MAX_PEERS_ASKED = 32;

@@ -20,6 +20,24 @@ interface ProxyConfig {
   readonly noProxy?: string;
 }
 
+/** A place that has the artifacts of a registry. */
+export type RegistryMirror =
+  | {
+      readonly kind: 'registry';
+      /** `https://host:port` */
+      readonly origin: string;
+      /** The beginning of all of its repositories: empty, or with a slash at the end. */
+      readonly prefix: string;
+      readonly shown: string;
+    }
+  | {
+      /** A folder with an OCI layout. */
+      readonly kind: 'layout';
+      /** Absolute path. */
+      readonly folder: string;
+      readonly shown: string;
+    };
+
 /** The contents of `sources.yml`: how to reach the servers of modules. Plain data. */
 export interface SourcesConfig {
   /** Hosts whose certificates are not checked: `host`, or `host:port` for a port other than the default. */
@@ -27,6 +45,8 @@ export interface SourcesConfig {
   /** Certificate authorities by host, trusted in addition to those of the system. */
   readonly sourceAuthorities: Readonly<Record<string, readonly SourceAuthority[]>>;
   readonly proxies: ProxyConfig;
+  /** Mirrors by the host of a registry, in the order in which they are tried before the registry itself. */
+  readonly mirrors: ReadonlyMap<string, readonly RegistryMirror[]>;
   /** Hosts that namespaced policies may have modules from whatever their addresses: `host`, or `host:port`. */
   readonly tenantHosts: readonly string[];
 }
@@ -36,8 +56,12 @@ export const DEFAULT_SOURCES: SourcesConfig = {
   insecureSources: [],
   sourceAuthorities: {},
   proxies: {},
+  mirrors: new Map(),
   tenantHosts: [],
 };
+
+/** Most mirrors of one registry: each that is down delays every pull. */
+const MAX_MIRRORS = 8;
 
 /** Largest `sources.yml`: in a cluster it is in a ConfigMap, which holds 1 MiB. */
 const SOURCES_LIMIT_BYTES = 1024 * 1024;
@@ -103,12 +127,13 @@ class SourcesReader {
   }
 
   read(): SourcesConfig {
-    const keys = ['insecure_sources', 'source_authorities', 'proxies', 'tenant_hosts'];
+    const keys = ['insecure_sources', 'source_authorities', 'proxies', 'mirrors', 'tenant_hosts'];
     const root = this.#mapping(this.#parse() ?? {}, [], keys);
     return {
       insecureSources: this.#hosts(root, 'insecure_sources'),
       sourceAuthorities: this.#authorities(root['source_authorities']),
       proxies: this.#proxies(root['proxies']),
+      mirrors: this.#mirrors(root['mirrors']),
       tenantHosts: this.#hosts(root, 'tenant_hosts'),
     };
   }
@@ -160,6 +185,45 @@ class SourcesReader {
       default:
         throw this.#error([...path, 'type'], `expected Path or Data, got ${show(entry['type'])}`);
     }
+  }
+
+  #mirrors(value: unknown): ReadonlyMap<string, readonly RegistryMirror[]> {
+    const hosts = this.#mapping(value ?? {}, ['mirrors']);
+    return new Map(
+      Object.entries(hosts).map(([key, list]) => {
+        const path = ['mirrors', key];
+        const mirrors = this.#list(list, path);
+        if (mirrors.length > MAX_MIRRORS) {
+          throw this.#error(path, `expected at most ${MAX_MIRRORS} mirrors, got ${mirrors.length}`);
+        }
+        return [this.#host(key, path), mirrors.map((mirror, index) => this.#mirror(mirror, [...path, index]))];
+      }),
+    );
+  }
+
+  #mirror(value: unknown, path: ValuePath): RegistryMirror {
+    const text = this.#string(value, path);
+    const layout = /^file:\/\/(?:localhost)?(\/.+|\.{1,2}\/.*)$/i.exec(text)?.[1];
+    if (layout !== undefined) {
+      const folder = resolve(this.#baseDir, layout);
+      return { kind: 'layout', folder, shown: `file://${folder}` };
+    }
+    const url = URL.parse(text);
+    const isPlain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+    if (!isPlain || !(url.protocol === 'https:' || url.protocol === 'http:')) {
+      // Not printed: it may hold a password.
+      throw this.#error(
+        path,
+        'expected https://host, https://host/path, or file:///folder with an OCI layout, without credentials and query',
+      );
+    }
+    const prefix = url.pathname.replace(/^\/+|\/+$/g, '');
+    return {
+      kind: 'registry',
+      origin: url.origin,
+      prefix: prefix === '' ? '' : `${prefix}/`,
+      shown: `${url.origin}${prefix === '' ? '' : `/${prefix}`}`,
+    };
   }
 
   #proxies(value: unknown): ProxyConfig {

@@ -79,9 +79,9 @@ function privateHostError({ host }: URL, redirectedFrom: string | undefined): Mo
       )
     : new ModuleError(
         'source-forbidden',
-        `${redirectedFrom} redirects to ${problem}, and namespaced policies cannot have modules from there: ${advice} ${host} ${where}`,
+        `${redirectedFrom} leads to ${problem}, and namespaced policies cannot have modules from there: ${advice} ${host} ${where}`,
         {
-          tenantMessage: `${redirectedFrom} redirects to a private or special address, and namespaced policies cannot have modules from there: ${advice} that host ${where}`,
+          tenantMessage: `${redirectedFrom} leads to a private or special address, and namespaced policies cannot have modules from there: ${advice} that host ${where}`,
         },
       );
 }

@@ -26,6 +26,8 @@ export function reasonOf(error: unknown): PolicyReason {
   if (error instanceof ModuleError) {
     switch (error.code) {
       case 'source-unauthorized':
+      case 'credentials-invalid':
+      case 'token-invalid':
         return 'Unauthorized';
       case 'source-access-denied':
         return 'AccessDenied';
@@ -35,10 +37,15 @@ export function reasonOf(error: unknown): PolicyReason {
         return 'RateLimited';
       case 'source-failed':
         return 'SourceFailed';
+      case 'manifest-invalid':
+        return 'InvalidManifest';
+      case 'media-type-unsupported':
+        return 'UnsupportedMediaType';
+      case 'size-mismatch':
+        return 'SizeMismatch';
       case 'digest-mismatch':
         return 'DigestMismatch';
       case 'reference-invalid':
-      case 'registry-unsupported':
       case 'source-forbidden':
         return 'InvalidDefinition';
       case 'version-unsupported':

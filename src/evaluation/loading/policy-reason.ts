@@ -22,6 +22,12 @@ export type PolicyReason =
   | 'SourceFailed'
   /** The module does not have the digest that the policy names. */
   | 'DigestMismatch'
+  /** The manifest of the module's artifact is malformed. */
+  | 'InvalidManifest'
+  /** The artifact in the registry is not, or does not contain, a WebAssembly module. */
+  | 'UnsupportedMediaType'
+  /** The module has another size than its manifest says. */
+  | 'SizeMismatch'
   /** The module is not WebAssembly, or of a kind or version that is not supported. */
   | 'InvalidModule'
   /** The module needs a newer Kubewarden than this server corresponds to (`minimumKubewardenVersion`). */

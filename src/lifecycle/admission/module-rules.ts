@@ -52,11 +52,7 @@ export function checkModule(
     if (!(error instanceof ModuleError)) {
       throw error;
     }
-    if (error.code === 'registry-unsupported') {
-      findings.warn('module-registry', field, error.message);
-    } else {
-      findings.reject('module-reference', invalid(field, shown(module), error.message + schemeHint(module)));
-    }
+    findings.reject('module-reference', invalid(field, shown(module), error.message + schemeHint(module)));
   }
   return undefined;
 }
@@ -90,13 +86,16 @@ function checkSource(
     if (reference.kind === 'file') {
       assertTenantFile(reference, modulesUrl && fileURLToPath(modulesUrl));
     } else {
-      assertTenantHost(reference.url, tenantHosts ?? []);
+      assertTenantHost(
+        reference.kind === 'http' ? reference.url : new URL(`https://${reference.host}`),
+        tenantHosts ?? [],
+      );
     }
   } catch (error) {
     if (!(error instanceof ModuleError)) {
       throw error;
     }
-    if (reference.kind === 'http' && tenantHosts === undefined) {
+    if (reference.kind !== 'file' && tenantHosts === undefined) {
       findings.warn('module-source', field, error.message);
     } else {
       findings.reject('module-source', forbidden(field, error.message));

@@ -326,8 +326,15 @@ const POLICY_CASES: readonly Case[] = [
     module('file://./p.wasm'),
     ['spec.module [module-reference]'],
   ],
-  ['a registry', 'cap', module('registry://example.com/p:v1'), [], ['spec.module [module-registry]']],
-  ['a registry without a scheme', 'ap', module('ghcr.io/a/p:v1'), [], ['spec.module [module-registry]']],
+  ['a registry', 'cap', module('registry://example.com/p:v1'), []],
+  ['a registry without a scheme', 'ap', module('ghcr.io/a/p:v1'), []],
+  [
+    'a registry of the machine, for a tenant',
+    'ap',
+    module('registry://127.0.0.1:5000/p:v1'),
+    ['spec.module [module-source]'],
+  ],
+  ['a malformed tag', 'cap', module('registry://example.com/p:v1+2'), ['spec.module [module-reference]']],
   [
     'an unknown builtin module',
     'cap',

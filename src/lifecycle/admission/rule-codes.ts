@@ -40,7 +40,6 @@ export const REJECTIONS = [
 /** Rules whose violation is a warning. */
 export const WARNINGS = [
   'wrong-before',
-  'module-registry',
   'module-source',
   'settings',
   'rules-everything',

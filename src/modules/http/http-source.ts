@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { HttpReference } from '../module-reference.ts';
 import { redactUrl } from '../module-reference.ts';
 import { assertModulePreamble, SNIFF_BYTES } from '../wasm-bytes.ts';
+import { basicAuthorization } from './authorization.ts';
 import { statusError } from './http-status.ts';
 import { HttpTransfer, type ProgressListener, type TransferOptions } from './http-transfer.ts';
 
@@ -58,9 +59,4 @@ function basicOf({ username, password }: URL): string | undefined {
   return username === '' && password === ''
     ? undefined
     : basicAuthorization(decodeURIComponent(username), decodeURIComponent(password));
-}
-
-/** The header `Authorization` for a user and password (RFC 7617). */
-export function basicAuthorization(user: string, password: string): string {
-  return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 }

@@ -36,6 +36,8 @@ export interface TransferOptions {
 export interface TransferRequest {
   /** Without credentials. */
   readonly url: URL;
+  /** Whether an answer named the URL. Default: no. */
+  readonly isFromAnswer?: boolean;
   /** Default: GET. */
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT';
   readonly headers?: Readonly<Record<string, string>>;
@@ -105,6 +107,12 @@ export class HttpTransfer {
       }
       const next = redirectTarget(url, response.headers.location);
       response.destroy();
+      if (request.body !== undefined && next.origin !== request.url.origin) {
+        throw new ModuleError(
+          'source-redirect',
+          `${redactUrl(url.href)} redirects a request with content to ${next.origin}: expected to stay on ${request.url.origin}`,
+        );
+      }
       url = next;
     }
     throw new ModuleError(
@@ -147,7 +155,8 @@ export class HttpTransfer {
 
   async #sendOnce(url: URL, request: TransferRequest): Promise<IncomingMessage> {
     const { sources, isForTenant = false, lookup } = this.#options;
-    const redirectedFrom = url === request.url ? undefined : this.#shown;
+    const isFromAnswer = url !== request.url || request.isFromAnswer === true;
+    const redirectedFrom = isFromAnswer ? this.#shown : undefined;
     const lookingUp = isForTenant ? tenantLookup(url, sources.tenantHosts, redirectedFrom, lookup) : lookup;
     const { method = 'GET', headers, authorization, body } = request;
     const options: RequestOptions = {

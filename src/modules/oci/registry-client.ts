@@ -1,0 +1,273 @@
+// A client of the registry API (https://github.com/opencontainers/distribution-spec) with token and basic authentication
+// (https://distribution.github.io/distribution/spec/auth/token/).
+import { createHash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+
+import { isJsonObject, own, parseJson, textOf } from '../../values/index.ts';
+import { ModuleError } from '../errors.ts';
+import { basicAuthorization } from '../http/authorization.ts';
+import { retryAfterMs, statusError } from '../http/http-status.ts';
+import type { HttpTransfer, ProgressListener, TransferRequest, TransferResponse } from '../http/http-transfer.ts';
+import { parseChallenges } from './challenge.ts';
+import type { RegistryCredentials } from './docker-config.ts';
+import type { ArtifactSource, RawManifest } from './artifact-source.ts';
+import { digestOf } from '../digest.ts';
+import { type Descriptor, MANIFEST_MEDIA_TYPES, MAX_MANIFEST_BYTES } from './manifest.ts';
+
+/** Most repetitions of a request that a registry asks to repeat later. */
+const MAX_RETRIES = 2;
+/** Longest delay before such a repetition; when a registry asks for more, the pull fails and is tried again later. Milliseconds. */
+const MAX_RETRY_DELAY_MS = 10_000;
+/** Largest answer of a token service: tokens have a few KiB. Bytes. */
+const MAX_TOKEN_BYTES = 256 * 1024;
+/** Largest error that is read. Bytes. */
+const MAX_ERROR_BYTES = 64 * 1024;
+/** The characters of a bearer token (RFC 6750, section 2.1). */
+const BEARER_TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
+/** Error codes of the distribution spec: only these are repeated, since an answer may hold anything. */
+const ERROR_CODES: ReadonlySet<string> = new Set([
+  'BLOB_UNKNOWN',
+  'BLOB_UPLOAD_INVALID',
+  'BLOB_UPLOAD_UNKNOWN',
+  'DIGEST_INVALID',
+  'MANIFEST_BLOB_UNKNOWN',
+  'MANIFEST_INVALID',
+  'MANIFEST_UNKNOWN',
+  'NAME_INVALID',
+  'NAME_UNKNOWN',
+  'SIZE_INVALID',
+  'UNAUTHORIZED',
+  'DENIED',
+  'UNSUPPORTED',
+  'TOOMANYREQUESTS',
+]);
+
+export interface RegistryClientOptions {
+  readonly transfer: HttpTransfer;
+  /** The artifact, for messages. */
+  readonly shown: string;
+  /** `https://host:port`, and the path of a mirror if it has one, without a slash at the end. */
+  readonly origin: string;
+  readonly repository: string;
+  readonly credentials: RegistryCredentials | undefined;
+}
+
+/** One repository of a registry. */
+export class RegistryClient implements ArtifactSource {
+  readonly #options: RegistryClientOptions;
+  #authorization: string | undefined;
+
+  constructor(options: RegistryClientOptions) {
+    this.#options = options;
+    const { credentials } = options;
+    this.#authorization = credentials?.kind === 'bearer' ? `Bearer ${credentials.token}` : undefined;
+  }
+
+  /**
+   * A manifest by tag or digest.
+   * @throws ModuleError `source-…`, `digest-mismatch`, `manifest-invalid` (too large)
+   */
+  async manifest(reference: string): Promise<RawManifest> {
+    const { transfer, shown } = this.#options;
+    const { response } = await this.#get(`manifests/${reference}`, MANIFEST_MEDIA_TYPES.join(', '));
+    const bytes = await transfer
+      .read(response, { maxBytes: MAX_MANIFEST_BYTES })
+      .catch((error: unknown) => Promise.reject(manifestTooLarge(error, shown)));
+    const digest = digestOf(bytes);
+    if (reference.startsWith('sha256:') && reference !== digest) {
+      throw new ModuleError(
+        'digest-mismatch',
+        `the manifest of ${shown} is another one: expected ${reference}, got ${digest}`,
+      );
+    }
+    return { bytes, digest, contentType: response.headers['content-type'] };
+  }
+
+  /** The content of a descriptor. @throws ModuleError `source-…`, `size-mismatch`, `digest-mismatch` */
+  async blob({ digest, size }: Descriptor, onProgress: ProgressListener | undefined): Promise<Uint8Array> {
+    const { transfer, shown } = this.#options;
+    const { response } = await this.#get(`blobs/${digest}`, 'application/octet-stream, */*;q=0.1');
+    const announced = response.headers['content-length'];
+    if (announced !== undefined && Number(announced) !== size) {
+      throw sizeMismatch(shown, size, `${Number(announced)}`);
+    }
+    const hash = createHash('sha256');
+    let received = 0;
+    const onChunk = (chunk: Uint8Array): void => {
+      received += chunk.length;
+      if (received > size) {
+        throw sizeMismatch(shown, size, 'more');
+      }
+      hash.update(chunk);
+      onProgress?.(received, size);
+    };
+    const bytes = await transfer.read(response, { maxBytes: Number.MAX_SAFE_INTEGER, onChunk });
+    if (bytes.length !== size) {
+      throw sizeMismatch(shown, size, `${bytes.length}`);
+    }
+    const got = `sha256:${hash.digest('hex')}`;
+    if (got !== digest) {
+      throw new ModuleError('digest-mismatch', `a blob of ${shown} has other bytes: expected ${digest}, got ${got}`);
+    }
+    return bytes;
+  }
+
+  async #get(path: string, accept: string): Promise<TransferResponse> {
+    const { origin, repository, shown } = this.#options;
+    const url = new URL(`${origin}/v2/${repository}/${path}`);
+    const answer = await this.#authorized({ url, headers: { accept } });
+    const { response } = answer;
+    if (response.statusCode === 200) {
+      return answer;
+    }
+    const codes = await this.#errorCodes(answer);
+    throw statusError(`${url.host}, for ${shown},`, response.statusCode ?? 0, response.headers, codes);
+  }
+
+  /** Sends a request, again with a token or password if the registry requires one, and again later if it asks for that. */
+  async #authorized(request: TransferRequest): Promise<TransferResponse> {
+    const { transfer } = this.#options;
+    let hasAuthenticated = false;
+    for (let retries = 0; ;) {
+      const answer = await transfer.send({ ...request, authorization: this.#authorization });
+      const { statusCode = 0, headers } = answer.response;
+      if (statusCode === 401 && !hasAuthenticated && answer.url.origin === request.url.origin) {
+        hasAuthenticated = true;
+        const authorization = await this.#authenticate(headers['www-authenticate'], request.url);
+        if (authorization === undefined) {
+          return answer;
+        }
+        answer.response.destroy();
+        this.#authorization = authorization;
+        continue;
+      }
+      const wait = statusCode === 429 || statusCode === 503 ? retryAfterMs(headers) : undefined;
+      if (
+        wait === undefined ||
+        retries === MAX_RETRIES ||
+        wait > Math.min(MAX_RETRY_DELAY_MS, transfer.limits.remainingMs)
+      ) {
+        return answer;
+      }
+      retries += 1;
+      answer.response.destroy();
+      transfer.limits.idle();
+      await delay(wait, undefined, { signal: transfer.limits.signal });
+    }
+  }
+
+  /** The header `Authorization` for a challenge; undefined when there is none that the credentials satisfy. */
+  async #authenticate(header: string | undefined, url: URL): Promise<string | undefined> {
+    const { credentials } = this.#options;
+    const challenges = parseChallenges(header);
+    const bearer = challenges.find(({ scheme }) => scheme === 'bearer');
+    if (bearer !== undefined && credentials?.kind !== 'bearer') {
+      return await this.#token(bearer.parameters, url);
+    }
+    return challenges.some(({ scheme }) => scheme === 'basic') && credentials?.kind === 'password'
+      ? basicAuthorization(credentials.username, credentials.password)
+      : undefined;
+  }
+
+  /** @throws ModuleError `source-…`, `token-invalid` */
+  async #token(parameters: ReadonlyMap<string, string>, registry: URL): Promise<string> {
+    const { transfer, shown, repository, credentials } = this.#options;
+    const realm = URL.parse(parameters.get('realm') ?? '', registry.href);
+    if (realm === null || !(realm.protocol === 'https:' || realm.protocol === registry.protocol)) {
+      throw this.#tokenInvalid(registry, 'expected it to name its token service by an https:// URL');
+    }
+    realm.username = '';
+    realm.password = '';
+    const scope = parameters.get('scope') ?? `repository:${repository}:pull`;
+    const service = parameters.get('service');
+    const { response, url } = await transfer.send(tokenRequest(realm, { scope, service }, credentials));
+    if (response.statusCode !== 200) {
+      response.destroy();
+      throw statusError(
+        `the token service ${url.host} of ${registry.host}, for ${shown},`,
+        response.statusCode ?? 0,
+        response.headers,
+      );
+    }
+    const text = (await transfer.read(response, { maxBytes: MAX_TOKEN_BYTES })).toString('utf8');
+    let answer: unknown;
+    try {
+      answer = parseJson(text);
+    } catch {
+      throw this.#tokenInvalid(registry, 'its token service answered what is not JSON');
+    }
+    const token = isJsonObject(answer) ? textOf(own(answer, 'token')) || textOf(own(answer, 'access_token')) : '';
+    if (!BEARER_TOKEN.test(token)) {
+      throw this.#tokenInvalid(registry, 'its token service answered without a well-formed token');
+    }
+    return `Bearer ${token}`;
+  }
+
+  #tokenInvalid({ host }: URL, problem: string): ModuleError {
+    return new ModuleError('token-invalid', `no token for ${this.#options.shown} from ${host}: ${problem}`);
+  }
+
+  /** The known error codes of an answer, for a message. */
+  async #errorCodes({ response }: TransferResponse): Promise<string> {
+    try {
+      const { transfer } = this.#options;
+      const body = parseJson((await transfer.read(response, { maxBytes: MAX_ERROR_BYTES })).toString('utf8'));
+      const errors = isJsonObject(body) ? own(body, 'errors') : undefined;
+      const codes = (Array.isArray(errors) ? errors : []).map((error) =>
+        textOf(isJsonObject(error) ? own(error, 'code') : undefined),
+      );
+      const known = [...new Set(codes.filter((code) => ERROR_CODES.has(code)))];
+      return known.length === 0 ? '' : ` (${known.join(', ')})`;
+    } catch {
+      response.destroy();
+      return '';
+    }
+  }
+}
+
+function tokenRequest(
+  realm: URL,
+  { scope, service }: { readonly scope: string; readonly service: string | undefined },
+  credentials: RegistryCredentials | undefined,
+): TransferRequest {
+  if (credentials?.kind === 'refresh-token') {
+    const form = new URLSearchParams({
+      grant_type: 'refresh_token',
+      client_id: 'portcullis',
+      refresh_token: credentials.token,
+      scope,
+      ...(service === undefined ? {} : { service }),
+    });
+    return {
+      url: realm,
+      isFromAnswer: true,
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: Buffer.from(form.toString()),
+    };
+  }
+  const url = new URL(realm);
+  url.searchParams.set('scope', scope);
+  if (service !== undefined) {
+    url.searchParams.set('service', service);
+  }
+  return credentials?.kind === 'password'
+    ? { url, isFromAnswer: true, authorization: basicAuthorization(credentials.username, credentials.password) }
+    : { url, isFromAnswer: true };
+}
+
+function manifestTooLarge(error: unknown, shown: string): unknown {
+  return error instanceof ModuleError && error.code === 'module-too-large'
+    ? new ModuleError(
+        'manifest-invalid',
+        `the manifest of ${shown} is too large: expected at most ${MAX_MANIFEST_BYTES} bytes`,
+      )
+    : error;
+}
+
+function sizeMismatch(shown: string, size: number, got: string): ModuleError {
+  return new ModuleError(
+    'size-mismatch',
+    `a blob of ${shown} has another size than its manifest says: expected ${size} bytes, got ${got}`,
+  );
+}

@@ -1,0 +1,163 @@
+import type { Digest } from '../digest.ts';
+import { ModuleError, type ModuleErrorCode } from '../errors.ts';
+import { HttpTransfer, type ProgressListener, type TransferOptions } from '../http/http-transfer.ts';
+import type { RegistryReference } from '../module-reference.ts';
+import { assertModulePreamble } from '../wasm-bytes.ts';
+import { type Artifact, type ArtifactSource, resolveArtifact } from './artifact-source.ts';
+import { credentialsFor } from './docker-config.ts';
+import { LayoutRepository } from './layout.ts';
+import { moduleLayer } from './manifest.ts';
+import { RegistryClient } from './registry-client.ts';
+
+/** The registry API of Docker Hub has another host than its references. */
+const API_HOSTS: ReadonlyMap<string, string> = new Map([['docker.io', 'registry-1.docker.io']]);
+
+/** How to reach registries. */
+export interface RegistryOptions extends TransferOptions {
+  /** Path of a Docker config file with credentials. Default: none. */
+  readonly dockerConfig?: string | undefined;
+}
+
+export interface PullOptions extends RegistryOptions {
+  readonly maxBytes: number;
+  readonly onProgress?: ProgressListener;
+}
+
+/** A module from a registry. */
+export interface PulledModule {
+  readonly bytes: Uint8Array;
+  /** The digest that the reference resolved to. */
+  readonly manifest: Digest;
+}
+
+/** A registry, or a mirror of it. */
+interface Endpoint {
+  readonly shown: string;
+  /** Of a mirror: the administrator trusts it, so tenants may have modules from it whatever its address. */
+  readonly trustedHost?: string;
+  readonly open: (transfer: HttpTransfer) => Promise<ArtifactSource>;
+}
+
+/**
+ * Pulls a module, from the first of the registry's mirrors that has it, or else from the registry itself.
+ * @throws ModuleError `source-…`, `credentials-invalid`, `token-invalid`, `manifest-invalid`, `media-type-unsupported`, `size-mismatch`, `digest-mismatch`, `module-too-large`, `not-wasm`; the signal's reason
+ */
+export async function pullModule(reference: RegistryReference, options: PullOptions): Promise<PulledModule> {
+  return await withRepository(reference, options, async (source, { shown }) => {
+    const { digest, manifest }: Artifact = await resolveArtifact(source, versionOf(reference), shown);
+    const layer = moduleLayer(manifest.layers, shown);
+    if (layer.size > options.maxBytes) {
+      throw new ModuleError(
+        'module-too-large',
+        `${shown} is too large: expected at most ${options.maxBytes} bytes, got ${layer.size}`,
+      );
+    }
+    if (reference.digest !== undefined && layer.digest !== reference.digest) {
+      throw new ModuleError(
+        'digest-mismatch',
+        `${shown} is not the pinned module: expected ${reference.digest}, got ${layer.digest}`,
+      );
+    }
+    const bytes = await source.blob(layer, options.onProgress);
+    assertModulePreamble(bytes.subarray(0, 512), shown, layer.mediaType);
+    return { bytes, manifest: digest };
+  });
+}
+
+/** The tag or digest to request. */
+export function versionOf({ manifest, tag }: RegistryReference): string {
+  return manifest ?? tag ?? '';
+}
+
+/**
+ * Runs work on a repository: on that of each mirror until it succeeds, then on that of the registry. The error is that of the
+ * registry, or of the only mirror that has the artifact, and names what the others said.
+ */
+export async function withRepository<T>(
+  reference: RegistryReference,
+  options: RegistryOptions,
+  work: (source: ArtifactSource, endpoint: { readonly shown: string }) => Promise<T>,
+): Promise<T> {
+  const endpoints = endpointsOf(reference, options);
+  const failures: ModuleError[] = [];
+  for (const endpoint of endpoints) {
+    try {
+      return await HttpTransfer.run(endpoint.shown, transferOptions(endpoint, options), async (transfer) =>
+        work(await endpoint.open(transfer), endpoint),
+      );
+    } catch (error) {
+      if (!(error instanceof ModuleError) || options.signal?.aborted === true) {
+        throw error;
+      }
+      failures.push(error);
+    }
+  }
+  throw combined(failures);
+}
+
+function endpointsOf(reference: RegistryReference, options: RegistryOptions): readonly Endpoint[] {
+  const { host, repository, shown } = reference;
+  const { sources } = options;
+  const mirrors = (sources.mirrors.get(host) ?? []).map((mirror): Endpoint => {
+    const place = `${shown} (mirror ${mirror.shown})`;
+    return mirror.kind === 'layout'
+      ? { shown: place, open: async () => new LayoutRepository(mirror.folder, `${host}/${repository}`, place) }
+      : {
+          ...registryEndpoint(mirror.origin, `${mirror.prefix}${repository}`, place, options),
+          trustedHost: new URL(mirror.origin).host,
+        };
+  });
+  const apiHost = API_HOSTS.get(host) ?? host;
+  const secure = registryEndpoint(`https://${apiHost}`, repository, shown, options, host);
+  // As in Kubewarden, an insecure source is reached without checking its certificate, or else without TLS.
+  const plain = sources.insecureSources.includes(host)
+    ? [registryEndpoint(`http://${apiHost}`, repository, `${shown} (without TLS)`, options, host)]
+    : [];
+  return [...mirrors, secure, ...plain];
+}
+
+/** @param credentialsHost the host in the Docker config file. Default: that of the origin */
+function registryEndpoint(
+  origin: string,
+  repository: string,
+  shown: string,
+  { dockerConfig }: RegistryOptions,
+  credentialsHost = new URL(origin).host,
+): Endpoint {
+  return {
+    shown,
+    open: async (transfer) => {
+      const { signal } = transfer.limits;
+      const credentials =
+        dockerConfig === undefined
+          ? undefined
+          : await credentialsFor(dockerConfig, credentialsHost, repository, signal);
+      return new RegistryClient({ transfer, shown, origin, repository, credentials });
+    },
+  };
+}
+
+function transferOptions({ trustedHost }: Endpoint, options: RegistryOptions): TransferOptions {
+  const { sources } = options;
+  return trustedHost === undefined
+    ? options
+    : { ...options, sources: { ...sources, tenantHosts: [...sources.tenantHosts, trustedHost] } };
+}
+
+/** Codes of errors that say that an endpoint is down or lacks the artifact: others say more about what is wrong. */
+const IS_ABSENT: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
+  'source-unreachable',
+  'source-timeout',
+  'source-not-found',
+]);
+
+/** The error that says most, with the messages of the others. */
+function combined(failures: readonly ModuleError[]): ModuleError {
+  const main = failures.findLast(({ code }) => !IS_ABSENT.has(code)) ?? failures.at(-1);
+  if (main === undefined || failures.length === 1) {
+    return main ?? new ModuleError('source-unreachable', 'no registry to pull from');
+  }
+  const others = failures.filter((failure) => failure !== main).map(({ message }) => message);
+  const { code, message, tenantMessage } = main;
+  return new ModuleError(code, `${message}. Tried as well: ${others.join('; ')}`, { cause: main, tenantMessage });
+}
