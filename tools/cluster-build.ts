@@ -5,6 +5,7 @@
 //   helm                     the one on PATH, else built from the pinned Go module in test/cluster/helm
 //   etcd                     the one on PATH, else Debian's package, unpacked into the cache (not installed: no service starts)
 //   gitops-health            built from the pinned Go module in test/gitops/health: reads status as GitOps tools do
+//   docker-registry          the one on PATH, else Debian's package, unpacked likewise: a registry for tests of pulls
 //   libfaketime              Debian's package, unpacked likewise: processes whose clocks are wrong
 // All programs are in the user's cache; when none is missing, the command prints one line and ends.
 import { spawn, spawnSync } from 'node:child_process';
@@ -21,6 +22,7 @@ import {
   findBinary,
   findFaketime,
   findOnPath,
+  findRegistry,
   GITOPS_HEALTH,
   goBuildArguments,
   goModuleOf,
@@ -28,6 +30,7 @@ import {
   goProgramPath,
   isPipeline,
   kubernetesVersion,
+  REGISTRY_PROGRAM,
 } from '../test/cluster/binaries.ts';
 
 /** Interval of progress messages. Milliseconds. */
@@ -153,6 +156,14 @@ const ETCD: PackagedFile = {
   advice: 'Install etcd 3.4 or newer so that "etcd" is on PATH and run this again.',
 };
 
+const REGISTRY: PackagedFile = {
+  package: 'docker-registry',
+  file: 'usr/bin/docker-registry',
+  name: REGISTRY_PROGRAM,
+  mode: 0o755,
+  advice: `Install the registry of Docker so that "${REGISTRY_PROGRAM}" is on PATH and run this again.`,
+};
+
 const FAKETIME: PackagedFile = {
   package: 'libfaketime',
   // The parent folder is named after the processor architecture.
@@ -222,13 +233,18 @@ async function main(): Promise<void> {
   }
   const before = clusterAvailable();
   const faketime = findFaketime();
-  if (before.available && faketime !== undefined) {
-    const all = [...Object.values(before.binaries), faketime, health];
+  const registry = findRegistry();
+  if (before.available && faketime !== undefined && registry !== undefined) {
+    const all = [...Object.values(before.binaries), faketime, registry, health];
     say(`The test cluster is ready (Kubernetes ${kubernetesVersion()}): ${all.join(', ')}`);
     return;
   }
   mkdirSync(cache, { recursive: true });
-  const programs = { etcd: findBinary('etcd') ?? unpack(ETCD), libfaketime: faketime ?? unpackFaketime() };
+  const programs = {
+    etcd: findBinary('etcd') ?? unpack(ETCD),
+    [REGISTRY_PROGRAM]: registry ?? unpack(REGISTRY),
+    libfaketime: faketime ?? unpackFaketime(),
+  };
   for (const program of clusterGoPrograms) {
     Object.assign(programs, { [program]: findBinary(program) ?? (await buildGo(program)) });
   }

@@ -1,5 +1,5 @@
 // The client of POST /prevalidate.
-import { FETCH_TIMEOUT_MS } from '../modules/index.ts';
+import { FETCH_TIMEOUT_MS, isDigest } from '../modules/index.ts';
 import { isJsonObject, own } from '../resources/index.ts';
 import { MAX_REPORT_TEXT } from './replica-protocol.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from './replica-protocol.ts';
@@ -86,5 +86,14 @@ function pinnedModule(value: unknown): PinnedModule {
   if (typeof digest !== 'string' || !DIGEST.test(digest)) {
     throw unexpected('digest: sha256:… or builtin:…@…', digest);
   }
-  return { name: readName(value, 'name', MAX_MODULE_TEXT), module: readName(value, 'module', MAX_MODULE_TEXT), digest };
+  const manifest = own(value, 'manifest');
+  if (manifest !== undefined && !isDigest(manifest)) {
+    throw unexpected('manifest: sha256:…', manifest);
+  }
+  return {
+    name: readName(value, 'name', MAX_MODULE_TEXT),
+    module: readName(value, 'module', MAX_MODULE_TEXT),
+    digest,
+    ...(manifest === undefined ? {} : { manifest }),
+  };
 }

@@ -90,6 +90,8 @@ export interface PinnedModule {
   readonly module: string;
   /** `sha256:…`, or the version of a builtin module. */
   readonly digest: string;
+  /** Of a module from a registry: the digest of its manifest, `sha256:…`. */
+  readonly manifest?: string;
 }
 
 export type PrevalidationResult =

@@ -124,7 +124,7 @@ export class RevisionStore {
       {
         ...facts,
         ...enforcedField(facts.state, facts.reason, isEnforced),
-        modules: modules.map(({ name, module, digest }) => ({ name, module, digest })),
+        modules: modules.map((module) => ({ ...module })),
         stateSince: before.state === facts.state ? (before.stateSince ?? timeText(now)) : timeText(now),
         ...(before.order === undefined ? {} : { order: before.order }),
         ...(before.servingSince === undefined ? {} : { servingSince: before.servingSince }),

@@ -35,8 +35,6 @@ interface ModuleStoreOptions {
   readonly timeouts?: FetchTimeouts;
   /** Absolute folder of the modules that namespaced policies may name by `file://`. Default: none. */
   readonly tenantFolder?: string;
-  /** Path of a Docker config file with credentials for registries. Default: none. */
-  readonly dockerConfig?: string;
   /** Replicas that are tried for pinned modules before the source. Default: none. */
   readonly peers?: PeerSource;
 }
@@ -102,7 +100,6 @@ export class ModuleStore {
   readonly #timeouts: FetchTimeouts;
   readonly #peers: PeerSource | undefined;
   readonly #tenantFolder: string | undefined;
-  readonly #dockerConfig: string | undefined;
   readonly #tasks = new SharedTasks<FetchedModule, Progress>();
 
   constructor(options: ModuleStoreOptions) {
@@ -113,7 +110,6 @@ export class ModuleStore {
     this.#sources = options.sources ?? DEFAULT_SOURCES;
     this.#peers = options.peers;
     this.#tenantFolder = options.tenantFolder;
-    this.#dockerConfig = options.dockerConfig;
     this.#timeouts = { ...options.timeouts, ...(fetchTimeoutMs === undefined ? {} : { totalMs: fetchTimeoutMs }) };
   }
 
@@ -227,7 +223,7 @@ export class ModuleStore {
       onProgress: (received: number, total?: number) => report({ received, total }),
     };
     return reference.kind === 'registry'
-      ? await pullModule(reference, { ...options, dockerConfig: this.#dockerConfig })
+      ? await pullModule(reference, { ...options, cached: (digest) => this.#cache.read(digest).catch(() => undefined) })
       : { bytes: await downloadModule(reference, options) };
   }
 

@@ -62,6 +62,12 @@ tenant_hosts: [Modules.test, "10.0.0.5:8443"]
     ['source_authorities:\n  h:\n  - type: Url\n', /^s\.yml:3:5: .*expected Path or Data, got "Url"/],
     ['source_authorities:\n  h:\n  - {type: Data, data: nope}\n', /^s\.yml:3:18: .*PEM certificate/],
     ['source_authorities:\n  h:\n  - {type: Path}\n', /^s\.yml:3:5: .*expected a string, got nothing/],
+    ['mirrors: {ghcr.io: [ghcr.io/a]}\n', /^s\.yml:1:21: .*expected https:\/\/host/],
+    ['mirrors: {ghcr.io: ["https://u:s3cr3t@m"]}\n', /^s\.yml:1:22: mirrors\.ghcr\.io\.0: expected https:(?!.*s3cr3t)/],
+    ['mirrors: {ghcr.io: [ftp://m]}\n', /expected https:\/\/host/],
+    ['mirrors: {ghcr.io: [file://m]}\n', /expected https:\/\/host/],
+    ['mirrors: {a/b: []}\n', /expected a host name/],
+    [`mirrors: {h: [${Array.from({ length: 9 }, (_, i) => `"https://m${i}"`).join()}]}\n`, /at most 8 mirrors, got 9/],
     ['insecure_sources: [a\n', /^s\.yml:2:1: not valid YAML/],
     ['a: 1\na: 2\n', /^s\.yml:2:1: not valid YAML: .*duplicate/],
     ['{}\n---\n{}\n', /one document/],
@@ -71,6 +77,23 @@ tenant_hosts: [Modules.test, "10.0.0.5:8443"]
       assert.throws(() => parseSources(text, 's.yml'), { code: 'sources-invalid', message: says });
     });
   }
+
+  it('reads mirrors: registries with a path, and folders relative to the file', () => {
+    const text = 'mirrors:\n  ghcr.io: ["https://M.example:443/ghcr/", "file:///l", "file://./l"]\n';
+    assert.deepEqual(
+      [...parseSources(text, '/etc/s.yml').mirrors],
+      [
+        [
+          'ghcr.io',
+          [
+            { kind: 'registry', origin: 'https://m.example', prefix: 'ghcr/', shown: 'https://m.example/ghcr' },
+            { kind: 'layout', folder: '/l', shown: 'file:///l' },
+            { kind: 'layout', folder: '/etc/l', shown: 'file:///etc/l' },
+          ],
+        ],
+      ],
+    );
+  });
 
   it('does not show the password of a proxy', () => {
     assert.throws(

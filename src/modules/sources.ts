@@ -49,6 +49,8 @@ export interface SourcesConfig {
   readonly mirrors: ReadonlyMap<string, readonly RegistryMirror[]>;
   /** Hosts that namespaced policies may have modules from whatever their addresses: `host`, or `host:port`. */
   readonly tenantHosts: readonly string[];
+  /** Path of a Docker config file with credentials for registries; no key of the file. Default: none. */
+  readonly dockerConfig?: string;
 }
 
 /** No proxy, the authorities of the system, all certificates checked. */

@@ -216,6 +216,22 @@ export function skipWithoutFaketime(env: Environment = process.env): string | fa
   return skipWithoutCluster(env) || (findFaketime(env) === undefined && !isPipeline(env) ? reason : false);
 }
 
+/** The registry of Docker, for tests of pulls. */
+export const REGISTRY_PROGRAM = 'docker-registry';
+
+/** The path of {@link REGISTRY_PROGRAM}: from PATH, or else from the cache. */
+export function findRegistry(env: Environment = process.env): string | undefined {
+  const path = join(clusterCacheFolder(env), REGISTRY_PROGRAM);
+  return findOnPath(REGISTRY_PROGRAM, env) ?? (isExecutable(path) ? path : undefined);
+}
+
+/** Why tests that need a registry are skipped; false in a pipeline, where they fail instead. */
+export function skipWithoutRegistry(env: Environment = process.env): string | false {
+  return findRegistry(env) !== undefined || isPipeline(env)
+    ? false
+    : `no ${REGISTRY_PROGRAM}; get it with "npm run cluster:build"`;
+}
+
 function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);

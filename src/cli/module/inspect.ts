@@ -17,7 +17,9 @@ import {
 } from '../../modules/index.ts';
 import { createOpaGuest, type ModuleShape } from '../../wasm/index.ts';
 import { CliError } from '../errors.ts';
-import { type ModuleSource, readModule, readSources, targetReference } from './module-source.ts';
+import { type ModuleSource, readModule, targetReference } from './module-source.ts';
+import { readSources } from './read-sources.ts';
+import { addSourceFlags, type SourceFlags } from './source-flags.ts';
 import { countText, dataText, type OutputFormat, outputOption, sizeText } from '../output.ts';
 import { Progress } from '../progress.ts';
 import { oneLine, table } from '../table.ts';
@@ -41,8 +43,7 @@ const PAGE_BYTES = 64 * 1024;
 const ANNOTATION = 'io.kubewarden.policy.';
 const SHOWN_ELSEWHERE = new Set(['title', 'version', 'description', 'usage'].map((name) => `${ANNOTATION}${name}`));
 
-interface InspectFlags {
-  readonly sourcesPath?: string;
+interface InspectFlags extends SourceFlags {
   readonly output: OutputFormat;
 }
 
@@ -73,10 +74,13 @@ interface SandboxReport {
 }
 
 export function inspectCommand(): Command {
-  return new Command('inspect')
+  const command = new Command('inspect')
     .description('show the metadata of a module, and how the sandbox runs it')
-    .argument('<target>', 'the module: a file, or a URL (file://, http://, https://); may end in @sha256:…')
-    .option('--sources-path <file>', 'sources.yml: insecure sources, authorities, proxies')
+    .argument(
+      '<target>',
+      'the module: a file, or a URL (registry://, https://, http://, file://); may end in @sha256:…',
+    );
+  return addSourceFlags(command)
     .addOption(outputOption())
     .addHelpText(
       'after',
@@ -92,8 +96,8 @@ Examples:
 
 async function inspect(target: string, flags: InspectFlags): Promise<void> {
   const progress = new Progress();
-  const sources = await readSources(flags.sourcesPath);
-  const options = { progress, baseDir: process.cwd(), ...(sources === undefined ? {} : { sources }) };
+  const sources = await readSources(flags);
+  const options = { progress, baseDir: process.cwd(), sources };
   const source = await readModule(targetReference(target), options);
   const report = await progress.during(`compiling ${source.location}`, () => reportOf(source));
   process.stdout.write(

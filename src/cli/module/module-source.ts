@@ -10,12 +10,10 @@ import {
   type ModuleReference,
   ModuleStore,
   parseReference,
-  parseSources,
   readModuleFile,
   type SourcesConfig,
 } from '../../modules/index.ts';
 import { cacheFolder } from '../cache-folder.ts';
-import { readText } from '../document.ts';
 import { usageError } from '../errors.ts';
 import { sizeText } from '../output.ts';
 import type { Progress } from '../progress.ts';
@@ -56,11 +54,6 @@ export function targetReference(target: string, baseDir: string = process.cwd())
  */
 export async function readModule(reference: ModuleReference, options: ModuleSourceOptions): Promise<ModuleSource> {
   return reference.kind === 'file' ? await readFileModule(reference) : await download(reference, options);
-}
-
-/** The sources of `--sources-path`. @throws CliError, ModuleError */
-export async function readSources(path: string | undefined): Promise<SourcesConfig | undefined> {
-  return path === undefined ? undefined : parseSources(await readText(path), path);
 }
 
 /** Reads a file directly: the cache needs no copy. */

@@ -16,7 +16,9 @@ import { usageError } from '../errors.ts';
 import { kubernetesVersion } from '../kubernetes-version.ts';
 import { manifestsPolicy, readManifests } from './manifests.ts';
 import type { ModuleInput, PolicyRequest, RunnablePolicy } from './policy-runner.ts';
-import { type ModuleSourceOptions, readModule, readSources, targetReference } from '../module/module-source.ts';
+import { type ModuleSourceOptions, readModule, targetReference } from '../module/module-source.ts';
+import { readSources } from '../module/read-sources.ts';
+import { addSourceFlags, type SourceFlags } from '../module/source-flags.ts';
 import { findPolicy } from './policies-file.ts';
 import type { Progress } from '../progress.ts';
 import { readRequest } from './request-document.ts';
@@ -24,7 +26,7 @@ import { readRequest } from './request-document.ts';
 /** Longest policy id made of a title, as in a policies file. */
 export const MAX_ID_LENGTH = 253;
 
-export interface PolicyFlags {
+export interface PolicyFlags extends SourceFlags {
   readonly requestPath: string;
   readonly settingsPath?: string;
   readonly settingsJson?: string;
@@ -33,7 +35,6 @@ export interface PolicyFlags {
   readonly allowContextAware?: true;
   readonly allowedHostCapabilities: readonly string[];
   readonly replayHostCapabilitiesInteractions?: string;
-  readonly sourcesPath?: string;
   readonly timeout?: number;
   readonly policies?: string;
   readonly policy?: string;
@@ -52,10 +53,10 @@ const DEFINITION_FLAGS = [
 
 /** Adds the flags of `kwctl run`, and those that only Portcullis has. */
 export function addPolicyFlags(command: Command): Command {
-  return command
+  const withTarget = command
     .argument(
       '[target]',
-      'the module: a file, a URL (file://, http://, https://; may end in @sha256:…), or builtin:NAME',
+      'the module: a file, a URL (registry://, https://, http://, file://; may end in @sha256:…), or builtin:NAME',
     )
     .addOption(
       new Option(
@@ -82,8 +83,8 @@ export function addPolicyFlags(command: Command): Command {
         .default(['*'], '*')
         .argParser(capabilities),
     )
-    .option('--replay-host-capabilities-interactions <file>', 'answer host capabilities from a recorded session')
-    .option('--sources-path <file>', 'sources.yml: insecure sources, authorities, proxies')
+    .option('--replay-host-capabilities-interactions <file>', 'answer host capabilities from a recorded session');
+  return addSourceFlags(withTarget)
     .addOption(
       new Option(
         '--timeout <seconds>',
@@ -128,9 +129,9 @@ export async function policyUnderTest(
   const [body, session, sources] = await Promise.all([
     readRequest(flags.requestPath, route),
     replay === undefined ? undefined : readText(replay),
-    readSources(flags.sourcesPath),
+    readSources(flags),
   ]);
-  const options = { progress, baseDir: process.cwd(), ...(sources === undefined ? {} : { sources }) };
+  const options = { progress, baseDir: process.cwd(), sources };
   const { notes, ...policy } = await policyAndCode(target, flags, options);
   return { policy, request: { body, route }, session, notes };
 }

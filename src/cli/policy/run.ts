@@ -38,7 +38,6 @@ export function runCommand(): Command {
     )
     .addOption(new Option('-o, --output <format>', 'output format').choices(['json', 'yaml']).default('json'))
     .addOption(new Option('--disable-wasmtime-cache', 'has no effect').hideHelp())
-    .addOption(new Option('--docker-config-json-path <file>', 'registries are not supported yet').hideHelp())
     .addOption(new Option('--sigstore-trust-config <file>', 'signatures are not verified yet').hideHelp())
     .addOption(refused('--verification-config-path <file>'))
     .addOption(refused('-k, --verification-key <file>'))

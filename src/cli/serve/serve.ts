@@ -9,10 +9,17 @@ import { PolicyServer, type PolicyServerOptions } from '../../server/index.ts';
 import { addLogFlags, addMemberFlags, type LogFlags, type MemberFlags } from '../daemon-flags.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { portNumber } from '../port-flag.ts';
+import {
+  DOCKER_CONFIG_FLAG,
+  DOCKER_CONFIG_HELP,
+  type SourceFlags,
+  SOURCES_FLAG,
+  SOURCES_HELP,
+} from '../module/source-flags.ts';
 import { addReplicaFlags, type ReplicaFlags, replicaOptions } from './replica-flags.ts';
 import { stopSignal } from '../signals.ts';
 
-interface ServeFlags extends LogFlags, ReplicaFlags {
+interface ServeFlags extends LogFlags, ReplicaFlags, SourceFlags {
   readonly logColor: boolean;
   readonly addr: string;
   readonly port: number;
@@ -24,7 +31,6 @@ interface ServeFlags extends LogFlags, ReplicaFlags {
   readonly clientCaFile?: string;
   readonly policies: string;
   readonly policiesDownloadDir: string;
-  readonly sourcesPath?: string;
   readonly policyTimeout: number;
   readonly alwaysAcceptAdmissionReviewsOnNamespace?: string;
   readonly shutdownDelay: number;
@@ -77,11 +83,8 @@ export function serveCommand(): Command {
         .default('.')
         .env('KUBEWARDEN_POLICIES_DOWNLOAD_DIR'),
     )
-    .addOption(
-      new Option('--sources-path <file>', 'sources.yml: insecure sources, authorities, proxies').env(
-        'KUBEWARDEN_SOURCES_PATH',
-      ),
-    )
+    .addOption(new Option(SOURCES_FLAG, SOURCES_HELP).env('KUBEWARDEN_SOURCES_PATH'))
+    .addOption(new Option(DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP).env('KUBEWARDEN_DOCKER_CONFIG_JSON_PATH'))
     .addOption(
       new Option('--policy-timeout <seconds>', 'default timeout of a policy')
         .default(DEFAULT_TIMEOUT_SECONDS)
@@ -162,9 +165,11 @@ async function reload(server: PolicyServer, log: Logger): Promise<void> {
 }
 
 /** Loads the parser lazily: the main thread needs no other code of src/modules. */
-async function readSources(file: string): Promise<SourcesConfig> {
-  const { parseSources } = await import('../../modules/index.ts');
-  return parseSources(readFileSync(file, 'utf8'), file);
+async function readSources({ sourcesPath, dockerConfigJsonPath }: ServeFlags): Promise<SourcesConfig> {
+  const { DEFAULT_SOURCES, parseSources } = await import('../../modules/index.ts');
+  const sources =
+    sourcesPath === undefined ? DEFAULT_SOURCES : parseSources(readFileSync(sourcesPath, 'utf8'), sourcesPath);
+  return { ...sources, ...(dockerConfigJsonPath === undefined ? {} : { dockerConfig: dockerConfigJsonPath }) };
 }
 
 async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOptions, 'log'>> {
@@ -197,7 +202,9 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
           },
         }),
     ...clusterOption(flags),
-    ...(flags.sourcesPath === undefined ? {} : { sources: await readSources(flags.sourcesPath) }),
+    ...(flags.sourcesPath === undefined && flags.dockerConfigJsonPath === undefined
+      ? {}
+      : { sources: await readSources(flags) }),
     ...(flags.alwaysAcceptAdmissionReviewsOnNamespace === undefined
       ? {}
       : { alwaysAcceptNamespace: flags.alwaysAcceptAdmissionReviewsOnNamespace }),

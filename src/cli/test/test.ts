@@ -8,7 +8,8 @@ import { RE2JS } from 're2js';
 import type { SourcesConfig } from '../../modules/index.ts';
 import { readText } from '../document.ts';
 import { CliError, EXIT, fileProblem, usageError } from '../errors.ts';
-import { readSources } from '../module/module-source.ts';
+import { readSources } from '../module/read-sources.ts';
+import { addSourceFlags, type SourceFlags } from '../module/source-flags.ts';
 import { dataText } from '../output.ts';
 import { dataReport } from './data-report.ts';
 import { discover, suiteName, TEST_FILES } from './discover.ts';
@@ -34,10 +35,9 @@ const WATCH_SHARE = 0.05;
 /** Clears the screen and the scrollback of a terminal, and moves to the first line. */
 const CLEAR = '\u001B[2J\u001B[3J\u001B[H';
 
-interface TestFlags {
+interface TestFlags extends SourceFlags {
   readonly filter?: RE2JS;
   readonly watch?: true;
-  readonly sourcesPath?: string;
   readonly timeout?: number;
   readonly output: Format;
   readonly outputFile?: readonly ReportFile[];
@@ -50,7 +50,7 @@ interface ReportFile {
 }
 
 export function testCommand(): Command {
-  return new Command('test')
+  const command = new Command('test')
     .description('run tests of policies: requests and expected responses in YAML files')
     .argument('[path...]', `test files, or folders with ${TEST_FILES} in them or below (default: .)`)
     .addOption(
@@ -59,8 +59,8 @@ export function testCommand(): Command {
         'only cases whose "suite › case" matches this RE2 pattern; (?i) ignores case',
       ).argParser(pattern),
     )
-    .option('--watch', 'run affected tests again when a file changes; Ctrl-C stops')
-    .option('--sources-path <file>', 'sources.yml: insecure sources, authorities, proxies')
+    .option('--watch', 'run affected tests again when a file changes; Ctrl-C stops');
+  return addSourceFlags(command)
     .addOption(
       new Option('--timeout <seconds>', 'timeout of one evaluation (default: that of the policy, or 2)').argParser(
         seconds,
@@ -110,7 +110,7 @@ async function test(paths: readonly string[], flags: TestFlags): Promise<void> {
   if (flags.watch === true && flags.output !== 'table') {
     throw usageError(`--watch needs -o table, got ${flags.output}`);
   }
-  const sources = await readSources(flags.sourcesPath);
+  const sources = await readSources(flags);
   await using session = new TestSession(paths.length === 0 ? ['.'] : paths, flags, sources);
   if (flags.watch === true) {
     await watch(session);

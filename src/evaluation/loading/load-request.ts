@@ -66,6 +66,8 @@ export type LoadOutcome =
   | {
       readonly ok: true;
       readonly digests: Readonly<Record<string, string>>;
+      /** Digests of the manifests of modules from registries, by reference. */
+      readonly manifests?: Readonly<Record<string, string>>;
       readonly modules: readonly CompiledPolicyModule[];
       /** Why a module came from the cache instead of its source. */
       readonly sourceError?: string;

@@ -93,6 +93,8 @@ interface Candidate {
   readonly seq: number;
   readonly definition: PolicyDefinition;
   readonly modules: ReadonlyMap<string, CompiledPolicyModule>;
+  /** By reference, see LoadOutcome. */
+  readonly manifests: ReadonlyMap<string, string>;
   readonly sourceError: string | undefined;
   readonly isForTenant: boolean;
 }
@@ -113,6 +115,7 @@ type Fetches = Map<string, Promise<FetchedModule>>;
 async function load(seq: number, request: LoadRequest, fetches: Fetches): Promise<void> {
   const { definition, provided, isForTenant = false } = request;
   const modules = new Map<string, CompiledPolicyModule>();
+  const manifests = new Map<string, string>();
   let sourceError: string | undefined;
   let reference = '';
   try {
@@ -127,6 +130,9 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
         const fetched = await fetchOnce(reference, request, fetches);
         sourceError ??= isForTenant ? fetched.sourceError?.tenantMessage : fetched.sourceError?.message;
         modules.set(reference, await compileOnce(seq, fetched));
+        if (fetched.manifest !== undefined) {
+          manifests.set(reference, fetched.manifest);
+        }
       }
     }
   } catch (error) {
@@ -136,7 +142,7 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
     report(seq, { ...loadFailure(error, isForTenant), at: { stage: 'compile', unit: reference } });
     return;
   }
-  candidates.push({ seq, definition, modules, sourceError, isForTenant });
+  candidates.push({ seq, definition, modules, manifests, sourceError, isForTenant });
   checking ??= setImmediate(checkSome);
 }
 
@@ -194,7 +200,7 @@ function isSuspected({ modules }: Candidate): boolean {
 }
 
 function checkAndReport(candidate: Candidate): void {
-  const { seq, modules, sourceError } = candidate;
+  const { seq, modules, manifests, sourceError } = candidate;
   const digests = Object.fromEntries([...modules].map(([reference, { digest }]) => [reference, digest]));
   const verdict = check(candidate);
   if (verdict === 'unfinished') {
@@ -203,7 +209,10 @@ function checkAndReport(candidate: Candidate): void {
     }
     unfinished.push(seq);
   } else if (verdict.valid) {
-    const source = sourceError === undefined ? {} : { sourceError };
+    const source = {
+      ...(sourceError === undefined ? {} : { sourceError }),
+      ...(manifests.size === 0 ? {} : { manifests: Object.fromEntries(manifests) }),
+    };
     outbox.push([seq, { ok: true, digests, modules: [...modules.values()], ...source }]);
   } else {
     const { reason, message, at } = verdict;

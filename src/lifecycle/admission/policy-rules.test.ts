@@ -332,6 +332,7 @@ const POLICY_CASES: readonly Case[] = [
     'a registry of the machine, for a tenant',
     'ap',
     module('registry://127.0.0.1:5000/p:v1'),
+    [],
     ['spec.module [module-source]'],
   ],
   ['a malformed tag', 'cap', module('registry://example.com/p:v1+2'), ['spec.module [module-reference]']],

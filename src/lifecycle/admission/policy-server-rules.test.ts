@@ -22,7 +22,7 @@ const SERVER_CASES: readonly Case[] = [
     'ps',
     server({ imagePullSecret: 'My Secret' }),
     ['spec.imagePullSecret [reference-name]'],
-    ['spec.imagePullSecret [not-supported]'],
+    [],
   ],
   [
     'unsupported fields',

@@ -15,6 +15,8 @@ const SHUTDOWN_DELAY_SECONDS = 10;
 const TERMINATION_SECONDS = SHUTDOWN_DELAY_SECONDS + 30 + 5;
 /** Number of old ReplicaSets to keep. */
 const REVISION_HISTORY_LIMIT = 3;
+/** Name of Docker's config file. */
+const DOCKER_CONFIG_FILE = 'config.json';
 /** Changes with the module sources, which the process reads at its start. */
 const SOURCES_ANNOTATION = 'portcullis.dev/sources';
 
@@ -23,6 +25,7 @@ const FOLDERS = {
   webhook: '/etc/portcullis/webhook',
   control: '/etc/portcullis/control',
   sources: '/etc/portcullis/sources',
+  docker: '/etc/portcullis/docker',
   data: '/var/lib/portcullis',
   temporary: '/tmp',
 } as const;
@@ -110,8 +113,16 @@ function podSpec(server: PolicyServer, settings: PolicyServerSettings, sources: 
       { name: 'data', ...cache.volume },
       { name: 'temporary', emptyDir: {} },
       ...(sources === undefined ? [] : [{ name: 'sources', configMap: { name: objectName } }]),
+      ...(isNamed(spec.imagePullSecret) ? [credentialsVolume(spec.imagePullSecret)] : []),
     ],
   };
+}
+
+/** The credentials for registries. Kubernetes updates the file when the Secret changes. */
+function credentialsVolume(secretName: string): JsonObject {
+  const items = [{ key: '.dockerconfigjson', path: DOCKER_CONFIG_FILE }];
+  // As for images, a Secret that does not exist must not keep pods from starting.
+  return { name: 'docker', secret: { secretName, items, optional: true } };
 }
 
 /** Spreads the pods, so that the loss of a node or zone does not take all of them. */
@@ -159,6 +170,7 @@ function container(
       { name: 'data', mountPath: FOLDERS.data, ...(subPath === undefined ? {} : { subPath }) },
       { name: 'temporary', mountPath: FOLDERS.temporary },
       ...(sources === undefined ? [] : [mount('sources')]),
+      ...(isNamed(spec.imagePullSecret) ? [mount('docker')] : []),
     ],
   };
 }
@@ -174,7 +186,7 @@ function containerArguments(
   ports: PolicyServerPorts,
   hasSources: boolean,
 ): readonly string[] {
-  const { webhook, control, sources, data } = FOLDERS;
+  const { webhook, control, sources, docker, data } = FOLDERS;
   const { namespacedPoliciesCapabilities: capabilities } = spec;
   const flags: readonly (readonly [string, string | number])[] = [
     ['policy-server', metadata.name ?? ''],
@@ -192,6 +204,9 @@ function containerArguments(
     ['policies-download-dir', data],
     ['shutdown-delay', SHUTDOWN_DELAY_SECONDS],
     ...(hasSources ? ([['sources-path', `${sources}/${SOURCES_FILE}`]] as const) : []),
+    ...(isNamed(spec.imagePullSecret)
+      ? ([['docker-config-json-path', `${docker}/${DOCKER_CONFIG_FILE}`]] as const)
+      : []),
     // An empty list allows none; an absent one allows all.
     ...(capabilities === undefined ? [] : ([['namespaced-policies-capabilities', capabilities.join(',')]] as const)),
   ];

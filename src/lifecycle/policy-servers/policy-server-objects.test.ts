@@ -128,6 +128,20 @@ describe('objects of a PolicyServer', () => {
     );
   });
 
+  it('give the process the credentials of the pull secret', () => {
+    const pod = podOf({ imagePullSecret: 'registry' });
+    assert.equal(argument(pod, 'docker-config-json-path'), '/etc/portcullis/docker/config.json');
+    const volumes = at(pod, 'volumes') as JsonObject[];
+    const items = [{ key: '.dockerconfigjson', path: 'config.json' }];
+    assert.deepEqual(
+      volumes.find(({ name }) => name === 'docker'),
+      { name: 'docker', secret: { secretName: 'registry', items, optional: true } },
+    );
+    const mounts = at(pod, 'containers', '0', 'volumeMounts') as JsonObject[];
+    assert.ok(mounts.some(({ name, mountPath }) => name === 'docker' && mountPath === '/etc/portcullis/docker'));
+    assert.equal(argument(podOf(), 'docker-config-json-path'), undefined);
+  });
+
   it('pass module sources to the process, and restart it when they change', () => {
     const text = at(objectsOf(EVERYTHING).ConfigMap, 'data', 'sources.yml');
     const pem = '-----BEGIN CERTIFICATE-----';

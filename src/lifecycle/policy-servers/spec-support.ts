@@ -27,17 +27,10 @@ export interface UnusedField {
  * Fields of a spec that are not used as written.
  * @param ownImage the image that replaces Kubewarden's policy server
  */
-export function unusedFields(
-  { image, env = [], imagePullSecret, sigstoreTrustConfig }: Spec,
-  ownImage: string,
-): readonly UnusedField[] {
+export function unusedFields({ image, env = [], sigstoreTrustConfig }: Spec, ownImage: string): readonly UnusedField[] {
   const found: UnusedField[] = [];
   if (isKubewardenImage(image)) {
     found.push({ field: 'spec.image', message: `names Kubewarden's own policy server: ${ownImage} runs instead` });
-  }
-  if (isNamed(imagePullSecret)) {
-    const message = 'is used for the image of the pods only: modules are fetched without credentials';
-    found.push({ field: 'spec.imagePullSecret', message });
   }
   if (isNamed(sigstoreTrustConfig)) {
     found.push({ field: 'spec.sigstoreTrustConfig', message: 'is not used: signatures cannot be verified yet' });

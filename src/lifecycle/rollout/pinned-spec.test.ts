@@ -22,6 +22,12 @@ describe('pinning the modules of a spec', () => {
     });
   }
 
+  it('names the manifest of a module from a registry, not the module', () => {
+    const modules = [{ name: 'policy', module: 'ghcr.io/policy:v1', digest: A, manifest: B }];
+    const pinned = pinnedSpec(spec('1', { module: 'ghcr.io/policy:v1' }), modules);
+    assert.deepEqual(pinned, spec('1', { module: `ghcr.io/policy:v1@${B}` }));
+  });
+
   it('leaves modules without a digest unchanged', () => {
     assert.deepEqual(pinnedSpec(spec('1'), []), spec('1'));
     assert.deepEqual(pinnedSpec(spec('1'), [{ name: 'policy', module: 'other', digest: A }]), spec('1'));

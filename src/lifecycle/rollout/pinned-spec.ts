@@ -23,8 +23,10 @@ export function pinnedSpec(spec: AdmissionPolicySpec, modules: readonly PinnedMo
 }
 
 function pinned(reference: string, modules: readonly PinnedModule[]): string {
-  const digest = modules.find(({ module }) => module === reference)?.digest ?? '';
-  return digest.startsWith(SHA256) && !reference.includes(`@${SHA256}`) ? `${reference}@${digest}` : reference;
+  const module = modules.find((one) => one.module === reference);
+  // In a registry, a reference names a manifest by its digest, not the module.
+  const pin = module?.manifest ?? module?.digest ?? '';
+  return pin.startsWith(SHA256) && !reference.includes(`@${SHA256}`) ? `${reference}@${pin}` : reference;
 }
 
 /**

@@ -252,7 +252,10 @@ describe('an answer that pullModule gets', () => {
     };
     const config = await dockerConfig(registry.host, 'joe', 'pw');
     const sources = trusting(registry.host, storage.host);
-    assert.equal((await pull(`${registry.host}/p:v1`, { sources, dockerConfig: config })).bytes.length, MODULE.length);
+    assert.equal(
+      (await pull(`${registry.host}/p:v1`, { sources: { ...sources, dockerConfig: config } })).bytes.length,
+      MODULE.length,
+    );
     assert.deepEqual(seen, [undefined]);
   });
 
@@ -301,7 +304,11 @@ describe('authentication of pullModule', () => {
       json(response, 200, { token: 'good.token' });
     });
     const config = await dockerConfig(registry.host, 'joe', 'pw');
-    assert.equal((await pull(`${registry.host}/a/b:v1`, { dockerConfig: config })).bytes.length, MODULE.length);
+    assert.equal(
+      (await pull(`${registry.host}/a/b:v1`, { sources: { ...trusting(registry.host), dockerConfig: config } })).bytes
+        .length,
+      MODULE.length,
+    );
     const basic = `Basic ${Buffer.from('joe:pw').toString('base64')}`;
     assert.deepEqual(seen, [['/token?scope=repository%3Aa%2Fb%3Apull&service=reg', basic]]);
   });
@@ -321,7 +328,11 @@ describe('authentication of pullModule', () => {
     });
     const path = join(folder.path, 'refresh.json');
     await writeFile(path, JSON.stringify({ auths: { [registry.host]: { identitytoken: 'refresh' } } }));
-    assert.equal((await pull(`${registry.host}/a/b:v1`, { dockerConfig: path })).bytes.length, MODULE.length);
+    assert.equal(
+      (await pull(`${registry.host}/a/b:v1`, { sources: { ...trusting(registry.host), dockerConfig: path } })).bytes
+        .length,
+      MODULE.length,
+    );
     assert.equal(new URLSearchParams(posted).get('refresh_token'), 'refresh');
   });
 
@@ -354,7 +365,7 @@ describe('authentication of pullModule', () => {
     );
     const path = join(folder.path, 'redirected.json');
     await writeFile(path, JSON.stringify({ auths: { [registry.host]: { identitytoken: 'refresh' } } }));
-    const options = { dockerConfig: path, sources: trusting(registry.host, other.host) };
+    const options = { sources: { ...trusting(registry.host, other.host), dockerConfig: path } };
     await assert.rejects(pull(`${registry.host}/a/b:v1`, options), { code: 'source-redirect' });
     assert.equal(other.requests, 0);
   });

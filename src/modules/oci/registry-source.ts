@@ -12,14 +12,10 @@ import { RegistryClient } from './registry-client.ts';
 /** The registry API of Docker Hub has another host than its references. */
 const API_HOSTS: ReadonlyMap<string, string> = new Map([['docker.io', 'registry-1.docker.io']]);
 
-/** How to reach registries. */
-export interface RegistryOptions extends TransferOptions {
-  /** Path of a Docker config file with credentials. Default: none. */
-  readonly dockerConfig?: string | undefined;
-}
-
-export interface PullOptions extends RegistryOptions {
+export interface PullOptions extends TransferOptions {
   readonly maxBytes: number;
+  /** Finds a module that need not be downloaded again. Default: none. */
+  readonly cached?: (digest: Digest) => Promise<Uint8Array | undefined>;
   readonly onProgress?: ProgressListener;
 }
 
@@ -58,7 +54,8 @@ export async function pullModule(reference: RegistryReference, options: PullOpti
         `${shown} is not the pinned module: expected ${reference.digest}, got ${layer.digest}`,
       );
     }
-    const bytes = await source.blob(layer, options.onProgress);
+    const known = await options.cached?.(layer.digest);
+    const bytes = known?.length === layer.size ? known : await source.blob(layer, options.onProgress);
     assertModulePreamble(bytes.subarray(0, 512), shown, layer.mediaType);
     return { bytes, manifest: digest };
   });
@@ -75,7 +72,7 @@ export function versionOf({ manifest, tag }: RegistryReference): string {
  */
 export async function withRepository<T>(
   reference: RegistryReference,
-  options: RegistryOptions,
+  options: TransferOptions,
   work: (source: ArtifactSource, endpoint: { readonly shown: string }) => Promise<T>,
 ): Promise<T> {
   const endpoints = endpointsOf(reference, options);
@@ -95,7 +92,7 @@ export async function withRepository<T>(
   throw combined(failures);
 }
 
-function endpointsOf(reference: RegistryReference, options: RegistryOptions): readonly Endpoint[] {
+function endpointsOf(reference: RegistryReference, options: TransferOptions): readonly Endpoint[] {
   const { host, repository, shown } = reference;
   const { sources } = options;
   const mirrors = (sources.mirrors.get(host) ?? []).map((mirror): Endpoint => {
@@ -121,7 +118,7 @@ function registryEndpoint(
   origin: string,
   repository: string,
   shown: string,
-  { dockerConfig }: RegistryOptions,
+  { sources: { dockerConfig } }: TransferOptions,
   credentialsHost = new URL(origin).host,
 ): Endpoint {
   return {
@@ -137,7 +134,7 @@ function registryEndpoint(
   };
 }
 
-function transferOptions({ trustedHost }: Endpoint, options: RegistryOptions): TransferOptions {
+function transferOptions({ trustedHost }: Endpoint, options: TransferOptions): TransferOptions {
   const { sources } = options;
   return trustedHost === undefined
     ? options

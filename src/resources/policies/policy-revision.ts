@@ -84,6 +84,11 @@ const policyRevision = {
           digest: text('`sha256:…`, or the version of a builtin module.', {
             pattern: '^(sha256:[0-9a-f]{64}|builtin:[a-z-]+@.{1,64})$',
           }),
+          manifest: optional(
+            text('Of a module from a registry: the digest of its manifest, as in `registry://…@sha256:…`.', {
+              pattern: '^sha256:[0-9a-f]{64}$',
+            }),
+          ),
         }),
       ),
     ),

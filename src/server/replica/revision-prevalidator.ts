@@ -126,7 +126,13 @@ export class RevisionPrevalidator {
         : definition.members;
     const modules = uses.map(({ name, module }): PinnedModule => {
       // The reference in the definition may have been made absolute.
-      return { name, module: writtenModule(request, name) ?? module, digest: outcome.digests[module] ?? '' };
+      const manifest = outcome.manifests?.[module];
+      return {
+        name,
+        module: writtenModule(request, name) ?? module,
+        digest: outcome.digests[module] ?? '',
+        ...(manifest === undefined ? {} : { manifest }),
+      };
     });
     return { ok: true, modules };
   }

@@ -10,7 +10,7 @@ import {
   type WantedRevision,
 } from '../policies/wanted-policy.ts';
 import { matchFields, revisionMatch } from './revision-match.ts';
-import { textOf } from '../../values/index.ts';
+import { isJsonObject, type JsonObject, own, textOf } from '../../values/index.ts';
 
 /**
  * Combines the revisions of one policy: of those in state Serving the one with the highest order serves; Validated and
@@ -81,11 +81,37 @@ function wantedRevision(one: PolicyRevision, productNamespace: string): WantedRe
     name: metadata.name ?? '',
     uid: metadata.uid ?? '',
     revision: spec.revision,
-    snapshot: spec.snapshot,
+    snapshot: withManifests(spec.snapshot, modulesOf(status?.modules)),
     order: orderOf(one),
     modules: modulesOf(status?.modules),
     ...matchOf(one, productNamespace),
   };
+}
+
+/**
+ * The snapshot with the modules of registries named by the manifests that the revision was validated with, so that a replica
+ * without them pulls the same ones although a tag moved.
+ */
+function withManifests(snapshot: unknown, modules: readonly PinnedModule[]): unknown {
+  const named = new Map(modules.flatMap(({ name, manifest }) => (manifest === undefined ? [] : [[name, manifest]])));
+  if (named.size === 0 || !isJsonObject(snapshot)) {
+    return snapshot;
+  }
+  const pinned = (policy: JsonObject, manifest: string | undefined): JsonObject => {
+    const module = textOf(own(policy, 'module'));
+    return manifest === undefined || module.includes('@sha256:')
+      ? policy
+      : { ...policy, module: `${module}@${manifest}` };
+  };
+  const members = own(snapshot, 'policies');
+  if (!isJsonObject(members)) {
+    return pinned(snapshot, modules[0]?.manifest);
+  }
+  const policies = Object.entries(members).map(([name, member]) => [
+    name,
+    isJsonObject(member) ? pinned(member, named.get(name)) : member,
+  ]);
+  return { ...snapshot, policies: Object.fromEntries(policies) as JsonObject };
 }
 
 function modulesOf(modules: unknown): PinnedModule[] {

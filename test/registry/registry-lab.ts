@@ -1,0 +1,153 @@
+// A real registry (https://distribution.github.io/distribution/) with TLS and a password, and what the tests store in it.
+import assert from 'node:assert/strict';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { Agent, request as httpsRequest } from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
+import { digestOf } from '../../src/modules/index.ts';
+import { findRegistry } from '../cluster/binaries.ts';
+import { freePorts } from '../cluster/free-ports.ts';
+import { createLoopbackCertificate, type LoopbackCertificate } from '../cluster/loopback-certificate.ts';
+import { SupervisedProcess } from '../cluster/supervised-process.ts';
+import { until } from '../server/harness.ts';
+
+export const USER = 'ci';
+export const PASSWORD = 'correct horse';
+/** The bcrypt hash of {@link PASSWORD}, of which Node has none. */
+const PASSWORD_HASH = '$2b$04$0StecdWtiL1p.GXjyQmBcuHlRNPmoYIR4H52Ymlr9a/pTBAYCCDmy';
+
+const MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json';
+
+interface Descriptor {
+  readonly mediaType: string;
+  readonly digest: string;
+  readonly size: number;
+}
+
+/** A running registry. */
+export class Registry implements AsyncDisposable {
+  /** `localhost:<port>` */
+  readonly host: string;
+  readonly ca: string;
+  /** A Docker config file with its password. */
+  readonly dockerConfig: string;
+  readonly #folder: string;
+  readonly #start: () => SupervisedProcess;
+  readonly #agent: Agent;
+  #process: SupervisedProcess;
+
+  private constructor(folder: string, port: number, { cert }: LoopbackCertificate, start: () => SupervisedProcess) {
+    this.host = `localhost:${port}`;
+    this.ca = cert;
+    this.dockerConfig = join(folder, 'config.json');
+    this.#folder = folder;
+    this.#agent = new Agent({ ca: cert });
+    this.#start = start;
+    this.#process = start();
+  }
+
+  static async start(): Promise<Registry> {
+    const folder = await mkdtemp(join(tmpdir(), 'portcullis-registry-'));
+    const [port = 0] = await freePorts(1);
+    const certificate = await createLoopbackCertificate();
+    const file = async (name: string, text: string): Promise<string> => {
+      const path = join(folder, name);
+      await writeFile(path, text);
+      await chmod(path, 0o600);
+      return path;
+    };
+    const config = {
+      version: 0.1,
+      log: { level: 'warn' },
+      storage: { filesystem: { rootdirectory: join(folder, 'data') } },
+      http: {
+        addr: `127.0.0.1:${port}`,
+        tls: { certificate: await file('tls.crt', certificate.cert), key: await file('tls.key', certificate.key) },
+      },
+      auth: { htpasswd: { realm: 'test', path: await file('htpasswd', `${USER}:${PASSWORD_HASH}\n`) } },
+    };
+    const configFile = await file('registry.json', JSON.stringify(config));
+    const auth = Buffer.from(`${USER}:${PASSWORD}`).toString('base64');
+    await file('config.json', JSON.stringify({ auths: { [`localhost:${port}`]: { auth } } }));
+    const program = findRegistry() ?? assert.fail('no registry: run "npm run cluster:build"');
+    const logFile = join(folder, 'registry.log');
+    const registry = new Registry(folder, port, certificate, () => {
+      return new SupervisedProcess({ program, args: ['serve', configFile], logFile });
+    });
+    await registry.#untilReady();
+    return registry;
+  }
+
+  /** Stops answering, until {@link resume}. */
+  async stop(): Promise<void> {
+    await this.#process.stop();
+  }
+
+  async resume(): Promise<void> {
+    this.#process = this.#start();
+    await this.#untilReady();
+  }
+
+  /** Stores a module as Kubewarden does, and returns the digest of its manifest. */
+  async push(repository: string, tag: string, module: Uint8Array): Promise<string> {
+    const config = await this.#upload(repository, Buffer.from('{}'), 'application/vnd.wasm.config.v1+json');
+    const layer = await this.#upload(repository, module, 'application/vnd.wasm.content.layer.v1+wasm');
+    const manifest = Buffer.from(
+      JSON.stringify({ schemaVersion: 2, mediaType: MANIFEST_TYPE, config, layers: [layer] }),
+    );
+    const headers = { 'content-type': MANIFEST_TYPE };
+    const { statusCode } = await this.#request('PUT', `/v2/${repository}/manifests/${tag}`, headers, manifest);
+    assert.equal(statusCode, 201);
+    return digestOf(manifest);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#agent.destroy();
+    await this.#process.stop();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  async #upload(repository: string, bytes: Uint8Array, mediaType: string): Promise<Descriptor> {
+    const digest = digestOf(bytes);
+    const { headers } = await this.#request('POST', `/v2/${repository}/blobs/uploads/`);
+    const target = new URL(headers.location ?? '', `https://${this.host}`);
+    target.searchParams.set('digest', digest);
+    const type = { 'content-type': 'application/octet-stream' };
+    const { statusCode } = await this.#request('PUT', `${target.pathname}${target.search}`, type, bytes);
+    assert.equal(statusCode, 201);
+    return { mediaType, digest, size: bytes.length };
+  }
+
+  async #request(
+    method: string,
+    path: string,
+    headers: Readonly<Record<string, string>> = {},
+    body: Uint8Array = Buffer.of(),
+  ): Promise<IncomingMessage> {
+    const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+    httpsRequest(`https://${this.host}${path}`, {
+      method,
+      agent: this.#agent,
+      auth: `${USER}:${PASSWORD}`,
+      headers: { 'content-length': body.length, ...headers },
+    })
+      .once('response', resolve)
+      .once('error', reject)
+      .end(body);
+    const response = await promise;
+    await buffer(response);
+    return response;
+  }
+
+  async #untilReady(): Promise<void> {
+    await until(async () => {
+      const status = await this.#request('GET', '/v2/').then(
+        ({ statusCode }) => statusCode,
+        () => undefined,
+      );
+      return status === 200;
+    });
+  }
+}
