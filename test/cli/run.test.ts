@@ -250,7 +250,12 @@ describe('portcullis run, given bad input', { concurrency: 2 }, () => {
       message: /nope\.wasm cannot be read/,
     },
     { what: 'a module that is none', args: ['README.md', '-r', REQUEST], code: 1, message: /not a WebAssembly module/ },
-    { what: 'a registry', args: ['registry://example.com/p:v1', '-r', REQUEST], code: 1, message: /OCI registry/ },
+    {
+      what: 'a registry that is down',
+      args: ['registry://localhost:1/p:v1', '-r', REQUEST],
+      code: 1,
+      message: /registry:\/\/localhost:1\/p:v1 cannot be reached/,
+    },
     { what: 'another execution mode', args: [accept, '-r', REQUEST, '-e', 'opa'], code: 1, message: /opa was chosen/ },
     { what: 'no request', args: [accept], code: 2, message: /required option '-r/ },
     {

@@ -179,10 +179,10 @@ describe('a change of the policies file', () => {
         reason: 'DigestMismatch',
         message: /expected sha256:0000/,
       },
-      'a module from a registry': {
-        entry: () => ({ module: 'registry://example.com/policy:v1' }),
-        reason: 'InvalidDefinition',
-        message: /registry/,
+      'a module of a registry that is down': {
+        entry: () => ({ module: 'registry://localhost:1/policy:v1' }),
+        reason: 'FetchFailed',
+        message: /registry:\/\/localhost:1\/policy:v1 cannot be reached/,
       },
       'a module reference of no known form': {
         entry: () => ({ module: 'policy.wasm' }),
