@@ -166,6 +166,7 @@ describe('the main thread of a policy server', () => {
       join('engine', 'definition', 'index.ts'),
       join('engine', 'definition', 'limits.ts'),
       join('engine', 'json-text.ts'),
+      join('engine', 'monitored-log-entry.ts'),
       join('engine', 'observation.ts'),
       join('engine', 'policy-definition.ts'),
       join('engine', 'policy-entry.ts'),
