@@ -92,6 +92,8 @@ export function controllerManagerArgs(folder: string, kubeconfig: string): strin
     `--controllers=${CONTROLLERS.join(',')}`,
     `--root-ca-file=${join(folder, 'certs', 'apiserver.crt')}`,
     '--leader-elect=false',
+    // As installers of clusters do: each controller has a user of its own.
+    '--use-service-account-credentials=true',
     '--bind-address=127.0.0.1',
     // It serves nothing.
     '--secure-port=0',

@@ -1,0 +1,230 @@
+// What a tenant may not reach with policies of a namespace: attacks on a cluster with Portcullis installed, where controllers of
+// Kubernetes collect garbage and delete namespaces.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { skipWithoutCluster } from '../cluster/binaries.ts';
+import type { KubectlResult } from '../cluster/cluster.ts';
+import { scale, VALUES } from './install-case.ts';
+import { CONTROLLER, InstallLab, NAMESPACE, POLICY_SERVER } from './install-lab.ts';
+
+const SHOP = 'shop';
+const RBAC = 'rbac.authorization.k8s.io';
+const CONTROLLER_USER = `system:serviceaccount:${NAMESPACE}:${CONTROLLER}`;
+const NAMESPACE_CONTROLLER = 'system:serviceaccount:kube-system:namespace-controller';
+
+const rule = (resource: string, operations: readonly string[] = ['*'], group = ''): object => ({
+  apiGroups: [group],
+  apiVersions: ['v1'],
+  resources: [resource],
+  operations,
+});
+
+function policy(name: string, mutating: boolean, settings: object, ...rules: readonly object[]): object {
+  return {
+    apiVersion: 'policies.kubewarden.io/v1',
+    kind: 'AdmissionPolicy',
+    metadata: { name, namespace: SHOP },
+    spec: { module: 'builtin:cel', mutating, settings, rules },
+  };
+}
+
+const REJECT = { validations: [{ expression: 'false', message: 'the tenant says no' }] };
+/** Annotates everything, and adds the tenant to bindings. */
+const TAKE_OVER = {
+  mutations: [
+    {
+      patchType: 'JSONPatch',
+      jsonPatch: {
+        expression: `[JSONPatch{op: 'add', path: '/metadata/annotations', value: {'touched': 'yes'}}] +
+          (object.kind != 'RoleBinding' ? [] : [JSONPatch{op: 'add', path: '/subjects/-',
+            value: Object.subjects{apiGroup: '${RBAC}', kind: 'User', name: 'jane'}}])`,
+      },
+    },
+  ],
+};
+
+describe('a tenant who writes policies', { skip: skipWithoutCluster() }, () => {
+  let lab: InstallLab;
+
+  const as = (user: string, args: readonly string[], object?: object): Promise<KubectlResult> =>
+    lab.cluster.kubectl(
+      [`--as=${user}`, '-n', SHOP, ...args],
+      object === undefined ? {} : { stdin: JSON.stringify(object) },
+    );
+  const apply = (user: string, object: object): Promise<KubectlResult> => as(user, ['apply', '-f', '-'], object);
+  const bind = (user: string, role: string): Promise<string> =>
+    lab.kubectl(['create', 'rolebinding', `${user}-${role}`, '-n', SHOP, `--clusterrole=${role}`, `--user=${user}`]);
+
+  async function refused(attempt: Promise<KubectlResult>, expected: RegExp): Promise<void> {
+    const { code, stderr } = await attempt;
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, expected);
+  }
+
+  async function allowed(attempt: Promise<KubectlResult>): Promise<void> {
+    const { code, stderr } = await attempt;
+    assert.equal(code, 0, stderr);
+  }
+
+  /** Lets a policy serve, and waits until API servers call it. */
+  async function served(name: string, isCalled: () => Promise<void>): Promise<void> {
+    await lab.active('admissionpolicies', name, SHOP);
+    await lab.eventually(`${name} to be called`, isCalled);
+  }
+
+  const annotated = async (isTouched: boolean): Promise<void> => {
+    const made = await lab.kubectl(['create', 'configmap', 'probe', '-n', SHOP, '--dry-run=server', '-o', 'json']);
+    assert.equal(made.includes('"touched"'), isTouched, made);
+  };
+
+  before(async () => {
+    lab = await InstallLab.start();
+    await lab.install(VALUES);
+    await lab.running();
+    await lab.cluster.createNamespace(SHOP);
+    await bind('jane', 'edit');
+    await bind('victor', 'view');
+    // API servers learn of the webhook for our own kinds a moment after it was written.
+    await lab.eventually('the webhook for our own kinds', async () => {
+      const one = policy('probe', false, REJECT, rule('roles', ['*'], RBAC));
+      const { stderr } = await lab.cluster.kubectl(['create', '--dry-run=server', '-f', '-'], {
+        stdin: JSON.stringify(one),
+      });
+      assert.match(stderr, /rule-privileged/);
+    });
+  });
+  after(() => (lab as InstallLab | undefined)?.[Symbol.asyncDispose]());
+
+  it('is no one by being an editor of the namespace', async () => {
+    const one = policy('mine', false, REJECT, rule('configmaps'));
+    await refused(apply('jane', one), /User "jane" cannot (create|patch) resource "admissionpolicies"/);
+    const { stdout } = await as('jane', ['get', 'admissionpolicies']);
+    assert.equal(stdout, '');
+    await bind('jane', 'portcullis-edit');
+    await bind('victor', 'portcullis-edit');
+  });
+
+  it('writes none on bindings, tokens, policies and the like', async () => {
+    for (const [group, resource] of [
+      [RBAC, 'rolebindings'],
+      ['policies.kubewarden.io', 'admissionpolicies'],
+      ['certificates.k8s.io', 'certificatesigningrequests'],
+      ['', 'serviceaccounts/token'],
+    ] as const) {
+      const one = policy('take-over', true, TAKE_OVER, rule(resource, ['CREATE', 'UPDATE'], group));
+      await refused(apply('jane', one), /policies of a namespace never see requests for .*\[rule-privileged\]/s);
+    }
+  });
+
+  it('writes none on what the tenant may not read or write, and is told what is missing', async () => {
+    await refused(
+      apply('victor', policy('mine', true, TAKE_OVER, rule('configmaps', ['CREATE']))),
+      /Error from server \(Forbidden\).*user "victor" lacks rights.*user "victor" may not create, update configmaps in the namespace "shop" \[author-rights\]/s,
+    );
+    await refused(
+      apply('victor', policy('mine', false, REJECT, rule('configmaps'), rule('secrets'))),
+      /spec\.rules\[1\]\.resources\[0\]: Forbidden: user "victor" may not get secrets in the namespace "shop"/,
+    );
+    await refused(
+      apply('jane', policy('mine', true, TAKE_OVER, rule('resourcequotas', ['CREATE']))),
+      /user "jane" may not create, update resourcequotas/,
+    );
+    await allowed(
+      apply('victor', policy('mine', false, { validations: [{ expression: 'true' }] }, rule('configmaps'))),
+    );
+    await allowed(as('victor', ['delete', 'admissionpolicy', 'mine']));
+  });
+
+  it('gets into no binding of an administrator, by a policy that was stored before either', async () => {
+    await allowed(apply('jane', policy('take-over', true, TAKE_OVER, rule('configmaps', ['CREATE']))));
+    await served('take-over', () => annotated(true));
+    const rules = [rule('configmaps', ['CREATE']), rule('rolebindings', ['*'], RBAC)];
+    const controller = [`--serviceaccount=${NAMESPACE}:${CONTROLLER}`, '--clusterrole=portcullis-view'];
+    await lab.kubectl(['create', 'rolebinding', 'controller', '-n', SHOP, ...controller]);
+    // The controller's writes are not checked. Such a policy may also come from a time without the rule.
+    await allowed(
+      as(CONTROLLER_USER, [
+        'patch',
+        'admissionpolicy',
+        'take-over',
+        '--type=merge',
+        '-p',
+        JSON.stringify({ spec: { rules } }),
+      ]),
+    );
+    await served('take-over', () => annotated(true));
+    await lab.eventually('both rules in the webhook', async () => {
+      const webhooks = await lab.kubectl(['get', 'mutatingwebhookconfigurations', '-o', 'json']);
+      assert.match(webhooks, /"rolebindings"/);
+    });
+    await bind('victor', 'admin');
+    const binding = await lab.kubectl(['get', 'rolebinding', 'victor-admin', '-n', SHOP, '-o', 'json']);
+    assert.doesNotMatch(binding, /jane|touched/);
+    await annotated(true);
+    // It can still be changed and deleted.
+    await allowed(as('jane', ['annotate', 'admissionpolicy', 'take-over', 'a=b']));
+    await allowed(as('jane', ['delete', 'admissionpolicy', 'take-over']));
+    await lab.eventually('no policy', () => annotated(false));
+    await lab.kubectl(['delete', 'rolebinding', 'victor-admin', '-n', SHOP]);
+  });
+
+  it('matches no tokens by a wildcard', async () => {
+    const one = policy('no-tokens', false, REJECT, rule('serviceaccounts/*', ['CREATE', 'UPDATE']));
+    await refused(apply('jane', one), /user "jane" may not get serviceaccounts\/\* in the namespace "shop"/);
+    await lab.apply(one);
+    const annotate = ['annotate', 'serviceaccount', 'default', '-n', SHOP, 'a=b', '--dry-run=server', '--overwrite'];
+    await served('no-tokens', async () => refused(lab.cluster.kubectl(annotate), /the tenant says no/));
+    await lab.kubectl(['create', 'token', 'default', '-n', SHOP]);
+    await lab.kubectl(['delete', 'admissionpolicy', 'no-tokens', '-n', SHOP]);
+  });
+
+  it('rejects no garbage collection, and what other users delete as ever', async () => {
+    const one = policy('keep', false, REJECT, rule('configmaps', ['DELETE']), rule('secrets', ['UPDATE']));
+    await allowed(apply('jane', one));
+    await lab.kubectl(['create', 'configmap', 'kept', '-n', SHOP]);
+    const remove = ['delete', 'configmap', 'kept', '--dry-run=server'];
+    await served('keep', async () => refused(as('jane', remove), /the tenant says no/));
+    await refused(
+      as('system:serviceaccount:kube-system:replicaset-controller', remove),
+      /the tenant says no|cannot delete/,
+    );
+    await refused(lab.cluster.kubectl([...remove, '-n', SHOP]), /the tenant says no/);
+    await allowed(as(NAMESPACE_CONTROLLER, remove));
+    // Foreground deletion: the garbage collector deletes the config map, and then removes the finalizer of the Secret.
+    await lab.kubectl(['create', 'secret', 'generic', 'owner', '-n', SHOP]);
+    const { metadata } = await lab.get(`/api/v1/namespaces/${SHOP}/secrets/owner`);
+    const owner = { apiVersion: 'v1', kind: 'Secret', name: 'owner', uid: metadata['uid'], blockOwnerDeletion: true };
+    await lab.apply({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'owned', namespace: SHOP, ownerReferences: [owner] },
+    });
+    await lab.kubectl(['delete', 'secret', 'owner', '-n', SHOP, '--cascade=foreground', '--timeout=45s']);
+    await refused(as('jane', ['get', 'configmap', 'owned']), /NotFound/);
+  });
+
+  it('keeps no object from the namespace controller while policy servers are down', async () => {
+    await scale(lab, CONTROLLER, 0);
+    await lab.rolledOut(CONTROLLER);
+    await scale(lab, POLICY_SERVER, 0);
+    await lab.rolledOut(POLICY_SERVER);
+    const remove = ['delete', 'configmap', 'kept', '--dry-run=server'];
+    await refused(as('jane', remove), /failed calling webhook/);
+    await allowed(as(NAMESPACE_CONTROLLER, remove));
+    await scale(lab, CONTROLLER, 2);
+    await lab.running();
+  });
+
+  it('keeps no namespace from being deleted to the end', async () => {
+    const kinds = ['configmaps', 'secrets', 'pods', 'services', 'serviceaccounts', 'persistentvolumeclaims'];
+    await allowed(apply('jane', policy('keep', false, REJECT, ...kinds.map((resource) => rule(resource)))));
+    await served('keep', async () =>
+      refused(
+        as('jane', ['create', 'service', 'clusterip', 'one', '--tcp=80', '--dry-run=server']),
+        /the tenant says no/,
+      ),
+    );
+    await lab.kubectl(['delete', 'namespace', SHOP, '--timeout=60s']);
+    await refused(lab.cluster.kubectl(['get', 'namespace', SHOP]), /NotFound/);
+  });
+});
