@@ -99,6 +99,7 @@ export {
   CLUSTER_COLLECTORS,
   isPrivileged,
   PRIVILEGED_GROUPS,
+  privilegedNames,
   TOKEN_REQUESTS,
 } from './policies/namespaced-exemptions.ts';
 export type { MatchCondition, MatchRule, MatchSelector, PolicyMatch } from './policies/policy-match.ts';

@@ -1,14 +1,7 @@
 // Validates the rules of policies like API servers those of webhooks (k8s.io/kubernetes 1.34,
 // pkg/apis/admissionregistration/validation), beyond our schema.
 import type { AdmissionPolicySpec } from '../../resources/index.ts';
-import {
-  forbidden,
-  invalid,
-  PORTCULLIS_GROUP,
-  PRIVILEGED_GROUPS,
-  required,
-  TOKEN_REQUESTS,
-} from '../../resources/index.ts';
+import { forbidden, invalid, PORTCULLIS_GROUP, privilegedNames, required } from '../../resources/index.ts';
 import type { Findings } from './findings.ts';
 
 type Rule = AdmissionPolicySpec['rules'][number];
@@ -103,24 +96,10 @@ function checkOverlaps(resources: readonly string[], field: string, findings: Fi
 }
 
 /** Rejects names of privileged kinds, of which no policy of a namespace sees a request; `*` may be meant for others. */
-function rejectPrivileged({ apiGroups = [], resources }: Rule, path: string, findings: Findings): void {
-  const reject = (field: string, what: string): void => {
-    const detail = `policies of a namespace never see requests for ${what}: a policy that changes or rejects these could give its author the rights of others. Remove it, or ask an administrator for a ClusterAdmissionPolicy with a namespaceSelector`;
-    findings.reject('rule-privileged', forbidden(field, detail));
-  };
-  for (const [index, group] of apiGroups.entries()) {
-    if (PRIVILEGED_GROUPS.includes(group)) {
-      reject(
-        `${path}.apiGroups[${index}]`,
-        `${group}, a group of kinds that decide what users may do and what is enforced`,
-      );
-    }
-  }
-  const tokens = `${TOKEN_REQUESTS.resource}/${TOKEN_REQUESTS.subresource}`;
-  for (const [index, resource] of resources.entries()) {
-    if (resource === tokens && apiGroups.includes(TOKEN_REQUESTS.group)) {
-      reject(`${path}.resources[${index}]`, `${tokens}, the tokens of service accounts`);
-    }
+function rejectPrivileged(rule: Rule, path: string, findings: Findings): void {
+  for (const { field, name } of privilegedNames(rule)) {
+    const detail = `policies of a namespace never see requests for ${name}: a policy that changes or rejects these could give its author the rights of others. Remove it, or ask an administrator for a ClusterAdmissionPolicy with a namespaceSelector`;
+    findings.reject('rule-privileged', forbidden(`${path}.${field}`, detail));
   }
 }
 

@@ -21,6 +21,31 @@ export const PRIVILEGED_GROUPS: readonly string[] = [
 /** Token requests of service accounts, the only privileged kind of the core group. */
 export const TOKEN_REQUESTS = { group: '', resource: 'serviceaccounts', subresource: 'token' } as const;
 
+/** A privileged kind that a rule names. */
+export interface PrivilegedName {
+  /** Below the rule: `apiGroups[0]`. */
+  readonly field: string;
+  /** A group, or `serviceaccounts/token`. */
+  readonly name: string;
+}
+
+/** The privileged kinds that a rule names, not by `*`. */
+export function privilegedNames({
+  apiGroups = [],
+  resources,
+}: {
+  readonly apiGroups?: readonly string[];
+  readonly resources: readonly string[];
+}): readonly PrivilegedName[] {
+  const named = (list: readonly string[], field: string, isNamed: (name: string) => boolean): PrivilegedName[] =>
+    list.flatMap((name, index) => (isNamed(name) ? [{ field: `${field}[${index}]`, name }] : []));
+  const tokens = `${TOKEN_REQUESTS.resource}/${TOKEN_REQUESTS.subresource}`;
+  return [
+    ...named(apiGroups, 'apiGroups', (group) => PRIVILEGED_GROUPS.includes(group)),
+    ...named(resources, 'resources', (one) => one === tokens && apiGroups.includes(TOKEN_REQUESTS.group)),
+  ];
+}
+
 /** Whether a resource is privileged. */
 export function isPrivileged(
   { group, resource }: Pick<ResourceId, 'group' | 'resource'>,

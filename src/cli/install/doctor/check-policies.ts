@@ -6,6 +6,7 @@ import {
   type KubernetesObject,
   POLICY_SERVER_LABEL,
   policyId,
+  privilegedNames,
 } from '../../../resources/index.ts';
 import { isOurConfiguration } from '../our-configurations.ts';
 import { policyServerProgress } from '../installed-state.ts';
@@ -46,7 +47,9 @@ export function checkPolicies(snapshot: Snapshot): readonly Finding[] {
         finding('PolicyServerMissing', nameOf(policy), message, 'Create that PolicyServer, or name another one.'),
       ];
     }
-    return foreignReasonOf(snapshot, server) === undefined ? checkPolicy(policy, snapshot.now) : [];
+    return foreignReasonOf(snapshot, server) === undefined
+      ? [...checkPolicy(policy, snapshot.now), ...checkRules(policy)]
+      : [];
   });
 }
 
@@ -86,6 +89,24 @@ function checkPolicy(policy: AdmissionPolicyObject, now: number): readonly Findi
     default:
       return [];
   }
+}
+
+/** Policies of a namespace that were stored before rules for privileged kinds were refused. */
+function checkRules(policy: AdmissionPolicyObject): readonly Finding[] {
+  const names = policy.metadata.namespace === undefined ? [] : policy.spec.rules.flatMap(privilegedNames);
+  if (names.length === 0) {
+    return [];
+  }
+  const list = [...new Set(names.map(({ name }) => name))].join(', ');
+  const message = `its rules name ${list}, and policies of a namespace never see such requests`;
+  return [
+    finding(
+      'PolicyRuleNeverMatches',
+      nameOf(policy),
+      message,
+      'Remove them, or write a ClusterAdmissionPolicy for them.',
+    ),
+  ];
 }
 
 /** The condition Enforced, if it says that the policy is not. */

@@ -66,6 +66,17 @@ describe('the doctor', () => {
       },
     }) as unknown as AdmissionPolicyObject;
 
+  const privileged = (namespace: string): AdmissionPolicyObject => {
+    const { metadata, spec, ...one } = policy('Active');
+    const rule = {
+      operations: ['*'],
+      apiGroups: ['rbac.authorization.k8s.io'],
+      apiVersions: ['v1'],
+      resources: ['roles'],
+    };
+    return { ...one, metadata: { ...metadata, namespace }, spec: { ...spec, rules: [rule] } } as never;
+  };
+
   const unenforced = (phase: string, agoMs: number): AdmissionPolicyObject => {
     const { status, ...one } = policy(phase);
     const lastTransitionTime = new Date(NOW - agoMs).toISOString();
@@ -167,6 +178,7 @@ describe('the doctor', () => {
     'warning PolicyNotEnforced': () => ({ policies: [unenforced('Updating', 600_000)] }),
     'warning PolicyDegraded': () => ({ policies: [policy('Degraded')] }),
     'warning PolicyPending': () => ({ policies: [policy('Pending')] }),
+    'warning PolicyRuleNeverMatches': () => ({ policies: [privileged('shop')] }),
     'error PolicyServerNotReady': ({ policyServers }) => ({
       policyServers: policyServers.map((server) => ({ ...server, status: {} })),
     }),

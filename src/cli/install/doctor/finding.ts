@@ -30,6 +30,7 @@ export const FINDING_CODES = {
   PolicyNotEnforced: 'error',
   PolicyDegraded: 'warning',
   PolicyPending: 'warning',
+  PolicyRuleNeverMatches: 'warning',
   WebhookServiceMissing: 'error',
   WebhookCaMismatch: 'error',
   WebhooksLeftBehind: 'error',
