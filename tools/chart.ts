@@ -2,7 +2,7 @@
 // from src/cli/install. `--check` writes nothing, and fails when a file is stale.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { chosenParts, HELM_PARTS, INSTALL_PARTS } from '../src/cli/install/install-objects.ts';
+import { commentedObjects, HELM_PARTS, INSTALL_PARTS } from '../src/cli/install/install-objects.ts';
 import {
   isSection,
   type ValueDeclaration,
@@ -162,10 +162,7 @@ function page(): string {
 /** What `portcullis install` applies by default, with comments. */
 function manifests(): string {
   const context = { namespace: NAMESPACE, values: defaultValues(version) };
-  return chosenParts(context)
-    .flatMap(({ objects }) => objects(context))
-    .map(commentedYaml)
-    .join('---\n');
+  return commentedObjects(context).map(commentedYaml).join('---\n');
 }
 
 const NOTES = `Portcullis {{ .Chart.AppVersion }} is in namespace {{ .Release.Namespace }}.

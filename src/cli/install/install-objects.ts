@@ -23,7 +23,7 @@ export interface InstallPart {
   readonly objects: (context: InstallContext) => readonly KubernetesObject[];
 }
 
-/** Sorted for applying: dependencies come first. */
+/** Sorted for applying: dependencies come first. Their objects have comments. */
 export const INSTALL_PARTS: readonly InstallPart[] = [
   { name: 'namespace', objects: namespaceObject },
   { name: 'crds', objects: () => OWN_KINDS.map(labelledDefinition) },
@@ -54,11 +54,20 @@ export const HELM_PARTS: readonly InstallPart[] = [
 
 /** The objects for these values, dependencies first. */
 export function installObjects(context: InstallContext): readonly KubernetesObject[] {
-  return chosenParts(context).flatMap(({ objects }) => withoutComments(objects(context)));
+  return chosenParts(context).flatMap(({ objects }) => objects(context));
 }
 
-/** The parts for these values. Their objects have comments. */
-export function chosenParts({ values }: InstallContext): readonly InstallPart[] {
+/** The same objects with their comments, for manifests. */
+export function commentedObjects(context: InstallContext): readonly KubernetesObject[] {
+  return partsFor(context).flatMap(({ objects }) => objects(context));
+}
+
+/** The parts for these values. Their objects have no comments. */
+export function chosenParts(context: InstallContext): readonly InstallPart[] {
+  return partsFor(context).map((part) => ({ ...part, objects: (given) => withoutComments(part.objects(given)) }));
+}
+
+function partsFor({ values }: InstallContext): readonly InstallPart[] {
   return INSTALL_PARTS.filter(({ when, is = true }) => when === undefined || valueAt(values, when) === is);
 }
 
