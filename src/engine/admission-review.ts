@@ -38,6 +38,8 @@ export interface Review {
   objectJson(field: 'object' | 'oldObject'): string | undefined;
   /** Parsed on each call; undefined for raw requests. */
   requester(): Requester | undefined;
+  /** `userInfo` of the request. Parsed on each call; undefined for raw requests. */
+  userInfo(): JsonObject | undefined;
   /** The request as JSON text, without its objects. */
   factsJson(): string;
   /** A copy of the review with another object. */
@@ -230,12 +232,18 @@ class ReadReview implements Review {
     if (this.admission === undefined || request === undefined) {
       return undefined;
     }
-    const [userInfo, dryRun] = [request.get('userInfo'), request.get('dryRun')];
+    const dryRun = request.get('dryRun');
     return {
       name: this.#body.text(request, 'name') || generatedName(this.object),
-      user: userNameOf(userInfo && this.#body.value(userInfo)),
+      user: userNameOf(this.userInfo()),
       isDryRun: dryRun !== undefined && this.#body.value(dryRun) === true,
     };
+  }
+
+  userInfo(): JsonObject | undefined {
+    const member = this.admission && this.#body.request?.get('userInfo');
+    const value = member && this.#body.value(member);
+    return isJsonObject(value) ? value : undefined;
   }
 
   factsJson(): string {

@@ -251,6 +251,16 @@ describe('builtin:cel with a cluster', () => {
     assert.equal(validate(settings).accepted, false, 'no authorizer is available');
   });
 
+  it('denies when the host refuses the question, also where "not allowed" would admit', () => {
+    const canI = (): JsonValue => {
+      throw new EngineError('capability-refused', 'only about the user of the request');
+    };
+    const expression = "!authorizer.group('').resource('pods').check('get').allowed()";
+    const { accepted, message } = validate({ validations: [{ expression }] }, {}, contextWith({ can_i: canI }));
+    assert.equal(accepted, false);
+    assert.match(String(message), /resulted in error: only about the user of the request/);
+  });
+
   it('fails closed without a cluster, and names what is missing', () => {
     const paramRef = { name: 'limits', parameterNotFoundAction: 'Allow' };
     assert.match(String(validate({ paramKind, paramRef, validations }).message), /no cluster is configured/);

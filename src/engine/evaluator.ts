@@ -187,7 +187,7 @@ export class Evaluator {
         isRaw: review.admission === undefined,
         ...(inventoryJson === undefined ? {} : { inventoryJson }),
       };
-      const context = this.#capabilities.context(unit, limitsOf(unit, timeoutMs));
+      const context = this.#capabilities.context(unit, limitsOf(unit, timeoutMs), review);
       return { kind: 'verdict', verdict: guest.validate(input, context) };
     } catch (error) {
       const isTimeout = error instanceof EngineError && error.code === 'guest-timeout';

@@ -3,11 +3,12 @@ import { test } from 'node:test';
 import { HostCapabilities, isGranted, MAX_HOST_CALLS, MAX_LOG_LINES } from './host-capabilities.ts';
 import type { CapabilityHolder } from './host-capabilities.ts';
 import type { PolicyLogEntry } from './host-port.ts';
+import type { JsonObject } from './json-text.ts';
 
 const LIMITS = { fuel: 1, answerBytes: 1 };
 
 /** Calls the host as a guest of a policy with these grants. */
-function calling(grants: Partial<CapabilityHolder> = {}) {
+function calling(grants: Partial<CapabilityHolder> = {}, userInfo?: JsonObject) {
   const hostCalls: [string, string][] = [];
   const log: PolicyLogEntry[] = [];
   const port = {
@@ -17,7 +18,9 @@ function calling(grants: Partial<CapabilityHolder> = {}) {
     },
   };
   const holder = { id: 'p', hostCapabilities: [], contextAwareResources: [], ...grants };
-  const context = new HostCapabilities(port, (entry) => log.push(entry)).context(holder, LIMITS);
+  const context = new HostCapabilities(port, (entry) => log.push(entry)).context(holder, LIMITS, {
+    userInfo: () => userInfo,
+  });
   const call = (capability: string, payload: unknown, binding = 'kubewarden'): string => {
     const slash = capability.indexOf('/');
     const text = typeof payload === 'string' ? payload : JSON.stringify(payload);
@@ -57,6 +60,43 @@ for (const [patterns, capability, expected] of [
       assert.deepEqual(hostCalls, []);
     }
   });
+}
+
+test('a policy of a namespace is told where its host capabilities are granted', () => {
+  assert.throws(
+    () => calling({ id: 'kw.ap.shop.p' }).call('net/v1/dns_lookup_host', 'host'.length),
+    /add "net\/v1\/dns_lookup_host" to spec.namespacedPoliciesCapabilities of its PolicyServer/,
+  );
+});
+
+const ALICE = { username: 'alice', uid: '7', groups: ['dev', 'system:authenticated'], extra: { scopes: ['a'] } };
+
+for (const [name, review, userInfo, refusal] of [
+  ['its user', { user: 'alice' }, ALICE, undefined],
+  ['its user with some groups', { user: 'alice', groups: ['dev'], uid: null }, ALICE, undefined],
+  ['all of its user', { user: 'alice', groups: ALICE.groups, uid: '7', extra: { scopes: ['a'] } }, ALICE, undefined],
+  ['another user', { user: 'bob', groups: ['dev'] }, ALICE, /expected user to be "alice", got "bob"/],
+  ['no user', { groups: ['dev'] }, ALICE, /expected user to be "alice", got null/],
+  ['other groups', { user: 'alice', groups: ['dev', 'system:masters'] }, ALICE, /groups of this user, got "system:mas/],
+  ['groups that are none', { user: 'alice', groups: 'dev' }, { username: 'alice' }, /groups of this user, got "dev"/],
+  ['another uid', { user: 'alice', uid: '8' }, ALICE, /that of this user, got "8"/],
+  ['another extra', { user: 'alice', extra: { scopes: ['b'] } }, ALICE, /expected no extra, or that of this user/],
+  ['somebody without a request', { user: 'alice' }, undefined, /expected a request that has a user/],
+  ['nobody', { user: '' }, { username: '' }, /expected user to be "", got ""/],
+] as const) {
+  for (const id of ['kw.ap.shop.p', 'kw.apg.shop.g/member', 'kw.cap.p']) {
+    const isRefused = refusal !== undefined && id !== 'kw.cap.p';
+    test(`${id} ${isRefused ? 'may not' : 'may'} ask can_i about ${name}`, () => {
+      const { call, hostCalls } = calling({ id, hostCapabilities: ['*'] }, userInfo as JsonObject | undefined);
+      const payload = { subject_access_review: { ...review, resource_attributes: { verb: 'get', resource: 'pods' } } };
+      if (isRefused) {
+        assert.throws(() => call('kubernetes/can_i', payload), { code: 'capability-refused', message: refusal });
+      } else {
+        call('kubernetes/can_i', payload);
+      }
+      assert.equal(hostCalls.length, isRefused ? 0 : 1);
+    });
+  }
 }
 
 test('reads of Kubernetes need the kind in contextAwareResources, can_i does not', () => {

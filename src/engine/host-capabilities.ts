@@ -1,4 +1,7 @@
+import { isNamespacedPolicyId } from '../resources/index.ts';
 import type { CallContext, CallLimits } from '../wasm/index.ts';
+import type { Review } from './admission-review.ts';
+import { checkAccessReview } from './capabilities/access-review.ts';
 import { buildInventory } from './capabilities/inventory.ts';
 import { logEntry, shorten } from './capabilities/tracing.ts';
 import { EngineError } from './errors.ts';
@@ -28,6 +31,14 @@ export interface CapabilityHolder {
   readonly contextAwareResources: readonly ContextAwareResource[];
 }
 
+/** A call of a guest to its host. */
+interface HostCall {
+  readonly binding: string;
+  readonly namespace: string;
+  readonly operation: string;
+  readonly payload: Uint8Array;
+}
+
 /** Host calls of all policies of a thread: checks the grants of a policy, then calls the port. */
 export class HostCapabilities {
   readonly #port: HostPort;
@@ -38,8 +49,8 @@ export class HostCapabilities {
     this.#log = log;
   }
 
-  /** The context of one guest call for `holder`. */
-  context(holder: CapabilityHolder, limits: CallLimits): CallContext {
+  /** The context of one guest call for `holder`. `review` is undefined when the guest evaluates none. */
+  context(holder: CapabilityHolder, limits: CallLimits, review?: Pick<Review, 'userInfo'>): CallContext {
     let calls = 0;
     let lines = 0;
     const log: PolicyLog = (entry) => {
@@ -61,7 +72,8 @@ export class HostCapabilities {
             `too many host calls: expected at most ${MAX_HOST_CALLS} in one evaluation`,
           );
         }
-        return Buffer.from(this.#call(holder, binding, namespace, operation, payload, log));
+        const call = { binding, namespace, operation, payload };
+        return Buffer.from(this.#call(holder, call, review, log));
       },
     };
   }
@@ -79,10 +91,8 @@ export class HostCapabilities {
 
   #call(
     holder: CapabilityHolder,
-    binding: string,
-    namespace: string,
-    operation: string,
-    payload: Uint8Array,
+    { binding, namespace, operation, payload }: HostCall,
+    review: Pick<Review, 'userInfo'> | undefined,
     log: PolicyLog,
   ): string {
     if (binding !== BINDING) {
@@ -103,14 +113,21 @@ export class HostCapabilities {
     if (!isGranted(capability, holder.hostCapabilities)) {
       throw new EngineError(
         'capability-refused',
-        `the policy ${holder.id} may not use the host capability ${capability}: add "${capability}" to its hostCapabilities`,
+        `the policy ${holder.id} may not use the host capability ${capability}: add "${capability}" to ${fieldOfGrants(holder)}`,
       );
     }
     if (namespace === 'kubernetes' && operation !== 'can_i') {
       checkResource(holder, operation, value);
+    } else if (namespace === 'kubernetes' && isNamespacedPolicyId(holder.id)) {
+      checkAccessReview(holder.id, value, review?.userInfo());
     }
     return this.#port.request(capability, text);
   }
+}
+
+/** Where host capabilities are granted to a policy. */
+function fieldOfGrants({ id }: CapabilityHolder): string {
+  return isNamespacedPolicyId(id) ? 'spec.namespacedPoliciesCapabilities of its PolicyServer' : 'its hostCapabilities';
 }
 
 /** Whether a capability matches one of the patterns `*`, `ns/*`, `ns/v1/*`, or an exact path. */

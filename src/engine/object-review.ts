@@ -67,6 +67,10 @@ export class ObjectReview implements Review {
     return { name: name || generatedName(object), user: userNameOf(userInfo), isDryRun: false };
   }
 
+  userInfo(): JsonObject {
+    return this.#request.userInfo;
+  }
+
   factsJson(): string {
     const { object: _object, oldObject: _oldObject, ...facts } = this.#request;
     return JSON.stringify(facts);

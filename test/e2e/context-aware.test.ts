@@ -34,6 +34,8 @@ const policies = {
     hostCapabilities: ['kubernetes/*'],
     timeoutEvalSeconds: 5,
   },
+  // The id of an AdmissionPolicy.
+  'kw.ap.shop.asking': { module: guest('echo-host-call'), hostCapabilities: ['kubernetes/can_i'] },
   gatekeeper: { module: 'file://./gatekeeper.wasm', contextAwareResources: NAMESPACES },
   opa: { module: 'file://./opa.wasm', contextAwareResources: NAMESPACES },
 };
@@ -130,8 +132,12 @@ describe('context-aware policies on a real API server', { skip: skipWithoutClust
   }
 
   /** What a host capability answers, or why it does not. */
-  async function call(op: string, payload: object): Promise<{ readonly answer?: unknown; readonly error?: string }> {
-    const { allowed, status } = await ask('asking', {
+  async function call(
+    op: string,
+    payload: object,
+    policy = 'asking',
+  ): Promise<{ readonly answer?: unknown; readonly error?: string }> {
+    const { allowed, status } = await ask(policy, {
       object: { binding: 'kubewarden', ns: 'kubernetes', op, payload },
     });
     const text = status?.message ?? '';
@@ -188,6 +194,17 @@ describe('context-aware policies on a real API server', { skip: skipWithoutClust
       return (answer as { allowed: boolean }).allowed;
     };
     assert.deepEqual([await may('reader', 'namespaces'), await may('reader', 'secrets')], [true, false]);
+  });
+
+  it("learn the rights of the request's user only, as policies of a namespace", async () => {
+    const about = (user: string, groups: readonly string[]): ReturnType<typeof call> => {
+      const resource_attributes = { verb: 'list', group: '', resource: 'namespaces', version: '*' };
+      return call('can_i', { subject_access_review: { user, groups, resource_attributes } }, 'kw.ap.shop.asking');
+    };
+    const { answer } = await about('alice', ['developers']);
+    assert.equal((answer as { allowed: boolean }).allowed, false);
+    assert.match((await about('reader', [])).error ?? '', /only about the user of the request.*"alice", got "reader"/);
+    assert.match((await about('alice', ['system:masters'])).error ?? '', /groups of this user, got "system:masters"/);
   });
 
   for (const mode of REGO_MODES) {

@@ -1,5 +1,5 @@
 import type { CelValue } from '../value.ts';
-import type { EvaluationFailure } from '../value.ts';
+import { EvaluationFailure } from '../value.ts';
 import { errorText } from '../../values/index.ts';
 import { fail, LibraryValue } from './declare.ts';
 import { isNamespaceName, isServiceAccountName } from './named-formats.ts';
@@ -41,10 +41,11 @@ export interface AuthorizationAnswer {
 
 /**
  * Authorizes requests; implemented by the host, synchronous. A thrown error becomes the answer's error and does not
- * allow.
+ * allow. A failure ends the evaluation, for a question that the host does not answer: an expression could take a decision with
+ * an error as "not allowed".
  */
 export interface Authorizer {
-  authorize(request: AuthorizationRequest): AuthorizationAnswer;
+  authorize(request: AuthorizationRequest): AuthorizationAnswer | EvaluationFailure;
 }
 
 /** API servers return an error for comparisons of these values, even with themselves. */
@@ -97,9 +98,10 @@ export class AuthorizerValue extends AuthorizationValue {
     return new ResourceCheck(this, { ...EMPTY_CHECK, ...resource });
   }
 
-  check(check: Check): Decision {
+  check(check: Check): Decision | EvaluationFailure {
     try {
-      return new Decision(this.#authorizer.authorize({ ...check, user: this.#user }));
+      const answer = this.#authorizer.authorize({ ...check, user: this.#user });
+      return answer instanceof EvaluationFailure ? answer : new Decision(answer);
     } catch (error) {
       return new Decision({
         isAllowed: false,
@@ -128,7 +130,7 @@ export class PathCheck extends AuthorizationValue {
     this.#path = path;
   }
 
-  check(verb: string): Decision {
+  check(verb: string): Decision | EvaluationFailure {
     return this.#authorizer.check({ kind: 'path', verb, path: this.#path });
   }
 }
@@ -180,7 +182,7 @@ export class ResourceCheck extends AuthorizationValue {
     return new ResourceCheck(this.#authorizer, { ...this.#resource, [property]: value });
   }
 
-  check(verb: string): Decision {
+  check(verb: string): Decision | EvaluationFailure {
     return this.#authorizer.check({ kind: 'resource', verb, ...this.#resource });
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { EvaluationFailure } from '../value.ts';
-import { AuthorizerValue, PathCheck, ResourceCheck } from './authorizer-values.ts';
+import { AuthorizerValue, Decision, PathCheck, ResourceCheck } from './authorizer-values.ts';
 import type { AuthorizationRequest, GroupCheck } from './authorizer-values.ts';
 
 function recorded(): { requests: AuthorizationRequest[]; authorizer: AuthorizerValue } {
@@ -24,6 +24,11 @@ function resource(group: GroupCheck, name: string): ResourceCheck {
   return check;
 }
 
+function decided(decision: Decision | EvaluationFailure): Decision {
+  assert.ok(decision instanceof Decision);
+  return decision;
+}
+
 describe('the authorizer', () => {
   test('receives all properties of the chain of calls', () => {
     const { requests, authorizer } = recorded();
@@ -35,7 +40,7 @@ describe('the authorizer', () => {
       .check('update');
     const path = authorizer.path('/healthz');
     assert.ok(path instanceof PathCheck);
-    assert.equal(path.check('get').answer.isAllowed, true);
+    assert.equal(decided(path.check('get')).answer.isAllowed, true);
     const user = { username: 'alice', groups: ['dev'] };
     assert.deepEqual(requests, [
       {
@@ -76,8 +81,14 @@ describe('the authorizer', () => {
         },
       },
     );
-    const { answer } = resource(authorizer.group(''), 'pods').check('get');
+    const { answer } = decided(resource(authorizer.group(''), 'pods').check('get'));
     assert.deepEqual(answer, { isAllowed: false, reason: '', error: 'not reachable' });
+  });
+
+  test('ends the evaluation when the host does not answer', () => {
+    const failure = new EvaluationFailure('only about yourself');
+    const authorizer = new AuthorizerValue({ username: 'alice' }, { authorize: () => failure });
+    assert.equal(resource(authorizer.group(''), 'pods').check('get'), failure);
   });
 
   test('cannot be compared, as in API servers', () => {

@@ -1,6 +1,7 @@
-import { parseCelJson } from '../../cel/index.ts';
+import { EvaluationFailure, parseCelJson } from '../../cel/index.ts';
 import type { AuthorizationAnswer, AuthorizationRequest, Authorizer } from '../../cel/index.ts';
 import type { CallContext } from '../../wasm/index.ts';
+import { EngineError } from '../errors.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import { errorText } from '../../values/index.ts';
@@ -58,10 +59,17 @@ export class HostSources implements PolicySources {
     return Array.isArray(items) ? items.filter(isJsonObject) : [];
   }
 
-  #authorize(request: AuthorizationRequest): AuthorizationAnswer {
-    const status = objectIn(
-      this.#call('can_i', { subject_access_review: subjectAccessReview(request), disable_cache: false }),
-    );
+  #authorize(request: AuthorizationRequest): AuthorizationAnswer | EvaluationFailure {
+    const payload = { subject_access_review: subjectAccessReview(request), disable_cache: false };
+    let status: JsonObject;
+    try {
+      status = objectIn(this.#call('can_i', payload));
+    } catch (error) {
+      if (error instanceof EngineError && error.code === 'capability-refused') {
+        return new EvaluationFailure(error.message);
+      }
+      throw error;
+    }
     const { allowed, reason, evaluationError } = status;
     return {
       isAllowed: allowed === true,
