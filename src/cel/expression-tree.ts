@@ -12,6 +12,16 @@ export function findExpression(root: Expression, test: (node: Expression) => boo
   return undefined;
 }
 
+/** Whether an expression contains a variable, under any local name. */
+export function usesVariable(root: Expression, name: string): boolean {
+  return findExpression(root, (node) => node.kind === 'identifier' && node.name === name) !== undefined;
+}
+
+/** Whether an expression contains a call of a function, on a value of any type. */
+export function callsFunction(root: Expression, name: string): boolean {
+  return findExpression(root, (node) => node.kind === 'call' && node.function === name) !== undefined;
+}
+
 function childrenOf(node: Expression): readonly Expression[] {
   switch (node.kind) {
     case 'literal':

@@ -26,4 +26,20 @@ describe('settings of builtin modules', () => {
       assert.equal(verdict.valid, problems.length === 0);
     });
   }
+
+  it('say where expressions use the authorizer, and where they ask about a service account', () => {
+    const { problems, needs } = settings.check('cel', {
+      matchConditions: [{ name: 'a', expression: "'authorizer' == request.name" }],
+      variables: [
+        { name: 'account', expression: "[authorizer].map(a, a.serviceAccount('shop', 'x').path('/').check('get'))" },
+        { name: 'user', expression: "authorizer.path('/').check('get')" },
+      ],
+      validations: [{ expression: 'variables.user.allowed()' }],
+    });
+    assert.deepEqual(problems, []);
+    assert.deepEqual(needs, [
+      { right: 'authorize', field: 'variables[0].expression' },
+      { right: 'authorize-account', field: 'variables[0].expression' },
+    ]);
+  });
 });

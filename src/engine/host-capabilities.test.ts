@@ -87,7 +87,7 @@ for (const [name, review, userInfo, refusal] of [
   for (const id of ['kw.ap.shop.p', 'kw.apg.shop.g/member', 'kw.cap.p']) {
     const isRefused = refusal !== undefined && id !== 'kw.cap.p';
     test(`${id} ${isRefused ? 'may not' : 'may'} ask can_i about ${name}`, () => {
-      const { call, hostCalls } = calling({ id, hostCapabilities: ['*'] }, userInfo as JsonObject | undefined);
+      const { call, hostCalls } = calling({ id, hostCapabilities: ['*'] }, userInfo);
       const payload = { subject_access_review: { ...review, resource_attributes: { verb: 'get', resource: 'pods' } } };
       if (isRefused) {
         assert.throws(() => call('kubernetes/can_i', payload), { code: 'capability-refused', message: refusal });

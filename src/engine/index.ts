@@ -8,6 +8,7 @@ export type { GetRequest, KubernetesReader, ListRequest } from './capabilities/k
 export { LocalCapabilities } from './capabilities/local-capabilities.ts';
 export { ReplayPort, SessionRecorder } from './capabilities/session.ts';
 export { BuiltinSettings } from './builtin-settings.ts';
+export { isGranted } from './host-capabilities.ts';
 export type { SettingsNeed } from './cel-policy/index.ts';
 export { EngineError, textPosition } from './errors.ts';
 export { checkSettings, evaluate, readReview } from './evaluate.ts';
@@ -34,6 +35,7 @@ export { definitionHash, settingsHash } from './policy-definition.ts';
 export type {
   ContextAwareResource,
   FailurePolicy,
+  ModuleUse,
   PolicyDefinition,
   SinglePolicyDefinition,
 } from './policy-definition.ts';

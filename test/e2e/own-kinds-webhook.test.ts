@@ -77,7 +77,14 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
     const log = pino({ level: 'silent' });
     const caches = new SharedCaches({ cluster: connection, log });
     const ca = readFileSync(certificates.caFile, 'utf8');
-    const options = { cluster: connection, caches, ca, log, controllerUser: CONTROLLER };
+    const options = {
+      cluster: connection,
+      caches,
+      ca,
+      log,
+      controllerUser: CONTROLLER,
+      tenantCapabilities: (server: string) => (server === 'granting' ? ['kubernetes/can_i'] : []),
+    };
     const webhook = new OwnKindsWebhook({ ...options, host: '127.0.0.1', port: 0, tls: certificates });
     const aborting = new AbortController();
     const running = [webhook.registration, caches, webhook].map((runnable) => runnable.start(aborting.signal));
@@ -156,6 +163,23 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
     assert.deepEqual(body.spec.settings, { enforce: 'baseline' });
     const labelled = await cluster.kubectl(['annotate', 'cap', 'changed', 'portcullis.dev/rollback-to=last']);
     assert.match(labelled.stderr, /metadata\.annotations\[portcullis\.dev\/rollback-to\]: Invalid value: "last"/);
+  });
+
+  it('refuses policies of a namespace that ask more than they may, with the line to add', async () => {
+    const tenant = (subject: string, policyServer: string): KubernetesObject => {
+      const settings = { validations: [{ expression: `${subject}.path('/healthz').check('get').allowed()` }] };
+      const { spec, ...rest } = policy('asking', { module: 'builtin:cel', settings, policyServer });
+      return { ...rest, kind: 'AdmissionPolicy', metadata: { name: 'asking', namespace: 'default' }, spec };
+    };
+    const refused = await apply(tenant('authorizer', 'default'));
+    assert.match(
+      refused.stderr,
+      /add "kubernetes\/can_i" to spec\.namespacedPoliciesCapabilities of PolicyServer default \(now: none\) \[host-capability\]/,
+    );
+    const other = await apply(tenant("authorizer.serviceAccount('kube-system', 'x')", 'granting'));
+    assert.match(other.stderr, /learn only what the user of the request may do.* \[other-subject\]/);
+    const made = await apply(tenant('authorizer', 'granting'));
+    assert.deepEqual([made.code, made.stderr], [0, '']);
   });
 
   it('warns of what may not be meant', async () => {

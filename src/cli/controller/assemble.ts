@@ -99,7 +99,12 @@ export function assembleController(options: ControllerOptions): AssembledControl
           ca: managed?.certificates ?? '',
           ...options.webhook,
           reached: managed?.reached,
-          ...(managed === undefined ? {} : { tenantHosts: (name) => managed.tenantHosts(name) }),
+          ...(managed === undefined
+            ? {}
+            : {
+                tenantHosts: (name) => managed.tenantHosts(name),
+                tenantCapabilities: (name) => managed.tenantCapabilities(name),
+              }),
           cluster: withWriteBackoff(cluster, { log }),
           caches,
           log,

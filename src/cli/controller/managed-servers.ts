@@ -16,6 +16,7 @@ import {
   SecretFiles,
   servedCertificateFault,
   POLICY_SERVER_SERVICE_PORT as SERVICE_PORT,
+  tenantCapabilities,
   tenantModuleHosts,
   type WebhookTarget,
 } from '../../lifecycle/index.ts';
@@ -148,10 +149,18 @@ export class ManagedServers {
 
   /** Hosts for modules of namespaced policies. Undefined if the PolicyServer does not exist, or is not ours. */
   tenantHosts(policyServer: string): readonly string[] | undefined {
-    const server = this.#policyServers.get({ name: policyServer });
-    return server === undefined || !this.ownership.isOurs(policyServer)
-      ? undefined
-      : tenantModuleHosts(server.metadata.annotations);
+    const server = this.#ours(policyServer);
+    return server && tenantModuleHosts(server.metadata.annotations);
+  }
+
+  /** Host capabilities of namespaced policies. Undefined if the PolicyServer does not exist, or is not ours. */
+  tenantCapabilities(policyServer: string): readonly string[] | undefined {
+    const server = this.#ours(policyServer);
+    return server && tenantCapabilities(server);
+  }
+
+  #ours(policyServer: string): PolicyServer | undefined {
+    return this.ownership.isOurs(policyServer) ? this.#policyServers.get({ name: policyServer }) : undefined;
   }
 
   isReachable(policyServer: string): boolean {

@@ -64,7 +64,7 @@ export function addReplicaFlags(command: Command): Command {
     )
     .option(
       '--namespaced-policies-capabilities <patterns>',
-      'with --policy-server: host capabilities of namespaced policies, such as oci/*,net/v1/*; none when empty (default: all)',
+      'with --policy-server: host capabilities of namespaced policies, such as oci/*,net/v1/* (default: none)',
       (text) => text.split(',').filter((pattern) => pattern !== ''),
     );
 }

@@ -3,8 +3,13 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { DEFAULT_ROLLOUT_SETTINGS, POLICY_KINDS } from '../../lifecycle/index.ts';
-import { type AdmissionPolicyObject, CONTROLLER_FIELD_MANAGER, POLICY_SERVERS } from '../../resources/index.ts';
+import { DEFAULT_ROLLOUT_SETTINGS, POLICY_KINDS, tenantCapabilities } from '../../lifecycle/index.ts';
+import {
+  type AdmissionPolicyObject,
+  CONTROLLER_FIELD_MANAGER,
+  POLICY_SERVERS,
+  type PolicyServer,
+} from '../../resources/index.ts';
 import { RuntimeMetrics } from '../../runtime/index.ts';
 import type { ControlTls, LocalCertificates } from '../../control/index.ts';
 import type { Logger } from '../../log/index.ts';
@@ -46,7 +51,13 @@ export async function startWithCluster(
   running.defer(() => local.stop());
   await grantAccess(local.cluster);
   rmSync(join(dataDir, FORMER_POLICIES_FILE), { force: true });
-  const parts = { local, certificates, log, modulesUrl: modulesUrl(flags) };
+  const parts = {
+    local,
+    certificates,
+    log,
+    modulesUrl: modulesUrl(flags),
+    tenantCapabilities: capabilitiesOf(local),
+  };
   const started = await startServer(flags, certificates, {
     replica: replicaOptions(parts),
     dataDir,
@@ -77,6 +88,15 @@ interface Parts {
   readonly log: Logger;
   /** The base of `file://./…` references. */
   readonly modulesUrl: URL;
+  /** The host capabilities of policies of namespaces until the process ends. */
+  readonly tenantCapabilities: readonly string[];
+}
+
+/** What the PolicyServer grants when the process starts. */
+function capabilitiesOf({ cluster }: LocalCluster): readonly string[] {
+  // Validated by the schema of the kind.
+  const server = cluster.state.get(POLICY_SERVERS, undefined, POLICY_SERVER) as PolicyServer | undefined;
+  return server === undefined ? [] : tenantCapabilities(server);
 }
 
 function modulesUrl({ examples }: StartFlags): URL {
@@ -87,7 +107,12 @@ function controlTls({ controlCertFile, controlKeyFile, caFile }: LocalCertificat
   return { certFile: controlCertFile, keyFile: controlKeyFile, caFile };
 }
 
-function replicaOptions({ local, certificates, modulesUrl: folder }: Parts): ReplicaOptions {
+function replicaOptions({
+  local,
+  certificates,
+  modulesUrl: folder,
+  tenantCapabilities: granted,
+}: Parts): ReplicaOptions {
   return {
     cluster: local.cluster.as(REPLICA_USER, { fieldManager: 'portcullis-policy-server' }),
     namespace: PRODUCT_NAMESPACE,
@@ -95,11 +120,12 @@ function replicaOptions({ local, certificates, modulesUrl: folder }: Parts): Rep
     name: REPLICA,
     control: { host: HOST, port: 0, tls: controlTls(certificates) },
     modulesUrl: folder,
+    namespacedPoliciesCapabilities: granted,
   };
 }
 
 function localController(
-  { local, certificates, log, modulesUrl: folder }: Parts,
+  { local, certificates, log, modulesUrl: folder, tenantCapabilities: granted }: Parts,
   { admission, registry }: StartedServer,
 ): AssembledController {
   const ca = readFileSync(certificates.caFile, 'utf8');
@@ -119,6 +145,7 @@ function localController(
       modulesUrl: folder,
       // The policy server of this process has no sources.yml.
       tenantHosts: () => [],
+      tenantCapabilities: () => granted,
     },
     registry,
     metrics: new RuntimeMetrics(registry),

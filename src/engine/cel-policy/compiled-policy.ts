@@ -1,4 +1,14 @@
-import { BOOL, CelError, formatType, listOf, NULL, STRING, struct } from '../../cel/index.ts';
+import {
+  BOOL,
+  callsFunction,
+  CelError,
+  formatType,
+  listOf,
+  NULL,
+  STRING,
+  struct,
+  usesVariable,
+} from '../../cel/index.ts';
 import type { CelType, Program } from '../../cel/index.ts';
 import { invalid } from '../../resources/index.ts';
 import type { FieldProblem } from '../field-problem.ts';
@@ -19,6 +29,10 @@ export interface CompiledPolicy {
   /** Path of the first expression that uses `namespaceObject`; undefined if there is none. */
   readonly namespaceUse: string | undefined;
   readonly usesAuthorizer: boolean;
+  /** Path of the first expression with the variable `authorizer`; undefined if there is none. */
+  readonly authorizerUse: string | undefined;
+  /** Paths of the expressions that ask what a service account may do. */
+  readonly accountUses: readonly string[];
 }
 
 export interface CompiledExpression {
@@ -124,7 +138,16 @@ class PolicyCompiler {
       mutations,
       namespaceUse: pathTo('namespaceObject'),
       usesAuthorizer: pathTo('authorizer') !== undefined,
+      authorizerUse: this.#pathsTo('authorizer', usesVariable)[0],
+      accountUses: this.#pathsTo('serviceAccount', callsFunction),
     };
+  }
+
+  /** The paths of expressions with a name. Their texts are searched first: few contain it. */
+  #pathsTo(name: string, contains: typeof usesVariable): readonly string[] {
+    return [...this.#programs]
+      .filter(([, { text, checked }]) => text.includes(name) && contains(checked.expression, name))
+      .map(([path]) => path);
   }
 
   #all<Spec, Compiled>(

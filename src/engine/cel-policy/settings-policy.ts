@@ -35,9 +35,12 @@ export interface PolicySources {
   readonly authorizer: Authorizer;
 }
 
-/** A right that settings need of their policy: to change objects, or to read a kind as a context-aware policy. */
+/**
+ * A right that settings need of their policy: to change objects, to read a kind as a context-aware policy, or to ask what the
+ * user of a request may do, or what a service account may do.
+ */
 export type SettingsNeed =
-  | { readonly right: 'mutate'; readonly field: string }
+  | { readonly right: 'mutate' | 'authorize' | 'authorize-account'; readonly field: string }
   | { readonly right: 'read'; readonly field: string; readonly resource: ContextAwareResource };
 
 /** Parses and compiles settings of `builtin:cel`. Never throws. */
@@ -60,7 +63,7 @@ class SettingsPolicy {
 
   /** The rights without which the policy rejects every request that reaches the field. */
   get needs(): readonly SettingsNeed[] {
-    const { namespaceUse, spec } = this.compiled;
+    const { namespaceUse, authorizerUse, accountUses, spec } = this.compiled;
     const { kind, paramKind, matchConstraints } = spec;
     const needs: SettingsNeed[] = kind === 'mutating' ? [{ right: 'mutate', field: 'mutations' }] : [];
     const read = (field: string, resource: ParamKind): void => {
@@ -75,6 +78,10 @@ class SettingsPolicy {
     if (namespaceUse !== undefined) {
       read(namespaceUse, NAMESPACE_KIND);
     }
+    if (authorizerUse !== undefined) {
+      needs.push({ right: 'authorize', field: authorizerUse });
+    }
+    needs.push(...accountUses.map((field) => ({ right: 'authorize-account', field }) as const));
     return needs;
   }
 

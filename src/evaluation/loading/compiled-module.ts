@@ -5,4 +5,8 @@ import type { PolicyCode } from '../../modules/index.ts';
  * A module that was fetched, verified, rewritten and compiled, or a builtin one; can be posted to another thread without
  * a recompile. `digest` is the `sha256:…` of the original bytes, or a builtin module's version.
  */
-export type CompiledPolicyModule = PolicyCode & { readonly digest: string };
+export type CompiledPolicyModule = PolicyCode & {
+  readonly digest: string;
+  /** The host capabilities that its metadata name. */
+  readonly hostCapabilities?: readonly string[];
+};

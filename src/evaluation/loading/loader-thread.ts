@@ -45,6 +45,7 @@ import {
   STAGES,
 } from './load-request.ts';
 import type { PolicyReason } from './policy-reason.ts';
+import { tenantRefusal } from './tenant-needs.ts';
 
 /** Outcomes within this time are one message, so that a file of thousands of policies takes few. Milliseconds. */
 const FLUSH_DELAY_MS = 5;
@@ -216,7 +217,9 @@ function checkAndReport(candidate: Candidate): void {
     outbox.push([seq, { ok: true, digests, modules: [...modules.values()], ...source }]);
   } else {
     const { reason, message, at } = verdict;
-    outbox.push([seq, { ok: false, reason, message, transient: false, digests, at }]);
+    // An administrator may grant what is missing.
+    const transient = reason === 'CapabilityNotGranted';
+    outbox.push([seq, { ok: false, reason, message, transient, digests, at }]);
   }
 }
 
@@ -245,7 +248,11 @@ function check({ seq, definition, modules, isForTenant }: Candidate): Checked | 
       at = { stage: 'check', unit };
       enter(seq, 'check', isQuick ? QUICK_TIMEOUT_MS : timeoutMs);
     });
-    return verdict.valid ? verdict : { ...verdict, reason: 'InvalidSettings', at };
+    if (!verdict.valid) {
+      return { ...verdict, reason: 'InvalidSettings', at };
+    }
+    const refusal = isForTenant ? tenantRefusal(definition, modules) : undefined;
+    return refusal === undefined ? verdict : { valid: false, ...refusal, at: { stage: 'check', unit: refusal.unit } };
   } catch (error) {
     if (isQuick && error instanceof EngineError && error.code === 'guest-timeout') {
       return 'unfinished';
@@ -355,7 +362,13 @@ function compile(bytes: Uint8Array, digest: string, provided: ProvidedModule | u
   if (module.mode === 'kubewarden-wapc' && !isUnfinished) {
     requireProtocol(module.metadata);
   }
-  return { digest, mode: module.mode, compiled: module.compiled };
+  const { hostCapabilities = [] } = module.metadata ?? {};
+  return {
+    digest,
+    mode: module.mode,
+    compiled: module.compiled,
+    ...(hostCapabilities.length === 0 ? {} : { hostCapabilities }),
+  };
 }
 
 /** One guest per module. It throws when the module cannot be instantiated. */

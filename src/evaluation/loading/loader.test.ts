@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { digestOf } from '../../modules/index.ts';
+import { digestOf, writeMetadata } from '../../modules/index.ts';
 import { silentCapabilities } from '../testing/worker-tables.ts';
 import { Loader, MAX_OUTCOMES } from './loader.ts';
 import type { FailedStage, LoadOutcome, LoadRequest, ProvidedModule } from './load-request.ts';
@@ -212,6 +212,57 @@ describe('the loader', () => {
     assert.ok(outcome !== undefined && !outcome.ok);
     assert.deepEqual([outcome.reason, outcome.transient], ['InvalidDefinition', false]);
     assert.match(outcome.message, /namespaced policies cannot name files/);
+  });
+
+  it('refuses policies of tenants that need host capabilities which they do not have', async () => {
+    await using at = await setUp();
+    const bytes = writeMetadata(await readFile(join(guests, 'accept.wasm')), {
+      protocolVersion: 'v1',
+      rules: [],
+      annotations: {},
+      mutating: false,
+      backgroundAudit: true,
+      policyType: 'kubernetes',
+      contextAwareResources: [],
+      hostCapabilities: ['tracing/log', 'net/v1/dns_lookup_host', 'oci/*'],
+    });
+    const cel = (expression: string): string => JSON.stringify({ validations: [{ expression }] });
+    const check = "path('/').check('get').allowed()";
+    const text = [
+      `module: {module: needy, hostCapabilities: ['net/*']}`,
+      `granted: {module: needy, hostCapabilities: ['net/*', 'oci/*']}`,
+      `group: {expression: 'm()', message: 'no', policies: {m: {module: needy}}}`,
+      `asking: {module: 'builtin:cel', settings: ${cel(`authorizer.${check}`)}}`,
+      `allowed: {module: 'builtin:cel', hostCapabilities: ['kubernetes/can_i'], settings: ${cel(`authorizer.${check}`)}}`,
+      `text: {module: 'builtin:cel', settings: ${cel("'authorizer' == ''")}}`,
+      `other: {module: 'builtin:cel', hostCapabilities: ['*'], settings: ${cel(`authorizer.serviceAccount('a', 'b').${check}`)}}`,
+    ].join('\n');
+    const of = async (rest: Partial<LoadRequest>): Promise<object> => {
+      const outcomes = await at.load(text, { provided: { needy: { bytes } }, ...rest });
+      return Object.fromEntries(
+        [...outcomes].map(([id, one]) => [id, one.ok || [one.reason, one.transient, one.at?.unit, one.message]]),
+      );
+    };
+    const line = (names: string): string =>
+      `the policy needs host capabilities that its PolicyServer does not grant to policies of namespaces: add ${names} to spec.namespacedPoliciesCapabilities of the PolicyServer`;
+    const reason = 'CapabilityNotGranted';
+    const expected = {
+      module: [reason, true, 'module', line('"oci/*"')],
+      granted: true,
+      group: [reason, true, 'group/m', line('"net/v1/dns_lookup_host", "oci/*"')],
+      asking: [reason, true, 'asking', line('"kubernetes/can_i"')],
+      allowed: true,
+      text: true,
+      other: [
+        'InvalidSettings',
+        false,
+        'other',
+        'validations[0].expression: policies of namespaces learn only what the user of the request may do: remove the call of serviceAccount',
+      ],
+    };
+    assert.deepEqual(await of({ isForTenant: true }), expected);
+    const all = Object.fromEntries(Object.keys(expected).map((id) => [id, true]));
+    assert.deepEqual(await of({}), all);
   });
 
   it('reads objects as it reads the entries of a file, each by itself', async () => {

@@ -32,6 +32,8 @@ export type PolicyReason =
   | 'InvalidModule'
   /** The module needs a newer Kubewarden than this server corresponds to (`minimumKubewardenVersion`). */
   | 'UnsupportedVersion'
+  /** The policy of a namespace needs host capabilities that its PolicyServer does not grant; it is tried again. */
+  | 'CapabilityNotGranted'
   /** The policy refused its settings. */
   | 'InvalidSettings'
   /** The policy failed while its settings were checked. */

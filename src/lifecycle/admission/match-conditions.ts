@@ -1,8 +1,9 @@
-import { CelError, describeIssue, type Environment, formatType } from '../../cel/index.ts';
+import { callsFunction, CelError, describeIssue, type Environment, formatType, type Program } from '../../cel/index.ts';
 import { invalid, required } from '../../resources/index.ts';
 import { matchConditionEnvironment } from '../../resources/match-conditions/index.ts';
 import { qualifiedNameProblems } from '../../names/index.ts';
 import type { AdmissionPolicySpec } from '../../resources/index.ts';
+import { rejectAccount } from './authorizer-rules.ts';
 import type { Findings } from './findings.ts';
 
 type MatchCondition = NonNullable<AdmissionPolicySpec['matchConditions']>[number];
@@ -13,7 +14,7 @@ export class MatchConditions {
   #environment: Environment | undefined;
 
   /** Checks `spec.matchConditions`. The schema already checks that names are unique. */
-  check(conditions: readonly MatchCondition[], findings: Findings): void {
+  check(conditions: readonly MatchCondition[], isNamespaced: boolean, findings: Findings): void {
     for (const [index, { name, expression }] of conditions.entries()) {
       const path = `spec.matchConditions[${index}]`;
       if (name === '') {
@@ -28,29 +29,32 @@ export class MatchConditions {
         findings.reject('condition-expression', required(`${path}.expression`, detail));
         continue;
       }
-      const problem = this.#problemOf(expression);
-      if (problem !== undefined) {
-        findings.reject('condition-expression', invalid(`${path}.expression`, expression, problem));
+      const compiled = this.#compiled(expression);
+      if ('problem' in compiled) {
+        findings.reject('condition-expression', invalid(`${path}.expression`, expression, compiled.problem));
+      } else if (isNamespaced && callsFunction(compiled.program.checked.expression, 'serviceAccount')) {
+        rejectAccount(`${path}.expression`, findings);
       }
     }
   }
 
-  #problemOf(expression: string): string | undefined {
+  #compiled(expression: string): { readonly program: Program } | { readonly problem: string } {
     this.#environment ??= matchConditionEnvironment();
     try {
-      const { resultType } = this.#environment.compile(expression);
+      const program = this.#environment.compile(expression);
+      const { resultType } = program;
       if (resultType.kind === 'bool') {
-        return undefined;
+        return { program };
       }
       const got =
         resultType.kind === 'dyn'
           ? 'an unknown type: compare it, as in `… == true`'
           : `${formatType(resultType)}: compare it with a value`;
-      return `expected an expression that is true or false, got ${got}`;
+      return { problem: `expected an expression that is true or false, got ${got}` };
     } catch (error) {
       if (error instanceof CelError) {
         const text = error.issues.length === 0 ? error.message : error.issues.map(describeIssue).join('\n');
-        return `the expression does not compile: ${text}`;
+        return { problem: `the expression does not compile: ${text}` };
       }
       throw error;
     }

@@ -660,6 +660,39 @@ describe('new policies', () => {
     assert.partialDeepStrictEqual(found('https://10.0.0.5:8443/p', 'unknown'), { errors: [], warnings: refused });
   });
 
+  it('of a namespace may ask about the user of a request only, where their PolicyServer grants it', () => {
+    const tenantCapabilities = (server: string): readonly string[] | undefined =>
+      ({ default: [], granting: ['kubernetes/*'] })[server];
+    const cel = (subject: string): object =>
+      module('builtin:cel', { validations: [{ expression: `${subject}.path('/').check('get').allowed()` }] });
+    const found = (spec: object, policyServer: string, kind: 'ap' | 'cap' = 'ap'): object =>
+      validated(review(kind, object(kind, { ...spec, policyServer })), { tenantCapabilities });
+    const own = cel('authorizer');
+    const account = cel("authorizer.serviceAccount('kube-system', 'admin')");
+    const field = 'spec.settings.validations[0].expression';
+    const refused = [`${field} [host-capability]`];
+    assert.partialDeepStrictEqual(found(own, 'granting'), { errors: [], warnings: [] });
+    assert.partialDeepStrictEqual(found(own, 'default'), { errors: refused, warnings: [] });
+    assert.match(
+      (found(own, 'default') as { text: string }).text,
+      /add "kubernetes\/can_i" to spec\.namespacedPoliciesCapabilities of PolicyServer default \(now: none\)/,
+    );
+    // The policy server decides.
+    assert.partialDeepStrictEqual(found(own, 'unknown'), { errors: [], warnings: refused });
+    assert.partialDeepStrictEqual(found(account, 'granting'), { errors: [`${field} [other-subject]`] });
+    const condition = conditions(
+      "authorizer.serviceAccount('a', 'b').path('/').check('get').allowed()",
+      "authorizer.path('/').check('get').allowed()",
+      "'serviceAccount' != ''",
+    );
+    assert.partialDeepStrictEqual(found(condition, 'default'), {
+      errors: ['spec.matchConditions[0].expression [other-subject]'],
+    });
+    for (const spec of [own, account, condition]) {
+      assert.partialDeepStrictEqual(found(spec, 'default', 'cap'), { errors: [], warnings: [] });
+    }
+  });
+
   it('get warnings for invalid settings if so configured', () => {
     const spec = module('builtin:cel', { validations: [{ expression: '1 +' }] });
     const found = validated(review('cap', object('cap', spec)), { settingsCheck: 'warn' });

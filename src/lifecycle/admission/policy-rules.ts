@@ -1,6 +1,7 @@
 import { BuiltinSettings } from '../../engine/index.ts';
 import { type AdmissionPolicyObject, invalid, notSupported, policyId } from '../../resources/index.ts';
 import { MAX_SUBDOMAIN_LENGTH } from '../../names/index.ts';
+import { checkAuthorizerUse } from './authorizer-rules.ts';
 import type { Findings } from './findings.ts';
 import { MatchConditions } from './match-conditions.ts';
 import { checkModule } from './module-rules.ts';
@@ -20,6 +21,11 @@ export interface PolicyRulesOptions {
    * never known.
    */
   readonly tenantHosts?: ((policyServer: string) => readonly string[] | undefined) | undefined;
+  /**
+   * Patterns of the host capabilities that a PolicyServer grants to namespaced policies; undefined if they are not known.
+   * Default: they are never known.
+   */
+  readonly tenantCapabilities?: ((policyServer: string) => readonly string[] | undefined) | undefined;
   /** Default: reject. */
   readonly settingsCheck?: SettingsCheck | undefined;
 }
@@ -35,11 +41,18 @@ const SIDE_EFFECTS = ['None', 'NoneOnDryRun'];
 export class PolicyRules {
   readonly #modulesUrl: URL | undefined;
   readonly #tenantHosts: NonNullable<PolicyRulesOptions['tenantHosts']>;
+  readonly #tenantCapabilities: NonNullable<PolicyRulesOptions['tenantCapabilities']>;
   readonly #settingsCheck: SettingsCheck;
   readonly #conditions = new MatchConditions();
   readonly #settings = new BuiltinSettings();
 
-  constructor({ modulesUrl, tenantHosts = () => undefined, settingsCheck = 'reject' }: PolicyRulesOptions = {}) {
+  constructor({
+    modulesUrl,
+    tenantHosts = () => undefined,
+    tenantCapabilities = () => undefined,
+    settingsCheck = 'reject',
+  }: PolicyRulesOptions = {}) {
+    this.#tenantCapabilities = tenantCapabilities;
     this.#modulesUrl = modulesUrl;
     this.#tenantHosts = tenantHosts;
     this.#settingsCheck = settingsCheck;
@@ -58,9 +71,10 @@ export class PolicyRules {
   /** Checks a spec that is valid by the schema and has defaults. */
   checkSpec(policy: AdmissionPolicyObject, findings: Findings): void {
     const { spec } = policy;
+    const { policyServer } = spec;
     const isNamespaced = policy.metadata.namespace !== undefined;
     checkRequestRules(spec.rules, isNamespaced, findings);
-    this.#conditions.check(spec.matchConditions ?? [], findings);
+    this.#conditions.check(spec.matchConditions ?? [], isNamespaced, findings);
     checkSelector(spec.objectSelector, 'spec.objectSelector', findings);
     if ('namespaceSelector' in spec) {
       checkSelector(spec.namespaceSelector, 'spec.namespaceSelector', findings);
@@ -71,7 +85,7 @@ export class PolicyRules {
     const scope = {
       isNamespaced,
       modulesUrl: this.#modulesUrl,
-      tenantHosts: this.#tenantHosts(spec.policyServer ?? 'default'),
+      tenantHosts: this.#tenantHosts(policyServer),
     };
     for (const use of modulesOf(spec)) {
       const builtin = checkModule(use.module, `${use.field}.module`, scope, findings);
@@ -82,6 +96,10 @@ export class PolicyRules {
           this.#report(`${use.field}.settings`, problem, findings);
         }
         checkNeeds(use, needs, isNamespaced, findings);
+        if (isNamespaced) {
+          const capabilities = this.#tenantCapabilities(policyServer);
+          checkAuthorizerUse(`${use.field}.settings`, needs, { policyServer, capabilities }, findings);
+        }
       }
     }
     checkRunnable(policy, findings);

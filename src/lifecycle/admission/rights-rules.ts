@@ -56,6 +56,8 @@ export function checkNeeds(
             : 'a policy with mutating: false cannot change objects, and every change would be a rejection: set spec.mutating to true';
         findings.reject('settings-rights', forbidden(at, detail));
       }
+    }
+    if (need.right !== 'read') {
       continue;
     }
     const { apiVersion, kind } = need.resource;

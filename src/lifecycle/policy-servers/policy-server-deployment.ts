@@ -8,6 +8,7 @@ import { policyServerLabels, policyServerObjectName, policyServerSelector } from
 import { type PolicyServerPorts, policyServerPorts } from './policy-server-ports.ts';
 import type { PolicyServerSettings } from './policy-server-settings.ts';
 import { runningImage } from './running-image.ts';
+import { tenantCapabilities } from './tenant-capabilities.ts';
 
 /** How long a stopping process accepts requests: until every API server has switched to other pods. Seconds. */
 const SHUTDOWN_DELAY_SECONDS = 10;
@@ -181,15 +182,14 @@ function probe(path: string): JsonObject {
 
 /** Arguments of `portcullis`. */
 function containerArguments(
-  { metadata, spec }: PolicyServer,
+  server: PolicyServer,
   { namespace, listenAddress = '0.0.0.0' }: PolicyServerSettings,
   ports: PolicyServerPorts,
   hasSources: boolean,
 ): readonly string[] {
   const { webhook, control, sources, docker, data } = FOLDERS;
-  const { namespacedPoliciesCapabilities: capabilities } = spec;
   const flags: readonly (readonly [string, string | number])[] = [
-    ['policy-server', metadata.name ?? ''],
+    ['policy-server', server.metadata.name ?? ''],
     ['namespace', namespace],
     ['addr', listenAddress],
     ['port', ports.webhook],
@@ -204,11 +204,10 @@ function containerArguments(
     ['policies-download-dir', data],
     ['shutdown-delay', SHUTDOWN_DELAY_SECONDS],
     ...(hasSources ? ([['sources-path', `${sources}/${SOURCES_FILE}`]] as const) : []),
-    ...(isNamed(spec.imagePullSecret)
+    ...(isNamed(server.spec.imagePullSecret)
       ? ([['docker-config-json-path', `${docker}/${DOCKER_CONFIG_FILE}`]] as const)
       : []),
-    // An empty list allows none; an absent one allows all.
-    ...(capabilities === undefined ? [] : ([['namespaced-policies-capabilities', capabilities.join(',')]] as const)),
+    ['namespaced-policies-capabilities', tenantCapabilities(server).join(',')],
   ];
   return ['serve', '--in-cluster', ...flags.map(([name, value]) => `--${name}=${value}`)];
 }

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseSources } from '../../modules/index.ts';
-import { type JsonObject, kubernetesSchema, type PolicyServer, textOf } from '../../resources/index.ts';
+import { ANNOTATIONS, type JsonObject, kubernetesSchema, type PolicyServer, textOf } from '../../resources/index.ts';
 import { ObjectSchema } from '../../resources/validation/index.ts';
+import { policyServerDeployment } from './policy-server-deployment.ts';
 import { type PolicyServerObjects, policyServerObjects } from './policy-server-objects.ts';
 import { EVERYTHING, policyServer, SETTINGS } from './testing/policy-servers.ts';
 
@@ -181,13 +182,15 @@ describe('objects of a PolicyServer', () => {
     assert.equal(at(claim['securityContext'], 'fsGroup'), 65_532);
   });
 
-  it('allow namespaced policies all capabilities, the listed ones, or none', () => {
-    const flag = (list?: readonly string[]): string | undefined =>
-      argument(
-        podOf(list === undefined ? {} : { namespacedPoliciesCapabilities: list }),
-        'namespaced-policies-capabilities',
-      );
-    assert.deepEqual([flag(), flag([]), flag(['oci/*'])], [undefined, '', 'oci/*']);
+  it('allow namespaced policies the listed capabilities, or none, or all as in Kubewarden where it ran them', () => {
+    const flag = (list: readonly string[] | undefined, takeOver: string): string | undefined => {
+      const server = policyServer(list === undefined ? {} : { namespacedPoliciesCapabilities: list });
+      const annotations = { [ANNOTATIONS.takeOver]: takeOver };
+      const { spec } = policyServerDeployment({ ...server, metadata: { ...server.metadata, annotations } }, SETTINGS);
+      return argument(at(spec, 'template', 'spec') as PodSpec, 'namespaced-policies-capabilities');
+    };
+    assert.deepEqual([flag(undefined, ''), flag([], ''), flag(['oci/*'], '')], ['', '', 'oci/*']);
+    assert.deepEqual([flag(undefined, 'true'), flag([], 'true'), flag(['oci/*'], 'true')], ['*', '', 'oci/*']);
   });
 
   it('have no duplicate variables, and none that would prevent the start', () => {

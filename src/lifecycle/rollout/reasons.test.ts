@@ -27,6 +27,7 @@ const POLICY_REASONS: Readonly<Record<PolicyReason, true>> = {
   DigestMismatch: true,
   InvalidModule: true,
   UnsupportedVersion: true,
+  CapabilityNotGranted: true,
   InvalidSettings: true,
   SettingsCheckFailed: true,
   PoliciesFileUnusable: true,

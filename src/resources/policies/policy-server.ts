@@ -108,7 +108,10 @@ const policyServer = {
       ),
       priorityClassName: optional(text('The priority class of the pods.')),
       namespacedPoliciesCapabilities: optional(
-        list('Host capabilities that policies of namespaces may use, with wildcards. Default: all.', text('`oci/*`')),
+        list(
+          'Host capabilities that policies of namespaces may use, with wildcards. Default: none; all, as in Kubewarden, with the annotation portcullis.dev/take-over.',
+          text('`oci/*`'),
+        ),
       ),
       webhookPort: port('The port of the webhook. Default: 8443.'),
       readinessProbePort: port('The port of the readiness probe. Default: 8081.'),

@@ -1,5 +1,5 @@
-import { CelError, createEnvironment, findExpression, optionalOf, SchemaTypes, formatIssue } from '../../cel/index.ts';
-import type { CelType, Environment, Expression, Program } from '../../cel/index.ts';
+import { CelError, createEnvironment, optionalOf, SchemaTypes, formatIssue, usesVariable } from '../../cel/index.ts';
+import type { CelType, Environment, Program } from '../../cel/index.ts';
 import type { Schema, ValidationRule } from '../schema.ts';
 import { parseFieldPath } from './field-path.ts';
 
@@ -75,7 +75,7 @@ export class RuleCompiler {
     return {
       ...compiled,
       program,
-      isTransition: mentions(program.checked.expression, 'oldSelf'),
+      isTransition: usesVariable(program.checked.expression, 'oldSelf'),
       message: typeof message === 'string' ? undefined : message,
       messageError: typeof message === 'string' ? message : undefined,
       fieldPath: typeof place === 'string' ? '' : place.path,
@@ -136,9 +136,4 @@ function withVisibleMetadata(schema: Schema): Schema {
       metadata: { type: 'object', properties: { name: name ?? text, generateName: generateName ?? text } },
     },
   };
-}
-
-/** Whether an expression uses a variable. */
-function mentions(root: Expression, name: string): boolean {
-  return findExpression(root, (node) => node.kind === 'identifier' && node.name === name) !== undefined;
 }

@@ -23,6 +23,6 @@ export interface ReplicaOptions {
   };
   /** Folder that `file://./…` is relative to: a URL that ends with a slash. Absent: such references are refused. */
   readonly modulesUrl?: URL;
-  /** Patterns of host capabilities that policies of namespaces may use. Default: all. */
+  /** Patterns of host capabilities that policies of namespaces may use. Default: none. */
   readonly namespacedPoliciesCapabilities?: readonly string[];
 }

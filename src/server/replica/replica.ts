@@ -74,7 +74,7 @@ export class Replica implements PolicySource {
         isForTenant: isNamespacedPolicyId,
         changed: (entries, removed, isSynced) => view.update(entries, removed, isSynced),
       },
-      recorded(host, namespacedPoliciesCapabilities ?? ['*']),
+      recorded(host, namespacedPoliciesCapabilities ?? []),
     );
     this.#namespaces = new NamespaceFeed({
       cluster,

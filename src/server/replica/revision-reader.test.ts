@@ -71,6 +71,12 @@ describe('specs', () => {
     assert.deepEqual(capabilities, [['*'], ['*'], ['net/*'], ['net/*']]);
   });
 
+  it('of policies of a namespace may use no host capabilities by default', async () => {
+    const [policy] = await setUp().reader.read([{ id: 'kw.ap.shop.a', spec: spec() }]);
+    assert.ok(policy !== undefined && 'definition' in policy && policy.definition.kind === 'policy');
+    assert.deepEqual(policy.definition.hostCapabilities, []);
+  });
+
   it('that are wrong fail alone', async () => {
     const { reader } = setUp();
     const read = await reader.read([

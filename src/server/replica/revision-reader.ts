@@ -17,7 +17,7 @@ export const MAX_BATCH = 100;
 export interface RevisionReaderOptions {
   /** See PolicyEntryOptions. */
   readonly modulesUrl?: URL;
-  /** Patterns of host capabilities that policies of namespaces may use. Default: all. */
+  /** Patterns of host capabilities that policies of namespaces may use. Default: none. */
   readonly namespacedPoliciesCapabilities?: readonly string[];
 }
 
@@ -61,7 +61,7 @@ export class RevisionReader {
   }
 
   #entryOf({ id, spec }: UnreadPolicy): object {
-    const { modulesUrl, namespacedPoliciesCapabilities } = this.#options;
+    const { modulesUrl, namespacedPoliciesCapabilities = [] } = this.#options;
     const hostCapabilities = isNamespacedPolicyId(id) ? namespacedPoliciesCapabilities : undefined;
     const options = {
       ...(modulesUrl === undefined ? {} : { modulesUrl }),

@@ -4,13 +4,20 @@ import {
   type AdmissionPolicyObject,
   type Condition,
   type KubernetesObject,
+  type PolicyServer,
   POLICY_SERVER_LABEL,
   policyId,
   privilegedNames,
 } from '../../../resources/index.ts';
 import { isOurConfiguration } from '../our-configurations.ts';
 import { policyServerProgress } from '../installed-state.ts';
-import { foreignReason, POLICY_ACTIVE, POLICY_ENFORCED, policyServerObjectName } from '../../../lifecycle/index.ts';
+import {
+  foreignReason,
+  isTakenOver,
+  POLICY_ACTIVE,
+  POLICY_ENFORCED,
+  policyServerObjectName,
+} from '../../../lifecycle/index.ts';
 import { type Finding, finding } from './finding.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -29,10 +36,27 @@ export function checkPolicyServers(snapshot: Snapshot): readonly Finding[] {
     const { done, text } = policyServerProgress(server);
     const { readyReplicas = 0 } = server.status ?? {};
     const action = `Look at its pods: kubectl -n ${snapshot.namespace} describe pods -l portcullis.dev/policy-server=${server.metadata.name}`;
-    return done || server.spec.replicas === 0
-      ? []
-      : [finding('PolicyServerNotReady', where, text, action, readyReplicas > 0 ? 'warning' : 'error')];
+    return [
+      ...(done || server.spec.replicas === 0
+        ? []
+        : [finding('PolicyServerNotReady', where, text, action, readyReplicas > 0 ? 'warning' : 'error')]),
+      ...checkTenantCapabilities(server, where),
+    ];
   });
+}
+
+/** PolicyServers that were taken over keep the meaning of an absent field. */
+function checkTenantCapabilities(server: PolicyServer, where: string): readonly Finding[] {
+  return server.spec.namespacedPoliciesCapabilities !== undefined || !isTakenOver(server)
+    ? []
+    : [
+        finding(
+          'TenantCapabilities',
+          where,
+          'policies of namespaces may use all host capabilities, because it was taken over and does not name them',
+          'Name those that they need in spec.namespacedPoliciesCapabilities; an empty list allows none.',
+        ),
+      ];
 }
 
 export function checkPolicies(snapshot: Snapshot): readonly Finding[] {

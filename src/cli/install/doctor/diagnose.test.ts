@@ -182,6 +182,12 @@ describe('the doctor', () => {
     'error PolicyServerNotReady': ({ policyServers }) => ({
       policyServers: policyServers.map((server) => ({ ...server, status: {} })),
     }),
+    'info TenantCapabilities': ({ policyServers }) => ({
+      policyServers: policyServers.map(({ metadata, ...server }) => ({
+        ...server,
+        metadata: { ...metadata, annotations: { 'portcullis.dev/take-over': 'true' } },
+      })),
+    }),
     'info PolicyServerForeign': ({ policyServers }) => ({
       policyServers: policyServers.map(({ metadata, ...server }) => ({
         ...server,

@@ -25,6 +25,7 @@ export const FINDING_CODES = {
   RightsMissing: 'error',
   PolicyServerNotReady: 'error',
   PolicyServerForeign: 'info',
+  TenantCapabilities: 'info',
   PolicyServerMissing: 'error',
   PolicyNotServing: 'error',
   PolicyNotEnforced: 'error',
