@@ -39,6 +39,7 @@ minimal:
 group:
   expression: signed() && !(broken() || old())
   message: images must be signed
+  namespacedName: {namespace: shop, name: group}
   policies:
     signed: {module: a.wasm, settings: {key: k}, timeoutEvalSeconds: 1}
     broken: {module: b.wasm}
