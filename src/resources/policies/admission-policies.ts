@@ -41,7 +41,7 @@ const RESERVED_WORDS = [
   .split(' ');
 
 const MODULE = text(
-  'The code of the policy: `https://`, `http://` or `file://` for WebAssembly, `builtin:` for builtin policies. Modules cannot be fetched from registries (`registry://`) yet.',
+  'The code of the policy: `registry://`, `https://`, `http://` or `file://` for WebAssembly, `builtin:` for builtin policies.',
   { minLength: 1 },
 );
 
