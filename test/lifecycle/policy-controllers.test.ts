@@ -195,6 +195,30 @@ describe('LifecycleControllers', () => {
     await remove(object);
   });
 
+  it('does not serve a policy that reads a kind which the cluster does not have', async () => {
+    const widget = { group: 'example.com', names: { kind: 'Widget', plural: 'widgets' }, scope: 'Namespaced' };
+    const rego = {
+      module: example('host-namespaces'),
+      settings: {},
+      contextAwareResources: [{ apiVersion: 'example.com/v1', kind: 'Widget' }],
+    };
+    const object = policy({ name: 'reader' }, 'owner', rego);
+    await lab.create(object);
+    const failed = await lab.reaches(object, 'Error');
+    assert.equal(failed.status?.reason, 'KindNotServed');
+    assert.match(failed.status.message, /reads example\.com\/v1\/Widget .* the cluster does not serve it/);
+    const schema = { openAPIV3Schema: { type: 'object' } };
+    const definition = await lab.create({
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'widgets.example.com' },
+      spec: { ...widget, versions: [{ name: 'v1', served: true, storage: true, schema }] },
+    });
+    await lab.reaches(object, 'Active');
+    await remove(object);
+    await lab.cluster.admin.delete(kind(definition.apiVersion, definition.kind), keyOf(definition));
+  });
+
   it('restores webhook configurations that a user edited or deleted', async () => {
     const object = policy({ name: 'tampered' }, 'owner');
     const key = CONFIGURATION;

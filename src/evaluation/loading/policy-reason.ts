@@ -38,6 +38,8 @@ export type PolicyReason =
   | 'InvalidSettings'
   /** The policy failed while its settings were checked. */
   | 'SettingsCheckFailed'
+  /** The cluster does not serve a kind that the policy reads for every request; it is tried again. */
+  | 'KindNotServed'
   /** The policies file cannot be used; the policies of before the restart serve. */
   | 'PoliciesFileUnusable'
   /** A worker could not load the policy. */

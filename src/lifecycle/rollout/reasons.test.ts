@@ -30,6 +30,7 @@ const POLICY_REASONS: Readonly<Record<PolicyReason, true>> = {
   CapabilityNotGranted: true,
   InvalidSettings: true,
   SettingsCheckFailed: true,
+  KindNotServed: true,
   PoliciesFileUnusable: true,
   ActivationFailed: true,
   ServingFromRecord: true,

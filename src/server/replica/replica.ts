@@ -56,6 +56,11 @@ export class Replica implements PolicySource {
     this.#prevalidator = new RevisionPrevalidator({
       read: (policies) => reader.read(policies),
       load: (requests, done) => loader.load(requests, done),
+      isServed: ({ apiVersion, kind }) =>
+        cluster.discovery.find(apiVersion, kind).then(
+          (found) => found !== undefined,
+          () => true,
+        ),
       modulesChanged: () => this.#keep(),
     });
     const view = new RevisionView(() => this.#registry.entries());

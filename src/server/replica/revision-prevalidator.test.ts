@@ -35,6 +35,7 @@ function setUp(): {
     read: (policies) => reader.read(policies),
     load: (requests, done) =>
       loads.push({ requests, end: (outcome) => done(new Map(requests.map((one) => [one, outcome]))) }),
+    isServed: async ({ kind }) => kind !== 'Missing',
     modulesChanged: () => held.push(prevalidator.modules().length),
   });
   return { prevalidator, loads, held };
@@ -71,6 +72,25 @@ describe('pre-validation', () => {
       await Promise.all(results),
       ['a', 'b'].map((name) => ({ ok: true, modules: [{ name, module: 'file://./policy.wasm', digest: DIGEST }] })),
     );
+    prevalidator.stop();
+  });
+
+  it('fails while the cluster does not serve a kind that the policy reads for every request', async () => {
+    const { prevalidator, loads } = setUp();
+    const resource = (kind: string): object => ({ contextAwareResources: [{ apiVersion: 'example.com/v1', kind }] });
+    for (const [mode, kind, isOk] of [
+      ['opa', 'Missing', false],
+      ['gatekeeper', 'Missing', false],
+      ['builtin', 'Missing', false],
+      ['opa', 'Served', true],
+      ['kubewarden-wapc', 'Missing', true],
+    ] as const) {
+      const result = prevalidator.prevalidate(request('a', resource(kind)));
+      await read();
+      loads.pop()?.end({ ...good, modules: [{ digest: DIGEST, mode } as CompiledPolicyModule] });
+      const failure = { reason: 'KindNotServed', isTransient: true };
+      assert.partialDeepStrictEqual(await result, isOk ? { ok: true } : { ok: false, ...failure }, `${mode} ${kind}`);
+    }
     prevalidator.stop();
   });
 

@@ -1,5 +1,6 @@
 // Pre-validates policies: tries whether they could be served.
 import { isNamespacedPolicyId, policyId } from '../../resources/index.ts';
+import type { ContextAwareResource } from '../../engine/index.ts';
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import { RequestRefused } from '../../https/index.ts';
 import type { LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
@@ -15,13 +16,15 @@ export const KEEP_MS = 60_000;
 export interface PrevalidatorCollaborators {
   read(policies: readonly UnreadPolicy[]): Promise<readonly ReadPolicy[]>;
   load(requests: readonly LoadRequest[], done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void): void;
+  /** Whether the cluster serves a kind; true when that cannot be told. */
+  isServed(resource: ContextAwareResource): Promise<boolean>;
   /** Called when the kept modules change, or loaded modules are not kept. */
   modulesChanged(): void;
 }
 
 interface Pending {
   readonly request: PrevalidationRequest;
-  readonly resolve: (result: PrevalidationResult) => void;
+  readonly resolve: (result: PrevalidationResult | Promise<PrevalidationResult>) => void;
 }
 
 /** Fetches, compiles and checks policies without serving them. */
@@ -105,7 +108,8 @@ export class RevisionPrevalidator {
         this.#collaborators.modulesChanged();
       }
       for (const [request, outcome] of outcomes) {
-        requests.get(request)?.resolve(this.#result(requests.get(request)?.request, request, outcome));
+        const result = this.#result(requests.get(request)?.request, request, outcome);
+        requests.get(request)?.resolve(this.#withKinds(result, kindsOfEveryReview(request, outcome)));
       }
     });
   }
@@ -137,6 +141,18 @@ export class RevisionPrevalidator {
     return { ok: true, modules };
   }
 
+  /** The result, or a failure when the cluster does not serve one of the kinds. */
+  async #withKinds(result: PrevalidationResult, kinds: readonly ContextAwareResource[]): Promise<PrevalidationResult> {
+    for (const resource of kinds) {
+      if (!(await this.#collaborators.isServed(resource))) {
+        const what = `${resource.apiVersion}/${resource.kind}`;
+        const message = `the policy reads ${what} for every request, and the cluster does not serve it: correct contextAwareResources, or install the CustomResourceDefinition`;
+        return { ok: false, reason: 'KindNotServed', message, isTransient: true };
+      }
+    }
+    return result;
+  }
+
   #keep(modules: readonly CompiledPolicyModule[]): void {
     const before = this.#modules.size;
     for (const module of modules) {
@@ -152,6 +168,22 @@ export class RevisionPrevalidator {
       this.#collaborators.modulesChanged();
     }
   }
+}
+
+/**
+ * Kinds that are read for every review: those of Rego and builtin policies. Other guests ask for what they need, and may
+ * name a kind that a cluster does not have to have.
+ */
+function kindsOfEveryReview({ definition }: LoadRequest, outcome: LoadOutcome): readonly ContextAwareResource[] {
+  if (!outcome.ok) {
+    return [];
+  }
+  const modes = new Map(outcome.modules.map(({ digest, mode }) => [digest, mode]));
+  const uses = definition.kind === 'policy' ? [definition] : definition.members;
+  return uses.flatMap(({ module, contextAwareResources }) => {
+    const mode = modes.get(outcome.digests[module] ?? '');
+    return mode === 'opa' || mode === 'gatekeeper' || mode === 'builtin' ? contextAwareResources : [];
+  });
 }
 
 /** The reference of a module in the policy's spec. */
