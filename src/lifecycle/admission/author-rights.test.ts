@@ -257,6 +257,16 @@ describe('the author of a namespaced policy', () => {
     }
   });
 
+  it('gets the error of the documentation', async () => {
+    await grant('jane', []);
+    await bind('jane', { kind: 'ClusterRole', name: 'view' });
+    const page = readFileSync(new URL('../../../docs/policy-validation.md', import.meta.url), 'utf8');
+    await assert.rejects(create(as('jane'), policy(mutating({}), { name: 'default-image' })), (error: Error) => {
+      assert.ok(page.includes(`Error from server (Forbidden): ${error.message}\n`), error.message);
+      return true;
+    });
+  });
+
   it('is refused while the rights cannot be checked', async () => {
     const namespaced = object('ap', validating({}));
     const needed = neededRights(namespaced['spec'] as never);
