@@ -60,6 +60,33 @@ describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
     assert.equal(code, 0, stdout + stderr);
   });
 
+  it('refuses private addresses for modules of tenants at apply, unless the PolicyServer names the host', async () => {
+    const servers = Object.entries({ closed: '', named: '10.0.0.5:8443' }).map(([name, hosts]) => ({
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'PolicyServer',
+      metadata: { name, annotations: hosts === '' ? {} : { 'portcullis.dev/tenant-module-hosts': hosts } },
+      spec: { image: 'portcullis:0.1.0', replicas: 0 },
+    }));
+    await lab.apply(...servers);
+    const path = '/apis/policies.kubewarden.io/v1/namespaces/default/admissionpolicies';
+    const policy = (module: string, policyServer: string): object => ({
+      ...RESTRICTED,
+      kind: 'AdmissionPolicy',
+      spec: { ...RESTRICTED.spec, module, policyServer, settings: {} },
+    });
+    for (const [module, server, expected] of [
+      ['https://10.0.0.5:8443/p.wasm', 'closed', /^422 .*10\.0\.0\.5:8443.*tenant-module-hosts/],
+      ['https://10.0.0.5/p.wasm', 'named', /^422 .*10\.0\.0\.5.*tenant-module-hosts/],
+      ['https://10.0.0.5:8443/p.wasm', 'named', /^201/],
+      ['https://1.1.1.1/p.wasm', 'closed', /^201/],
+    ] as const) {
+      await lab.eventually(`${module} on ${server}`, async () =>
+        assert.match(await lab.answer(path, policy(module, server)), expected),
+      );
+    }
+    await lab.kubectl(['delete', 'policyservers', 'closed', 'named']);
+  });
+
   it('enforces policies of every kind and of every kind of module', async () => {
     await lab.cluster.createNamespace('examples', EXAMPLES_HOLD);
     const cases = namespacedPolicies('examples');

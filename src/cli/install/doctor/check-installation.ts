@@ -5,7 +5,8 @@ import { type CertificateMode, NAMESPACE_RULES } from '../objects/access-objects
 import { isJsonObject, textOf, textsOf } from '../../../resources/index.ts';
 import type { AccessRule, JsonObject, KubernetesObject } from '../../../resources/index.ts';
 import { LEASES } from '../../../runtime/index.ts';
-import { CRDS, DEPLOYMENTS } from '../kinds.ts';
+import { ACCESS_GUARDS, CRDS, DEPLOYMENTS } from '../kinds.ts';
+import { accessGuard } from '../objects/access-guard.ts';
 import { deploymentProgress } from '../installed-state.ts';
 import { INSTALL_PARTS } from '../install-objects.ts';
 import type { InstallContext } from '../objects/naming.ts';
@@ -172,6 +173,26 @@ export function checkLeader(snapshot: Snapshot): readonly Finding[] {
   return age > limit
     ? [finding('NoLeader', where, `${holder} has not renewed it for ${Math.round(age / 1000)} s`, action)]
     : [];
+}
+
+/** Whether the policy that limits the controller's rights is there, with its binding. */
+export function checkAccessGuard(snapshot: Snapshot, context: InstallContext): readonly Finding[] {
+  const { guards } = snapshot;
+  if (controllerOf(snapshot) === undefined || ACCESS_GUARDS.some((type) => isUnread(snapshot, type))) {
+    return [];
+  }
+  return accessGuard(context)
+    .filter(
+      (wanted) => !guards.some(({ kind, metadata }) => kind === wanted.kind && metadata.name === wanted.metadata.name),
+    )
+    .map(({ kind, metadata }) =>
+      finding(
+        'RightsUnlimited',
+        `${kind.toLowerCase()}/${metadata.name}`,
+        'it does not exist: the controller may change every ClusterRole and ClusterRoleBinding',
+        INSTALL,
+      ),
+    );
 }
 
 /** Compares the rights of the controller with those that it needs. */

@@ -126,6 +126,7 @@ describe('the doctor', () => {
       ],
       roles: ofKind('ClusterRole', 'Role'),
       bindings: ofKind('ClusterRoleBinding', 'RoleBinding'),
+      guards: ofKind('ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'),
       configurations: [configuration(authority.cert)],
       policyServers: [
         {
@@ -172,6 +173,7 @@ describe('the doctor', () => {
       })),
     }),
     'error RightsMissing': ({ roles }) => ({ roles: roles.map((role) => ({ ...role, rules: [] })) }),
+    'warning RightsUnlimited': ({ guards }) => ({ guards: guards.slice(1) }),
     'error PolicyServerMissing': () => ({ policies: [policy('Pending', 'nowhere')] }),
     'error PolicyNotServing': () => ({ policies: [policy('Error')] }),
     'error PolicyNotEnforced': () => ({ policies: [unenforced('Error', 0)] }),

@@ -1,6 +1,7 @@
 import type { InstallContext } from '../objects/naming.ts';
 import {
   checkController,
+  checkAccessGuard,
   checkDefinitions,
   checkLeader,
   checkNamespace,
@@ -22,6 +23,7 @@ export function diagnose(snapshot: Snapshot, context: InstallContext): readonly 
     ...checkController(snapshot),
     ...checkLeader(snapshot),
     ...checkRoles(snapshot),
+    ...checkAccessGuard(snapshot, context),
     ...checkWebhooks(snapshot),
     ...checkCertificates(snapshot),
     ...checkPolicyServers(snapshot),

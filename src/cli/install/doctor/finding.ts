@@ -23,6 +23,7 @@ export const FINDING_CODES = {
   ControllerNotAvailable: 'error',
   NoLeader: 'error',
   RightsMissing: 'error',
+  RightsUnlimited: 'warning',
   PolicyServerNotReady: 'error',
   PolicyServerForeign: 'info',
   TenantCapabilities: 'info',

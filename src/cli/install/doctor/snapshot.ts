@@ -12,6 +12,7 @@ import {
 } from '../../../resources/index.ts';
 import { oneLine } from '../../table.ts';
 import {
+  ACCESS_GUARDS,
   CLUSTER_BINDINGS,
   CLUSTER_ROLES,
   CRDS,
@@ -50,6 +51,8 @@ export interface Snapshot {
   readonly secrets: readonly KubernetesObject[];
   readonly roles: readonly KubernetesObject[];
   readonly bindings: readonly KubernetesObject[];
+  /** ValidatingAdmissionPolicies and their bindings. */
+  readonly guards: readonly KubernetesObject[];
   readonly configurations: readonly KubernetesObject[];
   readonly policyServers: readonly PolicyServer[];
   readonly policies: readonly AdmissionPolicyObject[];
@@ -84,7 +87,8 @@ export async function takeSnapshot(cluster: KubernetesCluster, namespace: string
       Promise.all([read([CLUSTER_BINDINGS]), read([ROLE_BINDINGS], namespace)]),
     ],
   );
-  const [configurations, policyServers, all] = await Promise.all([
+  const [guards, configurations, policyServers, all] = await Promise.all([
+    read(ACCESS_GUARDS),
     read(WEBHOOK_CONFIGURATIONS),
     read([POLICY_SERVERS]),
     read(POLICIES),
@@ -101,6 +105,7 @@ export async function takeSnapshot(cluster: KubernetesCluster, namespace: string
     secrets,
     roles: roles.flat(),
     bindings: bindings.flat(),
+    guards,
     configurations,
     policyServers: policyServers as readonly PolicyServer[],
     // Validated by the schemas of the kinds.
