@@ -143,6 +143,7 @@ describe('manifests in Git', { skip: skipWithoutCluster() }, () => {
       await apply(second, ...options);
       await ready(second);
       const { spec: declared } = await get<Found>(second);
+      await assert.rejects(apply(first, ...options), /spec\.mode: Forbidden: .*\[mode-change\]/);
 
       await rollout('undo', `cap/${name}`);
       const { spec: undone } = await get<Found>(first);
