@@ -36,7 +36,11 @@ export const INSTALL_PARTS: readonly InstallPart[] = [
     objects: (context: InstallContext) => namespaceAccess(mode, context),
   })),
   { name: 'context-aware', objects: contextAwareAccess },
-  { name: 'user-roles', when: 'userRoles.enabled', objects: userRoles },
+  {
+    name: 'user-roles',
+    when: 'userRoles.enabled',
+    objects: ({ values }) => userRoles(values.userRoles.aggregateWrite),
+  },
   { name: 'network-policies', when: 'networkPolicy.enabled', objects: networkPolicies },
   { name: 'certificates', when: 'certificates.certManager.enabled', objects: certManagerCertificates },
   { name: 'service', objects: controllerService },

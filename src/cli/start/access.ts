@@ -4,6 +4,7 @@ import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, OWN_KINDS_RULES } from '.
 import type { AccessRule, KubernetesObject } from '../../resources/index.ts';
 import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../control/index.ts';
 import { applyObject } from './local-cluster.ts';
+import { userRoles } from '../install/objects/access-objects.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 
 const CONTROLLER = 'portcullis-controller';
@@ -13,7 +14,7 @@ const RBAC_GROUP = 'rbac.authorization.k8s.io';
 export const CONTROLLER_USER = serviceAccount(CONTROLLER);
 export const REPLICA_USER = serviceAccount(REPLICA);
 
-/** Creates the namespace of Portcullis, its service accounts and their roles. */
+/** Creates the namespace of Portcullis, its service accounts and their roles, and the roles for users. */
 export async function grantAccess(cluster: EmbeddedCluster): Promise<void> {
   for (const object of accessObjects()) {
     await applyObject(cluster, object);
@@ -28,6 +29,7 @@ function accessObjects(): readonly KubernetesObject[] {
     ...grant(CONTROLLER, 'Role', CONTROLLER_NAMESPACE_RULES),
     ...grant(REPLICA, 'Role', REPLICA_RULES),
     ...grant(REPLICA, 'ClusterRole', REPLICA_CLUSTER_RULES),
+    ...userRoles(false),
   ];
 }
 

@@ -120,8 +120,9 @@ const WRITE = ['create', 'update', 'patch', 'delete', 'deletecollection'];
  * ClusterRoles for users. Kubernetes aggregates `portcullis-view` into its roles `view`, `edit` and `admin`. Administrators bind
  * `portcullis-edit` in the namespaces whose users may write policies; aggregation into `edit` and `admin` is a value.
  * Cluster-wide policies and PolicyServers are left to cluster administrators.
+ * @param aggregateWrite a text in templates of the chart
  */
-export function userRoles({ values }: InstallContext): readonly KubernetesObject[] {
+export function userRoles(aggregateWrite: boolean | string): readonly KubernetesObject[] {
   const role = (
     name: string,
     to: readonly string[],
@@ -148,8 +149,7 @@ export function userRoles({ values }: InstallContext): readonly KubernetesObject
         verbs: READ,
       },
     ]),
-    // In templates of the chart, a value is a text.
-    role('portcullis-edit', ['edit', 'admin'], String(values.userRoles.aggregateWrite), [
+    role('portcullis-edit', ['edit', 'admin'], String(aggregateWrite), [
       { apiGroups: [POLICIES_GROUP], resources: NAMESPACED, verbs: WRITE },
     ]),
   ];
