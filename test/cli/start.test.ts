@@ -298,6 +298,38 @@ describe('portcullis start', () => {
     assert.equal(succeeded(await started.portcullis(['get', 'pod/web', '-o', 'name'])), 'pod/web\n');
   });
 
+  it('refuses a policy of a namespace that needs a host capability, until the PolicyServer names it', async () => {
+    const object = (kind: string, metadata: object, spec: object): string =>
+      JSON.stringify({ apiVersion: 'policies.kubewarden.io/v1', kind, metadata, spec });
+    const expression = "authorizer.path('/healthz').check('get').allowed() || true";
+    const asking = object(
+      'AdmissionPolicy',
+      { name: 'asking', namespace: 'default' },
+      {
+        module: 'builtin:cel',
+        mutating: false,
+        settings: { validations: [{ expression }] },
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['secrets'], operations: ['CREATE'] }],
+      },
+    );
+    const refused = await started.portcullis(['apply', '-f', '-'], asking);
+    assert.equal(refused.code, 1, refused.stdout);
+    assert.match(
+      refused.stderr,
+      /add "kubernetes\/can_i" to spec\.namespacedPoliciesCapabilities of PolicyServer default \(now: none\)/,
+    );
+    const spec = { image: 'portcullis', replicas: 1, namespacedPoliciesCapabilities: ['kubernetes/can_i'] };
+    const server = object('PolicyServer', { name: 'default' }, spec);
+    succeeded(await started.portcullis(['apply', '-f', '-'], server));
+    assert.equal(await started.end(), 0);
+    await started.begin();
+    succeeded(await started.portcullis(['apply', '-f', '-'], asking));
+    succeeded(
+      await started.portcullis(['wait', 'ap/asking', '--for', 'jsonpath={.status.phase}=Active', '--timeout', '60s']),
+    );
+    succeeded(await started.portcullis(['delete', 'ap/asking']));
+  });
+
   it('stops cleanly', async () => {
     assert.equal(await started.end(), 0);
     assert.match(started.output, /Stopping…\n$/);

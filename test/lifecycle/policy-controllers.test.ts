@@ -458,7 +458,7 @@ describe('LifecycleControllers', () => {
     const ids = left.map((object) => policyId(object)).toSorted();
     assert.deepEqual(
       [...(await names(VALIDATING)), ...(await names(MUTATING))],
-      [CONFIGURATION.name, CONFIGURATION.name],
+      [CONFIGURATION.name, `namespaced-${CONFIGURATION.name}`, CONFIGURATION.name],
     );
     assert.deepEqual(
       lab.server.server

@@ -308,7 +308,7 @@ class World {
         assert.ok(coverages.some((one) => one.covers(match, SETTINGS)) || match.rules.every(isNever(match)), id);
       }
     }
-    assert.ok(configurations.length <= 2);
+    assert.ok(configurations.length <= 3);
     this.#shared = webhooksIn(configurations);
   }
 

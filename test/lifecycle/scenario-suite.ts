@@ -2,6 +2,7 @@
 import { after, before, describe, it } from 'node:test';
 import { RolloutLab } from './rollout-lab.ts';
 import type { LabTarget } from './rollout-lab-target.ts';
+import { tenantsNeedCapabilities } from './scenario-capabilities.ts';
 import { crashesAtEveryStep, leaderIsReplaced } from './scenario-crashes.ts';
 import { mutatesAndCeasesTo } from './scenario-mutating.ts';
 import { clusterHasLastWord } from './scenario-order.ts';
@@ -56,6 +57,8 @@ export function describeScenarios(
     it('10: a policy with its own webhook starts and stops mutating, and no request fails', () =>
       mutatesAndCeasesTo(lab));
     it('11: policies of the cluster have the last word over those of namespaces', () => clusterHasLastWord(lab));
+    it('12: a policy of a namespace without a host capability that it needs says which line to add', () =>
+      tenantsNeedCapabilities(lab));
     it('8: many policies at once cost a few writes each, and no requests afterwards', async () => {
       await manyPoliciesAtOnce(lab, MANY);
     });
