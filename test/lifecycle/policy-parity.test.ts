@@ -38,11 +38,22 @@ const SETTINGS: WebhookSettings = {
   productNamespace: PRODUCT_NAMESPACE,
 };
 const OURS = ['system:serviceaccount:portcullis:controller', 'system:serviceaccount:portcullis:policy-server-default'];
-const USERS = ['ann', 'ben', 'ben', 'cid', 'cid', 'cid', 'cid', 'cid', 'cid', ...OURS];
+const COLLECTORS = [
+  'system:serviceaccount:kube-system:generic-garbage-collector',
+  'system:serviceaccount:kube-system:namespace-controller',
+];
+const USERS = ['ann', 'ben', 'ben', 'cid', 'cid', 'cid', 'cid', 'cid', 'cid', ...COLLECTORS, ...OURS];
 const GUARDED = [
   'policies.kubewarden.io',
   'portcullis.dev',
   'coordination.k8s.io',
+  'authentication.k8s.io',
+  'authorization.k8s.io',
+];
+const PRIVILEGED = [
+  'rbac.authorization.k8s.io',
+  'policies.kubewarden.io',
+  'portcullis.dev',
   'authentication.k8s.io',
   'authorization.k8s.io',
 ];
@@ -57,6 +68,8 @@ const DEFINITIONS: readonly ResourceDefinition[] = [
   ...definition('', ['v1'], 'Namespace', false),
   ...definition('', ['v1'], 'Node', false),
   ...definition('', ['v1'], 'Event'),
+  ...definition('', ['v1'], 'ServiceAccount'),
+  ...definition('rbac.authorization.k8s.io', ['v1'], 'Role'),
   ...definition('events.k8s.io', ['v1', 'v1beta1'], 'Event'),
   ...definition('apps', ['v1', 'v1beta2', 'v1beta1'], 'Deployment'),
   ...definition('example.com', ['v2', 'v1'], 'Widget'),
@@ -116,10 +129,12 @@ function randomRule(choice: Choice): JsonObject {
     'nodes',
     'events',
     'leases',
+    'roles',
+    'serviceaccounts/token',
     'clusteradmissionpolicies',
   ];
   const wild = ['*', '*', '*/*', '*/*', '*/*', '*/status', 'pods/*', 'deployments/scale', 'pods/log', 'pods/exec'];
-  const groups = ['', 'apps', 'example.com', 'events.k8s.io'];
+  const groups = ['', 'apps', 'example.com', 'events.k8s.io', 'rbac.authorization.k8s.io'];
   return {
     operations: choice.chance(0.5) ? ['*'] : choice.some(['CREATE', 'UPDATE', 'DELETE', 'CONNECT'], 3),
     apiGroups: choice.chance(0.4) ? ['*'] : choice.chance(0.1) ? [choice.of(GUARDED)] : choice.some(groups, 4),
@@ -178,7 +193,11 @@ function randomRequest(choice: Choice): AdmissionRequest {
   const operation = choice.of(['CREATE', 'UPDATE', 'DELETE', 'CONNECT'] as const);
   const isNamespace = definition.kind === 'Namespace';
   const subresource =
-    operation === 'CONNECT' ? 'exec' : choice.chance(0.8) ? undefined : choice.of(['status', 'scale', 'log']);
+    operation === 'CONNECT'
+      ? 'exec'
+      : choice.chance(0.8)
+        ? undefined
+        : choice.of(['status', 'scale', 'log', ...(definition.kind === 'ServiceAccount' ? ['token'] : [])]);
   const namespace = definition.namespaced
     ? choice.of(['shop', 'shop', 'bank', 'bank', ...Object.keys(NAMESPACES)])
     : undefined;
@@ -189,6 +208,7 @@ function randomRequest(choice: Choice): AdmissionRequest {
     metadata: {
       name,
       ...(namespace === undefined ? {} : { namespace }),
+      ...(choice.chance(0.7) ? {} : { finalizers: choice.some(['a', 'b'], 2) }),
       ...(isNamespace
         ? { labels: { ...NAMESPACES[name], 'kubernetes.io/metadata.name': name } }
         : choice.chance(0.5)
@@ -243,11 +263,20 @@ function isExempt({ namespace, rules, bucket }: PolicyMatch, attributes: Request
   return (
     isOfProduct(attributes) ||
     (namespace === undefined && SETTINGS.exemptNamespaces.includes(attributes.namespace)) ||
-    (namespace !== undefined && !isInNamespace) ||
+    (namespace !== undefined && (!isInNamespace || isExemptFromNamespaced(attributes))) ||
     isOwnRecord ||
     isStatus ||
     (GUARDED.includes(resource.group) && !(isOwnBucket(bucket) && named.has(resource.group)))
   );
+}
+
+/** Whether a request is for a privileged kind, or the deletion of an object by Kubernetes itself. */
+function isExemptFromNamespaced({ resource, subresource, request }: RequestAttributes): boolean {
+  const isToken = resource.group === '' && resource.resource === 'serviceaccounts' && subresource === 'token';
+  const [before, after] = [request.oldObject, request.object].map((one) => new Set(one?.metadata.finalizers));
+  const removes = after!.isSubsetOf(before!) && after!.size < before!.size;
+  const isRemoval = request.operation === 'DELETE' || (request.operation === 'UPDATE' && removes);
+  return PRIVILEGED.includes(resource.group) || isToken || (COLLECTORS.includes(request.user.username) && isRemoval);
 }
 
 /** Whether the product itself makes the request, in its namespace or for resources that it writes anywhere. */
