@@ -17,6 +17,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import('./policy/run.ts')).runCommand(),
   test: async () => (await import('./test/test.ts')).testCommand(),
   inspect: async () => (await import('./module/inspect.ts')).inspectCommand(),
+  pull: async () => (await import('./module/pull.ts')).pullCommand(),
+  digest: async () => (await import('./module/digest.ts')).digestCommand(),
   export: async () => (await import('./policy/export.ts')).exportCommand(),
   annotate: async () => (await import('./module/annotate.ts')).annotateCommand(),
   bench: async () => (await import('./policy/bench.ts')).benchCommand(),

@@ -132,9 +132,15 @@ function registryReference(location: string, manifest: Digest | undefined): Regi
   const { host, repository, tag: named } = parseImageName(location);
   const tag = named ?? (manifest === undefined ? DEFAULT_TAG : undefined);
   const path = `registry://${host}/${repository}`;
-  const pinned = manifest === undefined ? {} : { manifest };
-  const key = manifest === undefined ? `${path}:${tag}` : `${path}@${manifest}`;
-  return { kind: 'registry', host, repository, tag, ...pinned, shown: tag === undefined ? key : `${path}:${tag}`, key };
+  const shown = tag === undefined ? `${path}@${manifest}` : `${path}:${tag}`;
+  const reference: RegistryReference = { kind: 'registry', host, repository, tag, shown, key: `${path}:${tag}` };
+  return manifest === undefined ? reference : withManifest(reference, manifest);
+}
+
+/** The reference with the digest of a manifest, which no registry can change. */
+export function withManifest(reference: RegistryReference, manifest: Digest): RegistryReference {
+  const { host, repository } = reference;
+  return { ...reference, manifest, key: `registry://${host}/${repository}@${manifest}` };
 }
 
 function httpReference(location: string, digest: Digest | undefined): HttpReference {

@@ -5,7 +5,7 @@ import type { FetchTimeouts } from './http/time-limits.ts';
 import { type Digest, digestOf } from './digest.ts';
 import { ModuleCache } from './module-cache.ts';
 import { pullModule } from './oci/registry-source.ts';
-import { parseReference } from './module-reference.ts';
+import { parseReference, withManifest } from './module-reference.ts';
 import type { ModuleReference } from './module-reference.ts';
 import { assertTenantFile } from './tenant-sources.ts';
 import { fetchFromPeers } from './peer-source.ts';
@@ -245,6 +245,9 @@ export class ModuleStore {
     try {
       await this.#cache.write(digest, bytes);
       await this.#cache.remember(reference, digest, manifest);
+      if (reference.kind === 'registry' && manifest !== undefined && reference.manifest === undefined) {
+        await this.#cache.remember(withManifest(reference, manifest), digest, manifest);
+      }
       return undefined;
     } catch (error) {
       if (error instanceof ModuleError) {

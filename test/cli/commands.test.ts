@@ -30,6 +30,8 @@ describe('portcullis', { concurrency: 2 }, () => {
       'test',
       'export',
       'inspect',
+      'pull',
+      'digest',
       'annotate',
       'bench',
       'completion',

@@ -1,6 +1,4 @@
 // `portcullis annotate`: writes the metadata of a policy into its module, with the flags of `kwctl annotate`.
-import { randomUUID } from 'node:crypto';
-import { rename, rm, writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
 import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
 import { createGuest, FUEL_PER_SECOND, MAX_ANSWER_BYTES } from '../../engine/index.ts';
@@ -19,9 +17,10 @@ import {
   writeMetadata,
 } from '../../modules/index.ts';
 import { readDocument, readText } from '../document.ts';
-import { CliError, fileProblem, usageError } from '../errors.ts';
+import { CliError, usageError } from '../errors.ts';
 import { targetReference } from './module-source.ts';
 import { sizeText } from '../output.ts';
+import { replaceFile } from '../replace-file.ts';
 import { Progress } from '../progress.ts';
 import { errorText } from '../../values/index.ts';
 
@@ -159,17 +158,5 @@ function modeOf(
       cause: error,
       ...(isRego ? { hint: 'Add "executionMode: opa" or "executionMode: gatekeeper" to the metadata.' } : {}),
     });
-  }
-}
-
-/** Replaces a file atomically. */
-async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
-  const temporary = `${path}.${randomUUID()}.tmp`;
-  try {
-    await writeFile(temporary, bytes, { flush: true });
-    await rename(temporary, path);
-  } catch (error) {
-    await rm(temporary, { force: true }).catch(() => undefined);
-    throw new CliError(`${path} cannot be written: ${fileProblem(error)}`, { cause: error });
   }
 }

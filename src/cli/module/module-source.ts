@@ -24,6 +24,8 @@ export interface ModuleSource {
   /** The digest of the bytes. */
   readonly digest: string;
   readonly bytes: Uint8Array;
+  /** Of a module from a registry: the digest of its manifest. */
+  readonly manifest?: string;
 }
 
 export interface ModuleSourceOptions {
@@ -31,6 +33,8 @@ export interface ModuleSourceOptions {
   /** Absolute folder for relative references such as `file://./x.wasm`. */
   readonly baseDir: string;
   readonly sources?: SourcesConfig;
+  /** Whether an error of the source counts although the module is in the cache. Default: no. */
+  readonly isFromSource?: boolean;
 }
 
 /**
@@ -70,7 +74,7 @@ async function readFileModule(reference: FileReference): Promise<ModuleSource> {
 }
 
 async function download(reference: ModuleReference, options: ModuleSourceOptions): Promise<ModuleSource> {
-  const { progress, baseDir, sources } = options;
+  const { progress, baseDir, sources, isFromSource = false } = options;
   const store = new ModuleStore({
     cacheDir: join(cacheFolder(), 'modules'),
     ...(sources === undefined ? {} : { sources }),
@@ -84,7 +88,11 @@ async function download(reference: ModuleReference, options: ModuleSourceOptions
     }),
   );
   if (fetched.sourceError !== undefined) {
+    if (isFromSource) {
+      throw fetched.sourceError;
+    }
     progress.line(`note: using the cached copy of ${fetched.url}: ${fetched.sourceError.message}`);
   }
-  return { location: fetched.url, digest: fetched.digest, bytes: fetched.bytes };
+  const { url, digest, bytes, manifest } = fetched;
+  return { location: url, digest, bytes, ...(manifest === undefined ? {} : { manifest }) };
 }

@@ -61,8 +61,17 @@ export async function pullModule(reference: RegistryReference, options: PullOpti
   });
 }
 
+/** The digest that a reference has now. @throws ModuleError as {@link pullModule} */
+export async function resolveDigest(reference: RegistryReference, options: TransferOptions): Promise<Digest> {
+  return await withRepository(
+    reference,
+    options,
+    async (source) => (await source.manifest(versionOf(reference))).digest,
+  );
+}
+
 /** The tag or digest to request. */
-export function versionOf({ manifest, tag }: RegistryReference): string {
+function versionOf({ manifest, tag }: RegistryReference): string {
   return manifest ?? tag ?? '';
 }
 
@@ -70,7 +79,7 @@ export function versionOf({ manifest, tag }: RegistryReference): string {
  * Runs work on a repository: on that of each mirror until it succeeds, then on that of the registry. The error is that of the
  * registry, or of the only mirror that has the artifact, and names what the others said.
  */
-export async function withRepository<T>(
+async function withRepository<T>(
   reference: RegistryReference,
   options: TransferOptions,
   work: (source: ArtifactSource, endpoint: { readonly shown: string }) => Promise<T>,
