@@ -24,7 +24,7 @@ describe('the arguments of the pods of policy servers', () => {
       assert.equal(flags['policyServer'], 'default');
       assert.equal(flags['inCluster'], true);
       assert.equal(flags['shutdownDelay'], 10);
-      const given = 'namespacedPoliciesCapabilities' in spec ? spec.namespacedPoliciesCapabilities : undefined;
+      const given = 'namespacedPoliciesCapabilities' in spec ? spec.namespacedPoliciesCapabilities : [];
       assert.deepEqual(flags['namespacedPoliciesCapabilities'], given);
     });
   }
