@@ -88,6 +88,18 @@ describe('the control port', () => {
       stream.close();
     });
 
+    it('send the last changes before they end', async () => {
+      const reports = new TestReports();
+      const { endpoint, caller: controller } = await start({ reports });
+      const stream = await controller.stream();
+      await stream.next();
+      await stream.report();
+      reports.set(reportOf('late'));
+      const stopped = endpoint.stop();
+      assert.deepEqual((await stream.report()).revisions, [reportOf('late')]);
+      await stopped;
+    });
+
     it('report no revisions before the replica has read all', async () => {
       const reports = new TestReports({ isSynced: false });
       const stream = await (await start({ reports })).caller.stream();

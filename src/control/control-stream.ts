@@ -63,8 +63,11 @@ export class ControlStream {
     this.#flushSoon();
   }
 
-  /** Ends the response; the controller reconnects. */
+  /** Ends the response after the last changes; the controller reconnects. */
   end(): void {
+    if (this.#isComplete && !this.#isBlocked && !this.#isEnded && this.#pending.size > 0) {
+      this.#writeChanges();
+    }
     this.#release();
     this.#response.end();
   }

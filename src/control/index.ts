@@ -14,6 +14,7 @@ export type {
   ReplicaRevisionState,
   RevisionReport,
 } from './replica-protocol.ts';
+export type { MonitoredReport } from './replica-protocol.ts';
 export { REPLICA_CLUSTER_RULES, REPLICA_POD_RULES, REPLICA_RULES } from './replica-rules.ts';
 export { MAX_LINE_BYTES, replicaMessages } from './replica-stream.ts';
 export type { ReportSource } from './report-source.ts';

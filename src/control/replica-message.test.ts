@@ -7,6 +7,7 @@ import { parseReplicaMessage } from './replica-message.ts';
 import { prevalidationResult } from './prevalidation-result.ts';
 
 const REVISION = { name: 'kw.cap.a-1', uid: 'u', policy: 'kw.cap.a', revision: 1, state: 'Failed' };
+const TIME = '2026-01-01T00:00:00.000Z';
 const report = (revision: object): string =>
   JSON.stringify({ type: 'report', revisions: [revision], gone: [], isComplete: true });
 
@@ -29,6 +30,7 @@ describe('parseReplicaMessage', () => {
         revisions: [
           { ...REVISION, state: 'Failed', reason: 'FetchFailed', message: 'no', nextRetry: '2030-01-01T00:00:00.000Z' },
           { ...REVISION, state: 'Serving', order: 7 },
+          { ...REVISION, state: 'Serving', monitored: { since: TIME, count: 12, last: [{ time: TIME, name: 'web' }] } },
         ],
         gone: ['b'],
         isComplete: false,
@@ -52,7 +54,24 @@ describe('parseReplicaMessage', () => {
     assert.equal(read?.type === 'report' && read.revisions[0]?.message?.length, MAX_REPORT_TEXT);
   });
 
+  it('bounds what monitor mode would have rejected', () => {
+    const long = 'x'.repeat(10_000);
+    const request = { time: TIME, operation: long, kind: long, namespace: long, name: long, user: long, message: long };
+    const last = Array.from({ length: 100 }, () => ({ ...request, object: { secret: 1 } }));
+    const read = parseReplicaMessage(report({ ...REVISION, monitored: { since: TIME, count: 100, last } }));
+    const { last: kept = [] } = (read?.type === 'report' && read.revisions[0]?.monitored) || {};
+    assert.equal(kept.length, 10);
+    for (const one of kept) {
+      assert.deepEqual(Object.keys(one), Object.keys(request));
+      assert.ok(Object.values(one).every((text) => text.length <= 256));
+    }
+  });
+
   const wrong: readonly [string, RegExp][] = [
+    [report({ ...REVISION, monitored: 7 }), /expected monitored: an object, got 7/],
+    [report({ ...REVISION, monitored: { since: 'soon', count: 1, last: [] } }), /expected since: a time .* got "soon"/],
+    [report({ ...REVISION, monitored: { since: TIME, count: -1, last: [] } }), /expected count: a whole number/],
+    [report({ ...REVISION, monitored: { since: TIME, count: 1, last: [{ time: TIME, name: 1 }] } }), /name: a text/],
     ['', /expected a line of JSON, got ""/],
     ['null', /expected a JSON object, got null/],
     ['{}', /expected type/],

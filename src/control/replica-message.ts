@@ -1,16 +1,19 @@
 // Parses the messages of a replica. It may be faulty or of another version; parsed messages have a known shape and
 // bounded size.
-import { isJsonObject, own } from '../resources/index.ts';
-import type { JsonObject } from '../resources/index.ts';
+import { MAX_MONITORED_MESSAGE, MAX_MONITORED_NAME, MAX_MONITORED_USER } from '../engine/definition/index.ts';
+import { isJsonObject, MAX_MONITORED_REQUESTS, own } from '../resources/index.ts';
+import type { JsonObject, MonitoredRequest } from '../resources/index.ts';
 import { MAX_REPORT_TEXT } from './replica-protocol.ts';
 import type { PolicyReason } from '../evaluation/index.ts';
-import type { ReplicaMessage, ReplicaRevisionState, RevisionReport } from './replica-protocol.ts';
+import type { MonitoredReport, ReplicaMessage, ReplicaRevisionState, RevisionReport } from './replica-protocol.ts';
 import { parseJson, shortened } from '../values/index.ts';
 
 /** Longest name, uid, policy id, reason and time: the limit of ids in a PolicyRevision. Characters. */
 export const MAX_NAME_TEXT = 512;
 
 const STATES: ReadonlySet<string> = new Set<ReplicaRevisionState>(['Loading', 'Staged', 'Serving', 'Failed']);
+const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;
+const MAX_TIME_TEXT = 24;
 /** Reasons of conditions (`metav1.Condition`), without punctuation, which none of ours has. */
 const REASON = /^[A-Za-z][A-Za-z0-9]*$/;
 
@@ -73,8 +76,41 @@ function revisionReport(value: unknown): RevisionReport {
     ...(reason === undefined ? {} : { reason: readReason(reason) }),
     ...(message === undefined ? {} : { message }),
     ...(nextRetry === undefined || Number.isNaN(Date.parse(nextRetry)) ? {} : { nextRetry }),
+    ...(own(value, 'monitored') === undefined ? {} : { monitored: monitoredReport(own(value, 'monitored')) }),
   };
 }
+
+function monitoredReport(value: unknown): MonitoredReport {
+  if (!isJsonObject(value)) {
+    throw unexpected('monitored: an object', value);
+  }
+  return {
+    since: readTime(value, 'since'),
+    count: readInteger(value, 'count'),
+    last: readList(value, 'last').slice(-MAX_MONITORED_REQUESTS).map(monitoredRequest),
+  };
+}
+
+function monitoredRequest(value: unknown): MonitoredRequest {
+  if (!isJsonObject(value)) {
+    throw unexpected('last: requests', value);
+  }
+  const texts = Object.entries(MONITORED_TEXTS).flatMap(([field, limit]) => {
+    const text = readOptionalText(value, field, limit);
+    return text === undefined ? [] : [[field, text] as const];
+  });
+  return { time: readTime(value, 'time'), ...Object.fromEntries(texts) };
+}
+
+/** Lengths of the texts about a request. Characters. */
+const MONITORED_TEXTS: Readonly<Record<Exclude<keyof MonitoredRequest, 'time'>, number>> = {
+  operation: MAX_MONITORED_NAME,
+  kind: MAX_MONITORED_NAME,
+  namespace: MAX_MONITORED_NAME,
+  name: MAX_MONITORED_NAME,
+  user: MAX_MONITORED_USER,
+  message: MAX_MONITORED_MESSAGE,
+};
 
 function revisionName(value: unknown): string {
   if (typeof value !== 'string' || value === '' || value.length > MAX_NAME_TEXT) {
@@ -128,6 +164,15 @@ export function readOptionalText(object: JsonObject, field: string, limit: numbe
     throw unexpected(`${field}: a text`, value);
   }
   return value === undefined ? undefined : shortened(value, limit);
+}
+
+/** A time with milliseconds, as JavaScript writes it. */
+function readTime(object: JsonObject, field: string): string {
+  const text = readName(object, field, MAX_TIME_TEXT);
+  if (!TIME.test(text) || Number.isNaN(Date.parse(text))) {
+    throw unexpected(`${field}: a time such as 2026-01-31T12:00:00.000Z`, text);
+  }
+  return text;
 }
 
 function readInteger(object: JsonObject, field: string, least = 1): number {

@@ -4,7 +4,7 @@
 //   GET  /stream            one line of JSON for each {@link ReplicaMessage}, until the connection closes
 //   POST /prevalidate       {@link PrevalidationRequest} -> {@link PrevalidationResult}
 //   GET  /modules/{digest}  the bytes of a module in the replica's cache, or 404; also for other replicas
-import type { AdmissionPolicySpec } from '../resources/index.ts';
+import type { AdmissionPolicySpec, MonitoredRequest } from '../resources/index.ts';
 import type { PolicyReason } from '../evaluation/index.ts';
 
 /** The name in certificates of control ports, independent of their address. */
@@ -49,6 +49,17 @@ export interface RevisionReport {
   readonly message?: string;
   /** ISO 8601. */
   readonly nextRetry?: string;
+  /** Set when it serves in monitor mode and would have rejected requests. */
+  readonly monitored?: MonitoredReport;
+}
+
+/** The requests that a revision in monitor mode would have rejected on a replica. */
+export interface MonitoredReport {
+  /** When this count began; another one begins with each start of the process. ISO 8601 with milliseconds. */
+  readonly since: string;
+  readonly count: number;
+  /** The last of them, oldest first. */
+  readonly last: readonly MonitoredRequest[];
 }
 
 export type ReplicaMessage =

@@ -114,4 +114,5 @@ test('texts of a request are bounded, and without control characters', () => {
   assert.ok([name, user, message, uid].every((text) => text.startsWith('a  [2J')));
   assert.deepEqual([verdict.kind, verdict.namespace, verdict.operation], ['other', 'other', 'other']);
   assert.equal(monitored(NO, '', podReview({ userInfo: { username: 7 } }))?.user, '');
+  assert.equal(monitored(NO, '', podReview({ name: 'a\ud800' }))?.name, 'a\ufffd');
 });

@@ -59,7 +59,9 @@ export function monitoredVerdict(
   };
 }
 
-/** Cut before the search for control characters, because the text may be megabytes long. */
+/** Valid Unicode without control characters. Cut first, because the text may be megabytes long. */
 function printable(text: string, most: number): string {
-  return shortened(text, most).replaceAll(/\p{Cc}/gu, ' ');
+  return shortened(text, most)
+    .toWellFormed()
+    .replaceAll(/\p{Cc}/gu, ' ');
 }

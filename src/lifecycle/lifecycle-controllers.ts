@@ -77,6 +77,8 @@ export interface LifecycleOptions {
   /** Rate limit of the writes of webhook configurations, one for each policy server. Default: a {@link WritePace}. */
   readonly pace?: () => WritePace;
   readonly events: EventSink;
+  /** Default: MONITORED_INTERVAL_MS of {@link PolicyReports}. */
+  readonly monitoredIntervalMs?: number;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
   /** For metrics of policies and rollouts. Default: no metrics. */

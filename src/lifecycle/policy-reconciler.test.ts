@@ -29,6 +29,7 @@ import { AnnotationWarnings } from './annotation-warnings.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
 import { Prevalidations } from './prevalidations.ts';
+import { MonitoredReports } from './replicas/monitored-reports.ts';
 import type { KnownReplica, ReplicaDirectory } from './replicas/replica-directory.ts';
 import { RevisionStore } from './revision-store.ts';
 import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
@@ -69,6 +70,7 @@ function obligingReplicas(embedded: EmbeddedCluster, states: readonly KnownRepli
             reports: () =>
               state === 'connected' ? [...embedded.state.list(POLICY_REVISIONS, NAMESPACE)].map(report) : [],
           })),
+    monitored: new MonitoredReports(),
     subscribe: () => () => undefined,
     prevalidate: () =>
       Promise.resolve({ ok: true, modules: [{ name: 'p', module: 'builtin:cel', digest: 'builtin:cel@1' }] }),

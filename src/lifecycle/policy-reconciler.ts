@@ -32,6 +32,8 @@ export interface PolicyReconcilerOptions extends Omit<PolicyRolloutOptions, 'pol
   readonly policies: Pick<ObjectCache<AdmissionPolicyObject>, 'get' | 'subscribe'>;
   readonly events: EventSink;
   readonly warnings: AnnotationWarnings;
+  /** See PolicyReportsOptions. */
+  readonly monitoredIntervalMs?: number;
   /** Whether this controller enforces the policies of a PolicyServer. It does not touch others. Default: always. */
   readonly isOurs?: ((policyServer: string) => boolean) | undefined;
 }

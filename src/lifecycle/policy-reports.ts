@@ -5,6 +5,7 @@ import {
   type AdmissionPolicyObject,
   CONTROLLER_FIELD_MANAGER,
   type JsonObject,
+  monitoredText,
   keyOf,
   policyId,
   type PolicyStatus,
@@ -13,6 +14,8 @@ import {
 } from '../resources/index.ts';
 import { type EventSink, FAILED_REASON, type ReconcileResult } from '../runtime/index.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
+import type { ReplicaDirectory } from './replicas/replica-directory.ts';
+import { hasNewDenials, settledCounts } from './rollout/monitored-status.ts';
 import { policyStatus } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
 import type { RolloutView } from './rollout/rollout-view.ts';
@@ -23,6 +26,13 @@ import type { WrittenObjects } from './written-objects.ts';
  * failures are written at once. So a thousand policies that are applied at once take two or three writes each. Milliseconds.
  */
 export const FIRST_PROGRESS_MS = 5_000;
+/**
+ * Minimum interval between two writes, and two events, for what one policy in monitor mode would have rejected.
+ * A status that is written for another reason contains the newest count. Milliseconds.
+ */
+export const MONITORED_INTERVAL_MS = 60_000;
+/** The reason of the event about it. */
+const WOULD_REJECT = 'WouldReject';
 /** Phases that a rollout leaves by itself. */
 const TRANSIENT: ReadonlySet<string | undefined> = new Set(['Pending', 'Updating']);
 /** Phases with an event, and its type. */
@@ -44,6 +54,9 @@ export interface PolicyReportsOptions {
   readonly cluster: Cluster;
   readonly policies: WrittenObjects<AdmissionPolicyObject>;
   readonly events: EventSink;
+  readonly replicas: Pick<ReplicaDirectory, 'monitored'>;
+  /** See {@link MONITORED_INTERVAL_MS}, the default. */
+  readonly monitoredIntervalMs?: number;
   readonly metrics?: LifecycleMetrics;
 }
 
@@ -62,6 +75,8 @@ export class PolicyReports {
   /** Forgets a deleted policy. */
   forget(id: string): void {
     this.#progress.delete(id);
+    const { monitored } = this.#options.replicas;
+    monitored.drop(monitored.of(id));
   }
 
   /**
@@ -82,7 +97,12 @@ export class PolicyReports {
     const before = policy.status;
     const status = policyStatus(view, failure, before, view.now);
     if (isSame(before, status)) {
+      this.#settle(status, view);
       return {};
+    }
+    const monitoredAt = this.#nextMonitored(before, view.now);
+    if (view.now < monitoredAt && isMonitoredOnly(before, status)) {
+      return { requeueAfterMs: monitoredAt - view.now };
     }
     const isProgress =
       failure === undefined &&
@@ -94,12 +114,14 @@ export class PolicyReports {
       return { requeueAfterMs: last.next - view.now };
     }
     const key = keyOf(policy);
-    // A merge patch removes fields that are null.
-    const removed = Object.keys(before ?? {}).filter((field) => !Object.hasOwn(status, field));
+    const { monitored } = status;
     const body = {
       // Conflicts if the spec or the status has changed since.
       metadata: { resourceVersion: policy.metadata.resourceVersion },
-      status: { ...status, ...Object.fromEntries(removed.map((field) => [field, null])) },
+      status: {
+        ...withRemovals(before, status),
+        ...(monitored === undefined ? {} : { monitored: withRemovals(before?.monitored, monitored) }),
+      },
     };
     const options = { subresource: 'status', fieldManager: CONTROLLER_FIELD_MANAGER, signal };
     try {
@@ -114,6 +136,7 @@ export class PolicyReports {
     }
     const intervalMs = last === undefined ? FIRST_PROGRESS_MS : last.intervalMs * 10;
     this.#progress.set(id, { intervalMs, next: view.now + intervalMs });
+    this.#settle(status, view);
     metrics?.statusWritten(id, status.phase ?? '', view.generation, performance.now());
     // The controller reports failures as events itself.
     const isNew = failure?.reason !== FAILED_REASON && isNews(before, status);
@@ -121,7 +144,27 @@ export class PolicyReports {
     if (type !== undefined) {
       events.event(policy, type, status.reason ?? '', status.message ?? '');
     }
+    if (
+      status.monitored !== undefined &&
+      hasNewDenials(before?.monitored, status.monitored) &&
+      view.now >= monitoredAt
+    ) {
+      events.event(policy, 'Normal', WOULD_REJECT, monitoredText(status.monitored));
+    }
     return {};
+  }
+
+  /** When the next count may be written. Milliseconds since 1970. */
+  #nextMonitored(before: PolicyStatus | undefined, now: number): number {
+    const { monitoredIntervalMs = MONITORED_INTERVAL_MS } = this.#options;
+    const last = before?.monitored?.lastReported;
+    // A leader whose clock was ahead must not delay the next write further.
+    return last === undefined ? now : Math.min(Date.parse(last), now) + monitoredIntervalMs;
+  }
+
+  /** Drops counts that are in the status now. */
+  #settle({ monitored }: PolicyStatus, view: RolloutView): void {
+    this.#options.replicas.monitored.drop(settledCounts(monitored, view.monitored));
   }
 }
 
@@ -130,6 +173,19 @@ function isNews(before: PolicyStatus | undefined, { phase, reason, desiredRevisi
   const hasStarted =
     phase === 'Active' && before?.reason === REASONS.replicasStarting && before.desiredRevision === desiredRevision;
   return !hasStarted && (before?.phase !== phase || before?.reason !== reason);
+}
+
+/** The fields of a merge patch, which removes fields that are null. */
+function withRemovals(before: object | undefined, after: object): object {
+  const removed = Object.keys(before ?? {}).filter((field) => !Object.hasOwn(after, field));
+  return { ...after, ...Object.fromEntries(removed.map((field) => [field, null])) };
+}
+
+/** Whether two statuses differ only in the counts of one revision. */
+function isMonitoredOnly(before: PolicyStatus | undefined, after: PolicyStatus): boolean {
+  const { monitored, ...rest } = after;
+  const { monitored: counted, ...others } = before ?? {};
+  return counted !== undefined && counted.revision === monitored?.revision && isDeepStrictEqual(others, rest);
 }
 
 function isSame(before: PolicyStatus | undefined, after: PolicyStatus): boolean {

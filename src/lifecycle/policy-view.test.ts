@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { AdmissionPolicyObject, PolicyRevision } from '../resources/index.ts';
+import { MonitoredReports } from './replicas/monitored-reports.ts';
 import { policyView } from './policy-view.ts';
 import { isDeclared } from './rollout/revision-choice.ts';
 import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
 
 const SOURCES = {
   policyServers: { get: () => undefined },
-  replicas: { replicas: () => [] },
+  replicas: { replicas: () => [], monitored: new MonitoredReports() },
   webhooks: { isCovered: () => false },
   settings: DEFAULT_ROLLOUT_SETTINGS,
   namespace: 'portcullis',

@@ -23,7 +23,7 @@ import type { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 
 export interface ViewSources {
   readonly policyServers: { get(key: ObjectKey): PolicyServer | undefined };
-  readonly replicas: Pick<ReplicaDirectory, 'replicas'>;
+  readonly replicas: Pick<ReplicaDirectory, 'replicas' | 'monitored'>;
   readonly webhooks: Pick<PolicyWebhooks, 'isCovered'>;
   /** The namespace of the product. */
   readonly namespace: string;
@@ -68,6 +68,7 @@ export function policyView(
     settings: rolloutSettings,
     revisions: facts,
     replicas: replicas.replicas(server)?.map((replica) => replicaFacts(replica, id, revisions)),
+    monitored: replicas.monitored.of(id).filter(({ name, uid }) => isOneOf(revisions, name, uid)),
     hasPolicyServer: policyServer !== undefined,
     isCovered: webhooks.isCovered(
       policyReference(policy, id),
@@ -118,6 +119,10 @@ export function annotationProblems({ metadata }: AdmissionPolicyObject): readonl
       ? []
       : [{ annotation: ANNOTATIONS.pin, message: 'expected the number of a revision, such as "3"' }]),
   ];
+}
+
+function isOneOf(revisions: readonly PolicyRevision[], name: string, uid: string): boolean {
+  return revisions.some(({ metadata }) => metadata.name === name && metadata.uid === uid);
 }
 
 /** A replica's reports on these revisions, without those on deleted revisions of the same names. */

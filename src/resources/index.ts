@@ -66,8 +66,9 @@ export {
   CLUSTER_ADMISSION_POLICY_GROUPS,
 } from './policies/admission-policies.ts';
 export type { AdmissionPolicy, ClusterAdmissionPolicy } from './policies/admission-policies.ts';
-export { POLICIES_GROUP, PORTCULLIS_GROUP } from './policies/common-schemas.ts';
-export type { PolicyStatus } from './policies/common-schemas.ts';
+export { MAX_MONITORED_REQUESTS, POLICIES_GROUP, PORTCULLIS_GROUP } from './policies/common-schemas.ts';
+export { monitoredText } from './policies/monitored-text.ts';
+export type { MonitoredRequest, MonitoredStatus, PolicyStatus } from './policies/common-schemas.ts';
 export { OWN_KINDS } from './policies/own-kinds.ts';
 export { customResourceDefinition } from './policies/own-kind.ts';
 export type { OwnKind } from './policies/own-kind.ts';

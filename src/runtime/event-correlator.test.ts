@@ -40,12 +40,13 @@ describe('EventCorrelator', () => {
     assert.equal(later?.message, 'try 12');
   });
 
-  it('limits the rate of an object, but counts its events', () => {
+  it('limits the rate of an object and reason, but counts its events', () => {
     const correlator = new EventCorrelator();
     const written = Array.from({ length: 100 }, () => correlator.correlate(POD, 'Normal', 'Busy', 'always', 0));
     assert.equal(written.filter((record) => record !== undefined).length, OBJECT_RATE.burst);
     assert.equal(written[0]?.count, 100);
     assert.notEqual(correlator.correlate(OTHER, 'Normal', 'Busy', 'always', 0), undefined);
+    assert.notEqual(correlator.correlate(POD, 'Warning', 'Broken', 'another reason', 0), undefined);
     assert.equal(correlator.correlate(POD, 'Normal', 'Busy', 'always', 1000 / OBJECT_RATE.perSecond)?.count, 101);
   });
 

@@ -33,7 +33,7 @@ export interface EventRecord {
 
 /** Entries of each map. As client-go. A record takes about 1 KiB. */
 export const MAX_REMEMBERED = 4096;
-/** Writes for one object: a burst for a busy reconciliation, then one in five minutes. As client-go. */
+/** Writes for one object and reason: a burst for a busy reconciliation, then one in five minutes. As client-go. */
 export const OBJECT_RATE: TokenBucketOptions = { perSecond: 1 / 300, burst: 25 };
 /**
  * Distinct messages of one object and reason within {@link SIMILAR_WINDOW_MS}; further ones are combined. As client-go.
@@ -59,7 +59,7 @@ export class EventCorrelator {
   readonly #similar = new RecentMap<Similar>(MAX_REMEMBERED);
   readonly #buckets = new RecentMap<TokenBucket>(MAX_REMEMBERED);
 
-  /** The record to write. Undefined if the object is over its rate; a known record still counts the event. */
+  /** The record to write. Undefined if the object's reason is over its rate; a known record still counts the event. */
   correlate(
     object: KubernetesObject,
     type: EventType,
@@ -76,8 +76,10 @@ export class EventCorrelator {
     const text = isCombined ? shortened(COMBINED_PREFIX + note, MAX_NOTE_LENGTH) : note;
     const key = isCombined ? kind : JSON.stringify([kind, note]);
     const known = this.#records.get(key);
-    const bucket = this.#buckets.get(subject) ?? new TokenBucket(OBJECT_RATE);
-    this.#buckets.set(subject, bucket);
+    // Unlike client-go: an event that repeats every minute must not use up the rate of a failure.
+    const source = JSON.stringify([subject, reason]);
+    const bucket = this.#buckets.get(source) ?? new TokenBucket(OBJECT_RATE);
+    this.#buckets.set(source, bucket);
     if (known !== undefined) {
       known.count += 1;
       known.lastAt = Math.max(known.lastAt, now);

@@ -384,6 +384,7 @@ export class PolicyServer {
     for (const verdict of monitored) {
       if (this.#pool.knows(verdict.policy)) {
         this.#monitoredLog.write(verdict);
+        this.#policies?.monitored(verdict);
       }
     }
     if (status !== 200) {

@@ -25,6 +25,7 @@ import {
   OWN_KINDS,
   POLICY_SERVERS,
   type ResourceType,
+  type MonitoredStatus,
 } from '../../src/resources/index.ts';
 import { EventRecorder, EVENTS, Runtime, RuntimeMetrics, SharedCaches } from '../../src/runtime/index.ts';
 import { type TestServer, until } from '../server/harness.ts';
@@ -40,7 +41,9 @@ export interface Policy extends KubernetesObject {
     readonly policyStatus: string;
     readonly observedGeneration: number;
     readonly desiredRevision: number;
+    readonly readyReplicas: number;
     readonly conditions: readonly { readonly type: string; readonly status: string }[];
+    readonly monitored?: MonitoredStatus;
   };
 }
 
@@ -97,6 +100,10 @@ class CountedReplicas implements ReplicaDirectory {
     }));
   }
 
+  get monitored(): ReplicaDirectory['monitored'] {
+    return this.#hub.monitored;
+  }
+
   subscribe(listener: (change: ReplicaChange) => void): () => void {
     this.#listeners.add(listener);
     const unsubscribe = this.#hub.subscribe(listener);
@@ -122,6 +129,9 @@ export interface PolicyLabOptions {
   readonly policyServerStatus?: boolean;
   /** Settings of module sources. Default: none. */
   readonly sources?: SourcesConfig;
+  /** Intervals of reports and of status writes on policies in monitor mode. Milliseconds. */
+  readonly monitoredReportMs?: number;
+  readonly monitoredIntervalMs?: number;
 }
 
 /** Created by {@link PolicyLab.start}. */
@@ -161,6 +171,7 @@ export class PolicyLab implements AsyncDisposable {
       workers: 1,
       registry,
       ...(options.sources === undefined ? {} : { sources: options.sources }),
+      ...(options.monitoredReportMs === undefined ? {} : { monitoredReportMs: options.monitoredReportMs }),
       // Namespaced policies may only use modules below this folder.
       modulesUrl: new URL('../../examples/', import.meta.url),
     });
@@ -170,7 +181,7 @@ export class PolicyLab implements AsyncDisposable {
   }
 
   /** Starts controllers with their own access rights. */
-  async startControllers(): Promise<void> {
+  async startControllers(monitoredIntervalMs = this.#options.monitoredIntervalMs): Promise<void> {
     const log = pino({ level: 'silent' });
     const cluster = this.#counted(this.cluster.as(CONTROLLER));
     const { folder, addresses } = this.server;
@@ -196,6 +207,7 @@ export class PolicyLab implements AsyncDisposable {
         ca: readFileSync(caFile, 'utf8'),
       }),
       pace: () => new WritePace(PACE_FACTOR),
+      ...(monitoredIntervalMs === undefined ? {} : { monitoredIntervalMs }),
       events,
       log,
       metrics,
@@ -273,6 +285,12 @@ export class PolicyLab implements AsyncDisposable {
         () => `${time} of ${id}`,
       );
     }
+  }
+
+  /** What replicas counted in monitor mode and no status contains yet: the sum of their counts. */
+  reported(policy: string): number {
+    const counts = this.#replicas?.monitored.of(policy) ?? [];
+    return counts.reduce((sum, { count }) => sum + count, 0);
   }
 
   /** Waits until the controllers have stopped writing. @returns the number of their writes so far */

@@ -62,6 +62,38 @@ async function forbidden(request: Promise<unknown>, what: string): Promise<void>
   await assert.rejects(request, (error) => error instanceof ApiError && error.code === 403, what);
 }
 
+/** In monitor mode, the status and the events of a policy tell its readers what it would have rejected. */
+export async function monitorInforms(lab: RolloutLab): Promise<void> {
+  const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['secrets'], operations: ['CREATE'] }];
+  await lab.namespace('informs');
+  await lab.create(requiresLabel('informs', await lab.module('informs.wasm'), 'kept', { mode: 'monitor', rules }));
+  const { status } = await lab.reaches('informs', 'Active');
+  assert.deepEqual([status?.monitored?.count, status?.monitored?.last], [0, []]);
+  for (const name of ['one', 'two']) {
+    const secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace: 'informs' },
+      stringData: { a: 'b' },
+    };
+    await lab.cluster.create(kind('v1', 'Secret'), secret);
+  }
+  const counted = await lab.reaches('informs', 'Active', ({ monitored }) => (monitored?.count ?? 0) > 0);
+  const { last = [], revision } = counted.status?.monitored ?? {};
+  assert.equal(revision, 1);
+  for (const { operation, kind: of, namespace, name, user, message } of last) {
+    assert.deepEqual([operation, of, namespace], ['CREATE', 'Secret', 'informs']);
+    assert.match(name ?? '', /^(?:one|two)$/);
+    assert.notEqual(user ?? '', '');
+    assert.match(message ?? '', /has no label "kept"/);
+  }
+  const described = (): Promise<string> => kubectl(lab, 'admin', 'describe', 'cap', 'informs');
+  await eventually(async () => assert.match(await described(), /WouldReject.*would have rejected \d requests?/));
+  assert.match(await kubectl(lab, 'admin', 'get', 'cap', 'informs', '-o', 'wide'), /WOULD REJECT[^]*informs/);
+  await lab.change('informs', { mode: 'protect' });
+  await lab.reaches('informs', 'Active', ({ mode, monitored }) => mode === 'protect' && monitored === undefined);
+}
+
 export async function tenantsSeeTheirOwn(lab: RolloutLab): Promise<void> {
   const EVENTS = kind('v1', 'Event');
   const rules = [

@@ -8,7 +8,7 @@ import { mutatesAndCeasesTo } from './scenario-mutating.ts';
 import { clusterHasLastWord } from './scenario-order.ts';
 import { undoesAndPins } from './scenario-rollback.ts';
 import { manyPoliciesAtOnce } from './scenario-scale.ts';
-import { statusIsEnough, tenantsSeeTheirOwn } from './scenario-sight.ts';
+import { monitorInforms, statusIsEnough, tenantsSeeTheirOwn } from './scenario-sight.ts';
 import {
   backoffWithoutPeers,
   badUpdatesChangeNothing,
@@ -49,6 +49,7 @@ export function describeScenarios(
     it('6: undo, pin and unpin serve a revision unchanged, wherever its module address leads now', () =>
       undoesAndPins(lab));
     it('7: a user with read access to a policy learns from describe why it fails', () => statusIsEnough(lab));
+    it('7: a policy in monitor mode says what it would have rejected', () => monitorInforms(lab));
     it('7: tenants see only their own policies', () => tenantsSeeTheirOwn(lab));
     it('9: with all sources and the API server down, the serving revisions serve after a restart', () =>
       restartsFromDisk(lab));

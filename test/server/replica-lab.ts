@@ -114,6 +114,7 @@ export interface LabReplicaOptions extends Partial<Omit<TestServerOptions, 'poli
   readonly cluster: Cluster;
   readonly name?: string;
   readonly modulesUrl?: URL;
+  readonly monitoredReportMs?: number;
 }
 
 /** Starts a replica of the PolicyServer `default`; `await using` stops it. */
@@ -121,6 +122,7 @@ export async function startReplica({
   cluster,
   name = 'replica-0',
   modulesUrl,
+  monitoredReportMs,
   ...options
 }: LabReplicaOptions): Promise<TestServer> {
   const folder = options.folder ?? (await TestFolder.create());
@@ -132,6 +134,7 @@ export async function startReplica({
     name,
     control: { host: '127.0.0.1', port: 0, tls: { certFile, keyFile, caFile } },
     ...(modulesUrl === undefined ? {} : { modulesUrl }),
+    ...(monitoredReportMs === undefined ? {} : { monitoredReportMs }),
   };
   return await startServer({ ...options, folder, policies: {}, replica });
 }

@@ -25,6 +25,17 @@ describe('rolloutProgress', () => {
     assert.deepEqual(progress({ phase: 'Active', desiredRevision: 3 }), { kind: 'done', text });
     const pinned = progress({ phase: 'RolledBack', desiredRevision: 2 }, { [ANNOTATIONS.pin]: '2' });
     assert.equal(pinned.kind, 'done');
+    const request = {
+      time: '',
+      operation: 'CREATE',
+      kind: 'Pod',
+      namespace: 'shop',
+      name: 'web\u001b[2J',
+      user: 'alice',
+    };
+    const monitored = { revision: 3, since: '2026-01-01T00:00:00Z', count: 12, last: [request], replicas: [] };
+    const watching = `${text}; mode monitor: revision 3 would have rejected 12 requests since 2026-01-01T00:00:00Z; the last: CREATE Pod shop/web by alice`;
+    assert.deepEqual(progress({ phase: 'Active', desiredRevision: 3, monitored }), { kind: 'done', text: watching });
   });
 
   it('waits until the controller has seen a change, whatever an older status says', () => {

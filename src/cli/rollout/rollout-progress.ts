@@ -1,5 +1,5 @@
 // The progress of a rollout from the status of its policy, as a sentence, with a hint after a failure.
-import { type AdmissionPolicyObject, ANNOTATIONS } from '../../resources/index.ts';
+import { type AdmissionPolicyObject, ANNOTATIONS, monitoredText } from '../../resources/index.ts';
 import { oneLine } from '../table.ts';
 import type { RolloutTarget } from './rollout-target.ts';
 
@@ -33,8 +33,14 @@ export function rolloutProgress(policy: AdmissionPolicyObject, command: RolloutC
     return waiting('the controller has not seen the removal of the pin yet');
   }
   return pin === undefined || pin === String(desiredRevision)
-    ? { kind: 'done', text: `${phase}: revision ${desiredRevision} serves on ${replicas}` }
+    ? { kind: 'done', text: `${phase}: revision ${desiredRevision} serves on ${replicas}${monitoredPart(policy)}` }
     : waiting(`the controller has not seen the pin to revision ${oneLine(pin, 20)} yet`);
+}
+
+/** What the policy would have rejected, in monitor mode. */
+function monitoredPart({ status }: AdmissionPolicyObject): string {
+  const monitored = status?.monitored;
+  return monitored === undefined ? '' : `; mode monitor: ${oneLine(monitoredText(monitored))}`;
 }
 
 /** Command lines in hints, for one policy. */

@@ -1,5 +1,6 @@
 // The interface to replicas for the rest of the lifecycle.
 import type { PrevalidationRequest, PrevalidationResult, RevisionReport } from '../../control/index.ts';
+import type { MonitoredReports } from './monitored-reports.ts';
 
 /** A replica in its current state. */
 export interface KnownReplica {
@@ -20,6 +21,8 @@ export interface ReplicaChange {
 export interface ReplicaDirectory {
   /** The replicas of a PolicyServer; undefined until each has reported or is lost. */
   replicas(policyServer: string): readonly KnownReplica[] | undefined;
+  /** What policies in monitor mode would have rejected, see {@link MonitoredReports}. */
+  readonly monitored: Pick<MonitoredReports, 'of' | 'drop'>;
   /** Calls `listener` for each change. Returns a function that unsubscribes. */
   subscribe(listener: (change: ReplicaChange) => void): () => void;
   /**

@@ -14,6 +14,7 @@ import type {
 } from '../../control/index.ts';
 import { removeDeparted } from './departed-replica.ts';
 import { errorText } from '../../values/index.ts';
+import { MonitoredReports } from './monitored-reports.ts';
 import type { KnownReplica, ReplicaChange } from './replica-directory.ts';
 import { ReplicaLink } from './replica-link.ts';
 import type { LinkChange } from './replica-link.ts';
@@ -69,9 +70,12 @@ class Replica implements KnownReplica {
 
 /** The replicas during one leadership. */
 export class ReplicaFleet {
+  readonly monitored = new MonitoredReports();
   readonly #options: ReplicaFleetOptions;
   readonly #client: ControlClient;
   readonly #byName = new Map<string, Replica>();
+  /** Removed replicas, whose last reports may still arrive, with what cancels the wait. */
+  readonly #ending = new Map<Replica, () => void>();
   /** Replicas of a server, sorted by name; computed on demand. */
   readonly #byServer = new Map<string, readonly Replica[]>();
   readonly #changes = new Map<string, Set<string> | 'all'>();
@@ -165,7 +169,10 @@ export class ReplicaFleet {
     this.#stop.abort(new Error('the controller stops'));
     this.#cancelTick();
     clearImmediate(this.#notifying);
-    for (const replica of this.#byName.values()) {
+    for (const cancel of this.#ending.values()) {
+      cancel();
+    }
+    for (const replica of [...this.#byName.values(), ...this.#ending.keys()]) {
       stopReplica(replica);
     }
     this.#client.close();
@@ -198,6 +205,7 @@ export class ReplicaFleet {
         random,
         log: log.child({ replica: name, policyServer: object.spec.policyServer }),
         changed: (change) => this.#linkChanged(replica, change),
+        received: (reports) => this.#collectChange(replica.policyServer, this.monitored.receive(name, reports)),
       }),
     );
     this.#byName.set(name, replica);
@@ -209,12 +217,18 @@ export class ReplicaFleet {
   #remove(replica: Replica): void {
     this.#byName.delete(replica.name);
     this.#byServer.clear();
-    stopReplica(replica);
+    replica.removal?.abort();
+    replica.link.end();
+    const cancel = this.#options.clock.after(this.#options.timing.returnMs, () => {
+      stopReplica(replica);
+      this.#ending.delete(replica);
+    });
+    this.#ending.set(replica, cancel);
     this.#collectChange(replica.policyServer, 'all');
   }
 
   #linkChanged(replica: Replica, change: LinkChange): void {
-    if (replica.stop.signal.aborted) {
+    if (replica.stop.signal.aborted || this.#byName.get(replica.name) !== replica) {
       return;
     }
     if (change !== 'state') {
@@ -244,6 +258,9 @@ export class ReplicaFleet {
 
   /** Collects the changes of one turn of the event loop. */
   #collectChange(policyServer: string, policies: ReadonlySet<string> | 'all'): void {
+    if (policies !== 'all' && policies.size === 0) {
+      return;
+    }
     const known = this.#changes.get(policyServer);
     if (policies === 'all') {
       this.#changes.set(policyServer, 'all');

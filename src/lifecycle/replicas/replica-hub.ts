@@ -9,6 +9,7 @@ import { aborted, SYSTEM_CLOCK, Waiting } from '../../runtime/index.ts';
 import type { Clock, ObjectCache, Runnable, SharedCaches } from '../../runtime/index.ts';
 import type { ControlTls, PrevalidationRequest, PrevalidationResult } from '../../control/index.ts';
 import { errorText } from '../../values/index.ts';
+import { MonitoredReports } from './monitored-reports.ts';
 import type { KnownReplica, ReplicaChange, ReplicaDirectory } from './replica-directory.ts';
 import { ReplicaFleet } from './replica-fleet.ts';
 import { REPLICA_TIMING } from './replica-timing.ts';
@@ -18,6 +19,8 @@ import type { ReplicaTiming } from './replica-timing.ts';
 export const NO_REPLICA_WAIT_MS = 1_000;
 /** The reason of a policy that waits for a replica to pre-validate it. */
 export const NO_REPLICA_REASON = 'NoReplicaAnswers';
+
+const NOTHING_MONITORED = new MonitoredReports();
 
 export interface ReplicaHubOptions {
   readonly cluster: Cluster;
@@ -70,6 +73,10 @@ export class ReplicaHub implements ReplicaDirectory, Runnable {
 
   replicas(policyServer: string): readonly KnownReplica[] | undefined {
     return this.#fleet?.replicas(policyServer);
+  }
+
+  get monitored(): MonitoredReports {
+    return this.#fleet?.monitored ?? NOTHING_MONITORED;
   }
 
   subscribe(listener: (change: ReplicaChange) => void): () => void {

@@ -25,6 +25,8 @@ export interface ReplicaLinkOptions {
   readonly random: () => number;
   readonly log: Logger;
   readonly changed: (change: LinkChange) => void;
+  /** Called with the reports of every message. */
+  readonly received: (reports: readonly RevisionReport[]) => void;
 }
 
 /** The end of a connection. */
@@ -63,6 +65,7 @@ export class ReplicaLink {
   #holdTicks = 0;
   /** Ends the delay before the next attempt. */
   #waiting: AbortController | undefined;
+  #isEnding = false;
 
   constructor(options: ReplicaLinkOptions) {
     this.#options = options;
@@ -124,7 +127,13 @@ export class ReplicaLink {
     this.#waiting?.abort();
   }
 
-  /** Runs until `signal` is aborted. Never rejects. */
+  /** Ends with the current connection: a replica that stops removes its object first, and still reports. */
+  end(): void {
+    this.#isEnding = true;
+    this.retry();
+  }
+
+  /** Runs until `signal` is aborted, or until the end. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, timing, random } = this.#options;
     if (this.#address === undefined) {
@@ -137,10 +146,10 @@ export class ReplicaLink {
     };
     signal.addEventListener('abort', () => this.retry(), { once: true });
     let failures = 0;
-    while (!signal.aborted) {
+    while (!signal.aborted && !this.#isEnding) {
       const startedAt = clock.now();
       const end = await this.#connect(this.#address, signal);
-      if (signal.aborted) {
+      if (signal.aborted || this.#isEnding) {
         break;
       }
       this.#ended(end);
@@ -169,6 +178,9 @@ export class ReplicaLink {
       for await (const message of replicaMessages(response, clock, connection.signal)) {
         this.#limitSilence(this.#options.timing.silenceMs);
         this.#apply(messages.receive(message));
+        if (message.type === 'report') {
+          this.#options.received(message.revisions);
+        }
       }
       return { reason: 'the connection was closed', wasComplete: messages.isComplete, isBroken: true };
     } catch (error) {

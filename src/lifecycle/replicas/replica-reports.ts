@@ -64,12 +64,14 @@ export class ReplicaReports {
         `expected at most ${MAX_REVISIONS} revisions with ${MAX_TEXT} characters, got ${this.#byName.size + 1} with ${this.#text}`,
       );
     }
-    this.#byName.set(report.name, report);
+    // Counts are kept until they are written, see MonitoredReports.
+    const { monitored: _, ...stored } = report;
+    this.#byName.set(report.name, stored);
     const ofPolicy = this.#byPolicy.get(report.policy);
     if (ofPolicy === undefined) {
-      this.#byPolicy.set(report.policy, new Map([[report.name, report]]));
+      this.#byPolicy.set(report.policy, new Map([[report.name, stored]]));
     } else {
-      ofPolicy.set(report.name, report);
+      ofPolicy.set(report.name, stored);
     }
   }
 

@@ -7,6 +7,7 @@ import {
   setReadiness,
   timeText,
 } from '../../resources/index.ts';
+import { monitoredStatus } from './monitored-status.ts';
 import { REASONS } from './reasons.ts';
 import { answeringRevision, desiredRevision, hasServed, isSwitchedTo } from './revision-choice.ts';
 import { rolloutPhase, type RolloutPhase } from './rollout-phase.ts';
@@ -45,6 +46,7 @@ export function policyStatus(
   const isServedAndCovered = serving !== undefined && view.isCovered;
   const isUpToDate = phase === 'Active' || phase === 'RolledBack';
   const nextRetry = earliestRetry(desired, replicas);
+  const monitored = monitoredStatus(view, before);
   const active = { ...activeCondition(view, serving, current), type: POLICY_ACTIVE, observedGeneration: generation };
   const status = isUpToDate ? 'True' : 'False';
   const upToDate = { type: POLICY_UP_TO_DATE, status, reason, message, observedGeneration: generation } as const;
@@ -65,6 +67,7 @@ export function policyStatus(
     readyReplicas: desired === undefined ? 0 : replicas.filter((replica) => isSwitchedTo(replica, desired)).length,
     totalReplicas: replicas.length,
     ...(nextRetry === undefined ? {} : { nextRetry: timeText(nextRetry) }),
+    ...(monitored === undefined ? {} : { monitored }),
     conditions: setReadiness(conditions, current, generation, now),
   };
 }

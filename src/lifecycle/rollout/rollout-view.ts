@@ -1,6 +1,7 @@
 // The input and output of the planner. Plain data, so that tests can enumerate situations.
 import type { AdmissionPolicySpec, PolicyStatus, RevisionState } from '../../resources/index.ts';
 import type { PinnedModule, ReplicaRevisionState } from '../../control/index.ts';
+import type { ReplicaCount } from '../replicas/monitored-reports.ts';
 
 /** What happens when not every replica has loaded the revision within the progress deadline. */
 export type RolloutStrategy =
@@ -104,6 +105,8 @@ export interface RolloutView {
    * Undefined until the replicas are known, after a start of the controller. Until then no revision starts to serve.
    */
   readonly replicas: readonly ReplicaFacts[] | undefined;
+  /** What replicas counted in monitor mode, and the status of the policy may not contain yet. */
+  readonly monitored: readonly ReplicaCount[];
   /** Whether the policy's PolicyServer exists. */
   readonly hasPolicyServer: boolean;
   /**

@@ -62,7 +62,10 @@ const COMMON = {
     'default',
   ),
   mode: defaulted(
-    choice('`protect` rejects and changes requests, `monitor` only logs verdicts.', ['protect', 'monitor']),
+    choice(
+      '`protect` rejects and changes requests, `monitor` only says in the log and in the status what it would reject.',
+      ['protect', 'monitor'],
+    ),
     'protect',
   ),
   failurePolicy: optional(
@@ -199,6 +202,7 @@ const WIDE_COLUMNS = [
   column('Mutating', '.spec.mutating', { type: 'boolean', isWide: true }),
   column('BackgroundAudit', '.spec.backgroundAudit', { type: 'boolean', isWide: true }),
   column('Observed mode', '.status.mode', { isWide: true }),
+  column('Would Reject', '.status.monitored.count', { type: 'integer', isWide: true }),
   column('Message', '.status.message', { isWide: true }),
   column('Severity', String.raw`.metadata.annotations['io\.kubewarden\.policy\.severity']`, { isWide: true }),
   column('Category', String.raw`.metadata.annotations['io\.kubewarden\.policy\.category']`, { isWide: true }),

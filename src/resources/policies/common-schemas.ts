@@ -119,6 +119,47 @@ export const OBSERVED_GENERATION = optional(
 );
 export const UNSEEN = { observedGeneration: -1 } as const;
 
+/** Requests that the status of a policy in monitor mode lists. */
+export const MAX_MONITORED_REQUESTS = 10;
+
+/** A request that a policy in monitor mode would have rejected. */
+const MONITORED_REQUEST = object('One request.', {
+  time: time('When the policy was evaluated.'),
+  operation: optional(text('`CREATE`, `UPDATE`, `DELETE` or `CONNECT`.')),
+  kind: optional(text('The kind of the object.')),
+  namespace: optional(text('The namespace of the object.')),
+  name: optional(text('The name of the object, with `*` for what the API server was to generate.')),
+  user: optional(text('The user who made the request.')),
+  message: optional(text('The message of the rejection, shortened.')),
+});
+
+export type MonitoredRequest = Infer<typeof MONITORED_REQUEST>;
+
+const MONITORED = object('What the policy would have rejected. Only while a revision serves in monitor mode.', {
+  revision: integer('The revision that serves.', { format: 'int64', minimum: 1 }),
+  since: time('Since when requests are counted: since this revision serves.'),
+  count: integer('Number of requests that the revision would have rejected; dry runs do not count.', {
+    format: 'int64',
+    minimum: 0,
+  }),
+  lastReported: optional(time('When the count was last written, at most once a minute.')),
+  last: list('The last requests, newest first.', MONITORED_REQUEST, {
+    maxItems: MAX_MONITORED_REQUESTS,
+    'x-kubernetes-list-type': 'atomic',
+  }),
+  replicas: list(
+    'What was counted from each replica.',
+    object('One replica.', {
+      name: text('The name of its PolicyServerReplica.'),
+      since: text('When its process began to count.'),
+      count: integer('Number of requests.', { format: 'int64', minimum: 0 }),
+    }),
+    { 'x-kubernetes-list-type': 'atomic' },
+  ),
+});
+
+export type MonitoredStatus = Infer<typeof MONITORED>;
+
 /** The status of a policy. */
 export const POLICY_STATUS = object(
   'The state of the policy. Written by the controller.',
@@ -136,6 +177,7 @@ export const POLICY_STATUS = object(
     readyReplicas: optional(integer('Number of replicas that serve the desired revision.', { minimum: 0 })),
     totalReplicas: optional(integer('Number of replicas.', { minimum: 0 })),
     nextRetry: optional(time('Time of the next attempt.')),
+    monitored: optional(MONITORED),
     conditions: optional(CONDITIONS),
   },
   { default: UNSEEN },

@@ -104,6 +104,10 @@ export class FilePolicies implements PolicySource {
     this.#registry.activationFailed(id, message);
   }
 
+  monitored(): void {
+    // Without a cluster there is no status to write; the log has it.
+  }
+
   async stop(): Promise<void> {
     this.#watch.stop();
     this.#registry.stop();

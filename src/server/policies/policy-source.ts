@@ -1,6 +1,6 @@
 // The sources of a server's policies: a policies file, or the revisions of a cluster.
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ObjectReference, PolicyDefinition } from '../../engine/index.ts';
+import type { MonitoredVerdict, ObjectReference, PolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule, FindResult, Loader, TableChange, WatchedChange } from '../../evaluation/index.ts';
 import type { Logger } from '../../log/index.ts';
 import type { PoliciesView } from '../status/operations-endpoint.ts';
@@ -65,6 +65,8 @@ export interface PolicySource {
   modules(): readonly CompiledPolicyModule[];
   /** Called when a worker could not activate a version that was loaded. */
   activationFailed(id: string, message: string): void;
+  /** Called with what a policy in monitor mode would have rejected or changed. */
+  monitored(verdict: MonitoredVerdict): void;
   /** Stops following the source; serving versions stay. */
   stop(): Promise<void>;
   /** Called after the last review: records what served. */

@@ -23,6 +23,8 @@ export interface ReplicaOptions {
   };
   /** Folder that `file://./…` is relative to: a URL that ends with a slash. Absent: such references are refused. */
   readonly modulesUrl?: URL;
+  /** Interval of reports on what one policy in monitor mode would have rejected. Default: MONITORED_REPORT_MS. */
+  readonly monitoredReportMs?: number;
   /** Patterns of host capabilities that policies of namespaces may use. Default: none. */
   readonly namespacedPoliciesCapabilities?: readonly string[];
 }

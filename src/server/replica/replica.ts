@@ -2,7 +2,7 @@
 // Assembly only.
 import { isNamespacedPolicyId } from '../../resources/index.ts';
 import { DEFAULT_MAX_MODULE_BYTES, isDigest, ModuleCache } from '../../modules/index.ts';
-import type { ObjectReference } from '../../engine/index.ts';
+import type { MonitoredVerdict, ObjectReference } from '../../engine/index.ts';
 import type { CompiledPolicyModule, FindResult, PeerAccess } from '../../evaluation/index.ts';
 import type { PoliciesView } from '../status/operations-endpoint.ts';
 import { PolicyRegistry } from '../policies/policy-registry.ts';
@@ -30,6 +30,7 @@ export class Replica implements PolicySource {
   readonly #options: ReplicaOptions;
   readonly #host: PolicyHost;
   readonly #registry: PolicyRegistry;
+  readonly #view: RevisionView;
   readonly #feed: RevisionFeed;
   readonly #namespaces: NamespaceFeed;
   readonly #prevalidator: RevisionPrevalidator;
@@ -63,7 +64,8 @@ export class Replica implements PolicySource {
         ),
       modulesChanged: () => this.#keep(),
     });
-    const view = new RevisionView(() => this.#registry.entries());
+    const view = new RevisionView(() => this.#registry.entries(), options.monitoredReportMs);
+    this.#view = view;
     this.#registry = new PolicyRegistry(
       {
         read: (policies) => reader.read(policies),
@@ -220,8 +222,14 @@ export class Replica implements PolicySource {
     this.#registry.activationFailed(id, message);
   }
 
+  monitored(verdict: MonitoredVerdict): void {
+    this.#view.record(verdict);
+  }
+
   async stop(): Promise<void> {
     clearTimeout(this.#downTimer);
+    // Before the streams end.
+    this.#view.flush();
     await this.#control.stop();
     this.#stopping.abort(new Error('the policy server is stopping'));
     const kept = this.#namespaces.stop();

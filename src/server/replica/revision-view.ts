@@ -2,6 +2,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type LoadedRevision, type RegistryEntry, servingOf, type Slot, targetOf } from '../policies/registry-entry.ts';
 import type { RevisionReport } from '../../control/index.ts';
+import type { MonitoredVerdict } from '../../engine/index.ts';
+import { MonitoredCounts } from '../monitoring/monitored-counts.ts';
 import type { Deviation, ReplicaView, ServedRevision } from './replica-view.ts';
 
 /** The state of the registry, as controllers see it. */
@@ -11,23 +13,44 @@ export class RevisionView implements ReplicaView {
   /** Names of reported revisions, by policy id. */
   readonly #names = new Map<string, readonly string[]>();
   readonly #listeners = new Set<(names: readonly string[]) => void>();
+  readonly #monitored: MonitoredCounts;
   #isSynced = false;
 
-  /** @param entries entries of the registry */
-  constructor(entries: () => Iterable<RegistryEntry>) {
+  /**
+   * @param entries entries of the registry
+   * @param monitoredReportMs see MonitoredCountsOptions
+   */
+  constructor(entries: () => Iterable<RegistryEntry>, monitoredReportMs?: number) {
     this.#entries = entries;
+    this.#monitored = new MonitoredCounts({
+      changed: (names) => this.#notify(names),
+      ...(monitoredReportMs === undefined ? {} : { reportMs: monitoredReportMs }),
+    });
   }
 
   get isSynced(): boolean {
     return this.#isSynced;
   }
 
-  reports(): Iterable<RevisionReport> {
-    return this.#reports.values();
+  *reports(): Iterable<RevisionReport> {
+    for (const report of this.#reports.values()) {
+      yield this.#withMonitored(report);
+    }
   }
 
   report(name: string): RevisionReport | undefined {
-    return this.#reports.get(name);
+    const report = this.#reports.get(name);
+    return report && this.#withMonitored(report);
+  }
+
+  /** Counts what a policy in monitor mode would have rejected. */
+  record(verdict: MonitoredVerdict): void {
+    this.#monitored.record(verdict);
+  }
+
+  /** Reports all counts now, before the process ends. */
+  flush(): void {
+    this.#monitored.flush();
   }
 
   *served(): Iterable<ServedRevision> {
@@ -57,7 +80,11 @@ export class RevisionView implements ReplicaView {
    */
   update(entries: Iterable<RegistryEntry>, removed: readonly RegistryEntry[], isSynced: boolean): void {
     const names = removed.flatMap(({ id }) => this.#forget(id, () => true));
+    for (const { id } of removed) {
+      this.#monitored.forget(id);
+    }
     for (const entry of entries) {
+      this.#monitored.serves(entry.id, countedRevision(entry));
       const reports = reportsOf(entry);
       names.push(...this.#forget(entry.id, (name) => !reports.has(name)));
       this.#names.set(entry.id, [...reports.keys()]);
@@ -71,10 +98,19 @@ export class RevisionView implements ReplicaView {
     const isNews = isSynced && !this.#isSynced;
     this.#isSynced = isSynced;
     if (isNews || names.length > 0) {
-      for (const listener of this.#listeners) {
-        listener(names);
-      }
+      this.#notify(names);
     }
+  }
+
+  #notify(names: readonly string[]): void {
+    for (const listener of this.#listeners) {
+      listener(names);
+    }
+  }
+
+  #withMonitored(report: RevisionReport): RevisionReport {
+    const monitored = this.#monitored.report(report.policy, report.name);
+    return monitored === undefined ? report : { ...report, monitored };
   }
 
   /** Removes reports of a policy. Returns their names. */
@@ -86,6 +122,14 @@ export class RevisionView implements ReplicaView {
     this.#names.delete(id);
     return gone;
   }
+}
+
+/** The revision that all workers serve, so that all verdicts are its own. */
+function countedRevision(entry: RegistryEntry): { readonly name: string; readonly isMonitored: boolean } | undefined {
+  const serves = entry.isOnAllWorkers ? servingOf(entry) : undefined;
+  return serves?.revision === undefined
+    ? undefined
+    : { name: serves.revision.name, isMonitored: serves.definition.mode === 'monitor' };
 }
 
 /** The reports of a policy's revisions, by name. */

@@ -14,6 +14,7 @@ export function viewOf(belief: Belief, { settings, hasOrders }: Rules): RolloutV
     settings,
     revisions: belief.revisions.map(revisionFacts),
     replicas: belief.replicas?.map((replica) => replicaFacts(replica, hasOrders)),
+    monitored: [],
     hasPolicyServer: true,
     isCovered: belief.covered !== '',
     phase: belief.policy.status?.phase,

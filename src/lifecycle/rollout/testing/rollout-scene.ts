@@ -88,6 +88,7 @@ export function view(
     settings: DEFAULT_ROLLOUT_SETTINGS,
     revisions,
     replicas,
+    monitored: [],
     hasPolicyServer: true,
     isCovered: revisions.some(({ order }) => order > 0),
     phase: undefined,
