@@ -5,13 +5,13 @@ import type { CelType } from './type.ts';
 export const ADMISSION_REQUEST = 'kubernetes.AdmissionRequest';
 
 const IDS = { group: STRING, version: STRING };
-const TEXTS = listOf(STRING);
+const STRING_LIST = listOf(STRING);
 
 /** {@link ADMISSION_REQUEST} and its nested types by name: an AdmissionReview request without its objects. */
 export const ADMISSION_REQUEST_STRUCTS: Readonly<Record<string, Readonly<Record<string, CelType>>>> = {
   'kubernetes.GroupVersionKind': { ...IDS, kind: STRING },
   'kubernetes.GroupVersionResource': { ...IDS, resource: STRING },
-  'kubernetes.UserInfo': { username: STRING, uid: STRING, groups: TEXTS, extra: mapOf(STRING, TEXTS) },
+  'kubernetes.UserInfo': { username: STRING, uid: STRING, groups: STRING_LIST, extra: mapOf(STRING, STRING_LIST) },
   [ADMISSION_REQUEST]: {
     kind: struct('kubernetes.GroupVersionKind'),
     resource: struct('kubernetes.GroupVersionResource'),

@@ -126,10 +126,10 @@ class LiteralValidator {
   #expectOneType({ elements, optionalIndexes }: ListExpression): void {
     const types = elements.map((element, index) => this.#typeOf(element, optionalIndexes.has(index)));
     const [expected = DYN] = types;
-    const misfit = types.findIndex((type) => !isSameType(expected, type));
-    const element = elements[misfit];
+    const mismatch = types.findIndex((type) => !isSameType(expected, type));
+    const element = elements[mismatch];
     if (element !== undefined) {
-      this.#mismatch(element, expected, types[misfit] ?? DYN);
+      this.#mismatch(element, expected, types[mismatch] ?? DYN);
     }
   }
 

@@ -38,11 +38,11 @@ function calculate(operation: NumberOperation, a: CelValue, b: CelValue): CelRes
   if (a instanceof CelUint) {
     return b instanceof CelUint ? operation.ofUints(a.value, b.value) : undefined;
   }
-  const one = doubleValue(a);
-  const other = doubleValue(b);
-  return one === undefined || other === undefined || operation.ofDoubles === undefined
+  const left = doubleValue(a);
+  const right = doubleValue(b);
+  return left === undefined || right === undefined || operation.ofDoubles === undefined
     ? undefined
-    : doubleOf(operation.ofDoubles(one, other));
+    : doubleOf(operation.ofDoubles(left, right));
 }
 
 const ADDITION: NumberOperation = {

@@ -65,17 +65,17 @@ export function qualified(from: Attribute, qualifier: Qualifier): Attribute {
   return { ...from, qualifiers: [...from.qualifiers, qualifier] };
 }
 
-/** Evaluates an attribute. `own` is its cost besides the selections. */
-export function runAttribute(of: Attribute, own: 0 | 1): Run {
+/** Evaluates an attribute. `ownCost` is its cost without the selections. */
+export function runAttribute(of: Attribute, ownCost: 0 | 1): Run {
   if (of.root.kind === 'conditional') {
     const run = runConditional(of.root);
-    return own === 1 && of.root.isTested === true ? withoutOneCost(run) : run;
+    return ownCost === 1 && of.root.isTested === true ? withoutOneCost(run) : run;
   }
   const root = runRoot(of.root);
   if (of.qualifiers.length === 0) {
-    return of.root.kind === 'slot' ? runSlot(of.root.slot, own) : runOperand(root, own);
+    return of.root.kind === 'slot' ? runSlot(of.root.slot, ownCost) : runOperand(root, ownCost);
   }
-  const raw = runQualified(of, root, own);
+  const raw = runQualified(of, root, ownCost);
   return isOptionalChain(of) ? asOptional(raw) : (raw as Run);
 }
 
@@ -99,11 +99,11 @@ function withoutOneCost(run: Run): Run {
 }
 
 /** An operand that is not a variable, without the attribute's cost of 1. */
-function runOperand(operand: Run, own: 0 | 1): Run {
-  return own === 0
+function runOperand(operand: Run, ownCost: 0 | 1): Run {
+  return ownCost === 0
     ? operand
     : (frame) => {
-        frame.cost += own;
+        frame.cost += ownCost;
         return operand(frame);
       };
 }
@@ -122,9 +122,9 @@ function asOptional(raw: RawRun): Run {
   };
 }
 
-function runSlot(slot: number, own: 0 | 1): Run {
+function runSlot(slot: number, ownCost: 0 | 1): Run {
   return (frame) => {
-    frame.cost += own;
+    frame.cost += ownCost;
     return frame.slots[slot] ?? null;
   };
 }
@@ -166,21 +166,21 @@ export function located(result: CelResult, id: number): CelResult {
   return result;
 }
 
-function runQualified(of: Attribute, root: Run, own: 0 | 1): RawRun {
+function runQualified(of: Attribute, root: Run, ownCost: 0 | 1): RawRun {
   const names = plainNames(of.qualifiers);
   if (names === undefined) {
-    return runGeneral(of, root, own);
+    return runGeneral(of, root, ownCost);
   }
   if (isOptionalChain(of)) {
-    return runOptionalNames(of, root, own, names);
+    return runOptionalNames(of, root, ownCost, names);
   }
   if (of.root.kind !== 'slot' || of.qualifiers.some(({ isOptional }) => isOptional)) {
-    return runGeneral(of, root, own);
+    return runGeneral(of, root, ownCost);
   }
   const { slot } = of.root;
   const general = applyQualifiers(of.qualifiers);
   const isTest = of.qualifiers.at(-1)?.isTest === true;
-  return isTest ? runSlotTest(slot, names, general) : runSlotNames(slot, names, own, general);
+  return isTest ? runSlotTest(slot, names, general) : runSlotNames(slot, names, ownCost, general);
 }
 
 /** The selected names, if all are plain names. */
@@ -198,11 +198,11 @@ function plainNames(qualifiers: readonly Qualifier[]): readonly string[] | undef
 type Apply = (frame: Frame, root: CelResult) => CelResult | undefined;
 
 /** The most frequent case: fields of a variable. Restarts with the general implementation for other values. */
-function runSlotNames(slot: number, names: readonly string[], own: 0 | 1, general: Apply): RawRun {
+function runSlotNames(slot: number, names: readonly string[], ownCost: 0 | 1, general: Apply): RawRun {
   const [first = '', second = ''] = names;
-  const full = own + names.length;
-  const slowly: Apply = (frame, root) => {
-    frame.cost += own;
+  const fullCost = ownCost + names.length;
+  const fallBack: Apply = (frame, root) => {
+    frame.cost += ownCost;
     return general(frame, root);
   };
   switch (names.length) {
@@ -211,9 +211,9 @@ function runSlotNames(slot: number, names: readonly string[], own: 0 | 1, genera
         const root = frame.slots[slot] ?? null;
         const value = plainField(root, first);
         if (value === undefined) {
-          return slowly(frame, root);
+          return fallBack(frame, root);
         }
-        frame.cost += full;
+        frame.cost += fullCost;
         return value;
       };
     case 2:
@@ -221,9 +221,9 @@ function runSlotNames(slot: number, names: readonly string[], own: 0 | 1, genera
         const root = frame.slots[slot] ?? null;
         const value = plainField(plainField(root, first) ?? null, second);
         if (value === undefined) {
-          return slowly(frame, root);
+          return fallBack(frame, root);
         }
-        frame.cost += full;
+        frame.cost += fullCost;
         return value;
       };
     default:
@@ -234,9 +234,9 @@ function runSlotNames(slot: number, names: readonly string[], own: 0 | 1, genera
           value = plainField(value, names[index] ?? '');
         }
         if (value === undefined) {
-          return slowly(frame, root);
+          return fallBack(frame, root);
         }
-        frame.cost += full;
+        frame.cost += fullCost;
         return value;
       };
   }
@@ -248,10 +248,10 @@ function runSlotTest(slot: number, names: readonly string[], general: Apply): Ra
   const path = names.slice(0, -1);
   const [first = ''] = path;
   // The selection counts 1, and the test subtracts the attribute's own 1.
-  const full = path.length + 1;
+  const fullCost = path.length + 1;
   const test = (frame: Frame, root: CelResult, holder: CelResult | undefined): CelResult | undefined => {
     if (typeof holder === 'object' && holder !== null && !(holder instanceof CelBoxed) && !Array.isArray(holder)) {
-      frame.cost += full;
+      frame.cost += fullCost;
       return plainField(holder, field) !== undefined;
     }
     return general(frame, root);
@@ -280,12 +280,12 @@ function runSlotTest(slot: number, names: readonly string[], general: Apply): Ra
 }
 
 /** Fields with optional selections: `object.spec.?securityContext.?runAsUser`. */
-function runOptionalNames(of: Attribute, root: Run, own: 0 | 1, names: readonly string[]): RawRun {
+function runOptionalNames(of: Attribute, root: Run, ownCost: 0 | 1, names: readonly string[]): RawRun {
   const general = applyQualifiers(of.qualifiers);
   const firstOptional = of.qualifiers.findIndex(({ isOptional }) => isOptional);
   return (frame) => {
     const start = root(frame);
-    frame.cost += own;
+    frame.cost += ownCost;
     let value: CelResult | undefined = start;
     for (let index = 0; index < names.length; index++) {
       const next: CelValue | undefined = plainField(value, names[index] ?? '');
@@ -308,12 +308,12 @@ function isPlainContainer(value: CelResult): boolean {
   return value === null || (typeof value === 'object' && !(value instanceof CelBoxed) && !Array.isArray(value));
 }
 
-function runGeneral(of: Attribute, root: Run, own: 0 | 1): RawRun {
+function runGeneral(of: Attribute, root: Run, ownCost: 0 | 1): RawRun {
   const apply = applyQualifiers(of.qualifiers);
-  const ownCost = of.qualifiers.at(-1)?.isTest === true ? 0 : own;
+  const baseCost = of.qualifiers.at(-1)?.isTest === true ? 0 : ownCost;
   return (frame) => {
     const start = root(frame);
-    frame.cost += ownCost;
+    frame.cost += baseCost;
     return apply(frame, start);
   };
 }

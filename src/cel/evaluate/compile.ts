@@ -265,14 +265,14 @@ class Compiler {
   }
 
   #equality(left: Expression, right: Expression, isEqual: boolean): Plan {
-    const one = this.#plan(left);
-    const other = this.#plan(right);
-    const simple = simpleConstant(other) ?? simpleConstant(one);
-    if (simple === undefined || (one.kind === 'constant' && other.kind === 'constant')) {
-      return computed(compileEquality(this.#run(one), this.#run(other), isEqual));
+    const leftPlan = this.#plan(left);
+    const rightPlan = this.#plan(right);
+    const simple = simpleConstant(rightPlan) ?? simpleConstant(leftPlan);
+    if (simple === undefined || (leftPlan.kind === 'constant' && rightPlan.kind === 'constant')) {
+      return computed(compileEquality(this.#run(leftPlan), this.#run(rightPlan), isEqual));
     }
-    const operand = simpleConstant(other) === undefined ? other : one;
-    return computed(compileEqualityWith(this.#run(operand), simple, { isEqual, isLeft: operand === other }));
+    const operand = simpleConstant(rightPlan) === undefined ? rightPlan : leftPlan;
+    return computed(compileEqualityWith(this.#run(operand), simple, { isEqual, isLeft: operand === rightPlan }));
   }
 
   #index(call: CallExpression, operand: Expression, index: Expression): Plan {

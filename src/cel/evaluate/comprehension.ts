@@ -221,7 +221,7 @@ interface CollectLoop {
 export function compileCollect(iteration: Iteration, { filter, element, isLiteral }: CollectLoop): Run {
   const appendCost = LOOKUP_COST + (isLiteral ? 0 : LIST_COST) + CALL_COST;
   return (frame) => {
-    const gathered: CelValue[] = [];
+    const collected: CelValue[] = [];
     let failed: EvaluationFailure | undefined;
     const failure = iterate(frame, iteration, () => {
       if (filter !== undefined) {
@@ -236,7 +236,7 @@ export function compileCollect(iteration: Iteration, { filter, element, isLitera
       if (value instanceof EvaluationFailure) {
         failed ??= value;
       } else {
-        gathered.push(value);
+        collected.push(value);
       }
       return true;
     });
@@ -244,7 +244,7 @@ export function compileCollect(iteration: Iteration, { filter, element, isLitera
       return failure;
     }
     frame.cost += LOOKUP_COST;
-    return failed ?? gathered;
+    return failed ?? collected;
   };
 }
 

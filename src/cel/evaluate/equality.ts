@@ -34,10 +34,10 @@ function equalObjects(a: CelValue, b: CelValue, meter: WorkMeter | undefined): b
   // Pairs to compare. All must be equal, so their order does not matter.
   const pending: CelValue[] = [a, b];
   while (pending.length > 0) {
-    const other = pending.pop() ?? null;
-    const one = pending.pop() ?? null;
-    meter?.work(1 + contentSize(one) / CONTENTS_PER_WORK);
-    if (!equalShallow(one, other, { pending, meter })) {
+    const right = pending.pop() ?? null;
+    const left = pending.pop() ?? null;
+    meter?.work(1 + contentSize(left) / CONTENTS_PER_WORK);
+    if (!equalShallow(left, right, { pending, meter })) {
       return false;
     }
   }

@@ -69,7 +69,7 @@ export const OPTIONAL_LIBRARY: Library = {
     },
     {
       name: 'optional.ofNonZeroValue',
-      summary: 'An optional with a value, or without when it is empty, zero, false or null.',
+      summary: 'An optional with the value, or without one if the value is empty, zero, false or null.',
       overloads: [
         {
           id: 'optional_ofNonZeroValue',
@@ -89,7 +89,7 @@ export const OPTIONAL_LIBRARY: Library = {
     },
     {
       name: 'value',
-      summary: 'The value of an optional; fails when there is none.',
+      summary: 'The value of the optional; an error if it has none.',
       overloads: [
         {
           id: 'optional_value',
@@ -102,7 +102,7 @@ export const OPTIONAL_LIBRARY: Library = {
     },
     {
       name: 'hasValue',
-      summary: 'Whether an optional has a value.',
+      summary: 'Whether the optional has a value.',
       overloads: [
         {
           id: 'optional_hasValue',
@@ -115,7 +115,7 @@ export const OPTIONAL_LIBRARY: Library = {
     },
     {
       name: 'or',
-      summary: 'The optional if it has a value, otherwise the other one.',
+      summary: 'The optional if it has a value, otherwise the argument.',
       overloads: [
         {
           id: 'optional_or_optional',
@@ -128,7 +128,7 @@ export const OPTIONAL_LIBRARY: Library = {
     },
     {
       name: 'orValue',
-      summary: 'The value of an optional, otherwise the other value.',
+      summary: 'The value of the optional, or the argument if it has none.',
       overloads: [
         {
           id: 'optional_orValue_value',
@@ -141,7 +141,7 @@ export const OPTIONAL_LIBRARY: Library = {
     },
     {
       name: '_?._',
-      summary: 'A field as an optional.',
+      summary: 'The field as an optional.',
       overloads: [
         {
           id: 'select_optional_field',
@@ -154,7 +154,7 @@ export const OPTIONAL_LIBRARY: Library = {
     },
     {
       name: '_[?_]',
-      summary: 'An element or a value of a map as an optional.',
+      summary: 'The element of a list, or the value of a map, as an optional.',
       overloads: [
         {
           id: 'list_optindex_optional_int',
@@ -221,7 +221,7 @@ export const OPTIONAL_LIBRARY: Library = {
     },
     {
       name: 'optional.unwrap',
-      summary: 'The values of a list of optionals.',
+      summary: 'The values of the optionals in the list that have one.',
       overloads: [
         {
           id: 'optional_unwrap',
@@ -234,7 +234,7 @@ export const OPTIONAL_LIBRARY: Library = {
     },
     {
       name: 'unwrapOpt',
-      summary: 'The values of a list of optionals.',
+      summary: 'The values of the optionals in the list that have one.',
       overloads: [
         {
           id: 'optional_unwrapOpt',

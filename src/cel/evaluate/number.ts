@@ -48,10 +48,10 @@ export function compareNumbers(
   if (typeof a === 'number' && typeof b === 'number') {
     return order(a, b);
   }
-  const one = a instanceof CelUint || a instanceof CelDouble ? a.value : a;
-  const other = b instanceof CelUint || b instanceof CelDouble ? b.value : b;
+  const left = a instanceof CelUint || a instanceof CelDouble ? a.value : a;
+  const right = b instanceof CelUint || b instanceof CelDouble ? b.value : b;
   const isExact = doubleValue(a) === undefined && doubleValue(b) === undefined;
-  return isExact ? order(one, other) : order(Number(one), Number(other));
+  return isExact ? order(left, right) : order(Number(left), Number(right));
 }
 
 function order(a: number | bigint, b: number | bigint): -1 | 0 | 1 | undefined {

@@ -10,7 +10,7 @@ import { CelTypeValue } from './type-value.ts';
 const MAX_DEPTH = 8;
 /** Maximum number of printed elements or entries per value. */
 const MAX_ITEMS = 100;
-/** Maximum number of printed values in total: shared lists can make a small value endless to print. */
+/** Maximum number of printed values in total: the text of lists that share elements can be exponentially long. */
 const MAX_VALUES = 1_000;
 /** Characters of a string that count as another value. */
 const CHARACTERS_PER_VALUE = 64;
@@ -28,7 +28,7 @@ function printWithin(value: CelValue, values: { left: number }, depth: number): 
   if (depth > MAX_DEPTH || values.left < 0) {
     return '…';
   }
-  const print = (held: CelValue): string => printWithin(held, values, depth + 1);
+  const print = (element: CelValue): string => printWithin(element, values, depth + 1);
   if (isList(value)) {
     return `[${value.slice(0, MAX_ITEMS).map(print).join(', ')}]`;
   }

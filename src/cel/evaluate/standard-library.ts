@@ -77,17 +77,24 @@ function operator(name: string, summary: string, call: Call, signatures: readonl
 const handledByCompiler: Call = () => new EvaluationFailure(NO_SUCH_OVERLOAD);
 
 const LOGIC: readonly FunctionDeclaration[] = [
-  operator('_?_:_', 'One of two values, by a condition.', handledByCompiler, [['conditional', [BOOL, A, A], A]]),
-  operator('_&&_', 'Whether both hold.', handledByCompiler, [['logical_and', [BOOL, BOOL], BOOL]]),
-  operator('_||_', 'Whether one holds.', handledByCompiler, [['logical_or', [BOOL, BOOL], BOOL]]),
-  operator('!_', 'Whether it does not hold.', not, [['logical_not', [BOOL], BOOL]]),
-  operator('@not_strictly_false', 'Whether a loop goes on.', handledByCompiler, [['not_strictly_false', [BOOL], BOOL]]),
+  operator('_?_:_', 'The second operand if the first is true, otherwise the third.', handledByCompiler, [
+    ['conditional', [BOOL, A, A], A],
+  ]),
+  operator('_&&_', 'Whether both operands are true.', handledByCompiler, [['logical_and', [BOOL, BOOL], BOOL]]),
+  operator('_||_', 'Whether at least one operand is true.', handledByCompiler, [['logical_or', [BOOL, BOOL], BOOL]]),
+  operator('!_', 'The logical negation.', not, [['logical_not', [BOOL], BOOL]]),
+  operator(
+    '@not_strictly_false',
+    'False only if the operand is false; the loop condition of macros.',
+    handledByCompiler,
+    [['not_strictly_false', [BOOL], BOOL]],
+  ),
   operator('_==_', 'Whether two values are equal.', (a, b) => equalValues(a, b), [['equals', [A, A], BOOL]]),
   operator('_!=_', 'Whether two values are unequal.', (a, b) => !equalValues(a, b), [['not_equals', [A, A], BOOL]]),
 ];
 
 const ARITHMETIC: readonly FunctionDeclaration[] = [
-  operator('_+_', 'The sum of numbers or times; strings, bytes or lists joined.', add, [
+  operator('_+_', 'The sum of numbers or times; the concatenation of strings, bytes or lists.', add, [
     ['add_bytes', [BYTES, BYTES], BYTES],
     ['add_double', [DOUBLE, DOUBLE], DOUBLE],
     ['add_duration_duration', [DURATION, DURATION], DURATION],
@@ -98,12 +105,12 @@ const ARITHMETIC: readonly FunctionDeclaration[] = [
     ['add_string', [STRING, STRING], STRING],
     ['add_uint64', [UINT, UINT], UINT],
   ]),
-  operator('_/_', 'The quotient; of integers without its fraction.', divide, [
+  operator('_/_', 'The quotient; integer division truncates toward zero.', divide, [
     ['divide_double', [DOUBLE, DOUBLE], DOUBLE],
     ['divide_int64', [INT, INT], INT],
     ['divide_uint64', [UINT, UINT], UINT],
   ]),
-  operator('_%_', 'The remainder of a division of integers.', modulo, [
+  operator('_%_', 'The remainder of an integer division.', modulo, [
     ['modulo_int64', [INT, INT], INT],
     ['modulo_uint64', [UINT, UINT], UINT],
   ]),
@@ -112,7 +119,7 @@ const ARITHMETIC: readonly FunctionDeclaration[] = [
     ['multiply_int64', [INT, INT], INT],
     ['multiply_uint64', [UINT, UINT], UINT],
   ]),
-  operator('-_', 'The number with the other sign.', negate, [
+  operator('-_', 'The negated number.', negate, [
     ['negate_double', [DOUBLE], DOUBLE],
     ['negate_int64', [INT], INT],
   ]),
@@ -149,10 +156,15 @@ function orderOperator(name: string, id: string, summary: string, call: Binary):
 }
 
 const ORDER: readonly FunctionDeclaration[] = [
-  orderOperator('_<_', 'less', 'Whether the left value comes before the right one.', less),
-  orderOperator('_<=_', 'less_equals', 'Whether the left value does not come after the right one.', lessOrEqual),
-  orderOperator('_>_', 'greater', 'Whether the left value comes after the right one.', greater),
-  orderOperator('_>=_', 'greater_equals', 'Whether the left value does not come before the right one.', greaterOrEqual),
+  orderOperator('_<_', 'less', 'Whether the left operand is less than the right one.', less),
+  orderOperator('_<=_', 'less_equals', 'Whether the left operand is less than or equal to the right one.', lessOrEqual),
+  orderOperator('_>_', 'greater', 'Whether the left operand is greater than the right one.', greater),
+  orderOperator(
+    '_>=_',
+    'greater_equals',
+    'Whether the left operand is greater than or equal to the right one.',
+    greaterOrEqual,
+  ),
 ];
 
 /** `a in b`. `meter` counts the comparisons. */
@@ -164,17 +176,17 @@ export function isIn(a: CelValue, b: CelValue, meter?: WorkMeter): CelResult {
 }
 
 const COLLECTIONS: readonly FunctionDeclaration[] = [
-  operator('_[_]', 'An element of a list or a value of a map.', handledByCompiler, [
+  operator('_[_]', 'The element of a list at an index, or the value of a map for a key.', handledByCompiler, [
     ['index_list', [LIST_OF_A, INT], A],
     ['index_map', [MAP_OF_A_TO_B, A], B],
   ]),
-  operator('@in', 'Whether a list has an element or a map a key.', (a, b) => isIn(a, b), [
+  operator('@in', 'Whether a list contains an element, or a map contains a key.', (a, b) => isIn(a, b), [
     ['in_list', [A, LIST_OF_A], BOOL],
     ['in_map', [A, MAP_OF_A_TO_B], BOOL],
   ]),
   {
     name: 'size',
-    summary: 'How many code points, bytes, elements or entries there are.',
+    summary: 'The number of code points, bytes, elements or entries.',
     overloads: [BYTES, LIST_OF_A, MAP_OF_A_TO_B, STRING].flatMap((type) => [
       overload([`size_${type.kind}`, [type], INT], size),
       overload([`${type.kind}_size`, [type], INT], size, true),
@@ -203,7 +215,9 @@ function conversion(name: string, to: CelType, call: Unary, from: readonly CelTy
 
 const CONVERSIONS: readonly FunctionDeclaration[] = [
   operator('type', 'The type of a value.', (a) => CelTypeValue.of(a), [['type', [A], typeOf(A)]]),
-  operator('dyn', 'The value, with the type dyn, which the checker does not check.', (a) => a, [['to_dyn', [A], DYN]]),
+  operator('dyn', 'The same value with the type `dyn`, which turns off type checking for it.', (a) => a, [
+    ['to_dyn', [A], DYN],
+  ]),
   conversion('bool', BOOL, toBoolValue, [BOOL, STRING]),
   conversion('bytes', BYTES, toBytesValue, [BYTES, STRING]),
   conversion('double', DOUBLE, toDoubleValue, [DOUBLE, INT, STRING, UINT]),
@@ -248,24 +262,24 @@ const STRINGS: readonly FunctionDeclaration[] = [
   stringTest(
     'contains',
     'contains_string',
-    'Whether the string contains the other.',
+    'Whether the string contains the argument.',
     ofStrings((text, part) => text.includes(part)),
   ),
   stringTest(
     'endsWith',
     'ends_with_string',
-    'Whether the string ends with the other.',
+    'Whether the string ends with the argument.',
     ofStrings((text, part) => text.endsWith(part)),
   ),
   stringTest(
     'startsWith',
     'starts_with_string',
-    'Whether the string starts with the other.',
+    'Whether the string starts with the argument.',
     ofStrings((text, part) => text.startsWith(part)),
   ),
   {
     name: 'matches',
-    summary: 'Whether a regular expression (RE2) matches somewhere in the string.',
+    summary: 'Whether an RE2 regular expression matches any part of the string.',
     overloads: [
       { ...overload(['matches', [STRING, STRING], BOOL], matches), prepare: prepareMatches },
       { ...overload(['matches_string', [STRING, STRING], BOOL], matches, true), prepare: prepareMatches },
@@ -310,27 +324,36 @@ function timeFunctions(): readonly FunctionDeclaration[] {
   ): FunctionDeclaration => timeFunction(zones, [name, id, withZone(id), summary], part, ofDuration);
   return [
     of('getFullYear', 'timestamp_to_year', 'The year.', (time) => time.year),
-    of('getMonth', 'timestamp_to_month', 'The month, January is 0.', (time) => time.month - 1),
+    of('getMonth', 'timestamp_to_month', 'The month; January is 0.', (time) => time.month - 1),
     of('getDayOfYear', 'timestamp_to_day_of_year', 'The day of the year, from 0.', (time) => dayOfYear(time) - 1),
     of('getDayOfMonth', 'timestamp_to_day_of_month', 'The day of the month, from 0.', (time) => time.day - 1),
     of('getDate', 'timestamp_to_day_of_month_1_based', 'The day of the month, from 1.', (time) => time.day),
-    of('getDayOfWeek', 'timestamp_to_day_of_week', 'The day of the week, Sunday is 0.', weekdayOf),
-    of('getHours', 'timestamp_to_hours', 'The hour; the hours of a duration.', (time) => time.hour, [
-      'duration_to_hours',
-      3_600_000_000_000n,
-    ]),
-    of('getMinutes', 'timestamp_to_minutes', 'The minute; the minutes of a duration.', (time) => time.minute, [
-      'duration_to_minutes',
-      60_000_000_000n,
-    ]),
-    of('getSeconds', 'timestamp_to_seconds', 'The second; the seconds of a duration.', (time) => time.second, [
-      'duration_to_seconds',
-      1_000_000_000n,
-    ]),
+    of('getDayOfWeek', 'timestamp_to_day_of_week', 'The day of the week; Sunday is 0.', weekdayOf),
+    of(
+      'getHours',
+      'timestamp_to_hours',
+      'The hour; for a duration, the whole duration in hours.',
+      (time) => time.hour,
+      ['duration_to_hours', 3_600_000_000_000n],
+    ),
+    of(
+      'getMinutes',
+      'timestamp_to_minutes',
+      'The minute; for a duration, the whole duration in minutes.',
+      (time) => time.minute,
+      ['duration_to_minutes', 60_000_000_000n],
+    ),
+    of(
+      'getSeconds',
+      'timestamp_to_seconds',
+      'The second; for a duration, the whole duration in seconds.',
+      (time) => time.second,
+      ['duration_to_seconds', 1_000_000_000n],
+    ),
     of(
       'getMilliseconds',
       'timestamp_to_milliseconds',
-      'The milliseconds of the second; those of a whole duration.',
+      'The milliseconds of the second; for a duration, the whole duration in milliseconds.',
       (time) => Math.trunc(time.nanosecond / 1_000_000),
       ['duration_to_milliseconds', 1_000_000n],
     ),

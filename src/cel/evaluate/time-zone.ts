@@ -40,8 +40,8 @@ function fixedOffset(zone: string): number | EvaluationFailure {
   const match = FIXED_OFFSET.exec(zone);
   if (match === null) {
     const part = zone.slice(0, zone.indexOf(':'));
-    const wrong = /^[+-]?\d+$/.test(part) ? zone.slice(zone.indexOf(':') + 1) : part;
-    return new EvaluationFailure(`strconv.Atoi: parsing ${quote(wrong)}: invalid syntax`);
+    const invalidPart = /^[+-]?\d+$/.test(part) ? zone.slice(zone.indexOf(':') + 1) : part;
+    return new EvaluationFailure(`strconv.Atoi: parsing ${quote(invalidPart)}: invalid syntax`);
   }
   const hours = Number(match[1]);
   const minutes = Number(match[2]);

@@ -32,7 +32,7 @@ export interface ResourceRequest {
   readonly labelSelector: string;
 }
 
-/** The result of {@link Authorizer.authorize}. Access is allowed only if `isAllowed` is true, whatever `error` says. */
+/** The result of {@link Authorizer.authorize}. Access is allowed only if `isAllowed` is true, with or without `error`. */
 export interface AuthorizationAnswer {
   readonly isAllowed: boolean;
   readonly reason: string;
@@ -40,9 +40,9 @@ export interface AuthorizationAnswer {
 }
 
 /**
- * Authorizes requests; implemented by the host, synchronous. A thrown error becomes the answer's error and does not
- * allow. A failure ends the evaluation, for a question that the host does not answer: an expression could take a decision with
- * an error as "not allowed".
+ * Authorizes requests synchronously; implemented by the host. A thrown error denies access, and becomes the answer's
+ * error. A returned failure ends the evaluation. The host returns one for requests that it does not authorize, because an
+ * expression could mistake an error for "not allowed".
  */
 export interface Authorizer {
   authorize(request: AuthorizationRequest): AuthorizationAnswer | EvaluationFailure;

@@ -25,23 +25,23 @@ const CHECK_COST = 350_000;
 
 const PODS = "authorizer.group('').resource('pods')";
 
-function narrowing(
+function narrowedCheck(
   property: 'subresource' | 'namespace' | 'name' | 'fieldSelector' | 'labelSelector',
   id: string,
   summary: string,
   value: string,
 ): FunctionDeclaration {
-  const narrow = (check: ResourceCheck, text: string) => check.with(property, text);
+  const withProperty = (check: ResourceCheck, text: string) => check.with(property, text);
   const costs = property.endsWith('Selector') ? SELECTOR : NOMINAL;
   return describe(
     property,
     summary,
     [`${PODS}.${property}('${value}').check('list').allowed()`, 'true'],
-    [member(id, [RESOURCE_CHECK, STRING], RESOURCE_CHECK, narrow, costs)],
+    [member(id, [RESOURCE_CHECK, STRING], RESOURCE_CHECK, withProperty, costs)],
   );
 }
 
-function answer(
+function decisionFunction(
   name: string,
   type: CelType,
   summary: string,
@@ -64,7 +64,7 @@ export const AUTHORIZER_LIBRARY: Library = {
   functions: [
     describe(
       'path',
-      'A check of a path that is no resource.',
+      'A check of access to a path that is not a resource.',
       ["authorizer.path('/healthz').check('get').allowed()", 'true'],
       [
         member(
@@ -78,7 +78,7 @@ export const AUTHORIZER_LIBRARY: Library = {
     ),
     describe(
       'group',
-      'The API group of a resource to check.',
+      'A check of access to resources of an API group.',
       [`${PODS}.check('list').allowed()`, 'true'],
       [
         member(
@@ -92,7 +92,7 @@ export const AUTHORIZER_LIBRARY: Library = {
     ),
     describe(
       'serviceAccount',
-      'The same for a service account, by namespace and name.',
+      'The authorizer for a service account, given by namespace and name.',
       ["authorizer.serviceAccount('default', 'builder').path('/healthz').check('get').allowed()", 'true'],
       [
         member(
@@ -106,7 +106,7 @@ export const AUTHORIZER_LIBRARY: Library = {
     ),
     describe(
       'resource',
-      'A check of a resource, in the plural.',
+      'A check of access to a resource, given by its plural name.',
       [`${PODS}.check('delete').allowed()`, 'true'],
       [
         member(
@@ -118,12 +118,12 @@ export const AUTHORIZER_LIBRARY: Library = {
         ),
       ],
     ),
-    narrowing('subresource', 'resourcecheck_subresource', 'The check of a subresource.', 'log'),
-    narrowing('namespace', 'resourcecheck_namespace', 'The check in a namespace.', 'default'),
-    narrowing('name', 'resourcecheck_name', 'The check of an object of a name.', 'web'),
+    narrowedCheck('subresource', 'resourcecheck_subresource', 'The check for a subresource.', 'log'),
+    narrowedCheck('namespace', 'resourcecheck_namespace', 'The check for a namespace.', 'default'),
+    narrowedCheck('name', 'resourcecheck_name', 'The check for the object with a name.', 'web'),
     describe(
       'check',
-      'The decision for a verb.',
+      'The decision of the authorizer for a verb.',
       [`${PODS}.check('list').allowed()`, 'true'],
       [
         member(
@@ -142,10 +142,22 @@ export const AUTHORIZER_LIBRARY: Library = {
         ),
       ],
     ),
-    answer('errored', BOOL, 'Whether the check failed with an error.', 'false', ({ error }) => error !== undefined),
-    answer('error', STRING, 'The error of the check, or an empty string.', "''", ({ error }) => error ?? ''),
-    answer('allowed', BOOL, 'Whether the user may.', 'true', ({ isAllowed }) => isAllowed),
-    answer('reason', STRING, "The authorizer's reason.", "''", ({ reason }) => reason),
+    decisionFunction('errored', BOOL, 'Whether the authorizer failed.', 'false', ({ error }) => error !== undefined),
+    decisionFunction(
+      'error',
+      STRING,
+      'The error of the authorizer, or an empty string.',
+      "''",
+      ({ error }) => error ?? '',
+    ),
+    decisionFunction(
+      'allowed',
+      BOOL,
+      'Whether the authorizer allows the request.',
+      'true',
+      ({ isAllowed }) => isAllowed,
+    ),
+    decisionFunction('reason', STRING, 'The reason that the authorizer gives.', "''", ({ reason }) => reason),
   ],
 };
 
@@ -154,7 +166,17 @@ export const AUTHORIZER_SELECTORS_LIBRARY: Library = {
   name: 'Authorizer',
   since: 31,
   functions: [
-    narrowing('fieldSelector', 'authorizer_fieldselector', 'The check of a list by fields.', 'spec.nodeName=a'),
-    narrowing('labelSelector', 'authorizer_labelselector', 'The check of a list by labels.', 'app=web'),
+    narrowedCheck(
+      'fieldSelector',
+      'authorizer_fieldselector',
+      'The check for a list request with a field selector.',
+      'spec.nodeName=a',
+    ),
+    narrowedCheck(
+      'labelSelector',
+      'authorizer_labelselector',
+      'The check for a list request with a label selector.',
+      'app=web',
+    ),
   ],
 };

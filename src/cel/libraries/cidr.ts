@@ -58,19 +58,19 @@ export const CIDR_LIBRARY: Library = {
   functions: [
     describe(
       'cidr',
-      'Reads an address range.',
+      'Parses a range of IP addresses in CIDR notation.',
       ["string(cidr('10.1.2.3/8'))", "'10.1.2.3/8'"],
       [global('string_to_cidr', [STRING], CIDR, parseNetwork, scan())],
     ),
     describe(
       'isCIDR',
-      'Whether a string is an address range.',
+      'Whether a string is a range of IP addresses in CIDR notation.',
       ["isCIDR('10.0.0.0/33')", 'false'],
       [global('is_cidr', [STRING], BOOL, (text: string) => !(parseNetwork(text) instanceof EvaluationFailure), scan())],
     ),
     describe(
       'containsIP',
-      'Whether an address, given as such or as a string, is in the range.',
+      'Whether the range contains an address.',
       ["cidr('10.0.0.0/8').containsIP('10.1.2.3')", 'true'],
       [
         member(
@@ -91,7 +91,7 @@ export const CIDR_LIBRARY: Library = {
     ),
     describe(
       'containsCIDR',
-      'Whether a whole range, given as such or as a string, is in the range.',
+      'Whether the range contains all addresses of another range.',
       ["cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')", 'true'],
       [
         member(
@@ -112,25 +112,25 @@ export const CIDR_LIBRARY: Library = {
     ),
     describe(
       'ip',
-      'The address of the range as it was written.',
+      'The address before the slash.',
       ["string(cidr('10.1.2.3/8').ip())", "'10.1.2.3'"],
       [member('cidr_ip', [CIDR], IP, (network: IpNetwork) => network.address, NOMINAL)],
     ),
     describe(
       'masked',
-      'The range with the bits after its prefix set to zero.',
+      'The range with all bits after its prefix set to zero.',
       ["string(cidr('10.1.2.3/8').masked())", "'10.0.0.0/8'"],
       [member('cidr_masked', [CIDR], CIDR, (network: IpNetwork) => network.masked, NOMINAL)],
     ),
     describe(
       'prefixLength',
-      'How many bits the prefix has.',
+      'The number of bits of the prefix.',
       ["cidr('10.0.0.0/8').prefixLength()", '8'],
       [member('cidr_prefix_length', [CIDR], INT, (network: IpNetwork) => network.prefixLength, NOMINAL)],
     ),
     describe(
       'string',
-      'The text of a range.',
+      'The range in CIDR notation.',
       ["string(cidr('10.0.0.0/8'))", "'10.0.0.0/8'"],
       [global('cidr_to_string', [CIDR], STRING, (network: IpNetwork) => network.toString())],
     ),

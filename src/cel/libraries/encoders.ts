@@ -10,13 +10,13 @@ export const ENCODER_EXTENSIONS: Library = {
   functions: [
     describe(
       'base64.encode',
-      'Bytes in base64.',
+      'The bytes, encoded as base64.',
       ["base64.encode(b'hello')", "'aGVsbG8='"],
       [global('base64_encode_bytes', [BYTES], STRING, (bytes: Uint8Array) => Buffer.from(bytes).toString('base64'))],
     ),
     describe(
       'base64.decode',
-      'The bytes of base64, padded or not.',
+      'The bytes of a base64 string, with or without padding.',
       ["base64.decode('aGVsbG8')", "b'hello'"],
       [global('base64_decode_string', [STRING], BYTES, decode)],
     ),

@@ -93,10 +93,10 @@ function checkText(node: Expression, typeOf: TypeOf): FormatProblem | undefined 
   if (problem !== undefined) {
     return problem;
   }
-  for (const held of contentsOf(node)) {
-    const problemOfHeld = checkText(held, typeOf);
-    if (problemOfHeld !== undefined) {
-      return problemOfHeld;
+  for (const element of contentsOf(node)) {
+    const problemOfElement = checkText(element, typeOf);
+    if (problemOfElement !== undefined) {
+      return problemOfElement;
     }
   }
   return undefined;

@@ -11,25 +11,25 @@ export const FORMAT: ReturnType<typeof struct> = struct('kubernetes.NamedFormat'
 /** Maximum length of a format's regular expression, which estimates assume. */
 const MAX_PATTERN_LENGTH = 128;
 
-/** Descriptions of the functions `format.<name>()`. */
-const MEANINGS: ReadonlyMap<string, string> = new Map([
-  ['dns1123Label', 'Names of most objects without dots.'],
-  ['dns1123Subdomain', 'Names of most objects.'],
-  ['dns1035Label', 'Names of services.'],
-  ['qualifiedName', 'Keys of labels and annotations.'],
-  ['dns1123LabelPrefix', 'A `generateName` for names without dots.'],
-  ['dns1123SubdomainPrefix', 'A `generateName` for most objects.'],
-  ['dns1035LabelPrefix', 'A `generateName` for services.'],
-  ['labelValue', 'Values of labels.'],
-  ['uri', 'Absolute URLs and paths, as isURL takes them.'],
+/** What the formats `format.<name>()` are for. */
+const FORMATTED_STRINGS: ReadonlyMap<string, string> = new Map([
+  ['dns1123Label', 'object names without dots, such as names of namespaces.'],
+  ['dns1123Subdomain', 'most object names.'],
+  ['dns1035Label', 'names of Services.'],
+  ['qualifiedName', 'keys of labels and annotations.'],
+  ['dns1123LabelPrefix', '`generateName` for names without dots.'],
+  ['dns1123SubdomainPrefix', '`generateName` for most objects.'],
+  ['dns1035LabelPrefix', '`generateName` for Services.'],
+  ['labelValue', 'values of labels.'],
+  ['uri', 'absolute URLs and paths, as in `isURL`.'],
   ['uuid', 'UUIDs, with or without hyphens.'],
-  ['byte', 'Base64.'],
-  ['date', 'Dates such as `2021-01-31`.'],
-  ['datetime', 'Dates with times such as `2021-01-31T12:00:00Z`.'],
+  ['byte', 'base64.'],
+  ['date', 'dates such as `2021-01-31`.'],
+  ['datetime', 'timestamps such as `2021-01-31T12:00:00Z`.'],
 ]);
 
 function constant(name: string, format: NamedFormat): FunctionDeclaration {
-  const summary = `A format: ${MEANINGS.get(name) ?? name}`;
+  const summary = `The format of ${FORMATTED_STRINGS.get(name) ?? `${name}.`}`;
   return describe(
     `format.${name}`,
     summary,
@@ -47,13 +47,13 @@ export const FORMAT_LIBRARY: Library = {
     ...Array.from(NAMED_FORMATS, ([name, format]) => constant(name, format)),
     describe(
       'format.named',
-      'The format of a name, none when there is no such format.',
+      'The format with this name, or `optional.none()`.',
       ["format.named('uuid').hasValue()", 'true'],
       [global('format-named', [STRING], optionalOf(FORMAT), named, fixed(1))],
     ),
     describe(
       'validate',
-      'What is wrong with a string, none when it has the format.',
+      'The errors of a string, or `optional.none()` if it has the format.',
       ["format.dns1123Label().validate('my-pod').hasValue()", 'false'],
       [
         member('format-validate', [FORMAT, STRING], optionalOf(listOf(STRING)), validate, {

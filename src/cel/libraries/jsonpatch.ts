@@ -10,7 +10,7 @@ export const JSON_PATCH_LIBRARY: Library = {
   functions: [
     describe(
       'jsonpatch.escapeKey',
-      'A key as it stands in the path of a JSON patch: `~` as `~0`, `/` as `~1`.',
+      'A key, escaped for the path of a JSON Patch: `~` as `~0`, `/` as `~1`.',
       ["jsonpatch.escapeKey('example.com/a~b')", "'example.com~1a~0b'"],
       [
         global(

@@ -25,8 +25,8 @@ export const MAX_LIST_LENGTH = 1_000_000;
 export const MAX_COMPARISONS = 1_000_000;
 
 /**
- * Maximum number of values visited to compute a cost, which is infinite beyond it: shared values can make a small value
- * endless to traverse.
+ * Maximum number of values visited to compute a cost, which is infinite beyond it: values that share contents can
+ * take exponential time to traverse.
  */
 export const MAX_VISITED = 1_000_000;
 

@@ -77,13 +77,13 @@ export const LIST_EXTENSIONS_LIBRARY: Library = {
   functions: [
     describe(
       'slice',
-      'The elements from one position to before another.',
+      'The elements from a start index up to, but not including, an end index.',
       ['[1, 2, 3, 4].slice(1, 3)', '[2, 3]'],
       [member('list_slice', [T, INT, INT], T, slice, { ...COPY, estimate: estimateSlice })],
     ),
     describe(
       'flatten',
-      'A list with the elements of its lists in their place, down to a depth (1).',
+      'The list with nested lists replaced by their elements, down to a depth (default: 1).',
       ['[[1], [2, 3]].flatten()', '[1, 2, 3]'],
       [
         member('list_flatten', [listOf(T)], T, flatten, FLATTEN),
@@ -92,7 +92,7 @@ export const LIST_EXTENSIONS_LIBRARY: Library = {
     ),
     describe(
       'sort',
-      'The elements in their order; all have to be of one type.',
+      'The elements in ascending order; all must have the same type.',
       ['[3, 1, 2].sort()', '[1, 2, 3]'],
       COMPARABLE.map(([, type]) =>
         member(
@@ -107,7 +107,7 @@ export const LIST_EXTENSIONS_LIBRARY: Library = {
     KEYED_SORT,
     describe(
       'lists.range',
-      'The ints from 0 to before the given one.',
+      'The integers from 0 up to, but not including, the argument.',
       ['lists.range(3)', '[0, 1, 2]'],
       [
         global('lists_range', [INT], listOf(INT), range, {
@@ -118,7 +118,7 @@ export const LIST_EXTENSIONS_LIBRARY: Library = {
     ),
     describe(
       'reverse',
-      'The elements from last to first.',
+      'The elements in reverse order.',
       ['[1, 2].reverse()', '[2, 1]'],
       [
         member('list_reverse', [T], T, (list: List) => list.toReversed(), {
@@ -129,7 +129,7 @@ export const LIST_EXTENSIONS_LIBRARY: Library = {
     ),
     describe(
       'distinct',
-      'Each value once, where it occurs first.',
+      'The elements without duplicates; the first of equal elements is kept.',
       ['[1, 2, 1].distinct()', '[1, 2]'],
       [member('list_distinct', [T], T, distinct, pairwise(0, undefined))],
     ),
@@ -210,13 +210,13 @@ function sortByKeys(list: CelValue, keys: CelValue, call = 'sortBy(list)'): CelR
     return fail('list elements must have the same type');
   }
   const order = Array.from(keys, (key, index) => ({ key, index }));
-  order.sort((one, other) => orderOf(one.key, other.key));
+  order.sort((left, right) => orderOf(left.key, right.key));
   return order.map(({ index }) => list[index] ?? null);
 }
 
 /** Values without an order (NaN) count as equal. */
-function orderOf(one: CelValue, other: CelValue): number {
-  const order = compareValues(one, other);
+function orderOf(left: CelValue, right: CelValue): number {
+  const order = compareValues(left, right);
   return order instanceof EvaluationFailure ? 0 : order;
 }
 

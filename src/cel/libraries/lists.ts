@@ -40,13 +40,13 @@ export const LISTS_LIBRARY: Library = {
   functions: [
     describe(
       'isSorted',
-      'Whether no element is less than the one before it.',
+      'Whether the elements are in ascending order.',
       ['[1, 1, 2].isSorted()', 'true'],
       COMPARABLE.map(([name, type]) => member(`list_${name}_is_sorted_bool`, [listOf(type)], BOOL, isSorted, SEARCH)),
     ),
     describe(
       'sum',
-      'The sum of numbers or durations, zero for none.',
+      'The sum of numbers or durations; zero for an empty list.',
       ['[1, 2, 3].sum()', '6'],
       SUMMABLE.map(([name, type, zero]) =>
         member(`list_${name}_sum_${name}`, [listOf(type)], type, (list: List) => sum(list, zero), SEARCH),
@@ -56,13 +56,13 @@ export const LISTS_LIBRARY: Library = {
     extreme('max', 'greatest', '3', -1),
     describe(
       'indexOf',
-      'Where an element is first, -1 when it is not there.',
+      'The index of the first occurrence of an element, or -1.',
       ['[1, 2, 2].indexOf(2)', '1'],
       [member('list_a_index_of_int', [listOf(T), T], INT, firstIndex, SEARCH)],
     ),
     describe(
       'lastIndexOf',
-      'Where an element is last, -1 when it is not there.',
+      'The index of the last occurrence of an element, or -1.',
       ['[1, 2, 2].lastIndexOf(2)', '2'],
       [member('list_a_last_index_of_int', [listOf(T), T], INT, lastIndex, SEARCH)],
     ),
@@ -76,15 +76,15 @@ export const LIST_INCLUDES_LIBRARY: Library = {
   functions: [
     describe(
       'includes',
-      'Whether a list has an element; of what is no list, whether it equals the other value.',
+      'Whether a list contains an element; for a value that is not a list, whether it equals the argument.',
       ["['a', 'b'].includes('b')", 'true'],
       [member('list_includes_dyn_dyn', [DYN, DYN], BOOL, includes, INCLUDES)],
     ),
   ],
 };
 
-function extreme(name: string, kind: string, result: string, worse: 1 | -1): FunctionDeclaration {
-  const find = (list: List) => findExtreme(name, list, worse);
+function extreme(name: string, kind: string, result: string, orderToBetter: 1 | -1): FunctionDeclaration {
+  const find = (list: List) => findExtreme(name, list, orderToBetter);
   const overload = ([type, celType]: (typeof COMPARABLE)[number]): Overload =>
     member(`list_${type}_${name}_${type}`, [listOf(celType)], celType, find, SEARCH);
   return describe(
@@ -122,14 +122,17 @@ function sum(list: List, zero: CelValue): CelResult {
   return total;
 }
 
-/** The first smallest or largest element; values that cannot be compared are skipped. */
-function findExtreme(name: string, list: List, worse: 1 | -1): CelResult {
+/**
+ * The first smallest or largest element; values that cannot be compared are skipped. `orderToBetter` is 1 for the smallest
+ * and -1 for the largest: the order of the best element so far to an element that replaces it.
+ */
+function findExtreme(name: string, list: List, orderToBetter: 1 | -1): CelResult {
   let best: CelValue | undefined;
   for (const element of list) {
     if (!isOrdered(element)) {
       return fail(NO_SUCH_OVERLOAD);
     }
-    if (best === undefined || compareValues(best, element) === worse) {
+    if (best === undefined || compareValues(best, element) === orderToBetter) {
       best = element;
     }
   }

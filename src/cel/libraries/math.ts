@@ -20,12 +20,17 @@ export const MATH_EXTENSIONS: Library = {
   name: 'Numbers',
   since: undefined,
   functions: [
-    extreme('math.@min', 'The least of numbers.', ['math.least(1, 2.5)', '1'], 1),
-    extreme('math.@max', 'The greatest of numbers.', ['math.greatest(1, 2.5)', '2.5'], -1),
-    rounding('ceil', 'The least integral double not below.', ['math.ceil(1.2)', '2.0'], Math.ceil),
-    rounding('floor', 'The greatest integral double not above.', ['math.floor(-1.2)', '-2.0'], Math.floor),
-    rounding('round', 'The nearest integral double, halves away from zero.', ['math.round(-1.5)', '-2.0'], round),
-    rounding('trunc', 'Without what is after the point.', ['math.trunc(-1.7)', '-1.0'], Math.trunc),
+    extreme('math.@min', 'The smallest of the numbers.', ['math.least(1, 2.5)', '1'], 1),
+    extreme('math.@max', 'The largest of the numbers.', ['math.greatest(1, 2.5)', '2.5'], -1),
+    rounding('ceil', 'The double, rounded up.', ['math.ceil(1.2)', '2.0'], Math.ceil),
+    rounding('floor', 'The double, rounded down.', ['math.floor(-1.2)', '-2.0'], Math.floor),
+    rounding(
+      'round',
+      'The double, rounded to the nearest integer; halves are rounded away from zero.',
+      ['math.round(-1.5)', '-2.0'],
+      round,
+    ),
+    rounding('trunc', 'The double, rounded toward zero.', ['math.trunc(-1.7)', '-1.0'], Math.trunc),
     predicate('isInf', 'Whether a double is infinite.', ['math.isInf(1.0 / 0.0)', 'true'], isInfinite),
     predicate('isNaN', 'Whether a double is not a number.', ['math.isNaN(0.0 / 0.0)', 'true'], Number.isNaN),
     predicate(
@@ -36,7 +41,7 @@ export const MATH_EXTENSIONS: Library = {
     ),
     describe(
       'math.abs',
-      'The value without its sign.',
+      'The absolute value.',
       ['math.abs(-1)', '1'],
       [
         global('math_abs_double', [DOUBLE], DOUBLE, (value: CelValue) => doubleOf(Math.abs(numberOf(value)))),
@@ -46,7 +51,7 @@ export const MATH_EXTENSIONS: Library = {
     ),
     describe(
       'math.sign',
-      '1, 0 or -1 of the same type.',
+      'The sign: 1, 0 or -1, with the type of the argument.',
       ['math.sign(-2.5)', '-1.0'],
       [
         global('math_sign_double', [DOUBLE], DOUBLE, signDouble),
@@ -62,24 +67,27 @@ export const MATH_EXTENSIONS: Library = {
         global(`math_sqrt_${name}`, [type], DOUBLE, (value: CelValue) => doubleOf(Math.sqrt(numberOf(value)))),
       ),
     ),
-    bits('bitAnd', 'Bits that both have.', ['math.bitAnd(6, 3)', '2'], (one, other) => one & other),
-    bits('bitOr', 'Bits that one of them has.', ['math.bitOr(6, 3)', '7'], (one, other) => one | other),
-    bits('bitXor', 'Bits that one has and the other has not.', ['math.bitXor(6, 3)', '5'], (one, other) => one ^ other),
+    bits('bitAnd', 'The bitwise AND.', ['math.bitAnd(6, 3)', '2'], (left, right) => left & right),
+    bits('bitOr', 'The bitwise OR.', ['math.bitOr(6, 3)', '7'], (left, right) => left | right),
+    bits('bitXor', 'The bitwise XOR.', ['math.bitXor(6, 3)', '5'], (left, right) => left ^ right),
     describe(
       'math.bitNot',
-      'All bits turned.',
+      'The bitwise NOT.',
       ['math.bitNot(1)', '-2'],
       [
         global('math_bitNot_int_int', [INT], INT, (value: Int) => toInt(~BigInt(value))),
         global('math_bitNot_uint_uint', [UINT], UINT, ({ value }: CelUint) => new CelUint(value ^ MAX_UINT)),
       ],
     ),
-    shift('bitShiftLeft', 'Bits moved up; those beyond 64 are lost.', ['math.bitShiftLeft(1, 3)', '8'], (value, by) =>
-      BigInt.asUintN(BITS, value << by),
+    shift(
+      'bitShiftLeft',
+      'The bits, shifted left; the result has 64 bits.',
+      ['math.bitShiftLeft(1, 3)', '8'],
+      (value, by) => BigInt.asUintN(BITS, value << by),
     ),
     shift(
       'bitShiftRight',
-      'Bits moved down, with zeros above.',
+      'The bits, shifted right and filled with zeros.',
       ['math.bitShiftRight(8, 3)', '1'],
       (value, by) => value >> by,
     ),
@@ -92,16 +100,19 @@ function identity(value: CelValue): CelValue {
   return value;
 }
 
-/** `least` and `greatest`, which macros call. The result of mixed types has the type of the chosen argument. */
-function extreme(name: string, summary: string, example: Example, worse: 1 | -1): FunctionDeclaration {
-  const pair = (one: CelValue, other: CelValue) => better(name, one, other, worse);
+/**
+ * `least` and `greatest`, which macros call. The result of mixed types has the type of the chosen argument.
+ * `orderToBetter` is 1 for `least` and -1 for `greatest`, as in `findExtreme` of lists.ts.
+ */
+function extreme(name: string, summary: string, example: Example, orderToBetter: 1 | -1): FunctionDeclaration {
+  const pair = (left: CelValue, right: CelValue) => extremeOfPair(name, left, right, orderToBetter);
   const single = NUMBERS.map(([type, celType]) =>
     global(`math_${name.slice(5)}_${type}`, [celType], celType, identity),
   );
-  const pairs = NUMBERS.flatMap(([one, oneType]) =>
-    NUMBERS.map(([other, otherType]): Overload => {
-      const result = one === other ? oneType : DYN;
-      return global(`math_${name.slice(5)}_${one}_${other}`, [oneType, otherType], result, pair);
+  const pairs = NUMBERS.flatMap(([left, leftType]) =>
+    NUMBERS.map(([right, rightType]): Overload => {
+      const result = left === right ? leftType : DYN;
+      return global(`math_${name.slice(5)}_${left}_${right}`, [leftType, rightType], result, pair);
     }),
   );
   const lists = NUMBERS.map(([type, celType]) =>
@@ -112,18 +123,18 @@ function extreme(name: string, summary: string, example: Example, worse: 1 | -1)
   return describe(name, summary, example, [...single, ...pairs, ...lists]);
 }
 
-function better(name: string, one: CelValue, other: CelValue, worse: 1 | -1): CelResult {
-  const order = compareValues(one, other);
+function extremeOfPair(name: string, left: CelValue, right: CelValue, orderToBetter: 1 | -1): CelResult {
+  const order = compareValues(left, right);
   if (order instanceof EvaluationFailure) {
     return order.message.includes(name) ? order : fail(`${order.message}: ${name}`);
   }
-  return order === worse ? other : one;
+  return order === orderToBetter ? right : left;
 }
 
 function extremeOf(
   name: string,
   list: readonly CelValue[],
-  pair: (one: CelValue, other: CelValue) => CelResult,
+  pair: (left: CelValue, right: CelValue) => CelResult,
 ): CelResult {
   let best = list[0];
   if (best === undefined) {
@@ -152,16 +163,16 @@ function predicate(name: string, summary: string, example: Example, test: (value
 }
 
 /** Bitwise operations on 64-bit numbers. */
-function bits(name: string, summary: string, example: Example, combine: (one: bigint, other: bigint) => bigint) {
+function bits(name: string, summary: string, example: Example, combine: (left: bigint, right: bigint) => bigint) {
   return describe(`math.${name}`, summary, example, [
-    global(`math_${name}_int_int`, [INT, INT], INT, (one: Int, other: Int) =>
-      toInt(combine(BigInt(one), BigInt(other))),
+    global(`math_${name}_int_int`, [INT, INT], INT, (left: Int, right: Int) =>
+      toInt(combine(BigInt(left), BigInt(right))),
     ),
     global(
       `math_${name}_uint_uint`,
       [UINT, UINT],
       UINT,
-      (one: CelUint, other: CelUint) => new CelUint(combine(one.value, other.value)),
+      (left: CelUint, right: CelUint) => new CelUint(combine(left.value, right.value)),
     ),
   ]);
 }

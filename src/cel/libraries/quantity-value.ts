@@ -325,10 +325,10 @@ function addSmall(left: Amount, right: Amount): Amount | undefined {
   if (Math.max(left.exponent, right.exponent) - exponent > SAFE_DIGITS) {
     return undefined;
   }
-  const one = left.unscaled * power(10n, left.exponent - exponent);
-  const other = right.unscaled * power(10n, right.exponent - exponent);
-  return isInt64(one) && isInt64(other) && isInt64(one + other)
-    ? { unscaled: one + other, exponent, isBig: false }
+  const leftUnscaled = left.unscaled * power(10n, left.exponent - exponent);
+  const rightUnscaled = right.unscaled * power(10n, right.exponent - exponent);
+  return isInt64(leftUnscaled) && isInt64(rightUnscaled) && isInt64(leftUnscaled + rightUnscaled)
+    ? { unscaled: leftUnscaled + rightUnscaled, exponent, isBig: false }
     : undefined;
 }
 
@@ -343,8 +343,8 @@ function compareAmounts(left: Amount, right: Amount): -1 | 0 | 1 {
     return signOf(BigInt(magnitude) * BigInt(sign));
   }
   const exponent = Math.min(left.exponent, right.exponent);
-  const one = left.unscaled * power(10n, left.exponent - exponent);
-  return signOf(one - right.unscaled * power(10n, right.exponent - exponent));
+  const leftUnscaled = left.unscaled * power(10n, left.exponent - exponent);
+  return signOf(leftUnscaled - right.unscaled * power(10n, right.exponent - exponent));
 }
 
 /** Divides by a factor as often as possible and returns the count. The smallest int is unchanged, as in API servers. */

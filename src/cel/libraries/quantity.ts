@@ -18,7 +18,7 @@ export const QUANTITY_LIBRARY: Library = {
   functions: [
     describe(
       'quantity',
-      'Reads a quantity.',
+      'Parses a quantity.',
       ["quantity('1.5Gi').isInteger()", 'false'],
       [global('string_to_quantity', [STRING], QUANTITY, parseQuantity, scan())],
     ),
@@ -38,13 +38,13 @@ export const QUANTITY_LIBRARY: Library = {
     ),
     describe(
       'sign',
-      '1, 0 or -1: above, equal to or below zero.',
+      '1, 0 or -1 if the quantity is positive, zero or negative.',
       ["sign(quantity('-50k'))", '-1'],
       [global('quantity_sign', [QUANTITY], INT, (quantity: Quantity) => quantity.sign, NOMINAL)],
     ),
     describe(
       'isGreaterThan',
-      'Whether it is more.',
+      'Whether the quantity is greater than the argument.',
       ["quantity('1Gi').isGreaterThan(quantity('1G'))", 'true'],
       [
         member(
@@ -58,7 +58,7 @@ export const QUANTITY_LIBRARY: Library = {
     ),
     describe(
       'isLessThan',
-      'Whether it is less.',
+      'Whether the quantity is less than the argument.',
       ["quantity('500m').isLessThan(quantity('1'))", 'true'],
       [
         member(
@@ -72,7 +72,7 @@ export const QUANTITY_LIBRARY: Library = {
     ),
     describe(
       'compareTo',
-      '-1, 0 or 1: less, equal or more.',
+      '-1, 0 or 1 if the quantity is less than, equal to or greater than the argument.',
       ["quantity('200M').compareTo(quantity('0.2G'))", '0'],
       [
         member(
@@ -86,7 +86,7 @@ export const QUANTITY_LIBRARY: Library = {
     ),
     describe(
       'asApproximateFloat',
-      'Its value as a double, which may be rounded.',
+      'The value as a double, which may be rounded.',
       ["quantity('500m').asApproximateFloat()", '0.5'],
       [
         member(
@@ -100,7 +100,7 @@ export const QUANTITY_LIBRARY: Library = {
     ),
     describe(
       'asInteger',
-      'Its value as an int; an error when it is none.',
+      'The value as an int; an error if it is not an int.',
       ["quantity('50k').asInteger()", '50000'],
       [
         member(
@@ -120,7 +120,7 @@ export const QUANTITY_LIBRARY: Library = {
     ),
     describe(
       'add',
-      'The sum with a quantity or an int.',
+      'The sum of the quantity and a quantity or an int.',
       ["quantity('50k').add(20) == quantity('50020')", 'true'],
       [
         member(
@@ -141,7 +141,7 @@ export const QUANTITY_LIBRARY: Library = {
     ),
     describe(
       'sub',
-      'The difference to a quantity or an int.',
+      'The quantity minus a quantity or an int.',
       ["quantity('50k').sub(quantity('20k')) == quantity('30k')", 'true'],
       [
         member(

@@ -46,13 +46,13 @@ export const REGEX_LIBRARY: Library = {
   functions: [
     describe(
       'find',
-      'The first match, an empty string when there is none.',
+      'The first match, or an empty string.',
       ["'abc 123'.find('[0-9]+')", "'123'"],
       [patterned('string_find_string', [STRING, STRING], STRING, find)],
     ),
     describe(
       'findAll',
-      'All matches, or the first few.',
+      'All matches; a second argument limits their number.',
       ["'a1 b22'.findAll('[0-9]+')", "['1', '22']"],
       [
         patterned('string_find_all_string', [STRING, STRING], listOf(STRING), findAll),

@@ -48,32 +48,32 @@ export class Semver extends LibraryValue {
   }
 }
 
-function order<T extends bigint | string | number>(one: T, other: T): -1 | 0 | 1 {
-  if (one === other) {
+function order<T extends bigint | string | number>(left: T, right: T): -1 | 0 | 1 {
+  if (left === right) {
     return 0;
   }
-  return one < other ? -1 : 1;
+  return left < right ? -1 : 1;
 }
 
 /** A version without a prerelease is greater. Identifiers are compared from left to right; numbers come first. */
-function comparePrereleases(one: readonly (bigint | string)[], other: readonly (bigint | string)[]): -1 | 0 | 1 {
-  if (one.length === 0 || other.length === 0) {
-    return order(other.length === 0 ? 0 : 1, one.length === 0 ? 0 : 1) === 0 ? 0 : one.length === 0 ? 1 : -1;
+function comparePrereleases(left: readonly (bigint | string)[], right: readonly (bigint | string)[]): -1 | 0 | 1 {
+  if (left.length === 0 || right.length === 0) {
+    return order(right.length === 0 ? 0 : 1, left.length === 0 ? 0 : 1) === 0 ? 0 : left.length === 0 ? 1 : -1;
   }
-  for (let index = 0; index < Math.min(one.length, other.length); index++) {
-    const result = compareIdentifiers(one[index] ?? '', other[index] ?? '');
+  for (let index = 0; index < Math.min(left.length, right.length); index++) {
+    const result = compareIdentifiers(left[index] ?? '', right[index] ?? '');
     if (result !== 0) {
       return result;
     }
   }
-  return order(one.length, other.length);
+  return order(left.length, right.length);
 }
 
-function compareIdentifiers(one: bigint | string, other: bigint | string): -1 | 0 | 1 {
-  if (typeof one !== typeof other) {
-    return typeof one === 'bigint' ? -1 : 1;
+function compareIdentifiers(left: bigint | string, right: bigint | string): -1 | 0 | 1 {
+  if (typeof left !== typeof right) {
+    return typeof left === 'bigint' ? -1 : 1;
   }
-  return order(one, other);
+  return order(left, right);
 }
 
 /** The value of `semver(text)`. With `isNormalized`, a leading `v`, leading zeros and missing parts are accepted. */

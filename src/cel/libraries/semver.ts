@@ -33,7 +33,7 @@ export const SEMVER_LIBRARY: Library = {
   functions: [
     describe(
       'semver',
-      'Reads a version; with true, a leading `v`, leading zeros and missing parts are accepted.',
+      'Parses a semantic version; with `true`, also one with a leading `v`, leading zeros or missing parts.',
       ["semver('v1.2', true) == semver('1.2.0')", 'true'],
       [
         global('string_to_semver', [STRING], SEMVER, (text: string) => parseSemver(text), scan()),
@@ -42,7 +42,7 @@ export const SEMVER_LIBRARY: Library = {
     ),
     describe(
       'isSemver',
-      'Whether `semver` accepts it.',
+      'Whether `semver` accepts the arguments.',
       ["isSemver('v1.2.3')", 'false'],
       [
         global('is_semver_string', [STRING], BOOL, (text: string) => isSemver(text), scan()),
@@ -51,7 +51,7 @@ export const SEMVER_LIBRARY: Library = {
     ),
     describe(
       'isGreaterThan',
-      'Whether it is a higher version.',
+      'Whether the version is greater than the argument.',
       ["semver('1.10.0').isGreaterThan(semver('1.9.0'))", 'true'],
       [
         member(
@@ -65,7 +65,7 @@ export const SEMVER_LIBRARY: Library = {
     ),
     describe(
       'isLessThan',
-      'Whether it is a lower version.',
+      'Whether the version is less than the argument.',
       ["semver('1.0.0-rc.1').isLessThan(semver('1.0.0'))", 'true'],
       [
         member(
@@ -79,7 +79,7 @@ export const SEMVER_LIBRARY: Library = {
     ),
     describe(
       'compareTo',
-      '-1, 0 or 1: lower, equal or higher.',
+      '-1, 0 or 1 if the version is less than, equal to or greater than the argument.',
       ["semver('1.0.0').compareTo(semver('2.0.0'))", '-1'],
       [
         member(
@@ -91,8 +91,8 @@ export const SEMVER_LIBRARY: Library = {
         ),
       ],
     ),
-    part('major', 'The first number.', '1'),
-    part('minor', 'The second number.', '20'),
-    part('patch', 'The third number.', '3'),
+    part('major', 'The major version.', '1'),
+    part('minor', 'The minor version.', '20'),
+    part('patch', 'The patch version.', '3'),
   ],
 };

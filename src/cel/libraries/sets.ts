@@ -29,13 +29,13 @@ export const SETS_LIBRARY: Library = {
   functions: [
     describe(
       'sets.contains',
-      'Whether every element of the second list is in the first.',
+      'Whether the first list contains every element of the second.',
       ['sets.contains([1, 2, 3], [2, 2])', 'true'],
       [global('list_sets_contains_list', [T, T], BOOL, contains, product(1))],
     ),
     describe(
       'sets.equivalent',
-      'Whether each list has every element of the other.',
+      'Whether each list contains every element of the other.',
       ['sets.equivalent([1, 2], [2, 1, 1])', 'true'],
       [global('list_sets_equivalent_list', [T, T], BOOL, equivalent, product(2))],
     ),
@@ -55,14 +55,14 @@ function contains(list: List, part: List): CelResult {
   });
 }
 
-function equivalent(one: List, other: List): CelResult {
-  const isContained = contains(one, other);
-  return isContained === true ? contains(other, one) : isContained;
+function equivalent(left: List, right: List): CelResult {
+  const isContained = contains(left, right);
+  return isContained === true ? contains(right, left) : isContained;
 }
 
-function intersects(one: List, other: List): CelResult {
+function intersects(left: List, right: List): CelResult {
   return withBoundedEquality((isEqual) => {
-    const set = new ValueSet(isEqual, other);
-    return one.some((value) => set.has(value));
+    const set = new ValueSet(isEqual, right);
+    return left.some((value) => set.has(value));
   });
 }

@@ -75,7 +75,7 @@ export function parseFormat(format: string): readonly (FormatPart | FormatError)
 }
 
 function parseClause(format: string, start: number): { part: FormatClause | FormatError; end: number } {
-  const mistake = (message: string) => ({ part: new FormatError(message), end: format.length });
+  const errorPart = (message: string) => ({ part: new FormatError(message), end: format.length });
   if (start >= format.length) {
     return { part: new FormatError('unexpected end of string', true), end: format.length };
   }
@@ -86,7 +86,7 @@ function parseClause(format: string, start: number): { part: FormatClause | Form
     at += 1 + digits.length;
     const problem = precisionProblem(digits, at >= format.length);
     if (problem !== undefined) {
-      return mistake(`could not parse formatting clause: error while parsing precision: ${problem}`);
+      return errorPart(`could not parse formatting clause: error while parsing precision: ${problem}`);
     }
     precision = Number(digits);
   }
@@ -94,7 +94,7 @@ function parseClause(format: string, start: number): { part: FormatClause | Form
   if (!isVerb(verb)) {
     // API servers show the first byte as if it were a character.
     const byte = String.fromCharCode(Buffer.from(format.slice(at, at + 2), 'utf8')[0] ?? 0);
-    return mistake(`could not parse formatting clause: unrecognized formatting clause "${byte}"`);
+    return errorPart(`could not parse formatting clause: unrecognized formatting clause "${byte}"`);
   }
   return { part: { verb, precision }, end: at + 1 };
 }
@@ -285,7 +285,7 @@ class FormatWriter {
       }
       entries.push({ text, key });
     }
-    entries.sort((one, other) => compareStrings(one.text, other.text));
+    entries.sort((left, right) => compareStrings(left.text, right.text));
     this.text('{');
     for (const [index, entry] of entries.entries()) {
       const separator = this.#dialect === 'kubernetes' ? ':' : ': ';
@@ -306,11 +306,11 @@ class FormatWriter {
     return this.#scalar(key, true);
   }
 
-  #scalar(value: CelValue, isHeld: boolean): string | EvaluationFailure {
+  #scalar(value: CelValue, isElement: boolean): string | EvaluationFailure {
     if (!isFormattable(value)) {
       const name = typeNameOf(value);
       return fail(
-        isHeld && this.#dialect === 'kubernetes' ? `no formatting function for ${name}` : `${NOT_TEXT} ${name}`,
+        isElement && this.#dialect === 'kubernetes' ? `no formatting function for ${name}` : `${NOT_TEXT} ${name}`,
       );
     }
     if (value === null) {
@@ -319,7 +319,7 @@ class FormatWriter {
     if (this.#dialect === 'specification') {
       return specificationText(value);
     }
-    return isHeld ? literalText(value) : plainOrProblem(value);
+    return isElement ? literalText(value) : plainOrProblem(value);
   }
 }
 

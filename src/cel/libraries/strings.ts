@@ -22,8 +22,8 @@ import {
   upperAscii,
 } from './string-functions.ts';
 
-const TEXTS = listOf(STRING);
-const PASS = scan({ keepsSize: true });
+const STRING_LIST = listOf(STRING);
+const ONE_PASS = scan({ keepsSize: true });
 
 /** Traverses the string and creates a result of the same length. */
 const TWO_PASSES = scan({ passes: 2 }).cost;
@@ -95,13 +95,13 @@ function quotedMax(max: number): number {
 const BASE_FUNCTIONS: readonly FunctionDeclaration[] = [
   describe(
     'charAt',
-    'The character at a position; an empty string at the end.',
+    'The character at an index; an empty string at the end.',
     ["'abc'.charAt(1)", "'b'"],
     [member('string_char_at_int', [STRING, INT], STRING, charAt)],
   ),
   describe(
     'indexOf',
-    'Where a string occurs first, -1 when it does not.',
+    'The index of the first occurrence, or -1; the second argument is the index at which the search starts.',
     ["'banana'.indexOf('an', 2)", '3'],
     [
       member('string_index_of_string', [STRING, STRING], INT, indexOf, SEARCH),
@@ -110,7 +110,7 @@ const BASE_FUNCTIONS: readonly FunctionDeclaration[] = [
   ),
   describe(
     'lastIndexOf',
-    'Where a string occurs last, -1 when it does not.',
+    'The index of the last occurrence, or -1; the second argument is the index at which the search starts.',
     ["'banana'.lastIndexOf('an')", '3'],
     [
       member('string_last_index_of_string', [STRING, STRING], INT, lastIndexOf, SEARCH),
@@ -119,25 +119,28 @@ const BASE_FUNCTIONS: readonly FunctionDeclaration[] = [
   ),
   describe(
     'join',
-    'Strings of a list one after the other, with a separator between.',
+    'The strings of the list, joined with a separator (default: none).',
     ["['a', 'b'].join('-')", "'a-b'"],
-    [member('list_join', [TEXTS], STRING, join, JOIN), member('list_join_string', [TEXTS, STRING], STRING, join, JOIN)],
+    [
+      member('list_join', [STRING_LIST], STRING, join, JOIN),
+      member('list_join_string', [STRING_LIST, STRING], STRING, join, JOIN),
+    ],
   ),
   describe(
     'lowerAscii',
-    'Letters of ASCII in lower case.',
+    'The string with ASCII letters in lower case.',
     ["'Äpfel UND'.lowerAscii()", "'Äpfel und'"],
-    [member('string_lower_ascii', [STRING], STRING, lowerAscii, PASS)],
+    [member('string_lower_ascii', [STRING], STRING, lowerAscii, ONE_PASS)],
   ),
   describe(
     'upperAscii',
-    'Letters of ASCII in upper case.',
+    'The string with ASCII letters in upper case.',
     ["'abc'.upperAscii()", "'ABC'"],
-    [member('string_upper_ascii', [STRING], STRING, upperAscii, PASS)],
+    [member('string_upper_ascii', [STRING], STRING, upperAscii, ONE_PASS)],
   ),
   describe(
     'replace',
-    'Every occurrence, or the first few, replaced by another string.',
+    'The string with occurrences of the first argument replaced by the second; a third argument limits their number.',
     ["'a-b-c'.replace('-', '.', 1)", "'a.b-c'"],
     [
       member('string_replace_string_string', [STRING, STRING, STRING], STRING, replace, REPLACE),
@@ -146,27 +149,27 @@ const BASE_FUNCTIONS: readonly FunctionDeclaration[] = [
   ),
   describe(
     'split',
-    'The parts between separators, at most so many.',
+    'The parts between separators; a second argument limits their number.',
     ["'a,b,c'.split(',', 2)", "['a', 'b,c']"],
     [
-      member('string_split_string', [STRING, STRING], TEXTS, split, SPLIT),
-      member('string_split_string_int', [STRING, STRING, INT], TEXTS, split, SPLIT),
+      member('string_split_string', [STRING, STRING], STRING_LIST, split, SPLIT),
+      member('string_split_string_int', [STRING, STRING, INT], STRING_LIST, split, SPLIT),
     ],
   ),
   describe(
     'substring',
-    'From one position to before another, or to the end.',
+    'The characters from a start index up to, but not including, an end index (default: the end).',
     ["'abcd'.substring(1, 3)", "'bc'"],
     [
-      member('string_substring_int', [STRING, INT], STRING, substring, PASS),
-      member('string_substring_int_int', [STRING, INT, INT], STRING, substring, PASS),
+      member('string_substring_int', [STRING, INT], STRING, substring, ONE_PASS),
+      member('string_substring_int_int', [STRING, INT, INT], STRING, substring, ONE_PASS),
     ],
   ),
   describe(
     'trim',
-    'Without white space at both ends.',
+    'The string without white space at both ends.',
     ["'  a b '.trim()", "'a b'"],
-    [member('string_trim', [STRING], STRING, trim, PASS)],
+    [member('string_trim', [STRING], STRING, trim, ONE_PASS)],
   ),
 ];
 
@@ -175,7 +178,7 @@ function formatFunctions(dialect: FormatDialect): readonly FunctionDeclaration[]
   return [
     describe(
       'format',
-      'Values written into a string: %s anything, %d integers, %f and %e doubles, %b %o %x integers by base.',
+      'The format string with its clauses replaced by the arguments: `%s` any value, `%d` integers, `%f` and `%e` doubles, `%b`, `%o` and `%x` integers in base 2, 8 and 16.',
       ["'%s has %d'.format(['a', 2])", "'a has 2'"],
       [
         member('string_format', [STRING, listOf(DYN)], STRING, format, {
@@ -186,11 +189,11 @@ function formatFunctions(dialect: FormatDialect): readonly FunctionDeclaration[]
     ),
     describe(
       'strings.quote',
-      'The string as a literal of CEL.',
+      'The string as a CEL string literal.',
       ["strings.quote('a\"b')", '\'"a\\\\"b"\''],
       [
         global('strings_quote', [STRING], STRING, quote, {
-          cost: PASS.cost,
+          cost: ONE_PASS.cost,
           costById: true,
           estimate: (sizes) => {
             const size = rangeOf(sizes, 0);
@@ -221,7 +224,7 @@ export const STRING_EXTENSIONS: Library = {
     ...formatFunctions('specification'),
     describe(
       'reverse',
-      'The characters from last to first.',
+      'The characters in reverse order.',
       ["'abc'.reverse()", "'cba'"],
       [member('string_reverse', [STRING], STRING, reverse)],
     ),

@@ -31,7 +31,7 @@ export const URL_LIBRARY: Library = {
   functions: [
     describe(
       'url',
-      'Reads an absolute URL or path.',
+      'Parses an absolute URL or path.',
       ["url('https://example.com/a').getHost()", "'example.com'"],
       [global('string_to_url', [STRING], URL_TYPE, parseUrl, scan({ keepsSize: true }))],
     ),
@@ -44,12 +44,18 @@ export const URL_LIBRARY: Library = {
     accessor('getScheme', 'url_get_scheme', 'The scheme in lower case.', "'https'", (url) => url.scheme),
     accessor('getHost', 'url_get_host', 'The host with its port.', "'example.com:8443'", (url) => url.host),
     accessor('getHostname', 'url_get_hostname', 'The host without its port.', "'example.com'", (url) => url.hostname),
-    accessor('getPort', 'url_get_port', 'The port, an empty string without one.', "'8443'", (url) => url.port),
-    accessor('getEscapedPath', 'url_get_escaped_path', 'The path, escaped.', "'/a%20b'", (url) => url.escapedPath),
+    accessor('getPort', 'url_get_port', 'The port, or an empty string.', "'8443'", (url) => url.port),
+    accessor(
+      'getEscapedPath',
+      'url_get_escaped_path',
+      'The path, percent-encoded.',
+      "'/a%20b'",
+      (url) => url.escapedPath,
+    ),
     accessor(
       'getQuery',
       'url_get_query',
-      'The values of the query by their names.',
+      'The values of the query parameters by name.',
       "{'x': ['1', '2']}",
       (url) => url.query,
       mapOf(STRING, listOf(STRING)),

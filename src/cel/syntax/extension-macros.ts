@@ -169,9 +169,9 @@ function extremeMacro(name: string, functionName: string): Macro {
           ? macro.functionCall(functionName, only)
           : macro.fail(`math.${name}() invalid single argument value`, only);
       }
-      const misfit = args.find((argument) => !maybeNumber(argument));
-      if (misfit !== undefined) {
-        return macro.fail(`math.${name}() simple literal arguments must be numeric`, misfit);
+      const nonNumeric = args.find((argument) => !maybeNumber(argument));
+      if (nonNumeric !== undefined) {
+        return macro.fail(`math.${name}() simple literal arguments must be numeric`, nonNumeric);
       }
       return args.length === 2
         ? macro.functionCall(functionName, ...args)

@@ -195,9 +195,9 @@ function unescape(
         'there is no such escape sequence: write \\\\ for a backslash, or put r before the quotes',
       );
     }
-    const misfit = onEscape(escape.code, escape.isByte);
-    if (misfit !== undefined) {
-      return new InvalidLiteral(misfit);
+    const problem = onEscape(escape.code, escape.isByte);
+    if (problem !== undefined) {
+      return new InvalidLiteral(problem);
     }
     index = backslash + 1 + escape.length;
   }
