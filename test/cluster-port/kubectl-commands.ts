@@ -193,7 +193,7 @@ export const STEPS: readonly Step[] = [
   step('get configmaps -n nowhere'),
   step('create configmap lost --from-literal=a=b -n nowhere'),
   step('get --raw /api/v1/namespaces/shop/configmaps/missing'),
-  step('get --raw /api/v1/namespaces/shop/configmaps/settings', { difference: 'member-order' }),
+  step('get --raw /api/v1/namespaces/shop/configmaps/settings', { difference: 'field-order' }),
   shop('create secret generic password --from-literal=value=hunter2'),
   shop('get secrets'),
   shop('describe secret password'),

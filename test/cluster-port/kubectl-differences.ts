@@ -12,11 +12,11 @@ export interface Difference {
 /** The differences of the transcript, by name. docs/gateway.md lists them for readers. */
 export const DIFFERENCES: Readonly<Record<string, Difference>> = {
   version: {
-    reason: 'The version of the server is marked: `v1.34.4+portcullis`.',
+    reason: 'The version of the server has a suffix: `v1.34.4+portcullis`.',
     check: (embedded) => assert.match(embedded?.stdout ?? '', /^Server Version: v1\.34\.4\+portcullis$/m),
   },
-  'member-order': {
-    reason: 'The members of JSON objects have another order, which has no meaning; kubectl sorts them itself.',
+  'field-order': {
+    reason: 'The fields of JSON objects have another order, which has no meaning; kubectl sorts them itself.',
     check: (embedded, real) => assert.deepEqual(JSON.parse(quoted(embedded?.stdout)), JSON.parse(quoted(real?.stdout))),
   },
   autoscaling: {
@@ -24,14 +24,14 @@ export const DIFFERENCES: Readonly<Record<string, Difference>> = {
     check: (embedded) => assert.match(embedded?.stderr ?? '', /could not find the requested resource/),
   },
   'patch-types': {
-    reason: 'The error for a patch with a value of the wrong type has another message, without the names of Go types.',
+    reason: 'The error message for a patch with a value of the wrong type does not name Go types.',
     check: (embedded, real) => {
       assert.deepEqual([embedded?.code, embedded?.stdout], [real?.code, real?.stdout]);
       assert.match(embedded?.stderr ?? '', /cannot be handled as a|[Ii]nvalid/);
     },
   },
   'patch-shown': {
-    reason: 'Messages about a patch show the patch as sent; Kubernetes shows the part that remains after merging.',
+    reason: 'Error messages about a patch show the patch as it was sent.',
     check: (embedded, real) => {
       const end = /": strict decoding error: .*$/m;
       assert.equal(end.exec(embedded?.stderr ?? '')?.[0], end.exec(real?.stderr ?? '')?.[0]);
@@ -43,7 +43,7 @@ export const DIFFERENCES: Readonly<Record<string, Difference>> = {
     check: (embedded) => assert.doesNotMatch(embedded?.stdout ?? '', /not-ready/),
   },
   groups: {
-    reason: 'Only the API groups of kinds that an embedded cluster has are served.',
+    reason: 'Only the API groups of [kinds that an embedded cluster serves](embedded-kinds.md) exist.',
     check: (embedded, real) => {
       const all = new Set(real?.stdout.split('\n'));
       assert.deepEqual(
@@ -54,7 +54,7 @@ export const DIFFERENCES: Readonly<Record<string, Difference>> = {
   },
 };
 
-/** Positions of versions are not JSON. */
+/** Quotes the placeholder of a version, which is a number before normalization, so that the text is JSON. */
 function quoted(text = ''): string {
   return text.replaceAll('<version>', '"<version>"');
 }

@@ -1,4 +1,4 @@
-// Writes answers: JSON or YAML, compressed if large, with the headers of the Kubernetes API.
+// Writes responses: JSON or YAML, compressed if large, with the headers of the Kubernetes API.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { promisify } from 'node:util';
@@ -9,19 +9,19 @@ import { PLAIN_JSON } from './negotiation.ts';
 import type { Representation } from './negotiation.ts';
 import { parseJson } from '../../values/index.ts';
 
-/** Answers from this size are compressed, as in API servers. Bytes. */
+/** Responses of at least this size are compressed, as in API servers. Bytes. */
 export const GZIP_FROM_BYTES = 128 * 1024;
 
-/** The fastest level: answers go over loopback or a local network. */
+/** The fastest level, because responses go over loopback or a local network. */
 const GZIP_LEVEL = 1;
 
-/** Total size of an answer's warnings, as in API servers; the rest is dropped. Bytes. */
+/** Total size of a response's warnings, as in API servers; more are dropped. Bytes. */
 const MAX_WARNINGS_BYTES = 4 * 1024;
 
-/** An answer to a request. */
+/** The response to a request. */
 export interface Answer {
   readonly status: number;
-  /** Objects are written as JSON or YAML; texts and bytes unchanged. */
+  /** Objects are written as JSON or YAML, texts and bytes unchanged. */
   readonly body: object | string | Buffer;
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -29,13 +29,13 @@ export interface Answer {
 
 const compress = promisify(gzip);
 
-/** Sets the headers of all answers. */
+/** Sets the headers that all responses have. */
 export function setCommonHeaders(response: ServerResponse): void {
   response.setHeader('audit-id', randomUUID());
   response.setHeader('cache-control', 'no-cache, private');
 }
 
-/** Writes an answer. Resolves when it is written; a closed connection is not an error. */
+/** Writes a response. Resolves when it is written; a closed connection is not an error. */
 export async function send(
   request: IncomingMessage,
   response: ServerResponse,
@@ -73,9 +73,9 @@ function acceptsGzip(request: IncomingMessage): boolean {
   return typeof accepted === 'string' && accepted.split(',').some((part) => part.trim().split(';', 1)[0] === 'gzip');
 }
 
-/** The answer for an error. */
+/** The response for an error: a Status. */
 export function errorAnswer(error: ApiError): Answer {
-  // Details may come from a webhook, with values of any type.
+  // A webhook's Status may have details with values of any type.
   const retryAfter: unknown = error.details?.retryAfterSeconds;
   return {
     status: error.code,

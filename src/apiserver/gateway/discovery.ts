@@ -1,4 +1,4 @@
-// Discovery documents: by group, and aggregated (Kubernetes API concepts, "API discovery"; KEP-3352).
+// Discovery documents: by group, and aggregated (https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api).
 import { createHash } from 'node:crypto';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { mediaRanges } from './negotiation.ts';
@@ -102,7 +102,7 @@ export class DiscoveryDocuments {
   }
 }
 
-/** The version of aggregated discovery that a client accepts. Undefined: the plain documents. */
+/** The version of aggregated discovery that a client accepts; undefined when it wants documents by group. */
 export function aggregatedVersion(accept: string | undefined): 'v2' | 'v2beta1' | undefined {
   for (const { type, parameters } of mediaRanges(accept)) {
     if (type !== 'application/json' && type !== '*/*') {
@@ -112,8 +112,9 @@ export function aggregatedVersion(accept: string | undefined): 'v2' | 'v2beta1' 
       return undefined;
     }
     const version = parameters.get('v');
-    const isAsked = parameters.get('g') === 'apidiscovery.k8s.io' && parameters.get('as') === 'APIGroupDiscoveryList';
-    if (isAsked && (version === 'v2' || version === 'v2beta1')) {
+    const isAggregated =
+      parameters.get('g') === 'apidiscovery.k8s.io' && parameters.get('as') === 'APIGroupDiscoveryList';
+    if (isAggregated && (version === 'v2' || version === 'v2beta1')) {
       return version;
     }
   }
@@ -167,7 +168,7 @@ function withoutEmptyGroup(type: { readonly group: string; readonly version: str
   return group === '' ? { kind } : { group, version, kind };
 }
 
-/** An opaque hash by which clients notice a change of the storage version. */
+/** An opaque hash that changes with the storage version, as clients expect. */
 function storageVersionHash({ group, version, kind }: ResourceDefinition): string {
   return createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');
 }
@@ -195,7 +196,7 @@ function aggregatedResource(definition: ResourceDefinition): object {
   };
 }
 
-/** The group and version of a discovery path. Undefined for other paths. */
+/** The group and version in a discovery path. Undefined for other paths. */
 export function discoveryPath(
   path: string,
 ): { readonly group: string; readonly version: string | undefined } | 'core' | 'groups' | undefined {

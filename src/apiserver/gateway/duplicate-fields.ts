@@ -1,12 +1,12 @@
 import { endOfJsonString, parseJson } from '../../values/index.ts';
 
-/** Duplicate fields that a message names. */
+/** Maximum number of duplicate fields in a message. */
 const MAX_NAMED = 100;
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 
-/** An object or list during the scan. */
+/** An open object or list during the scan. */
 interface Level {
   /** The keys of an object so far; undefined for lists. */
   readonly keys: Set<string> | undefined;
@@ -17,8 +17,8 @@ interface Level {
 }
 
 /**
- * The paths of duplicate members in a JSON text, as API servers write them: `spec.containers[0].name`. JSON.parse silently
- * keeps the last one. The text must be valid JSON.
+ * The paths of duplicate fields in a JSON text, as API servers write them: `spec.containers[0].name`. A scan of the text
+ * finds them, because JSON.parse silently keeps the last value. The text must be valid JSON.
  */
 export function duplicateFields(text: string): readonly string[] {
   const found = new Set<string>();

@@ -1,29 +1,29 @@
-// The HTTPS server of a gateway: its limits, and its answer to malformed HTTP.
+// The HTTPS server of a gateway: its limits, and its response to malformed HTTP.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { ClusterError } from '../../cluster/index.ts';
 
-/** Size of a request's headers; a service account token has about 1 KiB. Bytes. */
+/** Maximum size of a request's headers; a service account token has about 1 KiB. Bytes. */
 const MAX_HEADERS_BYTES = 32 * 1024;
 /** Time limit for the TLS handshake and the headers. Milliseconds. */
 const HEADERS_TIMEOUT_MS = 10_000;
-/** Time limit for a whole request: 3 MiB over a slow line. Milliseconds. */
+/** Time limit for receiving a whole request: 3 MiB over a slow connection. Milliseconds. */
 const REQUEST_TIMEOUT_MS = 60_000;
-/** Interval of the checks for slow clients. Milliseconds. */
+/** How often Node.js applies the two time limits above. Milliseconds. */
 const CONNECTION_CHECK_MS = 2_000;
-/** Longer than Go clients keep idle connections (90 s), so that the server is never the one to close them. Milliseconds. */
+/** Go clients close idle connections after 90 s. The server waits longer, so that no request meets a closed one. Milliseconds. */
 const KEEP_ALIVE_MS = 120_000;
-/** Time limit for silent connections, but for watches. Longer than any webhook takes. Milliseconds. */
+/** Time limit for connections without traffic, except watches. Longer than any webhook's timeout, 30 s. Milliseconds. */
 const SILENT_SOCKET_MS = 90_000;
-/** Concurrent connections. */
+/** Maximum number of concurrent connections. */
 const MAX_CONNECTIONS = 5_000;
 
-/** The certificate of a gateway, and the authorities of its clients' certificates. PEM. */
+/** The serving certificate of a gateway, and the CA of its clients. PEM. */
 export interface GatewayTls {
   readonly cert: string;
   readonly key: string;
-  /** Authorities of client certificates. Default: no client certificates. */
+  /** The CAs that client certificates are verified with. Default: none, clients have no certificates. */
   readonly clientCa?: string;
 }
 
@@ -37,7 +37,7 @@ export function createGatewayServer(
       cert,
       key,
       ...(clientCa === undefined ? {} : { ca: clientCa, requestCert: true }),
-      // The authenticator checks certificates and tokens.
+      // A request without a valid certificate may have a token: the authenticator decides.
       rejectUnauthorized: false,
       minVersion: 'TLSv1.2',
       maxHeaderSize: MAX_HEADERS_BYTES,
@@ -52,12 +52,12 @@ export function createGatewayServer(
   );
   server.maxConnections = MAX_CONNECTIONS;
   server.timeout = SILENT_SOCKET_MS;
-  server.on('clientError', refuseGarbage);
+  server.on('clientError', refuseMalformed);
   return server;
 }
 
 /**
- * Listens; 0 takes a free port.
+ * Starts listening. Port 0 selects a free port.
  * @returns the port
  * @throws ClusterError 'port-busy'.
  */
@@ -71,8 +71,8 @@ export async function listen(server: Server, port: number, host: string): Promis
   return (server.address() as AddressInfo).port;
 }
 
-/** Answers malformed HTTP, and headers that are too large. */
-function refuseGarbage(
+/** Responds to malformed HTTP, and to headers that are too large. */
+function refuseMalformed(
   error: NodeJS.ErrnoException,
   socket: { writable: boolean; end(text: string): unknown; destroy(): unknown },
 ): void {

@@ -25,7 +25,7 @@ import type { ServedCluster } from './served-cluster.ts';
 import { includeObjectOf, printerOf } from './table.ts';
 import { sendWatch } from './watch-stream.ts';
 
-/** Concurrent requests, watches excluded: 600 MiB with the largest bodies. */
+/** Concurrent requests, watches excluded. Their bodies take at most 200 × 3 MiB. */
 export const MAX_REQUESTS = 200;
 /** Concurrent watches. A user with kubectl, the console and all controllers has about fifty. */
 export const MAX_WATCHES = 2_000;
@@ -34,7 +34,7 @@ const DEFAULT_DRAIN_MS = 10_000;
 /** How often a stopping gateway closes idle connections. Milliseconds. */
 const DRAIN_CHECK_MS = 10;
 
-/** Deprecation warnings by group, version and resource. */
+/** Deprecation warnings by `group/version/resource`. */
 const DEPRECATIONS: ReadonlyMap<string, string> = new Map([
   ['/v1/endpoints', 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice'],
 ]);
@@ -42,8 +42,8 @@ const DEPRECATIONS: ReadonlyMap<string, string> = new Map([
 /** Verbs whose request has an object or a patch as its body. */
 const WITH_BODY: ReadonlySet<string> = new Set(['create', 'update', 'patch']);
 
-/** Subresources of pods that need a node. */
-const RUNNING_PARTS: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
+/** Subresources of pods that a kubelet serves. */
+const NODE_SUBRESOURCES: ReadonlySet<string> = new Set(['attach', 'exec', 'log', 'portforward', 'proxy']);
 
 /** The log record of a request. */
 export interface RequestRecord {
@@ -62,7 +62,7 @@ export interface GatewayOptions {
   /** Authenticates requests. */
   readonly authenticator: Pick<Authenticator, 'authenticate'>;
   readonly tls: GatewayTls;
-  /** Called after each answer, and at the end of a watch. Default: nothing. */
+  /** Called after each response, and at the end of each watch. Default: nothing. */
   readonly onRequest?: (record: RequestRecord) => void;
   /** Called for internal errors. Default: nothing. */
   readonly onError?: (error: unknown, method: string, path: string) => void;
@@ -106,7 +106,7 @@ export class Gateway {
 
   /**
    * Starts listening.
-   * @param at `port` 0 takes a free one; `host` is the loopback address by default.
+   * @param at Port 0 selects a free port. The default host is the loopback address.
    * @throws ClusterError 'port-busy'.
    */
   async start(at: { readonly port: number; readonly host?: string }): Promise<GatewayAddress> {
@@ -144,13 +144,13 @@ export class Gateway {
     const started = performance.now();
     const call: Call = { request, response, user: undefined, representation: undefined };
     const url = request.url ?? '/';
-    const cut = url.indexOf('?');
-    const path = cut === -1 ? url : url.slice(0, cut);
-    const gone = new AbortController();
+    const queryStart = url.indexOf('?');
+    const path = queryStart === -1 ? url : url.slice(0, queryStart);
+    const clientGone = new AbortController();
     response.once('close', () => {
-      // The event comes after complete answers, too.
+      // `close` also follows a complete response.
       if (!response.writableFinished) {
-        gone.abort(new Error('the client has gone'));
+        clientGone.abort(new Error('the client has gone'));
       }
     });
     setCommonHeaders(response);
@@ -158,7 +158,12 @@ export class Gateway {
       response.setHeader('connection', 'close');
     }
     try {
-      await this.#answer(call, path, new URLSearchParams(cut === -1 ? '' : url.slice(cut + 1)), gone.signal);
+      await this.#answer(
+        call,
+        path,
+        new URLSearchParams(queryStart === -1 ? '' : url.slice(queryStart + 1)),
+        clientGone.signal,
+      );
     } catch (error) {
       await this.#refuse(call, path, error).catch(() => response.destroy());
     }
@@ -196,7 +201,7 @@ export class Gateway {
     });
   }
 
-  async #answer(call: Call, path: string, query: URLSearchParams, gone: AbortSignal): Promise<void> {
+  async #answer(call: Call, path: string, query: URLSearchParams, clientGone: AbortSignal): Promise<void> {
     const { request, response } = call;
     if ((request.url ?? '').length > MAX_URL_BYTES) {
       throw new ApiError(414, 'BadRequest', `expected a URL of at most ${MAX_URL_BYTES} bytes`);
@@ -222,7 +227,7 @@ export class Gateway {
     const verb = verbOf(request.method ?? '', target, isWatch);
     checkServed(target, definition, verb);
     if (WITH_BODY.has(verb ?? '')) {
-      // The cluster authorizes again; this keeps the bodies of unauthorized clients unread.
+      // The cluster authorizes again. Authorizing first leaves the bodies of unauthorized requests unread.
       this.#authorize(call, target, isWatch);
     }
     const deprecation = DEPRECATIONS.get(`${definition.group}/${definition.version}/${definition.resource}`);
@@ -239,7 +244,7 @@ export class Gateway {
         printer: printerOf(definition, target.subresource),
         includeObject: representation.as === 'Table' ? includeObjectOf(query) : 'Metadata',
       },
-      signal: gone,
+      signal: clientGone,
       onWarning: (text) => warnings.push(text),
       now: this.#now(),
     };
@@ -253,7 +258,7 @@ export class Gateway {
       try {
         answer = await answerResource(resourceRequest, verb ?? '');
       } finally {
-        // Errors can have warnings, too.
+        // A failed request may have warnings, too.
         setWarnings(response, warnings);
       }
       await send(request, response, answer, representation);
@@ -289,9 +294,8 @@ export class Gateway {
   }
 
   #definitionOf({ group, version, resource, subresource }: ResourceTarget): ResourceDefinition | undefined {
-    const isOfRunningPod =
-      group === '' && resource === 'pods' && RUNNING_PARTS.has(subresource?.split('/', 1)[0] ?? '');
-    return isOfRunningPod
+    const needsNode = group === '' && resource === 'pods' && NODE_SUBRESOURCES.has(subresource?.split('/', 1)[0] ?? '');
+    return needsNode
       ? undefined
       : this.#options.cluster
           .definitions()
@@ -358,7 +362,7 @@ function tooMany(message: string): ApiError {
   return new ApiError(429, 'TooManyRequests', message, { retryAfterSeconds: 1 });
 }
 
-/** The message of an internal error: a ClusterError's own, a general one for others. */
+/** The message of an internal error. Only a ClusterError has a message for clients. */
 function internalMessage(error: unknown): string {
   return error instanceof ClusterError ? error.message : 'the request failed; the log of the server says why';
 }

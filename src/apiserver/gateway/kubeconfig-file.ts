@@ -8,12 +8,12 @@ import { dump } from 'js-yaml';
 export interface KubeconfigEntry {
   /** `https://127.0.0.1:6443` */
   readonly server: string;
-  /** The authority that the server's certificate is verified with. PEM. */
+  /** The CA that the server's certificate is verified with. PEM. */
   readonly ca: string;
   /** Name of the cluster, the user and the context. Default: `portcullis`. */
   readonly name?: string;
   readonly token: string;
-  /** Default namespace of commands. Default: kubectl's own, `default`. */
+  /** The namespace of commands that name none. Default: kubectl's own, `default`. */
   readonly namespace?: string;
 }
 
@@ -29,7 +29,7 @@ export function kubeconfigText({ server, ca, name = 'portcullis', token, namespa
   });
 }
 
-/** Writes a kubeconfig atomically, readable for this user only. Creates folders. */
+/** Writes a kubeconfig atomically, with mode 0600. Creates missing folders. */
 export async function writeKubeconfig(file: string, entry: KubeconfigEntry): Promise<void> {
   await mkdir(dirname(file), { recursive: true, mode: 0o700 });
   const temporary = `${file}.${randomBytes(6).toString('hex')}`;

@@ -1,7 +1,8 @@
-// Content negotiation (RFC 9110 section 12.5.1; Kubernetes API concepts, "Alternate representations").
+// Content negotiation (RFC 9110 section 12.5.1;
+// https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources).
 import { ApiError } from '../../cluster/index.ts';
 
-/** The negotiated form of an answer. */
+/** The negotiated format of a response. */
 export interface Representation {
   readonly format: 'json' | 'yaml';
   /** The requested transformation. Undefined: the object or list itself. */
@@ -11,10 +12,10 @@ export interface Representation {
   readonly isPretty: boolean;
 }
 
-/** The form of errors, and of all answers without negotiation. */
+/** The format of errors, and of responses without negotiation. */
 export const PLAIN_JSON: Representation = { format: 'json', as: undefined, version: 'v1', isPretty: false };
 
-/** Clauses of an Accept header that are read; no client sends so many. */
+/** Maximum number of clauses of an Accept header; more are ignored. No client sends as many. */
 const MAX_ACCEPT_CLAUSES = 32;
 
 /** One clause of an Accept header. */
@@ -52,15 +53,15 @@ const FORMATS: ReadonlyMap<string, 'json' | 'yaml'> = new Map([
 ]);
 
 /**
- * Negotiates the form of an answer with objects.
- * @throws ApiError 406 when it accepts nothing that is served.
+ * Negotiates the format of a response that has objects.
+ * @throws ApiError 406 when the client accepts no supported format.
  */
 export function negotiate(
   headers: { readonly accept?: string | undefined; readonly 'user-agent'?: string | undefined },
   query: URLSearchParams,
   isWatch: boolean,
 ): Representation {
-  const isPretty = wantsPretty(headers['user-agent'], query);
+  const isPretty = isPrettyRequested(headers['user-agent'], query);
   const ranges = mediaRanges(headers.accept);
   if (ranges.length === 0) {
     return { ...PLAIN_JSON, isPretty };
@@ -91,11 +92,11 @@ function transformationOf(parameters: ReadonlyMap<string, string>): Representati
   return isKnown ? as : 'unknown';
 }
 
-/** Whether to indent JSON: as the parameter `pretty` says, else for browsers, curl and wget. */
-function wantsPretty(userAgent: string | undefined, query: URLSearchParams): boolean {
-  const asked = query.get('pretty');
-  if (asked !== null) {
-    return asked === '1' || asked === 'true';
+/** Whether to indent JSON: the parameter `pretty`; by default true for browsers, curl and wget. */
+function isPrettyRequested(userAgent: string | undefined, query: URLSearchParams): boolean {
+  const parameter = query.get('pretty');
+  if (parameter !== null) {
+    return parameter === '1' || parameter === 'true';
   }
   return ['curl', 'Wget', 'Mozilla/5.0'].some((start) => userAgent?.startsWith(start) === true);
 }

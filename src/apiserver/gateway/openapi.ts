@@ -1,5 +1,5 @@
-// The OpenAPI documents of a server: version 3 by group (KEP-2896), version 2 as one. kubectl reads them for `explain`, to
-// make strategic merge patches, and to detect field validation and dry run.
+// The OpenAPI documents of a server: one of version 3 for each group and version (KEP-2896), and one of version 2. kubectl
+// reads them for `explain`, for strategic merge patches, and to find out whether field validation and dry run are supported.
 import { createHash } from 'node:crypto';
 import { apiVersionOf, isJsonObject, kubernetesOpenApi } from '../../resources/index.ts';
 import type { OpenApiSchema } from '../../resources/index.ts';
@@ -7,10 +7,10 @@ import type { ResourceDefinition } from '../resource-definition.ts';
 import { subresourcesOf, verbsOf } from './subresources.ts';
 import { parseJson } from '../../values/index.ts';
 
-/** A document as it is sent. */
+/** A serialized document. */
 export interface OpenApiDocument {
   readonly text: string;
-  /** Hash of the text. The document at a URL with this hash is immutable. */
+  /** Hash of the text. URLs contain it, so that clients may cache their document forever. */
   readonly hash: string;
 }
 
@@ -64,8 +64,8 @@ export class OpenApiDocuments {
   }
 
   /**
-   * `/openapi/v2` in protobuf (gnostic's openapi.v2.Document). kubectl requests it only for kinds that it does not find in
-   * version 3, so an empty document is enough.
+   * `/openapi/v2` in protobuf (gnostic's openapi.v2.Document), without kinds. kubectl requests it only for kinds that it does
+   * not find in version 3, and finds no more of them here.
    */
   emptySwagger(gitVersion: string): Buffer {
     const info = Buffer.concat([textField(1, 'Kubernetes'), textField(2, gitVersion)]);
@@ -74,9 +74,9 @@ export class OpenApiDocuments {
   }
 
   #document(path: string, definitions: readonly ResourceDefinition[]): OpenApiDocument {
-    const kept = this.#kept.get(path);
-    if (kept !== undefined && isSame(kept.definitions, definitions)) {
-      return kept.document;
+    const cached = this.#kept.get(path);
+    if (cached !== undefined && isSame(cached.definitions, definitions)) {
+      return cached.document;
     }
     const document = documentOf({
       openapi: '3.0.0',
@@ -107,7 +107,7 @@ function documentOf(content: object): OpenApiDocument {
   return { text, hash: createHash('sha512').update(text).digest('hex').toUpperCase() };
 }
 
-/** Definitions by the path of their group and version: `api/v1`, `apis/apps/v1`. */
+/** Definitions by path of group and version: `api/v1`, `apis/apps/v1`. */
 function byPath(definitions: readonly ResourceDefinition[]): ReadonlyMap<string, readonly ResourceDefinition[]> {
   return Map.groupBy(definitions, (definition) => rootOf(definition));
 }
@@ -116,28 +116,28 @@ function rootOf({ group, version }: Pick<ResourceDefinition, 'group' | 'version'
   return group === '' ? `api/${version}` : `apis/${group}/${version}`;
 }
 
-/** The schemas of kinds, with all references. */
+/** The schemas of kinds, and all schemas that they refer to. */
 function componentsOf(definitions: readonly ResourceDefinition[]): Readonly<Record<string, OpenApiSchema>> {
   const published = kubernetesOpenApi();
   const versions = new Set(definitions.map((definition) => apiVersionOf(definition)));
   const components = new Map<string, OpenApiSchema>();
-  const waiting: string[] = [];
+  const pending: string[] = [];
   for (const [name, schema] of Object.entries(published)) {
     if (typesOf(schema).some((type) => versions.has(apiVersionOf(type)))) {
-      waiting.push(name);
+      pending.push(name);
     }
   }
   for (const definition of definitions) {
     if (definition.origin === 'custom') {
       components.set(componentName(definition), customComponent(definition));
-      waiting.push(OBJECT_META);
+      pending.push(OBJECT_META);
     }
   }
-  for (let name = waiting.pop(); name !== undefined; name = waiting.pop()) {
+  for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
     const schema = Object.hasOwn(published, name) ? published[name] : undefined;
     if (schema !== undefined && !components.has(name)) {
       components.set(name, schema);
-      waiting.push(...referencesOf(schema));
+      pending.push(...referencesOf(schema));
     }
   }
   return Object.fromEntries([...components].toSorted(([a], [b]) => (a < b ? -1 : 1)));
@@ -174,7 +174,7 @@ function componentName({ group, version, kind }: ResourceDefinition): string {
   return [...group.split('.').toReversed(), version, kind].join('.');
 }
 
-/** The schema of a kind of a CustomResourceDefinition, as an API server publishes it. */
+/** The schema of a custom kind, as an API server publishes it. */
 function customComponent(definition: ResourceDefinition): OpenApiSchema {
   const { group, version, kind } = definition;
   const { properties, ...schema } = definition.schema();

@@ -10,7 +10,7 @@ import { OpenApiDocuments } from './openapi.ts';
 import type { OpenApiDocument } from './openapi.ts';
 import { methodNotAllowed, resourceNotFound } from './resource-request.ts';
 
-/** Answers of `/version` (`version.Info`). */
+/** The response of `/version` (`version.Info` of apimachinery). */
 interface VersionInfo {
   readonly major: string;
   readonly minor: string;
@@ -18,10 +18,10 @@ interface VersionInfo {
   readonly [field: string]: string;
 }
 
-/** The protobuf type that kubectl accepts for `/openapi/v2`. */
+/** The media type of protobuf that kubectl requests for `/openapi/v2`. */
 const SWAGGER_PROTOBUF = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf';
 
-/** The same as a valid media type, for answers. */
+/** The same type in responses, without the `@`, which a valid media type cannot have. */
 const SWAGGER_PROTOBUF_ANSWER = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf';
 
 const HEALTH_PATHS: ReadonlySet<string> = new Set(['/healthz', '/livez', '/readyz']);
@@ -39,7 +39,7 @@ export class PathRequests {
   }
 
   /**
-   * The answer to a GET of a path.
+   * The response to a GET of a path.
    * @throws ApiError 404 and 405.
    */
   answer(path: string, query: URLSearchParams, request: IncomingMessage): Answer {
@@ -107,31 +107,31 @@ export class PathRequests {
   }
 
   #discover(path: string, request: IncomingMessage): Answer {
-    const asked = discoveryPath(path);
+    const target = discoveryPath(path);
     const documents = this.#documents();
-    if (asked === 'core' || asked === 'groups') {
+    if (target === 'core' || target === 'groups') {
       const version = aggregatedVersion(request.headers.accept);
       if (version !== undefined) {
         return {
           status: 200,
           contentType: aggregatedContentType(version),
           headers: { vary: 'Accept' },
-          body: JSON.stringify(documents.aggregated(asked === 'core', version)),
+          body: JSON.stringify(documents.aggregated(target === 'core', version)),
         };
       }
       const address = request.headers.host ?? '';
-      return { status: 200, body: asked === 'core' ? documents.coreVersions(address) : documents.groupList() };
+      return { status: 200, body: target === 'core' ? documents.coreVersions(address) : documents.groupList() };
     }
     const found =
-      asked === undefined
+      target === undefined
         ? undefined
-        : asked.version === undefined
-          ? documents.group(asked.group)
-          : documents.resourceList(asked.group, asked.version);
+        : target.version === undefined
+          ? documents.group(target.group)
+          : documents.resourceList(target.group, target.version);
     if (found !== undefined) {
       return { status: 200, body: found };
     }
-    if (asked !== undefined && asked.group === '') {
+    if (target !== undefined && target.group === '') {
       throw resourceNotFound();
     }
     return pageNotFound();
@@ -162,20 +162,20 @@ function versionInfo(): VersionInfo {
   };
 }
 
-/** The answer for unknown paths: plain text, as in API servers. */
+/** The response for an unknown path: plain text, as in API servers. */
 export function pageNotFound(): Answer {
   return { status: 404, body: '404 page not found\n', headers: { 'x-content-type-options': 'nosniff' } };
 }
 
-/** A cacheable document: 304 when the client has it. */
+/** The response with a cacheable document: 304 when the client has it. */
 function documentAnswer(document: OpenApiDocument, query: URLSearchParams, request: IncomingMessage): Answer {
   const { text, hash } = document;
   const etag = `"${hash}"`;
-  const asked = query.get('hash');
+  const requestedHash = query.get('hash');
   const headers = {
     etag,
     vary: 'Accept',
-    ...(asked === hash ? { 'cache-control': 'public, immutable' } : {}),
+    ...(requestedHash === hash ? { 'cache-control': 'public, immutable' } : {}),
   };
   const accept = request.headers.accept ?? '';
   if (accept.includes('protobuf') && !accept.includes('json') && !accept.includes('*/*')) {

@@ -22,22 +22,22 @@ import { ProtobufDecoder } from './protobuf/decode-object.ts';
 import { kubernetesMessages } from './protobuf/message-data.ts';
 import { WireError } from './protobuf/wire-reader.ts';
 
-/** Largest request body, as in API servers: twice etcd's largest object. Bytes. */
+/** Largest request body, as in API servers: twice the largest object of etcd, 1.5 MiB. Bytes. */
 export const MAX_BODY_BYTES = 3 * 1024 * 1024;
 
-/** Maximum nesting, a bound for recursive code. Large CustomResourceDefinitions have about 60 levels. */
+/** Maximum nesting, which bounds recursion. Large CustomResourceDefinitions have about 60 levels. */
 export const MAX_BODY_DEPTH = 500;
 
-/** Values in a YAML body with expanded aliases: as many as in a JSON body of the largest size (`[1,1,…]`). */
+/** Maximum number of values in a YAML body after aliases are expanded: as many as the largest JSON body has (`[1,1,…]`). */
 const MAX_YAML_VALUES = MAX_BODY_BYTES / 2;
 
-/** An escaped surrogate in JSON, which may be unpaired. */
-const HALF_CHARACTER = /\\u[dD][89a-fA-F]/;
+/** An escaped surrogate in JSON. Only these can be unpaired in a text that was UTF-8. */
+const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 
-/** Longest excerpt of a body in a message. */
+/** Longest excerpt of a body in an error message. */
 const MAX_QUOTED_BYTES = 200;
 
-/** The YAML schema of kubectl and API servers: YAML 1.1 booleans and nulls; dates stay strings. */
+/** The YAML dialect of kubectl and API servers: booleans and nulls of YAML 1.1, and no dates. */
 function kubernetesSchema(): Schema {
   return new Schema([strTag, seqTag, mapTag, nullYaml11Tag, boolYaml11Tag, intCoreTag, floatCoreTag, mergeTag]);
 }
@@ -54,7 +54,7 @@ export async function readBody(request: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   try {
-    // Keeps the connection after an oversized body, so that the client can read the error.
+    // A loop that ends early would close the connection before the client has read the error.
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       const bytes = chunk as Buffer;
       size += bytes.length;
@@ -165,7 +165,7 @@ export function decode(body: Buffer, format: 'json' | 'yaml'): JsonValue {
     if (format === 'json') {
       throw error;
     }
-    // YAML flow mappings begin like JSON.
+    // A YAML flow mapping also begins with a brace.
     return decodeYaml(text);
   }
 }
@@ -187,13 +187,13 @@ function decodeJson(text: string): JsonValue {
   }
   try {
     const value: unknown = parseJson(text);
-    return HALF_CHARACTER.test(text) ? copied(value) : (value as JsonValue);
+    return SURROGATE_ESCAPE.test(text) ? jsonValueOf(value) : (value as JsonValue);
   } catch (error) {
     throw new BodySyntaxError(goSyntaxError(text, error), { cause: error });
   }
 }
 
-/** Go's message for common syntax errors; our own for others. */
+/** Go's message for truncated JSON; the parser's own message for other syntax errors. */
 function goSyntaxError(text: string, error: unknown): string {
   const message = errorText(error);
   const isCutOff = text.trim() === '' || message.includes('end of JSON input') || message.startsWith('Unterminated');
@@ -216,14 +216,14 @@ function decodeYaml(text: string): JsonValue {
     const reason = error instanceof YAMLException ? error.reason : String(error);
     throw new BodySyntaxError(`yaml: line ${line}: ${reason.slice(0, MAX_QUOTED_BYTES)}`, { cause: error });
   }
-  return copied(value);
+  return jsonValueOf(value);
 }
 
 /**
- * A JSON value from a YAML value, with aliases expanded, and unpaired surrogates replaced, as in Go's decoder. Limited by a
- * budget, as aliases can multiply or be cyclic.
+ * Copies a parsed value to a JSON value: aliases are expanded, and unpaired surrogates replaced, as in Go's decoder. The
+ * number of values is limited, because aliases can be cyclic or grow exponentially.
  */
-function copied(value: unknown): JsonValue {
+function jsonValueOf(value: unknown): JsonValue {
   let budget = MAX_YAML_VALUES;
   const copy = (from: unknown, depth: number): JsonValue => {
     budget--;

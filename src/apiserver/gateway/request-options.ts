@@ -8,7 +8,7 @@ import { managerOf } from '../server-side-apply/manager-name.ts';
 
 type OptionsKind = 'CreateOptions' | 'UpdateOptions' | 'PatchOptions' | 'DeleteOptions' | 'ListOptions';
 
-/** Options without absent fields. */
+/** The parsed fields of options; absent ones are not set. */
 export type Parsed<T, K extends keyof T> = { readonly [P in K]?: Exclude<T[P], undefined> };
 
 /** Options of a write. */
@@ -17,7 +17,7 @@ export interface ParsedWriteOptions extends Parsed<WriteOptions, 'dryRun' | 'fie
   readonly force?: boolean;
 }
 
-/** Longest delay of a timer: 24 days. */
+/** Longest delay of a timer of Node.js: 2³¹ - 1 ms, 24 days. */
 const MAX_TIMEOUT_SECONDS = Math.trunc((2 ** 31 - 1) / 1000);
 
 const FIELD_VALIDATIONS: readonly string[] = ['Ignore', 'Strict', 'Warn'] satisfies FieldValidation[];
@@ -66,7 +66,7 @@ function refuse(kind: OptionsKind, errors: readonly FieldError[]): void {
 }
 
 /** The selectors of a list, a watch or a collection's deletion. */
-export function selectionOf(query: URLSearchParams): Parsed<ListOptions, 'labelSelector' | 'fieldSelector'> {
+export function selectorsOf(query: URLSearchParams): Parsed<ListOptions, 'labelSelector' | 'fieldSelector'> {
   const labelSelector = query.get('labelSelector') ?? '';
   const fieldSelector = query.get('fieldSelector') ?? '';
   return {
@@ -106,7 +106,7 @@ export function listOptions(
     ]);
   }
   return {
-    ...selectionOf(query),
+    ...selectorsOf(query),
     ...(limit > 0 ? { limit } : {}),
     ...(token === '' ? {} : { continue: token }),
     ...(resourceVersion === '' ? {} : { resourceVersion }),
@@ -143,7 +143,7 @@ export function watchOptions(
     ]);
   }
   return {
-    ...selectionOf(query),
+    ...selectorsOf(query),
     ...(resourceVersion === '' ? {} : { resourceVersion }),
     ...(bookmarks === null ? {} : { allowBookmarks: isTrue(bookmarks) }),
     ...(initial === null ? {} : { sendInitialEvents: isTrue(initial) }),
@@ -167,7 +167,7 @@ function matchOf(query: URLSearchParams): Match | undefined {
   return match;
 }
 
-/** A boolean of a query, as API servers parse it: everything but `false` and `0` is true. */
+/** Parses a boolean of a query as API servers do: everything except `false` and `0` is true. */
 function isTrue(text: string): boolean {
   return text.toLowerCase() !== 'false' && text !== '0';
 }
@@ -193,7 +193,7 @@ export type ParsedDeleteOptions = Parsed<
 >;
 
 /**
- * The options of a DELETE: those of the body when there is one, else those of the query.
+ * The options of a DELETE: from the body if there is one, else from the query.
  * @throws ApiError 400 or 422
  */
 export function deleteOptions(query: URLSearchParams, body: JsonObject | undefined): ParsedDeleteOptions {
@@ -222,7 +222,7 @@ export function deleteOptions(query: URLSearchParams, body: JsonObject | undefin
     gracePeriodSeconds: typed(gracePeriodSeconds, 'number', 'gracePeriodSeconds'),
     propagationPolicy: typed(propagationPolicy, 'string', 'propagationPolicy'),
     orphanDependents: typed(orphanDependents, 'boolean', 'orphanDependents'),
-    dryRun: texts(dryRun, 'dryRun'),
+    dryRun: stringList(dryRun, 'dryRun'),
     preconditions: typed(preconditions, 'object', 'preconditions'),
   });
 }
@@ -280,10 +280,10 @@ function typed<K extends keyof TypeNames>(value: unknown, type: K, field: string
   return value as TypeNames[K];
 }
 
-function texts(value: JsonValue | undefined, field: string): readonly string[] {
+function stringList(value: JsonValue | undefined, field: string): readonly string[] {
   const list = value ?? [];
   if (!Array.isArray(list) || !list.every((one) => typeof one === 'string')) {
-    // Not ignored: a malformed `dryRun` must not delete.
+    // If a malformed `dryRun` were ignored, the object would be deleted.
     throw wrongType(list, 'a list of strings', field);
   }
   return list;

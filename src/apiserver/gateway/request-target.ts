@@ -1,4 +1,5 @@
-// The target of a URL: an object, a collection, or a non-resource path (Kubernetes API concepts, "Resource URIs").
+// The target of a URL: an object, a collection, or a non-resource path
+// (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris).
 import type { AccessAttributes } from '../embedded/request.ts';
 
 /** A collection, an object, or a subresource. */
@@ -22,16 +23,16 @@ export interface PathTarget {
 
 export type RequestTarget = ResourceTarget | PathTarget;
 
-/** Longest URL, in bytes as received. kubectl's longest have selectors of a few hundred bytes. */
+/** Longest URL, still encoded. kubectl's longest have selectors of a few hundred bytes. Bytes. */
 export const MAX_URL_BYTES = 8 * 1024;
 
 /** Maximum number of path segments; URLs of the API have at most eight. */
 const MAX_SEGMENTS = 16;
 
-/** Subresources of namespaces, which are not resources in them. */
+/** Subresources of Namespaces; any other third segment is a resource in the namespace. */
 const NAMESPACE_SUBRESOURCES: ReadonlySet<string> = new Set(['status', 'finalize']);
 
-/** The target of a URL's path. Undefined when it cannot be decoded or cannot be one. */
+/** The target of a URL's path. Undefined when the path is malformed. */
 export function parseTarget(rawPath: string): RequestTarget | undefined {
   const decoded = decode(rawPath);
   if (decoded === undefined || !decoded.startsWith('/')) {
@@ -54,7 +55,7 @@ export function parseTarget(rawPath: string): RequestTarget | undefined {
   return { kind: 'resource', group, version, ...resourceOf(rest) };
 }
 
-/** `namespaces/x/pods/y/status` */
+/** Parses `namespaces/x/pods/y/status`, and the like. */
 function resourceOf(
   segments: readonly string[],
 ): Pick<ResourceTarget, 'resource' | 'namespace' | 'name' | 'subresource'> {
@@ -71,14 +72,14 @@ function resourceOf(
 
 function decode(path: string): string | undefined {
   try {
-    // Names of roles may have control characters, and must remain deletable.
+    // Control characters are allowed: names of roles may have them, and users must be able to delete these roles.
     return decodeURIComponent(path);
   } catch {
     return undefined;
   }
 }
 
-/** The verb of a resource request for authorization. Undefined for methods that the API does not have. */
+/** The verb that a resource request is authorized for. Undefined for methods without one. */
 export function verbOf(method: string, target: ResourceTarget, isWatch: boolean): string | undefined {
   switch (method) {
     case 'GET':

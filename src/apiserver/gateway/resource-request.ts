@@ -10,7 +10,7 @@ import type { ResourceDefinition } from '../resource-definition.ts';
 import type { Answer } from './answer.ts';
 import { duplicateFields } from './duplicate-fields.ts';
 import { BodySyntaxError, decode, decodeObject, mediaType, objectFormat, readBody } from './request-body.ts';
-import { deleteOptions, listOptions, selectionOf, watchOptions, writeOptions } from './request-options.ts';
+import { deleteOptions, listOptions, selectorsOf, watchOptions, writeOptions } from './request-options.ts';
 import type { ParsedWriteOptions } from './request-options.ts';
 import type { ResourceTarget } from './request-target.ts';
 import { subresourcesOf, verbsOf } from './subresources.ts';
@@ -23,9 +23,9 @@ export interface ResourceRequest {
   readonly target: ResourceTarget;
   readonly query: URLSearchParams;
   readonly definition: ResourceDefinition;
-  /** As the user of the request. */
+  /** The cluster as the user of the request. */
   readonly cluster: Cluster;
-  /** For status codes and answers that depend on the state before the request. */
+  /** The state before the request, on which some responses depend. */
   readonly state: ClusterState;
   readonly view: View;
   readonly signal: AbortSignal;
@@ -34,7 +34,7 @@ export interface ResourceRequest {
   readonly now: number;
 }
 
-/** The answer for a missing resource. */
+/** The error for a resource that is not served. */
 export function resourceNotFound(): ApiError {
   return new ApiError(404, 'NotFound', 'the server could not find the requested resource', {});
 }
@@ -57,11 +57,11 @@ export function checkServed(target: ResourceTarget, definition: ResourceDefiniti
   if (definition.namespaced && namespace === undefined && (name !== undefined || verb === 'create')) {
     throw name === undefined ? methodNotAllowed() : resourceNotFound();
   }
-  const part = subresource === undefined ? undefined : subresourcesOf(definition).find((s) => s.name === subresource);
-  if (subresource !== undefined && part === undefined) {
+  const found = subresource === undefined ? undefined : subresourcesOf(definition).find((s) => s.name === subresource);
+  if (subresource !== undefined && found === undefined) {
     throw resourceNotFound();
   }
-  const verbs = part?.verbs ?? verbsOf(definition);
+  const verbs = found?.verbs ?? verbsOf(definition);
   const isPostToItem = verb === 'create' && name !== undefined && subresource === undefined;
   const isItemVerbOfCollection = name === undefined && (verb === 'update' || verb === 'patch');
   if (verb === undefined || !verbs.includes(verb) || isPostToItem || isItemVerbOfCollection) {
@@ -69,7 +69,7 @@ export function checkServed(target: ResourceTarget, definition: ResourceDefiniti
   }
 }
 
-/** Answers everything except watches. */
+/** Responds to all requests except watches. */
 export async function answerResource(call: ResourceRequest, verb: string): Promise<Answer> {
   switch (verb) {
     case 'get':
@@ -91,7 +91,7 @@ export async function answerResource(call: ResourceRequest, verb: string): Promi
   }
 }
 
-/** Begins a watch. */
+/** Starts a watch. */
 export function watchResource({
   cluster,
   definition,
@@ -178,15 +178,15 @@ async function patch(call: ResourceRequest): Promise<Answer> {
   const options = writeOptions(query, 'PatchOptions', request.headers['user-agent'], type);
   const decoded = decodePatch(type, await readBody(request), options.force);
   if (decoded.type === 'apply') {
-    checkApplied(decoded.body, target);
+    checkAppliedName(decoded.body, target);
   }
   const key = keyOfTarget(target);
-  const wasThere = state.get(definition, key.namespace, key.name) !== undefined;
+  const existed = state.get(definition, key.namespace, key.name) !== undefined;
   const patched = await cluster.patch(definition, key, decoded, {
     ...clusterOptions(call, options),
     ...ofSubresource(target),
   });
-  return answerObject(call, wasThere ? 200 : 201, patched);
+  return answerObject(call, existed ? 200 : 201, patched);
 }
 
 function decodePatch(type: Patch['type'], body: Buffer, force: boolean | undefined): Patch {
@@ -223,7 +223,7 @@ function unmarshalError(start: string, value: JsonValue, goType: string): ApiErr
   );
 }
 
-function checkApplied(body: JsonObject, { name = '' }: ResourceTarget): void {
+function checkAppliedName(body: JsonObject, { name = '' }: ResourceTarget): void {
   const metadata = isJsonObject(body['metadata']) ? body['metadata'] : {};
   const applied = metadata['name'];
   if (typeof applied === 'string' && applied !== '' && applied !== name) {
@@ -236,9 +236,9 @@ async function remove(call: ResourceRequest): Promise<Answer> {
   const options = deleteOptions(call.query, await optionsOfBody(call));
   const key = keyOfTarget(target);
   const before = state.get(definition, key.namespace, key.name);
-  const left = await cluster.delete(definition, key, { ...options, signal, onWarning });
-  if (left !== undefined) {
-    return answerObject(call, 200, left);
+  const remaining = await cluster.delete(definition, key, { ...options, signal, onWarning });
+  if (remaining !== undefined) {
+    return answerObject(call, 200, remaining);
   }
   const { group, resource } = definition;
   const uid = before?.metadata.uid;
@@ -257,7 +257,7 @@ async function removeCollection(call: ResourceRequest): Promise<Answer> {
   await cluster.deleteCollection(definition, {
     ...options,
     ...inNamespace(target),
-    ...selectionOf(query),
+    ...selectorsOf(query),
     signal,
     onWarning,
   });
@@ -271,7 +271,7 @@ async function optionsOfBody({ request }: ResourceRequest): Promise<JsonObject |
     : decodeObject(body, objectFormat(request.headers['content-type']), 'DeleteOptions');
 }
 
-/** The object in the body, of the kind and in the namespace that the URL names. */
+/** Reads the object in the body. Its kind and namespace must be those of the URL. */
 async function objectOfBody(
   { request, definition, target, onWarning }: ResourceRequest,
   fieldValidation: WriteOptions['fieldValidation'],
@@ -305,7 +305,7 @@ async function objectOfBody(
     ...object,
     apiVersion: expected.apiVersion,
     kind: expected.kind,
-    metadata: metadataInPlace(metadata, definition, target),
+    metadata: completedMetadata(metadata, definition, target),
   };
 }
 
@@ -313,7 +313,7 @@ function text(value: JsonValue): string {
   return typeof value === 'string' ? value.slice(0, 253) : JSON.stringify(value).slice(0, 253);
 }
 
-function metadataInPlace(metadata: JsonObject, definition: ResourceDefinition, target: ResourceTarget): JsonObject {
+function completedMetadata(metadata: JsonObject, definition: ResourceDefinition, target: ResourceTarget): JsonObject {
   const { namespace, name, subresource } = target;
   const isOfItem = subresource !== undefined && name !== undefined;
   const named = isOfItem && (metadata['name'] ?? '') === '' ? { ...metadata, name } : metadata;
@@ -332,8 +332,8 @@ function expectedType(
   definition: ResourceDefinition,
   subresource: string | undefined,
 ): { apiVersion: string; kind: string } {
-  const part = subresourcesOf(definition).find(({ name }) => name === subresource);
-  const type = part?.kind ?? definition;
+  const found = subresourcesOf(definition).find(({ name }) => name === subresource);
+  const type = found?.kind ?? definition;
   return { apiVersion: apiVersionOf(type), kind: type.kind };
 }
 

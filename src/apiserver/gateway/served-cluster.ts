@@ -7,7 +7,7 @@ export interface ServedCluster {
   /** The cluster as a user sees it. */
   as(user: UserInfo): Cluster;
   readonly state: ClusterState;
-  /** Authorizes non-resource paths and unknown resources; the cluster authorizes all else. */
+  /** Authorizes requests for non-resource paths and unknown resources. The cluster authorizes all others. */
   readonly authorizer: Authorizer;
   /** All served kinds in all versions, a group's preferred version first. The same array until one changes. */
   definitions(): readonly ResourceDefinition[];

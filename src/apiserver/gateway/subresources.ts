@@ -11,8 +11,8 @@ export interface Subresource {
 
 const READ_WRITE = ['get', 'patch', 'update'] as const;
 
-/** Subresources that can only be created, by group and resource. */
-const CREATED: ReadonlyMap<string, readonly Subresource[]> = new Map([
+/** Subresources of single kinds, by `group/resource`. */
+const KIND_SUBRESOURCES: ReadonlyMap<string, readonly Subresource[]> = new Map([
   ['/namespaces', [{ name: 'finalize', verbs: ['update'] }]],
   [
     '/pods',
@@ -35,7 +35,7 @@ const CREATED: ReadonlyMap<string, readonly Subresource[]> = new Map([
 
 /** The subresources of a kind, by name. */
 export function subresourcesOf(definition: ResourceDefinition): readonly Subresource[] {
-  const own = CREATED.get(`${definition.group}/${definition.resource}`) ?? [];
+  const own = KIND_SUBRESOURCES.get(`${definition.group}/${definition.resource}`) ?? [];
   const scale: Subresource = {
     name: 'scale',
     verbs: READ_WRITE,

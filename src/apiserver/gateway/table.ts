@@ -1,4 +1,5 @@
-// Tables and PartialObjectMetadata (Kubernetes API concepts, "Receiving resources as Tables").
+// Tables and PartialObjectMetadata
+// (https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables).
 import { ApiError } from '../../cluster/index.ts';
 import type { ObjectList } from '../../cluster/index.ts';
 import { ageOf, isJsonObject } from '../../resources/index.ts';
@@ -6,7 +7,7 @@ import type { KubernetesObject } from '../../resources/index.ts';
 import type { ResourceDefinition, TablePrinter } from '../resource-definition.ts';
 import type { Representation } from './negotiation.ts';
 
-/** The `object` of a table's rows. */
+/** What a table's rows have as their `object`. */
 export type IncludeObject = 'None' | 'Metadata' | 'Object';
 
 /**
@@ -26,7 +27,7 @@ export function includeObjectOf(query: URLSearchParams): IncludeObject {
   );
 }
 
-/** The form in which a request's objects are returned. */
+/** How a request's objects are returned. */
 export interface View {
   readonly representation: Representation;
   readonly printer: TablePrinter;
@@ -66,8 +67,8 @@ export function printerOf(definition: ResourceDefinition, subresource: string | 
 }
 
 /**
- * An object in the requested form.
- * @throws ApiError 406 for the form of a list.
+ * An object in the requested representation.
+ * @throws ApiError 406 for PartialObjectMetadataList.
  */
 export function objectView(view: View, object: KubernetesObject, now: number): object {
   const { as } = view.representation;
@@ -88,8 +89,8 @@ export function objectView(view: View, object: KubernetesObject, now: number): o
 }
 
 /**
- * A list in the requested form.
- * @throws ApiError 406 for the form of an object.
+ * A list in the requested representation.
+ * @throws ApiError 406 for PartialObjectMetadata.
  */
 export function listView(view: View, definition: ResourceDefinition, list: ObjectList, now: number): object {
   const { as, version } = view.representation;
@@ -119,7 +120,7 @@ function apiVersionText({ group, version }: ResourceDefinition): string {
   return group === '' ? version : `${group}/${version}`;
 }
 
-/** A table, without column definitions if the client has them already. */
+/** A table. In a watch, only the first one has column definitions. */
 export function tableOf(
   view: View,
   metadata: object,

@@ -11,8 +11,8 @@ import { objectView, tableOf } from './table.ts';
 import type { View } from './table.ts';
 
 /**
- * Time limit for a client that does not read. Its kernel buffers a few MiB; later events wait in the cluster's history, not
- * here. Milliseconds.
+ * Time limit for a client that does not read. The kernel buffers a few MiB for it; later events wait in the cluster's
+ * history, not in memory of the stream. Milliseconds.
  */
 export const SLOW_WATCHER_MS = 30_000;
 
@@ -32,8 +32,8 @@ export interface WatchStream {
 }
 
 /**
- * Sends events until the watch ends or the client stops reading. An error before the first event is an error answer;
- * later errors, and expired versions, are `ERROR` events.
+ * Sends events until the watch ends or the client stops reading. An error before the first event becomes an error response;
+ * a later error, and 410 `Expired`, becomes an `ERROR` event.
  * @throws ApiError when the watch fails before it begins.
  */
 export async function sendWatch(stream: WatchStream, events: AsyncIterable<WatchEvent>): Promise<WatchEnd> {
@@ -42,11 +42,11 @@ export async function sendWatch(stream: WatchStream, events: AsyncIterable<Watch
   let hasColumns = true;
   try {
     let next = iterator.next();
-    const early = await refusedAtOnce(next);
+    const early = await immediateError(next);
     if (early !== undefined && early.code !== 410) {
       throw early;
     }
-    // Sends headers now, as the first event may come much later.
+    // The first event may come much later than the headers.
     response.writeHead(200, { 'content-type': 'application/json' });
     response.flushHeaders();
     response.socket?.setTimeout(0);
@@ -76,13 +76,13 @@ export async function sendWatch(stream: WatchStream, events: AsyncIterable<Watch
     response.write(`${JSON.stringify({ type: 'ERROR', object: refusal.toStatus() })}\n`);
     return 'failed';
   } finally {
-    // Not awaited: a waiting generator ends with its signal.
+    // Not awaited, because a generator that waits for a change ends only with its signal.
     void Promise.resolve(iterator.return?.()).catch(() => undefined);
   }
 }
 
 /** The error of a watch that fails at once. */
-async function refusedAtOnce(next: Promise<unknown>): Promise<ApiError | undefined> {
+async function immediateError(next: Promise<unknown>): Promise<ApiError | undefined> {
   const settled = next.then(
     () => undefined,
     (error: unknown) => (error instanceof ApiError ? error : undefined),
@@ -90,7 +90,7 @@ async function refusedAtOnce(next: Promise<unknown>): Promise<ApiError | undefin
   return await Promise.race([settled, nextTurn(undefined)]);
 }
 
-/** Waits until the client has read the written events. False when it does not read, or is gone. */
+/** Waits until the client has read the written events. False when it does not read, or has closed the connection. */
 async function drained({ response, slowWatcherMs = SLOW_WATCHER_MS }: WatchStream): Promise<boolean> {
   const limit = AbortSignal.timeout(slowWatcherMs);
   const closed = new AbortController();

@@ -1,4 +1,5 @@
-// Objects in protobuf, as kubectl sends those of Kubernetes' own kinds (KEP-5116; apimachinery, runtime.Unknown).
+// Decodes protobuf, in which kubectl sends objects of builtin kinds
+// (https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding).
 import { apiVersionOf, isJsonObject, kubernetesOpenApi } from '../../../resources/index.ts';
 import type { JsonObject, JsonValue } from '../../../resources/index.ts';
 import type { MessageField, Messages } from './message-data.ts';
@@ -16,7 +17,7 @@ const META = 'io.k8s.apimachinery.pkg.apis.meta.v1';
 
 type Decode = (fields: JsonObject) => JsonValue;
 
-/** Messages with a JSON form of their own. */
+/** Messages whose JSON form does not follow from their fields. */
 const SPECIAL: ReadonlyMap<string, Decode> = new Map<string, Decode>([
   ['io.k8s.apimachinery.pkg.api.resource.Quantity', ({ string = '0' }) => string],
   [
@@ -38,7 +39,7 @@ export class ProtobufDecoder {
   }
 
   /**
-   * The object in a body, in its JSON form, possibly with empty fields that JSON would omit.
+   * The object in a body, in its JSON form. It may have empty fields, which JSON would omit.
    * @throws WireError when the body is not an object of a Kubernetes kind.
    */
   decode(body: Buffer): JsonObject {
@@ -75,7 +76,7 @@ export class ProtobufDecoder {
       return special(object);
     }
     const [only] = fields;
-    // Lists that have a message of their own in protobuf.
+    // In protobuf, some lists are messages with one field, `items`.
     return fields.length === 1 && only?.[1] === 'items' && only[3] === 'many' ? (object['items'] ?? []) : object;
   }
 
@@ -158,7 +159,7 @@ function doubleOf(wire: WireField): number {
   return Number.isFinite(value) ? value : 0;
 }
 
-/** `runtime.Unknown`: the type of an object, and its bytes. */
+/** Reads `runtime.Unknown`, the envelope: the type of an object, and its encoded fields. */
 function envelopeOf(bytes: Buffer): { readonly apiVersion: string; readonly kind: string; readonly raw: Buffer } {
   const found = { apiVersion: '', kind: '', raw: Buffer.alloc(0) as Buffer };
   for (const wire of new WireReader(bytes).fields()) {
@@ -218,7 +219,7 @@ function rawJson(base64: JsonValue | undefined): JsonValue {
   }
 }
 
-/** Removes empty fields of metadata, which Go encodes as well. */
+/** Removes the empty fields of metadata, which Go's protobuf encoder does not omit. */
 function withoutEmpty(metadata: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(metadata).filter(([, value]) => value !== '' && value !== 0 && value !== null),

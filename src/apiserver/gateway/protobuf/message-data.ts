@@ -3,8 +3,8 @@ import { brotliDecompressSync } from 'node:zlib';
 import { parseJson } from '../../../values/index.ts';
 
 /**
- * A field of a message: its number, its JSON name (empty: inlined into the parent), its type (a protobuf scalar or a message),
- * and whether it is repeated or a map.
+ * A field of a message. An empty JSON name means that the fields of its value belong to the parent. The type is a protobuf
+ * scalar or the name of a message. The label is `many` for repeated fields.
  */
 export type MessageField = readonly [number: number, name: string, type: string, label?: 'many' | 'map'];
 

@@ -3,10 +3,10 @@ export class WireError extends Error {
   override readonly name = 'WireError';
 }
 
-/** A field on the wire. */
+/** An encoded field. */
 export interface WireField {
   readonly number: number;
-  /** Varints and fixed-size numbers as bits; the rest as bytes. */
+  /** The bits of a varint or fixed-size number; the bytes of other values. */
   readonly value: bigint | Buffer;
   /** Width of a fixed-size number in bits. */
   readonly fixed: 32 | 64 | undefined;
