@@ -9,7 +9,7 @@ export interface CallLimits {
 /** A guest's call of a host capability. The guest receives the message of a thrown error. */
 type HostCall = (binding: string, namespace: string, operation: string, payload: Uint8Array) => Uint8Array;
 
-/** What one guest call can reach of the host. */
+/** The limits and host functions of one guest call. */
 export interface CallContext {
   readonly limits: CallLimits;
   readonly hostCall: HostCall;

@@ -44,7 +44,7 @@ export interface CompiledModule {
   readonly shape: ModuleShape;
 }
 
-/** Three times the size of a policy of the Go toolchain that links the Kubernetes API (about 20 MB). */
+/** Maximum size of a module: three times that of a Go policy that links the Kubernetes API (about 20 MB). */
 export const MAX_MODULE_BYTES = 64 * 1024 * 1024;
 
 const MAGIC = [0x00, 0x61, 0x73, 0x6d];

@@ -37,8 +37,8 @@ export const MIN_BLOCK_COST = 8;
 export const HOST_CALL_FUEL = 64;
 
 /**
- * Flat price of a host function, whatever its arguments are. In a loop of calls it took 1 to 4 µs, more than this price
- * covers; programs make few such calls.
+ * Flat price of a call of a host function, besides what depends on its arguments. It covers less than the 1 to 4 µs that a
+ * call took in a loop, because programs make few such calls.
  */
 export const HOST_FUNCTION_FUEL = 500;
 

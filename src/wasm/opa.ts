@@ -43,9 +43,9 @@ const FUEL_PER_CALL = 2000;
 const FUEL_PER_BYTE = 20;
 
 /** Fuel per value or separator of a result (0.1 µs). */
-const FUEL_PER_PIECE = 200;
+const FUEL_PER_TOKEN = 200;
 
-/** The same rate as memory.copy. */
+/** Bytes that the host copies per unit of fuel; the same rate as memory.copy. */
 const COPIED_BYTES_PER_FUEL = 16;
 
 /** Maximum length of an abort message; OPA's are one line. */
@@ -285,7 +285,7 @@ function parseOperand(text: string): RegoValue {
 }
 
 function writeValue(instance: SandboxInstance, value: RegoValue): number {
-  const text = regoText(value, (chars) => instance.chargeFuel(FUEL_PER_PIECE + chars * FUEL_PER_BYTE));
+  const text = regoText(value, (chars) => instance.chargeFuel(FUEL_PER_TOKEN + chars * FUEL_PER_BYTE));
   const address = parseInGuest(instance, 'opa_value_parse', text);
   if (address === 0) {
     throw new WasmError('guest-error', 'the policy cannot parse the result of a builtin');

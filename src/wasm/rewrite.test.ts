@@ -197,7 +197,7 @@ describe('a rewritten module', () => {
 });
 
 /**
- * Bodies of `run`, with a and b far apart (and c = 0, d = 1). In each, a store looks as if an earlier mark covered it.
+ * Bodies of `run`, with a and b far apart (and c = 0, d = 1). In each, an earlier mark seems to cover a store, but does not.
  * The stored value is never zero.
  */
 const MARKS: Record<string, string> = {
@@ -363,7 +363,7 @@ describe('compileModule', () => {
     );
   });
 
-  it('has the same operands of every plain opcode as V8', () => {
+  it('counts the operands of every plain opcode as V8 does', () => {
     const constants = [
       [0x41, 0],
       [0x42, 0],

@@ -49,7 +49,7 @@ export const MAX_TABLES = 16;
 /** Maximum linear memory in pages (1 GiB), so that addresses and sizes fit in 31 bits. */
 const MAX_MEMORY_PAGES = 16_384;
 
-/** The rewritten module and what the rewriter learned about it. */
+/** A rewritten module and its properties. */
 interface RewrittenModule {
   readonly bytes: Uint8Array<ArrayBuffer>;
   readonly functions: number;
@@ -356,7 +356,7 @@ class ModuleRewriter {
         throw new WasmError(
           'import-missing',
           `the module imports the ${kind === 1 ? 'table' : 'global'} ${module}.${name}: expected imports of functions ` +
-            'and one memory only, which is all that a host provides',
+            'and one memory only, because hosts provide nothing else',
         );
       }
     }
@@ -379,7 +379,7 @@ class ModuleRewriter {
     }
     const count = reader.u32();
     checkCount('tables', count, MAX_TABLES);
-    const share = Math.floor(MAX_TABLE_ENTRIES / Math.max(count, 1));
+    const maxPerTable = Math.floor(MAX_TABLE_ENTRIES / Math.max(count, 1));
     const tables: Uint8Array[] = [];
     let entries = 0;
     for (let index = 0; index < count; index++) {
@@ -395,7 +395,7 @@ class ModuleRewriter {
       const max = flags === 1 ? reader.u32() : MAX_TABLE_ENTRIES;
       entries += min;
       checkCount('table entries', entries, MAX_TABLE_ENTRIES);
-      const clamped = Math.max(min, Math.min(max, share));
+      const clamped = Math.max(min, Math.min(max, maxPerTable));
       tables.push(new BinaryWriter().op(type, 1).u32(min).u32(clamped).written);
     }
     return appendEntries(NO_ENTRIES, tables);

@@ -220,7 +220,7 @@ describe('a sandbox', () => {
     });
   });
 
-  it('gives a guest that imports its memory one of its own', () => {
+  it('gives each guest that imports a memory a memory of its own', () => {
     const text = `(module (import "env" "memory" (memory 2)) (data (i32.const 8) "\\2a")
       (func (export "peek") (result i32) (i32.load (i32.const 8))))`;
     for (const isolation of ['restore', 'fresh'] as const) {
@@ -231,7 +231,7 @@ describe('a sandbox', () => {
     }
   });
 
-  it('gives a guest whose segments end beyond the memory that it imports a larger one, as OPA needs', () => {
+  it('enlarges an imported memory for data segments that end beyond it, as OPA needs', () => {
     const segment = (memory: string): string =>
       `(module ${memory} (data (i32.const 65534) "abcd") (func (export "peek") (result i32) (i32.load8_u (i32.const 65537))))`;
     for (const isolation of ['restore', 'fresh'] as const) {

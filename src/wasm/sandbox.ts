@@ -377,5 +377,5 @@ function isGuestFault(error: unknown): error is Error {
 }
 
 function outOfFuelMessage(fuel: number): string {
-  return `the guest used up its fuel: expected at most ${fuel} units; an endless loop, or a limit that is too low`;
+  return `the guest used up its fuel: expected at most ${fuel} units; it may contain an endless loop, or its limit is too low`;
 }

@@ -70,7 +70,7 @@ describe('WapcGuest', () => {
       ['bulk-memory-loop', 'out-of-fuel'],
       ['deep-recursion', 'trap', /call stack/],
       ['guest-error', 'guest-error'],
-      ['silent-failure', 'guest-error', /without saying why/],
+      ['silent-failure', 'guest-error', /without an error message/],
       ['silent-success', 'guest-error', /no answer/],
       ['huge-answer', 'answer-too-large', /at most 1048576 bytes/],
     ];
@@ -230,7 +230,7 @@ describe('WapcGuest', () => {
     assert.throws(() => guestOf(fixture('wasi-accept')), { code: 'export-missing', message: /__guest_call/ });
   });
 
-  it('says why an AssemblyScript guest aborted', () => {
+  it('reports why an AssemblyScript guest aborted', () => {
     const utf16 = (text: string): string =>
       [...Buffer.from(text, 'utf16le')].map((byte) => `\\${byte.toString(16).padStart(2, '0')}`).join('');
     const guest = guestOf(

@@ -7,7 +7,7 @@ import { Sandbox } from './sandbox.ts';
 import type { HostFunction, HostImports, SandboxInstance } from './sandbox.ts';
 import { createWasi, ExitSignal, LOG_LIMIT_BYTES, LOG_LINE_LIMIT_BYTES, WASI_MODULE, WasiProcess } from './wasi.ts';
 
-/** Maximum length of a guest's error text. It becomes the message of a denial, of which users read a few lines. */
+/** Maximum length of a guest's error text, which becomes the message of a denial: users read only a few lines. */
 export const GUEST_ERROR_BYTES = 16 * 1024;
 
 /** Bytes that the host copies per unit of the guest's fuel; the same rate as memory.copy. */
@@ -240,7 +240,8 @@ function responseOf(pending: PendingCall, success: boolean): Uint8Array {
   if (!success) {
     throw new WasmError(
       'guest-error',
-      pending.error ?? `the guest failed at ${pending.operation} without saying why: __guest_call did not return 1`,
+      pending.error ??
+        `the guest failed at ${pending.operation} without an error message: __guest_call did not return 1`,
     );
   }
   if (pending.answer === undefined) {

@@ -404,7 +404,7 @@ function descriptorFunctions({ instance, process }: Caller): Record<string, Wasi
   };
 }
 
-/** Functions that libraries import for file access. Each always returns the same error number. */
+/** Functions that libraries import for files, which guests do not have. Each always returns the same error number. */
 function constantFunctions(): Record<string, WasiFunction> {
   const answers: Record<number, readonly string[]> = {
     [Errno.badf]: ['fd_prestat_get', 'fd_prestat_dir_name', 'fd_readdir', 'fd_renumber'],

@@ -99,7 +99,7 @@ function decodeToken(token: string): RegoValue {
   const parts = token.split('.');
   const [headerPart, payloadPart, signaturePart] = parts;
   if (headerPart === undefined || payloadPart === undefined || signaturePart === undefined || parts.length !== 3) {
-    undefinedBecause('io.jwt.decode: a token has three parts');
+    undefinedBecause('io.jwt.decode: expected a token with three parts');
   }
   const header = jsonObject(headerPart);
   if (header.get('enc') !== undefined) {

@@ -78,7 +78,7 @@ function parsePath(path: RegoValue): Path {
 
 function lookUp(document: RegoValue | undefined, path: Path): RegoValue {
   if (document === undefined) {
-    return undefinedBecause('json.patch: nothing is left');
+    return undefinedBecause('json.patch: the path does not exist');
   }
   const [step, ...rest] = path;
   return step === undefined ? document : lookUp(child(document, step), rest);
@@ -105,7 +105,7 @@ function edit(
 ): RegoValue {
   const [step, ...rest] = path;
   if (document === undefined || step === undefined) {
-    return undefinedBecause('json.patch: nothing is left');
+    return undefinedBecause('json.patch: the path does not exist');
   }
   meter(
     isArray(document)
@@ -154,7 +154,7 @@ function insert(document: RegoValue | undefined, path: Path, value: RegoValue, m
 
 function remove(document: RegoValue | undefined, path: Path, meter: CopyMeter): RegoValue | undefined {
   if (path.length === 0) {
-    return document === undefined ? undefinedBecause('json.patch: nothing is left') : undefined;
+    return document === undefined ? undefinedBecause('json.patch: the path does not exist') : undefined;
   }
   return edit(document, path, meter, (parent, step) => {
     child(parent, step);

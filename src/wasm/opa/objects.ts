@@ -165,7 +165,7 @@ const rangeStep: OpaBuiltin = (operands, context) => {
 const numbersRange: OpaBuiltin = (operands, context) =>
   rangeStep([...operands.slice(0, 2), new RegoNumber('1')], context);
 
-/** All paths from the roots, each up to a node without further edges or the end of a cycle. */
+/** All paths from the roots, each up to a node without edges or to the end of a cycle. */
 const reachablePaths: OpaBuiltin = (operands, context) => {
   const graph = objectOperand(operands, 0);
   const paths: RegoValue[] = [];

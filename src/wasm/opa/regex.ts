@@ -13,7 +13,7 @@ const MAX_CACHED_PATTERNS = 100;
 /** Maximum length of a pattern: far above that of policies, because compile time grows with it. */
 const MAX_PATTERN_CHARS = 64 * 1024;
 
-// Fuel prices are measured times, at 2 × 10⁹ units per second of a Rego guest.
+// Charges are measured times, converted at 2 × 10⁹ units of fuel per second, the speed of a Rego guest.
 
 /** Fuel per character of a pattern, charged before it is compiled. */
 const FUEL_PER_PATTERN_CHAR = 250;
@@ -24,18 +24,18 @@ const FUEL_PER_INSTRUCTION = 2500;
 /** Fuel per character of the text and instruction of the pattern: 10 to 20 ns. */
 const FUEL_PER_STEP = 40;
 
-/** Steps take twice the time with this many capture groups, whose positions are copied. */
+/** Every step copies the positions of the capture groups: with this many groups, it takes twice the time. */
 const GROUPS_PER_STEP = 16;
 
 /** Fuel per reference in a replacement. */
 const FUEL_PER_REFERENCE = 200;
 
 /**
- * A search with repetitions may scan the whole rest of the text and still match only its beginning, but that is rare.
- * Charging the worst case would make splitting a long text into lines as expensive as an attack. With this share of it,
- * an attack can take up to 16 times the time of its fuel; the deadline aborts it.
+ * A search with repetitions may scan all the remaining text and match only its beginning, but rarely does. A charge for the
+ * worst case would make splitting a long text into lines as expensive as an attack. The charge is the worst case divided by
+ * this number, so an attack can take up to 16 times the time of its fuel; the deadline aborts it.
  */
-const LOOKAHEAD_SHARE = 16;
+const LOOKAHEAD_DIVISOR = 16;
 
 function compile(pattern: string, context: BuiltinContext): RE2JS {
   const cached = context.patterns.get(pattern);
@@ -67,17 +67,17 @@ type Match = readonly (readonly [number, number])[];
 function* matchesOf(pattern: RE2JS, text: string, limit: number, context: BuiltinContext): Generator<Match> {
   const matcher = pattern.matcher(text);
   const size = pattern.programSize();
-  const price = size * (1 + matcher.groupCount() / GROUPS_PER_STEP) * FUEL_PER_STEP;
-  const share = /[*+{]/.test(pattern.pattern()) ? LOOKAHEAD_SHARE : Infinity;
+  const fuelPerChar = size * (1 + matcher.groupCount() / GROUPS_PER_STEP) * FUEL_PER_STEP;
+  const lookaheadDivisor = /[*+{]/.test(pattern.pattern()) ? LOOKAHEAD_DIVISOR : Infinity;
   let at = 0;
   let previousEnd = -1;
   let found = 0;
   while (found !== limit && at <= text.length) {
-    const left = text.length - at;
+    const remaining = text.length - at;
     // Without repetitions, no match is longer than the pattern.
-    context.charge(price * (1 + Math.max(Math.min(left, size), left / share)));
+    context.charge(fuelPerChar * (1 + Math.max(Math.min(remaining, size), remaining / lookaheadDivisor)));
     if (!matcher.find(at)) {
-      context.charge(price * left);
+      context.charge(fuelPerChar * remaining);
       return;
     }
     const match: Match = Array.from({ length: matcher.groupCount() + 1 }, (_, group) => [
@@ -85,7 +85,7 @@ function* matchesOf(pattern: RE2JS, text: string, limit: number, context: Builti
       matcher.end(group),
     ]);
     const [start, end] = match[0] ?? [0, 0];
-    context.charge(price * (end - at));
+    context.charge(fuelPerChar * (end - at));
     const isEmptyAgain = end === at && start === previousEnd;
     at = end === at ? at + runeLength(text, at) : end;
     previousEnd = end;

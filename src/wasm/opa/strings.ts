@@ -79,7 +79,7 @@ const indexOfN: OpaBuiltin = (operands, context) => {
   return positions;
 };
 
-/** A search can take the product of the lengths, though it seldom does. */
+/** Charges the worst case of a search, the product of the lengths; most searches take less. */
 function chargeSearch(context: BuiltinContext, text: string, search: string): void {
   context.charge((text.length * search.length) / SEARCHED_PAIRS_PER_FUEL);
 }

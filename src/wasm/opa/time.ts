@@ -125,7 +125,7 @@ const addDate: OpaBuiltin = (operands, context) => {
   return result(BigInt(wanted - offsetOfLocal(moment.zone, wanted)) * NS_PER_SECOND + BigInt(local.nanosecond));
 };
 
-/** The offset of a local time. At clock changes, the same as Go: the offset at its first guess. */
+/** The offset of a local time. A local time can occur twice or never at a clock change: the result is then that of Go. */
 function offsetOfLocal(zone: TimeZone, localSeconds: number): number {
   const guess = zone.offsetAt(localSeconds);
   return guess === 0 ? 0 : zone.offsetAt(localSeconds - guess);

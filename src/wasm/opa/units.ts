@@ -21,7 +21,7 @@ interface Amount {
 /** Splits `1.5e3Ki` into number and unit. An `e` without digits after it is a unit. */
 function split(text: string): Amount {
   if (text.includes(' ') || text.length > MAX_CHARS) {
-    undefinedBecause('units: an amount has no spaces, and is not that long');
+    undefinedBecause(`units: an amount must not contain spaces or exceed ${MAX_CHARS} characters`);
   }
   const number = /^(?:[\d.+-]|[eE][+-]?\d+|[eE][+-](?!\d))*/.exec(text)?.[0] ?? '';
   if (LONG_EXPONENT.test(number)) {

@@ -20,7 +20,7 @@ const { value: anyValue } = fc.letrec<{ value: RegoValue }>((tie) => ({
   ),
 }));
 
-test('every value survives being written and read', () => {
+test('every value is equal after it was printed and parsed', () => {
   fc.assert(
     fc.property(anyValue, (value) => {
       assert.ok(valuesEqual(parseRegoText(regoText(value)), value));
@@ -28,7 +28,7 @@ test('every value survives being written and read', () => {
   );
 });
 
-test('strict JSON is what JSON.parse takes', () => {
+test('strict JSON is the JSON that JSON.parse accepts', () => {
   const anyText = fc.oneof(
     fc.json(),
     fc.string({ unit: fc.constantFrom(...'{}[]",:\\u0041 -+.eE1tnrufalse\n\u0001'.split('')) }),
@@ -51,7 +51,7 @@ test('strict JSON is what JSON.parse takes', () => {
   );
 });
 
-test('values have one order, and equal ones are those that are in the same place', () => {
+test('values have a total order, in which only equal values compare as 0', () => {
   fc.assert(
     fc.property(anyValue, anyValue, (a, b) => {
       assert.equal(Math.sign(compareValues(a, b)) + Math.sign(compareValues(b, a)), 0);

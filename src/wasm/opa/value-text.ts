@@ -7,21 +7,21 @@ import type { RegoValue } from './value.ts';
 import { parseJson } from '../../values/index.ts';
 
 /**
- * Nesting that builtins take. Kubernetes objects stay below 100; the bound keeps recursion over values far from the
- * end of the stack, which at this point already holds the guest's frames.
+ * Maximum nesting of values in builtins. Kubernetes objects stay below 100. Builtins recurse over values on a stack that
+ * already holds the guest's frames, and must not overflow it.
  */
 export const MAX_VALUE_DEPTH = 1000;
 
-/** Largest result of one builtin, as text: above any admission review (3 MiB), small against a guest's memory. */
+/** Maximum length of a builtin's result as text: above any admission review (3 MiB), far below a guest's memory. */
 export const MAX_RESULT_CHARS = 4 * 1024 * 1024;
 
-/** Reads what OPA's `opa_value_dump` writes: JSON, plus sets (`{1, 2}`, `set()`) and keys of any type. */
+/** Parses the output of OPA's `opa_value_dump`: JSON, plus sets (`{1, 2}`, `set()`) and keys of any type. */
 export function parseRegoText(text: string): RegoValue {
   return new ValueReader(text, true).read();
 }
 
 /**
- * Reads strict JSON without losing a digit of any number.
+ * Parses strict JSON; numbers keep all their digits.
  * @throws BuiltinError `operand-value`
  */
 export function parseJsonText(text: string): RegoValue {
@@ -86,7 +86,7 @@ class ValueReader {
     return value;
   }
 
-  /** Scans by hand: patterns for quoted texts with escapes overflow the stack, or backtrack, on long ones. */
+  /** Uses no regular expression: one for strings with escapes overflows the stack, or backtracks, on long strings. */
   #string(): string {
     const start = this.#at;
     if (this.#text[start] !== '"') {
@@ -207,9 +207,9 @@ class ValueReader {
 
 /**
  * Writes a value in the notation of `opa_value_parse`.
- * @throws WasmError `out-of-fuel` for a text above MAX_RESULT_CHARS: values that share parts (YAML aliases) can be
+ * @throws WasmError `out-of-fuel` for a text above MAX_RESULT_CHARS: values that share elements (YAML aliases) can be
  *   exponentially larger as text than in memory, so the size is counted while writing.
- * @param charge hears of the size of every piece
+ * @param charge called with the length of each token, before it is added to the text
  */
 export function regoText(value: RegoValue, charge: (chars: number) => void = () => {}): string {
   const writer = new ValueWriter(stringifyWellFormed, charge);
@@ -217,14 +217,14 @@ export function regoText(value: RegoValue, charge: (chars: number) => void = () 
   return writer.text();
 }
 
-/** How OPA prints a value inside of `sprintf`: Go-quoted strings, sorted keys and elements. */
+/** A value as OPA prints it in `sprintf`: strings quoted as in Go, keys and elements sorted. */
 export function printValue(value: RegoValue): string {
   const writer = new ValueWriter(quote, () => {});
   writer.write(value, 0);
   return writer.text();
 }
 
-/** Guests refuse lone surrogates, and Go would have replaced them. */
+/** Replaces lone surrogates, as Go does: guests reject them. */
 function stringifyWellFormed(text: string): string {
   return JSON.stringify(text.toWellFormed());
 }

@@ -139,7 +139,7 @@ function keyText(key: RegoValue): string {
 /** The first document as a Rego value. The other documents must be well-formed too. */
 function parseYaml(text: string): RegoValue {
   if (/^%YAML(?![ \t]+1\.1\b)/.test(text)) {
-    undefinedBecause('yaml: go-yaml takes no other version than 1.1');
+    undefinedBecause('yaml: only version 1.1 is supported, as in go-yaml');
   }
   let documents: unknown[];
   try {
@@ -351,7 +351,7 @@ function compareKeys(a: string, b: string): number {
   return Number(BigInt(leftNumber) - BigInt(rightNumber)) || leftNumber.length - rightNumber.length || byCode;
 }
 
-/** The number from here on; digits before it count if a zero would otherwise change its meaning. */
+/** The digits directly before and after an index as one number; 0 if there are none. */
 function numberAt(characters: readonly string[], at: number): string {
   let start = at;
   while (start > 0 && DIGIT.test(characters[start - 1] ?? '')) {
