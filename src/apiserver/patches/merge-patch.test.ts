@@ -18,7 +18,7 @@ describe('applyMergePatch', () => {
     [{ a: [{ b: 'c' }] }, { a: [1] }, { a: [1] }],
     [{ e: null }, { a: 1 }, { e: null, a: 1 }],
     [{}, { a: { bb: { ccc: null } } }, { a: { bb: {} } }],
-    // Not of the RFC: nulls in objects of lists vanish, those in lists stay.
+    // Not in the RFC: null fields of objects in lists are dropped, null elements of lists stay.
     [{}, { a: [{ b: null }, null] }, { a: [{}, null] }],
   ] as const) {
     it(`makes ${JSON.stringify(expected)} of ${JSON.stringify(object)} and ${JSON.stringify(patch)}`, () => {
@@ -51,7 +51,7 @@ describe('applyMergePatch', () => {
 test('a merge patch changes neither of its inputs, and follows the RFC', () => {
   const scalar = fc.constantFrom<JsonValue>(null, true, 0, 'x', '');
   const { json } = fc.letrec<{ json: JsonValue }>((tie) => ({
-    // Lists of scalars only: API servers do more than the RFC with objects in lists.
+    // Lists have scalars only, because API servers differ from the RFC for objects in lists.
     json: fc.oneof({ maxDepth: 4 }, scalar, fc.array(scalar, { maxLength: 2 }), fc.dictionary(key, tie('json'))),
   }));
   fc.assert(

@@ -2,9 +2,9 @@ import { checkDepth, isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue } from '../../resources/index.ts';
 
 /**
- * Applies a JSON merge patch (RFC 7386) as API servers do: null removes, objects merge, other values replace. As in API servers,
- * nulls in new objects are dropped, within lists as well. The inputs are not changed; unchanged parts are shared,
- * and an unchanged object is returned itself. Throws PatchError.
+ * Applies a JSON merge patch (RFC 7386): null removes a field, objects are merged, other values replace. As in API servers,
+ * null fields of new objects are dropped, also within lists. The inputs are not changed. The result shares unchanged parts with
+ * them, and is the object itself when nothing changes. Throws PatchError.
  */
 export function applyMergePatch(object: JsonObject, patch: JsonObject): JsonObject {
   return merged(object, patch, 0);

@@ -9,10 +9,11 @@ const DELETE_FROM = '$deleteFromPrimitiveList';
 const ELEMENT_ORDER = '$setElementOrder';
 
 /**
- * Applies a strategic merge patch: lists with `x-kubernetes-patch-strategy: merge` are
- * merged by their key (`x-kubernetes-patch-merge-key`), and directives (`$patch`, `$retainKeys`, `$setElementOrder/…`,
- * `$deleteFromPrimitiveList/…`) express other changes. The inputs are not changed; unchanged parts are shared.
- * Throws PatchError.
+ * Applies a strategic merge patch
+ * (https://github.com/kubernetes/community/blob/main/contributors/devel/sig-api-machinery/strategic-merge-patch.md).
+ * Lists with `x-kubernetes-patch-strategy: merge` are merged by their key (`x-kubernetes-patch-merge-key`). Directives (`$patch`,
+ * `$retainKeys`, `$setElementOrder/…`, `$deleteFromPrimitiveList/…`) express other changes. The inputs are not changed; the
+ * result shares unchanged parts with them. Throws PatchError.
  */
 export function applyStrategicMergePatch(object: JsonObject, patch: JsonObject, schema: Schema): JsonObject {
   return mergeObjects(object, patch, schema, 0);
@@ -41,7 +42,7 @@ function mergeObjects(object: JsonObject, patch: JsonObject, schema: Schema | un
   return Object.fromEntries(result);
 }
 
-/** `$patch` of an object: `replace` takes the patch instead of the object, `delete` empties it. */
+/** Applies `$patch` of an object: `replace` replaces the object by the rest of the patch, `delete` empties it. */
 function directed(patch: JsonObject): JsonObject {
   const { [DIRECTIVE]: directive = null, ...rest } = patch;
   if (directive === 'replace') {
@@ -53,7 +54,7 @@ function directed(patch: JsonObject): JsonObject {
   throw unknownDirective(directive, patch);
 }
 
-/** Drops the keys of `result` that are not in `$retainKeys`, which must have all keys of the patch. */
+/** Removes the keys that `$retainKeys` does not list. It must list all keys of the patch. */
 function retainKeys(result: Map<string, JsonValue>, changes: Map<string, JsonValue>): void {
   const list = changes.get(RETAIN_KEYS);
   if (list === undefined) {
@@ -73,7 +74,7 @@ function retainKeys(result: Map<string, JsonValue>, changes: Map<string, JsonVal
   }
 }
 
-/** Merges a list with `$setElementOrder`, and sorts it accordingly. */
+/** Merges a list that has a `$setElementOrder` directive, and sorts it as the directive says. */
 function orderElements(
   result: Map<string, JsonValue>,
   changes: Map<string, JsonValue>,
@@ -103,7 +104,7 @@ function orderElements(
   changes.delete(field);
 }
 
-/** Checks that the elements of the patch are in `$setElementOrder`, in that order. */
+/** Checks that the elements of the patch have the order of `$setElementOrder`. */
 function checkOrder(patch: readonly JsonValue[], order: readonly JsonValue[], mergeKey: string | undefined): void {
   if (patch.length === 0 || order.length === 0) {
     return;
@@ -218,7 +219,7 @@ function mergeLists(
   return ordered(mine, others, changes, elements, mergeKey);
 }
 
-/** Applies the `$patch` directives among a list's elements. Returns the remaining patch, and the list to merge it into. */
+/** Applies the `$patch` directives of elements. Returns the remaining patch, and the list to merge it into. */
 function withoutDirected(
   before: readonly JsonObject[],
   patch: readonly JsonObject[],
@@ -245,9 +246,9 @@ function withoutDirected(
   return isReplaced ? { elements: changes, changes: [] } : { elements: before.filter(isKept), changes };
 }
 
-/** A field's patch strategy, and its schema or that of its elements. */
+/** How a field is patched. The schema of a list is that of its elements. */
 interface PatchMeta {
-  /** Without `retainKeys`, which concerns only clients. */
+  /** Without the strategy `retainKeys`, which matters to clients only: they send the directive. */
   readonly strategy: 'merge' | 'replace' | undefined;
   readonly mergeKey: string | undefined;
   readonly schema: Schema | undefined;
@@ -269,7 +270,7 @@ function patchMetaOf(schema: Schema | undefined, field: string): PatchMeta {
   };
 }
 
-/** The shared schema in an `allOf` with an own description. */
+/** Resolves an `allOf` with one schema, by which a field with its own description refers to a shared type. */
 function soleSchema(schema: Schema | undefined): Schema | undefined {
   const [only, ...others] = schema?.allOf ?? [];
   return schema?.properties === undefined && only !== undefined && others.length === 0 ? only : schema;
@@ -292,7 +293,7 @@ function elementKindOf(elements: readonly JsonValue[]): string {
   return kind;
 }
 
-/** The identity of an element: its value of the merge key, or the element itself without one. */
+/** The identity of an element: its merge key, or the element itself in a list without a merge key. */
 function keyIn(element: JsonValue, mergeKey: string | undefined): JsonValue {
   if (mergeKey === undefined) {
     return element;
@@ -305,7 +306,7 @@ function keyIn(element: JsonValue, mergeKey: string | undefined): JsonValue {
   return key;
 }
 
-/** The field name in a directive. */
+/** The field that a directive is for: `$setElementOrder/FIELD`. */
 function fieldOf(directive: string, prefix: string): string {
   if (!directive.startsWith(`${prefix}/`)) {
     const list = prefix === DELETE_FROM ? 'primitive' : 'setElementOrder';
@@ -341,7 +342,7 @@ function goTypeOf(value: JsonValue): string {
   }
 }
 
-/** A new value without null fields. */
+/** A copy without null fields. */
 function withoutNulls(value: JsonValue, depth: number): JsonValue {
   checkDepth(depth);
   if (Array.isArray(value)) {
@@ -354,7 +355,7 @@ function withoutNulls(value: JsonValue, depth: number): JsonValue {
   return Object.fromEntries(entries.map(([key, one]) => [key, withoutNulls(one, depth + 1)]));
 }
 
-/** A new value without directives; undefined when it is one itself. */
+/** A copy without directives; undefined for an object that is a directive itself. */
 function withoutDirectives(value: JsonValue | readonly JsonValue[], depth: number): JsonValue | undefined {
   checkDepth(depth);
   if (Array.isArray(value)) {

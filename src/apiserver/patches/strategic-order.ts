@@ -1,8 +1,8 @@
-// The order of merged lists: elements of the patch in its order, the others near their former place.
+// The order of merged lists: elements of the patch in the order of the patch, the others where they were relative to these.
 import { isJsonObject } from '../../resources/index.ts';
 import type { JsonValue } from '../../resources/index.ts';
 
-/** Splits elements by membership in `known`. */
+/** Splits elements into those that `known` contains, and the others. */
 export function partition(
   elements: readonly JsonValue[],
   known: readonly JsonValue[],
@@ -17,7 +17,7 @@ export function partition(
   return [mine, others];
 }
 
-/** Merges `mine`, in the patch's order, and `others`, which stay before the elements that they preceded. */
+/** Merges `mine`, in the order of the patch, and `others`. Each of the others stays before the elements that it preceded. */
 export function ordered(
   mine: readonly JsonValue[],
   others: readonly JsonValue[],
@@ -56,7 +56,7 @@ function positionsOf(list: readonly JsonValue[], mergeKey: string | undefined): 
   return positions;
 }
 
-/** A stable sort. Elements without a position (-1) come first. */
+/** A stable sort. Elements without a position come first. */
 function sortedBy(
   elements: readonly JsonValue[],
   positions: ReadonlyMap<JsonValue, number>,
