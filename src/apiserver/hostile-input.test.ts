@@ -1,5 +1,5 @@
-// Objects, schemas and patches that somebody made to be expensive. What took minutes or the memory is refused, or takes no longer
-// than other input of its size: none of these would end before the test runner loses patience.
+// Objects, schemas and patches that an attacker made expensive. They are rejected, or take no longer than other input of their
+// size. Without the limits, each test would exceed the memory or the timeout of the test runner.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
@@ -240,7 +240,7 @@ describe('sets of fields', () => {
     const { managedFields: left = [] } = updated.metadata;
     assert.equal(left.length, 10);
     const ancient = left.find(({ manager }) => manager === 'ancient-changes')?.fieldsV1?.['f:spec'] ?? {};
-    // Ours is the oldest, at 1970: it goes into it, too.
+    // The manager of this update has the oldest time, 1970, so its entry is merged, too.
     assert.equal(Object.keys(ancient).length, 5_000 - 9 + 1);
   });
 });

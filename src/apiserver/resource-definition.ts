@@ -11,7 +11,7 @@ import type { NameRule } from '../resources/validation/index.ts';
 /** Prints objects of a kind as table rows. */
 export interface TablePrinter {
   readonly columns: readonly TableColumn[];
-  /** One cell per column. `now` is for ages. Milliseconds since 1970. */
+  /** One cell per column. Ages are relative to `now`, milliseconds since 1970. */
   cells(object: KubernetesObject, now: number): readonly unknown[];
 }
 
@@ -21,7 +21,7 @@ export interface ResourceDefinition<T extends KubernetesObject = KubernetesObjec
   readonly shortNames: readonly string[];
   /** For example `all`. */
   readonly categories: readonly string[];
-  /** The schema of the whole object, with `apiVersion`, `kind` and `metadata`. A function, as large ones are read lazily. */
+  /** The schema of the whole object, with `apiVersion`, `kind` and `metadata`. A function, because large ones are read lazily. */
   readonly schema: () => Schema;
   /** Whether `status` is a subresource. */
   readonly hasStatus: boolean;
@@ -33,15 +33,15 @@ export interface ResourceDefinition<T extends KubernetesObject = KubernetesObjec
   };
   readonly printer: TablePrinter;
   /**
-   * `custom`: from a CustomResourceDefinition. Unknown fields are pruned, defaults and validation come from the schema, and
-   * there is no strategic merge patch. `builtin`: one of Kubernetes; the functions below complete its schema.
+   * `custom`: from a CustomResourceDefinition, whose schema has all defaults and validation; strategic merge patches are not
+   * supported. `builtin`: a kind of Kubernetes, whose schema is completed by the functions below.
    */
   readonly origin: 'builtin' | 'custom';
   /** Default: the verbs of stored kinds. Kinds that can only be created (reviews) have `['create']`. */
   readonly verbs?: readonly string[];
-  /** Sets defaults that the schema does not have. Changes the object. */
+  /** Sets defaults that the schema does not declare. Changes the object. */
   readonly applyDefaults?: (object: MutableObject) => void;
-  /** Validates beyond the schema. `old` is the object that an update replaces. */
+  /** Validates what the schema cannot express. `old` is the object that an update replaces. */
   readonly validate?: (object: KubernetesObject, old: KubernetesObject | undefined) => readonly FieldError[];
   /** The rule for object names. Default: `dns-subdomain`. */
   readonly nameRule?: NameRule;

@@ -15,7 +15,7 @@ export interface ApplyConflicts {
   }[];
 }
 
-/** The conflicts with an API server's messages. */
+/** Describes conflicts with the messages of API servers. */
 export function conflictsOf(conflicts: ReadonlyMap<string, Conflict>): ApplyConflicts {
   const groups = [...conflicts]
     .sort(([a], [b]) => compareStrings(a, b))

@@ -11,7 +11,7 @@ import {
 } from '../../resources/structured-merge/index.ts';
 import type { ListType, MapType, MergeType, PathElement } from '../../resources/structured-merge/index.ts';
 
-/** The difference of two objects. The sets are disjoint. */
+/** The fields that differ between two objects. The sets are disjoint. */
 export interface Comparison {
   readonly added: FieldSet;
   readonly modified: FieldSet;
@@ -43,7 +43,7 @@ class Comparer implements Comparison {
     } else if (before === undefined || kind === kindAfter) {
       isLeaf = this.#compareAs(kindAfter, before, after, type);
     } else {
-      // Values of different kinds: the old one is removed, the new one added.
+      // A list that became a map, for example: the list is removed, the map added.
       this.#compareAs(kind, before, after, type);
       isLeaf = this.#compareAs(kindAfter, before, after, type);
     }
@@ -54,7 +54,7 @@ class Comparer implements Comparison {
     }
   }
 
-  /** Returns whether the values were compared as a whole. */
+  /** Compares values as maps, lists or scalars. Returns whether they were compared as a whole. */
   #compareAs(kind: 'map' | 'scalar' | 'list' | undefined, before: Maybe, after: Maybe, type: MergeType): boolean {
     const { map, list } = type;
     switch (kind ?? anyKindOf(type)) {
@@ -116,7 +116,7 @@ class Comparer implements Comparison {
     }
   }
 
-  /** Duplicate elements are compared as one value. */
+  /** Compares the elements with the same key. Duplicates are compared as one value. */
   #compareGroups(
     element: PathElement,
     before: readonly JsonValue[],
@@ -145,7 +145,7 @@ class Comparer implements Comparison {
     }
   }
 
-  /** Ignores unknown fields, which are not stored. */
+  /** Compares a field or element. Fields without a type are unknown, and not stored. */
   #compareBelow(element: PathElement, before: Maybe, after: Maybe, type: MergeType | undefined): void {
     if (type !== undefined) {
       this.#path.push(element);

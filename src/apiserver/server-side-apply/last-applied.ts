@@ -1,4 +1,5 @@
-// The last-applied annotation, for users who switch from client-side to server-side `kubectl apply`.
+// The last-applied annotation of client-side `kubectl apply`, for the migration to server-side apply
+// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#upgrading-from-client-side-apply-to-server-side-apply).
 import { jsonText } from '../../go/index.ts';
 import { isJsonObject, LAST_APPLIED_ANNOTATION } from '../../resources/index.ts';
 import type { JsonObject, KubernetesObject } from '../../resources/index.ts';
@@ -9,7 +10,7 @@ import { compareObjects } from './compare.ts';
 import type { Kind } from './ownership.ts';
 import { parseJson } from '../../values/index.ts';
 
-/** The fields of the annotation whose values are unchanged. Undefined without the annotation. */
+/** The fields in the annotation whose values the object still has. Undefined without a valid annotation. */
 export function fieldsOfLastApplied(live: JsonObject, kind: Kind): FieldSet | undefined {
   const text = annotationsOf(live)[LAST_APPLIED_ANNOTATION];
   if (typeof text !== 'string' || text === '') {
@@ -32,7 +33,7 @@ export function fieldsOfLastApplied(live: JsonObject, kind: Kind): FieldSet | un
   }
 }
 
-/** The object with an updated annotation, if it has one. */
+/** Writes the applied configuration to the annotation of an object that has one, as client-side apply would. */
 export function syncLastApplied(object: KubernetesObject, applied: KubernetesObject): KubernetesObject {
   const annotations = object.metadata.annotations ?? {};
   if (!Object.hasOwn(annotations, LAST_APPLIED_ANNOTATION) || annotations[LAST_APPLIED_ANNOTATION] === '') {

@@ -3,13 +3,13 @@ import { isJsonObject } from '../../resources/index.ts';
 import type { ManagedFieldsEntry } from '../../resources/index.ts';
 import { FieldSet, MergeError } from '../../resources/structured-merge/index.ts';
 
-/** A field manager, and its fields. */
+/** A field manager with the fields that it owns. */
 export interface Manager {
   readonly manager: string;
   readonly operation: 'Apply' | 'Update';
   readonly apiVersion: string;
   readonly subresource: string;
-  /** RFC 3339; absent when none of its writes changed anything. */
+  /** Time of its last change, RFC 3339. Undefined when it never changed a field. */
   readonly time: string | undefined;
   readonly fields: FieldSet;
 }
@@ -18,8 +18,8 @@ export interface Manager {
 export type Managers = Map<string, Manager>;
 
 /**
- * The identity of a manager: name, operation, subresource, and for updates the version.
- * Conflicts are sorted by it.
+ * The identity of a manager: name, operation, subresource, and for updates the version. JSON, because conflicts are sorted
+ * by this text in messages.
  */
 export function managerId(manager: Omit<Manager, 'fields' | 'time'>): string {
   const { manager: name, operation, apiVersion, subresource } = manager;
@@ -71,7 +71,7 @@ function textOf(entry: Readonly<Record<string, unknown>>, key: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Whether the managedFields of a request reset all managers: `[{}]`, and `[]` for builtin kinds. */
+/** Whether the managedFields of a request remove all managers: `[{}]`, and `[]` for builtin kinds. */
 export function isReset(entries: unknown, origin: 'builtin' | 'custom'): boolean {
   if (!Array.isArray(entries)) {
     return false;
@@ -113,7 +113,7 @@ function secondsOf({ time }: Manager): number {
   return Number.isNaN(milliseconds) ? 0 : Math.floor(milliseconds / 1000);
 }
 
-/** Separate Update managers; beyond this the oldest are merged, as in Kubernetes. */
+/** Maximum number of Update managers; beyond it the oldest are merged, as in API servers. */
 export const MAX_UPDATE_MANAGERS = 10;
 
 const ANCIENT = 'ancient-changes';
@@ -127,7 +127,7 @@ export function capManagers(managers: Managers): void {
   }
   updaters.sort(([a, left], [b, right]) => secondsOf(left) - secondsOf(right) || compareStrings(a, b));
   const firstOf = new Map<string, string>();
-  // The sets to merge, by the remaining manager's ID: united at the end, as there may be thousands.
+  // The sets to merge, by the ID of the merged manager. One union at the end is fast even for thousands of managers.
   const parts = new Map<string, FieldSet[]>();
   for (const [id, { apiVersion, time, fields }] of updaters) {
     if (count <= MAX_UPDATE_MANAGERS) {
@@ -138,17 +138,17 @@ export function capManagers(managers: Managers): void {
       firstOf.set(apiVersion, id);
       continue;
     }
-    const bucket = { manager: ANCIENT, operation: 'Update', apiVersion, subresource: '' } as const;
-    const bucketId = managerId(bucket);
-    const before = managers.get(bucketId) ?? managers.get(first);
-    if (!managers.has(bucketId)) {
+    const merged = { manager: ANCIENT, operation: 'Update', apiVersion, subresource: '' } as const;
+    const mergedId = managerId(merged);
+    const before = managers.get(mergedId) ?? managers.get(first);
+    if (!managers.has(mergedId)) {
       managers.delete(first);
     }
     managers.delete(id);
-    const united = parts.get(bucketId) ?? [before?.fields ?? new FieldSet()];
-    united.push(fields);
-    parts.set(bucketId, united);
-    managers.set(bucketId, { ...bucket, time, fields });
+    const sets = parts.get(mergedId) ?? [before?.fields ?? new FieldSet()];
+    sets.push(fields);
+    parts.set(mergedId, sets);
+    managers.set(mergedId, { ...merged, time, fields });
     count--;
   }
   for (const [id, sets] of parts) {

@@ -1,10 +1,10 @@
-/** Longest manager name in bytes (Kubernetes' `FieldManagerMaxLength`). */
+/** Longest name of a manager (`FieldManagerMaxLength` of Kubernetes). Bytes. */
 export const MAX_MANAGER_LENGTH = 128;
 
-/** Characters that are not printable in Go: all but letters, marks, numbers, punctuation, symbols and the space. */
+/** Characters that Go's `unicode.IsPrint` rejects: all but letters, marks, numbers, punctuation, symbols and the space. */
 const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
 
-/** The manager of a request: its field manager, or else its user agent up to the first slash. */
+/** The manager of a request: its `fieldManager`, or else the start of its user agent, up to the first slash. */
 export function managerOf(fieldManager: string | undefined, userAgent: string | undefined): string {
   if (fieldManager !== undefined && fieldManager !== '') {
     return fieldManager;

@@ -8,24 +8,24 @@ import type { Kind } from './ownership.ts';
 import { resetFieldsOf } from './reset-fields.ts';
 import { emptyStruct, withStructs } from './struct-shape.ts';
 
-/** The part of a kind that merging needs. */
+/** The properties of a kind that field management needs. */
 export type MergedKind = Pick<
   ResourceDefinition,
   'group' | 'version' | 'resource' | 'kind' | 'schema' | 'origin' | 'hasStatus'
 >;
 
-/** A write that changes field ownership. */
+/** A write, as field management sees it. */
 export interface ManagedWrite {
   readonly definition: MergedKind;
-  /** `status`, `scale`; absent for the object itself. */
+  /** `status` or `scale`; absent for the main resource. */
   readonly subresource?: string | undefined;
   /** See `managerOf`. */
   readonly manager: string;
   /** Milliseconds since 1970. */
   readonly now: number;
   /**
-   * The schema of the kind in another version, for managers that wrote in it; undefined when it is not served,
-   * which drops their fields. Default: no other version is served.
+   * The schema of the kind in another version, for managers that wrote in that version. Undefined when it is not served: then
+   * these managers are dropped. Default: no other version is served.
    */
   readonly schemaOf?: ((apiVersion: string) => Schema | undefined) | undefined;
 }
@@ -39,7 +39,7 @@ export function kindOf({ definition, subresource, schemaOf = () => undefined }: 
   };
 }
 
-/** The object for comparison: without managers, and with the structs that Go always has. */
+/** The object for comparison: without managers, and with the nested structs that a Go struct always has. */
 export function comparable(object: KubernetesObject | undefined, definition: MergedKind): JsonObject {
   const isBuiltin = definition.origin === 'builtin';
   if (object === undefined) {

@@ -1,4 +1,4 @@
-// Field ownership after a write: the rules that apply and update share.
+// The effect of a write on field ownership, which is the same for apply and update.
 import type { JsonObject, Schema } from '../../resources/index.ts';
 import { mergeTypeOf } from '../../resources/structured-merge/index.ts';
 import type { FieldSet, MergeType } from '../../resources/structured-merge/index.ts';
@@ -6,7 +6,7 @@ import { compareObjects } from './compare.ts';
 import type { Manager, Managers } from './managed-fields.ts';
 import { reconcileFields } from './reconcile-fields.ts';
 
-/** The kind, in the version of a request. */
+/** A kind in the version of a request. */
 export interface Kind {
   readonly apiVersion: string;
   readonly type: MergeType;
@@ -16,7 +16,7 @@ export interface Kind {
   readonly schemaOf: (apiVersion: string) => Schema | undefined;
 }
 
-/** The type of the kind in a version; undefined when it is not served. */
+/** The type of a kind in a version. Undefined when the version is not served. */
 export function typeIn(kind: Kind, apiVersion: string): MergeType | undefined {
   if (apiVersion === kind.apiVersion) {
     return kind.type;
@@ -25,7 +25,7 @@ export function typeIn(kind: Kind, apiVersion: string): MergeType | undefined {
   return schema === undefined ? undefined : mergeTypeOf(schema);
 }
 
-/** The managers with their fields under the present schemas, without those of versions that are no longer served. */
+/** Updates the fields of managers to the current schemas. Drops managers of versions that are not served any more. */
 export function reconciled(managers: Managers, kind: Kind): Managers {
   const result: Managers = new Map();
   for (const [id, manager] of managers) {
@@ -38,9 +38,9 @@ export function reconciled(managers: Managers, kind: Kind): Managers {
   return result;
 }
 
-/** The changes of a write, without reset fields. */
+/** The fields that a write changes, without reset fields. */
 export interface Change {
-  /** Added and changed fields. */
+  /** Added and modified fields. */
   readonly set: FieldSet;
   readonly removed: FieldSet;
 }
@@ -57,11 +57,11 @@ export interface Effects {
   readonly change: Change;
   /** By {@link managerId}. */
   readonly conflicts: ReadonlyMap<string, Conflict>;
-  /** The other managers without these and the removed fields. Managers without fields are dropped. */
+  /** The other managers, without changed and removed fields. Managers that have no fields left are dropped. */
   readonly others: Managers;
 }
 
-/** Compares two versions of an object, and removes changed fields from all managers but `ownId`. */
+/** Compares two states of an object, and removes the changed fields from all managers except `ownId`. */
 export function effectsOf(
   before: JsonObject,
   after: JsonObject,

@@ -7,8 +7,8 @@ import type { Kind } from './ownership.ts';
 import { removeFields, withNamedFields } from './remove-fields.ts';
 
 /**
- * Removes fields that the manager applied `before` but no longer applies, unless others own them. `managers` is up to date.
- * Fields that the manager did not own stay, even below removed ones.
+ * Removes fields that the manager applied `before` and does not apply any more, unless another manager owns them. Fields that
+ * the manager did not own are kept, even below removed ones. `managers` includes the apply.
  */
 export function pruneUnapplied(merged: JsonObject, before: Manager, managers: Managers, kind: Kind): JsonObject {
   const type = typeIn(kind, before.apiVersion);
@@ -25,7 +25,7 @@ export function pruneUnapplied(merged: JsonObject, before: Manager, managers: Ma
   return removeFields(merged, all.difference(left).intersection(last), type);
 }
 
-/** The fields of all managers by version, `first` before the others. */
+/** The fields of all managers by version, in the order of processing: `first` before the others. */
 function ownedByVersion(managers: Managers, first: string): ReadonlyMap<string, FieldSet> {
   const owned = new Map<string, FieldSet[]>([[first, []]]);
   for (const { apiVersion, fields } of managers.values()) {
@@ -39,7 +39,7 @@ function ownedByVersion(managers: Managers, first: string): ReadonlyMap<string, 
   return new Map([...owned].map(([apiVersion, sets]) => [apiVersion, FieldSet.unionOf(sets)]));
 }
 
-/** Restores the owned fields of the merged object in the pruned one. */
+/** Restores pruned fields that are owned. */
 function withOwned(merged: JsonObject, pruned: JsonObject, owned: FieldSet, type: MergeType | undefined): JsonObject {
   if (type === undefined) {
     return pruned;

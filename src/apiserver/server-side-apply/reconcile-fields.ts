@@ -2,8 +2,8 @@ import { anyKindOf, FieldSet } from '../../resources/structured-merge/index.ts';
 import type { FieldPath, MergeType, PathElement } from '../../resources/structured-merge/index.ts';
 
 /**
- * The set under the present schema: owners of a part of a value that became atomic own all of it.
- * Returns the set itself when nothing changes.
+ * Updates a manager's fields to the current schema. Where the manager owned a part of a value that is now atomic, it owns the
+ * whole value. Returns the set itself when nothing changes.
  */
 export function reconcileFields(fields: FieldSet, type: MergeType): FieldSet {
   const atomic: FieldPath[] = [];
@@ -17,7 +17,7 @@ export function reconcileFields(fields: FieldSet, type: MergeType): FieldSet {
 
 interface Place {
   readonly path: readonly PathElement[];
-  /** Whether the set has the path itself, and nothing below it. */
+  /** Whether the set contains the path itself, and nothing below it. */
   readonly isWhole: boolean;
 }
 

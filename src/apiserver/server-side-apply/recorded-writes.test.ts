@@ -20,7 +20,7 @@ interface RecordedWrite {
   /** The object before defaults and without managers: a merge patch of the stored one. */
   readonly applied?: JsonObject;
   readonly updated?: JsonObject;
-  /** Why the server refused. */
+  /** The server's error message. */
   readonly message?: string;
 }
 
@@ -32,13 +32,13 @@ function patched(object: KubernetesObject | undefined, patch: JsonObject): Kuber
   return applyMergePatch((object ?? {}) as JsonObject, patch) as KubernetesObject;
 }
 
-/** Without fields that are null: merge patches cannot say them. */
+/** Removes null fields, which a merge patch cannot express. */
 function contentOf(object: KubernetesObject): unknown {
   const { managedFields: _managedFields, ...metadata } = object.metadata;
   return JSON.parse(JSON.stringify({ ...object, metadata }, (_key, value: unknown) => value ?? undefined));
 }
 
-/** The managers as text: the order of fields counts. */
+/** The managers as text, so that the order of fields is compared. */
 function managersOf(object: KubernetesObject): string {
   const entries = (object.metadata.managedFields ?? []).map(
     ({ manager, operation, apiVersion, time, subresource, fieldsV1 }) =>

@@ -10,7 +10,7 @@ import {
 } from '../../resources/structured-merge/index.ts';
 import type { ListType, MapType, MergeType } from '../../resources/structured-merge/index.ts';
 
-/** An object without these fields and elements. Emptied values become null; atomic values are removed as a whole or not. */
+/** Removes fields and list elements from an object. Values that become empty are null. Atomic values are kept or removed whole. */
 export function removeFields(object: JsonObject, fields: FieldSet, type: MergeType): JsonObject {
   const result = removed(object, fields, type, 0);
   return isJsonObject(result) ? result : {};
@@ -64,7 +64,7 @@ function fromList(values: JsonValue[], fields: FieldSet, list: ListType, depth: 
   return kept.length === 0 ? null : isChanged ? kept : values;
 }
 
-/** The set with the named fields above its paths, so that these are removed when they become empty. */
+/** Adds the declared fields above each path of a set, so that they are removed when they become empty. */
 export function withNamedFields(fields: FieldSet, type: MergeType | undefined): FieldSet {
   const result = new FieldSet();
   for (const { element, isMember, children } of fields.nodes()) {

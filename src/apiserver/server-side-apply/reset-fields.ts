@@ -2,7 +2,7 @@ import { groupResourceOf } from '../../resources/index.ts';
 import { fieldElement, FieldSet } from '../../resources/structured-merge/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 
-/** Paths in metadata that a write of `status` resets, besides `spec`, for builtin kinds. */
+/** Fields of builtin kinds that a write of `status` resets, besides `spec`. */
 const STATUS_RESETS: Readonly<Record<string, readonly (readonly string[])[]>> = {
   pods: [
     ['metadata', 'deletionTimestamp'],
@@ -13,7 +13,7 @@ const STATUS_RESETS: Readonly<Record<string, readonly (readonly string[])[]>> = 
   'validatingadmissionpolicies.admissionregistration.k8s.io': [['metadata']],
 };
 
-/** The fields that a write to this subresource does not change or own (`GetResetFields`). */
+/** The fields that a write of this subresource neither changes nor owns (`GetResetFields` in Kubernetes' registries). */
 export function resetFieldsOf(
   definition: Pick<ResourceDefinition, 'group' | 'resource' | 'hasStatus'>,
   subresource: string | undefined,
@@ -28,7 +28,7 @@ export function resetFieldsOf(
   return FieldSet.of(paths.map((path) => path.map(fieldElement)));
 }
 
-/** Server-owned fields of metadata, which have no manager. */
+/** Fields that the server sets, and that have no manager. */
 export const UNTRACKED_FIELDS: readonly (readonly string[])[] = [
   ['apiVersion'],
   ['kind'],

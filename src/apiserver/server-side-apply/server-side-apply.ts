@@ -17,28 +17,28 @@ import { ownersAfter } from './track-update.ts';
 
 /** A server-side apply. */
 export interface ApplyRequest extends ManagedWrite {
-  /** The present object; undefined when it is created. */
+  /** The current object; undefined when it is created. */
   readonly live: KubernetesObject | undefined;
-  /** The applied configuration, with the request's `apiVersion` and `kind`, without `managedFields`. */
+  /** The applied configuration: with the `apiVersion` and `kind` of the request, without `managedFields`. */
   readonly applied: KubernetesObject;
-  /** Takes over fields of other managers, without conflicts. */
+  /** Whether to take over fields of other managers instead of reporting conflicts. */
   readonly force?: boolean;
 }
 
-/** The merged object with its managers, without defaults; or the conflicts (409). */
+/** The merged object with its managers, before defaults are set; or the conflicts (409). */
 export type ApplyResult =
   | { readonly object: KubernetesObject; readonly conflicts?: undefined }
   | { readonly conflicts: ApplyConflicts; readonly object?: undefined };
 
-/** The manager of fields that were set before the first apply. */
+/** The manager of all fields of an object that had no managers before an apply. */
 const BEFORE_FIRST_APPLY = 'before-first-apply';
 
-/** The manager of `kubectl apply --server-side`, which takes over from client-side apply. */
+/** The manager of `kubectl apply --server-side`. It takes over the fields of client-side apply. */
 const KUBECTL = 'kubectl';
 
 /**
- * Applies a configuration as API servers do (KEP-555): merges it into the object, removes fields that the manager no longer
- * applies unless others own them, and updates the managers. Returns the live object itself when
+ * Applies a configuration as API servers do (KEP-555). It is merged into the object, and the managers are updated. Fields that
+ * the manager does not apply any more are removed, unless another manager owns them. Returns the live object itself when
  * nothing changes. Throws MergeError.
  */
 export function applyServerSide(request: ApplyRequest): ApplyResult {
@@ -83,7 +83,7 @@ class Apply {
     this.#managers = reconciled(this.#startingManagers(), this.#kind);
   }
 
-  /** The present managers; unmanaged fields get {@link BEFORE_FIRST_APPLY}. */
+  /** The managers before the apply. An object without managers gets {@link BEFORE_FIRST_APPLY}. */
   #startingManagers(): Managers {
     const managers = parsedManagers(this.#request.live);
     if (managers.size > 0) {
@@ -107,7 +107,7 @@ class Apply {
     const isChanged = live === undefined || !isSameJson(object, this.#live);
     const tracked = trackedFields(fields);
     if (!tracked.isEmpty) {
-      // A manager that changed nothing has no time.
+      // The time is that of the last change, so an apply that changes nothing does not set it.
       others.set(id, { ...self, time: isChanged ? timeText(now) : before?.time, fields: tracked });
     }
     return {
@@ -117,7 +117,7 @@ class Apply {
     };
   }
 
-  /** Resolves conflicts about fields that client-side kubectl apply set. */
+  /** Ignores conflicts about fields that client-side kubectl apply set. */
   resolvedByLastApplied(outcome: Outcome): Outcome {
     const allowed = fieldsOfLastApplied(this.#live, this.#kind);
     if (allowed === undefined) {
@@ -137,7 +137,7 @@ class Apply {
 function checkRequest({ applied, definition }: ApplyRequest): void {
   const { group, version } = groupVersionOf(typeof applied.apiVersion === 'string' ? applied.apiVersion : '');
   if (group !== definition.group || version !== definition.version || applied.kind !== definition.kind) {
-    throw new MergeError('request-invalid', `invalid object type: ${typeText(group, version, applied.kind)}`);
+    throw new MergeError('request-invalid', `invalid object type: ${typeDescription(group, version, applied.kind)}`);
   }
   const metadata = (applied.metadata ?? {}) as { readonly managedFields?: unknown };
   if (Object.hasOwn(metadata, 'managedFields') && metadata.managedFields !== null) {
@@ -163,13 +163,13 @@ function checked(what: string, { applied, live, definition }: ApplyRequest, chec
       throw error;
     }
     const { namespace = '', name = '' } = (what === 'live object' ? live : applied)?.metadata ?? {};
-    const type = typeText(definition.group, definition.version, definition.kind);
+    const type = typeDescription(definition.group, definition.version, definition.kind);
     const text = `failed to create typed ${what} (${namespace}/${name}; ${type}): ${error.message}`;
     throw new MergeError('type-mismatch', text, { cause: error });
   }
 }
 
 /** `apps/v1, Kind=Deployment`, `/v1, Kind=Pod`: a kind in messages. */
-function typeText(group: string, version: string, kind: unknown): string {
+function typeDescription(group: string, version: string, kind: unknown): string {
   return `${group}/${version}, Kind=${typeof kind === 'string' ? kind : ''}`;
 }

@@ -1,9 +1,9 @@
-// Builtin kinds are Go structs, whose nested structs are always present.
+// API servers compare builtin kinds as Go structs, in which nested structs are present even when JSON omits them.
 import { isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue, Schema } from '../../resources/index.ts';
 import { checkMergeDepth } from '../../resources/structured-merge/index.ts';
 
-/** An empty object of the kind, with which a new object is compared. */
+/** The zero value of a kind, with which a new object is compared. */
 export function emptyStruct(schema: Schema, depth = 0): JsonObject {
   checkMergeDepth(depth);
   const required = new Set(schema.required);
@@ -17,7 +17,7 @@ export function emptyStruct(schema: Schema, depth = 0): JsonObject {
   return Object.fromEntries(entries);
 }
 
-/** The object with all nested structs; itself when it has them. */
+/** Adds the missing nested structs to an object. Returns the object itself when none is missing. */
 export function withStructs(object: JsonObject, schema: Schema): JsonObject {
   const result = shaped(object, schema, 0);
   return isJsonObject(result) ? result : object;
@@ -57,7 +57,7 @@ function shapedList(values: JsonValue[], items: Schema, depth: number): JsonValu
   return shapes.every((one, index) => one === values[index]) ? values : shapes;
 }
 
-/** In OpenAPI, only structs have an object as their default. */
+/** In the OpenAPI documents of Kubernetes, only structs have `{}` as their default. */
 function isStruct(schema: Schema): boolean {
   return isJsonObject(schema.default) && Object.keys(schema.default).length === 0;
 }

@@ -10,20 +10,20 @@ import { trackedFields } from './reset-fields.ts';
 
 /** A create, an update, or a patch other than apply. */
 export interface TrackedUpdate extends ManagedWrite {
-  /** The present object; undefined at creation. */
+  /** The current object; undefined at creation. */
   readonly live: KubernetesObject | undefined;
-  /** The new object, with defaults. Its managedFields count where API servers accept them. */
+  /** The new object, with defaults. Its managedFields replace the current ones where API servers accept that. */
   readonly updated: KubernetesObject;
 }
 
 /**
- * The updated object with its managers (`metadata.managedFields`): the writer owns the fields that it changes, others lose
- * them. Never throws: as in API servers, an object with malformed fields has no managers.
+ * The updated object with its managers (`metadata.managedFields`). The writer owns the fields that it changes, and other
+ * managers lose them. Never throws: as in API servers, an object with malformed managedFields gets none.
  */
 export function trackUpdate(update: TrackedUpdate): KubernetesObject {
   const { live, updated } = update;
   const managers = startingManagers(update);
-  // Objects without managers are not tracked.
+  // As in API servers, an object without managers gets them at the first apply.
   if (managers.size === 0 && live !== undefined) {
     return withManagers(updated as JsonObject, new Map());
   }
@@ -34,7 +34,7 @@ export function trackUpdate(update: TrackedUpdate): KubernetesObject {
   }
 }
 
-/** The managers before the write, which a request for the main resource may set. */
+/** The managers before the write. A request for the main resource may contain others. */
 function startingManagers({ definition, live, updated, subresource }: TrackedUpdate): Managers {
   const ofLive = (): Managers => parsedOrNone(live?.metadata.managedFields) ?? new Map();
   if (subresource !== undefined && subresource !== '') {
@@ -83,8 +83,8 @@ export function ownersAfter(write: ManagedWrite, managers: Managers, before: Jso
 }
 
 /**
- * Called before an update is stored. Returns the live object itself when at most the times of managers differ: then there is
- * nothing to store.
+ * Returns the live object itself when an update changes nothing except the times of managers, so that it is not stored.
+ * Otherwise returns the update.
  */
 export function keepManagerTimes(live: KubernetesObject, updated: KubernetesObject): KubernetesObject {
   const before = live.metadata.managedFields ?? [];

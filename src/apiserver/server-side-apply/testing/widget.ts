@@ -1,7 +1,7 @@
 import { WIDGET_SCHEMA } from '../../../resources/structured-merge/testing/index.ts';
 import type { MergedKind } from '../merge-request.ts';
 
-/** A custom kind with this schema. */
+/** A custom kind for tests. */
 export const WIDGET: MergedKind = {
   group: 'example.com',
   version: 'v1',
