@@ -12,19 +12,19 @@ const NAME_COLUMN: TableColumn = {
   description: 'The name of the object, unique in its namespace.',
 };
 
-/** Columns of a table: each is evaluated for every object of a list. */
+/** Maximum number of columns, because each is evaluated for every object of a list. */
 export const MAX_COLUMNS = 250;
 
-/** The columns of kinds that declare none. */
+/** The columns of a kind that declares none. */
 const DEFAULT_COLUMNS: readonly CustomColumn[] = [
   { name: 'Age', type: 'date', description: 'When the object was created.', jsonPath: '.metadata.creationTimestamp' },
 ];
 
-/** A printer for the columns of a definition, after the name. */
+/** A printer with the name and the columns of a CustomResourceDefinition. */
 export function customPrinter(declared: readonly CustomColumn[]): TablePrinter {
   const columns = declared.length === 0 ? DEFAULT_COLUMNS : declared.slice(0, MAX_COLUMNS);
   const paths = columns.map(({ jsonPath }) => parseJsonPath(jsonPath));
-  // As in API servers, one malformed path leaves only the name.
+  // As in API servers, one malformed path removes all columns except the name.
   const shown = paths.includes(undefined) ? [] : columns;
   return {
     columns: [NAME_COLUMN, ...shown.map(({ jsonPath, ...column }) => describedColumn(column, jsonPath))],
@@ -47,7 +47,7 @@ function describedColumn(column: TableColumn, jsonPath: string): TableColumn {
   };
 }
 
-/** The first value of the path; null without one, or of another type. */
+/** The first value of the path; null when there is none, or its type is not the column's. */
 function cellOf({ type }: CustomColumn, path: JsonPath | undefined, object: unknown, now: number): unknown {
   const value = path?.find(object)[0] ?? null;
   if (value === null) {

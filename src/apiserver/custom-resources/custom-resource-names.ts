@@ -18,8 +18,8 @@ export interface AcceptedNames {
 }
 
 /**
- * Resolves name conflicts between CustomResourceDefinitions of a group: each name belongs to the first definition that
- * requested it.
+ * Resolves name conflicts between CustomResourceDefinitions of a group: a name belongs to the definition that requested it
+ * first.
  *
  * @param others the other definitions, whose accepted names are in their status
  */

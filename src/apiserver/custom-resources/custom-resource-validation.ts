@@ -27,8 +27,8 @@ const COLUMN_FORMATS = ['byte', 'date', 'date-time', 'double', 'float', 'int32',
 export const MAX_SELECTABLE_FIELDS = 8;
 
 /**
- * Validates a CustomResourceDefinition with its defaults (`applyCustomResourceDefaults`), but not its metadata. It must
- * already follow the builtin schema.
+ * Validates a CustomResourceDefinition that has its defaults (`applyCustomResourceDefaults`) and conforms to its schema.
+ * Metadata is not validated here.
  */
 export function customResourceErrors(crd: KubernetesObject, old?: KubernetesObject): FieldError[] {
   const spec = objectOf(crd['spec']);
@@ -76,7 +76,7 @@ function scopeErrors(scope: string): FieldError[] {
   return scopes.includes(scope) ? [] : [notSupported('spec.scope', scope, scopes)];
 }
 
-/** Validates versions. Fields that are equal in all versions are reported once, under their v1beta1 path. */
+/** Validates versions. API servers report a field that is equal in all versions once, at its path in v1beta1. */
 function versionsErrors(spec: JsonObject): FieldError[] {
   const versions = listOf(spec['versions']).map(objectOf);
   const errors: FieldError[] = [];
@@ -88,7 +88,7 @@ function versionsErrors(spec: JsonObject): FieldError[] {
     const problems = dns1035LabelProblems(names[index] ?? '');
     if (problems.length > 0) {
       errors.push(invalid(`${at(index)}.name`, names[index], problems.join(',')));
-      // API servers' internal type has a separate field for the first version.
+      // API servers have a separate field for the first version in their internal type.
       errors.push(...(index === 0 ? [invalid('spec.version', names[index], problems.join(','))] : []));
     }
     errors.push(...deprecationErrors(version, at(index)));
@@ -99,12 +99,16 @@ function versionsErrors(spec: JsonObject): FieldError[] {
   const hasStatus = versions.some((version) => objectOf(version['subresources'])['status'] !== undefined);
   addErrors(
     errors,
-    lifted(versions, 'schema', 'spec.validation', (schema, path) => schemaErrors(objectOf(schema), path, hasStatus)),
-    lifted(versions, 'subresources', 'spec.subresources', (one, path) => scaleErrors(objectOf(one)['scale'], path)),
-    lifted(versions, 'additionalPrinterColumns', 'spec.additionalPrinterColumns', (columns, path) =>
+    perVersionErrors(versions, 'schema', 'spec.validation', (schema, path) =>
+      schemaErrors(objectOf(schema), path, hasStatus),
+    ),
+    perVersionErrors(versions, 'subresources', 'spec.subresources', (one, path) =>
+      scaleErrors(objectOf(one)['scale'], path),
+    ),
+    perVersionErrors(versions, 'additionalPrinterColumns', 'spec.additionalPrinterColumns', (columns, path) =>
       listOf(columns).flatMap((column, index) => columnErrors(objectOf(column), `${path}[${index}]`)),
     ),
-    lifted(versions, 'selectableFields', 'spec.selectableFields', (fields, path) =>
+    perVersionErrors(versions, 'selectableFields', 'spec.selectableFields', (fields, path) =>
       selectableErrors(listOf(fields), schemaFor(fields), path),
     ),
   );
@@ -118,7 +122,7 @@ function versionsErrors(spec: JsonObject): FieldError[] {
   return errors;
 }
 
-/** Versions as API servers print their internal type: without the common fields. */
+/** Versions in the format of API servers' messages. The internal type omits fields that all versions have in common. */
 function printedVersions(versions: readonly JsonObject[]): string {
   const texts = versions.map(({ name, served, storage, deprecated, deprecationWarning }) => {
     const parts: readonly (readonly [string, unknown])[] = [
@@ -136,7 +140,8 @@ function printedVersions(versions: readonly JsonObject[]): string {
   return `[${texts.join(',')}]`;
 }
 
-function lifted(
+/** Validates a field of each version, or once at `commonPath` if it is equal in all versions. */
+function perVersionErrors(
   versions: readonly JsonObject[],
   field: string,
   commonPath: string,
@@ -168,7 +173,7 @@ function deprecationErrors(version: JsonObject, path: string): FieldError[] {
   return problems.map((problem) => invalid(`${path}.deprecationWarning`, warning, problem));
 }
 
-/** Keywords of the root schema that are allowed with the `status` subresource. */
+/** Keywords that the root schema may have if the `status` subresource is enabled. */
 const ROOT_KEYWORDS = [
   'description',
   'type',
@@ -214,7 +219,7 @@ function schemaErrors(holder: JsonObject, path: string, hasStatus: boolean): Fie
   return [...errors, ...checkStructural(schema, at)];
 }
 
-/** The Go field of a keyword: `XValidations` for `x-kubernetes-validations`. */
+/** The name of a keyword's Go field: `XValidations` for `x-kubernetes-validations`. */
 function goName(keyword: string): string {
   const words = keyword.replace(/^x-kubernetes-/u, 'x-').split('-');
   return words.map((word) => `${word[0]?.toUpperCase()}${word.slice(1)}`).join('');
@@ -375,7 +380,7 @@ function reviewVersionErrors(versions: readonly JsonValue[], field: string): Fie
     : [invalid(field, versions, 'must include at least one of v1, v1beta1')];
 }
 
-/** Groups of Kubernetes need the annotation `api-approved.kubernetes.io`. */
+/** Requires the annotation `api-approved.kubernetes.io` for groups of the Kubernetes project. */
 function approvalErrors(crd: KubernetesObject, group: string): FieldError[] {
   const isProtected = group === 'k8s.io' || group === 'kubernetes.io' || /\.(?:k8s|kubernetes)\.io$/u.test(group);
   const annotation = 'api-approved.kubernetes.io';

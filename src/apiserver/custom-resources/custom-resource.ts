@@ -1,5 +1,4 @@
-// CustomResourceDefinitions: their defaults, and the kinds that they define. Validation is in
-// custom-resource-validation.ts.
+// CustomResourceDefinitions: their defaults, and the kinds that they define.
 import { jsonText, numberText } from '../../go/index.ts';
 import { invalid, isJsonObject, withObjectMeta } from '../../resources/index.ts';
 import type {
@@ -25,7 +24,7 @@ export interface KindNames {
   readonly categories: readonly string[];
 }
 
-/** A version of a kind in its CustomResourceDefinition. */
+/** A version in a CustomResourceDefinition. */
 interface DeclaredVersion {
   readonly name: string;
   readonly served: boolean;
@@ -37,7 +36,7 @@ interface DeclaredVersion {
   readonly selectableFields: readonly string[];
 }
 
-/** Sets the defaults of a CustomResourceDefinition. Changes the object. */
+/** Sets the defaults of a CustomResourceDefinition in place. */
 export function applyCustomResourceDefaults(crd: MutableObject): void {
   const spec = objectAt(crd, 'spec');
   if (spec === undefined) {
@@ -63,7 +62,7 @@ export function applyCustomResourceDefaults(crd: MutableObject): void {
   }
 }
 
-/** The requested or accepted names of a CustomResourceDefinition. */
+/** The requested names (`spec.names`) or the accepted names (`status.acceptedNames`) of a CustomResourceDefinition. */
 export function namesOf(crd: KubernetesObject, part: 'spec' | 'status' = 'spec'): KindNames {
   const names =
     part === 'spec' ? objectAt(objectAt(crd, 'spec'), 'names') : objectAt(objectAt(crd, 'status'), 'acceptedNames');
@@ -78,7 +77,8 @@ export function namesOf(crd: KubernetesObject, part: 'spec' | 'status' = 'spec')
 }
 
 /**
- * The kinds of a CustomResourceDefinition, one per served version, as if its names were accepted. Invalid parts are left out.
+ * The definitions of a CustomResourceDefinition's kind, one per served version, with its requested names. Invalid parts are
+ * ignored.
  */
 export function definitionsOfCustomResource(crd: KubernetesObject): ResourceDefinition[] {
   const spec = objectAt(crd, 'spec');

@@ -2,7 +2,7 @@ import { isJsonObject } from '../../resources/index.ts';
 
 /** A parsed JSONPath. */
 export interface JsonPath {
-  /** The matching values, in order; missing fields are not an error. */
+  /** The matching values, in order. Missing fields are not an error. */
   find(root: unknown): readonly unknown[];
 }
 
@@ -17,7 +17,7 @@ type Step =
 type Operator = '==' | '!=' | '<' | '<=' | '>' | '>=' | 'exists';
 type Operand = { readonly path: readonly Step[] } | { readonly value: unknown };
 
-/** Values per step: a bound for `..*` in large objects. */
+/** Maximum number of values of a step. It bounds `..*` in large objects. */
 const MAX_FOUND = 100_000;
 
 /** Longest path; paths of Kubernetes' fields have fewer than a hundred characters. */
@@ -32,8 +32,8 @@ const FILTER = /^\[\s*\?\s*\(((?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^'"()])*)\
 const COMPARISON = /^(.*?)(==|!=|<=|>=|<|>)(.*)$/su;
 
 /**
- * Parses a path in the JSONPath dialect of printer columns and kubectl: `.a.b`, `\.` in
- * names, `['a']`, `[0]`, `[-1]`, `[0:2]`, `[*]`, `..name`, `[?(@.type=="Ready")]`.
+ * Parses a path in the JSONPath dialect of printer columns (https://kubernetes.io/docs/reference/kubectl/jsonpath/): `.a.b`,
+ * `\.` in names, `['a']`, `[0]`, `[-1]`, `[0:2]`, `[*]`, `..name`, `[?(@.type=="Ready")]`.
  *
  * @returns undefined when it is malformed.
  */
@@ -42,7 +42,7 @@ export function parseJsonPath(text: string): JsonPath | undefined {
     return undefined;
   }
   const steps = parseSteps(text.trim().replace(/^[$@]/u, ''));
-  return steps === undefined ? undefined : { find: (root) => follow([root], steps) };
+  return steps === undefined ? undefined : { find: (root) => evaluate([root], steps) };
 }
 
 function parseSteps(text: string): readonly Step[] | undefined {
@@ -117,11 +117,11 @@ function parseOperand(given: string): Operand | undefined {
   return /^-?\d+(?:\.\d+)?$/u.test(text) ? { value: Number(text) } : undefined;
 }
 
-function follow(roots: readonly unknown[], steps: readonly Step[]): readonly unknown[] {
+function evaluate(roots: readonly unknown[], steps: readonly Step[]): readonly unknown[] {
   return steps.reduce<readonly unknown[]>((values, step) => {
     const found: unknown[] = [];
     for (const value of values) {
-      for (const one of take(value, step)) {
+      for (const one of evaluateStep(value, step)) {
         if (found.length >= MAX_FOUND) {
           return found;
         }
@@ -132,7 +132,7 @@ function follow(roots: readonly unknown[], steps: readonly Step[]): readonly unk
   }, roots);
 }
 
-function take(value: unknown, step: Step): Iterable<unknown> {
+function evaluateStep(value: unknown, step: Step): Iterable<unknown> {
   switch (step.kind) {
     case 'field':
       return isJsonObject(value) && Object.hasOwn(value, step.name) ? [value[step.name]] : [];
@@ -149,7 +149,7 @@ function take(value: unknown, step: Step): Iterable<unknown> {
       return list.slice(step.from, step.to).filter((_element, index) => index % step.by === 0);
     }
     case 'filter':
-      return childrenOf(value).filter((child) => holds(child, step));
+      return childrenOf(value).filter((child) => matchesFilter(child, step));
     default:
       return step satisfies never;
   }
@@ -164,14 +164,14 @@ function childrenOf(value: unknown): readonly unknown[] {
 
 /** A value and all its descendants. */
 function* descendants(root: unknown): Iterable<unknown> {
-  const open = [root];
-  for (let at = 0; at < open.length && at < MAX_FOUND; at += 1) {
-    yield open[at];
-    open.push(...childrenOf(open[at]));
+  const queue = [root];
+  for (let at = 0; at < queue.length && at < MAX_FOUND; at += 1) {
+    yield queue[at];
+    queue.push(...childrenOf(queue[at]));
   }
 }
 
-function holds(value: unknown, { left, operator, right }: Step & { kind: 'filter' }): boolean {
+function matchesFilter(value: unknown, { left, operator, right }: Step & { kind: 'filter' }): boolean {
   const [a] = valuesOf(left, value);
   const [b] = valuesOf(right, value);
   switch (operator) {
@@ -205,5 +205,5 @@ function isOrdered(a: unknown, b: unknown, operator: '<' | '<=' | '>' | '>='): b
 }
 
 function valuesOf(operand: Operand, value: unknown): readonly unknown[] {
-  return 'path' in operand ? follow([value], operand.path) : [operand.value];
+  return 'path' in operand ? evaluate([value], operand.path) : [operand.value];
 }

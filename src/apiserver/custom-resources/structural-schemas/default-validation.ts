@@ -2,7 +2,7 @@ import { addErrors, invalid, isJsonObject } from '../../../resources/index.ts';
 import type { FieldError, JsonValue, Schema } from '../../../resources/index.ts';
 import { embeddedErrors, SchemaValidator, unknownFields } from '../../../resources/validation/index.ts';
 
-/** Validates the defaults of a structural schema: it must accept them. */
+/** Checks that the defaults in a structural schema conform to it. */
 export function defaultErrors(schema: Schema, path: string): FieldError[] {
   return nodeErrors(schema, path, new SchemaValidator());
 }

@@ -45,7 +45,7 @@ function setItemErrors(items: Schema, path: string): FieldError[] {
   if (items.type === 'array' && listType !== undefined && listType !== 'atomic') {
     return [invalid(`${path}.x-kubernetes-list-type`, listType, why)];
   }
-  // API servers print the absent one of the two here.
+  // API servers print the list type in this message, although the map type is wrong.
   return items.type === 'object' && mapType !== 'atomic'
     ? [invalid(`${path}.x-kubernetes-map-type`, listType ?? null, why)]
     : [];
@@ -75,26 +75,27 @@ function keysErrors(schema: Schema, path: string): FieldError[] {
     errors.push(invalid(`${path}.items.type`, items.type ?? '', why));
   } else {
     const first = new Map(keys.toReversed().map((key, index) => [key, keys.length - 1 - index]));
-    const always = new Set(items.required);
+    const requiredKeys = new Set(items.required);
     const shown = jsonText(keys);
     const keyErrorsOf = (key: string, index: number): FieldError[] =>
-      keyErrors(key, { items, path, shown, isAlways: always.has(key), isRepeated: first.get(key) !== index });
+      keyErrors(key, { items, path, shown, isRequired: requiredKeys.has(key), isDuplicate: first.get(key) !== index });
     addErrors(errors, keys.flatMap(keyErrorsOf));
   }
   return errors;
 }
 
+/** A key of `x-kubernetes-list-map-keys`, for validation. */
 interface Key {
   readonly items: Schema;
   readonly path: string;
   /** All keys, for messages. */
   readonly shown: string;
-  /** Whether the key is a required property. */
-  readonly isAlways: boolean;
-  readonly isRepeated: boolean;
+  /** Whether the property of the key is required. */
+  readonly isRequired: boolean;
+  readonly isDuplicate: boolean;
 }
 
-function keyErrors(key: string, { items, path, shown, isAlways, isRepeated }: Key): FieldError[] {
+function keyErrors(key: string, { items, path, shown, isRequired, isDuplicate }: Key): FieldError[] {
   const errors: FieldError[] = [];
   const { properties = {} } = items;
   const property = Object.hasOwn(properties, key) ? properties[key] : undefined;
@@ -107,10 +108,10 @@ function keyErrors(key: string, { items, path, shown, isAlways, isRepeated }: Ke
     const why = "must be a scalar type if parent array's x-kubernetes-list-type is map";
     errors.push(invalid(`${at}.type`, items.type ?? '', why));
   }
-  if (isRepeated) {
+  if (isDuplicate) {
     errors.push(invalidText(`${path}.x-kubernetes-list-map-keys`, shown, 'must not contain duplicate entries'));
   }
-  if (property !== undefined && !isAlways && property.default === undefined) {
+  if (property !== undefined && !isRequired && property.default === undefined) {
     const why = 'this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property';
     errors.push(required(`${at}.default`, why));
   }

@@ -7,15 +7,16 @@ import type { CompiledRule } from '../../../resources/validation/index.ts';
 
 const REASONS = ['FieldValueDuplicate', 'FieldValueForbidden', 'FieldValueInvalid', 'FieldValueRequired'];
 
-/** Rules below this share of the budget are not listed when it is exceeded. */
+/** When the total cost is too high, rules are reported whose cost is at least this share of the limit. */
 const EXPENSIVE_SHARE = 0.01;
+/** Maximum number of these rules. */
 const MAX_LISTED = 4;
 
-/** The position of a node, for its rules. */
+/** The position of a schema node, as its rules see it. */
 interface NodePosition {
-  /** Maximum number of the node's values in an object; undefined when unbounded. */
+  /** Maximum number of values that the node describes in one object; undefined when unbounded. */
   readonly count: number | undefined;
-  /** The list around it whose elements have no identity between two versions of an object. */
+  /** The path of the enclosing list that has no keys. Its elements cannot be compared with those of the old object. */
   readonly uncorrelated: string | undefined;
   readonly isResource: boolean;
 }
@@ -38,47 +39,47 @@ export class RuleDeclarations {
     return this.#errors;
   }
 
-  #node(schema: Schema, path: string, place: NodePosition): void {
+  #node(schema: Schema, path: string, position: NodePosition): void {
     const rules = schema['x-kubernetes-validations'] ?? [];
     if (rules.length > 0) {
-      this.#rules(rules, schema, `${path}.x-kubernetes-validations`, place);
+      this.#rules(rules, schema, `${path}.x-kubernetes-validations`, position);
     }
     const { items } = schema;
     if (items !== undefined) {
       const isCorrelated = schema['x-kubernetes-list-type'] === 'map';
       this.#node(items, `${path}.items`, {
-        count: times(place.count, schema.maxItems),
-        uncorrelated: place.uncorrelated ?? (isCorrelated ? undefined : path),
+        count: times(position.count, schema.maxItems),
+        uncorrelated: position.uncorrelated ?? (isCorrelated ? undefined : path),
         isResource: items['x-kubernetes-embedded-resource'] === true,
       });
     }
     const additional = additionalOf(schema);
     if (additional !== undefined) {
-      const count = times(place.count, schema.maxProperties);
-      this.#node(additional, `${path}.additionalProperties`, { ...place, count, isResource: false });
+      const count = times(position.count, schema.maxProperties);
+      this.#node(additional, `${path}.additionalProperties`, { ...position, count, isResource: false });
     }
     for (const [name, property] of Object.entries(schema.properties ?? {})) {
       const isResource = property['x-kubernetes-embedded-resource'] === true;
-      this.#node(property, `${path}.properties[${name}]`, { ...place, isResource });
+      this.#node(property, `${path}.properties[${name}]`, { ...position, isResource });
     }
   }
 
-  #rules(rules: readonly ValidationRule[], schema: Schema, path: string, place: NodePosition): void {
+  #rules(rules: readonly ValidationRule[], schema: Schema, path: string, position: NodePosition): void {
     const wrong = rules.flatMap((rule, index) => declarationErrors(rule, schema, `${path}[${index}]`));
     if (wrong.length > 0) {
       addErrors(this.#errors, wrong);
       return;
     }
-    const compiler = new RuleCompiler(schema, place.isResource);
+    const compiler = new RuleCompiler(schema, position.isResource);
     for (const [index, rule] of compiler.isVisible ? rules.entries() : []) {
-      this.#compiled(compiler.compile(rule), compiler, `${path}[${index}]`, place);
+      this.#compiled(compiler.compile(rule), compiler, `${path}[${index}]`, position);
     }
   }
 
-  #compiled(compiled: CompiledRule, compiler: RuleCompiler, path: string, place: NodePosition): void {
+  #compiled(compiled: CompiledRule, compiler: RuleCompiler, path: string, position: NodePosition): void {
     const { rule, error, messageError, program, message } = compiled;
     if (program !== undefined) {
-      const cost = program.estimate.max * (place.count ?? compiler.mostInRequest);
+      const cost = program.estimate.max * (position.count ?? compiler.mostInRequest);
       this.#observe('estimated rule cost', cost, `${path}.rule`);
     }
     if (error !== undefined) {
@@ -89,8 +90,8 @@ export class RuleDeclarations {
     } else if (message !== undefined) {
       this.#observe('estimated messageExpression cost', message.estimate.max, `${path}.messageExpression`);
     }
-    if (compiled.isTransition && place.uncorrelated !== undefined) {
-      const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${place.uncorrelated}`;
+    if (compiled.isTransition && position.uncorrelated !== undefined) {
+      const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${position.uncorrelated}`;
       this.#errors.push(invalid(`${path}.rule`, rule.rule, why));
     } else if (!compiled.isTransition && rule.optionalOldSelf !== undefined) {
       const why = 'may not be set if oldSelf is not used in rule';
@@ -139,7 +140,7 @@ function declarationErrors(rule: ValidationRule, schema: Schema, path: string): 
   return errors;
 }
 
-/** A rule as API servers print their internal type. */
+/** A rule in the format of API servers' messages. */
 function printedRule(rule: ValidationRule): string {
   const parts: readonly (readonly [string, unknown])[] = [
     ['Rule', rule.rule],

@@ -1,6 +1,6 @@
 import type { Schema } from '../../../resources/index.ts';
 
-/** The schema of schemas in CustomResourceDefinitions: only the types of keywords. */
+/** A schema for the schemas in CustomResourceDefinitions. It declares only the types of keywords. */
 export const SCHEMA_OF_SCHEMAS: Schema = makeSchemaOfSchemas();
 
 function makeSchemaOfSchemas(): Schema {

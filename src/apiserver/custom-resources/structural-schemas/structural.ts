@@ -36,18 +36,18 @@ const UNSUPPORTED: readonly (keyof never | string)[] = [
 
 const INT_OR_STRING = [{ type: 'integer' }, { type: 'string' }];
 
-/** The position of a node in a schema. */
+/** The position of a schema node. */
 interface NodePosition {
   readonly level: 'root' | 'item' | 'field';
-  /** Inside `metadata`, `kind` or `apiVersion` of an object. */
+  /** Whether the node is within `metadata`, `kind` or `apiVersion` of an object. */
   readonly isInsideMetadata: boolean;
-  /** Why defaults are forbidden: `in top-level metadata`. */
+  /** Why defaults are forbidden, such as `in top-level metadata`. Undefined when they are allowed. */
   readonly noDefaults: string | undefined;
 }
 
 /**
- * Validates the schema of a CustomResourceDefinition: it must be structural, with valid defaults, and rules that compile within
- * the cost budget.
+ * Validates the schema of a CustomResourceDefinition. It must be structural, its defaults must be valid, and its rules must
+ * compile, within the cost limits.
  */
 export function checkStructural(schema: unknown, path: string): FieldError[] {
   const shape = new SchemaValidator().validate(schema as JsonValue, SCHEMA_OF_SCHEMAS, path, undefined);
@@ -73,19 +73,19 @@ export function checkStructural(schema: unknown, path: string): FieldError[] {
 class StructuralChecker {
   readonly errors: FieldError[] = [];
 
-  node(schema: Schema, path: string, place: NodePosition, depth: number): void {
+  node(schema: Schema, path: string, position: NodePosition, depth: number): void {
     if (depth > MAX_NESTING) {
       this.errors.push(forbidden(path, `is nested more than ${MAX_NESTING} levels deep`));
       return;
     }
-    this.#keywords(schema, path, place);
-    this.#type(schema, path, place);
+    this.#keywords(schema, path, position);
+    this.#type(schema, path, position);
     this.#extensions(schema, path);
-    this.#resource(schema, path, place);
+    this.#resource(schema, path, position);
     addErrors(this.errors, listTypeErrors(schema, path));
-    this.#children(schema, path, place, depth);
-    // At the root, API servers compare the alternatives only with the schema's own fields.
-    const base = place.level === 'root' ? schema : ANY_FIELDS;
+    this.#children(schema, path, position, depth);
+    // As in API servers, fields in alternatives of the root must be declared in the root schema. Others are not checked here.
+    const base = position.level === 'root' ? schema : ANY_FIELDS;
     this.#alternatives(schema, base, path, path, depth, {
       isAnyOfSkipped: equalJson(schema.anyOf, INT_OR_STRING),
       isFirstAnyOfSkipped: equalJson(schema.allOf?.[0]?.anyOf, INT_OR_STRING),
@@ -199,8 +199,8 @@ class StructuralChecker {
     }
   }
 
-  #children(schema: Schema, path: string, place: NodePosition, depth: number): void {
-    const { isInsideMetadata, noDefaults } = place;
+  #children(schema: Schema, path: string, position: NodePosition, depth: number): void {
+    const { isInsideMetadata, noDefaults } = position;
     if (schema.items !== undefined) {
       this.node(schema.items, `${path}.items`, { level: 'item', isInsideMetadata, noDefaults }, depth + 1);
     }
@@ -210,13 +210,13 @@ class StructuralChecker {
       const inner: NodePosition = { level: 'field', isInsideMetadata, noDefaults: why };
       this.node(additional, `${path}.additionalProperties`, inner, depth + 1);
     }
-    const isResource = place.level === 'root' || schema['x-kubernetes-embedded-resource'] === true;
+    const isResource = position.level === 'root' || schema['x-kubernetes-embedded-resource'] === true;
     for (const [name, property] of Object.entries(schema.properties ?? {})) {
       const isMeta = isResource && (name === 'metadata' || name === 'kind' || name === 'apiVersion');
       const inner: NodePosition = {
         level: 'field',
         isInsideMetadata: isInsideMetadata || isMeta,
-        noDefaults: isMeta && place.level === 'root' ? `in top-level ${name}` : noDefaults,
+        noDefaults: isMeta && position.level === 'root' ? `in top-level ${name}` : noDefaults,
       };
       this.node(property, `${path}.properties[${name}]`, inner, depth + 1);
     }
@@ -284,7 +284,7 @@ class StructuralChecker {
   }
 }
 
-/** A schema that allows any field. */
+/** A base schema that declares all fields. */
 const ANY_FIELDS: Schema = {};
 
 const NO_TYPE: Readonly<Record<NodePosition['level'], string>> = {
@@ -293,7 +293,7 @@ const NO_TYPE: Readonly<Record<NodePosition['level'], string>> = {
   field: 'must not be empty for specified object fields',
 };
 
-/** Keywords that are forbidden in alternatives, with the required value in messages. */
+/** Keywords that are forbidden in alternatives, with the value that messages require. */
 const NESTED_FORBIDDEN: readonly (readonly [keyof Schema, string])[] = [
   ['type', 'empty'],
   ['additionalProperties', 'undefined'],
