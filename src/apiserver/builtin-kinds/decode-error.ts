@@ -4,20 +4,20 @@ import type { Schema } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { quantityOf } from './quantities.ts';
 
-/** A value to decode, and its path in messages. */
+/** A value to decode, with what messages say about it. */
 interface Reading {
   readonly value: unknown;
   readonly schema: Schema;
-  /** The value's named Go type, if the schema does not have it. */
+  /** The Go type of the value, where it has a name that does not follow from the schema. */
   readonly goType: string | undefined;
-  /** The Go struct around the value. */
+  /** The Go struct that contains the value. */
   readonly struct: string;
-  /** `spec.containers.image`: without indexes, as in messages. */
+  /** `spec.containers.image`, without indexes. */
   readonly path: string;
 }
 
 /**
- * The message of an API server's 400 for a value whose JSON type does not fit its field. Undefined when the object can be
+ * The message of an API server for a value of the wrong JSON type, which it rejects with 400. Undefined when the object can be
  * decoded.
  */
 export function decodeError(
@@ -38,15 +38,15 @@ function readProblem(object: unknown, schema: Schema, kind: string): string | un
     if (problem !== undefined) {
       return problem;
     }
-    // In document order. Pushed one by one: there may be more than a call takes arguments.
-    for (const inside of insideOf(reading).reverse()) {
-      stack.push(inside);
+    // In document order. Pushed one by one, because one call can have only some 100,000 arguments.
+    for (const child of childrenOf(reading).reverse()) {
+      stack.push(child);
     }
   }
   return undefined;
 }
 
-function insideOf({ value, schema, goType, struct, path }: Reading): Reading[] {
+function childrenOf({ value, schema, goType, struct, path }: Reading): Reading[] {
   if (Array.isArray(value) && schema.items !== undefined) {
     const { items } = schema;
     return value.map((item) => ({ value: item, schema: items, goType: goType?.replace(/^\[\]/, ''), struct, path }));
@@ -63,13 +63,13 @@ function insideOf({ value, schema, goType, struct, path }: Reading): Reading[] {
   const { properties } = schema;
   const component = componentOf(schema);
   const types = component === undefined ? {} : (goFactsOf(component)?.types ?? {});
-  const inside = component === undefined ? struct : lastPart(component);
+  const inner = component === undefined ? struct : lastPart(component);
   return Object.entries(value).flatMap(([name, entry]) => {
     const schema = Object.hasOwn(properties, name) ? properties[name] : undefined;
     const goType = Object.hasOwn(types, name) ? types[name] : undefined;
     return schema === undefined
       ? []
-      : [{ value: entry, schema, goType, struct: inside, path: path === '' ? name : `${path}.${name}` }];
+      : [{ value: entry, schema, goType, struct: inner, path: path === '' ? name : `${path}.${name}` }];
   });
 }
 
@@ -118,13 +118,13 @@ function jsonType(value: unknown, type: string): string {
     return 'array';
   }
   if (typeof value === 'number') {
-    // Messages show numbers that are out of range.
-    return type.startsWith('int') ? numberIfIntended(value) : 'number';
+    // For an integer, Go's message contains the number.
+    return type.startsWith('int') ? numberText(value) : 'number';
   }
   return typeof value === 'boolean' ? 'bool' : typeof value;
 }
 
-const numberIfIntended = (value: number): string => `number ${value}`;
+const numberText = (value: number): string => `number ${value}`;
 
 /** The Go type of a string. */
 function scalarType({ schema, goType }: Reading): string {
@@ -167,10 +167,10 @@ function textProblem(text: string, schema: Schema): string | undefined {
     : undefined;
 }
 
-/** Go's message for malformed base64. Line ends may be anywhere. */
+/** Go's message for malformed base64. Line breaks are allowed anywhere. */
 function base64Problem(text: string): string | undefined {
   const wrong = (at: number): string => `illegal base64 data at input byte ${at}`;
-  // Position in a group of four significant characters.
+  // Number of characters in the current group of four, without padding.
   let group = 0;
   let padding = 0;
   for (let index = 0; index < text.length; index += 1) {

@@ -1,6 +1,6 @@
 import type { KubernetesObject } from '../../resources/index.ts';
 
-/** Fields of an event in `events.k8s.io/v1`, with their names in `v1`. */
+/** The names of fields in `v1`, by their name in `events.k8s.io/v1`. */
 const NAMES: Readonly<Record<string, string>> = {
   regarding: 'involvedObject',
   note: 'message',
@@ -15,8 +15,8 @@ const OLD_NAMES: Readonly<Record<string, string>> = Object.fromEntries(
 );
 
 /**
- * The same event in the other of the two groups that have it: `v1` and `events.k8s.io/v1` are two views of one object.
- * Returns the object itself when it is of that version.
+ * Converts an event to another version. `v1` and `events.k8s.io/v1` are two representations of the same objects. Returns the
+ * object itself when it is of that version.
  */
 export function convertEvent(event: KubernetesObject, apiVersion: 'v1' | 'events.k8s.io/v1'): KubernetesObject {
   if (event.apiVersion === apiVersion) {

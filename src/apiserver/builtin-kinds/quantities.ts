@@ -1,9 +1,9 @@
 import { parseQuantity, Quantity } from '../../cel/index.ts';
 
-/** Quantities that are canonical for sure: at most three digits, and a unit. */
+/** The most common canonical quantities, at most three digits and a unit: they need no parser. */
 const CANONICAL = /^[1-9]\d{0,2}(?:[mkMGTPE]|[KMGTPE]i)?$/;
 
-/** The quantity of a JSON value; undefined when it is malformed. */
+/** Parses a quantity. Undefined when it is malformed. */
 export function quantityOf(value: unknown): Quantity | undefined {
   if (typeof value !== 'string' && typeof value !== 'number') {
     return undefined;
@@ -12,7 +12,7 @@ export function quantityOf(value: unknown): Quantity | undefined {
   return parsed instanceof Quantity ? parsed : undefined;
 }
 
-/** A quantity in canonical form: `1000m` is `1`, `1024Mi` is `1Gi`. Returns other values unchanged. */
+/** Converts a quantity to its canonical form: `1000m` to `1`, `1024Mi` to `1Gi`. Returns other values unchanged. */
 export function canonicalQuantity(value: unknown): unknown {
   return typeof value === 'string' && CANONICAL.test(value) ? value : (quantityOf(value)?.toString() ?? value);
 }

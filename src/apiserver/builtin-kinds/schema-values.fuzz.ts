@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import type { Schema } from '../../resources/index.ts';
 
-/** Deeper than any validated field. */
+/** Deeper than any field that is validated. */
 const MAX_DEPTH = 9;
 
-/** Strings that validation treats differently. */
+/** Strings for which validation has different rules. */
 const TEXTS = [
   '',
   'a',
@@ -25,7 +25,7 @@ const TEXTS = [
   '2026-01-02T03:04:05Z',
 ];
 
-/** Arbitrary values, or values with the types of a schema, for fuzz tests of validation. */
+/** Arbitrary values for fuzz tests of validation. Most have the types of the schema. */
 export function valuesOf(schema: Schema, depth = 0): fc.Arbitrary<unknown> {
   const any = fc.oneof(
     fc.constantFrom(...TEXTS),

@@ -1,4 +1,4 @@
-// Any object is parsed, defaulted, validated and printed, or refused, without an exception.
+// Decoding, defaults, validation and printing of arbitrary objects never throw.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
@@ -16,7 +16,7 @@ describe('objects of any content', () => {
       const apiVersion = apiVersionOf(definition);
       const { kind } = definition;
       const fields = { apiVersion, kind, metadata: { name: 'a' } };
-      // As JSON.parse makes it: `__proto__` is a key like any other.
+      // Through JSON, so that `__proto__` is an own property.
       const objects = valuesOf(definition.schema()).map(
         (value) => JSON.parse(JSON.stringify(isJsonObject(value) ? { ...value, ...fields } : fields)) as MutableObject,
       );

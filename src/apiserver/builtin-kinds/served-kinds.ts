@@ -27,7 +27,7 @@ const SCALED: Details = { ...WORKLOAD, scale: REPLICAS_SCALE };
 const REVIEW: Details = { verbs: ['create'] };
 const RBAC: Details = { nameRule: 'path-segment' };
 
-/** By group, in API servers' order; kinds in the order of `kubectl api-resources`. */
+/** The kinds by group. Groups have the order of API servers, kinds that of `kubectl api-resources`. */
 const SERVED: Readonly<Record<string, Readonly<Record<string, Details>>>> = {
   '': {
     ConfigMap: {},

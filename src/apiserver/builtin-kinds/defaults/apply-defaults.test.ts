@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { MutableObject } from '../../../resources/index.ts';
 import { servedKind } from '../served-kinds.ts';
 
-/** The object as an API server stores it. The comparison with a real one is test/e2e/builtin-kinds.full.test.ts. */
+/** The object with defaults. test/e2e/builtin-kinds.full.test.ts compares them with those of a real API server. */
 function stored(object: MutableObject): MutableObject {
   servedKind(object.apiVersion, object.kind)?.applyDefaults?.(object);
   return object;

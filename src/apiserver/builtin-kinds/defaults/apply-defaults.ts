@@ -14,11 +14,11 @@ const DEFAULTS: ReadonlyMap<string, TypeDefaults> = new Map(
   ]),
 );
 
-/** The normalization of a struct's fields, computed once per schema. */
+/** How the fields of a struct are normalized, computed once per schema. */
 interface StructPlan {
   readonly properties: ReadonlyMap<string, Schema>;
   readonly defaults: readonly (readonly [name: string, value: unknown])[];
-  /** Fields that are dropped when empty (`omitempty`). */
+  /** Fields with `omitempty`, which are dropped when empty. */
   readonly drop: ReadonlySet<string>;
   /** Fields that are null when absent. */
   readonly null: readonly string[];
@@ -54,7 +54,7 @@ function makePlan(schema: Schema): StructPlan {
   };
 }
 
-/** Whether a field is a Go struct, which stays when empty. */
+/** Whether a field is a Go struct. `omitempty` has no effect on structs. */
 function isStruct(schema: Schema | undefined): boolean {
   return (
     schema?.properties !== undefined ||
@@ -64,19 +64,19 @@ function isStruct(schema: Schema | undefined): boolean {
 }
 
 /**
- * Normalizes an object as an API server does when it decodes it: sets the defaults of its types, writes quantities in their
- * canonical form, and drops or adds empty fields as the Go types do.
+ * Normalizes an object as API servers do when they decode it: sets the defaults of its types, converts quantities and times to
+ * their canonical form, and drops or adds empty fields as Go does. Changes the object.
  */
 export function applyBuiltinDefaults(object: MutableObject, schema: Schema): void {
-  // Decoding first, then defaults, as defaults depend on nested values.
+  // Two passes, because defaults of a struct may depend on decoded values of nested ones.
   walk(object, schema, readStruct);
   walk(object, schema, fillStruct);
 }
 
-/** Called for a struct before its fields. */
+/** Called for each struct, before the structs in it. */
 type VisitStruct = (fields: Fields, plan: StructPlan) => void;
 
-/** Without recursion, as schemas in CustomResourceDefinitions may nest deeply. */
+/** Not recursive, because schemas in CustomResourceDefinitions may nest deeply. */
 function walk(object: unknown, schema: Schema, visitStruct: VisitStruct): void {
   const queue: [value: unknown, schema: Schema][] = [[object, schema]];
   for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
@@ -166,7 +166,7 @@ function fillStruct(fields: Fields, { defaults, drop, fill, null: nulls }: Struc
 
 const MICRO_TIME = 'io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime';
 
-/** A time in UTC, with whole seconds or six decimal places; other text unchanged. */
+/** A time in UTC, with whole seconds or six decimal places. Malformed times are unchanged. */
 function canonicalTime(text: string, schema: Schema): string {
   const milliseconds = Date.parse(text);
   if (Number.isNaN(milliseconds)) {
@@ -180,7 +180,7 @@ function canonicalTime(text: string, schema: Schema): string {
   return `${seconds}.${fraction.slice(0, 6).padEnd(6, '0')}Z`;
 }
 
-/** Whether a value is empty in Go: false, 0, an empty string, list or map. */
+/** Whether `omitempty` drops a value: null, false, 0, an empty string, list or map. */
 function isZero(value: unknown): boolean {
   if (typeof value === 'object' && value !== null) {
     return Object.keys(value).length === 0;

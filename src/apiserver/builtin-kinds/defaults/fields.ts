@@ -1,10 +1,10 @@
-// Reads and sets fields of unvalidated objects.
+// Reads and sets fields of objects that are not validated yet.
 import { isJsonObject } from '../../../resources/index.ts';
 
 /** A mutable JSON object. */
 export type Fields = Record<string, unknown>;
 
-/** Sets the defaults of a Kubernetes type, before those of its fields. */
+/** Sets the defaults of a type. Called before the defaults of its fields are set. */
 export type TypeDefaults = (fields: Fields) => void;
 
 export function setDefault(fields: Fields, name: string, value: unknown): void {
@@ -26,12 +26,12 @@ export function listAt(fields: Fields | undefined, name: string): readonly Field
 }
 
 /** The object in a field, created if absent. */
-export function madeAt(fields: Fields, name: string): Fields {
+export function ensureFieldsAt(fields: Fields, name: string): Fields {
   const found = fieldsAt(fields, name);
   if (found !== undefined) {
     return found;
   }
-  const made: Fields = {};
-  fields[name] = made;
-  return made;
+  const created: Fields = {};
+  fields[name] = created;
+  return created;
 }

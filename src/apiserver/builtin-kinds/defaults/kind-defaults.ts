@@ -1,5 +1,5 @@
-// Defaults of all kinds but pods.
-import { fieldsAt, listAt, madeAt, setDefault } from './fields.ts';
+// Defaults of all types except those of pods.
+import { fieldsAt, listAt, ensureFieldsAt, setDefault } from './fields.ts';
 import type { Fields, TypeDefaults } from './fields.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
@@ -8,10 +8,10 @@ function deploymentSpec(spec: Fields): void {
   setDefault(spec, 'replicas', 1);
   setDefault(spec, 'revisionHistoryLimit', 10);
   setDefault(spec, 'progressDeadlineSeconds', 600);
-  const strategy = madeAt(spec, 'strategy');
+  const strategy = ensureFieldsAt(spec, 'strategy');
   setDefault(strategy, 'type', 'RollingUpdate');
   if (strategy['type'] === 'RollingUpdate') {
-    const rollingUpdate = madeAt(strategy, 'rollingUpdate');
+    const rollingUpdate = ensureFieldsAt(strategy, 'rollingUpdate');
     setDefault(rollingUpdate, 'maxUnavailable', '25%');
     setDefault(rollingUpdate, 'maxSurge', '25%');
   }
@@ -19,10 +19,10 @@ function deploymentSpec(spec: Fields): void {
 
 function daemonSetSpec(spec: Fields): void {
   setDefault(spec, 'revisionHistoryLimit', 10);
-  const strategy = madeAt(spec, 'updateStrategy');
+  const strategy = ensureFieldsAt(spec, 'updateStrategy');
   setDefault(strategy, 'type', 'RollingUpdate');
   if (strategy['type'] === 'RollingUpdate') {
-    const rollingUpdate = madeAt(strategy, 'rollingUpdate');
+    const rollingUpdate = ensureFieldsAt(strategy, 'rollingUpdate');
     setDefault(rollingUpdate, 'maxUnavailable', 1);
     setDefault(rollingUpdate, 'maxSurge', 0);
   }
@@ -32,27 +32,27 @@ function statefulSetSpec(spec: Fields): void {
   setDefault(spec, 'podManagementPolicy', 'OrderedReady');
   setDefault(spec, 'replicas', 1);
   setDefault(spec, 'revisionHistoryLimit', 10);
-  const strategy = madeAt(spec, 'updateStrategy');
+  const strategy = ensureFieldsAt(spec, 'updateStrategy');
   if (strategy['type'] === undefined || strategy['type'] === '') {
     strategy['type'] = 'RollingUpdate';
-    madeAt(strategy, 'rollingUpdate');
+    ensureFieldsAt(strategy, 'rollingUpdate');
   }
   const rollingUpdate = strategy['type'] === 'RollingUpdate' ? fieldsAt(strategy, 'rollingUpdate') : undefined;
   if (rollingUpdate !== undefined) {
     setDefault(rollingUpdate, 'partition', 0);
   }
-  const retention = madeAt(spec, 'persistentVolumeClaimRetentionPolicy');
+  const retention = ensureFieldsAt(spec, 'persistentVolumeClaimRetentionPolicy');
   setDefault(retention, 'whenDeleted', 'Retain');
   setDefault(retention, 'whenScaled', 'Retain');
-  // Claim templates get their apiVersion and kind.
+  // API servers set the type of claim templates, too.
   for (const claim of listAt(spec, 'volumeClaimTemplates')) {
     setDefault(claim, 'apiVersion', 'v1');
     setDefault(claim, 'kind', 'PersistentVolumeClaim');
-    setDefault(madeAt(claim, 'status'), 'phase', 'Pending');
+    setDefault(ensureFieldsAt(claim, 'status'), 'phase', 'Pending');
   }
 }
 
-/** Defaults the labels and the selector from the pod template. */
+/** The labels and the selector default to the labels of the pod template. */
 function replicationController(object: Fields): void {
   const spec = fieldsAt(object, 'spec');
   const labels = templateLabels(spec);
@@ -60,7 +60,7 @@ function replicationController(object: Fields): void {
     if (Object.keys(fieldsAt(spec, 'selector') ?? {}).length === 0) {
       spec['selector'] = { ...labels };
     }
-    labelLike(object, labels);
+    defaultLabels(object, labels);
   }
 }
 
@@ -70,8 +70,8 @@ function templateLabels(spec: Fields | undefined): Fields | undefined {
   return metadata === undefined ? undefined : fieldsAt(metadata, 'labels');
 }
 
-function labelLike(object: Fields, labels: Fields): void {
-  const metadata = madeAt(object, 'metadata');
+function defaultLabels(object: Fields, labels: Fields): void {
+  const metadata = ensureFieldsAt(object, 'metadata');
   if (Object.keys(fieldsAt(metadata, 'labels') ?? {}).length === 0 && Object.keys(labels).length > 0) {
     metadata['labels'] = { ...labels };
   }
@@ -83,28 +83,28 @@ function job(object: Fields): void {
     return;
   }
   jobSpec(spec);
-  const { uid, name, resourceVersion } = madeAt(object, 'metadata');
-  // With a resourceVersion it is an update, whose selector is fixed.
+  const { uid, name, resourceVersion } = ensureFieldsAt(object, 'metadata');
+  // An object with a resourceVersion is updated: its selector is immutable.
   if (spec['manualSelector'] !== true && typeof uid === 'string' && resourceVersion === undefined) {
     selectOwnPods(spec, uid, name);
   }
   const labels = templateLabels(spec);
   if (labels !== undefined) {
-    labelLike(object, labels);
+    defaultLabels(object, labels);
   }
 }
 
-/** Selects a job's pods by its uid. */
+/** Generates the selector of a Job, by its uid. */
 function selectOwnPods(spec: Fields, uid: string, name: unknown): void {
-  const labels = madeAt(madeAt(madeAt(spec, 'template'), 'metadata'), 'labels');
+  const labels = ensureFieldsAt(ensureFieldsAt(ensureFieldsAt(spec, 'template'), 'metadata'), 'labels');
   for (const label of ['job-name', 'batch.kubernetes.io/job-name']) {
     setDefault(labels, label, name);
   }
   for (const label of ['controller-uid', 'batch.kubernetes.io/controller-uid']) {
     setDefault(labels, label, uid);
   }
-  const selector = madeAt(spec, 'selector');
-  setDefault(madeAt(selector, 'matchLabels'), 'batch.kubernetes.io/controller-uid', uid);
+  const selector = ensureFieldsAt(spec, 'selector');
+  setDefault(ensureFieldsAt(selector, 'matchLabels'), 'batch.kubernetes.io/controller-uid', uid);
 }
 
 function jobSpec(spec: Fields): void {
@@ -131,7 +131,7 @@ function serviceSpec(spec: Fields): void {
   if (spec['sessionAffinity'] === 'None') {
     delete spec['sessionAffinityConfig'];
   } else if (spec['sessionAffinity'] === 'ClientIP') {
-    setDefault(madeAt(madeAt(spec, 'sessionAffinityConfig'), 'clientIP'), 'timeoutSeconds', 10_800);
+    setDefault(ensureFieldsAt(ensureFieldsAt(spec, 'sessionAffinityConfig'), 'clientIP'), 'timeoutSeconds', 10_800);
   }
   setDefault(spec, 'type', 'ClusterIP');
   const { type } = spec;
@@ -152,7 +152,7 @@ function servicePort(port: Fields): void {
   port['targetPort'] ||= port['port'];
 }
 
-/** Moves the write-only `stringData` into `data`. */
+/** Merges `stringData`, which is write-only, into `data`. */
 function secret(object: Fields): void {
   setDefault(object, 'type', 'Opaque');
   const texts = fieldsAt(object, 'stringData');
@@ -164,16 +164,16 @@ function secret(object: Fields): void {
 }
 
 function namespace(object: Fields): void {
-  const metadata = madeAt(object, 'metadata');
+  const metadata = ensureFieldsAt(object, 'metadata');
   if (typeof metadata['name'] === 'string' && metadata['name'] !== '') {
-    madeAt(metadata, 'labels')['kubernetes.io/metadata.name'] = metadata['name'];
+    ensureFieldsAt(metadata, 'labels')['kubernetes.io/metadata.name'] = metadata['name'];
   }
-  const spec = madeAt(object, 'spec');
-  // The finalizer `kubernetes`, which may be absent during deletion.
+  const spec = ensureFieldsAt(object, 'spec');
+  // The namespace controller removes this finalizer when the namespace is empty.
   if (metadata['deletionTimestamp'] === undefined) {
     setDefault(spec, 'finalizers', ['kubernetes']);
   }
-  setDefault(madeAt(object, 'status'), 'phase', 'Active');
+  setDefault(ensureFieldsAt(object, 'status'), 'phase', 'Active');
 }
 
 function nodeStatus(status: Fields): void {
@@ -182,7 +182,7 @@ function nodeStatus(status: Fields): void {
   }
 }
 
-/** Syncs `podCIDR`, the older field, which wins, with the first of `podCIDRs`. */
+/** Keeps `podCIDR` and the first of `podCIDRs` equal. If they differ, the older field `podCIDR` wins. */
 function nodeSpec(spec: Fields): void {
   const { podCIDR, podCIDRs } = spec;
   const [first] = Array.isArray(podCIDRs) ? (podCIDRs as readonly unknown[]) : [];
@@ -218,11 +218,11 @@ function horizontalPodAutoscalerSpec(spec: Fields): void {
   const behavior = fieldsAt(spec, 'behavior');
   if (behavior !== undefined) {
     const percent = { type: 'Percent', value: 100, periodSeconds: 15 };
-    const up = madeAt(behavior, 'scaleUp');
+    const up = ensureFieldsAt(behavior, 'scaleUp');
     setDefault(up, 'stabilizationWindowSeconds', 0);
     setDefault(up, 'policies', [{ type: 'Pods', value: 4, periodSeconds: 15 }, percent]);
     setDefault(up, 'selectPolicy', 'Max');
-    const down = madeAt(behavior, 'scaleDown');
+    const down = ensureFieldsAt(behavior, 'scaleDown');
     setDefault(down, 'policies', [{ ...percent }]);
     setDefault(down, 'selectPolicy', 'Max');
   }
@@ -241,7 +241,7 @@ function matchResources(fields: Fields): void {
 }
 
 function customResourceDefinitionSpec(spec: Fields): void {
-  const names = madeAt(spec, 'names');
+  const names = ensureFieldsAt(spec, 'names');
   const { kind } = names;
   if (typeof kind === 'string' && kind !== '') {
     names['singular'] ||= kind.toLowerCase();
@@ -251,20 +251,24 @@ function customResourceDefinitionSpec(spec: Fields): void {
 }
 
 function customResourceDefinition(object: Fields): void {
-  const status = madeAt(object, 'status');
+  const status = ensureFieldsAt(object, 'status');
   const stored = listAt(fieldsAt(object, 'spec'), 'versions').find((version) => version['storage'] === true);
   if (stored !== undefined && (!Array.isArray(status['storedVersions']) || status['storedVersions'].length === 0)) {
     status['storedVersions'] = [stored['name'] ?? ''];
   }
 }
 
-/** Sets the annotation for `templateGeneration`, a field of old API versions. */
+/** Sets the annotation in which `apps/v1` keeps `templateGeneration`, a field of older versions. */
 function daemonSet(object: Fields): void {
-  setDefault(madeAt(madeAt(object, 'metadata'), 'annotations'), 'deprecated.daemonset.template.generation', '1');
+  setDefault(
+    ensureFieldsAt(ensureFieldsAt(object, 'metadata'), 'annotations'),
+    'deprecated.daemonset.template.generation',
+    '1',
+  );
 }
 
 const withRoleGroup: TypeDefaults = (object) => {
-  const reference = madeAt(object, 'roleRef');
+  const reference = ensureFieldsAt(object, 'roleRef');
   reference['apiGroup'] ||= RBAC_GROUP;
 };
 
@@ -297,12 +301,12 @@ export const KIND_DEFAULTS: Readonly<Record<string, TypeDefaults>> = {
   'core.v1.NodeSpec': nodeSpec,
   'core.v1.NodeStatus': nodeStatus,
   'core.v1.PersistentVolumeClaimSpec': (spec) => setDefault(spec, 'volumeMode', 'Filesystem'),
-  'core.v1.PersistentVolumeClaim': (object) => setDefault(madeAt(object, 'status'), 'phase', 'Pending'),
+  'core.v1.PersistentVolumeClaim': (object) => setDefault(ensureFieldsAt(object, 'status'), 'phase', 'Pending'),
   'core.v1.PersistentVolume': (object) => {
-    const status = madeAt(object, 'status');
+    const status = ensureFieldsAt(object, 'status');
     setDefault(status, 'phase', 'Pending');
     if (status['phase'] === 'Pending') {
-      setDefault(status, 'lastPhaseTransitionTime', madeAt(object, 'metadata')['creationTimestamp']);
+      setDefault(status, 'lastPhaseTransitionTime', ensureFieldsAt(object, 'metadata')['creationTimestamp']);
     }
   },
   'core.v1.PersistentVolumeSpec': (spec) => {

@@ -1,6 +1,6 @@
-// Defaults of pods and pod templates.
+// Defaults of pods and pod templates, of admission plugins among them.
 import { canonicalQuantity } from '../quantities.ts';
-import { fieldsAt, listAt, madeAt, setDefault } from './fields.ts';
+import { fieldsAt, listAt, ensureFieldsAt, setDefault } from './fields.ts';
 import type { Fields, TypeDefaults } from './fields.ts';
 
 /** Default mode of files from ConfigMaps and Secrets. */
@@ -20,7 +20,7 @@ function podSpec(spec: Fields): void {
   }
 }
 
-/** Defaults of pods that templates do not get. */
+/** Defaults of pods only. Pod templates do not have them. */
 function pod(object: Fields): void {
   const spec = fieldsAt(object, 'spec');
   if (spec === undefined) {
@@ -28,9 +28,9 @@ function pod(object: Fields): void {
   }
   const containers = [...listAt(spec, 'containers'), ...listAt(spec, 'initContainers')];
   for (const container of containers) {
-    requestLimits(fieldsAt(container, 'resources'));
+    defaultRequests(fieldsAt(container, 'resources'));
   }
-  requestLimits(fieldsAt(spec, 'resources'));
+  defaultRequests(fieldsAt(spec, 'resources'));
   setDefault(spec, 'enableServiceLinks', true);
   if (spec['hostNetwork'] === true) {
     for (const port of containers.flatMap((container) => listAt(container, 'ports'))) {
@@ -41,13 +41,13 @@ function pod(object: Fields): void {
     setDefault(spec, 'priority', 0);
     setDefault(spec, 'preemptionPolicy', 'PreemptLowerPriority');
   }
-  tolerateLostNodes(spec);
-  const status = madeAt(object, 'status');
+  addNodeTolerations(spec);
+  const status = ensureFieldsAt(object, 'status');
   setDefault(status, 'phase', 'Pending');
   setDefault(status, 'qosClass', qosClassOf(spec));
 }
 
-/** Syncs `podIP`, the older field, which wins, with the first of `podIPs`. */
+/** Keeps `podIP` and the first of `podIPs` equal. If they differ, the older field `podIP` wins. */
 function podStatus(status: Fields): void {
   const { podIP } = status;
   const first = listAt(status, 'podIPs')[0]?.['ip'];
@@ -58,16 +58,16 @@ function podStatus(status: Fields): void {
   }
 }
 
-/** Defaults requests to limits. */
-function requestLimits(resources: Fields | undefined): void {
+/** Requests default to limits. */
+function defaultRequests(resources: Fields | undefined): void {
   const limits = resources === undefined ? undefined : fieldsAt(resources, 'limits');
   if (resources !== undefined && limits !== undefined && Object.keys(limits).length > 0) {
     resources['requests'] = { ...limits, ...fieldsAt(resources, 'requests') };
   }
 }
 
-/** Adds the five-minute tolerations for lost nodes (admission plugin DefaultTolerationSeconds). */
-function tolerateLostNodes(spec: Fields): void {
+/** Adds tolerations of five minutes for nodes that are not ready or unreachable (admission plugin DefaultTolerationSeconds). */
+function addNodeTolerations(spec: Fields): void {
   const tolerations = listAt(spec, 'tolerations');
   const missing = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable'].filter(
     (taint) =>
@@ -81,7 +81,7 @@ function tolerateLostNodes(spec: Fields): void {
   }
 }
 
-/** The quality of service class of a pod. */
+/** The QoS class of a pod (https://kubernetes.io/docs/concepts/workloads/pods/pod-qos/). */
 function qosClassOf(spec: Fields): 'BestEffort' | 'Burstable' | 'Guaranteed' {
   const containers = [...listAt(spec, 'containers'), ...listAt(spec, 'initContainers')];
   const own = fieldsAt(spec, 'resources');
@@ -115,7 +115,7 @@ function container(fields: Fields): void {
   setDefault(fields, 'terminationMessagePolicy', 'File');
 }
 
-/** `Always` for the tag `latest`, also as the default tag. */
+/** `Always` for the tag `latest`, and for images without tag and digest. */
 function pullPolicyOf(image: unknown): string {
   const name = typeof image === 'string' ? image : '';
   const lastPart = name.slice(name.lastIndexOf('/') + 1);

@@ -13,7 +13,7 @@ interface MetricSource {
   readonly current?: MetricTarget;
 }
 
-/** A metric in `spec` or `status`: its type, and its source in the field of that type. */
+/** A metric in `spec` or `status`. The field that its type names has the source. */
 interface Metric {
   readonly type?: string;
   readonly external?: MetricSource;

@@ -1,4 +1,4 @@
-// Tables of kinds for configuration, storage, access and the cluster.
+// Table cells of kinds for configuration, storage, access and the cluster.
 import { ageOf } from '../../../resources/index.ts';
 import { age, nameOf } from './table-cells.ts';
 import type { Cells, Condition } from './table-cells.ts';
@@ -43,7 +43,7 @@ interface Event {
   readonly reportingInstance?: string;
 }
 
-/** For events in their `v1` form. */
+/** For events of `v1`. */
 export const eventCells: Cells = (object, now) => {
   const event = object as Event;
   const { series, involvedObject, source } = event;
@@ -127,7 +127,7 @@ function accessModes(modes: readonly string[] | undefined): string {
   return ACCESS_MODES.flatMap(([mode, text]) => (modes?.includes(mode) === true ? text : [])).join(',');
 }
 
-/** The annotation for the storage class, older than the field. */
+/** The annotation that named the storage class before the field existed. It takes precedence. */
 const CLASS_ANNOTATION = 'volume.beta.kubernetes.io/storage-class';
 
 interface Volume {

@@ -40,7 +40,7 @@ import {
   statefulSetCells,
 } from './workloads.ts';
 
-/** By kind, which is unique among the served kinds but for the two groups of events. */
+/** Cells by kind. Only Event is a kind of two groups. */
 const CELLS: Readonly<Record<string, Cells>> = {
   ClusterRoleBinding: roleBindingCells,
   ConfigMap: configMapCells,
@@ -78,7 +78,7 @@ const CELLS: Readonly<Record<string, Cells>> = {
   ValidatingWebhookConfiguration: webhookConfigurationCells,
 };
 
-/** The cells of `kubectl get` for a kind. */
+/** The table cells of a kind, as `kubectl get` shows them. */
 export function cellsOf(kind: string): Cells {
   return CELLS[kind] ?? createdAtCells;
 }

@@ -75,7 +75,7 @@ export const ingressCells: Cells = (object, now) => {
   ];
 };
 
-/** The first three hosts. The number of others counts all rules, with a host or without, as kubectl does. */
+/** The first three hosts. As in API servers, the number of others includes rules without a host. */
 function hostsText(rules: readonly { readonly host?: string }[]): string {
   const hosts: string[] = [];
   for (const { host = '' } of rules) {

@@ -4,7 +4,7 @@ import { podCells } from './pod.ts';
 
 const NOW = Date.parse('2026-01-02T03:04:05Z');
 
-/** READY, STATUS and RESTARTS. The comparison with a real API server is test/e2e/builtin-kinds.full.test.ts. */
+/** READY, STATUS and RESTARTS. test/e2e/builtin-kinds.full.test.ts compares them with those of a real API server. */
 function shown(status: object, spec: object = {}, metadata: object = {}): readonly unknown[] {
   const pod = {
     apiVersion: 'v1',

@@ -41,7 +41,7 @@ interface Pod {
   };
 }
 
-/** The restarts of containers, and the time of the last one. */
+/** Counts the restarts of containers, and finds the time of the last one. */
 class Restarts {
   count = 0;
   #last: string | undefined;
@@ -61,8 +61,9 @@ class Restarts {
   }
 }
 
+/** What the columns READY, STATUS and RESTARTS show. */
 interface Progress {
-  /** The STATUS column. */
+  /** The STATUS. */
   readonly reason: string;
   readonly ready: number;
   readonly restarts: Restarts;
@@ -88,7 +89,7 @@ export const podCells: Cells = (object, now) => {
   ];
 };
 
-/** The state of a pod: from its init containers in order, then its containers, then its deletion. */
+/** The state of a pod. Its init containers come first, then its containers; a deletion overrides both. */
 function progressOf(pod: Pod): Progress {
   const { status = {}, metadata } = pod;
   const gated = status.conditions?.some(({ type, reason }) => type === 'PodScheduled' && reason === 'SchedulingGated');

@@ -1,8 +1,8 @@
-// Cells that several kinds share.
+// Table cells that several kinds share.
 import { ageOf, labelSelector } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 
-/** The cells of an object, one per column, those of `-o wide` included. `now` in milliseconds since 1970. */
+/** The cells of an object, one per column, including those of `-o wide`. `now` is in milliseconds since 1970. */
 export type Cells = (object: KubernetesObject, now: number) => readonly unknown[];
 
 /** The fields of a container that printers read. */
@@ -41,7 +41,7 @@ export function labelsText(labels: Readonly<Record<string, string>> | undefined)
   return pairs.length === 0 ? '<none>' : pairs.sort().join(',');
 }
 
-/** A LabelSelector as text; `empty` for one that selects everything, or is absent. */
+/** A LabelSelector as text; `empty` for an absent one, and for one that selects everything. */
 export function selectorText(selector: unknown, empty = '<none>', invalid = '<error>'): string {
   try {
     const text = selector === undefined || selector === null ? '' : labelSelector(selector).toString();

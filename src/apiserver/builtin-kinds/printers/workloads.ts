@@ -111,7 +111,7 @@ export const jobCells: Cells = (object, now) => {
   ];
 };
 
-/** Conditions of a job by precedence, with their text. */
+/** Conditions of a Job in order of precedence, with the text of the column. */
 const JOB_STATES: readonly (readonly [condition: string, state: string])[] = [
   ['Complete', 'Complete'],
   ['Failed', 'Failed'],

@@ -91,21 +91,21 @@ const METRIC_SOURCES: Readonly<Record<string, string>> = {
 
 export function checkHorizontalPodAutoscaler(object: CheckedValue): void {
   const spec = object.at('spec');
-  const [least, most] = [spec.at('minReplicas'), spec.at('maxReplicas')];
+  const [min, max] = [spec.at('minReplicas'), spec.at('maxReplicas')];
   const metrics = spec.at('metrics');
-  if (least.number !== undefined && least.number < 1) {
-    least.invalid('must be greater than or equal to 1');
+  if (min.number !== undefined && min.number < 1) {
+    min.invalid('must be greater than or equal to 1');
   }
-  if ((most.number ?? 0) < 1) {
-    most.invalid('must be greater than 0', most.number ?? 0);
+  if ((max.number ?? 0) < 1) {
+    max.invalid('must be greater than 0', max.number ?? 0);
   }
-  if (least.number !== undefined && (most.number ?? 0) < least.number) {
-    most.invalid('must be greater than or equal to `minReplicas`', most.number ?? 0);
+  if (min.number !== undefined && (max.number ?? 0) < min.number) {
+    max.invalid('must be greater than or equal to `minReplicas`', max.number ?? 0);
   }
   checkScaleTarget(spec.at('scaleTargetRef'));
   metrics.items.forEach(checkMetric);
   const isZeroAllowed = metrics.items.some((metric) => ['Object', 'External'].includes(metric.at('type').text));
-  if (least.number === 0 && !isZeroAllowed) {
+  if (min.number === 0 && !isZeroAllowed) {
     metrics.forbidden('must specify at least one Object or External metric to support scaling to zero replicas');
   }
   for (const direction of ['scaleUp', 'scaleDown']) {
@@ -190,7 +190,7 @@ function checkWebhook(webhook: CheckedValue): void {
   checkConditions(webhook.at('matchConditions'));
 }
 
-/** Webhook names are domain names with at least three segments. */
+/** Validates the name of a webhook: a domain name with at least three segments. */
 function checkWebhookName(name: CheckedValue): void {
   if (!name.needed()) {
     return;

@@ -15,7 +15,7 @@ import {
 import type { FieldError } from '../../../resources/index.ts';
 import { quantityOf } from '../quantities.ts';
 
-/** A value under validation, with its path. All values of an object share one list of errors. */
+/** A value under validation, with its path. All values of an object add to one list of errors. */
 export class CheckedValue {
   /** `spec.containers[0].name` */
   readonly path: string;
@@ -28,18 +28,18 @@ export class CheckedValue {
     this.errors = errors;
   }
 
-  /** A field of an object; without a value if there is none. */
+  /** A field of an object. Its value is undefined if the field is absent. */
   at(name: string): CheckedValue {
     const value = isJsonObject(this.value) && Object.hasOwn(this.value, name) ? this.value[name] : undefined;
     return new CheckedValue(value, this.path === '' ? name : `${this.path}.${name}`, this.errors);
   }
 
-  /** The same value under another path, for messages with a different path. */
+  /** The same value at another path, for errors that API servers report at that path. */
   named(path: string): CheckedValue {
     return new CheckedValue(this.value, path, this.errors);
   }
 
-  /** Another value at the same path. */
+  /** Another value at this path. */
   read(value: unknown): CheckedValue {
     return new CheckedValue(value, this.path, this.errors);
   }
@@ -108,7 +108,7 @@ export class CheckedValue {
     this.add(duplicate(this.path, value));
   }
 
-  /** Requires a value. Returns whether there is one. */
+  /** Reports an error if the value is empty. Returns whether it is present. */
   needed(detail = ''): boolean {
     if (this.isEmpty) {
       this.required(detail);
@@ -116,14 +116,14 @@ export class CheckedValue {
     return !this.isEmpty;
   }
 
-  /** Requires one of these strings, if there is a value. */
+  /** Reports an error if the value is present and not one of these strings. */
   oneOf(supported: readonly string[]): void {
     if (this.isSet && !supported.includes(this.text)) {
       this.add(notSupported(this.path, this.value, supported));
     }
   }
 
-  /** Reports an invalid value that messages print as a Go struct, with Go's field names and order. */
+  /** Reports an invalid value that the message shows as a Go struct, with Go's names and order of fields. */
   invalidStruct(struct: object, detail: string): void {
     this.add(withStruct(invalid(this.path, '', detail), struct));
   }
@@ -140,7 +140,7 @@ export class CheckedValue {
     this.add(notSupported(this.path, value, supported));
   }
 
-  /** Applies a rule for names, if there is a string. */
+  /** Reports the problems of a name, if it is not empty. */
   follows(problems: (text: string) => readonly string[]): void {
     for (const problem of this.text === '' ? [] : problems(this.text)) {
       this.invalid(problem);
@@ -153,9 +153,9 @@ export class CheckedValue {
     }
   }
 
-  between(least: number, most: number): void {
-    if (this.number !== undefined && (this.number < least || this.number > most)) {
-      this.invalid(`must be between ${least} and ${most}, inclusive`);
+  between(min: number, max: number): void {
+    if (this.number !== undefined && (this.number < min || this.number > max)) {
+      this.invalid(`must be between ${min} and ${max}, inclusive`);
     }
   }
 
@@ -187,7 +187,7 @@ export class CheckedValue {
     addErrors(this.errors, labelSelectorErrors(this.value, this.path));
   }
 
-  /** Requires unique names of entries; reports the second one. */
+  /** Reports entries whose name an earlier entry has. */
   uniqueNames(field = 'name'): void {
     const seen = new Set<string>();
     for (const name of this.items.map((item) => item.at(field))) {
@@ -245,7 +245,7 @@ export function configKeyProblems(key: string): string[] {
   return problems;
 }
 
-/** Requires `50%`, or a number that is not negative. */
+/** Validates a percentage (`50%`) or a number, which must not be negative. */
 export function percentOrNumber(place: CheckedValue): void {
   if (typeof place.value === 'string') {
     if (!/^[0-9]+%$/.test(place.value)) {
@@ -260,7 +260,7 @@ export function percentOrNumber(place: CheckedValue): void {
   }
 }
 
-/** The number in a value that {@link percentOrNumber} accepts; percentages without the sign. */
+/** The number in a value that {@link percentOrNumber} accepts: 50 for `50%`. */
 export function amountOf(place: CheckedValue): number {
   return Number.parseInt(String(place.value), 10) || 0;
 }

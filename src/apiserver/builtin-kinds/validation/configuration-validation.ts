@@ -9,10 +9,10 @@ import { immutable, oldField } from './workload-validation.ts';
 
 type Old = KubernetesObject | undefined;
 
-/** Total size of the data of a ConfigMap or Secret. */
+/** Maximum total size of the data of a ConfigMap or Secret. */
 export const MAX_DATA_BYTES = 1024 ** 2;
 
-const FIXED = 'field is immutable when `immutable` is set';
+const IMMUTABLE = 'field is immutable when `immutable` is set';
 
 export function checkConfigMap(object: CheckedValue, old: Old): void {
   const [data, binary] = [object.at('data'), object.at('binaryData')];
@@ -28,7 +28,7 @@ export function checkConfigMap(object: CheckedValue, old: Old): void {
     }
   }
   checkSize(object, bytes);
-  checkFixed(object, old, ['data', 'binaryData']);
+  checkImmutableData(object, old, ['data', 'binaryData']);
 }
 
 /** Required keys of a Secret's data by type. */
@@ -66,7 +66,7 @@ export function checkSecret(object: CheckedValue, old: Old): void {
   if (old !== undefined) {
     immutable(object.at('type'), old['type']);
   }
-  checkFixed(object, old, ['data']);
+  checkImmutableData(object, old, ['data']);
 }
 
 function checkSize(object: CheckedValue, bytes: number): void {
@@ -81,16 +81,16 @@ function checkSize(object: CheckedValue, bytes: number): void {
   }
 }
 
-function checkFixed(object: CheckedValue, old: Old, fields: readonly string[]): void {
+function checkImmutableData(object: CheckedValue, old: Old, fields: readonly string[]): void {
   if (old?.['immutable'] !== true) {
     return;
   }
   if (object.at('immutable').value !== true) {
-    object.at('immutable').forbidden(FIXED);
+    object.at('immutable').forbidden(IMMUTABLE);
   }
   for (const field of fields) {
     if (!isDeepStrictEqual(object.at(field).value ?? {}, old[field] ?? {})) {
-      object.at(field).forbidden(FIXED);
+      object.at(field).forbidden(IMMUTABLE);
     }
   }
 }
@@ -141,10 +141,10 @@ export function checkPersistentVolumeClaim(object: CheckedValue, old: Old): void
 
 function checkShrinking(spec: CheckedValue, old: KubernetesObject): void {
   const place = spec.at('resources').at('requests').at('storage');
-  const [now, had] = [place.quantity, oldField(old, 'status', 'capacity', 'storage')];
+  const [now, capacityBefore] = [place.quantity, oldField(old, 'status', 'capacity', 'storage')];
   const before = place.read(oldField(old, 'spec', 'resources', 'requests', 'storage')).quantity;
   if (now !== undefined && before !== undefined && now.compareTo(before) < 0) {
-    const capacity = place.read(had ?? '0').quantity;
+    const capacity = place.read(capacityBefore ?? '0').quantity;
     if (capacity !== undefined && now.compareTo(capacity) <= 0) {
       place.forbidden('field can not be less than status.capacity');
     }
@@ -154,7 +154,7 @@ function checkShrinking(spec: CheckedValue, old: KubernetesObject): void {
 const cleaned = (fields: Record<string, unknown>): unknown =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
-/** Fields of a volume that are not sources. */
+/** Fields in the spec of a PersistentVolume that are not volume sources. */
 const VOLUME_FIELDS = new Set([
   'accessModes',
   'capacity',
@@ -291,7 +291,7 @@ export function checkLimitRange(object: CheckedValue): void {
   }
 }
 
-/** Checks the order of minimum, defaults and maximum. */
+/** Checks that the minimum, the defaults and the maximum do not contradict each other. */
 function checkLimits(item: CheckedValue, defaults: readonly (readonly [field: string, text: string])[]): void {
   const names = new Set(
     ['max', 'min', ...defaults.map(([field]) => field)].flatMap((field) =>
@@ -300,17 +300,17 @@ function checkLimits(item: CheckedValue, defaults: readonly (readonly [field: st
   );
   for (const name of names) {
     const amount = (field: string): CheckedValue => item.at(field).at(name).named(`${item.path}.${field}[${name}]`);
-    const [least, most] = [amount('min'), amount('max')];
-    above(least, most, least, `min value ${String(least.value)} is greater than max value ${String(most.value)}`);
+    const [min, max] = [amount('min'), amount('max')];
+    above(min, max, min, `min value ${String(min.value)} is greater than max value ${String(max.value)}`);
     for (const [field, text] of defaults) {
       const place = amount(field);
-      const detail = `min value ${String(least.value)} is greater than ${text} value ${String(place.value)}`;
-      // API servers print the minimum here instead of the other amount.
-      above(least, place, field === 'default' ? place.read(least.value) : place, detail);
+      const detail = `min value ${String(min.value)} is greater than ${text} value ${String(place.value)}`;
+      // For `default`, API servers print the minimum instead of the default.
+      above(min, place, field === 'default' ? place.read(min.value) : place, detail);
     }
     for (const [field, text] of defaults) {
       const place = amount(field);
-      above(place, most, place, `${text} value ${String(place.value)} is greater than max value ${String(most.value)}`);
+      above(place, max, place, `${text} value ${String(place.value)} is greater than max value ${String(max.value)}`);
     }
     const [request, limit] = [amount('defaultRequest'), amount('default')];
     if (defaults.length > 0) {
@@ -363,7 +363,7 @@ export function checkLease(object: CheckedValue): void {
   spec.at('leaseTransitions').nonNegative();
 }
 
-/** For `v1` events. */
+/** For events of `v1`. */
 export function checkEvent(object: CheckedValue): void {
   const place = object.at('involvedObject').at('namespace');
   const namespace = object.at('metadata').at('namespace').text;

@@ -7,7 +7,7 @@ const PROTOCOLS = ['SCTP', 'TCP', 'UDP'];
 /** The largest int32. */
 const MAX_ID = 2 ** 31 - 1;
 
-/** The parts of a pod that its containers refer to. */
+/** Properties of the pod that the validation of its containers needs. */
 export interface ContainerContext {
   readonly volumes: ReadonlySet<string>;
   readonly hostNetwork: boolean;
@@ -89,7 +89,7 @@ function checkPorts(ports: CheckedValue, { hostNetwork }: ContainerContext): voi
 
 const VARIABLE_SOURCES = ['fieldRef', 'resourceFieldRef', 'configMapKeyRef', 'secretKeyRef', 'fileKeyRef'];
 
-/** Fields that `fieldRef` of a variable may name, besides single labels and annotations. */
+/** Fields of pods that environment variables may refer to, besides single labels and annotations. */
 const FIELDS = new Set([
   'metadata.name',
   'metadata.namespace',
@@ -191,7 +191,7 @@ function isStandard(name: string): boolean {
   return STANDARD_RESOURCES.has(name) || name.startsWith('hugepages-');
 }
 
-/** Validates resources. Extended ones have a domain, whole numbers, and cannot be overcommitted. */
+/** Validates resources. Extended resources have a domain and whole numbers, and their requests equal their limits. */
 function checkResources(resources: CheckedValue): void {
   const [limits, requests] = [resources.at('limits'), resources.at('requests')];
   for (const [name, amount] of [...limits.entries, ...requests.entries]) {
@@ -200,13 +200,13 @@ function checkResources(resources: CheckedValue): void {
   }
   for (const [name, request] of requests.entries) {
     const limit = new Map(limits.entries).get(name);
-    const [asked, most] = [request.quantity, limit?.quantity];
-    if (asked !== undefined && most !== undefined && asked.compareTo(most) > 0) {
-      requests.invalid(`must be less than or equal to ${name} limit of ${most.toString()}`, asked.toString());
-    } else if (most === undefined && name.includes('/')) {
+    const [requested, max] = [request.quantity, limit?.quantity];
+    if (requested !== undefined && max !== undefined && requested.compareTo(max) > 0) {
+      requests.invalid(`must be less than or equal to ${name} limit of ${max.toString()}`, requested.toString());
+    } else if (max === undefined && name.includes('/')) {
       limits.required('Limit must be set for non overcommitable resources');
-    } else if (asked !== undefined && most !== undefined && name.includes('/') && asked.compareTo(most) !== 0) {
-      requests.invalid(`must be equal to ${name} limit of ${most.toString()}`, asked.toString());
+    } else if (requested !== undefined && max !== undefined && name.includes('/') && requested.compareTo(max) !== 0) {
+      requests.invalid(`must be equal to ${name} limit of ${max.toString()}`, requested.toString());
     }
   }
 }
@@ -242,7 +242,7 @@ function checkSecurityContext(context: CheckedValue): void {
   context.at('procMount').oneOf(['Default', 'Unmasked']);
 }
 
-/** Fields of a security context in the order of messages. */
+/** The Go fields of a security context, in the order in which messages print them. */
 const CONTEXT_FIELDS = [
   'Capabilities',
   'Privileged',
@@ -281,7 +281,7 @@ function checkEscalation(context: CheckedValue): void {
   }
 }
 
-/** The seccomp and AppArmor profiles of a security context. */
+/** Validates the seccomp and AppArmor profiles of a security context. */
 export function checkProfiles(context: CheckedValue): void {
   const seccomp = context.at('seccompProfile');
   if (seccomp.isSet && seccomp.at('type').needed('type is required when seccompProfile is set')) {
@@ -313,7 +313,7 @@ function checkHandlers(container: CheckedValue): void {
   }
 }
 
-function checkProbe(probe: CheckedValue, isForLife: boolean): void {
+function checkProbe(probe: CheckedValue, mustSucceedOnce: boolean): void {
   if (!probe.isSet) {
     return;
   }
@@ -332,7 +332,7 @@ function checkProbe(probe: CheckedValue, isForLife: boolean): void {
     grace.invalid('must be greater than 0');
   }
   const successes = probe.at('successThreshold');
-  if (isForLife && successes.isSet && successes.number !== 1) {
+  if (mustSucceedOnce && successes.isSet && successes.number !== 1) {
     successes.invalid('must be 1');
   }
 }

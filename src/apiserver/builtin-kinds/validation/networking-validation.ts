@@ -107,13 +107,13 @@ function checkTraffic(spec: CheckedValue, type: string): void {
   spec.at('internalTrafficPolicy').oneOf(['Cluster', 'Local']);
 }
 
-/** A Service keeps its address, unless it is or was an ExternalName. */
+/** The address of a Service is immutable, unless the Service is or was an ExternalName. */
 function checkServiceUpdate(spec: CheckedValue, old: KubernetesObject): void {
   const before = oldField(old, 'spec', 'clusterIPs');
-  const isNamed = [spec.at('type').text, oldField(old, 'spec', 'type')].includes('ExternalName');
+  const isExternalName = [spec.at('type').text, oldField(old, 'spec', 'type')].includes('ExternalName');
   const [was] = Array.isArray(before) ? (before as readonly unknown[]) : [];
   const now = spec.at('clusterIPs').items[0] ?? spec.at('clusterIP');
-  if (!isNamed && was !== undefined && now.isSet && now.value !== was) {
+  if (!isExternalName && was !== undefined && now.isSet && now.value !== was) {
     spec.at('clusterIPs').named('spec.clusterIPs[0]').invalid('may not change once set');
   }
 }
@@ -156,7 +156,7 @@ function checkHost(host: CheckedValue): void {
   }
 }
 
-/** Sequences that paths must not have, as they would be normalized. */
+/** Sequences that paths must not contain, because proxies normalize them in different ways. */
 const BAD_SEQUENCES = ['//', '/./', '/../', '%2f', '%2F'];
 const BAD_ENDS = ['/..', '/.'];
 
@@ -264,7 +264,7 @@ function checkPolicyPort(port: CheckedValue): void {
     } else if (typeof from.value === 'string') {
       to.invalid('may not be specified when `port` is non-numeric');
     } else if ((to.number ?? 0) < (from.number ?? 0)) {
-      // API servers print the value of `port` here.
+      // API servers print the value of `port` in this message.
       to.invalid('must be greater than or equal to `port`', from.value);
     }
     to.port();

@@ -15,7 +15,7 @@ import { checkVolumes } from './volume-validation.ts';
 const MAX_ID = 2 ** 31 - 1;
 const SYSCTL = /^(?:[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?[./])*[a-z0-9](?:[-_a-z0-9]*[a-z0-9])?$/;
 
-/** Validates a pod template. Errors in labels have the path `labels` of the template. */
+/** Validates a pod template. API servers report errors in labels at `template.labels`, not at `template.metadata.labels`. */
 export function checkTemplate(template: CheckedValue): void {
   template.at('metadata').at('labels').named(`${template.path}.labels`).labels();
   checkPodSpec(template.at('spec'));
@@ -83,7 +83,7 @@ function checkSecurityContext(context: CheckedValue): void {
   checkProfiles(context);
 }
 
-/** Projected tokens need a service account. */
+/** Rejects projected service account tokens in pods without a service account. */
 function checkTokenProjections(spec: CheckedValue): void {
   if (spec.at('serviceAccountName').text !== '') {
     return;
@@ -202,7 +202,7 @@ function checkSpread(constraints: CheckedValue): void {
 const UPDATABLE =
   'pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)';
 
-/** Validates an update of a pod, which may change images, the deadline, and add tolerations. */
+/** Validates an update of a pod. It may change images and the deadline, add tolerations, and remove scheduling gates. */
 export function checkPodUpdate(pod: CheckedValue, old: KubernetesObject): void {
   const spec = pod.at('spec');
   const before = (old['spec'] ?? {}) as Readonly<Record<string, unknown>>;
@@ -230,7 +230,7 @@ export function checkPodUpdate(pod: CheckedValue, old: KubernetesObject): void {
   if (gates.some((gate) => !listOf(before['schedulingGates']).some((other) => isDeepStrictEqual(gate, other)))) {
     spec.at('schedulingGates').forbidden('only deletion is allowed, but found new scheduling gates');
   }
-  if (!isDeepStrictEqual(fixedParts(spec.value), fixedParts(before))) {
+  if (!isDeepStrictEqual(immutableParts(spec.value), immutableParts(before))) {
     spec.forbidden(UPDATABLE);
   }
 }
@@ -247,8 +247,8 @@ function checkAddedTolerations(tolerations: CheckedValue, before: readonly unkno
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** A pod's spec without what an update may change. */
-function fixedParts(spec: unknown): unknown {
+/** A pod's spec without the fields that an update may change. */
+function immutableParts(spec: unknown): unknown {
   if (!isJsonObject(spec)) {
     return spec;
   }

@@ -1,9 +1,9 @@
-// Schedules of CronJobs: five fields, or `@daily` and the like.
+// Schedules of CronJobs: five fields, or a descriptor such as `@daily`.
 
 interface FieldRange {
-  readonly least: number;
-  readonly most: number;
-  /** Names of the numbers from `least` on. */
+  readonly min: number;
+  readonly max: number;
+  /** Names of numbers, starting with `min`. */
   readonly names?: readonly string[];
 }
 
@@ -11,11 +11,11 @@ const MONTHS = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', '
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 
 const FIELDS: readonly FieldRange[] = [
-  { least: 0, most: 59 },
-  { least: 0, most: 23 },
-  { least: 1, most: 31 },
-  { least: 1, most: 12, names: MONTHS },
-  { least: 0, most: 6, names: DAYS },
+  { min: 0, max: 59 },
+  { min: 0, max: 23 },
+  { min: 1, max: 31 },
+  { min: 1, max: 12, names: MONTHS },
+  { min: 0, max: 6, names: DAYS },
 ];
 
 const DESCRIPTORS = new Set(['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly']);
@@ -56,14 +56,14 @@ function descriptorProblem(text: string): string | undefined {
   return `unrecognized descriptor: ${text}`;
 }
 
-/** `5`, `*`, `1-5`, `mon`, each with `/step`. */
+/** Validates `5`, `*`, `1-5` or `mon`, each also with `/step`. */
 function rangeProblem(text: string, range: FieldRange): string | undefined {
   const [span = '', step, ...tooMany] = text.split('/');
   const [low = '', high, ...more] = span.split('-');
   let start: number;
   let end: number;
   if (low === '*' || low === '?') {
-    [start, end] = [range.least, range.most];
+    [start, end] = [range.min, range.max];
   } else {
     const from = numberOf(low, range);
     if (typeof from === 'string') {
@@ -85,7 +85,7 @@ function rangeProblem(text: string, range: FieldRange): string | undefined {
       return parsed;
     }
     every = parsed;
-    end = high === undefined ? range.most : end;
+    end = high === undefined ? range.max : end;
   }
   if (tooMany.length > 0) {
     return `too many slashes: ${text}`;
@@ -100,12 +100,12 @@ interface Bounds {
   readonly text: string;
 }
 
-function boundsProblem({ start, end, every, text }: Bounds, { least, most }: FieldRange): string | undefined {
-  if (start < least) {
-    return `beginning of range (${start}) below minimum (${least}): ${text}`;
+function boundsProblem({ start, end, every, text }: Bounds, { min, max }: FieldRange): string | undefined {
+  if (start < min) {
+    return `beginning of range (${start}) below minimum (${min}): ${text}`;
   }
-  if (end > most) {
-    return `end of range (${end}) above maximum (${most}): ${text}`;
+  if (end > max) {
+    return `end of range (${end}) above maximum (${max}): ${text}`;
   }
   if (start > end) {
     return `beginning of range (${start}) beyond end of range (${end}): ${text}`;
@@ -113,11 +113,11 @@ function boundsProblem({ start, end, every, text }: Bounds, { least, most }: Fie
   return every === 0 ? `step of range should be a positive number: ${text}` : undefined;
 }
 
-/** The number, or a message. */
-function numberOf(text: string, { least = 0, names = [] }: Partial<FieldRange>): number | string {
+/** Parses a number or its name. Returns a message when it is malformed. */
+function numberOf(text: string, { min = 0, names = [] }: Partial<FieldRange>): number | string {
   const named = names.indexOf(text.toLowerCase());
   if (named !== -1) {
-    return named + least;
+    return named + min;
   }
   if (!/^[-+]?\d+$/.test(text)) {
     return `failed to parse int from ${text}: strconv.Atoi: parsing ${JSON.stringify(text)}: invalid syntax`;

@@ -44,7 +44,7 @@ import {
 
 type Check = (object: CheckedValue, old: KubernetesObject | undefined) => void;
 
-/** By `apiVersion/kind`; kinds without rules are absent. */
+/** Validation by `apiVersion/kind`. Kinds without rules are absent. */
 const CHECKS: Readonly<Record<string, Check>> = {
   'admissionregistration.k8s.io/v1/MutatingWebhookConfiguration': checkWebhooks,
   'admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy': checkValidatingAdmissionPolicy,
@@ -87,7 +87,7 @@ const CHECKS: Readonly<Record<string, Check>> = {
   'v1/Service': checkService,
 };
 
-/** Validates an object of a builtin kind, without its metadata, with API servers' messages. */
+/** Validates an object of a builtin kind, except its metadata, with the messages of API servers. */
 export function validateBuiltin(object: KubernetesObject, old: KubernetesObject | undefined): readonly FieldError[] {
   const name = `${object.apiVersion}/${object.kind}`;
   const place = new CheckedValue(object);

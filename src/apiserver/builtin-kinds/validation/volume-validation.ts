@@ -14,10 +14,9 @@ const HOST_PATH_TYPES = [
   'Socket',
 ];
 
-/** 0777 */
 const MAX_MODE = 0o777;
 
-/** Volume sources with validation, in API servers' order. */
+/** Validation of volume sources, in the order of API servers. */
 const SOURCES: Readonly<Record<string, (source: CheckedValue) => void>> = {
   emptyDir: (source) => {
     if ((source.at('sizeLimit').quantity?.sign ?? 0) < 0) {

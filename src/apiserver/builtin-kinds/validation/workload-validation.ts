@@ -8,7 +8,7 @@ import { isTimeZone, scheduleProblem } from './schedule.ts';
 
 type Old = KubernetesObject | undefined;
 
-/** The field of an object that an update replaces. */
+/** A field of the object that an update replaces. */
 export function oldField(old: Old, ...path: readonly string[]): unknown {
   let value: unknown = old;
   for (const name of path) {
@@ -25,7 +25,7 @@ export function immutable(place: CheckedValue, before: unknown): void {
   }
 }
 
-/** Requires a valid selector that selects the template's pods. */
+/** Checks that the selector is valid, and selects the pods of the template. */
 function checkSelector(spec: CheckedValue, what: string): void {
   const selector = spec.at('selector');
   const errors = selector.errors.length;
@@ -46,7 +46,7 @@ function checkSelector(spec: CheckedValue, what: string): void {
   checkSelected(spec, (labels) => selects(selector, labels));
 }
 
-/** Whether a LabelSelector selects labels; true for a malformed one, which is reported elsewhere. */
+/** Whether a LabelSelector selects labels. True for a malformed one, which has been reported already. */
 function selects(selector: CheckedValue, labels: Record<string, string>): boolean {
   try {
     return selector.isSet && labelSelector(selector.value).matches(labels);
@@ -62,7 +62,7 @@ function checkSelected(spec: CheckedValue, matches: (labels: Record<string, stri
   }
 }
 
-/** Requires `restartPolicy: Always`. */
+/** Checks that pods restart always, and have no deadline. */
 function checkLongRunning(spec: CheckedValue): void {
   const pod = spec.at('template').at('spec');
   const policy = pod.at('restartPolicy');
@@ -92,7 +92,7 @@ export function checkDeployment(object: CheckedValue, old: Old): void {
   }
 }
 
-/** A strategy in messages, with Go's field names. */
+/** A strategy as messages show it, with Go's field names. */
 function strategyText(strategy: CheckedValue): object {
   return { Type: strategy.at('type').text, RollingUpdate: strategy.at('rollingUpdate').value ?? null };
 }
@@ -123,7 +123,7 @@ const isAmount = ({ value }: CheckedValue): boolean => typeof value === 'number'
 const STATEFUL_UPDATE =
   "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 
-const STATEFUL_CHANGEABLE = [
+const STATEFUL_MUTABLE = [
   'replicas',
   'ordinals',
   'template',
@@ -157,14 +157,14 @@ export function checkStatefulSet(object: CheckedValue, old: Old): void {
   checkSelector(spec, 'statefulset');
   checkTemplate(spec.at('template'));
   checkLongRunning(spec);
-  if (old !== undefined && !isDeepStrictEqual(fixed(spec.value), fixed(old['spec']))) {
+  if (old !== undefined && !isDeepStrictEqual(immutableFields(spec.value), immutableFields(old['spec']))) {
     spec.forbidden(STATEFUL_UPDATE);
   }
 }
 
-function fixed(spec: unknown): unknown {
+function immutableFields(spec: unknown): unknown {
   const rest = { ...(spec as object) } as Record<string, unknown>;
-  for (const field of STATEFUL_CHANGEABLE) {
+  for (const field of STATEFUL_MUTABLE) {
     delete rest[field];
   }
   return rest;
@@ -304,7 +304,7 @@ export function checkJob(object: CheckedValue, old: Old): void {
   }
 }
 
-/** Longest name of a CronJob: its Jobs' names have eleven more characters. */
+/** Longest name of a CronJob. Its Jobs append up to 11 characters to it, and names of Jobs have at most 63. */
 const MAX_CRON_JOB_NAME = 52;
 
 export function checkCronJob(object: CheckedValue): void {
@@ -341,18 +341,18 @@ export function checkCronJob(object: CheckedValue): void {
 
 export function checkPodDisruptionBudget(object: CheckedValue): void {
   const spec = object.at('spec');
-  const [least, most] = [spec.at('minAvailable'), spec.at('maxUnavailable')];
-  if (least.isSet && most.isSet) {
+  const [min, max] = [spec.at('minAvailable'), spec.at('maxUnavailable')];
+  if (min.isSet && max.isSet) {
     const text = {
-      MinAvailable: least.value,
+      MinAvailable: min.value,
       Selector: spec.at('selector').value ?? null,
-      MaxUnavailable: most.value,
+      MaxUnavailable: max.value,
       UnhealthyPodEvictionPolicy: spec.at('unhealthyPodEvictionPolicy').value ?? null,
     };
     spec.invalidStruct(text, 'minAvailable and maxUnavailable cannot be both set');
   }
-  percentOrNumber(least);
-  percentOrNumber(most);
+  percentOrNumber(min);
+  percentOrNumber(max);
   spec.at('selector').labelSelector();
   spec.at('unhealthyPodEvictionPolicy').oneOf(['AlwaysAllow', 'IfHealthyBudget']);
 }
