@@ -45,7 +45,7 @@ const SINGLETONS: ReadonlySet<string> = new Set([
 ]);
 
 /** Characters per unit of work, for functions that read their arguments but cost only 1. */
-const UNITS_PER_WORK = 16;
+const CHARACTERS_PER_WORK = 16;
 /** Work of compiling a regular expression, besides its length. */
 const PATTERN_WORK = 200;
 
@@ -56,9 +56,9 @@ interface CallPlan {
   /** Values of literal arguments. */
   readonly literals: readonly (CelValue | undefined)[];
   /** Overloads found by the checker; undefined if the expression is not checked. */
-  readonly found: readonly Overload[] | undefined;
+  readonly checkedOverloads: readonly Overload[] | undefined;
   /** All overloads of the function. */
-  readonly declared: readonly Overload[];
+  readonly declaredOverloads: readonly Overload[];
 }
 
 type Cost = (args: readonly CelValue[], result: CelResult) => number;
@@ -84,19 +84,19 @@ export function compileCall(plan: CallPlan): Run | EvaluationFailure {
     return implementation;
   }
   const metered = plan.name === '@in' ? isIn : undefined;
-  const guarded = { ...implementation, id: plan.id, metered, work: workBefore(plan), workAfter: workAfter(plan) };
+  const counted = { ...implementation, id: plan.id, metered, work: workBefore(plan), workAfter: workAfter(plan) };
   const [first, second] = plan.args;
   if (plan.args.length === 1 && first !== undefined) {
-    return unaryCall(first, guarded);
+    return unaryCall(first, counted);
   }
   return plan.args.length === 2 && first !== undefined && second !== undefined
-    ? binaryCall(first, second, guarded)
-    : variadicCall(plan.args, guarded);
+    ? binaryCall(first, second, counted)
+    : variadicCall(plan.args, counted);
 }
 
 function implementationOf(plan: CallPlan): Implementation | EvaluationFailure {
-  const only = plan.found?.length === 1 ? plan.found[0] : undefined;
-  const candidates = only === undefined ? plan.declared : [only];
+  const only = plan.checkedOverloads?.length === 1 ? plan.checkedOverloads[0] : undefined;
+  const candidates = only === undefined ? plan.declaredOverloads : [only];
   const [first] = candidates;
   if (first === undefined) {
     return {
@@ -126,14 +126,14 @@ function costOf(only: Overload | undefined, candidates: readonly Overload[]): Co
   if (costed.length === 0) {
     return undefined;
   }
-  const tests = costed.map((candidate) => ({ candidate, accepts: acceptance(candidate) }));
+  const tests = costed.map((candidate) => ({ candidate, accepts: acceptsValues(candidate) }));
   return (args, result) => {
     const { candidate } = tests.find(({ accepts }) => accepts(args)) ?? tests[0] ?? {};
     return candidate?.cost?.(args, result) ?? CALL_COST;
   };
 }
 
-function acceptance(overload: Overload): (args: readonly CelValue[]) => boolean {
+function acceptsValues(overload: Overload): (args: readonly CelValue[]) => boolean {
   if (overload.isUnguarded === true) {
     return (args) => args.length === overload.parameters.length;
   }
@@ -143,7 +143,7 @@ function acceptance(overload: Overload): (args: readonly CelValue[]) => boolean 
 
 /** Calls the first overload that accepts the values. */
 function dispatch(name: string, candidates: readonly Overload[]): (...args: CelValue[]) => CelResult {
-  const choices = candidates.map((candidate) => ({ call: candidate.call, accepts: acceptance(candidate) }));
+  const choices = candidates.map((candidate) => ({ call: candidate.call, accepts: acceptsValues(candidate) }));
   const [only] = choices;
   if (choices.length === 1 && only !== undefined) {
     return (...args) => (only.accepts(args) ? only.call(...args) : mismatch(name, args));
@@ -158,7 +158,7 @@ function mismatch(name: string, args: readonly CelValue[]): EvaluationFailure {
   return new EvaluationFailure(`${NO_SUCH_OVERLOAD}: ${name}(${args.map(typeNameOf).join(', ')})`);
 }
 
-interface Guarded extends Implementation {
+interface CountedCall extends Implementation {
   readonly id: number;
   /** The implementation of a binary call that counts its work while it runs; undefined for other calls. */
   readonly metered: ((a: CelValue, b: CelValue, meter: WorkMeter) => CelResult) | undefined;
@@ -191,8 +191,8 @@ function workBefore(plan: CallPlan): WorkBefore {
 /** Nearly every function reads strings completely, and their code points are counted for the cost. */
 function countReadWork(frame: Frame, a: CelResult, b: CelResult): void {
   const length = lengthOf(a) + lengthOf(b);
-  if (length > UNITS_PER_WORK) {
-    frame.work(length / UNITS_PER_WORK);
+  if (length > CHARACTERS_PER_WORK) {
+    frame.work(length / CHARACTERS_PER_WORK);
   }
 }
 
@@ -201,9 +201,9 @@ function lengthOf(value: CelResult): number {
   return typeof value === 'string' || value instanceof Uint8Array ? value.length : 0;
 }
 
-function workAfter({ declared, found }: CallPlan): Overload['work'] {
-  const only = found?.length === 1 ? found[0] : undefined;
-  return (only ?? declared.find(({ work }) => work !== undefined))?.work;
+function workAfter({ declaredOverloads, checkedOverloads }: CallPlan): Overload['work'] {
+  const only = checkedOverloads?.length === 1 ? checkedOverloads[0] : undefined;
+  return (only ?? declaredOverloads.find(({ work }) => work !== undefined))?.work;
 }
 
 function countMatchWork(literal: CelValue | undefined): WorkBefore {
@@ -223,16 +223,16 @@ function countJoinWork(frame: Frame, a: CelValue, b: CelValue): void {
     if (a.length + b.length > MAX_TEXT_LENGTH) {
       throw new Cancellation(COST_EXCEEDED);
     }
-    frame.work((a.length + b.length) / UNITS_PER_WORK);
+    frame.work((a.length + b.length) / CHARACTERS_PER_WORK);
   } else if ((isList(a) || a instanceof Uint8Array) && (isList(b) || b instanceof Uint8Array)) {
     frame.work((a.length + b.length) / ELEMENTS_PER_WORK);
   }
 }
 
-/** Stands for a failed argument in cost functions: like failures, it has size 1. */
+/** Replaces a failed argument in cost functions: like failures, null has size 1. */
 const FAILED = null;
 
-function unaryCall(argument: Run, { call, cost, work, workAfter, id }: Guarded): Run {
+function unaryCall(argument: Run, { call, cost, work, workAfter, id }: CountedCall): Run {
   return (frame) => {
     const value = argument(frame);
     if (value instanceof EvaluationFailure) {
@@ -254,7 +254,7 @@ function unaryCall(argument: Run, { call, cost, work, workAfter, id }: Guarded):
   };
 }
 
-function binaryCall(left: Run, right: Run, { call, metered, cost, work, workAfter, id, isPrepared }: Guarded): Run {
+function binaryCall(left: Run, right: Run, { call, metered, cost, work, workAfter, id, isPrepared }: CountedCall): Run {
   return (frame) => {
     const a = left(frame);
     if (isPrepared && a instanceof EvaluationFailure) {
@@ -290,7 +290,7 @@ function orFailed(value: CelResult): CelValue {
  * Calls with no argument, or with three or more, stop at the first failure. They cost nothing then, unless the last
  * argument failed.
  */
-function variadicCall(args: readonly Run[], { call, cost, work, workAfter, id }: Guarded): Run {
+function variadicCall(args: readonly Run[], { call, cost, work, workAfter, id }: CountedCall): Run {
   const last = args.length - 1;
   return (frame) => {
     const values: CelValue[] = [];

@@ -291,8 +291,8 @@ class Compiler {
 
   #membership(call: CallExpression, element: Expression, collection: Expression): Plan {
     const list = this.#plan(collection);
-    const found = this.#input.overloads?.get(call.id);
-    if (list.kind === 'constant' && isList(list.value) && found?.length === 1) {
+    const checkedOverloads = this.#input.overloads?.get(call.id);
+    if (list.kind === 'constant' && isList(list.value) && checkedOverloads?.length === 1) {
       const operand = this.compile(element);
       if (list.value.length === 0) {
         return constant(false);
@@ -311,9 +311,9 @@ class Compiler {
    */
   #alternative(call: CallExpression): Plan {
     const [other] = call.args;
-    const found = this.#input.overloads?.get(call.id);
-    const isOther = found?.length === 1 && found[0]?.id.startsWith('optional_') !== true;
-    if (call.target === undefined || other === undefined || call.args.length !== 1 || isOther) {
+    const checkedOverloads = this.#input.overloads?.get(call.id);
+    const isOtherFunction = checkedOverloads?.length === 1 && checkedOverloads[0]?.id.startsWith('optional_') !== true;
+    if (call.target === undefined || other === undefined || call.args.length !== 1 || isOtherFunction) {
       return this.#function(call);
     }
     const target = this.#plan(call.target);
@@ -342,15 +342,15 @@ class Compiler {
   #function(call: CallExpression): Plan {
     const { name, operands } = this.#resolveFunction(call);
     const plans = operands.map((operand) => this.#plan(operand));
-    const found = this.#input.overloads?.get(call.id);
+    const checkedOverloads = this.#input.overloads?.get(call.id);
     const literals = plans.map((plan) => (plan.kind === 'constant' ? plan.value : undefined));
     const run = compileCall({
       id: call.id,
       name,
       args: plans.map((plan) => this.#run(plan)),
       literals,
-      found,
-      declared: this.#declared(name, operands.length, found),
+      checkedOverloads,
+      declaredOverloads: this.#declaredOverloads(name, operands.length, checkedOverloads),
     });
     if (run instanceof EvaluationFailure) {
       return this.#invalidLiteral(run);
@@ -379,8 +379,12 @@ class Compiler {
   }
 
   /** The overloads with this name and argument count, including the receiver. */
-  #declared(name: string, count: number, found: readonly Overload[] | undefined): readonly Overload[] {
-    const declared = (this.#input.functions.get(name) ?? found ?? []).filter(
+  #declaredOverloads(
+    name: string,
+    count: number,
+    checkedOverloads: readonly Overload[] | undefined,
+  ): readonly Overload[] {
+    const declared = (this.#input.functions.get(name) ?? checkedOverloads ?? []).filter(
       ({ parameters }) => parameters.length === count,
     );
     return declared;
