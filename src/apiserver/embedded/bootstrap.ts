@@ -7,7 +7,7 @@ import { KUBERNETES_SERVICE_IP } from './service-addresses.ts';
 
 const NAMESPACES: readonly string[] = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
-/** Resources of the kinds that are created here. */
+/** Resources by kind. */
 const RBAC_RESOURCES: Readonly<Record<string, string>> = {
   ClusterRole: 'clusterroles',
   ClusterRoleBinding: 'clusterrolebindings',
@@ -20,7 +20,10 @@ export interface BootstrapObject {
   readonly object: MutableObject;
 }
 
-/** Namespaces and RBAC. Clusters of a process share rules, subjects and labels; each has its own metadata. */
+/**
+ * The objects of a new cluster. All clusters of a process share rules, subjects and labels of RBAC objects, which saves memory
+ * in tests with many clusters.
+ */
 export function bootstrapObjects(now: number): readonly BootstrapObject[] {
   const creationTimestamp = timeText(now);
   const namespaces = NAMESPACES.map((name) => ({

@@ -1,4 +1,4 @@
-// The context of requests, and the steps that all have in common.
+// The context of requests, and the steps that all requests have in common.
 import { ApiError } from '../../cluster/index.ts';
 import { groupResourceOf } from '../../resources/index.ts';
 import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
@@ -16,7 +16,7 @@ export interface ClusterContext {
   readonly authorizer: Authorizer;
   readonly admission: Admission;
   readonly behaviours: KindBehaviours;
-  /** Throws ApiError when a role or binding grants rights that the user does not have. */
+  /** Throws ApiError when a written role or binding grants rights that the user does not have. */
   readonly checkEscalation: (
     user: UserInfo,
     definition: ResourceDefinition,
@@ -27,12 +27,12 @@ export interface ClusterContext {
   readonly now: () => number;
 }
 
-/** The user of a request. */
+/** The client of a request. */
 export interface Caller {
   readonly user: UserInfo;
-  /** Field manager of requests that name none. */
+  /** The field manager of requests that name none. */
   readonly fieldManager: string;
-  /** The cluster's own controllers, which need no authorization. */
+  /** Whether the client is one of the cluster's own controllers, which need no authorization. Default: false. */
   readonly isInternal?: boolean;
 }
 
@@ -52,7 +52,7 @@ export function servedResource(context: ClusterContext, type: ResourceType): Ser
   return served;
 }
 
-/** The answer for unknown paths. */
+/** The error for a resource that is not served. */
 export function notServed(): ApiError {
   return new ApiError(404, 'NotFound', 'the server could not find the requested resource', {});
 }
@@ -65,7 +65,7 @@ export function methodNotSupported(type: ResourceType, verb: string): ApiError {
   });
 }
 
-/** @throws ApiError 403 unless the caller may do this. */
+/** @throws ApiError 403 when the caller does not have the right. */
 export function authorize(
   context: ClusterContext,
   caller: Caller,

@@ -1,11 +1,12 @@
-// Continue tokens of lists, in API servers' format (k8s.io/apiserver, pkg/storage/continue.go).
+// Continue tokens of lists, in the format of API servers (k8s.io/apiserver, pkg/storage/continue.go).
 import { posix } from 'node:path';
 import { ApiError } from '../../cluster/index.ts';
 import { isJsonObject } from '../../resources/index.ts';
 import { parseJson } from '../../values/index.ts';
 
+/** The position of a page in a list. */
 export interface ListPosition {
-  /** The revision of the whole list; -1 for the newest. */
+  /** The revision of all pages; -1 for the newest. */
   readonly revision: number;
   /** The first path of the next page: `namespace/name`. */
   readonly start: string;

@@ -9,15 +9,15 @@ import type { ObjectStore } from './store/object-store.ts';
 
 export const CRD_COLLECTION = 'customresourcedefinitions.apiextensions.k8s.io';
 
-/** Holds a definition until all its objects are deleted. */
+/** The finalizer of a CustomResourceDefinition. It is removed when all objects of the kind are deleted. */
 export const CRD_FINALIZER = 'customresourcecleanup.apiextensions.k8s.io';
 
-/** Serves the kinds of CustomResourceDefinitions from the moment they are written. */
+/** Serves the kinds of CustomResourceDefinitions as soon as the definitions are stored. */
 export class CustomResources implements KindBehaviour {
   readonly #store: ObjectStore;
   readonly #registry: ResourceRegistry;
   readonly #now: () => number;
-  /** Served definitions by name: spec, and whether deletion is in progress. */
+  /** The state of each served definition that its kinds were computed from, by name. */
   readonly #served = new Map<string, { readonly spec: unknown; readonly isTerminating: boolean }>();
 
   constructor(store: ObjectStore, registry: ResourceRegistry, now: () => number) {
@@ -26,7 +26,7 @@ export class CustomResources implements KindBehaviour {
     this.#now = now;
   }
 
-  /** Serves the stored definitions. */
+  /** Serves the stored definitions, and follows their changes. */
   start(): void {
     for (const definition of this.#store.collection(CRD_COLLECTION).list()) {
       this.#serve(definition);
@@ -43,7 +43,7 @@ export class CustomResources implements KindBehaviour {
     });
   }
 
-  /** Accepts or refuses the names of a definition. A real server does this asynchronously. */
+  /** Sets the accepted names and the conditions of a definition. API servers do this asynchronously, in a controller. */
   prepare({ object, subresource }: KindWrite): void {
     if (subresource !== undefined) {
       return;
@@ -81,11 +81,11 @@ export class CustomResources implements KindBehaviour {
     };
   }
 
-  /** Whether the names are still free. */
-  holds(definition: KubernetesObject, old: KubernetesObject | undefined): boolean {
-    // Names in the status count as its own: compare with the status before this write.
-    const asked = { ...definition, status: old?.['status'] } as KubernetesObject;
-    const accepted = acceptNames(asked, this.#store.collection(CRD_COLLECTION).list());
+  /** Whether no other definition has taken the names since `prepare`. */
+  stillHolds(definition: KubernetesObject, old: KubernetesObject | undefined): boolean {
+    // `prepare` put the names into the status, where they would count as accepted already.
+    const requested = { ...definition, status: old?.['status'] } as KubernetesObject;
+    const accepted = acceptNames(requested, this.#store.collection(CRD_COLLECTION).list());
     return accepted.status === 'True' || !isConditionTrue(conditionsOf(definition), 'NamesAccepted');
   }
 
@@ -112,7 +112,7 @@ export class CustomResources implements KindBehaviour {
   }
 }
 
-/** The collection of a definition's objects. */
+/** The collection with the objects of a definition's kind. */
 export function collectionOf(definition: KubernetesObject): string {
   return definition.metadata.name ?? '';
 }
@@ -146,14 +146,14 @@ function conditionsOf({ status }: KubernetesObject): readonly Condition[] {
   return Array.isArray(conditions) ? (conditions as unknown as readonly Condition[]) : [];
 }
 
-/** Without empty lists and names, as Go's `omitempty`. */
+/** Removes empty names and lists, as `omitempty` of Go does. */
 function withoutEmpty(fields: object): object {
   return Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== '' && (value as unknown[]).length !== 0),
   );
 }
 
-/** The status of a definition whose objects are being deleted. */
+/** The status of a definition during its deletion. */
 export function terminating(status: unknown, now: number): object {
   const before = isJsonObject(status) ? status : {};
   const conditions = setCondition(

@@ -14,7 +14,7 @@ const STORED_VERBS: readonly string[] = [
   'watch',
 ];
 
-/** Subresources of single kinds. */
+/** Subresources besides `status` and `scale`, by collection. */
 const SUBRESOURCES: ReadonlyMap<string, readonly string[]> = new Map([
   ['namespaces', ['finalize']],
   ['pods', ['eviction']],

@@ -34,54 +34,54 @@ import { WebhookConfigurations } from './webhook-configurations.ts';
 
 /** Options of {@link EmbeddedCluster.open}. */
 export interface EmbeddedClusterOptions {
-  /** The SQLite file. Absent: in memory, lost when the cluster is closed. */
+  /** The SQLite file. Default: none, the objects are in memory and lost when the cluster is closed. */
   readonly file?: string;
   /**
-   * `normal` (default): acknowledged writes survive a crash of the process; a loss of power may lose the newest ones, and
-   * corrupts nothing. `full`: they survive a loss of power as well, at about a tenth of the speed.
+   * `normal` (default): acknowledged writes survive a crash of the process. A power failure may lose the newest ones, but does
+   * not corrupt the file. `full`: they also survive a power failure, at about a tenth of the speed.
    */
   readonly durability?: 'normal' | 'full';
-  /** Whether a damaged file is moved aside and replaced by an empty cluster. Default: true; otherwise it is an error. */
+  /** Whether to rename a damaged file and start with an empty cluster. If false, a damaged file is an error. Default: true. */
   readonly isRecovering?: boolean;
-  /** Called when a damaged file was moved aside. */
+  /** Called after a damaged file was renamed. */
   readonly onRecovery?: (recovery: Recovery) => void;
-  /** Limit of the file in pages of 4 KiB. Default: the disk. */
+  /** Maximum size of the file, in pages of 4 KiB. Default: no limit but the disk. */
   readonly maxPages?: number;
-  /** Changes of a resource that watches can resume from, at least. Default: 2,048. */
+  /** Minimum number of changes of a resource that are kept for watches. Default: 2,048. */
   readonly historySize?: number;
-  /** Milliseconds since 1970. Default: the clock. */
+  /** Milliseconds since 1970. Default: the system's clock. */
   readonly now?: () => number;
-  /** Interval of bookmarks on quiet watches. Milliseconds. Default: 60,000. */
+  /** Interval of bookmarks on watches without events. Milliseconds. Default: 60,000. */
   readonly bookmarkIntervalMs?: number;
-  /** RBAC (default), or no authorization. */
+  /** `rbac` (default), or `always-allow`: no authorization. */
   readonly authorization?: 'rbac' | 'always-allow';
-  /** Fixed bearer tokens. Default: none. */
+  /** Static bearer tokens. Default: none. */
   readonly tokens?: readonly StaticToken[];
   /** Issuer of service account tokens. Default: `https://kubernetes.default.svc.cluster.local`. */
   readonly issuer?: string;
-  /** Resolves the Services of webhooks, as there is no cluster network. Default: their cluster IP. */
+  /** Resolves the Services of webhooks to addresses, because there is no cluster network. Default: their cluster IPs. */
   readonly resolveService?: ServiceResolver;
-  /** Called for webhook failures that the failure policy ignores. */
+  /** Called for failures of webhooks whose failurePolicy is Ignore. */
   readonly onIgnoredFailure?: (webhook: string, error: Error) => void;
-  /** Called for errors of the cluster's own controllers, which retry. */
+  /** Called for errors of the cluster's own controllers. They retry. */
   readonly onControllerError?: (error: unknown) => void;
 }
 
-/** The administrator, who may do everything. */
+/** The administrator, who has all rights. */
 export const ADMIN_USER: UserInfo = { username: 'admin', groups: ['system:masters', 'system:authenticated'] };
 
-/** Field manager when neither the request nor the client names one. */
+/** The field manager of writes for which neither the request nor the client names one. */
 const DEFAULT_FIELD_MANAGER = 'portcullis';
 
-/** Name of the stored key that signs service account tokens. */
+/** The setting with the key that signs service account tokens. */
 const SIGNING_KEY = 'signing-key';
 
 /**
- * A Kubernetes cluster without nodes, inside this process: an API server's objects, rules and watches, in memory or in one
- * SQLite file. docs/embedded.md says what differs from a real one.
+ * A Kubernetes cluster without nodes, in this process: the objects, rules and watches of an API server, in memory or in an
+ * SQLite file. docs/embedded.md lists the differences from a real cluster.
  */
 export class EmbeddedCluster implements AsyncDisposable {
-  /** The cluster as the administrator sees it. */
+  /** The cluster as the administrator. */
   readonly admin: Cluster;
   /** Synchronous reads for authorization and admission. */
   readonly state: ClusterState;
@@ -179,7 +179,7 @@ export class EmbeddedCluster implements AsyncDisposable {
   }
 
   /**
-   * Opens the cluster in a file, or creates one.
+   * Opens the cluster in a file, or creates a new one.
    *
    * @throws ClusterError `database-unavailable` when the file cannot be opened, is in use, or is not one of ours;
    *   `database-corrupt` when it is damaged and `isRecovering` is false.
@@ -199,7 +199,7 @@ export class EmbeddedCluster implements AsyncDisposable {
     }
   }
 
-  /** The cluster's unique ID, stable over restarts. */
+  /** The cluster's unique ID, which stays the same after a restart. */
   get uid(): string {
     return this.state.get({ group: '', resource: 'namespaces' }, undefined, 'kube-system')?.metadata.uid ?? '';
   }
@@ -209,12 +209,12 @@ export class EmbeddedCluster implements AsyncDisposable {
     return this.#context.store.revision;
   }
 
-  /** The cluster as a user sees it. `fieldManager` is the default of its requests. */
+  /** The cluster as a user. `fieldManager` is the default of its writes. */
   as(user: UserInfo, { fieldManager = DEFAULT_FIELD_MANAGER }: { readonly fieldManager?: string } = {}): Cluster {
     return new UserCluster(this.#parts, { user, fieldManager });
   }
 
-  /** All served kinds. The same array until one changes. */
+  /** All served kinds. Returns the same array until a kind changes. */
   definitions(): readonly ResourceDefinition[] {
     this.#definitions ??= this.#context.registry.all().map(({ definition }) => definition);
     return this.#definitions;
@@ -225,7 +225,7 @@ export class EmbeddedCluster implements AsyncDisposable {
     return this.#context.registry.onChange(listener);
   }
 
-  /** Resolves when the cluster's controllers are idle, but for retries. */
+  /** Resolves when the cluster's controllers are idle, except for retries. */
   async idle(): Promise<void> {
     await this.#controllers.idle();
   }

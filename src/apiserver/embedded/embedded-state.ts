@@ -5,7 +5,7 @@ import type { ObjectStore } from './store/object-store.ts';
 
 type GroupResource = { readonly group: string; readonly resource: string };
 
-/** The store, as authorization and admission read it. */
+/** Reads of the store for authorization and admission. */
 export class EmbeddedState implements ClusterState {
   readonly #store: ObjectStore;
 

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 
-/** The alphabet of generated names: no vowels, hence no words, and no look-alikes. */
+/** The alphabet of generated names. Without vowels there are no words, and no two characters look alike. */
 const LETTERS = 'bcdfghjklmnpqrstvwxz2456789';
 
 const SUFFIX_LENGTH = 5;

@@ -1,7 +1,7 @@
-// Per-kind behaviour at writes, beyond defaults and validation.
+// What a write does for single kinds, besides defaults and validation.
 import type { KubernetesObject, MutableObject } from '../../resources/index.ts';
 
-/** A write, as a kind's behaviour sees it. */
+/** A write of an object, for the behaviour of its kind. */
 export interface KindWrite {
   readonly object: MutableObject;
   /** The replaced object; undefined at creation. */
@@ -9,16 +9,16 @@ export interface KindWrite {
   readonly subresource: string | undefined;
 }
 
-/** Server-side decisions for objects of one kind that depend on other objects, such as free addresses. */
+/** Fields that the server sets depending on other objects, such as free addresses. */
 export interface KindBehaviour {
   /**
-   * Called before validation, with status and generation set. May change the object only: the write may still fail.
-   * Throws ApiError to refuse.
+   * Sets the fields. Called before validation, when status and generation are set. Must not change anything else, because the
+   * write may still fail. Throws ApiError to reject the write.
    */
   prepare(write: KindWrite): void;
-  /** Whether the result of `prepare` is still valid after other writes. Otherwise `prepare` runs again. */
-  holds(object: KubernetesObject, old: KubernetesObject | undefined): boolean;
+  /** Whether the fields are still valid after other writes. Otherwise `prepare` is called again. */
+  stillHolds(object: KubernetesObject, old: KubernetesObject | undefined): boolean;
 }
 
-/** By collection. */
+/** Behaviours by collection. */
 export type KindBehaviours = ReadonlyMap<string, KindBehaviour>;

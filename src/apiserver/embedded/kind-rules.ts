@@ -24,7 +24,7 @@ export class KindRules {
     return this.#objectSchema().unknownFields(object);
   }
 
-  /** The decoding error for a value of the wrong JSON type; for custom kinds in the metadata only. */
+  /** The error for a value of the wrong JSON type. For custom kinds only metadata is checked; validation checks the rest. */
   decodeError(object: MutableObject): string | undefined {
     const { origin, kind, version } = this.#definition;
     return origin === 'builtin' ? decodeError(this.#definition, object) : metadataProblem(object, kind, version);
@@ -41,14 +41,14 @@ export class KindRules {
     const own = this.#definition.validate?.(object, old) ?? [];
     const errors = [
       ...metadataErrors(object, this.#definition, old),
-      // Builtin kinds' own validation includes their schemas.
+      // The validation of builtin kinds covers their schemas.
       ...(this.#definition.origin === 'custom' ? this.#objectSchema().validate(object, old, own) : own),
     ];
     const isCrd = this.#definition.kind === 'CustomResourceDefinition' && this.#definition.origin === 'builtin';
     return isCrd && errors.length === 0 ? customResourceErrors(object, old) : errors;
   }
 
-  /** Created on first use: most kinds are never written. */
+  /** Created on first use, because most kinds are never written. */
   #objectSchema(): ObjectSchema {
     const { schema, origin } = this.#definition;
     this.#schema ??= new ObjectSchema(schema(), origin === 'builtin' ? { unknownFieldsIn: 'document' } : {});

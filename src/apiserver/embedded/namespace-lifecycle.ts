@@ -5,10 +5,10 @@ import type { ResourceType } from '../../resources/index.ts';
 import type { ClusterContext } from './cluster-context.ts';
 
 /** Namespaces that cannot be deleted. */
-export const IMMORTAL_NAMESPACES: readonly string[] = ['default', 'kube-system', 'kube-public'];
+export const PROTECTED_NAMESPACES: readonly string[] = ['default', 'kube-system', 'kube-public'];
 
 /**
- * Refuses creations in a missing or terminating namespace (admission plugin NamespaceLifecycle).
+ * Rejects writes in a missing namespace, and creations in a terminating one (admission plugin NamespaceLifecycle).
  *
  * @throws ApiError 404, or 403 with the cause `NamespaceTerminating`.
  */

@@ -8,15 +8,15 @@ import { generatedName } from './generated-name.ts';
 import { servedResource } from './cluster-context.ts';
 import { requireNamespace } from './namespace-lifecycle.ts';
 import { thaw } from './store/thaw.ts';
-import { beginStatus, countsGenerations, hideInitialState, resetStatus } from './write-rules.ts';
-import { admissionRequest, behave, mutate, requireValid, stillHolds, trackFields } from './write-steps.ts';
+import { initializeStatus, countsGenerations, hideInitialState, resetStatus } from './write-rules.ts';
+import { admissionRequest, prepareKind, mutate, requireValid, isStillPrepared, trackFields } from './write-steps.ts';
 import { nameOf, onWarningOf } from './write.ts';
 import type { Write } from './write.ts';
 
-/** Attempts to generate a free name, as in API servers. */
+/** Maximum number of names to generate for an object, as in API servers. */
 const MAX_NAME_ATTEMPTS = 8;
 
-/** Stores a new object whose fields are checked. */
+/** Creates an object that `checkFields` has accepted. */
 export async function createObject(write: Write, object: MutableObject): Promise<KubernetesObject> {
   const { context, served, namespace, options, caller } = write;
   const { definition, rules } = served;
@@ -24,13 +24,13 @@ export async function createObject(write: Write, object: MutableObject): Promise
   if ((object.metadata['resourceVersion'] ?? '') !== '') {
     throw new ApiError(500, 'Unknown', 'resourceVersion should not be set on objects to be created');
   }
-  requirePlace(write, name);
+  requireNamespaceAndKind(write, name);
   if (namespace === undefined) {
     delete object.metadata['namespace'];
   } else {
     object.metadata['namespace'] = namespace;
   }
-  beginStatus(definition, object);
+  initializeStatus(definition, object);
   const before = { ...object, spec: { ...(object['spec'] as object | undefined) } };
   rules.applyDefaults(object);
   hideInitialState(served, object, before);
@@ -38,24 +38,24 @@ export async function createObject(write: Write, object: MutableObject): Promise
   const request = admissionRequest(write, 'CREATE', object, null);
   const admitted = await mutate(write, request, object);
   resetStatus(definition, admitted);
-  // The draft for another attempt, when the name is taken or a decision of the kind's behaviour is outdated.
+  // A copy for another attempt, after the generated name or an allocated address was taken meanwhile.
   const draft = name === '' || context.behaviours.has(served.collection) ? thaw(admitted) : undefined;
   let next = admitted;
   for (let takenNames = 0; ;) {
     initialise(write, next);
     if (definition.hasStatus) {
-      // Defaults for the initial status, and for fields that derive from name and uid.
+      // Defaults of the initial status, and of fields that depend on name and uid.
       rules.applyDefaults(next);
     }
-    behave(write, next, undefined);
+    prepareKind(write, next, undefined);
     const created = next as KubernetesObject;
     context.checkEscalation(caller.user, definition, created, undefined);
     requireValid(write, created, undefined);
     const complete = { ...request, name: created.metadata.name ?? '', object: created };
     await context.admission.validate(complete, onWarningOf(options), options.signal);
     // The namespace may have been deleted while webhooks ran.
-    requirePlace(write, created.metadata.name ?? '');
-    if (stillHolds(write, created, undefined)) {
+    requireNamespaceAndKind(write, created.metadata.name ?? '');
+    if (isStillPrepared(write, created, undefined)) {
       const stored = store(write, next);
       if (stored !== undefined) {
         return stored;
@@ -70,19 +70,19 @@ export async function createObject(write: Write, object: MutableObject): Promise
 }
 
 /** Checks that the namespace and the kind exist and are not being deleted. */
-function requirePlace({ context, served: { definition }, namespace }: Write, name: string): void {
+function requireNamespaceAndKind({ context, served: { definition }, namespace }: Write, name: string): void {
   requireNamespace(context, definition, namespace, name, 'CREATE');
   if (servedResource(context, definition).isTerminating) {
     throw forbiddenError(definition, name, 'create not allowed while custom resource definition is terminating');
   }
 }
 
-/** Undefined when the name is taken. */
+/** Stores the object. Undefined when the name is taken. */
 function store({ context, served, options }: Write, object: MutableObject): KubernetesObject | undefined {
   const { namespace = '', name = '' } = object.metadata as { namespace?: string; name?: string };
   if (options.dryRun === true) {
-    const isThere = context.store.get(served.collection, namespace, name) !== undefined;
-    return isThere ? undefined : object;
+    const exists = context.store.get(served.collection, namespace, name) !== undefined;
+    return exists ? undefined : object;
   }
   const stored = context.store.commit([
     { type: 'put', collection: served.collection, object: served.stored(object), expected: undefined },

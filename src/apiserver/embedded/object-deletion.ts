@@ -8,12 +8,13 @@ import { FOREGROUND_FINALIZER, ORPHAN_FINALIZER } from '../../resources/validati
 import { CRD_COLLECTION, CRD_FINALIZER, terminating } from './custom-resources.ts';
 import { authorize, servedResource } from './cluster-context.ts';
 import type { Caller, ClusterContext } from './cluster-context.ts';
-import { IMMORTAL_NAMESPACES } from './namespace-lifecycle.ts';
+import { PROTECTED_NAMESPACES } from './namespace-lifecycle.ts';
 import { requireStored } from './object-reads.ts';
 import type { ServedResource } from './resource-registry.ts';
 import { thaw } from './store/thaw.ts';
 import { TimeSlice } from './time-slice.ts';
 
+/** A deletion in progress. */
 interface Deletion {
   readonly served: ServedResource;
   readonly caller: Caller;
@@ -28,7 +29,7 @@ export class ObjectDeleter {
     this.#context = context;
   }
 
-  /** The object while finalizers hold it; undefined when it is deleted. */
+  /** Deletes an object. Returns the terminating object while it has finalizers; undefined when it is deleted. */
   async delete(
     caller: Caller,
     type: ResourceType,
@@ -73,7 +74,7 @@ export class ObjectDeleter {
     for (;;) {
       options.signal?.throwIfAborted();
       const stored = store.get(collection, namespace, name);
-      if (collection === 'namespaces' && IMMORTAL_NAMESPACES.includes(name)) {
+      if (collection === 'namespaces' && PROTECTED_NAMESPACES.includes(name)) {
         throw new ApiError(403, 'Forbidden', `namespaces "${name}" is forbidden: this namespace may not be deleted`, {
           name,
           kind: 'namespaces',
@@ -94,7 +95,7 @@ export class ObjectDeleter {
         object: null,
         oldObject: live,
         dryRun: options.dryRun === true,
-        options: admissionOptions(collection === 'namespaces' ? ofThisObject(options, live) : options),
+        options: admissionOptions(collection === 'namespaces' ? withUidPrecondition(options, live) : options),
       } as const;
       const onWarning = options.onWarning ?? (() => {});
       await admission.mutate(request, onWarning, options.signal);
@@ -116,13 +117,13 @@ export class ObjectDeleter {
           return marked === undefined ? undefined : served.view(written);
         }
       }
-      // A conflict: try again with the new version, after other work.
+      // After a conflict, the new version is deleted. Other work may run first.
       await setImmediate();
     }
   }
 }
 
-/** The object marked for deletion; the same one when it is marked already; undefined when nothing holds it. */
+/** The object with its deletion timestamp and finalizers. The live object if it has them; undefined if no finalizer is left. */
 function markedForDeletion(
   served: ServedResource,
   live: KubernetesObject,
@@ -132,7 +133,7 @@ function markedForDeletion(
   const finalizers = finalizersFor(live, options);
   const isNamespace = served.collection === 'namespaces';
   if (served.collection === CRD_COLLECTION) {
-    return markedDefinition(live, finalizers, now);
+    return markedCustomResourceDefinition(live, finalizers, now);
   }
   if (finalizers.length === 0 && !isNamespace) {
     return undefined;
@@ -140,7 +141,7 @@ function markedForDeletion(
   const { metadata } = live;
   const isSame = finalizers.join(',') === (metadata.finalizers ?? []).join(',');
   if (metadata.deletionTimestamp !== undefined && isSame) {
-    return isNamespace && isEmptied(live) ? undefined : live;
+    return isNamespace && isFinalized(live) ? undefined : live;
   }
   const marked = thaw(live) as MutableObject;
   marked.metadata['finalizers'] = finalizers;
@@ -161,8 +162,8 @@ function markedForDeletion(
   return marked;
 }
 
-/** A CustomResourceDefinition stays until its objects are deleted. */
-function markedDefinition(
+/** Marks a CustomResourceDefinition. Its finalizer keeps it until the objects of its kind are deleted. */
+function markedCustomResourceDefinition(
   live: KubernetesObject,
   finalizers: readonly string[],
   now: number,
@@ -178,12 +179,12 @@ function markedDefinition(
 }
 
 /** Whether the namespace controller has finalized a namespace. */
-function isEmptied({ metadata, spec }: KubernetesObject): boolean {
+function isFinalized({ metadata, spec }: KubernetesObject): boolean {
   const { finalizers = [] } = (spec ?? {}) as { finalizers?: readonly string[] };
   return finalizers.length === 0 && (metadata.finalizers ?? []).length === 0;
 }
 
-/** The finalizers, with the one of the propagation policy. */
+/** The finalizers of an object with the propagation policy. */
 function finalizersFor({ metadata }: KubernetesObject, { propagationPolicy }: DeleteOptions): readonly string[] {
   const existing = metadata.finalizers ?? [];
   if (propagationPolicy === undefined) {
@@ -202,8 +203,8 @@ function finalizersFor({ metadata }: KubernetesObject, { propagationPolicy }: De
   }
 }
 
-/** Pins a namespace's deletion to the uid that was found. */
-function ofThisObject(options: DeleteOptions, { metadata: { uid = '' } }: KubernetesObject): DeleteOptions {
+/** Adds the uid of the live object as a precondition, as API servers do for Namespaces. */
+function withUidPrecondition(options: DeleteOptions, { metadata: { uid = '' } }: KubernetesObject): DeleteOptions {
   return { ...options, preconditions: { uid, ...options.preconditions } };
 }
 
@@ -220,7 +221,7 @@ function requirePreconditions(served: ServedResource, live: KubernetesObject, { 
   }
 }
 
-/** Conflicts of preconditions name the kind; others name the resource. */
+/** The message of a failed precondition names the kind, where other conflicts name the resource. */
 function conflictOfKind({ definition: { group, kind } }: ServedResource, name: string, why: string): ApiError {
   return ApiError.conflict({ group, resource: kind }, name, why);
 }

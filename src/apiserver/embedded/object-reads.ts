@@ -31,7 +31,7 @@ export function readObject(
   return subresourceView(served, served.view(stored), subresource);
 }
 
-/** The representation of an object's subresource. */
+/** The object as a subresource shows it: a Scale, or the object itself. */
 export function subresourceView(
   served: ServedResource,
   object: KubernetesObject,
@@ -51,7 +51,7 @@ export function subresourceView(
   throw notServed();
 }
 
-/** One page of a list. */
+/** Reads a page of a list. */
 export function listObjects(
   context: ClusterContext,
   caller: Caller,
@@ -97,7 +97,7 @@ function pageOf(
       continue;
     }
     items.push(served.view(stored));
-    // The smallest path after this one.
+    // The smallest text that sorts after this path.
     next = `${path}\u0000`;
   }
   const isPartial = remaining > 0 && next !== undefined;
@@ -105,14 +105,14 @@ function pageOf(
     metadata: {
       resourceVersion: String(revision),
       ...(isPartial && next !== undefined ? { continue: encodeContinue({ revision, start: next }) } : {}),
-      // Unknown with a selector.
+      // As in API servers, the rest is not counted if there is a selector.
       ...(isPartial && selection.isEmpty ? { remainingItemCount: remaining } : {}),
     },
     items,
   };
 }
 
-/** The revision of a list (undefined: the newest) and its first path. */
+/** The revision of a list and its first path. The revision is undefined for the newest. */
 function listPosition(context: ClusterContext, options: ListOptions): { revision: number | undefined; start: string } {
   const { resourceVersion = '', resourceVersionMatch } = options;
   if (options.continue !== undefined && options.continue !== '') {
@@ -162,7 +162,7 @@ export function parseRevision(text: string): number {
   return Number(text);
 }
 
-/** @throws ApiError 504 for a revision in the future. */
+/** @throws ApiError 504 for a revision that the cluster has not reached. */
 export function requireReached(context: ClusterContext, revision: number): void {
   const current = context.store.revision;
   if (revision > current) {

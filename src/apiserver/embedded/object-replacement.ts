@@ -5,16 +5,16 @@ import { isSameJson } from '../../resources/structured-merge/index.ts';
 import { keepManagerTimes } from '../server-side-apply/track-update.ts';
 import { requireNamespace } from './namespace-lifecycle.ts';
 import { subresourceView } from './object-reads.ts';
-import { countGeneration, isGone, keepWhatClientsCannotChange, VERSION_REQUIRED } from './write-rules.ts';
-import { admissionRequest, behave, mutate, requireValid, stillHolds, trackFields } from './write-steps.ts';
+import { countGeneration, isDeletable, restoreReadOnlyFields, VERSION_REQUIRED } from './write-rules.ts';
+import { admissionRequest, prepareKind, mutate, requireValid, isStillPrepared, trackFields } from './write-steps.ts';
 import { onWarningOf } from './write.ts';
 import type { Write } from './write.ts';
 
-/** The message of a conflict. */
+/** The message of API servers for a stale resourceVersion. */
 const MODIFIED = 'the object has been modified; please apply your changes to the latest version and try again';
 
 /**
- * Stores the next version of an object, or returns the stored one when nothing changes. Undefined after a concurrent write.
+ * Replaces an object. Returns the stored one when nothing changes, and undefined when another write came first.
  *
  * @param live `stored`, converted to the request's version
  */
@@ -33,37 +33,37 @@ export async function replaceObject(
   trackFields(write, live, next);
   const request = admissionRequest(write, 'UPDATE', next, live);
   const admitted = await mutate(write, request, next);
-  keepWhatClientsCannotChange(served, live, admitted, options.subresource);
+  restoreReadOnlyFields(served, live, admitted, options.subresource);
   if (options.subresource !== undefined) {
-    // Restored fields may lack defaults that are newer than the object.
+    // Fields of the live object may lack defaults that its kind got after it was stored.
     rules.applyDefaults(admitted);
   }
   countGeneration(served, live, admitted);
-  behave(write, admitted, live);
+  prepareKind(write, admitted, live);
   const updated = admitted;
   context.checkEscalation(caller.user, definition, updated, live);
   requireValid(write, updated, live);
   const view = subresourceView(served, updated, options.subresource);
   await context.admission.validate({ ...request, object: view }, onWarningOf(options), options.signal);
-  if (context.store.get(collection, namespace ?? '', name) !== stored || !stillHolds(write, updated, live)) {
+  if (context.store.get(collection, namespace ?? '', name) !== stored || !isStillPrepared(write, updated, live)) {
     return undefined;
   }
-  const settled = keepManagerTimes(live, updated);
-  if (isSameJson(settled as JsonObject, live as JsonObject)) {
+  const result = keepManagerTimes(live, updated);
+  if (isSameJson(result as JsonObject, live as JsonObject)) {
     return stored;
   }
   if (options.dryRun === true) {
-    return settled;
+    return result;
   }
-  if (isGone(settled, live)) {
+  if (isDeletable(result, live)) {
     const removed = context.store.commit([{ type: 'remove', collection, expected: stored }]);
-    return removed === undefined ? undefined : settled;
+    return removed === undefined ? undefined : result;
   }
-  const object = served.stored(settled as MutableObject);
+  const object = served.stored(result as MutableObject);
   return context.store.commit([{ type: 'put', collection, object, expected: stored }])?.[0];
 }
 
-/** Checks the resourceVersion of a write, where it has one. */
+/** Checks the uid and the resourceVersion of a write. */
 function requireVersion({ served, options }: Write, live: KubernetesObject, next: MutableObject): void {
   const { definition } = served;
   const name = live.metadata.name ?? '';

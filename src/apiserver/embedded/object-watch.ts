@@ -9,16 +9,16 @@ import type { ServedResource } from './resource-registry.ts';
 import type { Change } from './store/change-log.ts';
 import type { Collection } from './store/collection.ts';
 
-/** Interval of bookmarks on quiet watches, as in API servers. */
+/** Interval of bookmarks on watches without events, as in API servers. Milliseconds. */
 export const BOOKMARK_INTERVAL_MS = 60_000;
 
-/** Timeout of a watch that names none; API servers take 30 to 60 minutes. */
+/** Timeout of a watch that names none. API servers use a random time from 30 to 60 minutes. Milliseconds. */
 export const DEFAULT_WATCH_MS = 1_800_000;
 
 /** The annotation of the bookmark after the initial events (KEP-3157). */
 export const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';
 
-/** The lifetime of a cluster's watches. */
+/** What ends watches of a cluster, and when they get bookmarks. */
 export interface WatchLifetime {
   /** Aborted when the cluster closes. */
   readonly closed: AbortSignal;
@@ -38,7 +38,7 @@ export async function* watchObjects(
   authorize(context, caller, 'watch', type, { namespace: options.namespace, name: selection.name });
   requireStored(served, 'watch');
   const collection = context.store.collection(served.collection);
-  const { initial, revision, ...start } = beginning(context, collection, selection, options);
+  const { initial, revision, ...start } = startOf(context, collection, selection, options);
   let position = start.position;
   for (const stored of initial) {
     if (selection.matches(stored)) {
@@ -70,7 +70,7 @@ export async function* watchObjects(
         }
         continue;
       }
-      // All changes are sent, so a bookmark is correct at this point only.
+      // A bookmark must follow all changes up to its version, so it is sent here, where none is left.
       const now = performance.now();
       const isOver = lifetime.closed.aborted || now >= end || !isServed(context, type);
       if (now >= bookmarkAt || (isOver && allowBookmarks)) {
@@ -97,8 +97,8 @@ function isServed({ registry }: ClusterContext, { group, version, resource }: Re
   return registry.find(group, version, resource) !== undefined;
 }
 
-/** The initial events, and the position in the change log after them. */
-function beginning(
+/** The objects for initial events, and the position in the change log after them. */
+function startOf(
   context: ClusterContext,
   collection: Collection,
   selection: ObjectSelection,
@@ -124,7 +124,7 @@ function tooOld(revision: number, floor: number): ApiError {
   return ApiError.expired(`too old resource version: ${revision} (${floor})`);
 }
 
-/** A change as a watch with selectors sees it: an object that no longer matches is DELETED. */
+/** The event of a change. For a watch with selectors, an object that does not match any more is DELETED. */
 function eventOf(served: ServedResource, selection: ObjectSelection, change: Change): WatchEvent | undefined {
   const object = served.view(change.object);
   const was = change.previous !== undefined && selection.matches(change.previous);
@@ -138,7 +138,7 @@ function eventOf(served: ServedResource, selection: ObjectSelection, change: Cha
   if (change.type === 'DELETED') {
     return { type: 'DELETED', object };
   }
-  // DELETED carries the last matching state, with the version of the change.
+  // DELETED contains the last matching state, with the version of the change.
   const previous = served.view(change.previous);
   const metadata = { ...previous.metadata, resourceVersion: String(change.revision) };
   return { type: 'DELETED', object: { ...previous, metadata } };
@@ -154,7 +154,7 @@ function bookmark({ definition }: ServedResource, revision: number, isInitialEnd
   return { type: 'BOOKMARK', object: object as unknown as KubernetesObject };
 }
 
-/** Waits for a change of a collection, a timeout, or an abort. */
+/** Waits until a collection changes, a time is over, or a signal is aborted. */
 class ChangeWaiter {
   readonly #collection: Collection;
   readonly #signals: readonly AbortSignal[];
@@ -169,7 +169,7 @@ class ChangeWaiter {
     }
   }
 
-  /** @param milliseconds at most */
+  /** @param milliseconds the longest wait */
   async wait(milliseconds: number): Promise<void> {
     if (this.#signals.some(({ aborted }) => aborted)) {
       return;

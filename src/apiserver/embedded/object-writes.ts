@@ -1,4 +1,4 @@
-// Creates and changes objects, with the steps of an API server in their order (k8s.io/apiserver, pkg/endpoints/handlers).
+// Creates and changes objects with the steps of an API server, in the same order (k8s.io/apiserver, pkg/endpoints/handlers).
 import { setImmediate } from 'node:timers/promises';
 import { valueText } from '../../go/index.ts';
 import { ApiError } from '../../cluster/index.ts';
@@ -19,7 +19,7 @@ import { checkFields } from './write-steps.ts';
 import { nameOf, namespaceOf } from './write.ts';
 import type { ObjectWriteOptions, Write } from './write.ts';
 
-/** Computes the next version of an object; `live` is undefined at creation. Takes and returns whole objects, never Scales. */
+/** Computes the new version of an object from the live one, which is undefined at creation. Neither is ever a Scale. */
 type Change = (live: KubernetesObject | undefined) => MutableObject;
 
 /** Creates and changes objects of a cluster. */
@@ -125,8 +125,8 @@ export class ObjectWriter {
   }
 
   /**
-   * Stores the result of `change`, and retries after conflicts. Every conflict means that another write succeeded, so all
-   * writes finish.
+   * Stores the result of `change`, and retries after conflicts. This ends, because each conflict means that another write has
+   * succeeded.
    */
   async #modify(write: Write, key: ObjectKey, isCreatable: boolean, change: Change): Promise<KubernetesObject> {
     const { served, options } = write;
@@ -144,12 +144,12 @@ export class ObjectWriter {
       if (result !== undefined) {
         return subresourceView(served, served.view(result), options.subresource);
       }
-      // Lets other work run between retries.
+      // Other work may run between retries.
       await setImmediate();
     }
   }
 
-  /** Creates the missing object of an update or apply. Undefined when another client created it first. */
+  /** Creates the object that an update or apply did not find. Undefined when another client created it first. */
   async #createInstead(write: Write, key: ObjectKey, change: Change): Promise<KubernetesObject | undefined> {
     const { served, namespace, caller } = write;
     authorize(this.#context, caller, 'create', served.definition, { namespace, name: key.name });
@@ -162,8 +162,8 @@ export class ObjectWriter {
     try {
       return await createObject(write, object);
     } catch (error) {
-      const isThere = error instanceof ApiError && error.reason === 'AlreadyExists';
-      if (isThere && this.#stored(write, key) !== undefined) {
+      const exists = error instanceof ApiError && error.reason === 'AlreadyExists';
+      if (exists && this.#stored(write, key) !== undefined) {
         return undefined;
       }
       throw error;

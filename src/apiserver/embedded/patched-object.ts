@@ -23,7 +23,7 @@ export function patchedObject({
   readonly subresource: string | undefined;
 }): MutableObject {
   if (live === undefined) {
-    throw ApiError.internal('a patch has nothing to change');
+    throw ApiError.internal('there is no object to patch');
   }
   const { definition } = served;
   if (subresource === 'scale' && definition.scale !== undefined) {
@@ -55,7 +55,7 @@ function patched(
     }
   } catch (error) {
     if (error instanceof PatchError) {
-      throw patchRefused(error);
+      throw patchError(error);
     }
     throw error;
   }
@@ -70,7 +70,7 @@ function unsupported(): ApiError {
   );
 }
 
-function patchRefused(error: PatchError): ApiError {
+function patchError(error: PatchError): ApiError {
   switch (error.status) {
     case 400:
       return new ApiError(400, 'BadRequest', error.message, undefined, error);
@@ -86,12 +86,12 @@ function patchRefused(error: PatchError): ApiError {
 /** Checks that the patched value is still an object with metadata. */
 function objectOf(value: unknown): MutableObject {
   if (!isJsonObject(value) || !isJsonObject(value['metadata'])) {
-    throw ApiError.badRequest('the patch makes something of the object that is none: expected an object with metadata');
+    throw ApiError.badRequest('the patched value is not an object: expected an object with metadata');
   }
   return thaw(value) as MutableObject;
 }
 
-/** The result of server-side apply on an object, or on none. */
+/** The result of server-side apply on a live or a new object. */
 export function appliedObject({
   served,
   live,

@@ -1,17 +1,17 @@
-// Objects from clients, copied and checked.
+// Copies and checks objects that clients send.
 import { ApiError } from '../../cluster/index.ts';
 import { groupVersionOf, isJsonObject, withObjectMeta } from '../../resources/index.ts';
 import type { KubernetesObject, MutableObject } from '../../resources/index.ts';
 import { decodeError } from '../builtin-kinds/decode-error.ts';
 import { isTooDeep, MAX_DEPTH, thaw } from './store/thaw.ts';
 
-/** The schema of any object: its metadata. */
+/** The schema that all objects conform to: only metadata is declared. */
 const ANY_OBJECT = withObjectMeta({ type: 'object' });
 
-/** A mutable copy. Throws ApiError when it is not an object, nests too deep, or has malformed metadata. */
+/** Copies an object. Throws ApiError when the value is not an object, is nested too deeply, or has malformed metadata. */
 export function received(given: unknown): MutableObject {
   if (!isJsonObject(given)) {
-    throw ApiError.badRequest('what came is no object: expected apiVersion, kind and metadata');
+    throw ApiError.badRequest('the request contains no object: expected apiVersion, kind and metadata');
   }
   if (isTooDeep(given)) {
     throw tooDeep();
@@ -32,12 +32,12 @@ export function received(given: unknown): MutableObject {
   return object;
 }
 
-/** The decoding error of an object's metadata: a value of the wrong JSON type. */
+/** The error for a value of the wrong JSON type in an object's metadata. */
 export function metadataProblem(object: MutableObject, kind: string, version: string): string | undefined {
   return decodeError({ kind, version, schema: () => ANY_OBJECT }, object);
 }
 
-/** A mutable copy with `apiVersion` and `kind` set. Throws ApiError when the object names another kind. */
+/** Copies an object and sets `apiVersion` and `kind`. Throws ApiError when the object has another kind. */
 export function receivedObject(given: KubernetesObject, apiVersion: string, kind: string): MutableObject {
   const object = received(given);
   object.apiVersion ??= apiVersion;

@@ -1,4 +1,4 @@
-// Requests, as authentication, authorization and admission exchange them.
+// Types that authentication, authorization and admission share.
 import type { JsonObject, KubernetesObject } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 
@@ -10,10 +10,10 @@ export interface UserInfo {
   readonly extra?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** A request as authorizers see it: for a resource, or for another path. */
+/** The attributes of a request for authorization. It is for a resource, or for a non-resource path. */
 export interface AccessAttributes {
   readonly user: UserInfo;
-  /** `get`, `list`, `deletecollection`, `bind`, `escalate`, …; for other paths the HTTP method in lower case. */
+  /** `get`, `list`, `deletecollection`, `bind`, `escalate`, …; for non-resource paths the HTTP method in lower case. */
   readonly verb: string;
   readonly group?: string;
   readonly version?: string;
@@ -21,22 +21,22 @@ export interface AccessAttributes {
   readonly subresource?: string;
   readonly namespace?: string;
   readonly name?: string;
-  /** For requests without a resource: `/version`. */
+  /** A non-resource path: `/version`. */
   readonly path?: string;
 }
 
 export interface AccessDecision {
   readonly allowed: boolean;
-  /** The reason that `kubectl auth can-i -v` and 403 answers show; may be empty. */
+  /** The reason, for `kubectl auth can-i -v` and messages of 403. May be empty. */
   readonly reason: string;
 }
 
-/** Decides who may do what. */
+/** Decides whether a request is allowed. */
 export interface Authorizer {
   authorize(attributes: AccessAttributes): AccessDecision;
 }
 
-/** A write, as admission sees it. */
+/** The attributes of a write for admission. */
 export interface AdmissionRequest {
   readonly user: UserInfo;
   readonly operation: 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
@@ -55,9 +55,9 @@ export interface AdmissionRequest {
   readonly options: JsonObject;
 }
 
-/** Mutating and validating admission. Both throw ApiError to refuse. */
+/** Mutating and validating admission. Both throw ApiError to reject a request. */
 export interface Admission {
-  /** The mutated object; the same one without a change. Null for DELETE. */
+  /** The mutated object, or the same one if nothing changed. Null for DELETE. */
   mutate(
     request: AdmissionRequest,
     onWarning: (text: string) => void,
@@ -74,6 +74,6 @@ export interface ClusterState {
     name: string,
   ): KubernetesObject | undefined;
   list(type: { readonly group: string; readonly resource: string }, namespace?: string): Iterable<KubernetesObject>;
-  /** Changes with every write to the resource: for caches. */
+  /** Changes with every write of the resource, which invalidates caches. */
   revisionOf(type: { readonly group: string; readonly resource: string }): number;
 }

@@ -1,4 +1,4 @@
-// The served kinds: builtin ones, and custom ones that come and go.
+// The served kinds: the builtin ones, and those of CustomResourceDefinitions.
 import { apiVersionOf, groupResourceOf } from '../../resources/index.ts';
 import type { JsonObject, KubernetesObject, MutableObject } from '../../resources/index.ts';
 import { isSameJson } from '../../resources/structured-merge/index.ts';
@@ -11,10 +11,10 @@ import { thaw } from './store/thaw.ts';
 /** A kind in one version, and the collection of its objects. */
 export class ServedResource {
   readonly definition: ResourceDefinition;
-  /** The collection of its objects, which all versions share. */
+  /** The name of the collection. All versions of a kind share it. */
   readonly collection: string;
   readonly rules: KindRules;
-  /** Whether the kind's definition is being deleted: no new objects. */
+  /** Whether the CustomResourceDefinition is being deleted, which prevents new objects. */
   readonly isTerminating: boolean;
   readonly #apiVersion: string;
   readonly #storedApiVersion: string;
@@ -26,7 +26,7 @@ export class ServedResource {
     this.rules = rules;
     this.#apiVersion = apiVersionOf(definition);
     if (definition.group === 'events.k8s.io') {
-      // Both groups of events share one collection.
+      // `v1` and `events.k8s.io` share one collection of events.
       this.collection = 'events';
       this.#storedApiVersion = 'v1';
     } else {
@@ -35,19 +35,19 @@ export class ServedResource {
     }
   }
 
-  /** A stored object in this version. Custom resources are defaulted and pruned by the present schema. */
+  /** Converts a stored object to this version. Custom resources are pruned, and get defaults, by the current schema. */
   view(stored: KubernetesObject): KubernetesObject {
     const isCustom = this.definition.origin === 'custom';
     if (stored.apiVersion === this.#apiVersion && !isCustom) {
       return stored;
     }
-    // An object that is not frozen is not stored yet, and may change.
+    // Only stored objects are frozen. Others may change, so their views are not cached.
     const isFinal = Object.isFrozen(stored);
     const known = isFinal ? this.#views.get(stored) : undefined;
     if (known !== undefined) {
       return known;
     }
-    const view = isCustom ? this.#settled(stored) : this.#converted(stored);
+    const view = isCustom ? this.#upgraded(stored) : this.#converted(stored);
     if (isFinal) {
       this.#views.set(stored, view);
       this.#views.set(view, view);
@@ -55,7 +55,7 @@ export class ServedResource {
     return view;
   }
 
-  /** An object of this version, converted for the store. */
+  /** Converts an object of this version to the stored version. */
   stored(object: MutableObject): MutableObject {
     if (this.collection === 'events' && this.#storedApiVersion !== this.#apiVersion) {
       return convertEvent(object, 'v1') as MutableObject;
@@ -63,7 +63,7 @@ export class ServedResource {
     if (this.#storedApiVersion !== this.#apiVersion) {
       return { ...object, apiVersion: this.#storedApiVersion };
     }
-    // It follows the present schema already.
+    // A written object conforms to the current schema, so it is its own view.
     const stored = object as KubernetesObject;
     this.#views.set(stored, stored);
     return object;
@@ -77,14 +77,14 @@ export class ServedResource {
     );
   }
 
-  /** Applies the present schema to an object that was stored under an older one. */
-  #settled(stored: KubernetesObject): KubernetesObject {
+  /** Applies the current schema to an object that was stored with an older one. */
+  #upgraded(stored: KubernetesObject): KubernetesObject {
     const object = thaw(stored) as MutableObject;
     object.apiVersion = this.#apiVersion;
     this.rules.prune(object);
     this.rules.applyDefaults(object);
-    const settled = object as KubernetesObject;
-    return isSameJson(settled as JsonObject, stored as JsonObject) ? stored : deepFreeze(settled);
+    const upgraded = object as KubernetesObject;
+    return isSameJson(upgraded as JsonObject, stored as JsonObject) ? stored : deepFreeze(upgraded);
   }
 }
 
@@ -121,7 +121,7 @@ export class ResourceRegistry {
     return this.#byKind.get(`${apiVersion}/${kind}`);
   }
 
-  /** One version of a collection's kind. */
+  /** Any version of a collection's kind. */
   ofCollection(collection: string): ServedResource | undefined {
     return this.#all.find((served) => served.collection === collection);
   }

@@ -29,7 +29,7 @@ export function scaleOf(object: KubernetesObject, paths: ScalePaths): Kubernetes
   };
 }
 
-/** The object with the Scale's replicas. */
+/** A copy of the object with the replicas of a Scale. */
 export function withScale(object: KubernetesObject, paths: ScalePaths, scale: MutableObject): MutableObject {
   const spec = isJsonObject(scale['spec']) ? scale['spec'] : {};
   const wanted = spec['replicas'] ?? 0;
@@ -66,7 +66,7 @@ function numberOf(value: unknown): number {
   return typeof value === 'number' ? value : 0;
 }
 
-/** `.spec.replicas` */
+/** The field names in a path such as `.spec.replicas`. */
 function stepsOf(path: string): readonly string[] {
   return path.replace(/^\./u, '').split('.');
 }

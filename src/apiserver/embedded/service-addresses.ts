@@ -1,4 +1,5 @@
-// Addresses of Services, which clients read although nothing listens there (k8s.io/kubernetes, pkg/registry/core/service).
+// Allocates cluster IPs and node ports of Services (k8s.io/kubernetes, pkg/registry/core/service). Nothing listens there, but
+// clients read these fields.
 import { isIP } from 'node:net';
 import { ApiError } from '../../cluster/index.ts';
 import { invalid, isJsonObject } from '../../resources/index.ts';
@@ -6,22 +7,22 @@ import type { FieldError, JsonObject, KubernetesObject } from '../../resources/i
 import type { KindBehaviour, KindWrite } from './kind-behaviour.ts';
 import type { ObjectStore } from './store/object-store.ts';
 
-/** 10.96.0.0/16, as kubeadm's default begins. */
+/** The start of addresses in 10.96.0.0/16, the first part of kubeadm's default range. */
 const PREFIX = '10.96';
 const LAST_ADDRESS = 256 * 256 - 2;
 
-/** The address of the Service `kubernetes`. */
+/** The cluster IP of the Service `kubernetes`. */
 export const KUBERNETES_SERVICE_IP = `${PREFIX}.0.1`;
 
-/** Kubernetes' range of node ports. */
+/** The default range of node ports in Kubernetes. */
 const FIRST_NODE_PORT = 30_000;
 const LAST_NODE_PORT = 32_767;
 
 const SERVICES = 'services';
 
-/** Allocates unique addresses and node ports to Services. */
+/** Allocates cluster IPs and node ports. */
 export class ServiceAddresses implements KindBehaviour {
-  /** Allocations, by the uid of the stored Service. */
+  /** The uid of the stored Service by cluster IP; node ports likewise. */
   readonly #addresses = new Map<string, string>();
   readonly #nodePorts = new Map<number, string>();
   #nextAddress = 2;
@@ -29,13 +30,13 @@ export class ServiceAddresses implements KindBehaviour {
 
   constructor(store: ObjectStore) {
     for (const service of store.collection(SERVICES).list()) {
-      this.#note(service);
+      this.#allocate(service);
     }
     store.onChange((collection, { type, object, previous }) => {
       if (collection === SERVICES) {
-        this.#forget(previous);
+        this.#release(previous);
         if (type !== 'DELETED') {
-          this.#note(object);
+          this.#allocate(object);
         }
       }
     });
@@ -56,52 +57,56 @@ export class ServiceAddresses implements KindBehaviour {
     }
     const { name, uid } = object.metadata;
     const service = { name: typeof name === 'string' ? name : '', uid: typeof uid === 'string' ? uid : '' };
-    this.#giveAddress(service, spec, before);
-    this.#giveNodePorts(service, spec, before);
+    this.#assignAddress(service, spec, before);
+    this.#assignNodePorts(service, spec, before);
   }
 
-  holds(service: KubernetesObject): boolean {
+  stillHolds(service: KubernetesObject): boolean {
     const { uid = '' } = service.metadata;
     const { address, nodePorts } = addressesOf(service);
     return (
-      !isOfAnother(this.#addresses, address, uid) && !nodePorts.some((port) => isOfAnother(this.#nodePorts, port, uid))
+      !isAllocatedToOther(this.#addresses, address, uid) &&
+      !nodePorts.some((port) => isAllocatedToOther(this.#nodePorts, port, uid))
     );
   }
 
-  #giveAddress({ name, uid }: Named, spec: JsonObject, before: JsonObject): void {
+  #assignAddress({ name, uid }: ServiceIdentity, spec: JsonObject, before: JsonObject): void {
     const given = spec['clusterIP'] ?? before['clusterIP'];
-    const asked = typeof given === 'string' ? given : '';
-    // Validation refuses malformed addresses.
-    if (isIP(asked) !== 0 && asked !== before['clusterIP']) {
-      const problem = !asked.startsWith(`${PREFIX}.`)
+    const requested = typeof given === 'string' ? given : '';
+    // Validation rejects malformed addresses later.
+    if (isIP(requested) !== 0 && requested !== before['clusterIP']) {
+      const problem = !requested.startsWith(`${PREFIX}.`)
         ? 'the provided network does not match the current range'
-        : isOfAnother(this.#addresses, asked, uid)
+        : isAllocatedToOther(this.#addresses, requested, uid)
           ? 'provided IP is already allocated'
           : undefined;
       if (problem !== undefined) {
-        throw refused(name, invalid('spec.clusterIPs', [asked], `failed to allocate IP ${asked}: ${problem}`));
+        throw invalidService(
+          name,
+          invalid('spec.clusterIPs', [requested], `failed to allocate IP ${requested}: ${problem}`),
+        );
       }
     }
-    const address = asked === '' ? this.#freeAddress() : asked;
+    const address = requested === '' ? this.#freeAddress() : requested;
     spec['clusterIP'] = address;
     spec['clusterIPs'] = [address];
     spec['ipFamilies'] ??= before['ipFamilies'] ?? ['IPv4'];
     spec['ipFamilyPolicy'] ??= before['ipFamilyPolicy'] ?? 'SingleStack';
   }
 
-  #giveNodePorts(service: Named, spec: JsonObject, before: JsonObject): void {
+  #assignNodePorts(service: ServiceIdentity, spec: JsonObject, before: JsonObject): void {
     if (!hasNodePorts(spec)) {
       return;
     }
     const ports = portsOf(spec);
     const previous = portsOf(before);
-    /** `TCP/30080`: protocols have separate numbers. */
-    const own = new Set<string>();
+    /** `TCP/30080`, because protocols may share a number. */
+    const assigned = new Set<string>();
     for (const [index, port] of ports.entries()) {
       const { nodePort = 0 } = port;
       if (typeof nodePort === 'number' && nodePort !== 0) {
-        this.#requireNodePort(service, `spec.ports[${index}].nodePort`, nodePort, own.has(pathOfPort(port)));
-        own.add(pathOfPort(port));
+        this.#requireNodePort(service, `spec.ports[${index}].nodePort`, nodePort, assigned.has(portKey(port)));
+        assigned.add(portKey(port));
       }
     }
     for (const port of ports) {
@@ -111,22 +116,22 @@ export class ServiceAddresses implements KindBehaviour {
       const same = previous.find((one) => one['port'] === port['port'] && one['protocol'] === port['protocol']);
       const sibling = ports.find((one) => one['port'] === port['port'] && one['protocol'] !== port['protocol']);
       port['nodePort'] = same?.['nodePort'] ?? sibling?.['nodePort'] ?? 0;
-      if (port['nodePort'] === 0 || own.has(pathOfPort(port))) {
+      if (port['nodePort'] === 0 || assigned.has(portKey(port))) {
         port['nodePort'] = this.#freeNodePort(new Set(ports.map(({ nodePort }) => nodePort)));
       }
-      own.add(pathOfPort(port));
+      assigned.add(portKey(port));
     }
   }
 
-  #requireNodePort({ name, uid }: Named, field: string, nodePort: number, isTwice: boolean): void {
-    if (isTwice || isOfAnother(this.#nodePorts, nodePort, uid)) {
-      throw refused(name, invalid(field, nodePort, 'provided port is already allocated'));
+  #requireNodePort({ name, uid }: ServiceIdentity, field: string, nodePort: number, isDuplicate: boolean): void {
+    if (isDuplicate || isAllocatedToOther(this.#nodePorts, nodePort, uid)) {
+      throw invalidService(name, invalid(field, nodePort, 'provided port is already allocated'));
     }
-    // Validation refuses malformed ports.
+    // Validation rejects malformed ports later.
     const isPort = Number.isInteger(nodePort) && nodePort > 0 && nodePort < 65_536;
     if (isPort && (nodePort < FIRST_NODE_PORT || nodePort > LAST_NODE_PORT)) {
       const range = `The range of valid ports is ${FIRST_NODE_PORT}-${LAST_NODE_PORT}`;
-      throw refused(name, invalid(field, nodePort, `provided port is not in the valid range. ${range}`));
+      throw invalidService(name, invalid(field, nodePort, `provided port is not in the valid range. ${range}`));
     }
   }
 
@@ -142,7 +147,7 @@ export class ServiceAddresses implements KindBehaviour {
     throw ApiError.internal('failed to allocate a serviceIP: range is full');
   }
 
-  /** @param except ports that the Service itself requests */
+  /** @param except ports that the Service itself has */
   #freeNodePort(except: ReadonlySet<unknown>): number {
     for (let tries = FIRST_NODE_PORT; tries <= LAST_NODE_PORT; tries++) {
       const port = this.#nextNodePort;
@@ -154,7 +159,7 @@ export class ServiceAddresses implements KindBehaviour {
     throw ApiError.internal('failed to allocate a nodePort: range is full');
   }
 
-  #note(service: KubernetesObject): void {
+  #allocate(service: KubernetesObject): void {
     const { uid = '' } = service.metadata;
     const { address, nodePorts } = addressesOf(service);
     if (isIP(address) !== 0) {
@@ -165,7 +170,7 @@ export class ServiceAddresses implements KindBehaviour {
     }
   }
 
-  #forget(service: KubernetesObject | undefined): void {
+  #release(service: KubernetesObject | undefined): void {
     if (service === undefined) {
       return;
     }
@@ -182,12 +187,12 @@ export class ServiceAddresses implements KindBehaviour {
   }
 }
 
-interface Named {
+interface ServiceIdentity {
   readonly name: string;
   readonly uid: string;
 }
 
-function isOfAnother<T>(owners: ReadonlyMap<T, string>, one: T, uid: string): boolean {
+function isAllocatedToOther<T>(owners: ReadonlyMap<T, string>, one: T, uid: string): boolean {
   return (owners.get(one) ?? uid) !== uid;
 }
 
@@ -200,7 +205,7 @@ function addressesOf({ spec }: KubernetesObject): { readonly address: string; re
   };
 }
 
-/** Drops the node ports of a Service whose type no longer has them. */
+/** Removes the old node ports of a Service when its new type has none. */
 function dropNodePorts(spec: JsonObject, before: JsonObject): void {
   if (hasNodePorts(spec) || !hasNodePorts(before)) {
     return;
@@ -221,10 +226,10 @@ function portsOf({ ports }: JsonObject): JsonObject[] {
   return Array.isArray(ports) ? ports.filter(isJsonObject) : [];
 }
 
-function pathOfPort({ protocol, nodePort }: JsonObject): string {
+function portKey({ protocol, nodePort }: JsonObject): string {
   return `${typeof protocol === 'string' ? protocol : 'TCP'}/${Number(nodePort)}`;
 }
 
-function refused(name: string, error: FieldError): ApiError {
+function invalidService(name: string, error: FieldError): ApiError {
   return ApiError.invalid({ group: '', kind: 'Service' }, name, [error]);
 }

@@ -1,4 +1,4 @@
-// Objects that are created but not stored: reviews, tokens, evictions.
+// Create requests whose object is not stored: reviews, token requests, evictions.
 import { ApiError } from '../../cluster/index.ts';
 import type { SubresourceOptions, WriteOptions } from '../../cluster/index.ts';
 import { apiVersionOf, isJsonObject } from '../../resources/index.ts';
@@ -12,7 +12,7 @@ import { receivedObject } from './received-object.ts';
 import type { AdmissionRequest } from './request.ts';
 import { admissionOptions, onWarningOf } from './write.ts';
 
-/** The kinds of subresources that can be created. */
+/** The kinds of objects that are posted to subresources. */
 const SUBRESOURCE_KINDS: ReadonlyMap<string, readonly [apiVersion: string, kind: string]> = new Map([
   ['eviction', ['policy/v1', 'Eviction']],
   ['token', ['authentication.k8s.io/v1', 'TokenRequest']],
@@ -68,7 +68,7 @@ export class SubresourceCreator {
         });
   }
 
-  /** The object after admission. */
+  /** Runs admission. Returns the mutated object. */
   async #admitted(
     caller: Caller,
     definition: ResourceDefinition,
@@ -95,7 +95,7 @@ export class SubresourceCreator {
     return admitted;
   }
 
-  /** An eviction deletes the pod: there is no disruption controller. */
+  /** Deletes the pod. PodDisruptionBudgets are ignored, because no controller computes their status. */
   async #evict(
     caller: Caller,
     type: ResourceType,
@@ -119,8 +119,8 @@ export class SubresourceCreator {
 }
 
 /**
- * Whether an eviction's options ask for a dry run. Its other options do not matter without nodes.
- * @throws ApiError 400 for a malformed `dryRun`, which must not become a deletion
+ * Whether the deleteOptions of an eviction request a dry run. The other options have no effect without nodes.
+ * @throws ApiError 400 for a malformed `dryRun`. If it were ignored, the pod would be deleted.
  */
 function isDryRun(deleteOptions: unknown): boolean {
   const dryRun = isJsonObject(deleteOptions) ? deleteOptions['dryRun'] : undefined;
@@ -128,12 +128,12 @@ function isDryRun(deleteOptions: unknown): boolean {
     return false;
   }
   if (!Array.isArray(dryRun) || dryRun.some((stage) => stage !== 'All')) {
-    throw ApiError.badRequest('deleteOptions.dryRun: expected a list that has nothing but "All" in it');
+    throw ApiError.badRequest('deleteOptions.dryRun: expected a list that contains only "All"');
   }
   return dryRun.length > 0;
 }
 
-/** The parent's namespace and name, as strings. */
+/** The namespace and name of the parent, if they are strings. */
 function textsOf({ namespace, name }: ObjectMeta): { readonly namespace?: string; readonly name?: string } {
   return {
     ...(typeof namespace === 'string' ? { namespace } : {}),

@@ -1,16 +1,16 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** Time slice of work in small steps. Milliseconds. */
+/** Longest time without a yield to the event loop. Milliseconds. */
 const SLICE_MS = 10;
 
 /**
- * Yields the event loop between small steps of long work. Awaiting resolved promises does not yield: work that awaits only
- * the store would run to its end.
+ * Yields to the event loop between small steps of long work, so that requests are answered meanwhile. Awaiting the store does
+ * not yield, because its promises are resolved already.
  */
 export class TimeSlice {
   #began = performance.now();
 
-  /** Yields when the time slice is used up. */
+  /** Yields if the time slice is used up. */
   async yield(): Promise<void> {
     if (performance.now() - this.#began >= SLICE_MS) {
       await setImmediate();

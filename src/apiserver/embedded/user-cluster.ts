@@ -22,7 +22,7 @@ import type { WatchLifetime } from './object-watch.ts';
 import type { ObjectWriter } from './object-writes.ts';
 import type { SubresourceCreator } from './subresource-creator.ts';
 
-/** The parts that all users' views share. */
+/** The parts that the views of all users share. */
 export interface UserClusterParts {
   readonly context: ClusterContext;
   readonly writer: ObjectWriter;
@@ -31,7 +31,7 @@ export interface UserClusterParts {
   readonly lifetime: WatchLifetime;
 }
 
-/** An embedded cluster as one user sees it. */
+/** An embedded cluster as one user. */
 export class UserCluster implements Cluster {
   readonly discovery: Discovery;
   readonly #parts: UserClusterParts;

@@ -1,4 +1,4 @@
-// Refuses webhook configurations with match conditions that do not compile: at review time these would reject requests.
+// Rejects webhook configurations with match conditions that do not compile. Later, such conditions would reject requests.
 import { CelError, formatIssue, formatType } from '../../cel/index.ts';
 import type { Environment } from '../../cel/index.ts';
 import { ApiError } from '../../cluster/index.ts';
@@ -15,7 +15,7 @@ export class WebhookConfigurations implements KindBehaviour {
   #environment: Environment | undefined;
 
   prepare({ object, old }: KindWrite): void {
-    // Existing expressions may stay.
+    // As in API servers, unchanged expressions are not compiled again.
     const known = new Set((old === undefined ? [] : conditionsOf(old)).map(({ expression }) => expression));
     const errors: FieldError[] = [];
     for (const { field, expression } of conditionsOf(object)) {
@@ -30,7 +30,7 @@ export class WebhookConfigurations implements KindBehaviour {
     }
   }
 
-  holds(): boolean {
+  stillHolds(): boolean {
     return true;
   }
 
@@ -56,7 +56,7 @@ interface Condition {
   readonly expression: string;
 }
 
-/** The conditions with an expression; validation refuses others. */
+/** The match conditions that have an expression. Validation rejects the others. */
 function conditionsOf(configuration: object): readonly Condition[] {
   return entriesOf(configuration as JsonObject, 'webhooks').flatMap((webhook) =>
     entriesOf(webhook.value, 'matchConditions').flatMap(({ value, field }): Condition[] => {

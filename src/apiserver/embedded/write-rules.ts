@@ -1,4 +1,4 @@
-// Fields that a write may not change (k8s.io/apiserver, pkg/registry/rest, and the strategies of kinds).
+// Rules for writes by kind and subresource (k8s.io/apiserver, pkg/registry/rest, and the strategies in k8s.io/kubernetes).
 import { ApiError } from '../../cluster/index.ts';
 import type { JsonObject, KubernetesObject, MutableObject, ObjectKey } from '../../resources/index.ts';
 import { isSameJson } from '../../resources/structured-merge/index.ts';
@@ -8,7 +8,7 @@ import type { ServedResource } from './resource-registry.ts';
 import { thaw } from './store/thaw.ts';
 import { setOwn } from '../../values/index.ts';
 
-/** Kinds that a PUT creates when they do not exist. */
+/** Resources whose objects a PUT may create (`AllowCreateOnUpdate`). */
 export const CREATED_BY_UPDATE: ReadonlySet<string> = new Set([
   'clusterrolebindings.rbac.authorization.k8s.io',
   'clusterroles.rbac.authorization.k8s.io',
@@ -21,7 +21,7 @@ export const CREATED_BY_UPDATE: ReadonlySet<string> = new Set([
   'services',
 ]);
 
-/** Builtin kinds whose PUT needs a resourceVersion. */
+/** Builtin resources whose PUT needs a resourceVersion (no `AllowUnconditionalUpdate`). */
 export const VERSION_REQUIRED: ReadonlySet<string> = new Set([
   'customresourcedefinitions.apiextensions.k8s.io',
   'leases.coordination.k8s.io',
@@ -32,14 +32,14 @@ export const VERSION_REQUIRED: ReadonlySet<string> = new Set([
   'validatingwebhookconfigurations.admissionregistration.k8s.io',
 ]);
 
-/** Gives a new object of a builtin kind an empty status. */
-export function beginStatus({ hasStatus, kind, origin }: ResourceDefinition, object: MutableObject): void {
+/** Adds an empty status to a new object of a builtin kind, for which defaults may add fields. */
+export function initializeStatus({ hasStatus, kind, origin }: ResourceDefinition, object: MutableObject): void {
   if (hasStatus && origin === 'builtin' && kind !== 'CustomResourceDefinition') {
     object['status'] ??= {};
   }
 }
 
-/** Removes fields that admission does not see: the initial status, and a namespace's finalizer. */
+/** Removes defaults that API servers set after admission: the initial status, and the finalizer of a Namespace. */
 export function hideInitialState(
   { definition: { hasStatus, origin, kind }, collection }: ServedResource,
   object: MutableObject,
@@ -54,7 +54,7 @@ export function hideInitialState(
   }
 }
 
-/** Resets the status of a new object, but for kinds whose clients set it. */
+/** Removes the status of a new object. Only clients that create Nodes may set it. */
 export function resetStatus({ hasStatus, kind, origin }: ResourceDefinition, object: MutableObject): void {
   if (hasStatus && (origin === 'custom' || kind !== 'Node')) {
     delete object['status'];
@@ -65,12 +65,12 @@ export function requireSubresource(
   { definition: { hasStatus, scale }, collection }: ServedResource,
   name: string | undefined,
 ): void {
-  const isThere =
+  const exists =
     name === undefined ||
     (name === 'status' && hasStatus) ||
     (name === 'scale' && scale !== undefined) ||
     (name === 'finalize' && collection === 'namespaces');
-  if (!isThere) {
+  if (!exists) {
     throw notServed();
   }
 }
@@ -87,8 +87,8 @@ export function requireName(key: ObjectKey, namespace: string | undefined, next:
   }
 }
 
-/** Restores fields that the request may not change: of metadata, and of the other subresource. */
-export function keepWhatClientsCannotChange(
+/** Restores fields that the request must not change: of metadata, and of the main resource or its status. */
+export function restoreReadOnlyFields(
   served: ServedResource,
   live: KubernetesObject,
   next: MutableObject,
@@ -157,17 +157,17 @@ function without(object: object, fields: readonly string[]): JsonObject {
   return Object.fromEntries(Object.entries(object).filter(([field]) => !fields.includes(field)));
 }
 
-/** Whether nothing holds a terminating object any more. */
-export function isGone(object: KubernetesObject, live: KubernetesObject): boolean {
+/** Whether an update removed the last finalizer of a terminating object. */
+export function isDeletable(object: KubernetesObject, live: KubernetesObject): boolean {
   const { deletionTimestamp, deletionGracePeriodSeconds = 0 } = live.metadata;
   if (deletionTimestamp === undefined || deletionGracePeriodSeconds > 0) {
     return false;
   }
-  return (object.metadata.finalizers ?? []).length === 0 && !isHeldByNamespaceFinalizer(object);
+  return (object.metadata.finalizers ?? []).length === 0 && !hasNamespaceFinalizer(object);
 }
 
-/** Namespaces have finalizers in their spec, too. */
-function isHeldByNamespaceFinalizer({ apiVersion, kind, spec }: KubernetesObject): boolean {
+/** Whether a Namespace has finalizers in its spec. */
+function hasNamespaceFinalizer({ apiVersion, kind, spec }: KubernetesObject): boolean {
   if (apiVersion !== 'v1' || kind !== 'Namespace') {
     return false;
   }

@@ -1,4 +1,4 @@
-// The common steps of creations and updates, in order.
+// The steps that creations and updates have in common, in order.
 import { jsonText } from '../../go/index.ts';
 import { ApiError } from '../../cluster/index.ts';
 import { invalid } from '../../resources/index.ts';
@@ -11,19 +11,19 @@ import { withScale } from './scale.ts';
 import { admissionOptions, fieldManagerOf, nameOf, onWarningOf } from './write.ts';
 import type { Write } from './write.ts';
 
-/** Checks the types of an object's fields, and treats unknown fields as `fieldValidation` says. */
+/** Checks the JSON types of fields. Rejects, reports or drops unknown fields, as `fieldValidation` says. */
 export function checkFields(write: Write, object: MutableObject): void {
   const { served, options, verb } = write;
   const { kind, version } = served.definition;
   const prefix = `${kind} in version "${version}" cannot be handled as a ${kind}: `;
-  const refusal = (why: string): ApiError =>
+  const errorFor = (why: string): ApiError =>
     verb === 'patch'
-      ? // A patch is refused together with what it makes of the object.
+      ? // For a patch, the message contains the patch or its result.
         ApiError.invalid({ group: '', kind: '' }, '', [invalid('patch', write.patchText ?? jsonText(object), why)])
       : ApiError.badRequest(prefix + why);
   const problem = served.rules.decodeError(object);
   if (problem !== undefined) {
-    throw refusal(problem.startsWith(prefix) ? problem.slice(prefix.length) : problem);
+    throw errorFor(problem.startsWith(prefix) ? problem.slice(prefix.length) : problem);
   }
   const isStrict = options.fieldValidation === 'Strict';
   const unknown = isStrict ? served.rules.unknownFields(object) : served.rules.prune(object);
@@ -32,14 +32,14 @@ export function checkFields(write: Write, object: MutableObject): void {
   }
   const texts = unknown.map((path) => `unknown field "${path}"`);
   if (isStrict) {
-    throw refusal(`strict decoding error: ${texts.join(', ')}`);
+    throw errorFor(`strict decoding error: ${texts.join(', ')}`);
   }
   for (const text of texts) {
     options.onWarning?.(text);
   }
 }
 
-/** Updates managedFields. Apply has done so already. */
+/** Updates managedFields, except for apply, which has updated them already. */
 export function trackFields(write: Write, live: KubernetesObject | undefined, next: MutableObject): void {
   const { context, served, options, verb } = write;
   if (verb === 'apply') {
@@ -82,7 +82,7 @@ export function admissionRequest(
   };
 }
 
-/** The object after mutating admission; for a Scale, the scaled object. */
+/** Runs mutating admission. Returns the mutated object; for a mutated Scale, the object with its replicas. */
 export async function mutate(write: Write, request: AdmissionRequest, object: MutableObject): Promise<MutableObject> {
   const { context, served, options } = write;
   const admitted = await context.admission.mutate(request, onWarningOf(options), options.signal);
@@ -103,8 +103,8 @@ export async function mutate(write: Write, request: AdmissionRequest, object: Mu
   return copy;
 }
 
-/** Runs the kind's behaviour. */
-export function behave(
+/** Runs `prepare` of the kind's behaviour, if it has one. */
+export function prepareKind(
   { context, served, options }: Write,
   object: MutableObject,
   old: KubernetesObject | undefined,
@@ -112,13 +112,13 @@ export function behave(
   context.behaviours.get(served.collection)?.prepare({ object, old, subresource: options.subresource });
 }
 
-/** Whether the result of {@link behave} is still valid after other writes. */
-export function stillHolds(
+/** Whether the result of {@link prepareKind} is still valid after other writes. */
+export function isStillPrepared(
   { context, served }: Write,
   object: KubernetesObject,
   old: KubernetesObject | undefined,
 ): boolean {
-  return context.behaviours.get(served.collection)?.holds(object, old) ?? true;
+  return context.behaviours.get(served.collection)?.stillHolds(object, old) ?? true;
 }
 
 export function requireValid({ served }: Write, object: KubernetesObject, old: KubernetesObject | undefined): void {

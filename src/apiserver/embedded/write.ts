@@ -1,4 +1,4 @@
-// The state of a write, and the options that clients send with it.
+// The state of a write, and its options.
 import type { SubresourceOptions, WriteOptions } from '../../cluster/index.ts';
 import type { JsonObject, MutableObject, ResourceType } from '../../resources/index.ts';
 import type { Caller, ClusterContext } from './cluster-context.ts';
@@ -23,7 +23,7 @@ export function fieldManagerOf({ caller, options }: Pick<Write, 'caller' | 'opti
   return options.fieldManager ?? caller.fieldManager;
 }
 
-/** The options in AdmissionReviews. Admission sees a patch as an update, or as a creation when it creates. */
+/** The options in AdmissionReviews. They are CreateOptions or UpdateOptions, for a patch as well. */
 export function admissionOptions(write: Pick<Write, 'caller' | 'options'>, operation: 'CREATE' | 'UPDATE'): JsonObject {
   const { dryRun, fieldValidation } = write.options;
   return {
