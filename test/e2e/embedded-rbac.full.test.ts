@@ -540,7 +540,7 @@ describe('roles and bindings', { skip: skipWithoutCluster() }, () => {
       let own: unknown;
       try {
         const question = { group: '', resource: 'serviceaccounts', subresource: 'token', namespace: 'shop', name };
-        own = reviews.answer({ ...question, user: jane, object });
+        own = reviews.handle({ ...question, user: jane, object });
       } catch (error) {
         assert.ok(error instanceof ApiError, String(error));
         own = error.toStatus();
@@ -558,7 +558,7 @@ describe('roles and bindings', { skip: skipWithoutCluster() }, () => {
       const real = await cluster.request('POST', `/apis/${group}/v1${scope}/${plural(kind)}`, object, { user: 'jane' });
       let own: unknown;
       try {
-        own = reviews.answer({ group, resource: plural(kind), namespace, user: jane, object });
+        own = reviews.handle({ group, resource: plural(kind), namespace, user: jane, object });
       } catch (error) {
         assert.ok(error instanceof ApiError, String(error));
         own = error.toStatus();

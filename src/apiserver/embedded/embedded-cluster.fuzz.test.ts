@@ -1,4 +1,4 @@
-// Any request of clients gets an answer or an API server's error, and the cluster continues to work.
+// Arbitrary requests succeed or fail with an ApiError, and the cluster continues to work.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -53,7 +53,7 @@ const DEFINITION: KubernetesObject = {
   },
 };
 
-/** Any JSON value, with names that mean something to JavaScript or to Kubernetes among its keys. */
+/** Arbitrary JSON values. Some keys have a meaning in JavaScript or in Kubernetes. */
 const anything: fc.Arbitrary<JsonValue> = fc.jsonValue({ maxDepth: 3 }) as fc.Arbitrary<JsonValue>;
 const keys = fc.constantFrom('__proto__', 'constructor', 'toString', 'name', 'uid', 'kind', 'apiVersion', 'a');
 const objects = fc.oneof(anything, fc.dictionary(keys, anything) as fc.Arbitrary<JsonValue>);

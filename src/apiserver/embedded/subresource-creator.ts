@@ -30,8 +30,9 @@ export class SubresourceCreator {
     this.#reviews = reviews;
   }
 
-  answers(type: ResourceType, subresource: string | undefined): boolean {
-    return subresource !== undefined || this.#reviews.answers(type);
+  /** Whether create requests for a resource or subresource are handled here. */
+  handles(type: ResourceType, subresource: string | undefined): boolean {
+    return subresource !== undefined || this.#reviews.handles(type);
   }
 
   async create(
@@ -51,13 +52,13 @@ export class SubresourceCreator {
       subresource,
     });
     const isEviction = apiVersionOf(type) === 'v1' && type.resource === 'pods' && subresource === 'eviction';
-    if (!isEviction && !this.#reviews.answers(type, subresource)) {
+    if (!isEviction && !this.#reviews.handles(type, subresource)) {
       throw notServed();
     }
     const admitted = await this.#admitted(caller, definition, object, options);
     return isEviction
       ? this.#evict(caller, type, admitted, options)
-      : this.#reviews.answer({
+      : this.#reviews.handle({
           group: type.group,
           resource: type.resource,
           subresource,

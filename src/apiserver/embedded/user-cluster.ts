@@ -72,7 +72,7 @@ export class UserCluster implements Cluster {
     options.signal?.throwIfAborted();
     this.#requireOpen();
     const { creator, writer } = this.#parts;
-    const made = creator.answers(type, options.subresource)
+    const made = creator.handles(type, options.subresource)
       ? creator.create(this.#caller, type, object, options)
       : writer.create(this.#caller, type, object, options);
     return (await made) as T;

@@ -1,4 +1,4 @@
-// A list and a watch from its version: together they are the current state, whatever happens in between.
+// A list followed by a watch from its version yields the current state, whatever is written in between.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -9,7 +9,7 @@ import { EmbeddedCluster } from './embedded-cluster.ts';
 
 const CONFIG_MAPS = servedKind('v1', 'ConfigMap') as ResourceType;
 
-/** One of them is in sight of a watch of `shown=yes`. */
+/** Labels of written objects. A watch selects `shown=yes`. */
 const LABELS = [{ shown: 'yes' }, { shown: 'no' }] as const;
 
 type Step =
@@ -39,7 +39,7 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** The state of a client that has listed and watches. */
+/** A client that lists and then watches, and the state that it knows. */
 class Follower {
   readonly #selector: { readonly labelSelector?: string };
   readonly #objects = new Map<string, KubernetesObject>();
@@ -75,7 +75,7 @@ class Follower {
     this.#events = watch[Symbol.asyncIterator]();
   }
 
-  /** Hears of at most so many events, of none that it would have to wait for: a bookmark says that there are no more. */
+  /** Receives at most so many events. It never waits, because a bookmark follows the last event. */
   async read(count: number): Promise<void> {
     for (let index = 0; index < count; index++) {
       const { value } = (await this.#events?.next()) ?? {};
@@ -167,7 +167,7 @@ test('a watch without matching changes still sends bookmarks', async () => {
   const told = watch[Symbol.asyncIterator]().next();
   let bookmark: WatchEvent | undefined;
   const heard = told.then(({ value }) => (bookmark = value as WatchEvent));
-  // Something changes all the time.
+  // Writes during the whole test.
   for (let index = 0; index < 5_000 && bookmark === undefined; index++) {
     await admin.create(CONFIG_MAPS, {
       apiVersion: 'v1',

@@ -28,7 +28,7 @@ test('match conditions that do not compile are refused with an API server’s me
   for (const kind of KINDS) {
     const type = servedKind('admissionregistration.k8s.io/v1', kind) as ResourceType;
     const problems: Readonly<Record<string, string>> = {
-      // Servers whose parser was generated say `no viable alternative` here.
+      // The generated parser of API servers reports `no viable alternative` instead.
       'object.':
         "compilation failed: ERROR: <input>:1:8: Syntax error: mismatched input '<EOF>' expecting IDENTIFIER\n | object.\n | .......^",
       '1': 'must evaluate to bool but got int',

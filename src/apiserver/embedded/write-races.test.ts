@@ -45,7 +45,7 @@ function definition(plural: string, kind: string): KubernetesObject {
   };
 }
 
-/** A webhook for creations of a resource that runs a callback during the review. */
+/** A webhook for the creation of a resource. It runs a callback during the review. */
 async function whileAsked(
   cluster: EmbeddedCluster,
   resource: string,

@@ -1,4 +1,4 @@
-// oxlint-disable typescript/no-explicit-any -- answers are read as they come
+// oxlint-disable typescript/no-explicit-any -- tests read responses without types
 import 'reflect-metadata';
 import assert from 'node:assert/strict';
 import { webcrypto } from 'node:crypto';
@@ -101,7 +101,7 @@ describe('a gateway', () => {
         ...headers,
       },
     });
-    // A server may refuse a body before it has it all.
+    // A server may reject a body before it has received all of it.
     outgoing.on('error', () => undefined);
     outgoing.end(content);
     const [incoming] = await once(outgoing, 'response');
@@ -263,9 +263,9 @@ describe('a gateway', () => {
     const { url } = await start();
     const body = JSON.stringify(configMap('big', { a: 'x'.repeat(4 * 1024 * 1024) }));
     const refused = await send(url, 'POST', CONFIG_MAPS, { body }).catch(() => undefined);
-    // The connection may be cut while the rest is still being sent.
+    // The server may close the connection while the client still sends the rest.
     assert.ok(refused === undefined || refused.status === 413);
-    // Without a length it is known only when too much has come.
+    // Without Content-Length, the server notices the size only while it reads.
     const outgoing = httpsRequest(`${url}${CONFIG_MAPS}`, {
       method: 'POST',
       agent: false,
@@ -378,7 +378,7 @@ describe('a gateway', () => {
     socket.write(`GET ${path}?watch=1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer admin-token\r\n\r\n`);
     await once(socket, 'readable');
     socket.on('error', () => undefined);
-    // Unread data first fills the buffers of the kernel, which hold some MiB.
+    // Unread data first fills the buffers of the kernel, some MiB.
     const data = { a: 'x'.repeat(900_000) };
     let isEnded = false;
     void promise.then(() => (isEnded = true));
@@ -457,7 +457,7 @@ describe('a gateway', () => {
       ),
       { numRuns: 100 },
     );
-    // Errors that are none of the client's would be here.
+    // An internal error would be reported here.
     assert.deepEqual(errors, []);
   });
 
@@ -522,7 +522,7 @@ describe('a gateway', () => {
   }
 });
 
-/** A certificate of a user, which is its own authority. */
+/** A self-signed certificate of a user. */
 async function clientCertificate(name: string, organization: string): Promise<SelfSigned> {
   const signingAlgorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
   const keys = await webcrypto.subtle.generateKey(signingAlgorithm, true, ['sign', 'verify']);

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { isJsonObject } from '../../../resources/index.ts';
 import type { JsonObject, JsonValue } from '../../../resources/index.ts';
 import { ListedState } from '../testing/listed-state.ts';
-import { readAnswer, ReviewError } from './admission-review.ts';
+import { readResponse, ReviewError } from './admission-review.ts';
 import { reviewJson } from './review-json.ts';
 import { MAX_WARNINGS_LENGTH, TRUNCATED_WARNING_LENGTH, WarningLimit } from './warning-limit.ts';
 import { deniedError } from './webhook-error.ts';
@@ -29,7 +29,7 @@ describe('answers to reviews', () => {
           return error instanceof Error && error.message.startsWith("couldn't get version/kind; json parse error: ");
         }
         try {
-          readAnswer('mutating', 'v1', UID, review);
+          readResponse('mutating', 'v1', UID, review);
           return false;
         } catch (error) {
           return error instanceof ReviewError;
@@ -41,7 +41,7 @@ describe('answers to reviews', () => {
   it('allow only with `allowed: true`', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (allowed) => {
-        const { isAllowed } = readAnswer('validating', 'v1', UID, answer({ allowed }));
+        const { isAllowed } = readResponse('validating', 'v1', UID, answer({ allowed }));
         return isAllowed === (allowed === true);
       }),
     );
@@ -58,7 +58,7 @@ describe('answers to reviews', () => {
   });
 
   it('of version v1beta1 need not say whose they are', () => {
-    assert.ok(readAnswer('mutating', 'v1beta1', UID, { response: { allowed: true } }).isAllowed);
+    assert.ok(readResponse('mutating', 'v1beta1', UID, { response: { allowed: true } }).isAllowed);
   });
 });
 

@@ -8,36 +8,36 @@ import type { Webhook } from './webhook.ts';
 const GROUP = 'admission.k8s.io';
 const KNOWN_VERSIONS: readonly string[] = ['v1', 'v1beta1'];
 
-/** A call of a webhook that matches a request, in the version that its rules name. */
+/** A call of a webhook that matches a request. Kind and resource are in the version that the webhook's rules name. */
 export interface Invocation {
   readonly webhook: Webhook;
   readonly kind: KindId;
   readonly resource: ResourceId;
 }
 
-/** A request's objects in the webhook's version. */
+/** The objects of a request, in the version of an invocation. */
 export interface ReviewedObjects {
   readonly object: KubernetesObject | null;
   readonly oldObject: KubernetesObject | null;
 }
 
-/** A webhook's answer. */
-export interface ReviewAnswer {
+/** The response of a webhook. */
+export interface ReviewResponse {
   readonly isAllowed: boolean;
   /** The reason of a denial. */
   readonly status: JsonValue | undefined;
   readonly warnings: readonly string[];
-  /** A JSON patch (RFC 6902) as bytes, if any. */
+  /** A JSON patch (RFC 6902), decoded from base64. */
   readonly patch: Buffer | undefined;
   readonly patchType: string;
 }
 
-/** The version of AdmissionReview to send: the first of the webhook's versions that is supported. */
+/** The version of the AdmissionReview to send: the first one in `admissionReviewVersions` that is supported. */
 export function reviewVersion({ reviewVersions }: Webhook): string | undefined {
   return reviewVersions.find((version) => KNOWN_VERSIONS.includes(version));
 }
 
-/** The AdmissionReview with the request. */
+/** The AdmissionReview to send. */
 export function admissionReview(
   uid: string,
   version: string,
@@ -73,16 +73,16 @@ function textIf(key: string, text: string): Readonly<Record<string, string>> {
   return text === '' ? {} : { [key]: text };
 }
 
-/** A malformed answer. The message is the API server's. */
+/** A malformed response, with the message of an API server. */
 export class ReviewError extends Error {
   override readonly name = 'ReviewError';
 }
 
 /**
- * Checks the answer to a review.
+ * Checks and reads the AdmissionReview that a webhook returned.
  * @throws ReviewError
  */
-export function readAnswer(kind: Webhook['kind'], version: string, uid: string, review: JsonObject): ReviewAnswer {
+export function readResponse(kind: Webhook['kind'], version: string, uid: string, review: JsonObject): ReviewResponse {
   const { response } = review;
   if (!isJsonObject(response)) {
     throw new ReviewError('webhook response was absent');

@@ -3,32 +3,32 @@ import type { KubernetesObject } from '../../../resources/index.ts';
 import type { ResourceDefinition } from '../../resource-definition.ts';
 import type { AdmissionRequest } from '../request.ts';
 
-/** A kind as AdmissionReviews name it. */
+/** A GroupVersionKind, as in AdmissionReviews. */
 export interface KindId {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
 }
 
-/** A resource as AdmissionReviews name it. */
+/** A GroupVersionResource, as in AdmissionReviews. */
 export interface ResourceId {
   readonly group: string;
   readonly version: string;
   readonly resource: string;
 }
 
-/** A request's attributes, as webhooks and their rules see them. */
+/** The attributes of a request that rules match, and that AdmissionReviews contain. */
 export interface RequestAttributes {
   readonly request: AdmissionRequest;
   readonly kind: KindId;
   readonly resource: ResourceId;
   readonly subresource: string;
-  /** Empty for cluster-scoped objects; a Namespace's own name for itself. */
+  /** Empty for cluster-scoped objects, except Namespaces: these are in the namespace of their name. */
   readonly namespace: string;
   readonly name: string;
 }
 
-/** Kinds that are exempt from webhooks, so that a broken configuration can be repaired. */
+/** Kinds for which no webhook is called, so that a broken webhook configuration can be repaired. */
 const EXEMPT_KINDS: ReadonlySet<string> = new Set([
   'ValidatingWebhookConfiguration',
   'MutatingWebhookConfiguration',
@@ -67,12 +67,12 @@ export function resourceOf({ group, version, resource }: ResourceDefinition): Re
   return { group, version, resource };
 }
 
-/** Subresources may have a kind of their own: `Scale`, `Eviction`. */
+/** The kind of the object, because subresources may have another kind than the resource: `Scale`, `Eviction`. */
 function kindOfObject(object: KubernetesObject | null, definition: ResourceDefinition): KindId {
   return object === null ? kindOf(definition) : { ...groupVersionOf(object.apiVersion), kind: object.kind };
 }
 
-/** An object in another version that differs by its name only. */
+/** The object with another apiVersion and kind, and the same fields. */
 export function renamed(object: KubernetesObject, kind: KindId): KubernetesObject {
   const apiVersion = apiVersionOf(kind);
   return object.apiVersion === apiVersion && object.kind === kind.kind

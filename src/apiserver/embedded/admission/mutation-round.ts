@@ -2,15 +2,15 @@ import type { KubernetesObject } from '../../../resources/index.ts';
 import type { AdmissionRequest } from '../request.ts';
 import type { Webhook } from './webhook.ts';
 
-/** The progress of mutation, and the webhooks that need reinvocation. */
+/** The object during mutation, and the webhooks that are called a second time (reinvocation). */
 export class MutationRound {
   readonly request: AdmissionRequest;
   object: KubernetesObject | null;
   hasChanged = false;
   #isSecond = false;
-  /** Called webhooks with `reinvocationPolicy: IfNeeded`, until another one changes the object. */
-  readonly #waiting = new Set<string>();
-  readonly #again = new Set<string>();
+  /** Called webhooks with `reinvocationPolicy: IfNeeded`. They are called again if a later one changes the object. */
+  readonly #reinvocable = new Set<string>();
+  readonly #toReinvoke = new Set<string>();
 
   constructor(request: AdmissionRequest) {
     this.request = request;
@@ -18,25 +18,25 @@ export class MutationRound {
   }
 
   mayCall({ id }: Webhook): boolean {
-    return !this.#isSecond || this.#again.has(id);
+    return !this.#isSecond || this.#toReinvoke.has(id);
   }
 
   change(object: KubernetesObject): void {
     this.object = object;
     this.hasChanged = true;
-    for (const id of this.#waiting) {
-      this.#again.add(id);
+    for (const id of this.#reinvocable) {
+      this.#toReinvoke.add(id);
     }
-    this.#waiting.clear();
+    this.#reinvocable.clear();
   }
 
   called({ id, isReinvocable }: Webhook): void {
     if (isReinvocable) {
-      this.#waiting.add(id);
+      this.#reinvocable.add(id);
     }
   }
 
-  again(): void {
+  startSecondRound(): void {
     this.#isSecond = true;
   }
 }

@@ -1,7 +1,8 @@
-// Transport errors with the messages of Go's net, tls and x509, which users of API servers know.
+// Describes transport errors with the messages of Go's net, tls and x509 packages, as API servers do.
 import { isIP } from 'node:net';
 import type { PeerCertificate } from 'node:tls';
 
+/** Codes of OpenSSL for certificates that no trusted CA has signed. */
 const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'UNABLE_TO_GET_ISSUER_CERT',
@@ -19,11 +20,11 @@ const CERTIFICATE = 'tls: failed to verify certificate: x509: ';
 export interface Destination {
   readonly host: string;
   readonly port: number;
-  /** The name that the certificate must have. */
+  /** The name that the certificate must be valid for. */
   readonly serverName: string;
 }
 
-/** Go's message for an error; Node's own text for errors without a counterpart. */
+/** Go's message for an error of Node.js; the error's own message if there is no counterpart. */
 export function transportMessage(error: unknown, { host, port, serverName }: Destination): string {
   if (!(error instanceof Error)) {
     return String(error);

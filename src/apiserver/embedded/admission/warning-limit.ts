@@ -1,10 +1,10 @@
-/** Total characters of an answer's warnings, as in API servers: they are headers. */
+/** Maximum number of characters of all warnings of a response, as in API servers. Warnings are sent as headers. */
 export const MAX_WARNINGS_LENGTH = 4096;
 
-/** Characters of a truncated warning. */
+/** Maximum length of a truncated warning, in characters. */
 export const TRUNCATED_WARNING_LENGTH = 256;
 
-/** Characters that a header cannot have; dropped, as in API servers. */
+/** Characters that a header must not contain. As in API servers, warnings with one are dropped. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
 
 /** Deduplicates warnings and limits their total length. */

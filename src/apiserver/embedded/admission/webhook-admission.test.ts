@@ -12,7 +12,7 @@ import { selfSigned } from '../testing/self-signed.ts';
 import { WebhookRecorder } from '../testing/webhook-recorder.ts';
 import type { Behaviour } from '../testing/webhook-recorder.ts';
 import { WebhookAdmission } from './webhook-admission.ts';
-import { MAX_ANSWER_BYTES } from './webhook-client.ts';
+import { MAX_RESPONSE_BYTES } from './webhook-client.ts';
 
 function definition(
   group: string,
@@ -63,7 +63,7 @@ const add = (path: string, value: unknown): Readonly<Record<string, unknown>> =>
 
 const RULE = { operations: ['*'], apiGroups: ['example.com'], apiVersions: ['v1'], resources: ['widgets'] };
 
-/** Sets `count` to one more than it is, until it is 3. */
+/** Increases `count` by one, up to 3. */
 const counting: Behaviour = ({ request }) => {
   const { count = 0 } = request.object as { count?: number };
   return { response: count < 3 ? add('/count', count + 1) : { allowed: true } };
@@ -78,7 +78,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   second: () => ({ response: add('/second', 2) }),
   same: ({ request }) => ({ response: add('/kind', (request.object as KubernetesObject).kind) }),
   counting,
-  huge: () => ({ body: ' '.repeat(MAX_ANSWER_BYTES + 1) }),
+  huge: () => ({ body: ' '.repeat(MAX_RESPONSE_BYTES + 1) }),
   redirect: () => ({ status: 307, headers: { location: 'https://127.0.0.1:1/' }, body: '' }),
   silent: () => ({ isSilent: true }),
 };

@@ -6,8 +6,8 @@ import type { JsonObject, KubernetesObject, MutableObject } from '../../../resou
 import type { ResourceDefinition } from '../../resource-definition.ts';
 import type { Admission, AdmissionRequest, Authorizer, ClusterState } from '../request.ts';
 import { errorText } from '../../../values/index.ts';
-import { admissionReview, readAnswer, reviewVersion } from './admission-review.ts';
-import type { Invocation, ReviewAnswer, ReviewedObjects } from './admission-review.ts';
+import { admissionReview, readResponse, reviewVersion } from './admission-review.ts';
+import type { Invocation, ReviewResponse, ReviewedObjects } from './admission-review.ts';
 import { attributesOf, isExempt, renamed } from './attributes.ts';
 import type { KindId, RequestAttributes } from './attributes.ts';
 import { MutationRound } from './mutation-round.ts';
@@ -25,17 +25,17 @@ import type { Webhook } from './webhook.ts';
 
 export interface WebhookAdmissionOptions {
   readonly state: ClusterState;
-  /** The authorizer that match conditions see. */
+  /** The authorizer of match conditions. */
   readonly authorizer: Authorizer;
-  /** All served kinds in all versions. The same array until one changes. */
+  /** All served kinds in all versions. Returns the same array until a kind changes. */
   readonly definitions: () => readonly ResourceDefinition[];
-  /** An object in another version of its kind. Default: only the names of version and kind are changed. */
+  /** Converts an object to another version of its kind. Default: only apiVersion and kind are changed. */
   readonly convert?: (object: KubernetesObject, apiVersion: string, kind: string) => KubernetesObject;
-  /** Applies defaults and prunes an object after a webhook changed it. Default: nothing. */
+  /** Prunes an object that a webhook has changed, and sets its defaults. Default: nothing. */
   readonly prepare?: (object: MutableObject, definition: ResourceDefinition) => void;
-  /** Resolves Services that are not of type ExternalName. Default: their cluster IP. */
+  /** Resolves Services to addresses. Default: their cluster IPs. */
   readonly resolveService?: ServiceResolver;
-  /** Called for failures that a webhook's failure policy ignores. */
+  /** Called for failures of webhooks whose failurePolicy is Ignore. */
   readonly onIgnoredFailure?: (webhook: string, error: Error) => void;
 }
 
@@ -44,6 +44,7 @@ const CONFIGURATIONS = {
   validating: { group: 'admissionregistration.k8s.io', resource: 'validatingwebhookconfigurations' },
 } as const;
 
+/** The webhooks of all configurations of a kind, at a revision. */
 interface Configured {
   readonly revision: number;
   readonly webhooks: readonly Webhook[];
@@ -87,7 +88,7 @@ export class WebhookAdmission implements Admission {
     const warnings = new WarningLimit(onWarning);
     await this.#mutateOnce(webhooks, round, warnings, signal);
     if (round.hasChanged) {
-      round.again();
+      round.startSecondRound();
       await this.#mutateOnce(webhooks, round, warnings, signal);
     }
     return inNamespace(round.object, request);
@@ -105,8 +106,8 @@ export class WebhookAdmission implements Admission {
     const limit = new WarningLimit(onWarning);
     const results = await Promise.allSettled(
       invocations.map(async (invocation) => {
-        const answer = await this.#callOrIgnore(invocation, attributes, signal);
-        this.#checkAnswer(invocation, answer, limit);
+        const response = await this.#callOrIgnore(invocation, attributes, signal);
+        this.#checkResponse(invocation, response, limit);
       }),
     );
     const refused = results.find((result) => result.status === 'rejected');
@@ -125,12 +126,12 @@ export class WebhookAdmission implements Admission {
     }
     const webhooks = webhooksOf(kind, state.list(type));
     this.#configured.set(kind, { revision, webhooks });
-    // Closes the connections of removed webhooks.
-    this.#client.forget();
+    // Some webhooks may be removed, and need no connection any more.
+    this.#client.closeIdle();
     return webhooks;
   }
 
-  /** Calls mutating webhooks in order; each gets the object that the previous one left. */
+  /** Calls mutating webhooks in order. Each gets the object as the previous one changed it. */
   async #mutateOnce(
     webhooks: readonly Webhook[],
     round: MutationRound,
@@ -138,7 +139,7 @@ export class WebhookAdmission implements Admission {
     signal: AbortSignal | undefined,
   ): Promise<void> {
     for (const webhook of webhooks) {
-      // Checked here, because earlier calls of this round may request reinvocation.
+      // Checked before each call, because earlier calls of this round may have made reinvocation necessary.
       if (!round.mayCall(webhook)) {
         continue;
       }
@@ -147,44 +148,44 @@ export class WebhookAdmission implements Admission {
       if (invocation === undefined) {
         continue;
       }
-      const answer = await this.#callOrIgnore(invocation, attributes, signal, (good) => {
-        const changed = this.#patched(invocation, good, round.object);
+      const response = await this.#callOrIgnore(invocation, attributes, signal, (allowed) => {
+        const changed = this.#patched(invocation, allowed, round.object);
         if (changed !== undefined) {
           round.change(changed);
         }
       });
       round.called(webhook);
-      this.#checkAnswer(invocation, answer, warnings);
+      this.#checkResponse(invocation, response, warnings);
     }
   }
 
-  /** Passes warnings on. Throws the webhook's denial. */
-  #checkAnswer({ webhook }: Invocation, answer: ReviewAnswer | undefined, warnings: WarningLimit): void {
-    for (const text of answer?.warnings ?? []) {
+  /** Reports warnings. Throws ApiError when the webhook denied the request. */
+  #checkResponse({ webhook }: Invocation, response: ReviewResponse | undefined, warnings: WarningLimit): void {
+    for (const text of response?.warnings ?? []) {
       warnings.add(text);
     }
-    if (answer !== undefined && !answer.isAllowed) {
-      throw deniedError(webhook.name, answer.status);
+    if (response !== undefined && !response.isAllowed) {
+      throw deniedError(webhook.name, response.status);
     }
   }
 
-  /** Undefined when the webhook failed and its failure policy is Ignore. `use` may fail like the call. */
+  /** Calls a webhook. Undefined when the call or `use` fails and the failurePolicy is Ignore. */
   async #callOrIgnore(
     invocation: Invocation,
     attributes: RequestAttributes,
     signal: AbortSignal | undefined,
-    use?: (answer: ReviewAnswer) => void,
-  ): Promise<ReviewAnswer | undefined> {
+    use?: (response: ReviewResponse) => void,
+  ): Promise<ReviewResponse | undefined> {
     const { webhook } = invocation;
     if (attributes.request.dryRun && !webhook.supportsDryRun) {
       throw dryRunUnsupported(webhook.name);
     }
     try {
-      const answer = await this.#call(invocation, attributes, signal);
-      if (answer.isAllowed) {
-        use?.(answer);
+      const response = await this.#call(invocation, attributes, signal);
+      if (response.isAllowed) {
+        use?.(response);
       }
-      return answer;
+      return response;
     } catch (error) {
       signal?.throwIfAborted();
       if (!(error instanceof WebhookCallError)) {
@@ -202,7 +203,7 @@ export class WebhookAdmission implements Admission {
     invocation: Invocation,
     attributes: RequestAttributes,
     signal: AbortSignal | undefined,
-  ): Promise<ReviewAnswer> {
+  ): Promise<ReviewResponse> {
     const { webhook } = invocation;
     const version = reviewVersion(webhook);
     if (version === undefined) {
@@ -224,7 +225,7 @@ export class WebhookAdmission implements Admission {
     } catch (error) {
       throw new WebhookCallError(webhook.name, `failed to call webhook: ${errorText(error)}`, error);
     }
-    return inCall(webhook, 'received invalid webhook response', () => readAnswer(webhook.kind, version, uid, review));
+    return inCall(webhook, 'received invalid webhook response', () => readResponse(webhook.kind, version, uid, review));
   }
 
   #objects({ object, oldObject }: AdmissionRequest, kind: KindId): ReviewedObjects {
@@ -245,7 +246,7 @@ export class WebhookAdmission implements Admission {
   /** The patched object; undefined without a change. */
   #patched(
     { webhook, kind, resource }: Invocation,
-    { patch, patchType }: ReviewAnswer,
+    { patch, patchType }: ReviewResponse,
     object: KubernetesObject | null,
   ): KubernetesObject | undefined {
     if (patch === undefined) {
@@ -276,7 +277,7 @@ export class WebhookAdmission implements Admission {
   }
 }
 
-/** Checks that an object is in the namespace of its request. Throws ApiError 400. */
+/** Sets the namespace of the request if the object has none. Throws ApiError 400 when it has another one. */
 function inNamespace(object: KubernetesObject | null, { definition, namespace }: AdmissionRequest) {
   if (object === null || !definition.namespaced || object.metadata.namespace === namespace) {
     return object;
@@ -287,7 +288,7 @@ function inNamespace(object: KubernetesObject | null, { definition, namespace }:
   return namespace === undefined ? object : { ...object, metadata: { ...object.metadata, namespace } };
 }
 
-/** Runs a step whose errors are the webhook's fault. */
+/** Runs a step whose errors count as failures of the webhook. */
 function inCall<T>({ name }: Webhook, what: string, run: () => T): T {
   try {
     return run();

@@ -8,26 +8,26 @@ import { transportMessage } from './transport-message.ts';
 import type { Endpoint } from './webhook-target.ts';
 
 /**
- * Bytes of the largest answer: a patch that replaces an object of 3 MiB (API servers' limit) is 4 MiB in base64, and there are
- * warnings and a status.
+ * Largest response: a patch that replaces an object of 3 MiB, the limit of API servers, has 4 MiB in base64. The rest is for
+ * warnings and a status. Bytes.
  */
-export const MAX_ANSWER_BYTES = 5 * 1024 * 1024;
+export const MAX_RESPONSE_BYTES = 5 * 1024 * 1024;
 
-/** Connections to one webhook; more calls wait. A policy server evaluates a few dozen reviews at a time. */
+/** Maximum number of connections to a webhook; further calls wait. A policy server evaluates a few dozen reviews at a time. */
 export const MAX_WEBHOOK_CONNECTIONS = 100;
 
-/** How long an idle connection stays open: less than the 60 s and more of servers. */
+/** Idle connections are closed after this time. Servers keep them for 60 s or more. Milliseconds. */
 const IDLE_MS = 30_000;
 
 const OK = 200;
 const MULTIPLE_CHOICES = 300;
-/** client-go's text for a body that it does not read. */
+/** The text of client-go in place of an error body that it does not read. */
 const UNKNOWN = 'unknown';
 
 /** A request to a webhook. */
 export interface WebhookCall {
   readonly endpoint: Endpoint;
-  /** PEM; empty: the system's certificates. */
+  /** PEM. Empty: the CAs that Node.js trusts. */
   readonly caBundle: string;
   /** JSON. */
   readonly body: string;
@@ -35,9 +35,9 @@ export interface WebhookCall {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Calls webhooks over HTTPS with kept connections. */
+/** Calls webhooks over HTTPS. Connections are kept for later calls. */
 export class WebhookClient {
-  /** By certificates and server name. */
+  /** By server name and CA bundle. */
   readonly #agents = new Map<string, Agent>();
 
   /** Closes all connections. Calls in flight fail. */
@@ -49,7 +49,7 @@ export class WebhookClient {
   }
 
   /** Closes idle connections. Calls in flight continue. */
-  forget(): void {
+  closeIdle(): void {
     for (const agent of this.#agents.values()) {
       for (const socket of Object.values(agent.freeSockets).flat()) {
         socket?.destroy();
@@ -59,8 +59,8 @@ export class WebhookClient {
   }
 
   /**
-   * The body of the answer, JSON or not.
-   * @throws Error with an API server's message when there is none
+   * Sends a review. Returns the response body, whether it is JSON or not.
+   * @throws Error with an API server's message when the call fails
    */
   async post(call: WebhookCall): Promise<string> {
     const path = `${call.endpoint.path}?timeout=${call.timeoutSeconds}s`;
@@ -71,7 +71,7 @@ export class WebhookClient {
       return await this.#send(call, path, signal);
     } catch (error) {
       call.signal?.throwIfAborted();
-      if (error instanceof AnswerError) {
+      if (error instanceof ResponseError) {
         throw error;
       }
       const why = timeout.aborted ? 'context deadline exceeded' : this.#describe(error, call.endpoint);
@@ -83,7 +83,7 @@ export class WebhookClient {
     try {
       return transportMessage(error, { ...address(), serverName });
     } catch {
-      // The Service does not exist.
+      // The Service does not exist, so there is no address.
       return errorText(error);
     }
   }
@@ -92,9 +92,9 @@ export class WebhookClient {
     for (let isFirst = true; ; isFirst = false) {
       const outgoing = this.#open(call, path, signal);
       try {
-        return await answerTo(outgoing, call.body);
+        return await responseText(outgoing, call.body);
       } catch (error) {
-        // The server had closed the kept connection, so the request was not processed.
+        // The server had closed the idle connection, so it has not processed the request.
         if (isFirst && outgoing.reusedSocket && isReset(error) && !signal.aborted) {
           continue;
         }
@@ -132,9 +132,9 @@ export class WebhookClient {
       scheduling: 'lifo',
       maxSockets: MAX_WEBHOOK_CONNECTIONS,
       timeout: IDLE_MS,
-      // SNI has names only (RFC 6066).
+      // SNI must not be an IP address (RFC 6066, section 3).
       servername: isIP(serverName) === 0 ? serverName : '',
-      // As in API servers, every certificate of the bundle is trusted, an authority or not.
+      // As in Go, a certificate of the bundle is trusted even if it is not a root CA.
       allowPartialTrustChain: true,
       ...(caBundle === '' ? {} : { ca: caBundle }),
     });
@@ -143,12 +143,12 @@ export class WebhookClient {
   }
 }
 
-/** The webhook's answer is an HTTP error. */
-class AnswerError extends Error {
-  override readonly name = 'AnswerError';
+/** An HTTP error, or a body that is empty or too large. */
+class ResponseError extends Error {
+  override readonly name = 'ResponseError';
 }
 
-async function answerTo(outgoing: ClientRequest, body: string): Promise<string> {
+async function responseText(outgoing: ClientRequest, body: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   outgoing.on('response', resolve);
   outgoing.on('error', reject);
@@ -157,12 +157,12 @@ async function answerTo(outgoing: ClientRequest, body: string): Promise<string> 
   const text = await readAll(incoming);
   const status = incoming.statusCode ?? 0;
   const contentType = incoming.headers['content-type'] ?? '';
-  // Redirects are not followed: reviews go only where the configuration says.
+  // Redirects are not followed, so that reviews are sent only to the configured URL.
   if (status < OK || status >= MULTIPLE_CHOICES) {
-    throw new AnswerError(statusMessage(status, serverMessage(text, contentType)));
+    throw new ResponseError(statusMessage(status, serverMessage(text, contentType)));
   }
   if (text === '') {
-    throw new AnswerError(`0-length response with status code: ${status} and content type: ${contentType}`);
+    throw new ResponseError(`0-length response with status code: ${status} and content type: ${contentType}`);
   }
   return text;
 }
@@ -172,8 +172,8 @@ async function readAll(incoming: IncomingMessage): Promise<string> {
   let size = 0;
   for await (const chunk of incoming as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > MAX_ANSWER_BYTES) {
-      throw new AnswerError(`the answer is too large: expected at most ${MAX_ANSWER_BYTES} bytes`);
+    if (size > MAX_RESPONSE_BYTES) {
+      throw new ResponseError(`the answer is too large: expected at most ${MAX_RESPONSE_BYTES} bytes`);
     }
     chunks.push(chunk);
   }
@@ -184,7 +184,7 @@ function isReset(error: unknown): boolean {
   return error instanceof Error && 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE');
 }
 
-/** The error text of an answer: plain text, or the message of a Status. */
+/** The text of an error response: plain text, or the message of a Status. */
 function serverMessage(body: string, contentType: string): string {
   if (contentType === '' || contentType.startsWith('text/')) {
     return body.trim();
@@ -198,7 +198,7 @@ function serverMessage(body: string, contentType: string): string {
   }
 }
 
-/** client-go's message for an error answer. */
+/** The message of client-go for an error response. */
 function statusMessage(status: number, message: string): string {
   switch (status) {
     case 400:

@@ -8,7 +8,7 @@ import type { Invocation, ReviewedObjects } from './admission-review.ts';
 import type { RequestAttributes } from './attributes.ts';
 import type { Webhook } from './webhook.ts';
 
-/** Evaluates the match conditions of the webhooks of a cluster. */
+/** Evaluates the match conditions of webhooks. */
 export class WebhookConditions {
   readonly #authorizer: Authorizer;
   readonly #conditions = new MatchConditions();
@@ -29,7 +29,9 @@ export class WebhookConditions {
     { object, oldObject }: ReviewedObjects,
   ): Record<string, CelValue> {
     const { request, subresource, namespace, name } = attributes;
-    const authorizer = new AuthorizerValue(request.user, { authorize: (asked) => answer(this.#authorizer, asked) });
+    const authorizer = new AuthorizerValue(request.user, {
+      authorize: (requested) => authorize(this.#authorizer, requested),
+    });
     const { group, resource: plural } = attributes.resource;
     return {
       object: parseCelJson(JSON.stringify(object)),
@@ -62,21 +64,21 @@ export class WebhookConditions {
   }
 }
 
-/** Answers an expression's authorization check. */
-function answer(authorizer: Authorizer, asked: AuthorizationRequest): { isAllowed: boolean; reason: string } {
-  const user: UserInfo = { ...asked.user, groups: asked.user.groups ?? [] };
-  const { verb } = asked;
+/** Runs an authorization check of an expression. */
+function authorize(authorizer: Authorizer, requested: AuthorizationRequest): { isAllowed: boolean; reason: string } {
+  const user: UserInfo = { ...requested.user, groups: requested.user.groups ?? [] };
+  const { verb } = requested;
   const attributes: AccessAttributes =
-    asked.kind === 'path'
-      ? { user, verb, path: asked.path }
+    requested.kind === 'path'
+      ? { user, verb, path: requested.path }
       : {
           user,
           verb,
-          group: asked.group,
-          resource: asked.resource,
-          subresource: asked.subresource,
-          namespace: asked.namespace,
-          name: asked.name,
+          group: requested.group,
+          resource: requested.resource,
+          subresource: requested.subresource,
+          namespace: requested.namespace,
+          name: requested.name,
         };
   const { allowed, reason } = authorizer.authorize(attributes);
   return { isAllowed: allowed, reason };

@@ -13,12 +13,12 @@ import type { Webhook } from './webhook.ts';
 
 const NAMESPACES = { group: '', resource: 'namespaces' } as const;
 
-/** Groups that serve the same objects, by resource. */
+/** Groups that serve the same objects, by resource, for the matchPolicy Equivalent. */
 const SAME_OBJECTS: ReadonlyMap<string, readonly string[]> = new Map([['events', ['', 'events.k8s.io']]]);
 
 export interface WebhookMatcherOptions {
   readonly state: ClusterState;
-  /** The same array until a kind changes. */
+  /** Returns the same array until a kind changes. */
   readonly definitions: () => readonly ResourceDefinition[];
   readonly conditions: WebhookConditions;
   readonly inVersion: (object: KubernetesObject | null, kind: KindId) => KubernetesObject | null;
@@ -27,7 +27,7 @@ export interface WebhookMatcherOptions {
 /** Decides which webhooks match a request, and in which version. */
 export class WebhookMatcher {
   readonly #options: WebhookMatcherOptions;
-  /** Equivalent definitions by resource, for one list of definitions. */
+  /** Equivalent definitions by resource, cached until the definitions change. */
   #known: {
     readonly definitions: readonly ResourceDefinition[];
     readonly equivalents: Map<string, readonly ResourceDefinition[]>;
@@ -38,16 +38,16 @@ export class WebhookMatcher {
   }
 
   /**
-   * Undefined when the webhook does not match. Errors (a missing namespace, a failed condition) count only for webhooks that
-   * match otherwise.
+   * Undefined when the webhook does not match. A missing namespace or a failed condition is an error only if everything else
+   * matches.
    * @throws ApiError
    */
   invocationOf(webhook: Webhook, attributes: RequestAttributes): Invocation | undefined {
-    const invocation = this.#byRules(webhook, attributes);
+    const invocation = this.#matchRules(webhook, attributes);
     if (invocation === undefined) {
       return undefined;
     }
-    // One selector that does not match decides, even when the other one is malformed.
+    // If one selector does not match, errors of the other one do not matter.
     const results = [
       attempt(() => this.#isNamespaceSelected(webhook, attributes)),
       attempt(() => isObjectSelected(webhook, attributes)),
@@ -63,7 +63,7 @@ export class WebhookMatcher {
     return this.#meetsConditions(webhook, attributes, invocation) ? invocation : undefined;
   }
 
-  /** The definition of a resource in a version. */
+  /** The definition of a resource, if its kind is the given one. */
   definitionOf(resource: ResourceId, kind: KindId): ResourceDefinition | undefined {
     for (const definition of this.#options.definitions()) {
       if (
@@ -77,10 +77,10 @@ export class WebhookMatcher {
     return undefined;
   }
 
-  #byRules(webhook: Webhook, attributes: RequestAttributes): Invocation | undefined {
+  #matchRules(webhook: Webhook, attributes: RequestAttributes): Invocation | undefined {
     const { kind, resource, subresource, namespace } = attributes;
-    const asked: RuleRequest = { operation: attributes.request.operation, subresource, namespace };
-    if (webhook.rules.some((rule) => ruleMatches(rule, asked, resource))) {
+    const ruleRequest: RuleRequest = { operation: attributes.request.operation, subresource, namespace };
+    if (webhook.rules.some((rule) => ruleMatches(rule, ruleRequest, resource))) {
       return { webhook, kind, resource };
     }
     if (!webhook.matchesEquivalents) {
@@ -88,9 +88,9 @@ export class WebhookMatcher {
     }
     const others = this.#equivalents(attributes);
     for (const rule of webhook.rules) {
-      const other = others.find((one) => ruleMatches(rule, asked, resourceOf(one)));
+      const other = others.find((one) => ruleMatches(rule, ruleRequest, resourceOf(one)));
       if (other !== undefined) {
-        // Subresources with a kind of their own have it in every version.
+        // The kind of a subresource such as Scale does not depend on the version of its resource.
         const isOwnKind = kind.kind === attributes.request.definition.kind;
         return { webhook, kind: isOwnKind ? kindOf(other) : kind, resource: resourceOf(other) };
       }
@@ -98,7 +98,7 @@ export class WebhookMatcher {
     return undefined;
   }
 
-  /** The same objects in other versions, and under other groups. */
+  /** The definitions of the same objects in other versions and groups. */
   #equivalents({ resource }: RequestAttributes): readonly ResourceDefinition[] {
     const definitions = this.#options.definitions();
     if (this.#known.definitions !== definitions) {

@@ -5,11 +5,11 @@ import { decodeError } from '../../builtin-kinds/decode-error.ts';
 import type { ResourceDefinition } from '../../resource-definition.ts';
 import { isTooDeep, MAX_DEPTH, thaw } from '../store/thaw.ts';
 import type { KindId } from './attributes.ts';
-import { notInto, UNEXPECTED_END } from './review-json.ts';
+import { unmarshalMessage, UNEXPECTED_END } from './review-json.ts';
 import { internalError } from './webhook-error.ts';
 import { parseJson } from '../../../values/index.ts';
 
-/** The operations of a patch. Throws Error with an API server's message when it is malformed. */
+/** Parses a JSON patch. Throws Error with an API server's message when it is malformed. */
 export function parsePatch(bytes: Buffer): readonly JsonValue[] {
   let operations: unknown;
   try {
@@ -18,17 +18,17 @@ export function parsePatch(bytes: Buffer): readonly JsonValue[] {
     throw new Error(UNEXPECTED_END, { cause: error });
   }
   if (!Array.isArray(operations)) {
-    throw new Error(notInto(operations, 'jsonpatch.Patch'));
+    throw new Error(unmarshalMessage(operations, 'jsonpatch.Patch'));
   }
-  const odd: unknown = operations.find((one) => !isJsonObject(one));
-  if (odd !== undefined) {
-    throw new Error(notInto(odd, 'jsonpatch.Operation'));
+  const wrong: unknown = operations.find((one) => !isJsonObject(one));
+  if (wrong !== undefined) {
+    throw new Error(unmarshalMessage(wrong, 'jsonpatch.Operation'));
   }
   return operations as readonly JsonValue[];
 }
 
 /**
- * A patched copy of an object. It keeps its kind; with `definition`, its values have the right types.
+ * A patched copy of an object. The patch must not change the kind. For builtin kinds, the types of fields are checked.
  * @throws ApiError 500 with an API server's message
  */
 export function applyPatch(
@@ -46,7 +46,7 @@ export function applyPatch(
   if (!isJsonObject(patched) || isTooDeep(patched)) {
     throw internalError(`expected an object of at most ${MAX_DEPTH} levels after a webhook's patch`);
   }
-  // Unpatched parts are shared with the original.
+  // The patched value shares unchanged parts with the original.
   const copy = thaw(patched) as MutableObject;
   if (!isJsonObject(copy.metadata)) {
     copy.metadata = {};
@@ -59,7 +59,7 @@ export function applyPatch(
 }
 
 function checkKind(object: MutableObject, kind: KindId): void {
-  // The patch may have left values of any type.
+  // After a patch, these may have any type.
   const { apiVersion, kind: name }: Readonly<Record<string, unknown>> = object;
   if (apiVersion !== apiVersionOf(kind) || name !== kind.kind) {
     const { version } = groupVersionOf(typeof apiVersion === 'string' ? apiVersion : '');
@@ -72,7 +72,7 @@ function checkKind(object: MutableObject, kind: KindId): void {
 function checkTypes(object: MutableObject, definition: ResourceDefinition): void {
   const error = decodeError(definition, object);
   if (error !== undefined) {
-    // API servers name the kind only in errors about a client's own object.
+    // In this case the message of API servers does not name the kind.
     throw internalError(error.replace(/^\S+ in version "\S*" cannot be handled as a \S+: /u, ''));
   }
 }

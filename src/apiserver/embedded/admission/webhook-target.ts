@@ -10,16 +10,16 @@ export interface Address {
   readonly port: number;
 }
 
-/** Resolves a Service; undefined: use the Service object. */
+/** Resolves a Service. If undefined, the address in the Service object is used. */
 export type ServiceResolver = (namespace: string, name: string, port: number) => Address | undefined;
 
-/** A webhook's endpoint. */
+/** Where a webhook is called. */
 export interface Endpoint {
   /** `https://host:port` */
   readonly origin: string;
   /** Starts with a slash. */
   readonly path: string;
-  /** The name that its certificate must have. */
+  /** The name that its certificate must be valid for. */
   readonly serverName: string;
   /** @throws Error with an API server's message when the Service does not exist */
   readonly address: () => Address;

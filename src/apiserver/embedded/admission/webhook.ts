@@ -1,7 +1,7 @@
 import { isJsonObject, labelSelector, SelectorError, textOf, textsOf } from '../../../resources/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject, MatchRule, Selector } from '../../../resources/index.ts';
 
-/** A webhook's Service. */
+/** The `clientConfig.service` of a webhook, with its defaults. */
 export interface WebhookService {
   readonly namespace: string;
   readonly name: string;
@@ -9,24 +9,24 @@ export interface WebhookService {
   readonly port: number;
 }
 
-/** A webhook's client configuration. */
+/** The `clientConfig` of a webhook. */
 export interface WebhookTarget {
   readonly url: string | undefined;
   readonly service: WebhookService | undefined;
-  /** PEM; empty: the system's certificates. */
+  /** PEM. Empty: the CAs that Node.js trusts. */
   readonly caBundle: string;
 }
 
-/** A CEL expression that must hold for a webhook to be called. */
+/** A CEL expression that must be true for a webhook to be called. */
 export interface MatchCondition {
   readonly name: string;
   readonly expression: string;
 }
 
-/** One webhook of a configuration, with the defaults that API servers fill in. */
+/** One webhook of a configuration, with its defaults. */
 export interface Webhook {
   readonly kind: 'mutating' | 'validating';
-  /** Unique among all webhooks: `configuration/name/n`. */
+  /** Unique among all webhooks of its kind: `configuration/name/n`, where `n` counts webhooks of the same name. */
   readonly id: string;
   /** The name in messages. */
   readonly name: string;
@@ -34,7 +34,7 @@ export interface Webhook {
   readonly rules: readonly MatchRule[];
   readonly ignoresFailures: boolean;
   readonly matchesEquivalents: boolean;
-  /** An error for a malformed selector. */
+  /** For a malformed selector, its error. */
   readonly namespaceSelector: Selector | SelectorError;
   readonly objectSelector: Selector | SelectorError;
   readonly matchConditions: readonly MatchCondition[];
@@ -47,7 +47,7 @@ export interface Webhook {
 const DEFAULT_TIMEOUT_SECONDS = 10;
 const HTTPS_PORT = 443;
 
-/** The webhooks of configurations, in the order of the configurations' names. */
+/** All webhooks, in the order of the names of their configurations. */
 export function webhooksOf(kind: Webhook['kind'], configurations: Iterable<KubernetesObject>): readonly Webhook[] {
   return [...configurations]
     .toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))

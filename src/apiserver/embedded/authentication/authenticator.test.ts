@@ -68,7 +68,7 @@ describe('the authenticator', () => {
   function request(spec: object = {}, rest: Partial<AuthenticatorOptions> = {}): KubernetesObject {
     const own = authenticator(rest);
     const reviews = new Reviews({ state, rbac: new RbacAuthorizer(state), authenticator: own });
-    return reviews.answer({
+    return reviews.handle({
       group: '',
       resource: 'serviceaccounts',
       subresource: 'token',
@@ -233,7 +233,7 @@ describe('the authenticator', () => {
     const own = authenticator();
     const reviews = new Reviews({ state, rbac: new RbacAuthorizer(state), authenticator: own });
     const review = (token: string): unknown =>
-      reviews.answer({
+      reviews.handle({
         group: 'authentication.k8s.io',
         resource: 'tokenreviews',
         user: { username: 'x', groups: [] },

@@ -9,7 +9,7 @@ import type { TokenContent, TokenVerdict } from './service-account-tokens.ts';
 import { MAX_TOKEN_LENGTH } from './signing-key.ts';
 import type { SigningKey } from './signing-key.ts';
 
-/** A fixed bearer token of a user. */
+/** A static bearer token, and its user. */
 export interface StaticToken {
   readonly token: string;
   readonly user: UserInfo;
@@ -24,7 +24,7 @@ export interface ClientCertificate {
 
 /** The credentials of a request. */
 export interface Credentials {
-  /** The header: `Bearer …`. */
+  /** The Authorization header: `Bearer …`. */
   readonly authorization?: string | undefined;
   /** Set only when TLS verified the certificate (`socket.authorized`). */
   readonly certificate?: ClientCertificate | undefined;
@@ -34,18 +34,18 @@ export interface Credentials {
 
 export interface AuthenticatorOptions {
   readonly state: ClusterState;
-  /** Decides who may impersonate whom. */
+  /** Authorizes impersonation. */
   readonly authorizer: Authorizer;
   readonly key: SigningKey;
   /** Default: none. */
   readonly tokens?: readonly StaticToken[];
-  /** Whether requests without credentials run as `system:anonymous`. Default: false, they are refused. */
+  /** Whether the user of requests without credentials is `system:anonymous`. Default: false, they are rejected. */
   readonly isAnonymousAllowed?: boolean;
   /** Issuer of service account tokens. Default: {@link DEFAULT_ISSUER}. */
   readonly issuer?: string;
   /** Audiences that this cluster accepts. Default: the issuer. */
   readonly audiences?: readonly string[];
-  /** Milliseconds since 1970. Default: the clock. */
+  /** Milliseconds since 1970. Default: the system's clock. */
   readonly now?: () => number;
 }
 
@@ -61,7 +61,7 @@ export class Authenticator {
   readonly now: () => number;
   readonly #authorizer: Authorizer;
   readonly #isAnonymousAllowed: boolean;
-  /** By the token's hash, so that the time of a lookup says nothing about the token. */
+  /** Users by the hash of their token, so that the duration of a lookup reveals nothing about a token. */
   readonly #staticTokens: ReadonlyMap<string, UserInfo>;
   readonly #accountTokens: ServiceAccountTokens;
 
@@ -84,7 +84,7 @@ export class Authenticator {
     return impersonation === undefined ? user : impersonate(user, impersonation, this.#authorizer);
   }
 
-  /** The user of a token that is for one of the audiences. Default: those of this cluster. */
+  /** The user of a token. The token must be for one of the audiences, by default those of this cluster. */
   authenticateToken(token: string, audiences: readonly string[] = this.audiences): Exclude<TokenVerdict, undefined> {
     if (token.length > MAX_TOKEN_LENGTH) {
       return { error: INVALID_TOKEN };
@@ -128,7 +128,7 @@ function bearerToken(authorization: string | undefined): string | undefined {
   return scheme.toLowerCase() === 'bearer' && token !== '' ? token : undefined;
 }
 
-/** The common name is the user, organisations are groups. */
+/** The user of a client certificate: the common name. The organizations are the groups. */
 function certifiedUser({ subject, fingerprint256 }: ClientCertificate): UserInfo | undefined {
   const [username = ''] = [subject.CN ?? []].flat();
   if (username === '') {

@@ -2,16 +2,16 @@
 import type { JsonObject } from '../../../resources/index.ts';
 import type { UserInfo } from '../request.ts';
 
-/** All authenticated users. */
+/** The group of all authenticated users. */
 export const AUTHENTICATED_GROUP = 'system:authenticated';
-/** All other requests. */
+/** The group of all other users. */
 export const UNAUTHENTICATED_GROUP = 'system:unauthenticated';
 export const ANONYMOUS_USER = 'system:anonymous';
 
 const SERVICE_ACCOUNT_PREFIX = 'system:serviceaccount:';
 const SERVICE_ACCOUNTS_GROUP = 'system:serviceaccounts';
 
-/** The user of requests without credentials, where these are allowed. */
+/** The user of requests without credentials, if anonymous requests are allowed. */
 export const ANONYMOUS: UserInfo = { username: ANONYMOUS_USER, groups: [UNAUTHENTICATED_GROUP] };
 
 /** The user name of a service account. */
@@ -24,7 +24,7 @@ export function serviceAccountGroups(namespace: string): readonly string[] {
   return [SERVICE_ACCOUNTS_GROUP, `${SERVICE_ACCOUNTS_GROUP}:${namespace}`];
 }
 
-/** The service account of a user name. */
+/** The service account that a user name stands for. Undefined for other users. */
 export function serviceAccountOf(username: string): { readonly namespace: string; readonly name: string } | undefined {
   if (!username.startsWith(SERVICE_ACCOUNT_PREFIX)) {
     return undefined;
@@ -33,7 +33,7 @@ export function serviceAccountOf(username: string): { readonly namespace: string
   return namespace === '' || name === '' || rest.length > 0 ? undefined : { namespace, name };
 }
 
-/** A user as an `authentication.k8s.io/v1` UserInfo, without empty fields. */
+/** The user as a UserInfo of `authentication.k8s.io/v1`, without empty fields. */
 export function userInfoObject({ username, uid = '', groups, extra = {} }: UserInfo): JsonObject {
   return {
     ...(username === '' ? {} : { username }),

@@ -9,7 +9,7 @@ import {
   UNAUTHENTICATED_GROUP,
 } from './identities.ts';
 
-/** The user, groups and extra values to impersonate. */
+/** The user that a request impersonates, as in its `Impersonate-…` headers. */
 export interface Impersonation {
   readonly username: string;
   readonly uid: string;
@@ -17,7 +17,7 @@ export interface Impersonation {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Headers with all their values, as `request.headersDistinct` has them: lower case. */
+/** Headers with lists of values, and names in lower case, as `request.headersDistinct` of Node.js has them. */
 export type DistinctHeaders = Readonly<Record<string, readonly string[] | undefined>>;
 
 const EXTRA_PREFIX = 'impersonate-extra-';
@@ -48,32 +48,32 @@ function unescapeKey(key: string): string {
 }
 
 /**
- * The impersonated user.
- * @throws ApiError 403 when one part of it is not allowed
+ * The user that a user impersonates.
+ * @throws ApiError 403 without the right to impersonate the user, a group, an extra value or the uid
  */
-export function impersonate(user: UserInfo, wanted: Impersonation, authorizer: Authorizer): UserInfo {
-  if (wanted.username === '') {
+export function impersonate(user: UserInfo, impersonation: Impersonation, authorizer: Authorizer): UserInfo {
+  if (impersonation.username === '') {
     throw ApiError.internal('requested groups, uid or extra without impersonating a user');
   }
-  for (const asked of questions(wanted)) {
-    const attributes: AccessAttributes = { user, verb: 'impersonate', version: 'v1', ...asked };
+  for (const resource of requiredRights(impersonation)) {
+    const attributes: AccessAttributes = { user, verb: 'impersonate', version: 'v1', ...resource };
     const decision = authorizer.authorize(attributes);
     if (!decision.allowed) {
       throw forbidden(attributes, decision.reason);
     }
   }
-  const { username, uid, extra } = wanted;
+  const { username, uid, extra } = impersonation;
   return {
     username,
     ...(uid === '' ? {} : { uid }),
-    groups: groupsOf(wanted),
+    groups: groupsOf(impersonation),
     ...(Object.keys(extra).length === 0 ? {} : { extra }),
   };
 }
 
-type Asked = Pick<AccessAttributes, 'group' | 'resource' | 'subresource' | 'namespace' | 'name'>;
+type ImpersonatedResource = Pick<AccessAttributes, 'group' | 'resource' | 'subresource' | 'namespace' | 'name'>;
 
-function* questions({ username, groups, extra, uid }: Impersonation): Generator<Asked> {
+function* requiredRights({ username, groups, extra, uid }: Impersonation): Generator<ImpersonatedResource> {
   const account = serviceAccountOf(username);
   yield account === undefined
     ? { group: '', resource: 'users', name: username }
@@ -91,7 +91,7 @@ function* questions({ username, groups, extra, uid }: Impersonation): Generator<
   }
 }
 
-/** Service accounts have fixed groups; others have the requested ones and `system:authenticated`. */
+/** The groups of the impersonated user. A service account has its own groups by default. */
 function groupsOf({ username, groups }: Impersonation): readonly string[] {
   const account = serviceAccountOf(username);
   const given = groups.length === 0 && account !== undefined ? serviceAccountGroups(account.namespace) : groups;

@@ -10,8 +10,8 @@ import type { Authorizer, ClusterState, UserInfo } from '../request.ts';
 import type { Authenticator } from './authenticator.ts';
 import { selfSubjectReview, tokenRequest, tokenReview } from './token-reviews.ts';
 
-/** A create request whose object is answered and not stored, such as a SubjectAccessReview. */
-export interface Question {
+/** A create request whose object is completed and returned instead of stored, such as a SubjectAccessReview. */
+export interface ReviewRequest {
   readonly group: string;
   readonly resource: string;
   readonly subresource?: string | undefined;
@@ -25,22 +25,22 @@ export interface Question {
 
 export interface ReviewsOptions {
   readonly state: ClusterState;
-  /** The authorizer. Default: `rbac`. */
+  /** The authorizer of access reviews. Default: `rbac`. */
   readonly authorizer?: Authorizer;
-  /** The source of a SelfSubjectRulesReview's rules. */
+  /** Lists rules for SelfSubjectRulesReviews. */
   readonly rbac: RbacAuthorizer;
   readonly authenticator: Authenticator;
 }
 
-type Answer = (question: Question) => KubernetesObject;
+type ReviewHandler = (request: ReviewRequest) => KubernetesObject;
 
-/** Answers access reviews, token reviews and token requests. */
+/** Completes access reviews, token reviews and token requests. */
 export class Reviews {
-  /** By `resource.group`, with `/subresource`. */
-  readonly #answers: ReadonlyMap<string, Answer>;
+  /** By `resource.group`; for subresources `resource.group/subresource`. */
+  readonly #handlers: ReadonlyMap<string, ReviewHandler>;
 
   constructor({ state, rbac, authorizer = rbac, authenticator }: ReviewsOptions) {
-    this.#answers = new Map<string, Answer>([
+    this.#handlers = new Map<string, ReviewHandler>([
       [
         'selfsubjectaccessreviews.authorization.k8s.io',
         ({ object, user }) => selfSubjectAccessReview(object, user, authorizer),
@@ -66,21 +66,21 @@ export class Reviews {
     ]);
   }
 
-  /** Whether a resource is answered here. */
-  answers(type: { readonly group: string; readonly resource: string }, subresource?: string): boolean {
-    return this.#answers.has(keyOf(type, subresource));
+  /** Whether create requests for a resource are handled here. */
+  handles(type: { readonly group: string; readonly resource: string }, subresource?: string): boolean {
+    return this.#handlers.has(keyOf(type, subresource));
   }
 
   /**
-   * The object with its `status`. The caller has authorized the request.
+   * Returns the object with its `status`. The caller must have authorized the request.
    * @throws ApiError
    */
-  answer(question: Question): KubernetesObject {
-    const answer = this.#answers.get(keyOf(question, question.subresource));
-    if (answer === undefined) {
-      throw new TypeError(`${question.resource} are not reviews: ask answers() first`);
+  handle(request: ReviewRequest): KubernetesObject {
+    const handle = this.#handlers.get(keyOf(request, request.subresource));
+    if (handle === undefined) {
+      throw new TypeError(`${request.resource} are not reviews: call handles() first`);
     }
-    return answer(question);
+    return handle(request);
   }
 }
 

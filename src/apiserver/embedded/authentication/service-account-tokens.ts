@@ -8,13 +8,13 @@ import { AUTHENTICATED_GROUP, serviceAccountGroups, serviceAccountName } from '.
 import { unverifiedClaims } from './signing-key.ts';
 import type { SigningKey } from './signing-key.ts';
 
-/** A token's user and audiences. */
+/** The user of a valid token, and the accepted audiences that it is for. */
 export interface TokenUser {
   readonly user: UserInfo;
   readonly audiences: readonly string[];
 }
 
-/** The user of a token, or why it is not valid. Undefined: not a service account token. */
+/** The user of a token, or the reason why it is not valid. Undefined when it is not a service account token of this issuer. */
 export type TokenVerdict = TokenUser | { readonly error: string } | undefined;
 
 /** The object that a token is bound to: a Pod, Secret or Node. */
@@ -33,7 +33,7 @@ const BOUND = {
   node: { group: '', resource: 'nodes' },
 } as const;
 
-/** Tolerated clock difference, and how long tokens outlive their bound object, as in API servers. Seconds. */
+/** Tolerance for clock differences. As in API servers, tokens also outlive their bound object by this time. Seconds. */
 const LEEWAY_SECONDS = 60;
 
 const MS = 1000;
@@ -54,7 +54,7 @@ export interface TokenContent {
   readonly bound: BoundObject | undefined;
 }
 
-/** Service account tokens: signed, with audiences and expiry, valid while the account exists. */
+/** Issues and verifies service account tokens. A token is valid until it expires, or its account or bound object is deleted. */
 export class ServiceAccountTokens {
   readonly #options: ServiceAccountTokensOptions;
 
@@ -81,8 +81,8 @@ export class ServiceAccountTokens {
     });
   }
 
-  /** @param wanted the token must be for one of these audiences */
-  authenticate(token: string, wanted: readonly string[]): TokenVerdict {
+  /** Verifies a token. It must be for one of the accepted audiences. */
+  authenticate(token: string, acceptedAudiences: readonly string[]): TokenVerdict {
     const { key, issuer } = this.#options;
     if (unverifiedClaims(token)?.iss !== issuer) {
       return undefined;
@@ -92,9 +92,9 @@ export class ServiceAccountTokens {
       return { error: 'the token is not signed by this cluster' };
     }
     const audiences = audiencesOf(claims.aud);
-    const common = audiences.filter((one) => wanted.includes(one));
+    const common = audiences.filter((one) => acceptedAudiences.includes(one));
     if (common.length === 0) {
-      const error = `token audiences ${quoteList(audiences)} is invalid for the target audiences ${quoteList(wanted)}`;
+      const error = `token audiences ${quoteList(audiences)} is invalid for the target audiences ${quoteList(acceptedAudiences)}`;
       return { error };
     }
     const problem = this.#timeProblem(claims) ?? this.#objectProblem(claims);
@@ -114,13 +114,13 @@ export class ServiceAccountTokens {
       : undefined;
   }
 
-  /** Why a token's account or bound objects do not exist any more, if so. */
+  /** An error if the account or a bound object does not exist any more. */
   #objectProblem(claims: JsonObject): string | undefined {
     const { namespace, serviceaccount, ...bound } = objectOf(claims[CLAIM]);
-    const scope = textOf(namespace);
+    const accountNamespace = textOf(namespace);
     const account = objectOf(serviceaccount);
     const name = textOf(account.name);
-    const found = this.#options.state.get(SERVICE_ACCOUNTS, scope, name);
+    const found = this.#options.state.get(SERVICE_ACCOUNTS, accountNamespace, name);
     if (found === undefined) {
       return `serviceaccounts ${quote(name)} not found`;
     }
@@ -128,15 +128,15 @@ export class ServiceAccountTokens {
       return `service account UID (${found.metadata.uid ?? ''}) does not match claim (${textOf(account.uid)})`;
     }
     if (this.#isGone(found)) {
-      return `service account ${scope}/${name} has been deleted`;
+      return `service account ${accountNamespace}/${name} has been deleted`;
     }
     for (const kind of ['secret', 'pod'] as const) {
-      const problem = this.#boundProblem(kind, bound[kind], scope);
+      const problem = this.#boundProblem(kind, bound[kind], accountNamespace);
       if (problem !== undefined) {
         return problem;
       }
     }
-    // A pod's node is informative.
+    // If the token is bound to a pod, its node claim is only informative.
     return bound.pod === undefined ? this.#boundProblem('node', bound.node, undefined) : undefined;
   }
 
@@ -187,7 +187,7 @@ function userOf(claims: JsonObject): UserInfo {
   };
 }
 
-/** A single audience may be a string (RFC 7519). */
+/** The audiences of a token. A single one may be a string (RFC 7519, section 4.1.3). */
 function audiencesOf(aud: JsonValue | undefined): readonly string[] {
   return typeof aud === 'string' ? [aud] : Array.isArray(aud) ? aud.filter((one) => typeof one === 'string') : [];
 }

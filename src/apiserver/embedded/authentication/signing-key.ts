@@ -5,23 +5,23 @@ import { isJsonObject } from '../../../resources/index.ts';
 import type { JsonObject } from '../../../resources/index.ts';
 import { parseJson } from '../../../values/index.ts';
 
-/** Storage of a cluster's key: PKCS #8 as PEM. */
+/** Storage of a key: PKCS #8 as PEM. */
 export interface KeyStore {
   load(): string | undefined;
   save(pem: string): void;
 }
 
-/** Longest token, in characters. Issued ones have about 1,000, and more with many audiences. */
+/** Longest token, in characters. Tokens have about 1,000, more with many audiences. */
 export const MAX_TOKEN_LENGTH = 16 * 1024;
 
 const ALGORITHMS = { ec: 'ES256', rsa: 'RS256' } as const;
 
-/** The key that service account tokens (RFC 7519) are signed with: ECDSA on P-256, or RSA where one is given. */
+/** The key that signs service account tokens (RFC 7519): ECDSA with P-256. A stored key may also be RSA. */
 export class SigningKey {
   readonly #privateKey: KeyObject;
   readonly #publicKey: KeyObject;
   readonly #algorithm: 'ES256' | 'RS256';
-  /** The key ID in tokens: the public key's hash, as in API servers. */
+  /** The key ID in tokens (`kid`): the hash of the public key, as in API servers. */
   readonly id: string;
 
   private constructor(privateKey: KeyObject) {
@@ -39,7 +39,7 @@ export class SigningKey {
     this.id = createHash('sha256').update(der).digest('base64url');
   }
 
-  /** The stored key; a new one is created when there is none. Throws ClusterError. */
+  /** Reads the stored key, or creates and stores a new one. Throws ClusterError. */
   static open(store: KeyStore): SigningKey {
     const stored = store.load();
     if (stored !== undefined) {
@@ -58,7 +58,7 @@ export class SigningKey {
     } catch (error) {
       throw new ClusterError(
         'credentials-failed',
-        "the cluster's signing key cannot be read: expected a private key as PEM; remove it to have a new one made",
+        "the cluster's signing key cannot be read: expected a private key as PEM; remove it, and a new one is created",
         { cause: error },
       );
     }
@@ -73,7 +73,7 @@ export class SigningKey {
     return `${signed}.${signature.toString('base64url')}`;
   }
 
-  /** The claims of a token that this key signed. */
+  /** The claims of a token. Undefined unless this key signed it. */
   verify(token: string): JsonObject | undefined {
     const [header = '', claims = '', signature = '', ...rest] = token.split('.');
     if (rest.length > 0 || decode(header)?.alg !== this.#algorithm) {

@@ -13,21 +13,24 @@ const DEFAULT_EXPIRATION_SECONDS = 3600;
 const MIN_EXPIRATION_SECONDS = 600;
 const MAX_EXPIRATION_SECONDS = 2 ** 32;
 
-/** Answers a SelfSubjectReview. `now`: milliseconds since 1970. */
+/** Completes a SelfSubjectReview. `now` is in milliseconds since 1970. */
 export function selfSubjectReview(review: KubernetesObject, user: UserInfo, now: number): KubernetesObject {
   const { apiVersion, kind } = review;
   const metadata = { creationTimestamp: timeOf(now) };
   return { apiVersion, kind, metadata, status: { userInfo: userInfoObject(user) } };
 }
 
-/** Answers a TokenReview. Throws ApiError 400. */
+/** Completes a TokenReview. Throws ApiError 400. */
 export function tokenReview(review: KubernetesObject, authenticator: Authenticator): KubernetesObject {
   const { token, audiences } = isJsonObject(review.spec) ? review.spec : {};
   if (typeof token !== 'string' || token === '') {
     throw ApiError.badRequest('token is required for TokenReview in authentication');
   }
-  const wanted = textsOf(audiences);
-  const verdict = authenticator.authenticateToken(token, wanted.length === 0 ? undefined : wanted);
+  const audiencesOfReview = textsOf(audiences);
+  const verdict = authenticator.authenticateToken(
+    token,
+    audiencesOfReview.length === 0 ? undefined : audiencesOfReview,
+  );
   const status =
     'error' in verdict
       ? { user: {}, error: verdict.error }
@@ -35,14 +38,14 @@ export function tokenReview(review: KubernetesObject, authenticator: Authenticat
   return { ...review, status };
 }
 
-/** A TokenRequest for a service account. */
+/** A TokenRequest, and the service account that it was posted to. */
 export interface TokenRequest {
   readonly namespace: string;
   readonly name: string;
   readonly object: KubernetesObject;
 }
 
-/** Answers a TokenRequest. Throws ApiError 400, 404, 409, 422. */
+/** Completes a TokenRequest. Throws ApiError 400, 404, 409 or 422. */
 export function tokenRequest(
   { namespace, name, object }: TokenRequest,
   state: ClusterState,
@@ -151,7 +154,7 @@ function lookUp(state: ClusterState, resource: string, namespace: string | undef
   return found;
 }
 
-/** RFC 3339, whole seconds. */
+/** The RFC 3339 text of a time, in whole seconds. */
 function timeOf(milliseconds: number): string {
   return `${new Date(milliseconds).toISOString().slice(0, 19)}Z`;
 }

@@ -16,9 +16,9 @@ import type { PolicyRule } from './policy-rule.ts';
 import type { RbacAuthorizer } from './rbac-authorizer.ts';
 
 const GROUP = 'authorization.k8s.io';
-const METADATA_OF_SERVER: ReadonlySet<string> = new Set(['managedFields', 'creationTimestamp']);
+const SERVER_METADATA: ReadonlySet<string> = new Set(['managedFields', 'creationTimestamp']);
 
-/** Answers a SelfSubjectAccessReview. Throws ApiError 422. */
+/** Completes a SelfSubjectAccessReview. Throws ApiError 422. */
 export function selfSubjectAccessReview(
   review: KubernetesObject,
   user: UserInfo,
@@ -29,14 +29,14 @@ export function selfSubjectAccessReview(
   return decided(review, spec, user, authorizer);
 }
 
-/** Answers a SubjectAccessReview. Throws ApiError 422. */
+/** Completes a SubjectAccessReview. Throws ApiError 422. */
 export function subjectAccessReview(review: KubernetesObject, authorizer: Authorizer): KubernetesObject {
   const spec = specOf(review);
   refuse([...specErrors(spec), ...metadataErrors(review, 'must be empty')]);
   return decided(review, spec, subjectOf(spec), authorizer);
 }
 
-/** Answers a LocalSubjectAccessReview. Throws ApiError 400, 422. */
+/** Completes a LocalSubjectAccessReview. Throws ApiError 400 or 422. */
 export function localSubjectAccessReview(
   review: KubernetesObject,
   namespace: string,
@@ -54,7 +54,7 @@ export function localSubjectAccessReview(
     errors.push(invalid(field, textOf(resourceAttributes.namespace), 'must match metadata.namespace'));
   }
   if (isJsonObject(nonResourceAttributes)) {
-    const shown = shownPath(nonResourceAttributes);
+    const shown = printedAttributes(nonResourceAttributes);
     errors.push(invalid('spec.nonResourceAttributes', shown, 'disallowed on this kind of request'));
   }
   refuse(errors);
@@ -64,7 +64,7 @@ export function localSubjectAccessReview(
   return decided(review, spec, subjectOf(spec), authorizer);
 }
 
-/** Answers a SelfSubjectRulesReview. Throws ApiError 400. */
+/** Completes a SelfSubjectRulesReview. Throws ApiError 400. */
 export function selfSubjectRulesReview(
   review: KubernetesObject,
   user: UserInfo,
@@ -154,7 +154,7 @@ function specErrors(spec: JsonObject): FieldError[] {
 function attributeErrors({ resourceAttributes, nonResourceAttributes }: JsonObject): FieldError[] {
   const hasResource = isJsonObject(resourceAttributes);
   if (isJsonObject(nonResourceAttributes)) {
-    const shown = shownPath(nonResourceAttributes);
+    const shown = printedAttributes(nonResourceAttributes);
     const detail = 'cannot be specified in combination with resourceAttributes';
     return hasResource ? [invalid('spec.nonResourceAttributes', shown, detail)] : [];
   }
@@ -162,8 +162,8 @@ function attributeErrors({ resourceAttributes, nonResourceAttributes }: JsonObje
   return hasResource ? [] : [invalid('spec.resourceAttributes', null, detail)];
 }
 
-/** The attributes in the form that API servers print in errors. */
-function shownPath({ path, verb }: JsonObject): object {
+/** Non-resource attributes as messages of API servers show them. */
+function printedAttributes({ path, verb }: JsonObject): object {
   return { Path: textOf(path), Verb: textOf(verb) };
 }
 
@@ -186,17 +186,17 @@ function selectorErrors({ resourceAttributes }: JsonObject): FieldError[] {
   });
 }
 
-/** RBAC ignores selectors; malformed ones are reported. */
+/** Describes malformed selectors. Well-formed ones have no effect, because RBAC does not use selectors. */
 function ignoredSelectors({ resourceAttributes }: JsonObject): string {
   return SELECTORS.filter((key) => {
     const selector = isJsonObject(resourceAttributes) ? resourceAttributes[key] : undefined;
-    return isJsonObject(selector) && !canRead(key, selector);
+    return isJsonObject(selector) && !isParsable(key, selector);
   })
     .map((key) => `spec.resourceAttributes.${key} ignored due to parse error`)
     .join('; ');
 }
 
-function canRead(key: (typeof SELECTORS)[number], { rawSelector, requirements }: JsonObject): boolean {
+function isParsable(key: (typeof SELECTORS)[number], { rawSelector, requirements }: JsonObject): boolean {
   const raw = textOf(rawSelector);
   try {
     if (key === 'fieldSelector') {
@@ -217,12 +217,12 @@ function canRead(key: (typeof SELECTORS)[number], { rawSelector, requirements }:
 
 function metadataErrors({ metadata }: KubernetesObject, detail: string): FieldError[] {
   const given = Object.entries(metadata).filter(
-    ([key, value]) => !METADATA_OF_SERVER.has(key) && value !== undefined && value !== null && value !== '',
+    ([key, value]) => !SERVER_METADATA.has(key) && value !== undefined && value !== null && value !== '',
   );
   return given.length === 0 ? [] : [invalid('metadata', Object.fromEntries(given), detail)];
 }
 
-/** Throws 422 without a kind, as API servers do here. */
+/** Throws 422 if there are errors. As in API servers, it names no kind. */
 function refuse(errors: readonly FieldError[]): void {
   if (errors.length > 0) {
     throw ApiError.invalid({ group: GROUP, kind: '' }, '', errors);

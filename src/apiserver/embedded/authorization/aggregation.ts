@@ -5,7 +5,7 @@ import { rulesOf } from './policy-rule.ts';
 import type { PolicyRule } from './policy-rule.ts';
 import { CLUSTER_ROLES } from './rbac-resources.ts';
 
-/** The selectors of an aggregated role; undefined for one that has its own rules. */
+/** The selectors of an aggregated ClusterRole. Undefined for a role with its own rules. */
 function aggregationOf(role: KubernetesObject): readonly Selector[] | undefined {
   const { aggregationRule } = role;
   if (!isJsonObject(aggregationRule)) {
@@ -26,14 +26,14 @@ function selectorOf(value: unknown): readonly Selector[] {
   }
 }
 
-/** Whether a ClusterRole is aggregated: its own rules do not count. */
+/** Whether a ClusterRole is aggregated, so that its own rules are ignored. */
 export function isAggregated(role: KubernetesObject | null): boolean {
   return role !== null && (aggregationOf(role)?.length ?? 0) > 0;
 }
 
 /**
- * The rules of a ClusterRole. Those of an aggregated one are computed as Kubernetes' controller does: the rules of all
- * selected roles, in the order of their names, each once.
+ * The rules of a ClusterRole. An aggregated one has the rules of all selected roles, in the order of their names and without
+ * duplicates, as the controller of Kubernetes would write them.
  */
 export function aggregatedRules(state: ClusterState, role: KubernetesObject): readonly PolicyRule[] {
   const selectors = aggregationOf(role);
@@ -43,16 +43,16 @@ export function aggregatedRules(state: ClusterState, role: KubernetesObject): re
   const all = [...state.list(CLUSTER_ROLES)].toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
   const rules = new Map<string, PolicyRule>();
   const seen = new Set([nameOf(role)]);
-  // Depth first, without recursion: aggregation may be deep or cyclic.
-  const open: KubernetesObject[] = selectedBy(selectors, all).toReversed();
-  for (let one = open.pop(); one !== undefined; one = open.pop()) {
+  // Depth first. Not recursive, because aggregation may be deep or cyclic.
+  const pending: KubernetesObject[] = selectedBy(selectors, all).toReversed();
+  for (let one = pending.pop(); one !== undefined; one = pending.pop()) {
     if (seen.has(nameOf(one))) {
       continue;
     }
     seen.add(nameOf(one));
-    const further = aggregationOf(one);
-    if (further !== undefined) {
-      open.push(...selectedBy(further, all).toReversed());
+    const nested = aggregationOf(one);
+    if (nested !== undefined) {
+      pending.push(...selectedBy(nested, all).toReversed());
       continue;
     }
     for (const rule of rulesOf(one)) {

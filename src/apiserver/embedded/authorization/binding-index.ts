@@ -4,35 +4,35 @@ import type { KubernetesObject } from '../../../resources/index.ts';
 import { serviceAccountName } from '../authentication/identities.ts';
 import type { UserInfo } from '../request.ts';
 
-/** The role that a binding grants. */
+/** The `roleRef` of a binding. */
 export interface RoleReference {
-  /** `Role` or `ClusterRole`; bindings of other kinds grant nothing. */
+  /** `Role` or `ClusterRole`. A reference to another kind grants nothing. */
   readonly kind: string;
   readonly name: string;
 }
 
-/** A binding for one of its subjects. */
+/** A role that a binding grants to one of its subjects. */
 export interface Grant {
-  /** `RoleBinding "name/namespace" of Role "x" to User "y"`: the reason of a decision. */
+  /** The reason of a decision: `RoleBinding "name/namespace" of Role "x" to User "y"`. */
   readonly description: string;
   readonly role: RoleReference;
 }
 
 interface IndexedGrant extends Grant {
-  /** Position of the binding, and of the subject in it: the first match is the reason. */
+  /** The positions of the binding and of the subject in it, because a decision names the first match as its reason. */
   readonly binding: number;
   readonly subject: number;
 }
 
-/** The bindings of a namespace or of the cluster, by subject. */
+/** Indexes RoleBindings of a namespace, or ClusterRoleBindings, by subject. */
 export class BindingIndex {
   readonly #bySubject = new Map<string, IndexedGrant[]>();
 
   constructor(bindings: Iterable<KubernetesObject>) {
-    let place = 0;
+    let position = 0;
     for (const binding of bindings) {
-      this.#add(binding, place);
-      place += 1;
+      this.#add(binding, position);
+      position += 1;
     }
   }
 
@@ -40,7 +40,7 @@ export class BindingIndex {
     return this.#bySubject.size === 0;
   }
 
-  /** The grants of a user, one per binding, in order. */
+  /** The grants of a user, one per binding, in the order of bindings. */
   grantsFor(user: UserInfo): readonly Grant[] {
     const found = [...(this.#bySubject.get(userKey(user.username)) ?? [])];
     for (const group of user.groups) {
@@ -53,7 +53,7 @@ export class BindingIndex {
     return found.filter(({ binding }, index) => index === 0 || found[index - 1]?.binding !== binding);
   }
 
-  #add(binding: KubernetesObject, place: number): void {
+  #add(binding: KubernetesObject, position: number): void {
     const { roleRef, subjects, metadata } = binding;
     if (!isJsonObject(roleRef) || !Array.isArray(subjects)) {
       return;
@@ -70,7 +70,7 @@ export class BindingIndex {
       }
       const description = `${source} of ${role.kind} ${quote(role.name)} to ${keyAndText.text}`;
       const grants = this.#bySubject.get(keyAndText.key) ?? [];
-      grants.push({ description, role, binding: place, subject: index });
+      grants.push({ description, role, binding: position, subject: index });
       this.#bySubject.set(keyAndText.key, grants);
     }
   }

@@ -1,5 +1,5 @@
-// The roles and bindings that every cluster has. The rules are those of Kubernetes 1.34 (Apache-2.0), without the roles of
-// components that an embedded cluster does not run.
+// The default ClusterRoles and ClusterRoleBindings of Kubernetes 1.34 (Apache-2.0), without those of components that an
+// embedded cluster does not run.
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { AUTHENTICATED_GROUP, UNAUTHENTICATED_GROUP } from '../authentication/identities.ts';
 import { MASTERS_GROUP, RBAC_GROUP } from './rbac-resources.ts';
@@ -17,7 +17,7 @@ interface Rule {
   readonly nonResourceURLs?: readonly string[];
 }
 
-/** An aggregated role: `rbac.authorization.k8s.io/aggregate-to-…`. */
+/** The end of the label `rbac.authorization.k8s.io/aggregate-to-…`. */
 type Aggregate = 'admin' | 'edit' | 'view';
 
 const aggregationLabel = (aggregate: Aggregate): Readonly<Record<string, string>> => ({
@@ -48,8 +48,8 @@ function clusterRole(name: string, rules: readonly Rule[], aggregateTo?: Aggrega
 }
 
 /** An aggregated ClusterRole; see `aggregation.ts`. */
-function aggregated(name: string, gathers: Aggregate, aggregateTo?: Aggregate): KubernetesObject {
-  const aggregationRule = { clusterRoleSelectors: [{ matchLabels: aggregationLabel(gathers) }] };
+function aggregated(name: string, selects: Aggregate, aggregateTo?: Aggregate): KubernetesObject {
+  const aggregationRule = { clusterRoleSelectors: [{ matchLabels: aggregationLabel(selects) }] };
   return {
     apiVersion: API_VERSION,
     kind: 'ClusterRole',
@@ -70,7 +70,7 @@ function clusterRoleBinding(name: string, groups: readonly string[]): Kubernetes
   };
 }
 
-/** ClusterRoles and ClusterRoleBindings to create in a new cluster. */
+/** The RBAC objects of a new cluster. */
 export const BOOTSTRAP_RBAC: readonly KubernetesObject[] = [
   aggregated('admin', 'admin'),
   clusterRole('cluster-admin', [rule(['*'], '*', ['*']), urls(['*'], ['*'])]),

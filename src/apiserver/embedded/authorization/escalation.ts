@@ -12,7 +12,7 @@ import type { PolicyRule } from './policy-rule.ts';
 import type { RbacAuthorizer } from './rbac-authorizer.ts';
 import { MASTERS_GROUP, RBAC_GROUP } from './rbac-resources.ts';
 
-/** A write of an object on its way into the store. */
+/** A write of an object, which may be a role or a binding. */
 export interface RoleWrite {
   readonly user: UserInfo;
   readonly definition: { readonly group: string; readonly resource: string };
@@ -22,15 +22,16 @@ export interface RoleWrite {
   readonly oldObject: KubernetesObject | null;
 }
 
-/** The rules that an aggregated role may get. */
-const FULL_AUTHORITY: readonly PolicyRule[] = [
+/** The rules that a user must have to write an aggregated role, because it may get any rule. */
+const ALL_RIGHTS: readonly PolicyRule[] = [
   { verbs: ['*'], apiGroups: ['*'], resources: ['*'], resourceNames: [], nonResourceURLs: [] },
   { verbs: ['*'], apiGroups: [], resources: [], resourceNames: [], nonResourceURLs: ['*'] },
 ];
 
 /**
- * Prevents privilege escalation: writing a role or binding requires all rights that it grants, or `escalate` (roles) or `bind`
- * (bindings). Other objects pass.
+ * Prevents privilege escalation (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping).
+ * A user who writes a role or binding must have all rights that it grants, or the right `escalate` (roles) or `bind` (bindings).
+ * Writes of other objects are accepted.
  *
  * @throws ApiError 403; 404 when the role of a binding does not exist and the user may not `bind` it.
  */
@@ -39,7 +40,7 @@ export function checkEscalation(authorizer: RbacAuthorizer, write: RoleWrite): v
   if (definition.group !== RBAC_GROUP || user.groups.includes(MASTERS_GROUP)) {
     return;
   }
-  if (oldObject !== null && isOnlyOwnership(object, oldObject)) {
+  if (oldObject !== null && onlyOwnershipChanges(object, oldObject)) {
     return;
   }
   switch (definition.resource) {
@@ -55,8 +56,8 @@ export function checkEscalation(authorizer: RbacAuthorizer, write: RoleWrite): v
   }
 }
 
-/** Whether only what garbage collection works with has changed. */
-function isOnlyOwnership(object: KubernetesObject, old: KubernetesObject): boolean {
+/** Whether a write changes nothing but owners and finalizers, as the garbage collector does. */
+function onlyOwnershipChanges(object: KubernetesObject, old: KubernetesObject): boolean {
   return isDeepStrictEqual(withoutOwnership(object), withoutOwnership(old));
 }
 
@@ -79,10 +80,10 @@ function checkRole(authorizer: RbacAuthorizer, write: RoleWrite): void {
   if (mayEscalate.allowed) {
     return;
   }
-  requireHeld(authorizer, write, rulesOf(object));
+  requireRules(authorizer, write, rulesOf(object));
   if (isAggregated(object) || isAggregated(oldObject)) {
     const { rules } = authorizer.rulesFor(user);
-    if (missingRules(rules, FULL_AUTHORITY).length > 0) {
+    if (missingRules(rules, ALL_RIGHTS).length > 0) {
       throw forbiddenError(definition, name, 'must have cluster-admin privileges to use the aggregationRule');
     }
   }
@@ -104,10 +105,10 @@ function checkBinding(authorizer: RbacAuthorizer, write: RoleWrite): void {
   }
   const rules = authorizer.roleRules(role, namespace);
   if (rules === undefined) {
-    // API servers answer as if the binding were missing.
+    // The error of API servers names the resource of the binding, not that of the missing role.
     throw ApiError.notFound(write.definition, role.name);
   }
-  requireHeld(authorizer, write, rules);
+  requireRules(authorizer, write, rules);
 }
 
 function roleOf({ roleRef }: KubernetesObject): RoleReference {
@@ -115,7 +116,7 @@ function roleOf({ roleRef }: KubernetesObject): RoleReference {
   return { kind: typeof kind === 'string' ? kind : '', name: typeof name === 'string' ? name : '' };
 }
 
-function requireHeld(
+function requireRules(
   authorizer: RbacAuthorizer,
   { user, definition, namespace, object }: RoleWrite,
   wanted: readonly PolicyRule[],

@@ -3,7 +3,7 @@ import { ApiError } from '../../../cluster/index.ts';
 import { groupResourceOf } from '../../../resources/index.ts';
 import type { AccessAttributes } from '../request.ts';
 
-/** A 403 for `type` and `name`, which may be empty. */
+/** The error for a forbidden request. The name may be empty. */
 export function forbiddenError(type: { readonly group: string; readonly resource: string }, name: string, why: string) {
   const { group, resource } = type;
   const what =
@@ -15,7 +15,7 @@ export function forbiddenError(type: { readonly group: string; readonly resource
   });
 }
 
-/** API servers' answer to an unauthorized request. `reason` is the decision's. */
+/** The error for a request that was not authorized. `reason` is the reason of the decision. */
 export function forbidden(attributes: AccessAttributes, reason = ''): ApiError {
   const { group = '', resource = '', name = '', path } = attributes;
   const message = escapeMarkup(describe(attributes));
@@ -34,7 +34,7 @@ function describe({ user, verb, group = '', resource = '', subresource, namespac
   return `${who} resource ${quote(whole)} in API group ${quote(group)} ${where}`;
 }
 
-/** Escapes client input in messages, which browsers may show. */
+/** Escapes HTML as API servers do, because browsers may show messages with input of clients. */
 function escapeMarkup(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -7,7 +7,7 @@ import type { PolicyRule } from './policy-rule.ts';
 const some = (...values: readonly string[]) => fc.uniqueArray(fc.constantFrom(...values), { maxLength: 3 });
 const verbs = some('get', 'list', '*');
 const none = fc.constant([]);
-// No rule is for both: API servers refuse those.
+// A rule never has both resources and paths, because API servers reject such rules.
 const rules = fc.array(
   fc.oneof(
     fc.record<PolicyRule>({

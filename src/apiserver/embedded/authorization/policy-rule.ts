@@ -3,7 +3,7 @@ import { isJsonObject, textsOf } from '../../../resources/index.ts';
 import type { JsonObject, KubernetesObject } from '../../../resources/index.ts';
 import type { AccessAttributes } from '../request.ts';
 
-/** A `rbac.authorization.k8s.io/v1` PolicyRule. Absent lists are empty. */
+/** A PolicyRule of `rbac.authorization.k8s.io/v1`. Absent lists are empty. */
 export interface PolicyRule {
   readonly verbs: readonly string[];
   readonly apiGroups: readonly string[];
@@ -29,31 +29,31 @@ function readRule({ verbs, apiGroups, resources, resourceNames, nonResourceURLs 
 }
 
 /** Whether a rule allows a request. */
-export function ruleAllows(rule: PolicyRule, asked: AccessAttributes): boolean {
-  if (!hasOrAll(rule.verbs, asked.verb)) {
+export function ruleAllows(rule: PolicyRule, attributes: AccessAttributes): boolean {
+  if (!includesOrAll(rule.verbs, attributes.verb)) {
     return false;
   }
-  if (asked.path !== undefined) {
-    const { path } = asked;
+  if (attributes.path !== undefined) {
+    const { path } = attributes;
     return rule.nonResourceURLs.some((url) => url === '*' || coversUrl(url, path));
   }
   return (
-    hasOrAll(rule.apiGroups, asked.group ?? '') &&
-    allowsResource(rule.resources, asked.resource ?? '', asked.subresource ?? '') &&
-    (rule.resourceNames.length === 0 || rule.resourceNames.includes(asked.name ?? ''))
+    includesOrAll(rule.apiGroups, attributes.group ?? '') &&
+    allowsResource(rule.resources, attributes.resource ?? '', attributes.subresource ?? '') &&
+    (rule.resourceNames.length === 0 || rule.resourceNames.includes(attributes.name ?? ''))
   );
 }
 
-function hasOrAll(list: readonly string[], value: string): boolean {
+function includesOrAll(list: readonly string[], value: string): boolean {
   return list.includes('*') || list.includes(value);
 }
 
 function allowsResource(resources: readonly string[], resource: string, subresource: string): boolean {
-  const asked = subresource === '' ? resource : `${resource}/${subresource}`;
-  return hasOrAll(resources, asked) || (subresource !== '' && resources.includes(`*/${subresource}`));
+  const attributes = subresource === '' ? resource : `${resource}/${subresource}`;
+  return includesOrAll(resources, attributes) || (subresource !== '' && resources.includes(`*/${subresource}`));
 }
 
-/** Whether a rule's URL, which may end in `*`, covers a path. */
+/** Whether a non-resource URL of a rule, which may end in `*`, covers a path. */
 function coversUrl(url: string, path: string): boolean {
   if (url === path) {
     return true;
@@ -68,7 +68,7 @@ function coversUrl(url: string, path: string): boolean {
   return path.startsWith(url.slice(0, end));
 }
 
-/** The parts of `wanted` that `held` does not cover: rules of one verb and one resource (or path) each. */
+/** The rules in `wanted` that `held` does not cover, split into rules with one verb and one resource or path each. */
 export function missingRules(held: readonly PolicyRule[], wanted: readonly PolicyRule[]): readonly PolicyRule[] {
   const missing: PolicyRule[] = [];
   for (const rule of wanted) {
@@ -82,7 +82,7 @@ export function missingRules(held: readonly PolicyRule[], wanted: readonly Polic
 }
 
 function* partsOf(rule: PolicyRule): Generator<PolicyRule> {
-  // Without names the rule is for all names.
+  // A rule without names covers all names.
   const names = rule.resourceNames.length === 0 ? [[]] : rule.resourceNames.map((name) => [name]);
   for (const group of rule.apiGroups) {
     for (const resource of rule.resources) {
@@ -100,7 +100,7 @@ function* partsOf(rule: PolicyRule): Generator<PolicyRule> {
   }
 }
 
-/** @param part one of {@link partsOf}: it has at most one of each */
+/** @param part a rule from {@link partsOf} */
 function covers(rule: PolicyRule, part: PolicyRule): boolean {
   const allIn = (list: readonly string[], wanted: readonly string[]): boolean =>
     list.includes('*') || wanted.every((one) => list.includes(one));
@@ -116,14 +116,14 @@ function covers(rule: PolicyRule, part: PolicyRule): boolean {
 
 function coversResource(resources: readonly string[], resource: string): boolean {
   const slash = resource.indexOf('/');
-  return hasOrAll(resources, resource) || (slash !== -1 && resources.includes(`*/${resource.slice(slash + 1)}`));
+  return includesOrAll(resources, resource) || (slash !== -1 && resources.includes(`*/${resource.slice(slash + 1)}`));
 }
 
-/** {@link missingRules} for messages: merged where only the verb differs, sorted. */
+/** Texts of {@link missingRules} for messages, sorted. Rules that differ only in their verb are merged. */
 export function describeRules(rules: readonly PolicyRule[]): readonly string[] {
   const merged = new Map<string, { rule: PolicyRule; verbs: string[] }>();
   for (const rule of rules) {
-    // Paths are not merged by API servers.
+    // API servers do not merge rules for paths.
     const isPath = rule.nonResourceURLs.length > 0;
     const key = JSON.stringify([rule.apiGroups, rule.resources, rule.resourceNames, isPath ? merged.size : -1]);
     const known = merged.get(key);
@@ -152,7 +152,7 @@ function describeRule(rule: PolicyRule): string {
   return `{${parts.join(', ')}}`;
 }
 
-/** `["a" "b"]`, as Go prints lists. */
+/** A list of strings as Go prints it: `["a" "b"]`. */
 export function quoteList(list: readonly string[]): string {
   return `[${list.map(quote).join(' ')}]`;
 }

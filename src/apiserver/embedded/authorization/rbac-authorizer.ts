@@ -15,17 +15,17 @@ import {
   ROLES,
 } from './rbac-resources.ts';
 
-/** The rules of a user, and errors in finding them. */
+/** The rules of a user. */
 export interface ResolvedRules {
   readonly rules: readonly PolicyRule[];
-  /** Missing roles of bindings; empty when there are none. */
+  /** Names the roles that bindings refer to and that do not exist. Empty if there are none. */
   readonly error: string;
 }
 
 const ALLOWED: AccessDecision = { allowed: true, reason: '' };
 
-/** A value computed from a resource's objects, cached until one changes. */
-class Derived<T> {
+/** Caches a value that is computed from the objects of a resource, until one of them changes. */
+class CachedByRevision<T> {
   #revision: number | undefined;
   #value: T | undefined;
 
@@ -39,15 +39,15 @@ class Derived<T> {
 }
 
 /**
- * Role-based access control as in API servers. Bindings are indexed by subject: those of the cluster once per change, those
- * of a namespace on first use.
+ * Role-based access control as in API servers. Bindings are indexed by subject on first use after a change; RoleBindings for
+ * each namespace separately.
  */
 export class RbacAuthorizer implements Authorizer {
   readonly #state: ClusterState;
-  readonly #clusterBindings = new Derived<BindingIndex>();
-  readonly #namespaces = new Derived<Map<string, BindingIndex>>();
-  readonly #clusterRules = new Derived<Map<string, readonly PolicyRule[]>>();
-  /** Rules by role object: stored objects are immutable. */
+  readonly #clusterBindings = new CachedByRevision<BindingIndex>();
+  readonly #namespaces = new CachedByRevision<Map<string, BindingIndex>>();
+  readonly #clusterRules = new CachedByRevision<Map<string, readonly PolicyRule[]>>();
+  /** Rules by stored role, which is immutable. */
   readonly #rules = new WeakMap<KubernetesObject, readonly PolicyRule[]>();
 
   constructor(state: ClusterState) {
@@ -71,7 +71,7 @@ export class RbacAuthorizer implements Authorizer {
     return { allowed: false, reason: errors.size === 0 ? '' : `RBAC: ${joinErrors(errors)}` };
   }
 
-  /** All rules of a user: cluster-wide, and those in a namespace if one is given. */
+  /** All rules of a user: those of the cluster, and those of a namespace if one is given. */
   rulesFor(user: UserInfo, namespace = ''): ResolvedRules {
     const rules: PolicyRule[] = [];
     const errors = new Set<string>();
@@ -117,7 +117,7 @@ export class RbacAuthorizer implements Authorizer {
       return known;
     }
     const index = new BindingIndex(this.#state.list(ROLE_BINDINGS, namespace));
-    // No entry for namespaces without bindings: clients may name any.
+    // Clients may name any number of namespaces, so only those with bindings are cached.
     if (!index.isEmpty) {
       indexes.set(namespace, index);
     }
@@ -150,7 +150,7 @@ export class RbacAuthorizer implements Authorizer {
   }
 }
 
-/** The message for a missing role, as API servers' caches have it: the kind in the singular. */
+/** The message for a missing role. As in API servers, it has the kind in place of the resource. */
 function roleNotFound({ kind, name }: RoleReference): string {
   const resource = groupResourceOf({ group: RBAC_GROUP, resource: kind.toLowerCase() });
   return `${resource} "${name}" not found`;

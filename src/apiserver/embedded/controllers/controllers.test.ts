@@ -19,7 +19,7 @@ function type(group: string, version: string, resource: string, kind: string, na
   return { group, version, resource, kind, namespaced };
 }
 
-/** Nothing may go wrong inside. */
+/** Fails the test when a controller reports an error. */
 async function open(options: EmbeddedClusterOptions = {}): Promise<EmbeddedCluster> {
   return EmbeddedCluster.open({ ...options, onControllerError: (error) => assert.fail(String(error)) });
 }
@@ -44,7 +44,7 @@ function find(cluster: EmbeddedCluster, name: string): KubernetesObject | undefi
   return cluster.state.get(CONFIG_MAPS, 'default', name);
 }
 
-/** Takes the finalizers of an object away. */
+/** Removes the finalizers of an object. */
 async function release(cluster: EmbeddedCluster, name: string): Promise<void> {
   await cluster.admin.patch(CONFIG_MAPS, key(name), { type: 'merge', body: { metadata: { finalizers: null } } });
   await cluster.idle();
@@ -223,7 +223,7 @@ describe('a namespace', () => {
       await first.admin.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
       await make(first, 'left', { namespace: 'shop' });
       await first.admin.delete(NAMESPACES, { name: 'shop' });
-      // Closed before anything was emptied.
+      // Closed before the controllers have deleted anything.
       await first.close();
       await using second = await open({ file });
       await second.idle();

@@ -10,13 +10,13 @@ import type { OnReconcileError } from './reconcile-queue.ts';
 /** The API server's own user. */
 const API_SERVER: UserInfo = { username: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
 
-/** The user of a Kubernetes controller, as webhooks see it and may exempt it. */
+/** The user of a controller. It has the name that it has in Kubernetes, because webhooks may exempt it by name. */
 function controllerUser(name: string): UserInfo {
   const groups = ['system:serviceaccounts', 'system:serviceaccounts:kube-system', 'system:authenticated'];
   return { username: `system:serviceaccount:kube-system:${name}`, groups };
 }
 
-/** The controllers of kube-controller-manager that matter without nodes. */
+/** Runs the controllers of Kubernetes that a cluster without nodes needs. */
 export class Controllers {
   readonly #reconcilers: readonly (GarbageCollector | NamespaceCleaner | CustomResourceCleaner)[];
   readonly #collector: GarbageCollector;
@@ -24,7 +24,7 @@ export class Controllers {
   readonly #context: ClusterContext;
   readonly #stops: (() => void)[] = [];
 
-  /** @param as the cluster as a user sees it */
+  /** @param as returns the cluster as a user */
   constructor(context: ClusterContext, as: (user: UserInfo) => Cluster, onError: OnReconcileError) {
     const { store, registry, now } = context;
     this.#context = context;

@@ -1,4 +1,5 @@
-// Deletes the objects of a kind whose definition is being deleted (k8s.io/apiextensions-apiserver, controller/finalizer).
+// Deletes the objects of CustomResourceDefinitions that are being deleted (k8s.io/apiextensions-apiserver,
+// pkg/controller/finalizer).
 import { unlessGone } from '../../../cluster/index.ts';
 import type { Cluster } from '../../../cluster/index.ts';
 import { isConditionTrue } from '../../../resources/index.ts';
@@ -26,31 +27,31 @@ export class CustomResourceCleaner {
 
   start(): void {
     for (const object of this.#store.collection(CRD_COLLECTION).list()) {
-      this.#notice(object);
+      this.#enqueue(object);
     }
   }
 
   readonly onChange = (collection: string, { type, object }: Change): void => {
     if (collection === CRD_COLLECTION && type === 'DELETED') {
-      this.#noticeOthers();
+      this.#enqueueUnaccepted();
     } else if (collection === CRD_COLLECTION) {
-      this.#notice(object);
+      this.#enqueue(object);
     } else if (type === 'DELETED') {
       const definition = this.#store.get(CRD_COLLECTION, '', collection);
       if (definition !== undefined) {
-        this.#notice(definition);
+        this.#enqueue(definition);
       }
     }
   };
 
-  #notice({ metadata: { name = '', deletionTimestamp, finalizers = [] } }: KubernetesObject): void {
+  #enqueue({ metadata: { name = '', deletionTimestamp, finalizers = [] } }: KubernetesObject): void {
     if (deletionTimestamp !== undefined && finalizers.includes(CRD_FINALIZER)) {
       this.queue.add(name);
     }
   }
 
-  /** Reconciles definitions that may want the freed names. */
-  #noticeOthers(): void {
+  /** Enqueues definitions whose names were not accepted, because a deletion may have freed these names. */
+  #enqueueUnaccepted(): void {
     for (const other of this.#store.collection(CRD_COLLECTION).list()) {
       if (!areNamesAccepted(other)) {
         this.queue.add(other.metadata.name ?? '');
@@ -64,7 +65,7 @@ export class CustomResourceCleaner {
       return;
     }
     if (definition.metadata.deletionTimestamp === undefined) {
-      // A write runs the name check.
+      // Each write of a definition checks its names again.
       await this.#update(definition);
       return;
     }
@@ -84,7 +85,7 @@ export class CustomResourceCleaner {
       }
     }
     if (collection.size === 0) {
-      await this.#release(definition);
+      await this.#removeFinalizer(definition);
     }
   }
 
@@ -92,7 +93,7 @@ export class CustomResourceCleaner {
     await unlessGone(this.#cluster.delete(type, key));
   }
 
-  async #release(definition: KubernetesObject): Promise<void> {
+  async #removeFinalizer(definition: KubernetesObject): Promise<void> {
     const finalizers = (definition.metadata.finalizers ?? []).filter((one) => one !== CRD_FINALIZER);
     await this.#update({ ...definition, metadata: { ...definition.metadata, finalizers } });
   }

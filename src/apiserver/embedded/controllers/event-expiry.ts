@@ -7,10 +7,10 @@ export const EVENT_TTL_MS = 3_600_000;
 
 const EVENTS = 'events';
 
-/** Events that are removed at once: a few milliseconds of SQLite. */
+/** Number of events that are removed in one transaction. It takes a few milliseconds. */
 const BATCH_SIZE = 100;
 
-/** Interval of sweeps. Milliseconds. */
+/** Interval between sweeps. Milliseconds. */
 const INTERVAL_MS = 60_000;
 
 /** Removes expired events. */
@@ -42,7 +42,7 @@ export class EventExpiry {
     this.#sweeping ??= this.#sweep().finally(() => (this.#sweeping = undefined));
   }
 
-  /** Removes the first batch synchronously. */
+  /** Removes the expired events, in batches. */
   async #sweep(): Promise<void> {
     const oldest = this.#now() - EVENT_TTL_MS;
     const old = [...this.#store.collection(EVENTS).list()].filter((event) => lastTime(event) < oldest);
@@ -50,14 +50,14 @@ export class EventExpiry {
       try {
         this.#remove(old.slice(start, start + BATCH_SIZE));
       } catch {
-        // The file cannot be written now: the next sweep tries again.
+        // The file cannot be written now. The next sweep tries again.
         return;
       }
       await setImmediate();
     }
   }
 
-  /** Removes those that have not changed meanwhile. */
+  /** Removes the events that have not changed since they were listed. */
   #remove(events: readonly KubernetesObject[]): void {
     const writes = events
       .filter((event) => this.#store.get(EVENTS, event.metadata.namespace ?? '', event.metadata.name ?? '') === event)
@@ -69,8 +69,8 @@ export class EventExpiry {
 }
 
 /**
- * When an event was last written, by the server's own timestamps. Milliseconds since 1970. The event's own times do not
- * count: one from the future would stay forever.
+ * The time of the last write, from timestamps that the server sets. Milliseconds since 1970. Times that clients set are
+ * ignored, because an event with a time in the future would never expire.
  */
 function lastTime({ metadata }: KubernetesObject): number {
   const times = [metadata.creationTimestamp, ...(metadata.managedFields ?? []).map(({ time }) => time)];

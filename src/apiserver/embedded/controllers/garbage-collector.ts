@@ -11,15 +11,15 @@ import { parsePath, pathText } from './object-path.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
 
-/** The owners of an object by their state, as in Kubernetes' garbage collector. */
+/** The owners of an object by state, as in the garbage collector of Kubernetes. */
 interface Owners {
-  /** Exist, and do not wait for this object's deletion. */
+  /** Owners that exist, and do not wait for the deletion of their dependents. */
   readonly solid: readonly OwnerReference[];
-  /** Wait for the deletion of their dependents. */
+  /** Owners in foreground deletion, which wait for the deletion of their dependents. */
   readonly waiting: readonly OwnerReference[];
-  /** Do not exist. */
+  /** Owners that do not exist. */
   readonly absent: readonly OwnerReference[];
-  /** Of kinds that are not served, or of a scope that cannot own the object. */
+  /** Owners of kinds that are not served, or that are namespaced while the object is not. */
   readonly unknown: readonly OwnerReference[];
 }
 
@@ -27,11 +27,11 @@ export class GarbageCollector {
   readonly #store: ObjectStore;
   readonly #registry: ResourceRegistry;
   readonly #cluster: Cluster;
-  /** Paths of objects by the uid of an owner. */
+  /** Paths of dependents by the uid of their owner. */
   readonly #dependents = new Map<string, Set<string>>();
-  /** Deleted owners with dependents, and their former paths: their kind may be gone as well. */
+  /** Namespaces of deleted owners with dependents, by uid. Kept here, because the kind may be deleted as well. */
   readonly #gone = new Map<string, string | undefined>();
-  /** Paths of objects with an owner whose kind is not served. */
+  /** Paths of objects with unknown owners. */
   readonly #undecided = new Set<string>();
   readonly queue: ReconcileQueue;
 
@@ -42,19 +42,19 @@ export class GarbageCollector {
     this.queue = new ReconcileQueue((key) => this.#reconcile(key), onError);
   }
 
-  /** Queues the stored objects. */
+  /** Enqueues the stored objects. */
   start(): void {
     for (const collection of this.#store.collections()) {
       for (const object of collection.list()) {
-        this.#notice(collection.name, { type: 'ADDED', revision: 0, object, previous: undefined });
+        this.#enqueueAffected(collection.name, { type: 'ADDED', revision: 0, object, previous: undefined });
       }
     }
   }
 
-  /** Queues the objects that a change may affect. */
-  readonly onChange = (collection: string, change: Change): void => this.#notice(collection, change);
+  /** Enqueues the objects that a change affects. */
+  readonly onChange = (collection: string, change: Change): void => this.#enqueueAffected(collection, change);
 
-  /** Queues undecided objects again. */
+  /** Enqueues the objects with unknown owners, which may be known now. */
   readonly onKindsChange = (): void => {
     for (const path of this.#undecided) {
       this.queue.add(path);
@@ -62,7 +62,7 @@ export class GarbageCollector {
     this.#undecided.clear();
   };
 
-  #notice(collection: string, { type, object, previous }: Change): void {
+  #enqueueAffected(collection: string, { type, object, previous }: Change): void {
     const { metadata } = object;
     const owners = metadata.ownerReferences ?? [];
     const before = previous?.metadata.ownerReferences ?? [];
@@ -74,7 +74,7 @@ export class GarbageCollector {
       } else {
         this.queue.add(path);
       }
-      this.#noticeOwners(metadata.namespace ?? '', [...owners, ...before]);
+      this.#enqueueOwners(metadata.namespace ?? '', [...owners, ...before]);
     }
     const { uid = '' } = metadata;
     const dependents = this.#dependents.get(uid);
@@ -115,8 +115,8 @@ export class GarbageCollector {
     }
   }
 
-  /** Queues owners that may wait for this dependent. */
-  #noticeOwners(namespace: string, owners: readonly OwnerReference[]): void {
+  /** Enqueues terminating owners, which may wait for this dependent. */
+  #enqueueOwners(namespace: string, owners: readonly OwnerReference[]): void {
     for (const reference of owners) {
       const owner = this.#find(reference, namespace);
       if (owner !== undefined && owner !== 'unknown' && owner.object.metadata.deletionTimestamp !== undefined) {
@@ -133,7 +133,7 @@ export class GarbageCollector {
       return;
     }
     try {
-      await this.#look(served, served.view(object));
+      await this.#collect(served, served.view(object));
     } catch (error) {
       // Deleted by another client.
       if (!isNotFound(error)) {
@@ -142,7 +142,7 @@ export class GarbageCollector {
     }
   }
 
-  async #look(served: ServedResource, object: KubernetesObject): Promise<void> {
+  async #collect(served: ServedResource, object: KubernetesObject): Promise<void> {
     const isDeleting = object.metadata.deletionTimestamp !== undefined;
     if (isDeleting && isOrphaning(object)) {
       await this.#orphanDependents(served, object);
@@ -197,10 +197,10 @@ export class GarbageCollector {
       return;
     }
     const isAwaited = owners.waiting.length > 0 && this.#dependents.has(object.metadata.uid ?? '');
-    const isInCircle =
+    const isInCycle =
       isAwaited && this.#dependentsOf(object.metadata.uid ?? '').some((one) => isDeletedLast(one.object));
-    // In a cycle of waiting owners, one stops waiting.
-    const current = isInCircle ? await this.#unblockOwners(served, object) : object;
+    // Owners that wait for each other would never be deleted, so this one stops blocking its owners.
+    const current = isInCycle ? await this.#unblockOwners(served, object) : object;
     const { uid = '', resourceVersion = '' } = current.metadata;
     await this.#cluster.delete(served.definition, keyOf(current), {
       propagationPolicy: isOrphaning(current)
@@ -208,7 +208,7 @@ export class GarbageCollector {
         : isForeground(current) || isAwaited
           ? 'Foreground'
           : 'Background',
-      // Deletes only the version whose owners were checked.
+      // The owners of a newer version have not been checked.
       preconditions: { uid, resourceVersion },
     });
   }
@@ -237,7 +237,7 @@ export class GarbageCollector {
     return this.#gone.has(uid) && namespace === metadata.namespace;
   }
 
-  /** The owner by name and uid. Owners are in the namespace of their dependent, or cluster-scoped. */
+  /** Finds an owner by name and uid, in the namespace of its dependent if the owner is namespaced. */
   #find(
     { apiVersion, kind, name, uid }: OwnerReference,
     namespace: string,
@@ -295,7 +295,7 @@ function pathOf({ collection }: { readonly collection: string }, { metadata }: K
   return pathText({ collection, namespace, name });
 }
 
-/** Whether the object is deleted in the foreground, after its dependents. */
+/** Whether the object is in foreground deletion, and is deleted after its dependents. */
 function isDeletedLast(object: KubernetesObject): boolean {
   return object.metadata.deletionTimestamp !== undefined && isForeground(object);
 }

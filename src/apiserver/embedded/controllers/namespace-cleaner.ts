@@ -1,4 +1,4 @@
-// Deletes the content of terminating namespaces, then finalizes them (k8s.io/kubernetes, pkg/controller/namespace/deletion).
+// Deletes the content of terminating Namespaces, then their finalizer (k8s.io/kubernetes, pkg/controller/namespace/deletion).
 import { setTimeout } from 'node:timers/promises';
 import { ApiError } from '../../../cluster/index.ts';
 import type { Cluster } from '../../../cluster/index.ts';
@@ -13,13 +13,13 @@ import type { OnReconcileError } from './reconcile-queue.ts';
 
 const NAMESPACES = 'namespaces';
 
-/** The pause between passes over a namespace, as a multiple of the pass. */
-const REST_FACTOR = 10;
-const MIN_REST_MS = 5;
-const MAX_REST_MS = 250;
+/** The pause after a pass over a namespace, as a multiple of the duration of the pass. */
+const PAUSE_FACTOR = 10;
+const MIN_PAUSE_MS = 5;
+const MAX_PAUSE_MS = 250;
 
 /** The remaining content of a namespace. */
-interface Remains {
+interface RemainingContent {
   /** Counts by `resource.group`. */
   readonly resources: ReadonlyMap<string, number>;
   /** Counts by finalizer. */
@@ -34,8 +34,8 @@ export class NamespaceCleaner {
   readonly #cluster: Cluster;
   readonly #now: () => number;
   readonly queue: ReconcileQueue;
-  /** Pause before the next pass. */
-  #restMs = 0;
+  /** The pause before the next pass. */
+  #pauseMs = 0;
 
   constructor(
     store: ObjectStore,
@@ -53,24 +53,24 @@ export class NamespaceCleaner {
 
   start(): void {
     for (const object of this.#store.collection(NAMESPACES).list()) {
-      this.#notice(object);
+      this.#enqueue(object);
     }
   }
 
   readonly onChange = (collection: string, { type, object }: Change): void => {
     if (collection === NAMESPACES) {
       if (type !== 'DELETED') {
-        this.#notice(object);
+        this.#enqueue(object);
       }
     } else if (object.metadata.namespace !== undefined) {
       const namespace = this.#store.get(NAMESPACES, '', object.metadata.namespace);
       if (namespace !== undefined) {
-        this.#notice(namespace);
+        this.#enqueue(namespace);
       }
     }
   };
 
-  #notice({ metadata: { name = '', deletionTimestamp } }: KubernetesObject): void {
+  #enqueue({ metadata: { name = '', deletionTimestamp } }: KubernetesObject): void {
     if (deletionTimestamp !== undefined) {
       this.queue.add(name);
     }
@@ -79,31 +79,31 @@ export class NamespaceCleaner {
   async #reconcile(name: string): Promise<void> {
     const namespace = this.#store.get(NAMESPACES, '', name);
     const served = this.#registry.ofCollection(NAMESPACES);
-    if (namespace?.metadata.deletionTimestamp === undefined || served === undefined || isReleased(namespace)) {
+    if (namespace?.metadata.deletionTimestamp === undefined || served === undefined || isFinalized(namespace)) {
       return;
     }
-    await this.#rest();
+    await this.#pause();
     const began = performance.now();
-    const remains = await this.#empty(name);
-    this.#restMs = Math.min((performance.now() - began) * REST_FACTOR, MAX_REST_MS);
-    await this.#report(served.definition, name, remains);
-    if (remains.resources.size === 0 && remains.failures.length === 0) {
-      await this.#release(served.definition, name);
-    } else if (remains.failures.length > 0) {
-      throw new Error(`not all of namespace ${name} could be deleted: ${remains.failures.join(', ')}`);
+    const remaining = await this.#deleteContent(name);
+    this.#pauseMs = Math.min((performance.now() - began) * PAUSE_FACTOR, MAX_PAUSE_MS);
+    await this.#report(served.definition, name, remaining);
+    if (remaining.resources.size === 0 && remaining.failures.length === 0) {
+      await this.#finalize(served.definition, name);
+    } else if (remaining.failures.length > 0) {
+      throw new Error(`not all of namespace ${name} could be deleted: ${remaining.failures.join(', ')}`);
     }
   }
 
-  /** Pauses between passes: a pass after each deleted object would keep the process busy in a large namespace. */
-  async #rest(): Promise<void> {
-    if (this.#restMs >= MIN_REST_MS) {
-      await setTimeout(this.#restMs);
+  /** Pauses between passes. Otherwise each deleted object of a large namespace would cause a pass over the whole namespace. */
+  async #pause(): Promise<void> {
+    if (this.#pauseMs >= MIN_PAUSE_MS) {
+      await setTimeout(this.#pauseMs);
     }
-    this.#restMs = 0;
+    this.#pauseMs = 0;
   }
 
-  /** Deletes all objects that are not terminating yet. */
-  async #empty(namespace: string): Promise<Remains> {
+  /** Deletes all objects that are not terminating yet. Returns what remains. */
+  async #deleteContent(namespace: string): Promise<RemainingContent> {
     const resources = new Map<string, number>();
     const finalizers = new Map<string, number>();
     const failures: string[] = [];
@@ -144,8 +144,8 @@ export class NamespaceCleaner {
     }
   }
 
-  /** Writes the remaining content into the namespace's conditions. */
-  async #report(type: ResourceType, name: string, remains: Remains): Promise<void> {
+  /** Describes the remaining content in the conditions of the Namespace. */
+  async #report(type: ResourceType, name: string, remaining: RemainingContent): Promise<void> {
     const namespace = this.#store.get(NAMESPACES, '', name);
     if (namespace === undefined) {
       return;
@@ -153,7 +153,7 @@ export class NamespaceCleaner {
     const status = isJsonObject(namespace['status']) ? namespace['status'] : {};
     const before = (status['conditions'] ?? []) as unknown as readonly Condition[];
     let conditions = before;
-    for (const condition of conditionsOf(remains)) {
+    for (const condition of conditionsOf(remaining)) {
       conditions = setCondition(conditions, condition, this.#now());
     }
     if (conditions !== before) {
@@ -161,7 +161,7 @@ export class NamespaceCleaner {
     }
   }
 
-  async #release(type: ResourceType, name: string): Promise<void> {
+  async #finalize(type: ResourceType, name: string): Promise<void> {
     const namespace = this.#store.get(NAMESPACES, '', name);
     if (namespace !== undefined) {
       await this.#cluster.update(type, { ...namespace, spec: {} }, { subresource: 'finalize' });
@@ -169,7 +169,7 @@ export class NamespaceCleaner {
   }
 }
 
-function isReleased({ spec }: KubernetesObject): boolean {
+function isFinalized({ spec }: KubernetesObject): boolean {
   const { finalizers = [] } = (spec ?? {}) as { finalizers?: readonly string[] };
   return finalizers.length === 0;
 }
@@ -178,7 +178,7 @@ function count(counts: Map<string, number>, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }
 
-function conditionsOf({ resources, finalizers, failures }: Remains) {
+function conditionsOf({ resources, finalizers, failures }: RemainingContent) {
   const resourceTexts = [...resources].map(([name, number]) => `${name} has ${number} resource instances`).sort();
   const finalizerTexts = [...finalizers].map(([name, number]) => `${name} in ${number} resource instances`).sort();
   return [

@@ -6,7 +6,7 @@ export interface ObjectPath {
   readonly name: string;
 }
 
-/** Not allowed in any part of a path. */
+/** A character that no part of a path contains. */
 const SEPARATOR = '\u0000';
 
 export function pathText({ collection, namespace, name }: ObjectPath): string {

@@ -1,20 +1,20 @@
 import { ApiError } from '../../../cluster/index.ts';
 import { TimeSlice } from '../time-slice.ts';
 
-/** First retry delay; it doubles up to {@link MAX_RETRY_MS}. Milliseconds. */
+/** Delay before the first retry. It doubles with each failure, up to {@link MAX_RETRY_MS}. Milliseconds. */
 const FIRST_RETRY_MS = 10;
 const MAX_RETRY_MS = 30_000;
 
-/** Called for each failure; the key is retried. */
+/** Called for each failure. The key is retried. */
 export type OnReconcileError = (error: unknown) => void;
 
 /**
- * A work queue of keys: each runs once at a time, and is retried with backoff after a failure.
+ * A work queue. It reconciles one key at a time, and retries with backoff after a failure.
  */
 export class ReconcileQueue {
   readonly #reconcile: (key: string) => Promise<void>;
   readonly #onError: OnReconcileError;
-  readonly #waiting = new Set<string>();
+  readonly #pending = new Set<string>();
   readonly #failures = new Map<string, number>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
   #running: Promise<void> | undefined;
@@ -29,26 +29,26 @@ export class ReconcileQueue {
     if (this.#isClosed) {
       return;
     }
-    this.#waiting.add(key);
-    // Begins after the write that caused it has returned.
+    this.#pending.add(key);
+    // Reconciles after the write that changed the object has returned.
     this.#running ??= new Promise<void>((resolve) => {
       setImmediate(() => resolve());
     }).then(() => this.#run());
   }
 
-  /** Whether the queue is empty, but for keys that wait for a retry. */
+  /** Whether the queue is empty, except for keys that wait for a retry. */
   get isIdle(): boolean {
     return this.#running === undefined;
   }
 
-  /** Resolves when running work has ended. */
+  /** Resolves when all keys in the queue are reconciled, except those that wait for a retry. */
   async settled(): Promise<void> {
     await this.#running;
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#waiting.clear();
+    this.#pending.clear();
     for (const timer of this.#timers.values()) {
       clearTimeout(timer);
     }
@@ -58,13 +58,13 @@ export class ReconcileQueue {
 
   async #run(): Promise<void> {
     const slice = new TimeSlice();
-    for (const key of this.#waiting) {
-      this.#waiting.delete(key);
+    for (const key of this.#pending) {
+      this.#pending.delete(key);
       try {
         await this.#reconcile(key);
         this.#failures.delete(key);
       } catch (error) {
-        // Neither a conflict nor a closed cluster is a failure.
+        // Conflicts, and errors of a closed cluster, are not reported.
         if (!isConflict(error) && !this.#isClosed) {
           this.#onError(error);
         }

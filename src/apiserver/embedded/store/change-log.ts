@@ -4,21 +4,21 @@ import type { KubernetesObject } from '../../../resources/index.ts';
 export interface Change {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly revision: number;
-  /** After the change; for DELETED the last state, with the revision of the deletion. */
+  /** The object after the change; for DELETED its last state, with the revision of the deletion. */
   readonly object: KubernetesObject;
-  /** Before the change; undefined for ADDED. */
+  /** The object before the change; undefined for ADDED. */
   readonly previous: KubernetesObject | undefined;
 }
 
 /**
- * Characters of JSON in a resource's history, at least; twice that at most: 2,048 objects of 16 KB. Larger objects have a
- * shorter history, which bounds the memory.
+ * Size of a resource's history, in characters of JSON: enough for 2,048 changes of objects of 16 KB. Larger objects have a
+ * shorter history, which bounds the memory. Twice this size is the limit at which the oldest changes are dropped.
  */
 export const MAX_HISTORY_SIZE = 32 * 1024 ** 2;
 
 /**
- * The newest changes of one collection, in order. A watch holds a position in it instead of a queue, so a slow watch costs
- * nothing, and learns when it is too late.
+ * The newest changes of a collection, in order. Watches have positions in it instead of queues, so a slow watch takes no
+ * memory. It ends when its position is dropped.
  */
 export class ChangeLog {
   readonly #capacity: number;
@@ -26,9 +26,9 @@ export class ChangeLog {
   /** The length of each change's object as JSON. */
   #sizes: number[] = [];
   #size = 0;
-  /** Position of the oldest change; positions count all changes since the store was opened. */
+  /** Position of the oldest change. Positions count all changes since the store was opened. */
   #start = 0;
-  /** The history is complete after this revision. */
+  /** The log contains all changes after this revision. */
   #floor: number;
 
   constructor(capacity: number, floor: number) {
@@ -50,7 +50,7 @@ export class ChangeLog {
     this.#changes.push(change);
     this.#sizes.push(size);
     this.#size += size;
-    // Dropping half at a time gives constant amortized time.
+    // Dropping half of the changes at once makes the cost per change constant.
     if (this.#changes.length >= this.#capacity * 2 || this.#size >= MAX_HISTORY_SIZE * 2) {
       this.#drop();
     }
@@ -73,7 +73,7 @@ export class ChangeLog {
     this.#floor = dropped.at(-1)?.revision ?? this.#floor;
   }
 
-  /** Position of the first change after a revision; undefined when some are dropped already. */
+  /** Position of the first change after a revision. Undefined when that change is dropped already. */
   positionAfter(revision: number): number | undefined {
     if (revision < this.#floor) {
       return undefined;
@@ -91,7 +91,7 @@ export class ChangeLog {
     return this.#start + low;
   }
 
-  /** The change at a position: undefined at the end, `lost` when it is dropped already. */
+  /** The change at a position. Undefined at the end of the log; `lost` when it is dropped already. */
   at(position: number): Change | undefined | 'lost' {
     return position < this.#start ? 'lost' : this.#changes[position - this.#start];
   }

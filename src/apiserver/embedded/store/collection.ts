@@ -56,14 +56,14 @@ export class Collection {
       yield* this.#namespaces.get(namespace)?.inOrder() ?? [];
       return;
     }
-    // `a-b/x` sorts before `a/x`: names are compared with their slash.
+    // `a-b/x` sorts before `a/x`, because `-` sorts before the slash.
     const names = [...this.#namespaces.keys()].sort((left, right) => (`${left}/` < `${right}/` ? -1 : 1));
     for (const name of names) {
       yield* this.#namespaces.get(name)?.inOrder() ?? [];
     }
   }
 
-  /** The objects at a revision; undefined when it is too old. */
+  /** The objects at a revision. Undefined when the history does not reach back to it. */
   listAt(revision: number, namespace?: string): readonly KubernetesObject[] | undefined {
     if (revision < this.log.floor) {
       return undefined;
@@ -88,7 +88,7 @@ export class Collection {
     return [...past.entries()].sort(([left], [right]) => (left < right ? -1 : 1)).map(([, object]) => object);
   }
 
-  /** Adds a stored object at start, without a change event. */
+  /** Adds an object from the journal when the store is opened. It is no change. */
   restore(object: KubernetesObject): void {
     this.#set(object);
   }
@@ -111,7 +111,7 @@ export class Collection {
     this.wake();
   }
 
-  /** Wakes all listeners. */
+  /** Calls all listeners. */
   wake(): void {
     for (const listener of this.#listeners) {
       listener();

@@ -12,7 +12,7 @@ export interface JournalEntry {
   readonly text: string | undefined;
 }
 
-/** The content of a journal at start. */
+/** The content of a journal when it is opened. */
 export interface JournalContents {
   /** The newest revision ever assigned. */
   readonly revision: number;
@@ -20,26 +20,26 @@ export interface JournalContents {
 }
 
 /**
- * The persistence of an {@link ObjectStore}. All methods are synchronous: a change is in the journal before it is visible.
+ * The persistence of an {@link ObjectStore}. All methods are synchronous, so that a change is persistent before it is visible.
  */
 export interface Journal {
   load(): JournalContents;
   /** Writes all entries, or none when it throws. */
   append(entries: readonly JournalEntry[]): void;
-  /** Small texts beside the objects (identity of the cluster, signing key). */
+  /** Reads a small text that is not an object, such as the signing key. */
   readSetting(name: string): string | undefined;
   writeSetting(name: string, value: string): void;
   close(): void;
 }
 
-/** No persistence: the cluster ends with its process. */
+/** A journal that stores nothing, for clusters in memory. */
 export class MemoryJournal implements Journal {
   load(): JournalContents {
     return { revision: 0, objects: [] };
   }
 
   append(): void {
-    // Nothing outlives the process.
+    // Nothing is stored.
   }
 
   readSetting(): string | undefined {
@@ -47,7 +47,7 @@ export class MemoryJournal implements Journal {
   }
 
   writeSetting(): void {
-    // Nothing outlives the process.
+    // Nothing is stored.
   }
 
   close(): void {

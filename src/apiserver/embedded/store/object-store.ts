@@ -1,4 +1,4 @@
-// The state of an embedded cluster. A change is journaled, applied, and published, synchronously.
+// The state of an embedded cluster. A change is journaled, applied and published in one synchronous step.
 import { ApiError } from '../../../cluster/index.ts';
 import type { KubernetesObject, MutableObject } from '../../../resources/index.ts';
 import { deepFreeze } from '../../../values/index.ts';
@@ -6,24 +6,24 @@ import type { Change } from './change-log.ts';
 import { Collection } from './collection.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 
-/** Changes of a resource that watches can resume from, at least. API servers keep 100 to 102,400. */
+/** Minimum number of changes of a resource that are kept for watches. API servers keep 100 to 102,400. */
 export const HISTORY_SIZE = 2048;
 
 /**
- * Largest object as JSON, in bytes: etcd's default limit of a request (`--max-request-bytes`), which limits objects of API
- * servers as well.
+ * Largest object as JSON. It is the default limit of requests in etcd (`--max-request-bytes`), which limits objects of API
+ * servers as well. Bytes.
  */
 export const MAX_OBJECT_BYTES = 1.5 * 1024 * 1024;
 
-/** Largest request of API servers, in bytes. */
+/** Largest request of API servers. Bytes. */
 const MAX_REQUEST_BYTES = 3 * 1024 * 1024;
 
-/** A conditional write of an object: `expected` is the present version. */
+/** A conditional write of an object. It fails if the stored object is not `expected`. */
 export type StoreWrite =
   | {
       readonly type: 'put';
       readonly collection: string;
-      /** The store takes it over: sets its resourceVersion, and freezes it. */
+      /** The new object. The store sets its resourceVersion and freezes it, so the caller must not use it again. */
       readonly object: MutableObject;
       readonly expected: KubernetesObject | undefined;
     }
@@ -85,8 +85,8 @@ export class ObjectStore {
   }
 
   /**
-   * Applies all writes, or none. Returns the stored objects, each with its own revision; undefined when one `expected` version
-   * differs. Throws the journal's errors.
+   * Applies all writes, or none. Returns the stored objects, each with its own revision, or undefined when an `expected` object
+   * is not the stored one. Throws the errors of the journal.
    */
   commit(writes: readonly StoreWrite[]): readonly KubernetesObject[] | undefined {
     const entries: JournalEntry[] = [];
@@ -132,7 +132,7 @@ export class ObjectStore {
 /** @throws ApiError with etcd's message when the object is too large */
 function sizedText(object: MutableObject): string {
   const text = JSON.stringify(object);
-  // A UTF-16 unit takes at most three bytes, so most texts need no count.
+  // A UTF-16 code unit has at most three bytes in UTF-8, so most texts need not be measured.
   const bytes = text.length * 3 > MAX_OBJECT_BYTES ? Buffer.byteLength(text) : 0;
   if (bytes > MAX_REQUEST_BYTES) {
     throw new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${MAX_REQUEST_BYTES}`);

@@ -23,7 +23,7 @@ import type { Recovery, SqliteJournalOptions } from './sqlite-journal.ts';
 
 const THINGS = 'things.example.com';
 
-/** A file of its own, for as long as the call runs. */
+/** Calls a function with the path of a new file, which is deleted afterwards. */
 function withFile(use: (file: string) => void): void {
   const folder = mkdtempSync(join(tmpdir(), 'portcullis-journal-'));
   try {
@@ -149,7 +149,7 @@ describe('a damaged file is kept aside, and an empty one begins', () => {
     'garbage in one page': (file) => overwrite(file, Math.floor(statSync(file).size / 2 / 4_096) * 4_096, 4_096),
     'one letter of an object changed': (file) => {
       const bytes = readFileSync(file);
-      // A page with only text of one object, which SQLite does not check.
+      // This page has only a part of one object's text. SQLite has no checksum for it.
       bytes[bytes.indexOf('x'.repeat(4_000))] = 'y'.charCodeAt(0);
       writeFileSync(file, bytes);
     },

@@ -1,4 +1,4 @@
-// Objects in an SQLite file in WAL mode: a row each, with a checksum, which SQLite does not have.
+// Stores objects in an SQLite file in WAL mode. Each row has a checksum, because SQLite does not detect changed bytes of texts.
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -9,10 +9,10 @@ import type { KubernetesObject } from '../../../resources/index.ts';
 import { errorText, parseJson } from '../../../values/index.ts';
 import type { Journal, JournalContents, JournalEntry } from './journal.ts';
 
-/** `PORT`, the application ID of our files: databases of other programs are never touched. */
+/** `PORT` in ASCII, the application ID in our files. Databases with another one are not changed. */
 const APPLICATION_ID = 0x504f5254;
 
-/** Version of the tables below. A file with a higher one is from a newer release. */
+/** Version of the tables below. */
 const SCHEMA_VERSION = 1;
 
 const SCHEMA = `
@@ -37,36 +37,36 @@ const SQLITE_CORRUPT = 11;
 const SQLITE_FULL = 13;
 const SQLITE_NOTADB = 26;
 
-/** Extended result code: the file is truncated. */
+/** An extended result code of SQLite: the file is truncated. */
 const SQLITE_IOERR_SHORT_READ = 522;
 
-/** The recovery from a damaged file. */
+/** How a damaged file was replaced. */
 export interface Recovery {
   readonly file: string;
   /** New path of the damaged file; undefined when it was empty. */
   readonly movedTo: string | undefined;
-  /** The error. */
+  /** The damage that was found. */
   readonly reason: string;
 }
 
 export interface SqliteJournalOptions {
   readonly file: string;
   /**
-   * `normal` (default): acknowledged writes survive a crash of the process; a loss of power may lose the newest ones, and
-   * corrupts nothing. `full`: they survive a loss of power as well, at about a tenth of the speed.
+   * `normal` (default): acknowledged writes survive a crash of the process. A power failure may lose the newest ones, but does
+   * not corrupt the file. `full`: they also survive a power failure, at about a tenth of the speed.
    */
   readonly durability?: 'normal' | 'full';
-  /** Whether a damaged file is moved aside and replaced by an empty one. Default: true; otherwise it is an error. */
+  /** Whether to rename a damaged file and create an empty one. If false, a damaged file is an error. Default: true. */
   readonly isRecovering?: boolean;
-  /** Called when a damaged file was moved aside. */
+  /** Called after a damaged file was renamed. */
   readonly onRecovery?: (recovery: Recovery) => void;
-  /** Limit of the file in pages of 4 KiB. Default: SQLite's. */
+  /** Maximum size of the file, in pages of 4 KiB. Default: SQLite's own limit. */
   readonly maxPages?: number;
-  /** Milliseconds since 1970. Default: the clock. */
+  /** Milliseconds since 1970. Default: the system's clock. */
   readonly now?: () => number;
 }
 
-/** Damage of one of our databases. */
+/** A file of ours is damaged. */
 class DatabaseDamagedError extends Error {
   override readonly name = 'DatabaseDamagedError';
 }
@@ -97,7 +97,7 @@ export class SqliteJournal implements Journal {
   }
 
   /**
-   * Opens the file, or creates it. A damaged one is moved aside and replaced by an empty one.
+   * Opens the file, or creates it. By default, a damaged file is renamed and an empty one created.
    *
    * @throws ClusterError `database-unavailable` when it cannot be opened, is in use, or is not one of ours;
    *   `database-corrupt` when it is damaged and `isRecovering` is false.
@@ -113,11 +113,11 @@ export class SqliteJournal implements Journal {
       if (options.isRecovering === false) {
         throw new ClusterError(
           'database-corrupt',
-          `the cluster's file ${file} is damaged: ${error.message}; put a copy of it there, or let it be moved aside`,
+          `the cluster's file ${file} is damaged: ${error.message}; restore it from a backup, or rename it to start with an empty cluster`,
           { cause: error },
         );
       }
-      const movedTo = moveAside(file, (options.now ?? Date.now)());
+      const movedTo = renameDamaged(file, (options.now ?? Date.now)());
       options.onRecovery?.({ file, movedTo, reason: error.message });
       return SqliteJournal.#attempt(file, options);
     }
@@ -154,7 +154,7 @@ export class SqliteJournal implements Journal {
       for (const entry of entries) {
         this.#write(entry);
       }
-      // Rows have their revisions; deletions leave only this.
+      // Without this setting, the revision of a deletion would be lost: no row has it.
       this.#writeSetting.run('revision', String(entries.at(-1)?.revision ?? 0));
       this.#database.exec('COMMIT');
     } catch (error) {
@@ -200,8 +200,8 @@ export class SqliteJournal implements Journal {
 }
 
 /**
- * Creates the file readable for its owner only, as it holds Secrets. An existing file is not opened: closing it would
- * release the POSIX locks of this process's other connections.
+ * Creates the file with mode 0600, because it contains Secrets. An existing file is not opened, because closing it would
+ * release the POSIX locks that other connections of this process have.
  */
 function createPrivate(file: string): void {
   mkdirSync(dirname(file), { recursive: true });
@@ -215,7 +215,7 @@ function createPrivate(file: string): void {
 }
 
 function configure(database: DatabaseSync, { durability = 'normal', maxPages }: SqliteJournalOptions): void {
-  // Locked from the first read until the database is closed.
+  // The file is locked from the first read until the database is closed.
   database.exec('PRAGMA locking_mode = EXCLUSIVE');
   database.exec('PRAGMA journal_mode = WAL');
   database.exec(`PRAGMA synchronous = ${durability === 'full' ? 'FULL' : 'NORMAL'}`);
@@ -244,7 +244,7 @@ function prepareSchema(file: string, database: DatabaseSync): void {
       `${file} was written by another version of this program: expected format ${SCHEMA_VERSION}, got ${String(version)}; use that version, or name another file`,
     );
   }
-  // Takes the lock even without a write.
+  // Acquires the lock although nothing is written.
   database.exec('BEGIN IMMEDIATE; COMMIT');
 }
 
@@ -252,14 +252,14 @@ function pragma(database: DatabaseSync, name: string): unknown {
   return database.prepare(`PRAGMA ${name}`).get()?.[name];
 }
 
-/** Loads all rows, with their checksums verified. */
+/** Loads all rows, and verifies their checksums. */
 function load(database: DatabaseSync): JournalContents {
   const check = database.prepare('PRAGMA quick_check(1)').get()?.['quick_check'];
   if (check !== 'ok') {
     throw new DatabaseDamagedError(String(check).trim());
   }
-  const noted = database.prepare("SELECT value FROM settings WHERE name = 'revision'").get()?.['value'];
-  let revision = Number(noted ?? 0);
+  const storedRevision = database.prepare("SELECT value FROM settings WHERE name = 'revision'").get()?.['value'];
+  let revision = Number(storedRevision ?? 0);
   const objects: { collection: string; object: KubernetesObject }[] = [];
   const rows = database.prepare('SELECT collection, namespace, name, revision, checksum, body FROM objects').iterate();
   for (const row of rows) {
@@ -276,8 +276,8 @@ function load(database: DatabaseSync): JournalContents {
   return { revision, objects };
 }
 
-/** Renames the file and SQLite's files beside it, for later analysis. */
-function moveAside(file: string, now: number): string | undefined {
+/** Renames the file and SQLite's auxiliary files. They are kept for analysis. */
+function renameDamaged(file: string, now: number): string | undefined {
   const stamp = new Date(now).toISOString().replaceAll(/[:.]/gu, '-');
   const target = `${file}.damaged-${stamp}`;
   for (const suffix of ['', '-wal', '-shm']) {

@@ -16,8 +16,8 @@ export function thaw<T>(value: T): T {
 }
 
 /**
- * Maximum nesting of objects. API servers' decoder stops at 10,000 levels, which is about all the frames that JavaScript's
- * stack has; no kind needs more than fifty.
+ * Maximum nesting of objects, which bounds recursion. The decoder of API servers stops at 10,000 levels, for which the stack of
+ * JavaScript would be too small. No kind needs more than 50.
  */
 export const MAX_DEPTH = 500;
 

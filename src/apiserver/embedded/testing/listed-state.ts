@@ -9,7 +9,7 @@ interface Type {
 /** Irregular plurals. */
 const PLURALS: ReadonlyMap<string, string> = new Map([['Policy', 'policies']]);
 
-/** A cluster's state from a list of objects. */
+/** The state of a cluster that consists of a list of objects. */
 export class ListedState implements ClusterState {
   readonly #objects = new Map<string, KubernetesObject>();
   readonly #revisions = new Map<string, number>();

@@ -7,7 +7,7 @@ import {
   X509CertificateGenerator,
 } from '@peculiar/x509';
 
-/** A self-signed certificate and its key, PEM. */
+/** A self-signed certificate and its key. PEM. */
 export interface SelfSigned {
   readonly cert: string;
   readonly key: string;
@@ -15,7 +15,7 @@ export interface SelfSigned {
 
 const HOUR_MS = 3_600_000;
 
-/** A certificate for 127.0.0.1, `localhost` and more names. A negative `validForMs` makes it expired. */
+/** Creates a certificate for 127.0.0.1, `localhost` and other names. If `validForMs` is negative, it has expired. */
 export async function selfSigned(names: readonly string[] = [], validForMs = HOUR_MS): Promise<SelfSigned> {
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);

@@ -1,4 +1,4 @@
-// An HTTPS server that answers AdmissionReviews by scripted behaviours per path, and records them.
+// A webhook server that records AdmissionReviews. A test scripts its responses by path.
 import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { Server } from 'node:https';
@@ -8,7 +8,7 @@ import type { SelfSigned } from './self-signed.ts';
 
 export type Review = { readonly apiVersion: string; readonly kind: string; readonly request: Record<string, unknown> };
 
-/** Computes the answer: a whole body, or the fields of `response` besides the uid. */
+/** Computes the response: a whole body, or the fields of `response` besides the uid. */
 export type Behaviour = (review: Review) => Answer | Promise<Answer>;
 
 export interface Answer {
@@ -18,7 +18,7 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   /** Closes the connection. */
   readonly hangsUp?: boolean;
-  /** Never answers. */
+  /** Never responds. */
   readonly isSilent?: boolean;
 }
 
@@ -41,7 +41,11 @@ export class WebhookRecorder implements AsyncDisposable {
     this.#server = createServer(certificate, (request, response) => void this.#answer(request, response));
   }
 
-  /** `behaviours` by the first path segment; other paths allow. `names`: names of the certificate, besides localhost. */
+  /**
+   * Starts the server.
+   * @param behaviours by the first path segment; reviews at other paths are allowed
+   * @param names of the certificate, besides `localhost`
+   */
   static async start(
     behaviours: Readonly<Record<string, Behaviour>> = {},
     names: readonly string[] = [],

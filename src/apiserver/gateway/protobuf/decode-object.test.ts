@@ -33,7 +33,7 @@ const object = (apiVersion: string, kind: string, ...fields: readonly Buffer[]):
     bytes(4),
   ]);
 
-/** What kubectl 1.32 sends for `create configmap a --from-literal=x=y`: empty fields of metadata are there. */
+/** The body that kubectl 1.32 sends for `create configmap a --from-literal=x=y`. It contains empty fields of metadata. */
 const metadata = (name: string): Buffer =>
   bytes(1, bytes(1, name), bytes(2), bytes(3), bytes(4), bytes(5), bytes(6), number(7, 0), bytes(8));
 
