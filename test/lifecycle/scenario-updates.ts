@@ -45,7 +45,7 @@ const BAD_UPDATES: readonly BadUpdate[] = [
   {
     name: 'a missing module',
     spec: async (lab) => ({ module: lab.web.put('missing.wasm', { kind: 'status', status: 404 }) }),
-    reason: /^FetchFailed$/,
+    reason: /^ModuleNotFound$/,
     message: /missing\.wasm answered 404/,
   },
   {
