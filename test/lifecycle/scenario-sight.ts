@@ -62,27 +62,25 @@ async function forbidden(request: Promise<unknown>, what: string): Promise<void>
   await assert.rejects(request, (error) => error instanceof ApiError && error.code === 403, what);
 }
 
-/** In monitor mode, the status and the events of a policy tell its readers what it would have rejected. */
+/**
+ * In monitor mode, the status and the events of a policy tell its readers what it would have rejected. No other scenario has a
+ * policy for its kind: the shared webhook would send it their objects, too.
+ */
 export async function monitorInforms(lab: RolloutLab): Promise<void> {
-  const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['secrets'], operations: ['CREATE'] }];
+  const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['serviceaccounts'], operations: ['CREATE'] }];
   await lab.namespace('informs');
   await lab.create(requiresLabel('informs', await lab.module('informs.wasm'), 'kept', { mode: 'monitor', rules }));
   const { status } = await lab.reaches('informs', 'Active');
   assert.deepEqual([status?.monitored?.count, status?.monitored?.last], [0, []]);
   for (const name of ['one', 'two']) {
-    const secret = {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name, namespace: 'informs' },
-      stringData: { a: 'b' },
-    };
-    await lab.cluster.create(kind('v1', 'Secret'), secret);
+    const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: 'informs' } };
+    await lab.cluster.create(kind('v1', 'ServiceAccount'), account);
   }
   const counted = await lab.reaches('informs', 'Active', ({ monitored }) => (monitored?.count ?? 0) > 0);
   const { last = [], revision } = counted.status?.monitored ?? {};
   assert.equal(revision, 1);
   for (const { operation, kind: of, namespace, name, user, message } of last) {
-    assert.deepEqual([operation, of, namespace], ['CREATE', 'Secret', 'informs']);
+    assert.deepEqual([operation, of, namespace], ['CREATE', 'ServiceAccount', 'informs']);
     assert.match(name ?? '', /^(?:one|two)$/);
     assert.notEqual(user ?? '', '');
     assert.match(message ?? '', /has no label "kept"/);
