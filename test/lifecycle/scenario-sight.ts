@@ -67,20 +67,21 @@ async function forbidden(request: Promise<unknown>, what: string): Promise<void>
  * policy for its kind: the shared webhook would send it their objects, too.
  */
 export async function monitorInforms(lab: RolloutLab): Promise<void> {
-  const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['serviceaccounts'], operations: ['CREATE'] }];
+  const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['services'], operations: ['CREATE'] }];
   await lab.namespace('informs');
   await lab.create(requiresLabel('informs', await lab.module('informs.wasm'), 'kept', { mode: 'monitor', rules }));
   const { status } = await lab.reaches('informs', 'Active');
   assert.deepEqual([status?.monitored?.count, status?.monitored?.last], [0, []]);
   for (const name of ['one', 'two']) {
-    const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: 'informs' } };
-    await lab.cluster.create(kind('v1', 'ServiceAccount'), account);
+    const metadata = { name, namespace: 'informs' };
+    const service = { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports: [{ port: 80 }] } };
+    await lab.cluster.create(kind('v1', 'Service'), service);
   }
   const counted = await lab.reaches('informs', 'Active', ({ monitored }) => (monitored?.count ?? 0) > 0);
   const { last = [], revision } = counted.status?.monitored ?? {};
   assert.equal(revision, 1);
   for (const { operation, kind: of, namespace, name, user, message } of last) {
-    assert.deepEqual([operation, of, namespace], ['CREATE', 'ServiceAccount', 'informs']);
+    assert.deepEqual([operation, of, namespace], ['CREATE', 'Service', 'informs']);
     assert.match(name ?? '', /^(?:one|two)$/);
     assert.notEqual(user ?? '', '');
     assert.match(message ?? '', /has no label "kept"/);
