@@ -1,15 +1,15 @@
 // One request to the API server of a cluster.
 import { type Agent, request as httpsRequest } from 'node:https';
 
-/** An answer of the API server. A status of 400 or more is an answer like any other, not an exception. */
+/** A response of the API server. A status of 400 or more is no exception. */
 export interface ApiResponse<T = KubernetesObject> {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** The parsed JSON; for other content types (`/readyz`, `/metrics`) the text, to be read as `T = string`. */
+  /** The parsed JSON. For other content types (`/readyz`, `/metrics`) the text, with `T = string`. */
   readonly body: T;
 }
 
-/** A Kubernetes object as tests look at it. */
+/** A Kubernetes object, with the fields that tests read. */
 export interface KubernetesObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -23,15 +23,15 @@ export interface KubernetesObject {
   readonly [key: string]: unknown;
 }
 
-/** What a request and its answer are written in. */
+/** The media types of a request and its response. */
 export interface RequestForm {
-  /** Of the body. Default: JSON; of a PATCH a JSON merge patch. */
+  /** The media type of the body. Default: JSON; for PATCH a JSON merge patch. */
   readonly contentType?: string;
-  /** Another form of the answer, such as a table. Default: JSON, where there is any. */
+  /** Another representation of the response, such as a table. Default: JSON. */
   readonly accept?: string;
 }
 
-/** Resolves with the answer, whatever its status. */
+/** Sends a request. Resolves with the response, whatever its status. */
 export function requestApi<T>(
   method: string,
   url: URL,

@@ -1,4 +1,4 @@
-// Where the programs of the test cluster are: in a cache of the user, so that every clone on a machine shares them.
+// Finds the programs of the test cluster. They are in a cache of the user, which all clones on a machine share.
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -9,13 +9,13 @@ import { fileURLToPath } from 'node:url';
 const kubernetesModule = fileURLToPath(new URL('./apiserver', import.meta.url));
 /** The Go module that pins helm. */
 const helmModule = fileURLToPath(new URL('./helm', import.meta.url));
-/** The Go module that pins what GitOps tools read health with. */
+/** The Go module that pins the health libraries of GitOps tools. */
 const healthModule = fileURLToPath(new URL('../gitops/health', import.meta.url));
 
-/** The program that reads health as GitOps tools do. No part of a cluster, so it is cached on its own. */
+/** The program that computes health as GitOps tools do. It is not part of a cluster, so it is cached separately. */
 export const GITOPS_HEALTH = 'gitops-health';
 
-/** The programs that are built with Go: the folder of their module, and their package in it. */
+/** The programs that are built with Go, with the folder of their module and their package in it. */
 const goPrograms = {
   'kube-apiserver': { folder: kubernetesModule, target: '.' },
   'kube-controller-manager': { folder: kubernetesModule, target: './controller-manager' },
@@ -27,7 +27,7 @@ const goPrograms = {
 /** A program that is built with Go. */
 export type GoProgram = keyof typeof goPrograms;
 
-/** Go source files that decide what is built. */
+/** Source files of the programs. The name of the cache folder contains their hash. */
 const goSources = [
   ...['go.mod', 'go.sum', 'main.go', 'controller-manager/main.go', 'kubectl/main.go'].map((file) =>
     join(kubernetesModule, file),
@@ -35,7 +35,7 @@ const goSources = [
   ...['go.mod', 'go.sum'].map((file) => join(helmModule, file)),
 ];
 
-/** Those of the cluster, in the order in which they are built. */
+/** The Go programs of the cluster, in the order in which they are built. */
 export const clusterGoPrograms = [
   'kube-apiserver',
   'kube-controller-manager',
@@ -43,7 +43,7 @@ export const clusterGoPrograms = [
   'helm',
 ] as const satisfies GoProgram[];
 
-/** Files that decide what {@link GITOPS_HEALTH} is. */
+/** Source files of {@link GITOPS_HEALTH}. */
 const healthSources = ['go.mod', 'go.sum', 'main.go'].map((file) => join(healthModule, file));
 
 /** The programs of the test cluster, by absolute path. */
@@ -57,7 +57,7 @@ export interface ClusterBinaries {
 
 export type ClusterBinary = keyof ClusterBinaries;
 
-/** In the order in which they are told of. */
+/** In the order of messages about missing programs. */
 const binaryNames = [
   'kube-apiserver',
   'kube-controller-manager',
@@ -66,10 +66,10 @@ const binaryNames = [
   'helm',
 ] as const satisfies ClusterBinary[];
 
-/** The ones that may be those that are installed: clients, and a store whose release does not matter. */
-const installedWillDo: ReadonlySet<ClusterBinary> = new Set(['etcd', 'kubectl', 'helm']);
+/** Programs that are taken from PATH if installed there, because their release does not matter. */
+const mayBeInstalled: ReadonlySet<ClusterBinary> = new Set(['etcd', 'kubectl', 'helm']);
 
-/** The environment variables that are read here: PATH, CI, PORTCULLIS_CACHE and XDG_CACHE_HOME. */
+/** Environment variables. Those that are read are PATH, CI, PORTCULLIS_CACHE and XDG_CACHE_HOME. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The Kubernetes release that go.mod pins, such as `v1.34.4`. */
@@ -88,13 +88,13 @@ export function goModuleOf(program: GoProgram): string {
   return goPrograms[program].folder;
 }
 
-/** Arguments of `go build` for one program, except `-p` and `-o`. The Kubernetes release is linked in: what programs tell of it. */
+/** Arguments of `go build` for a program, except `-p` and `-o`. The linker sets the Kubernetes release that programs report. */
 export function goBuildArguments(program: GoProgram): string[] {
   const { folder, target } = goPrograms[program];
   const version = kubernetesVersion();
   const [major, minor] = version.slice(1).split('.');
   const linkedByModule: Readonly<Record<string, object>> = {
-    // Without a word helm believes that clusters are Kubernetes 1.20.
+    // By default, helm assumes Kubernetes 1.20.
     [helmModule]: {
       'helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor': major,
       'helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor': minor,
@@ -111,21 +111,21 @@ export function goBuildArguments(program: GoProgram): string[] {
 }
 
 /**
- * The folder that holds the programs of the cluster: `cluster/<release and hash of what is built>` in `$PORTCULLIS_CACHE`, or else
- * in the `portcullis` folder of the user's cache folder. It need not exist.
+ * The folder with the programs of the cluster: `cluster/<release and hash of the sources>` in `$PORTCULLIS_CACHE`, or else in the
+ * folder `portcullis` of the user's cache folder. It may not exist.
  */
 export function clusterCacheFolder(env: Environment = process.env): string {
   const name = [kubernetesVersion(), platform, hashOf(goSources, clusterGoPrograms)].join('-');
   return join(cacheFolder(env), 'cluster', name);
 }
 
-/** Where {@link GITOPS_HEALTH} is kept, in a folder of the same cache. It need not exist. */
+/** The path of {@link GITOPS_HEALTH} in the cache. It may not exist. */
 export function gitOpsHealthPath(env: Environment = process.env): string {
   const name = [platform, hashOf(healthSources, [GITOPS_HEALTH])].join('-');
   return join(cacheFolder(env), 'gitops', name, GITOPS_HEALTH);
 }
 
-/** Where a program that is built with Go is kept. */
+/** The path of a Go program in the cache. It may not exist. */
 export function goProgramPath(program: GoProgram, env: Environment = process.env): string {
   return program === GITOPS_HEALTH ? gitOpsHealthPath(env) : join(clusterCacheFolder(env), program);
 }
@@ -147,15 +147,15 @@ function hashOf(sources: readonly string[], programs: readonly GoProgram[]): str
     .slice(0, 12);
 }
 
-/** The path of a program on PATH, when there is one. */
+/** The path of a program on PATH. Undefined when it is not installed. */
 export function findOnPath(name: string, env: Environment = process.env): string | undefined {
   const folders = (env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
   return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
 
-/** The path of a program of the cluster: etcd, kubectl and helm from PATH or else the cache, what is pinned from the cache. */
+/** The path of a program of the cluster. etcd, kubectl and helm are searched on PATH first; others only in the cache. */
 export function findBinary(name: ClusterBinary, env: Environment = process.env): string | undefined {
-  const installed = installedWillDo.has(name) ? findOnPath(name, env) : undefined;
+  const installed = mayBeInstalled.has(name) ? findOnPath(name, env) : undefined;
   if (installed !== undefined) {
     return installed;
   }
@@ -163,12 +163,12 @@ export function findBinary(name: ClusterBinary, env: Environment = process.env):
   return isExecutable(cached) ? cached : undefined;
 }
 
-/** Whether a cluster can be started here: the programs, or a sentence that says what is missing and how to get it. */
+/** The programs of a cluster, or a sentence that says which are missing and how to get them. */
 export type ClusterAvailability =
   | { readonly available: true; readonly binaries: ClusterBinaries }
   | { readonly available: false; readonly reason: string };
 
-/** Looks for the programs that {@link ClusterBinaries} names; starts none. */
+/** Finds the programs of a cluster, without starting them. */
 export function clusterAvailable(env: Environment = process.env): ClusterAvailability {
   const found = binaryNames.map((name) => [name, findBinary(name, env)] as const);
   const missing = found.filter(([, path]) => path === undefined).map(([name]) => name);
@@ -182,41 +182,41 @@ export function clusterAvailable(env: Environment = process.env): ClusterAvailab
 }
 
 /**
- * The `skip` option of a test that needs a cluster: the reason when programs are missing, else `false`. Where CI is set it is always
- * `false`, so that the test runs and fails with that reason: a pipeline must not pass because it tested nothing.
+ * The `skip` option of a test that needs a cluster: the reason if programs are missing, else `false`. In a pipeline it is always
+ * `false`, so that the test fails with that reason instead of being skipped.
  */
 export function skipWithoutCluster(env: Environment = process.env): string | false {
   const availability = clusterAvailable(env);
   return availability.available || isPipeline(env) ? false : availability.reason;
 }
 
-/** As {@link skipWithoutCluster}, for a test that needs {@link GITOPS_HEALTH}. */
+/** Like {@link skipWithoutCluster}, for tests that need {@link GITOPS_HEALTH}. */
 export function skipWithoutGitOpsHealth(env: Environment = process.env): string | false {
   const path = gitOpsHealthPath(env);
   return isExecutable(path) || isPipeline(env) ? false : `no ${path}; build it with "npm run cluster:build"`;
 }
 
-/** Whether this runs where nobody would see that a test was skipped. */
+/** Whether the tests run in a pipeline, where skipped tests would go unnoticed. */
 export function isPipeline(env: Environment = process.env): boolean {
   return !['', 'false', '0', undefined].includes(env['CI']);
 }
 
-/** The library that processes see another time with; see `wrong-clock.ts`. */
+/** The library that changes the clock of a process; see `wrong-clock.ts`. */
 export const FAKETIME_LIBRARY = 'libfaketimeMT.so.1';
 
-/** The path of {@link FAKETIME_LIBRARY} in the cache, when it is there. */
+/** The path of {@link FAKETIME_LIBRARY} in the cache. Undefined when it is missing. */
 export function findFaketime(env: Environment = process.env): string | undefined {
   const path = join(clusterCacheFolder(env), FAKETIME_LIBRARY);
   return existsSync(path) ? path : undefined;
 }
 
-/** As {@link skipWithoutCluster}, for a test that needs wrong clocks besides. */
+/** Like {@link skipWithoutCluster}, for tests that also need wrong clocks. */
 export function skipWithoutFaketime(env: Environment = process.env): string | false {
   const reason = `no ${FAKETIME_LIBRARY} in ${clusterCacheFolder(env)}; get it with "npm run cluster:build"`;
   return skipWithoutCluster(env) || (findFaketime(env) === undefined && !isPipeline(env) ? reason : false);
 }
 
-/** The registry of Docker, for tests of pulls. */
+/** Docker's registry, for tests that pull modules. */
 export const REGISTRY_PROGRAM = 'docker-registry';
 
 /** The path of {@link REGISTRY_PROGRAM}: from PATH, or else from the cache. */
@@ -225,7 +225,7 @@ export function findRegistry(env: Environment = process.env): string | undefined
   return findOnPath(REGISTRY_PROGRAM, env) ?? (isExecutable(path) ? path : undefined);
 }
 
-/** Why tests that need a registry are skipped; false in a pipeline, where they fail instead. */
+/** Like {@link skipWithoutCluster}, for tests that need a registry. */
 export function skipWithoutRegistry(env: Environment = process.env): string | false {
   return findRegistry(env) !== undefined || isPipeline(env)
     ? false

@@ -1,8 +1,8 @@
-// kubectl and helm, run against a cluster.
+// Runs kubectl and helm against a cluster.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 
-/** How a call of kubectl or helm ended. */
+/** The result of a kubectl or helm command. */
 export interface KubectlResult {
   readonly stdout: string;
   readonly stderr: string;
@@ -10,24 +10,24 @@ export interface KubectlResult {
   readonly code: number;
 }
 
-/** What a client is run with. */
+/** Options of {@link runClient}. */
 export interface ClientCommandOptions {
   readonly kubeconfig: string;
-  /** For its caches. */
+  /** The folder for caches. */
   readonly folder: string;
   readonly stdin?: string;
-  /** Default: 60,000. */
+  /** Time limit. Milliseconds. Default: 60,000. */
   readonly timeoutMs?: number;
 }
 
-/** Runs a client to its end. */
+/** Runs a client until it ends. */
 export async function runClient(
   program: string,
   args: readonly string[],
   { kubeconfig, folder, stdin = '', timeoutMs = 60_000 }: ClientCommandOptions,
 ): Promise<KubectlResult> {
   const child = spawn(program, args, {
-    // Caches of their own: those of the user know the resources of other clusters at this address.
+    // The caches of the user may have the resources of another cluster that had this address.
     env: {
       ...process.env,
       KUBECONFIG: kubeconfig,
@@ -44,7 +44,7 @@ export async function runClient(
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  // It may end before it has read everything.
+  // The client may end before it has read all its input.
   child.stdin.on('error', () => undefined);
   child.stdin.end(stdin);
   const { promise, resolve, reject } = Promise.withResolvers<number>();

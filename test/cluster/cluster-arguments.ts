@@ -1,4 +1,4 @@
-// How etcd, kube-apiserver and kube-controller-manager are started for a test cluster.
+// The arguments and credentials of etcd, kube-apiserver and kube-controller-manager in a test cluster.
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,10 @@ export interface Ports {
   readonly apiServer: number;
 }
 
-/** Controllers that tests need. Those of EndpointSlices are not: addresses of pods are loopback, which slices may not have. */
+/**
+ * Controllers that tests need. The EndpointSlice controllers do not run, because Pods have loopback addresses, which slices must
+ * not contain.
+ */
 const CONTROLLERS = [
   'clusterrole-aggregation-controller',
   'deployment-controller',
@@ -23,18 +26,18 @@ const CONTROLLERS = [
   'serviceaccount-controller',
 ];
 
-/** Bits of an IPv4 address behind its network's 127. */
-const BYTE = 256;
+/** Number of values of a byte in an IPv4 address. */
+const BYTE_VALUES = 256;
 
 /**
- * The three numbers that addresses of a cluster begin with: of its own, as long as the port of its API server is. Of the last one,
- * Services have 0 to 127 and Pods the rest.
+ * The first three bytes of all addresses of a cluster. They follow from the port of its API server, so running clusters have
+ * different ones. The last byte is 0 to 127 for Services, and 128 to 255 for Pods.
  */
 export function clusterNetwork(apiServerPort: number): string {
-  return `127.${Math.trunc(apiServerPort / BYTE)}.${apiServerPort % BYTE}`;
+  return `127.${Math.trunc(apiServerPort / BYTE_VALUES)}.${apiServerPort % BYTE_VALUES}`;
 }
 
-/** The files that the programs read at start: the key pair of service account tokens, and the tokens of the users. */
+/** Writes the files that the programs read: the key pair of service account tokens, and the tokens of the users. */
 export function writeCredentials(
   folder: string,
   users: Readonly<Record<string, ClusterUser>>,
@@ -76,12 +79,11 @@ export function apiServerArgs(folder: string, ports: Ports, controllers: boolean
     `--service-account-signing-key-file=${join(folder, 'sa.key')}`,
     `--token-auth-file=${join(folder, 'tokens.csv')}`,
     '--authorization-mode=RBAC',
-    // As in nearly every cluster: whether containers may be privileged is for policies to say.
+    // As in nearly every cluster. Policies decide whether containers may be privileged.
     '--allow-privileged=true',
-    // Loopback, so that something can listen on the address of a Service: the API server calls webhooks there.
-    // Only with a node are Services addresses of this machine.
+    // With a node, addresses of Services are loopback, so that its proxy can listen on them: the API server calls webhooks there.
     `--service-cluster-ip-range=${controllers ? `${clusterNetwork(ports.apiServer)}.0/25` : '10.0.0.0/24'}`,
-    // Without controllers nobody creates the service account "default" of a namespace, which this plugin would demand for every pod.
+    // This plugin requires the service account "default" for each pod, which only a controller creates.
     ...(controllers ? [] : ['--disable-admission-plugins=ServiceAccount']),
   ];
 }
@@ -92,12 +94,12 @@ export function controllerManagerArgs(folder: string, kubeconfig: string): strin
     `--controllers=${CONTROLLERS.join(',')}`,
     `--root-ca-file=${join(folder, 'certs', 'apiserver.crt')}`,
     '--leader-elect=false',
-    // As installers of clusters do: each controller has a user of its own.
+    // As kubeadm does: each controller has its own user.
     '--use-service-account-credentials=true',
     '--bind-address=127.0.0.1',
-    // It serves nothing.
+    // Its metrics are not read.
     '--secure-port=0',
-    // Its own limits are for clusters that others use, too.
+    // The default limits, 20 requests a second, would slow tests down.
     '--kube-api-qps=500',
     '--kube-api-burst=1000',
     '--concurrent-namespace-syncs=10',

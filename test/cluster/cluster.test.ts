@@ -26,7 +26,7 @@ function pod(name: string, namespace: string): KubernetesObject {
   };
 }
 
-/** Whether any process of this machine has the text in its command line. Linux only; elsewhere it finds none. */
+/** Whether the command line of any process contains the text. On other systems than Linux always false. */
 function someProcessMentions(text: string): boolean {
   return readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))
@@ -43,7 +43,7 @@ interface Review {
   readonly request: { readonly uid: string; readonly name: string; readonly operation: string };
 }
 
-/** A webhook that answers each review with the fields that `answer` returns. */
+/** Starts a webhook. It responds to each review with the fields that `answer` returns. */
 async function startWebhook(
   certificate: LoopbackCertificate,
   answer: (request: Review['request']) => object,

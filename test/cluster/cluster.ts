@@ -1,4 +1,4 @@
-// A real Kubernetes API server for tests: etcd and kube-apiserver on loopback, and the controllers of Kubernetes if asked for.
+// A real Kubernetes API server for tests: etcd and kube-apiserver on loopback, and optionally kube-controller-manager.
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { Agent } from 'node:https';
@@ -24,36 +24,36 @@ import { SupervisedProcess } from './supervised-process.ts';
 export type { ApiResponse, KubernetesObject } from './api-request.ts';
 export type { KubectlResult } from './client-command.ts';
 
-/** The name of the user whom everything is allowed; each request is made as this one unless it names another. */
+/** The user with all rights. Requests that name no user are made as this one. */
 export const ADMIN = 'admin';
 
-/** How long etcd and the API server may take to become ready: 3 s here, ten times as much on a machine under load. */
+/** Time limit for the start of etcd and the API server. It takes 3 s, and ten times as long on a machine under load. */
 const START_TIMEOUT_MS = 90_000;
 
-/** Room that the data of a cluster needs: etcd preallocates 64 MiB log segments; small /dev/shm mounts (containers) are passed over. */
+/** Free space that a cluster needs. etcd preallocates log segments of 64 MiB. In containers, /dev/shm is often smaller. */
 const DATA_BYTES = 512 * 1024 ** 2;
 
-/** How often a start is tried when another process took a free port before ours could. */
+/** Attempts to start a cluster. An attempt fails when another process takes a port that was free. */
 const START_ATTEMPTS = 3;
-/** How often, and after how long, what was killed is started again on a port that somebody else has just then. Milliseconds. */
+/** Attempts to restart a killed process, and the delay between them. Another process may have its port for a moment. Milliseconds. */
 const REVIVALS = 5;
 const REVIVAL_PAUSE_MS = 2_000;
 
-/** A user without rights of its own; tests grant them with RBAC objects. */
+/** A user without rights. Tests grant rights with RBAC objects. */
 export interface ClusterUser {
-  /** Groups besides `system:authenticated`, which everyone is in. Default: none. */
+  /** Groups besides `system:authenticated`. Default: none. */
   readonly groups?: readonly string[];
 }
 
-/** What {@link startCluster} may be told. */
+/** Options of {@link startCluster}. */
 export interface ClusterOptions {
   /** Users besides {@link ADMIN}, by name. Default: none. */
   readonly users?: Readonly<Record<string, ClusterUser>>;
   /** More arguments for kube-apiserver, such as `--feature-gates=X=true`. Default: none. */
   readonly apiServerArgs?: readonly string[];
   /**
-   * Run kube-controller-manager, too: Deployments and Jobs get their Pods, namespaces a service account and the root CA, what has
-   * no owner any more is deleted, deleted namespaces are emptied. Default: false.
+   * Whether to run kube-controller-manager, with the controllers of workloads, service accounts, the root CA, namespaces, and garbage
+   * collection. Default: false.
    */
   readonly controllers?: boolean;
   /** The programs to use. Default: those that {@link clusterAvailable} finds. */
@@ -62,7 +62,7 @@ export interface ClusterOptions {
   readonly signal?: AbortSignal;
 }
 
-/** How kubectl or helm is run. */
+/** Options of a kubectl or helm command. */
 export interface ClientOptions {
   readonly stdin?: string;
   /** Default: the admin. */
@@ -71,21 +71,21 @@ export interface ClientOptions {
   readonly timeoutMs?: number;
 }
 
-/** Where processes are in the list of a cluster. */
+/** Positions in the list of processes. */
 const PROCESS_INDEX = { 'kube-apiserver': 0, etcd: 1 } as const;
 
-/** Until the controllers have given the namespace "default" what each gets: 1 s here. */
+/** Time limit for the controllers to create the service account and root CA of the namespace "default". It takes 1 s. */
 const CONTROLLERS_TIMEOUT_MS = 60_000;
 
-/** A running API server with its etcd. Get one with {@link startCluster}; `await using` stops it at the end of the scope. */
+/** A running API server with its etcd. {@link startCluster} creates it; `await using` stops it at the end of the scope. */
 export class Cluster implements AsyncDisposable {
   /** `https://127.0.0.1:PORT` */
   readonly url: string;
-  /** The temporary folder of this cluster: logs, keys, etcd's data. Gone after {@link stop}. */
+  /** The temporary folder with logs, keys, and the data of etcd. {@link stop} deletes it. */
   readonly folder: string;
-  /** File with the certificate authority that {@link url} is verified with. */
+  /** The file with the CA that the server at {@link url} is verified with. */
   readonly caFile: string;
-  /** File for KUBECONFIG, readable by this user only: the admin, and each user of the options under its name. */
+  /** A kubeconfig with mode 0600. It has contexts for the admin and each user of the options. */
   readonly kubeconfig: string;
   /** The API server, then etcd. */
   readonly #processes: SupervisedProcess[];
@@ -127,17 +127,17 @@ export class Cluster implements AsyncDisposable {
     return token;
   }
 
-  /** Where addresses of Services and Pods begin, such as `127.150.12`; Services have 0 to 127 in the end, Pods the rest. */
+  /** The first three bytes of addresses, such as `127.150.12`. The last byte is 0 to 127 for Services, and higher for Pods. */
   get network(): string {
     return clusterNetwork(Number(new URL(this.url).port));
   }
 
-  /** Runs kubectl against this cluster as the admin or `user`, with `stdin` as its input; at most `timeoutMs` (default 60,000). */
+  /** Runs kubectl against this cluster as the admin or `user`. */
   kubectl(args: readonly string[], options: ClientOptions = {}): Promise<KubectlResult> {
     return this.#client(this.#binaries.kubectl, ['--context', options.user ?? ADMIN, ...args], options);
   }
 
-  /** Runs helm against this cluster, as {@link kubectl} is run. */
+  /** Runs helm against this cluster as the admin or `user`. */
   helm(args: readonly string[], options: ClientOptions = {}): Promise<KubectlResult> {
     return this.#client(this.#binaries.helm, ['--kube-context', options.user ?? ADMIN, ...args], options);
   }
@@ -147,8 +147,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Makes one API request as the admin or `user`. A PATCH body is a JSON merge patch unless `contentType` says otherwise.
-   * `accept` asks for another form of the answer, such as a table.
+   * Sends an API request as the admin or `user`. By default, the body of a PATCH is a JSON merge patch. `accept` requests another
+   * representation of the response, such as a table.
    */
   request<T = KubernetesObject>(
     method: string,
@@ -164,7 +164,7 @@ export class Cluster implements AsyncDisposable {
     });
   }
 
-  /** Makes the request and returns the body, or throws with the server's message when the status is 400 or more. */
+  /** Sends a request and returns the response body. Throws an error with the server's message when the status is 400 or more. */
   async expect<T = KubernetesObject>(method: string, path: string, body?: unknown): Promise<T> {
     const response = await this.request<T>(method, path, body);
     if (response.status >= 400) {
@@ -174,7 +174,7 @@ export class Cluster implements AsyncDisposable {
     return response.body;
   }
 
-  /** Creates a namespace. Nothing else is in it: no controller runs that adds a service account or a root CA. */
+  /** Creates a namespace. Without controllers, it has neither a service account nor a root CA. */
   createNamespace(name: string, labels: Readonly<Record<string, string>> = {}): Promise<KubernetesObject> {
     return this.expect('POST', '/api/v1/namespaces', {
       apiVersion: 'v1',
@@ -188,14 +188,14 @@ export class Cluster implements AsyncDisposable {
     return this.#processes[0]?.logTail(lines) ?? '';
   }
 
-  /** Kills the API server or etcd at once, as a lost machine would. Everything else runs on, for {@link revive}. */
+  /** Kills the API server or etcd, as if its machine was lost. {@link revive} starts it again. */
   async crash(which: 'kube-apiserver' | 'etcd'): Promise<void> {
     await this.#processes[PROCESS_INDEX[which]]?.kill();
   }
 
   /**
-   * Starts what was killed again, on its own port and data, and waits until the API server is ready. Connections of other tests
-   * may have taken the port for a moment: it is tried again.
+   * Restarts killed processes with their ports and data, and waits until the API server is ready. Retries, because a connection of
+   * another test may have the port for a moment.
    */
   async revive(): Promise<void> {
     for (let left = REVIVALS; ; left -= 1) {
@@ -223,7 +223,7 @@ export class Cluster implements AsyncDisposable {
     }
   }
 
-  /** Starts kube-controller-manager, and waits until it works. */
+  /** Starts kube-controller-manager, and waits until the namespace "default" is complete. */
   async startControllers(): Promise<void> {
     const logFile = join(this.folder, 'kube-controller-manager.log');
     const args = controllerManagerArgs(this.folder, this.kubeconfig);
@@ -253,7 +253,7 @@ export class Cluster implements AsyncDisposable {
     return this.stop();
   }
 
-  // JSON is YAML, so kubectl reads it.
+  // kubectl reads JSON, because JSON is YAML.
   #kubeconfigObject(): object {
     const users = [...this.#tokens.keys()];
     return {
@@ -268,9 +268,10 @@ export class Cluster implements AsyncDisposable {
 }
 
 /**
- * Starts etcd and kube-apiserver and waits until the API server is ready and has made its own objects. Everything listens on
- * loopback, is in one temporary folder (in memory where there is room), and ends when this process does, however that happens.
- * @throws Error when programs are missing (it says how to build them) or one did not become ready (with the end of its log).
+ * Starts etcd and kube-apiserver, and waits until the API server is ready and has created its default objects. All processes
+ * listen on loopback, and end when this process ends or is killed. All files are in one temporary folder, in memory if there is
+ * enough space.
+ * @throws Error when a program is missing (it says how to build it), or does not become ready (it has the end of the log).
  */
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const binaries = options.binaries ?? foundBinaries();
@@ -312,11 +313,11 @@ async function startOnce(binaries: ClusterBinaries, options: ClusterOptions): Pr
       program: binaries.etcd,
       args: etcdArgs(folder, ports),
       logFile: join(folder, 'etcd.log'),
-      // etcd's is the last to end when everything is ended at once, and the API server creates no files by then.
+      // The supervisor of etcd deletes the folder, because etcd ends last: the API server creates no files any more.
       scratch: folder,
     });
     processes.unshift(etcd);
-    // The API server waits for etcd itself, so both start at once.
+    // Both start at the same time, because the API server waits for etcd.
     const server = new SupervisedProcess({
       program: binaries['kube-apiserver'],
       args: [...apiServerArgs(folder, ports, controllers), ...(options.apiServerArgs ?? [])],
@@ -340,7 +341,7 @@ async function startOnce(binaries: ClusterBinaries, options: ClusterOptions): Pr
   }
 }
 
-/** Waits until the API server says that it is ready and the namespace `default` exists, which it creates a moment later. */
+/** Waits until the API server is ready, and has created the namespace `default`, a moment later. */
 async function becomeReady(
   parts: { server: SupervisedProcess; etcd: SupervisedProcess; signal: AbortSignal | undefined },
   connect: () => Cluster,
@@ -358,7 +359,7 @@ async function becomeReady(
       }
     }
     try {
-      // Fails until the API server has written its certificate, and must read it again when that was only half of it.
+      // The API server may not have written its certificate yet, or only a part of it.
       cluster ??= connect();
       const ready = await cluster.request<string>('GET', '/readyz');
       const namespace = await cluster.request('GET', '/api/v1/namespaces/default');
@@ -379,7 +380,7 @@ async function becomeReady(
   }
 }
 
-/** /dev/shm where it has room, because etcd syncs every write to its disk; else the folder for temporary files. */
+/** The folder for data: /dev/shm if it has space, because etcd syncs each write to disk; else the folder for temporary files. */
 function dataParent(): string {
   try {
     const memory = statfsSync('/dev/shm');
@@ -389,7 +390,7 @@ function dataParent(): string {
   }
 }
 
-/** In order, so that the API server does not spend its last seconds looking for etcd. */
+/** Stops processes one after the other. The API server must stop first, because it would retry to reach etcd for seconds. */
 async function stopAll(processes: readonly SupervisedProcess[], folder: string): Promise<void> {
   for (const child of processes) {
     await child.stop();

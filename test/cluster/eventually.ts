@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Tries until an attempt does not throw and returns what it returned; throws the error of the last attempt when `timeoutMs` (default
- * 10,000) are over. For what an API server does a moment after it has answered, such as calling a webhook that was just configured.
+ * Retries until an attempt does not throw, and returns its result. After `timeoutMs` (default 10,000) it throws the last error. For
+ * effects that follow the response of an API server after a moment, such as calls of a new webhook.
  */
 export async function eventually<T>(
   attempt: () => Promise<T>,

@@ -9,13 +9,13 @@ import {
   X509CertificateGenerator,
 } from '@peculiar/x509';
 
-/** A certificate that is its own authority, and its key, both PEM. */
+/** A self-signed certificate and its key. PEM. */
 export interface LoopbackCertificate {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Makes a self-signed certificate, valid for a day, for a server of a test: for 127.0.0.1, `localhost` and the names given. */
+/** Creates a self-signed certificate for 127.0.0.1, `localhost` and the given names. It is valid for a day. */
 export async function createLoopbackCertificate(names: readonly string[] = []): Promise<LoopbackCertificate> {
   const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
   const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 
 /**
- * Ends a connection as a broken one ends, by a reset. One that is being ended already is only closed: Node cannot reset it while
- * its shutdown is under way (libuv answers EINVAL), never closes it then, and the process spins for ever when it is to exit.
+ * Resets a connection, as a network fault does. A connection that is shutting down is only closed, because Node.js cannot reset it
+ * then: libuv returns EINVAL, the socket is never closed, and the process loops for ever at its exit.
  */
 export function resetSocket(socket: Socket): void {
   if (socket.writableEnded) {

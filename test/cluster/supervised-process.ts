@@ -1,13 +1,13 @@
-// A child process that cannot outlive the process that started it, even when that one is killed.
+// A child process that ends when its parent ends, even if the parent is killed.
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 
 /**
- * The supervisor, a shell: starts the program ($3…) and ends it when its own stdin closes, which the kernel does when the parent
- * ends for whatever reason. $1 is a folder to delete after that (not when the program ends by itself: its log is there), $2 the
- * seconds that the program has for its end. It leads a process group of its own, so that a program that does not heed SIGTERM is
- * killed with its group, and a Ctrl-C on a terminal reaches only the parent, who stops things in order.
+ * The supervisor is a shell script. It starts the program ($3…), and ends it when stdin is closed, which the kernel does when the
+ * parent ends. $2 is the grace period in seconds. $1 is a folder to delete then; it is kept if the program ends by itself, because
+ * it has the log. The supervisor leads a process group, so that it can kill a program that ignores SIGTERM, and so that Ctrl-C
+ * on a terminal reaches only the parent, which stops its programs in order.
  */
 const supervisor = `
 scratch=$1
@@ -33,27 +33,27 @@ fi
 exit $status
 `;
 
-/** What a program that is stopped has until it is killed, unless its options say otherwise. Seconds. */
+/** Default grace period between SIGTERM and SIGKILL. Seconds. */
 const GRACE_SECONDS = 5;
 
-/** How to start a {@link SupervisedProcess}. */
+/** Options of a {@link SupervisedProcess}. */
 export interface ProcessOptions {
-  /** Path of the program. */
+  /** The path of the program. */
   readonly program: string;
   readonly args: readonly string[];
-  /** File that receives its stdout and stderr. */
+  /** The file for its stdout and stderr. */
   readonly logFile: string;
-  /** Folder to delete when the program has ended because its parent did. Default: none. */
+  /** A folder to delete when the program ends because its parent has ended. Default: none. */
   readonly scratch?: string;
-  /** Its whole environment. Default: that of this process. */
+  /** All environment variables. Default: those of this process. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Its working folder. Default: that of this process. */
+  /** The working folder. Default: that of this process. */
   readonly cwd?: string;
-  /** Time between SIGTERM and SIGKILL when it is stopped. Default: 5. */
+  /** Grace period between SIGTERM and SIGKILL. Default: 5. */
   readonly graceSeconds?: number;
 }
 
-/** A running program with a supervisor; neither keeps Node's event loop alive. */
+/** A program with its supervisor. Neither keeps the event loop of Node.js alive. */
 export class SupervisedProcess {
   /** How it was started. */
   readonly options: ProcessOptions;
@@ -64,7 +64,7 @@ export class SupervisedProcess {
   #exit: string | undefined;
   #exitCode: number | undefined;
 
-  /** Starts the program at once; that it could not be started shows as {@link exit}. */
+  /** Starts the program. If it cannot be started, {@link exit} says so. */
   constructor(options: ProcessOptions) {
     this.options = options;
     this.#logFile = options.logFile;
@@ -89,7 +89,7 @@ export class SupervisedProcess {
       this.#exitCode = code ?? undefined;
       end(signal === null ? `ended with exit code ${code}` : `ended by ${signal}`);
     });
-    // The pipe to a supervisor that has ended is closed on its side first, which is no error here.
+    // A supervisor that ends closes the pipe, which is not an error here.
     this.#child.stdin?.on('error', () => undefined);
     this.#child.unref();
     if (this.#child.stdin !== null && 'unref' in this.#child.stdin && typeof this.#child.stdin.unref === 'function') {
@@ -97,32 +97,32 @@ export class SupervisedProcess {
     }
   }
 
-  /** How it ended, as the end of a sentence, or undefined while it runs. */
+  /** How the program ended, as the end of a sentence. Undefined while it runs. */
   get exit(): string | undefined {
     return this.#exit;
   }
 
-  /** As a shell tells it: more than 128 when a signal ended it; undefined while it runs, and when its supervisor was killed. */
+  /** The exit code; 128 plus the number of a signal. Undefined while the program runs, and when its supervisor was killed. */
   get exitCode(): number | undefined {
     return this.#exitCode;
   }
 
-  /** The last lines of its log, without the newline at the end. */
+  /** The last lines of its log. */
   logTail(lines = 20): string {
     return readFileSync(this.#logFile, 'utf8').trimEnd().split('\n').slice(-lines).join('\n');
   }
 
-  /** Kills the program and its supervisor at once, as a lost machine would, and waits until they are gone. */
+  /** Kills the program and its supervisor, as if the machine was lost, and waits until they have ended. */
   async kill(): Promise<void> {
     if (this.#exit === undefined && this.#child.pid !== undefined) {
       this.#child.ref();
-      // The supervisor leads the group that both are in.
+      // The process group of the supervisor has both.
       process.kill(-this.#child.pid, 'SIGKILL');
     }
     await this.ended;
   }
 
-  /** Stops the program where it is, as a machine that hangs would, until it is resumed. It cannot be ended meanwhile. */
+  /** Suspends the program, as if the machine hung, until it is resumed. Meanwhile it cannot be stopped. */
   suspend(): void {
     this.#signalGroup('SIGSTOP');
   }
@@ -137,7 +137,7 @@ export class SupervisedProcess {
     }
   }
 
-  /** Ends the program (SIGTERM, SIGKILL when its time is over) and waits until it and its supervisor have. Idempotent. */
+  /** Ends the program with SIGTERM, and with SIGKILL after the grace period. Waits until it and its supervisor have ended. Idempotent. */
   async stop(): Promise<void> {
     this.#child.ref();
     this.#child.stdin?.end();

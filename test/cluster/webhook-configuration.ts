@@ -1,13 +1,13 @@
 import type { KubernetesObject } from './cluster.ts';
 
-/** Which requests a webhook is called for; the fields of `RuleWithOperations`. */
+/** A rule of a webhook, with the fields of `RuleWithOperations`. */
 export interface WebhookRule {
   readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT' | '*')[];
   /** Default: the core group. */
   readonly apiGroups?: readonly string[];
   /** Default: all. */
   readonly apiVersions?: readonly string[];
-  /** Plural, with subresources as `pods/exec`. */
+  /** Plurals; subresources such as `pods/exec`. */
   readonly resources: readonly string[];
   /** Default: `*`. */
   readonly scope?: 'Cluster' | 'Namespaced' | '*';
@@ -23,29 +23,29 @@ export interface LabelSelector {
   }[];
 }
 
-/** A webhook configuration with one webhook. */
+/** The options of a webhook configuration with one webhook. */
 export interface WebhookOptions {
-  /** Name of the configuration; the webhook in it is `<name>.portcullis.test`. */
+  /** The name of the configuration. The name of its webhook is `<name>.portcullis.test`. */
   readonly name: string;
   readonly kind: 'validating' | 'mutating';
-  /** Where it is served, `https://127.0.0.1:PORT/validate/ID`. */
+  /** The URL of the webhook: `https://127.0.0.1:PORT/validate/ID`. */
   readonly url: string;
-  /** PEM of the certificates that its certificate is verified with. */
+  /** The CAs that the certificate of the webhook is verified with. PEM. */
   readonly caBundle: string;
   readonly rules: readonly WebhookRule[];
   /** Default: `Fail`. */
   readonly failurePolicy?: 'Fail' | 'Ignore';
-  /** In seconds, 1 to 30. Default: 10. */
+  /** 1 to 30. Default: 10. */
   readonly timeoutSeconds?: number;
   /** Default: `Equivalent`. */
   readonly matchPolicy?: 'Exact' | 'Equivalent';
-  /** Labels that the namespace of the object must have. Default: all namespaces. Give each test its own, and tests do not meet. */
+  /** Labels that the namespace of the object must have. Different labels separate tests. Default: all namespaces. */
   readonly namespaceSelector?: LabelSelector;
   /** Labels that the object must have. Default: all objects. */
   readonly objectSelector?: LabelSelector;
   /** CEL conditions. Default: none. */
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
-  /** Of mutating webhooks only. Default: `Never`. */
+  /** For mutating webhooks only. Default: `Never`. */
   readonly reinvocationPolicy?: 'Never' | 'IfNeeded';
 }
 
@@ -54,7 +54,7 @@ const resources = {
   mutating: { kind: 'MutatingWebhookConfiguration', plural: 'mutatingwebhookconfigurations' },
 } as const;
 
-/** The path of the collection that configurations of this kind are created in. */
+/** The API path of webhook configurations of this kind. */
 export function webhookConfigurationPath(kind: WebhookOptions['kind']): string {
   return `/apis/admissionregistration.k8s.io/v1/${resources[kind].plural}`;
 }

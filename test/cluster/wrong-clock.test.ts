@@ -4,7 +4,7 @@ import { run } from '../cli/command.ts';
 import { skipWithoutFaketime } from './binaries.ts';
 import { removeClocks, withClock } from './wrong-clock.ts';
 
-/** Prints how far the clock is ahead of what it says on the command line, in minutes, of the process and of a thread of its own. */
+/** Prints by how many minutes the clocks of the process and of a thread differ from the time on the command line. */
 const PROGRAM = `
 const { Worker } = require('node:worker_threads');
 const ahead = 'Math.round((Date.now() - ' + process.argv[1] + ') / 60_000)';

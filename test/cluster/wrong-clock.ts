@@ -1,19 +1,19 @@
-// Processes whose clocks are wrong by a fixed time: libfaketime, loaded before the program.
+// Runs processes with a clock that is wrong by a fixed offset, by libfaketime.
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { findFaketime } from './binaries.ts';
 
-/** Where the library keeps what the threads of a process share: files that have the id of the process in their names. */
+/** The folder for the shared memory of the library. Its files have the id of the process in their name. */
 const SHARED_FOLDER = '/dev/shm';
 const SHARED_FILE = /^(?:sem\.faketime_sem|faketime_shm)_(\d+)$/;
 
-/** What a clock differs by from that of this machine: 60 is a minute ahead, -60 a minute behind. */
+/** The offset of a clock from that of this machine: 60 is a minute ahead, -60 a minute behind. */
 export type ClockOffsetSeconds = number;
 
 /**
- * A command with another time of day, its threads and the processes that it starts included. Only what says what time it is
- * differs: clocks that measure how long something takes, and timers, go on as they are, and files have their true times.
- * @throws Error when the library is not there: it says how to get it
+ * Changes the clock of a command, of its threads, and of the processes that it starts. Only the time of day changes. Monotonic
+ * clocks, timers, and times of files do not.
+ * @throws Error that says how to get the library, when it is missing
  */
 export function withClock(command: readonly string[], offset: ClockOffsetSeconds): readonly string[] {
   const library = findFaketime();
@@ -29,7 +29,7 @@ export function withClock(command: readonly string[], offset: ClockOffsetSeconds
   return ['env', ...Object.entries(environment).map(([name, value]) => `${name}=${value}`), ...command];
 }
 
-/** Removes what the library has left of processes that were killed. */
+/** Removes the files of the library for processes that were killed. */
 export function removeClocks(): void {
   for (const file of existsSync(SHARED_FOLDER) ? readdirSync(SHARED_FOLDER) : []) {
     const [, pid] = SHARED_FILE.exec(file) ?? [];

@@ -1,16 +1,16 @@
-// One container of a Pod: a process, started again when it ends, with its probes.
+// A container of a Pod: a process with probes, which is restarted when it ends.
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { SupervisedProcess } from '../supervised-process.ts';
 import type { ContainerSpec, ProbeSpec } from './pod.ts';
 import { runProbe } from './probe.ts';
 
-/** Until a container that ended is started again: doubled each time. A kubelet begins with 10 s. Milliseconds. */
+/** Delay before the first restart; it doubles with each restart. A kubelet starts with 10 s. Milliseconds. */
 const BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 8_000;
-/** After that much of a life the backoff begins anew. Milliseconds. */
+/** A container that has run for this time restarts with the first delay again. Milliseconds. */
 const STABLE_MS = 30_000;
-/** What a shell says of a program that SIGKILL ended. */
+/** The exit code of a process that SIGKILL ended: 128 + 9. */
 const KILLED_CODE = 137;
 
 /** How a container is started. */
@@ -29,7 +29,7 @@ export interface ContainerOptions {
   readonly restartPolicy: 'Always' | 'OnFailure' | 'Never';
   readonly graceSeconds: number;
   readonly logFile: string;
-  /** Something of its status changed. */
+  /** Called when the status changes. */
   readonly onChange: () => void;
 }
 
@@ -60,12 +60,12 @@ export class Container {
     return this.#restarts;
   }
 
-  /** How it ended for good; undefined while it runs or will again. */
+  /** The exit code of the last process. Undefined while the container runs or will be restarted. */
   get exitCode(): number | undefined {
     return this.#isOver ? (this.#lastExitCode ?? 0) : undefined;
   }
 
-  /** What all its processes printed. */
+  /** The output of all its processes. */
   get log(): string {
     try {
       return readFileSync(this.#options.logFile, 'utf8');
@@ -74,7 +74,7 @@ export class Container {
     }
   }
 
-  /** As in the status of a Pod. */
+  /** The ContainerStatus. */
   get status(): object {
     const { spec } = this.#options;
     const terminated = { exitCode: this.#lastExitCode ?? 0, reason: this.#lastExitCode === 0 ? 'Completed' : 'Error' };
@@ -93,13 +93,13 @@ export class Container {
     };
   }
 
-  /** Runs until it is stopped, or ends and is not to run again. */
+  /** Runs the container until it is stopped, or ends and is not restarted. */
   async run(): Promise<void> {
     const { restartPolicy } = this.#options;
     let backoffMs = BACKOFF_MS;
     for (;;) {
       const began = performance.now();
-      await this.#live();
+      await this.#runOnce();
       if (this.#stopping.signal.aborted || restartPolicy === 'Never') {
         break;
       }
@@ -119,19 +119,19 @@ export class Container {
     this.#options.onChange();
   }
 
-  /** Kills its process at once; it is started again as its Pod says. */
+  /** Kills its process. The restartPolicy applies. */
   async kill(): Promise<void> {
     await this.#process?.kill();
   }
 
-  /** Stops its process where it is, until what is returned is called. */
+  /** Suspends its process. Returns the function that resumes it. */
   suspend(): () => void {
     const process = this.#process;
     process?.suspend();
     return () => process?.resume();
   }
 
-  /** SIGTERM, and SIGKILL when its time is over; it does not start again. */
+  /** Ends the container with SIGTERM, and with SIGKILL after the grace period. It is not restarted. */
   async stop(): Promise<void> {
     const seconds = this.#options.spec.lifecycle?.preStop?.sleep?.seconds ?? 0;
     await sleep(seconds * 1000, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
@@ -139,14 +139,14 @@ export class Container {
     await this.#process?.stop();
   }
 
-  /** SIGKILL; it does not start again. */
+  /** Ends the container with SIGKILL. It is not restarted. */
   async end(): Promise<void> {
     this.#stopping.abort();
     await this.#process?.kill();
   }
 
-  /** From start to end of one process. */
-  async #live(): Promise<void> {
+  /** Runs one process until it ends. */
+  async #runOnce(): Promise<void> {
     const { spec, command, logFile, graceSeconds, onChange } = this.#options;
     const process = new SupervisedProcess({ ...command, logFile, graceSeconds });
     this.#process = process;

@@ -8,12 +8,12 @@ import { startNode, type TestNode } from './node.ts';
 
 const NAMESPACE = 'served';
 const LABELS = { app: 'served' };
-/** Starts of processes on a machine under load. */
+/** Time limit for starts of processes on a machine under load. */
 const PATIENCE = { timeoutMs: 60_000 };
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-/** A policy that refuses everything with a word. */
+/** A policies file with one policy, which rejects all requests with a word. */
 function policies(word: string): string {
   return JSON.stringify({
     refusing: {
@@ -82,10 +82,10 @@ describe('the node of the tests', { skip: skipWithoutCluster() }, () => {
         'cert-file': '/etc/tls/tls.crt',
         'key-file': '/etc/tls/tls.key',
         workers: '1',
-        // Connections that are in use are closed behind an answer, not under a request.
+        // Open connections are closed after a response, so that no request fails.
         'shutdown-delay': '1',
       }).reduce((args, [name, value]) => [...args, `--${name}`, value], ['serve']),
-      // The time that it takes until nobody makes connections to it any more.
+      // Services stop using the Pod in this time.
       lifecycle: { preStop: { sleep: { seconds: 1 } } },
       env: [{ name: 'POD_IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } }],
       ports: [{ name: 'webhook', containerPort: 8443 }],

@@ -1,4 +1,4 @@
-// A node for tests: the Pods of a cluster run as processes of this machine, and Services lead to them.
+// A node for tests: runs the Pods of a cluster as processes of this machine, and routes connections to Services.
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,42 +17,42 @@ import { decoded } from './pod-volumes.ts';
 import { RunningPod } from './running-pod.ts';
 import { routesOf, type Service, ServiceProxy } from './service-proxy.ts';
 
-/** The last number of addresses: Services have those below, and the last one is for nobody. */
+/** The last byte of the first address of Pods. Services have lower ones; 255 is not used. */
 const FIRST_POD_ADDRESS = 128;
 const LAST_POD_ADDRESS = 254;
-/** How long kube-proxy takes to hear of a Pod and change its rules; a cluster under load takes longer. Milliseconds. */
+/** Delay between a change of a Pod and new routes, like that of kube-proxy in a cluster without load. Milliseconds. */
 const ENDPOINT_DELAY_MS = 200;
-/** A kubelet takes up to a minute to bring a changed Secret to a Pod. Milliseconds. */
+/** Delay between a change of a Secret and new files. A kubelet takes up to a minute. Milliseconds. */
 const VOLUME_DELAY_MS = 100;
 
 const POD_NETWORK = fileURLToPath(new URL('./pod-network.ts', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('../../../bin/portcullis.mjs', import.meta.url));
 
-/** The command that an image is, for one Pod; undefined when there is no such image. */
+/** Returns the command that runs an image in a Pod. Undefined when the image does not exist. */
 export type ImageCommand = (image: string, pod: Pod) => readonly string[] | undefined;
 
 export interface NodeOptions {
   /** Default: `node-1`. */
   readonly name?: string;
-  /** The command of an image, for a Pod; undefined when it does not exist. Default: {@link portcullisImage}. */
+  /** Default: {@link portcullisImage}. */
   readonly image?: ImageCommand;
-  /** Until Services follow a change of a Pod. Default: 200 ms. */
+  /** Delay between a change of a Pod and new routes. Milliseconds. Default: 200. */
   readonly endpointDelayMs?: number;
-  /** Until mounted Secrets and ConfigMaps follow a change. Default: 100 ms. */
+  /** Delay between a change of a Secret or ConfigMap and new files. Milliseconds. Default: 100. */
   readonly volumeDelayMs?: number;
 }
 
-/** Images that have `portcullis` in their names are this checkout. */
+/** Runs this checkout for images with `portcullis` in their name. */
 export function portcullisImage(image: string): readonly string[] | undefined {
   return image.includes('portcullis') ? podCommand(PROGRAM) : undefined;
 }
 
-/** Runs a program of Node's in a Pod. */
+/** The command that runs a Node.js program in a Pod. */
 export function podCommand(program: string): readonly string[] {
   return [process.execPath, '--import', POD_NETWORK, program];
 }
 
-/** Starts a node, and waits until it knows what is in the cluster. `await using` stops it. */
+/** Starts a node, and waits until its caches are synced. `await using` stops it. */
 export async function startNode(cluster: Cluster, options: NodeOptions = {}): Promise<TestNode> {
   const node = new TestNode(cluster, options);
   try {
@@ -66,7 +66,7 @@ export async function startNode(cluster: Cluster, options: NodeOptions = {}): Pr
 
 export class TestNode implements AsyncDisposable {
   readonly name: string;
-  /** May be changed at any time. */
+  /** Tests may change it at any time. */
   volumeDelayMs: number;
   endpointDelayMs: number;
   readonly #cluster: Cluster;
@@ -84,7 +84,7 @@ export class TestNode implements AsyncDisposable {
   readonly #services: ObjectCache<Service>;
   readonly #secrets: ObjectCache;
   readonly #configMaps: ObjectCache;
-  /** What went wrong with the node itself, for messages of failed tests. */
+  /** Errors of the node itself, for messages of failed tests. */
   readonly problems: string[] = [];
   #following: Promise<void> | undefined;
   #lastAddress = FIRST_POD_ADDRESS - 1;
@@ -127,9 +127,9 @@ export class TestNode implements AsyncDisposable {
     await this.#caches.ready;
     this.#pods.subscribe(({ after }) => {
       if (after !== undefined) {
-        this.#see(after);
+        this.#onPod(after);
       }
-      this.#endGone();
+      this.#endDeleted();
       this.#reroute();
     });
     this.#services.subscribe(() => this.#reroute());
@@ -145,7 +145,7 @@ export class TestNode implements AsyncDisposable {
     }
   }
 
-  /** The Pods that run here, of a namespace, with these labels; those that are being ended not. */
+  /** The running Pods of a namespace with these labels, without terminating ones. */
   pods(namespace: string, labels: Readonly<Record<string, string>> = {}): readonly RunningPod[] {
     return [...this.#running.values()].filter(
       ({ pod: { metadata } }) =>
@@ -155,12 +155,12 @@ export class TestNode implements AsyncDisposable {
     );
   }
 
-  /** Everything that Pods printed that run now, for messages of failed tests. */
+  /** The output of all running Pods, for messages of failed tests. */
   logs(): string {
     return [...this.#running.values()].map(({ name, log }) => `── ${name}\n${log}`).join('\n');
   }
 
-  /** Kills all Pods; their objects stay. */
+  /** Kills the processes of all Pods. The Pod objects are not deleted. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#proxy.stop();
@@ -175,8 +175,8 @@ export class TestNode implements AsyncDisposable {
     await this.stop();
   }
 
-  /** What a Pod asks for: a node, a start, an end. */
-  #see(pod: Pod): void {
+  /** Reconciles a Pod: schedules it, starts it, or ends it. */
+  #onPod(pod: Pod): void {
     const { uid, deletionTimestamp } = pod.metadata;
     if (this.#stopping.signal.aborted) {
       return;
@@ -195,7 +195,7 @@ export class TestNode implements AsyncDisposable {
     }
   }
 
-  /** What a scheduler does. */
+  /** Binds a Pod to this node, as a scheduler does. */
   #bind(pod: Pod): void {
     const { uid, name, namespace, deletionTimestamp } = pod.metadata;
     if (this.#binding.has(uid) || deletionTimestamp !== undefined) {
@@ -212,20 +212,20 @@ export class TestNode implements AsyncDisposable {
 
   #start(pod: Pod): void {
     const { name = '', namespace, uid } = pod.metadata;
-    const address = this.#takeAddress();
+    const address = this.#nextAddress();
     const running = new RunningPod({
       pod,
       address,
       folder: join(this.#folder, uid),
       image: this.#image,
       contents: {
-        secret: (where, what) => payloadOf(this.#secrets.get({ namespace: where, name: what })),
-        configMap: (where, what) => payloadOf(this.#configMaps.get({ namespace: where, name: what })),
+        secret: (where, what) => filesOf(this.#secrets.get({ namespace: where, name: what })),
+        configMap: (where, what) => filesOf(this.#configMaps.get({ namespace: where, name: what })),
         token: (owner, options) => this.#token(owner, options),
       },
       env: {
         PATH: process.env['PATH'] ?? '',
-        // Of the product's images the sources are compiled before.
+        // Images of the product have a compile cache, so the processes share one, too.
         ...(process.env['NODE_COMPILE_CACHE'] === undefined
           ? {}
           : { NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'] }),
@@ -262,8 +262,8 @@ export class TestNode implements AsyncDisposable {
     );
   }
 
-  /** Ends what was deleted without a grace period. */
-  #endGone(): void {
+  /** Ends the Pods that were deleted without a grace period. */
+  #endDeleted(): void {
     for (const [uid, running] of this.#running) {
       const { namespace, name = '' } = running.pod.metadata;
       if (!this.#ending.has(uid) && this.#pods.get({ namespace, name })?.metadata.uid !== uid) {
@@ -282,8 +282,8 @@ export class TestNode implements AsyncDisposable {
     this.#addresses.delete(Number(address?.split('.')[3]));
   }
 
-  /** The next free one after the last that was given: an address is not used again soon. */
-  #takeAddress(): string {
+  /** The next free address after the last one, so that an address is not reused soon. */
+  #nextAddress(): string {
     const count = LAST_POD_ADDRESS - FIRST_POD_ADDRESS + 1;
     for (let step = 1; step <= count; step += 1) {
       const address = FIRST_POD_ADDRESS + ((this.#lastAddress - FIRST_POD_ADDRESS + step) % count);
@@ -322,7 +322,7 @@ export class TestNode implements AsyncDisposable {
 
   #refill(kind: 'secret' | 'configMap', namespace: string, name: string): void {
     for (const pod of this.pods(namespace)) {
-      void pod.refill(kind, name);
+      void pod.updateVolumes(kind, name);
     }
   }
 
@@ -351,8 +351,8 @@ function type<T extends KubernetesObject>(kind: string): ResourceType<T> {
   return found;
 }
 
-/** Data of a Secret or a ConfigMap, as files. */
-function payloadOf(object: KubernetesObject | undefined): ReadonlyMap<string, Buffer> | undefined {
+/** The data of a Secret or ConfigMap as files. */
+function filesOf(object: KubernetesObject | undefined): ReadonlyMap<string, Buffer> | undefined {
   if (object === undefined) {
     return undefined;
   }

@@ -1,14 +1,14 @@
-// Loaded before the program of a container (`node --import`): a Pod has an address of its own, as if in a network of its own,
-// whatever address its processes listen on.
+// Makes the servers of a container listen on the address of its Pod, whatever address they request, as in a network namespace.
+// `node --import` loads it before the program.
 import { Server } from 'node:net';
 import { env } from 'node:process';
 
-/** Says which. */
+/** The environment variable with the address of the Pod. */
 const POD_ADDRESS = 'PORTCULLIS_TEST_POD_ADDRESS';
 
 const { [POD_ADDRESS]: host } = env;
 if (host !== undefined) {
-  // The method of all servers: those of HTTP and TLS inherit it.
+  // Servers of HTTP and TLS inherit this method.
   const listen = Reflect.get(Server.prototype, 'listen') as (...args: unknown[]) => Server;
   Object.defineProperty(Server.prototype, 'listen', {
     value(this: Server, ...args: unknown[]): Server {
@@ -17,7 +17,7 @@ if (host !== undefined) {
   });
 }
 
-/** The arguments of a `listen` with another host: (port, host?, backlog?, callback?) or ({ port, host, … }, callback?). */
+/** Replaces the host in arguments of `listen`: (port, host?, backlog?, callback?) or ({ port, host, … }, callback?). */
 function withHost([first, ...rest]: readonly unknown[], address: string): unknown[] {
   if (typeof first === 'object' && first !== null) {
     return 'port' in first ? [{ ...first, host: address }, ...rest] : [first, ...rest];

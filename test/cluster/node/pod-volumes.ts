@@ -1,4 +1,4 @@
-// The volumes of a Pod as folders, as a kubelet fills them: files are links into a folder of one version, which is swapped at once.
+// The volumes of a Pod as folders. As a kubelet does, files are links into a folder with one version, which is replaced atomically.
 import { createHash } from 'node:crypto';
 import {
   existsSync,
@@ -16,12 +16,12 @@ import { fieldOf, type KeyToPath, type Pod, type Volume, type VolumeMount, type 
 /** Files by path. */
 type Payload = ReadonlyMap<string, Buffer>;
 
-/** What volumes are filled from. */
+/** The sources of volumes. */
 export interface VolumeContents {
-  /** `data` decoded; undefined when there is no such Secret. */
+  /** The decoded `data`. Undefined when the Secret does not exist. */
   secret(namespace: string, name: string): Payload | undefined;
   configMap(namespace: string, name: string): Payload | undefined;
-  /** A token of the Pod's service account. */
+  /** Creates a token of the Pod's service account. */
   token(pod: Pod, options: { readonly audience?: string; readonly expirationSeconds?: number }): Promise<string>;
 }
 
@@ -30,9 +30,9 @@ export class PodVolumes {
   readonly #folder: string;
   readonly #address: string;
   readonly #contents: VolumeContents;
-  /** By volume and path: a Pod keeps its token. */
+  /** Tokens by volume and path. They are not renewed. */
   readonly #tokens = new Map<string, string>();
-  /** What is in which volume, as digests. */
+  /** Digests of the content, by volume. */
   readonly #written = new Map<string, string>();
 
   constructor(options: { pod: Pod; folder: string; address: string; contents: VolumeContents }) {
@@ -42,7 +42,7 @@ export class PodVolumes {
     this.#contents = options.contents;
   }
 
-  /** Brings all folders up to date. @throws Error that says what is missing */
+  /** Updates the files of all volumes. @throws Error that names a missing source */
   async fill(): Promise<void> {
     for (const volume of this.#pod.spec.volumes ?? []) {
       const folder = join(this.#folder, volume.name);
@@ -58,15 +58,15 @@ export class PodVolumes {
     }
   }
 
-  /** Whether a Secret or a ConfigMap of this name is in any volume. */
+  /** Whether a volume has this Secret or ConfigMap as its source. */
   uses(kind: 'secret' | 'configMap', name: string): boolean {
     const sources = (this.#pod.spec.volumes ?? []).flatMap((volume) => [volume, ...(volume.projected?.sources ?? [])]);
     return sources.some((source) => nameOf(source, kind) === name);
   }
 
-  /** The text with paths of mounted volumes in the place of the paths in the container. */
-  mapped(text: string, mounts: readonly VolumeMount[]): string {
-    // The longest first: one mount may be in another.
+  /** Replaces mount paths of the container in a text by the folders of the volumes. */
+  withMountPaths(text: string, mounts: readonly VolumeMount[]): string {
+    // The longest path first, because one mount may be within another.
     for (const { name, mountPath, subPath = '' } of mounts.toSorted(
       (a, b) => b.mountPath.length - a.mountPath.length,
     )) {
@@ -79,7 +79,7 @@ export class PodVolumes {
         (before === undefined || '=,: '.includes(before))
       ) {
         const path = join(this.#folder, name, subPath);
-        return `${text.slice(0, at)}${path}${this.mapped(text.slice(at + mountPath.length), mounts)}`;
+        return `${text.slice(0, at)}${path}${this.withMountPaths(text.slice(at + mountPath.length), mounts)}`;
       }
     }
     return text;
@@ -100,11 +100,11 @@ export class PodVolumes {
     const { namespace } = this.#pod.metadata;
     if (secret !== undefined) {
       const name = nameOf(source, 'secret') ?? '';
-      return chosen(`Secret ${namespace}/${name}`, this.#contents.secret(namespace, name), secret);
+      return selectedFiles(`Secret ${namespace}/${name}`, this.#contents.secret(namespace, name), secret);
     }
     if (configMap !== undefined) {
       const found = this.#contents.configMap(namespace, configMap.name);
-      return chosen(`ConfigMap ${namespace}/${configMap.name}`, found, configMap);
+      return selectedFiles(`ConfigMap ${namespace}/${configMap.name}`, found, configMap);
     }
     if (serviceAccountToken !== undefined) {
       const key = `${volume}/${serviceAccountToken.path}`;
@@ -128,8 +128,8 @@ function nameOf(source: VolumeSource, kind: 'secret' | 'configMap'): string | un
   return kind === 'secret' ? (source.secret?.secretName ?? source.secret?.name) : source.configMap?.name;
 }
 
-/** The keys that a volume wants under their paths. */
-function chosen(
+/** The keys that the `items` of a volume select, by path. */
+function selectedFiles(
   what: string,
   found: Payload | undefined,
   { items, optional = false }: { readonly items?: readonly KeyToPath[]; readonly optional?: boolean },
@@ -155,7 +155,7 @@ function chosen(
   return files;
 }
 
-/** Data of a Secret. */
+/** The decoded data of a Secret. */
 export function decoded(data: Readonly<Record<string, string>> | undefined): Payload {
   return new Map(Object.entries(data ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64')]));
 }
@@ -166,7 +166,7 @@ function digestOf(payload: Payload): string {
   return hash.digest('base64');
 }
 
-/** As a kubelet does it: files are written in a folder of their own, then `..data` becomes a link to it, in one step. */
+/** Writes files to a new folder, then replaces the link `..data` to it atomically, as a kubelet does. */
 function writeVersion(folder: string, payload: Payload): void {
   const data = join(folder, '..data');
   const before = existsSync(data) ? readlinkSync(data) : undefined;

@@ -1,4 +1,4 @@
-// Pods as the node of the tests looks at them: the fields that it heeds.
+// The fields of Pods that the node for tests supports.
 import type { KubernetesObject } from '../../../src/resources/index.ts';
 
 export interface HttpGetAction {
@@ -58,7 +58,7 @@ export interface DownwardItem {
   readonly fieldRef?: { readonly fieldPath: string };
 }
 
-/** What a volume is filled from, one source or one of several. */
+/** The source of a volume, or one source of a projected volume. */
 export interface VolumeSource {
   readonly secret?: {
     readonly secretName?: string;
@@ -110,7 +110,7 @@ export interface Pod extends KubernetesObject {
   };
 }
 
-/** A port as a number: as it is, or the one of a container that has this name. */
+/** The number of a port. A name is looked up in the ports of the containers. */
 export function portNumber(pod: Pod, port: number | string): number | undefined {
   if (typeof port === 'number') {
     return port;
@@ -119,7 +119,7 @@ export function portNumber(pod: Pod, port: number | string): number | undefined 
   return ports.find(({ name }) => name === port)?.containerPort;
 }
 
-/** What the downward API says of a field; undefined for fields that it does not have. */
+/** The value of a field in the downward API. Undefined for unsupported fields. */
 export function fieldOf(pod: Pod, fieldPath: string, address: string): string | undefined {
   const { metadata, spec } = pod;
   const quoted = /^metadata\.(labels|annotations)\['(.*)'\]$/.exec(fieldPath);

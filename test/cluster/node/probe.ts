@@ -1,12 +1,12 @@
-// Probes of containers: HTTP only, which is what the product has.
+// Probes of containers. Only `httpGet` is supported, because the product uses no other.
 import { get as getHttp } from 'node:http';
 import { get as getHttps } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProbeSpec } from './pod.ts';
 
-/** Until a probe has succeeded it is tried this often, so that tests need not wait for a period. Milliseconds. */
-const EAGER_MS = 100;
-/** What Kubernetes sets where a probe says nothing. Seconds. */
+/** The period until a probe first succeeds, so that tests do not wait for the probe's own period. Milliseconds. */
+const FIRST_PERIOD_MS = 100;
+/** The default period in Kubernetes. Seconds. */
 const PERIOD_SECONDS = 10;
 const FAILURE_THRESHOLD = 3;
 
@@ -14,13 +14,13 @@ export interface ProbeOptions {
   readonly spec: ProbeSpec;
   readonly address: string;
   readonly port: number;
-  /** How it counts before anything was asked: a container lives, and is not ready. */
+  /** The result before the first probe: true for liveness, false for readiness. */
   readonly initial: boolean;
-  /** Told when it changes. */
+  /** Called when the result changes. */
   readonly onChange: (isGood: boolean) => void;
 }
 
-/** Asks until `signal` is aborted, or until it says `true` where that is all that is asked. */
+/** Runs a probe until `signal` is aborted or, with `untilGood`, until it succeeds. */
 export async function runProbe(options: ProbeOptions, signal: AbortSignal, { untilGood = false } = {}): Promise<void> {
   const { spec, initial, onChange } = options;
   const periodMs = (spec.periodSeconds ?? PERIOD_SECONDS) * 1000;
@@ -32,8 +32,8 @@ export async function runProbe(options: ProbeOptions, signal: AbortSignal, { unt
   await pause((spec.initialDelaySeconds ?? 0) * 1000);
   while (!signal.aborted) {
     const isAnswered = await isSuccess(options);
-    // Eager attempts count only when they succeed: thresholds mean periods.
-    const isCounted = isAnswered || performance.now() - countedAt >= periodMs - EAGER_MS;
+    // A failure counts once per period, because failureThreshold is a number of periods.
+    const isCounted = isAnswered || performance.now() - countedAt >= periodMs - FIRST_PERIOD_MS;
     countedAt = isCounted ? performance.now() : countedAt;
     good = isAnswered ? good + 1 : 0;
     bad = isAnswered ? 0 : bad + (isCounted ? 1 : 0);
@@ -49,7 +49,7 @@ export async function runProbe(options: ProbeOptions, signal: AbortSignal, { unt
     if (untilGood && isGood && isAnswered) {
       return;
     }
-    await pause(isAnswered ? periodMs : EAGER_MS);
+    await pause(isAnswered ? periodMs : FIRST_PERIOD_MS);
   }
 }
 

@@ -1,4 +1,4 @@
-// One Pod that is bound to the node: its volumes, its containers, and what its status says of them.
+// A Pod that is bound to the node: its volumes, its containers, and its status.
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,24 +6,24 @@ import { Container, type ContainerCommand } from './container.ts';
 import { type ContainerSpec, type EnvironmentVariable, fieldOf, type Pod, portNumber } from './pod.ts';
 import { PodVolumes, type VolumeContents } from './pod-volumes.ts';
 
-/** Until a Pod that cannot start is tried again. Milliseconds. */
+/** Delay before a Pod that could not start is tried again. Milliseconds. */
 const RETRY_MS = 200;
-/** What Kubernetes gives a Pod that says nothing. Seconds. */
+/** The default grace period in Kubernetes. Seconds. */
 const GRACE_SECONDS = 30;
-/** Where a container finds its service account. */
+/** The mount path of the service account. */
 const SERVICE_ACCOUNT_FOLDER = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 export interface RunningPodOptions {
   readonly pod: Pod;
   readonly address: string;
-  /** Of this Pod alone. */
+  /** A folder for the files of this Pod. */
   readonly folder: string;
   readonly contents: VolumeContents;
-  /** The command that an image is, for this Pod; undefined when there is no such image. */
+  /** Returns the command that runs an image in this Pod. Undefined when the image does not exist. */
   readonly image: (image: string, pod: Pod) => readonly string[] | undefined;
-  /** What every container has in its environment. */
+  /** Environment variables of all containers. */
   readonly env: Readonly<Record<string, string>>;
-  /** Stores the status. Throws when the Pod is gone, or cannot be reached. */
+  /** Writes the status. Throws when the Pod does not exist, or the API server cannot be reached. */
   readonly report: (status: object) => Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export class RunningPod {
   #isDirty = false;
   #reporting: Promise<void> | undefined;
 
-  /** Starts it at once. */
+  /** Starts the Pod. */
   constructor(options: RunningPodOptions) {
     const { pod, address, folder, contents } = options;
     this.#options = options;
@@ -58,7 +58,7 @@ export class RunningPod {
     return this.pod.metadata.name ?? '';
   }
 
-  /** What its containers printed. */
+  /** The output of its containers. */
   get log(): string {
     const logs = this.#containers.map(({ log }) => log).join('\n');
     return this.#waitingFor === undefined ? logs : `${logs}waiting: ${this.#waitingFor}\n`;
@@ -72,43 +72,43 @@ export class RunningPod {
     return this.#containers.reduce((sum, { restarts }) => sum + restarts, 0);
   }
 
-  /** Kills its processes as a lack of memory would; they are started again. */
+  /** Kills its processes, as an out-of-memory kill does. They are restarted. */
   async kill(): Promise<void> {
     await Promise.all(this.#containers.map((container) => container.kill()));
   }
 
-  /** Stops its processes where they are, as a machine that hangs would, until the end of the scope. */
+  /** Suspends its processes until the end of the scope, as if the machine hung. */
   suspend(): Disposable {
     const resumes = this.#containers.map((container) => container.suspend());
     return { [Symbol.dispose]: () => resumes.forEach((resume) => resume()) };
   }
 
-  /** A Secret or a ConfigMap has changed: its files do. */
-  async refill(kind: 'secret' | 'configMap', name: string): Promise<void> {
+  /** Updates the files of a changed Secret or ConfigMap. */
+  async updateVolumes(kind: 'secret' | 'configMap', name: string): Promise<void> {
     if (this.#volumes.uses(kind, name)) {
-      // What was deleted stays as it was.
+      // As in a kubelet, files of a deleted source stay.
       await this.#volumes.fill().catch(() => undefined);
     }
   }
 
-  /** Ends it: its containers are told, have their time (default: what the Pod says), and are killed. */
+  /** Ends its containers with SIGTERM, and kills them after the grace period, by default that of the Pod. */
   async stop(graceSeconds?: number): Promise<void> {
     this.#stopping.abort();
     const impatience = graceSeconds === undefined ? undefined : setTimeout(() => void this.kill(), graceSeconds * 1000);
     await Promise.all(this.#containers.map((container) => container.stop()));
     clearTimeout(impatience);
-    await this.#clear();
+    await this.#cleanUp();
   }
 
-  /** Kills its processes for good. */
+  /** Kills its processes. They are not restarted. */
   async end(): Promise<void> {
     this.#stopping.abort();
     await Promise.all(this.#containers.map((container) => container.end()));
-    await this.#clear();
+    await this.#cleanUp();
   }
 
   /** Waits for the end of its containers, and deletes its folder. */
-  async #clear(): Promise<void> {
+  async #cleanUp(): Promise<void> {
     await this.#life;
     await this.#reporting;
     rmSync(this.#options.folder, { recursive: true, force: true });
@@ -125,7 +125,7 @@ export class RunningPod {
         const { message } = error as Error;
         if (this.#waitingFor !== message) {
           this.#waitingFor = message;
-          this.#changed();
+          this.#scheduleReport();
         }
         await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
       }
@@ -147,7 +147,7 @@ export class RunningPod {
       restartPolicy: pod.spec.restartPolicy ?? 'Always',
       graceSeconds: pod.spec.terminationGracePeriodSeconds ?? GRACE_SECONDS,
       logFile: join(this.#options.folder, '..', `${namespace}_${name}_${spec.name}.log`),
-      onChange: () => this.#changed(),
+      onChange: () => this.#scheduleReport(),
     });
   }
 
@@ -158,7 +158,7 @@ export class RunningPod {
       throw new Error(`image ${spec.image} not found`);
     }
     const mounts = spec.volumeMounts ?? [];
-    const mapped = (text: string): string => this.#volumes.mapped(text, mounts);
+    const mapped = (text: string): string => this.#volumes.withMountPaths(text, mounts);
     const own = Object.fromEntries((spec.env ?? []).map((variable) => [variable.name, this.#value(spec, variable)]));
     const expanded = (text: string): string =>
       text.replaceAll(/\$\(([\w.-]+)\)/g, (whole, name: string) => own[name] ?? whole);
@@ -178,7 +178,7 @@ export class RunningPod {
     };
   }
 
-  /** @throws Error that says what is missing */
+  /** The value of an environment variable. @throws Error that names a missing source */
   #value(container: ContainerSpec, { name, value, valueFrom }: EnvironmentVariable): string {
     const { namespace } = this.pod.metadata;
     if (valueFrom === undefined) {
@@ -204,8 +204,8 @@ export class RunningPod {
     return content?.toString() ?? '';
   }
 
-  /** Stores the status soon; once for several changes at once. */
-  #changed(): void {
+  /** Writes the status soon. Changes in quick succession need one write. */
+  #scheduleReport(): void {
     this.#isDirty = true;
     this.#reporting ??= this.#reportChanges().finally(() => (this.#reporting = undefined));
   }
@@ -219,7 +219,7 @@ export class RunningPod {
         if (this.#stopping.signal.aborted) {
           return;
         }
-        // The API server is away, or the Pod is; in the second case the node ends this soon.
+        // The API server cannot be reached, or the Pod was deleted. In the second case, the node ends it soon.
         this.#isDirty = true;
         await sleep(RETRY_MS);
       }
@@ -267,7 +267,7 @@ export class RunningPod {
   }
 }
 
-/** As Kubernetes writes times: whole seconds. */
+/** The current time as Kubernetes writes it, in whole seconds. */
 function timestamp(): string {
   return new Date().toISOString().replace(/\.\d+Z$/, 'Z');
 }

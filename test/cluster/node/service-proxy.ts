@@ -1,5 +1,5 @@
-// What kube-proxy is in a cluster: connections to the address of a Service go to its ready Pods. The API server makes such
-// connections itself when a webhook names a Service.
+// Replaces kube-proxy: forwards connections from the address of a Service to its ready Pods. The API server connects to such
+// addresses when a webhook names a Service.
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { KubernetesObject } from '../../../src/resources/index.ts';
 import { resetSocket } from '../reset-socket.ts';
@@ -40,7 +40,7 @@ export class ServiceProxy {
     this.#onError = onError;
   }
 
-  /** Connections go this way from now on. Those that are made stay as they are. */
+  /** Sets the routes of new connections. Open connections are not changed. */
   route(routes: Routes): void {
     this.#routes = routes;
     for (const place of routes.keys()) {
@@ -56,7 +56,7 @@ export class ServiceProxy {
     }
   }
 
-  /** Ends all connections. */
+  /** Stops listening, and ends all connections. */
   stop(): void {
     this.route(new Map());
     this.#sockets.forEach((socket) => socket.destroy());
@@ -74,7 +74,7 @@ export class ServiceProxy {
     server.unref();
   }
 
-  /** One attempt, as a rule of kube-proxy makes it: where nothing listens, the connection is refused. */
+  /** Forwards a connection. As with kube-proxy, there is one attempt: it fails if nothing listens on the Pod. */
   #accept(place: string, client: Socket): void {
     this.#track(client);
     const backends = this.#routes.get(place) ?? [];
@@ -103,7 +103,7 @@ export class ServiceProxy {
   }
 }
 
-/** Where connections to Services go: to Pods that are ready and not being ended. */
+/** The routes of Services: their ready Pods, without terminating ones. */
 export function routesOf(services: readonly Service[], pods: readonly Pod[]): Routes {
   const routes = new Map<string, readonly Backend[]>();
   for (const { metadata, spec } of services) {
