@@ -1,4 +1,4 @@
-// A real kube-apiserver calls a policy server: pods are rejected, mutated and admitted, as kubectl shows it.
+// A real kube-apiserver calls a policy server: kubectl shows that pods are rejected, mutated and admitted.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -54,7 +54,7 @@ describe('a kube-apiserver with policies', { skip: skipWithoutCluster() }, () =>
     await rename(`${file}.new`, file);
   }
 
-  /** Calls the policy for pods of a namespace of the same name, and waits until the API server does so. */
+  /** Configures a webhook that calls the policy for pods in the namespace of its name. Waits until it is called. */
   async function enforce(policy: string, kind: 'validating' | 'mutating'): Promise<void> {
     await cluster.createNamespace(policy, { policy });
     const configuration = webhookConfiguration({

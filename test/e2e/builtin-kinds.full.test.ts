@@ -1,5 +1,5 @@
-// The kinds of Kubernetes that the embedded cluster has, compared with those of a real API server: names, defaults, what
-// `kubectl get` shows, and what is refused in which words.
+// Compares the builtin kinds of the embedded cluster with those of a real API server: names, defaults, tables of `kubectl get`,
+// and messages of validation.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
@@ -19,17 +19,17 @@ function documents(name: string): readonly KubernetesObject[] {
   return loadAll(readFileSync(new URL(`builtin-kinds/${name}.yaml`, import.meta.url), 'utf8')) as KubernetesObject[];
 }
 
-/** A change of an object of objects.yaml that makes it one that is refused: fields by path, null to remove one. */
-interface RefusedCase {
+/** A change that makes an object of objects.yaml invalid: fields by path; null removes a field. */
+interface RejectedCase {
   readonly of: string;
   readonly set?: Readonly<Record<string, unknown>>;
-  /** The same, of the stored object. */
+  /** A change of the stored object, for updates. */
   readonly update?: Readonly<Record<string, unknown>>;
 }
 
-function refusedCases(name: string): readonly RefusedCase[] {
+function refusedCases(name: string): readonly RejectedCase[] {
   const file = new URL(`builtin-kinds/${name}.yaml`, import.meta.url);
-  return load(readFileSync(file, 'utf8')) as RefusedCase[];
+  return load(readFileSync(file, 'utf8')) as RejectedCase[];
 }
 
 function changed(object: KubernetesObject, fields: Readonly<Record<string, unknown>> = {}): KubernetesObject {
@@ -52,18 +52,18 @@ function changed(object: KubernetesObject, fields: Readonly<Record<string, unkno
 
 const UID = /[0-9a-f]{8}-[0-9a-f-]{27}/g;
 
-/** One cause as text. What follows on more lines is a difference of Go structs, which only a real API server shows. */
+/** A cause as text. Only its first line, because others are a diff of Go structs, which the embedded cluster does not print. */
 function causeText({ field, message }: { readonly field: string; readonly message: string }): string {
   return `${field}: ${message.split('\n')[0]?.replace(UID, 'uid')}`;
 }
 
-/** What is refused in other words here: the values in the messages are Go structs, or the message comes twice. */
-const OTHER_WORDS = new Set([
+/** Cases with another message here: the API server prints a value as a Go struct, or repeats the message. */
+const DIFFERENT_MESSAGES = new Set([
   'Job once {"spec.template.spec.containers[0].image":"b:2"}',
   'Job once {"spec.selector":{"matchLabels":{"a":"b"}}}',
 ]);
 
-/** Refused by the API server of the tests, which runs without --allow-privileged. */
+/** The message of an API server that runs without --allow-privileged. */
 const PRIVILEGED = 'spec.containers[0].securityContext.privileged: Forbidden: disallowed by cluster policy';
 
 function definitionOf({ apiVersion, kind }: KubernetesObject): ResourceDefinition {
@@ -80,7 +80,7 @@ function pathOf({ group, version, resource, namespaced }: ResourceDefinition, na
 
 const titleOf = ({ kind, metadata }: KubernetesObject): string => `${kind} ${metadata.name}`;
 
-/** What other parts of the cluster add to new objects: here the store, there controllers and admission. */
+/** Fields that neither defaults nor clients set: here the store adds them, in a real cluster controllers and admission plugins. */
 const ADDED: Readonly<Record<string, readonly string[]>> = {
   Node: ['spec.taints'],
   PersistentVolume: ['metadata.finalizers'],
@@ -197,7 +197,7 @@ describe('kinds of Kubernetes beside a kube-apiserver', { skip: skipWithoutClust
       assert.deepEqual(definition.printer.columns, table.body.columnDefinitions);
       const cells = (now: number): string => JSON.stringify(definition.printer.cells(stored, now));
       const real = JSON.stringify(table.body.rows[0]?.cells);
-      // Ages may have changed while it answered.
+      // Ages may have changed during the request.
       assert.equal(cells(start) === real ? real : cells(Date.now()), real);
     });
   }
@@ -236,7 +236,7 @@ describe('kinds of Kubernetes beside a kube-apiserver', { skip: skipWithoutClust
       definition.applyDefaults?.(ours);
       const errors = [...metadataErrors(ours, definition), ...(definition.validate?.(ours, old) ?? [])];
       const causes = (real.body.details?.causes ?? []).map(causeText).filter((cause) => cause !== PRIVILEGED);
-      if (OTHER_WORDS.has(`${of} ${change}`)) {
+      if (DIFFERENT_MESSAGES.has(`${of} ${change}`)) {
         assert.equal(errors.length > 0, causes.length > 0);
       } else {
         assert.deepEqual(errors.map(causeText), causes);

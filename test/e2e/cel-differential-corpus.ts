@@ -1,6 +1,6 @@
-// What the differential test asks an API server and this engine: expressions, policies and mutations. All written for this test.
+// The expressions, policies and mutations of the differential test of CEL. All were written for this test.
 
-/** The object that expressions look at: its schema is not known to API servers. */
+/** The object that expressions read. API servers do not know its schema. */
 export const THING = {
   apiVersion: 'example.test/v1',
   kind: 'Thing',
@@ -32,7 +32,7 @@ export const THING = {
   },
 } as const;
 
-/** Each is computed and printed, or fails, there and here alike. One a line. */
+/** Expressions, one per line. Each has the same value, or fails with the same error, in both. */
 export const EXPRESSIONS: readonly string[] = `
 1 + 2 * 3
 7 / 2
@@ -408,7 +408,7 @@ lists.range(40000).map(x, string(x)).join('').size()
   .trim()
   .split('\n');
 
-/** Leaves of expressions that are made up. Mappings have one entry at most: Go goes through others in any order. */
+/** Leaves of generated expressions. Maps have at most one entry, because Go iterates over others in random order. */
 const LEAVES =
   `object.spec.replicas object.spec.ratio object.spec.name object.spec.text object.spec.enabled object.spec.missing
   object.spec.ports object.spec.names object.spec.mixed object.spec.empty object.spec.single object.spec.nested.list
@@ -417,7 +417,7 @@ const LEAVES =
     .trim()
     .split(/\s+/u);
 
-/** `_` is another expression. */
+/** Templates of generated expressions. `_` is replaced by another expression. */
 const SHAPES =
   `_ + _;_ - _;_ * _;_ / _;_ % _;_ == _;_ != _;_ < _;_ <= _;_ > _;_ >= _;_ && _;_ || _;!(_);-(_);(_) ? _ : _;_ in _;_[_];
   size(_);type(_);string(_);int(_);double(_);uint(_);dyn(_);[_, _];{'k': _};(_).all(x, x != _);(_).exists(x, x == _);(_).map(x, x);
@@ -427,10 +427,10 @@ const SHAPES =
     .trim()
     .split(/;\s*/u);
 
-/** Expressions that are made up: the same ones for the same seed. */
+/** Generates expressions, the same ones for the same seed. */
 export function generatedExpressions(count: number, seed: number): string[] {
   let state = seed;
-  // Of Numerical Recipes: good enough to pick from lists.
+  // The linear congruential generator of "Numerical Recipes", which is good enough to select from lists.
   const random = (below: number): number => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return Math.floor((state / 2 ** 32) * below);
@@ -442,7 +442,7 @@ export function generatedExpressions(count: number, seed: number): string[] {
   return Array.from({ length: count }, root);
 }
 
-/** A policy that is special, and what is sent to it. `validation` is short for one validation. */
+/** A policy with special features, and the request that it is evaluated for. `validation` is a shorthand for one validation. */
 export interface PolicyCase {
   readonly name: string;
   /** Fields of the policy's spec. */
@@ -453,7 +453,7 @@ export interface PolicyCase {
   readonly data?: Readonly<Record<string, string>>;
   readonly labels?: Readonly<Record<string, string>>;
   readonly user?: string;
-  /** Default: CREATE. Otherwise the policy is for this operation alone, and the object is there before. */
+  /** Default: CREATE. Otherwise the policy matches only this operation, and the object is created before. */
   readonly operation?: 'UPDATE' | 'DELETE';
 }
 
@@ -1018,7 +1018,7 @@ export const POLICIES: readonly PolicyCase[] = [
   { name: 'quotes', spec: { validations: [{ expression: 'false', message: `it's "quoted" <b>&` }] } },
 ];
 
-/** Specs that API servers do not take, with what they say. Names of the policies are `invalid-<index>`. */
+/** Specs that API servers reject, with the messages. The names of the policies are `invalid-<index>`. */
 export const INVALID: readonly Readonly<Record<string, unknown>>[] = [
   { validations: [{ expression: 'object.spec.x +' }] },
   { validations: [{ expression: 'unknown == 1' }] },
@@ -1117,8 +1117,8 @@ export const INVALID: readonly Readonly<Record<string, unknown>>[] = [
 ];
 
 /**
- * Mutations of a ConfigMap (or a Deployment). One thing is left out on purpose: mappings and lists of the language within
- * lists and mappings within an `Object{…}`, which the API server of 1.34 fails to convert; here it works, as in later ones.
+ * Mutations of a ConfigMap or a Deployment. CEL maps and lists that are nested in lists and maps of an `Object{…}` are not tested:
+ * the API server of 1.34 fails to convert them, and later ones convert them, as this engine does.
  */
 export interface MutationCase {
   readonly name: string;

@@ -1,4 +1,4 @@
-// The same admission policies in a real kube-apiserver and here: both must say the same, word for word.
+// Evaluates the same admission policies in a real kube-apiserver and here. Verdicts and messages must be equal.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,11 +28,11 @@ import {
   THING,
 } from './cel-differential-corpus.ts';
 
-/** New policies may use what the release before knew: so that they still work after a rollback. */
+/** API servers compile new policies with the language of the previous release, so that a rollback does not break them. */
 const LANGUAGE_VERSION = 33;
 const NAMESPACE = 'diff';
 const PARALLEL = 12;
-/** Expressions that are made up, and with which seed: others are tried with CEL_GENERATED and CEL_SEED. */
+/** Number of generated expressions, and their seed. Set CEL_GENERATED and CEL_SEED to try others. */
 const { CEL_GENERATED = '150', CEL_SEED = '1' } = process.env;
 const GROUP = '/apis/admissionregistration.k8s.io';
 
@@ -43,7 +43,7 @@ interface Status {
   readonly details?: { readonly causes?: readonly { readonly field?: string; readonly message?: string }[] };
 }
 
-/** Runs a task for each item, some at once, in the order of the items. */
+/** Runs a task for each item, some in parallel. Returns the results in the order of the items. */
 async function each<Item, Result>(items: readonly Item[], task: (item: Item) => Promise<Result>): Promise<Result[]> {
   const results: Result[] = [];
   let next = 0;
@@ -71,10 +71,10 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** A policy with its binding, and the object that it is about. */
+/** A policy with its binding, and the object of the request. */
 interface Case {
   readonly id: string;
-  /** What is shown when the two differ. */
+  /** The title in messages of a failed test. */
   readonly title: string;
   readonly policy: JsonObject;
   readonly binding: JsonObject;
@@ -115,7 +115,7 @@ function expressionCase(expression: string, index: number): Case {
     { name: 'broken', expression: 'object.spec.missing' },
     { name: 'value', expression },
   ];
-  // Printed, so that values are compared, too; what cannot be printed fails with the text of a failure.
+  // Values are compared as text in messages. An expression without a text fails, and its error is compared.
   const validations = [
     { expression: "'%s'.format([variables.value]) == '~'", messageExpression: "'%s'.format([variables.value])" },
   ];
@@ -132,7 +132,7 @@ function expressionCase(expression: string, index: number): Case {
 
 function configMap(id: string, data: object = {}, labels: object = {}): JsonObject {
   const metadata = { name: id, namespace: NAMESPACE, labels: { case: id, ...labels } };
-  // An API server drops a mapping of nothing before its policies see it.
+  // An API server drops an empty map before it evaluates policies.
   const content = Object.keys(data).length === 0 ? {} : { data };
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata, ...content } as JsonObject;
 }
@@ -206,7 +206,7 @@ const USERS: Readonly<Record<string, readonly string[]>> = {
 const OPTIONS = { CREATE: 'CreateOptions', UPDATE: 'UpdateOptions', DELETE: 'DeleteOptions' } as const;
 const METHODS = { CREATE: 'POST', UPDATE: 'PUT', DELETE: 'DELETE' } as const;
 
-/** What an API server makes of the request for its policies. */
+/** The `request` variable, as an API server sets it. */
 function requestOf({ object, resource, user, operation: given }: Case): JsonObject {
   const operation = given ?? 'CREATE';
   const [group = '', version = ''] = textOf(object.apiVersion).includes('/')
@@ -231,7 +231,7 @@ function requestOf({ object, resource, user, operation: given }: Case): JsonObje
   };
 }
 
-/** As RBAC answers in this cluster: the admin may everything, others nothing that is asked here. */
+/** Decides like RBAC in this cluster: the admin has all rights, others have none of those that the test checks. */
 const RBAC: Authorizer = {
   authorize: ({ user }) => ({ isAllowed: user.groups?.includes('system:masters') === true, reason: '' }),
 };
@@ -243,24 +243,24 @@ function pathOf({ resource, object, operation }: Case): string {
   return `${root}/namespaces/${NAMESPACE}/${resource}${name}?dryRun=All`;
 }
 
-/** The texts of the warnings that an answer came with. */
+/** The texts of the warnings of a response. */
 function warningsOf({ headers }: ApiResponse<unknown>): string[] {
   const header = headers.warning;
   const text = Array.isArray(header) ? header.join(', ') : (header ?? '');
   return Array.from(text.matchAll(/299 - ("(?:[^"\\]|\\.)*")/gu), ([, quoted]) => JSON.parse(quoted ?? '""') as string);
 }
 
-/** What both say of a request. */
+/** The outcome of a request, in the API server and here. */
 interface Outcome {
   readonly message: string;
   readonly code: number;
   readonly reason: string;
   readonly warnings: readonly string[];
-  /** What mutations can change, when it was allowed. */
+  /** The fields that mutations can change, if the request was allowed. */
   readonly object?: unknown;
 }
 
-/** With its keys in order: API servers sort them. */
+/** Sorts the keys, as API servers do. */
 function sorted(value: unknown): JsonObject {
   return Object.fromEntries(Object.entries((value ?? {}) as JsonObject).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
@@ -308,15 +308,15 @@ interface AuditEvent {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** The name of the object that an event is about, and what policies noted in it. */
+/** The name of the object of an audit event, and the audit annotations of policies. */
 function annotationsIn({ objectRef, annotations = {} }: AuditEvent): [name: string, annotations: JsonObject] {
   const own = Object.entries(annotations).filter(([key]) => !key.includes('k8s.io/') || key.startsWith('validation.'));
   return [objectRef.name ?? '', Object.fromEntries(own)];
 }
 
 /**
- * What is compared of a problem: all of it, but of a syntax error the place only. Theirs list the tokens of a generated
- * parser, and what it makes of the rest of the expression.
+ * The part of a problem that is compared. Of a syntax error it is only the position, because the generated parser of API servers
+ * lists its tokens, and errors that follow from the first one.
  */
 function comparable(problem: string): string {
   return problem.replace(/( Syntax error): [^]*/u, '$1');
@@ -334,13 +334,13 @@ describe('admission policies here and in a kube-apiserver', { skip: skipWithoutC
     return validatingCase(id, { title, resource: 'configmaps', object: configMap(id), user: ADMIN, spec });
   });
   const all = [...expressions, ...policies, ...mutations, ...invalid];
-  /** What the API server said of policies that it did not take. */
+  /** The errors of the API server for policies that it rejected. */
   const refused = new Map<string, Status>();
   let cluster: Cluster;
-  /** Of the audit log. */
+  /** The folder of the audit log. */
   let folder: string;
   let loaded: LoadedManifests;
-  /** The policies that the API server did not take, read here. */
+  /** The policies that the API server rejected, as loaded here. */
   let unusable: LoadedManifests;
 
   async function post(path: string, body: JsonObject): Promise<ApiResponse<JsonObject>> {
@@ -410,7 +410,7 @@ describe('admission policies here and in a kube-apiserver', { skip: skipWithoutC
     return params;
   }
 
-  /** Waits until the API server asks the policies that were created last. */
+  /** Waits until the API server enforces the policies that were created last. */
   async function untilEnforced(): Promise<void> {
     const probes = ['reason-invalid', 'quotes', 'param', 'param-selector'].map((name) => `policy-${name}`);
     const last = [expressions[0], expressions.findLast(({ id }) => !refused.has(id))].flatMap((one) => one ?? []);
@@ -477,7 +477,7 @@ describe('admission policies here and in a kube-apiserver', { skip: skipWithoutC
       const expected = (details?.causes ?? []).map(({ field, message }) => `${field}: ${message}`).sort();
       const actual = unusable.problems
         .filter(({ manifest }) => manifest.endsWith(`/${id}`))
-        // Hints are ours alone.
+        // API servers have no hints.
         .map((problem) => problemText(problem).replaceAll(/\n = .*/gu, ''))
         .sort();
       const isSame = JSON.stringify(expected.map(comparable)) === JSON.stringify(actual.map(comparable));

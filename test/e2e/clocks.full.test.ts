@@ -1,4 +1,4 @@
-// Clocks of machines are apart: controllers and policy servers a minute ahead of the API server's, and a minute behind.
+// Clock skew: the clocks of controllers and policy servers are a minute ahead of that of the API server, or a minute behind.
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { after, before, describe, it } from 'node:test';
@@ -12,18 +12,18 @@ import { InstallChanges, phasesOf } from './install-changes.ts';
 import { GUARD } from './install-load.ts';
 import { CONTROLLER, InstallLab, NAMESPACE, POLICY_SERVER } from './install-lab.ts';
 
-/** Of Pods, one after the other of each component: so those of two are two minutes apart. Seconds. */
+/** Offsets of the Pods of a component, in turn. The clocks of two Pods differ by two minutes. Seconds. */
 const OFFSETS = [60, -60] as const;
-/** Further off than that a time is not what this machine's clock says. Milliseconds. */
-const APART_MS = 30_000;
-/** All that clocks are apart, and some time to spare. Milliseconds. */
-const SANE_MS = 10 * 60_000;
-/** What is asked meanwhile: that it is answered matters here, not how many. */
+/** A time that differs by more than this was not written with the clock of this machine. Milliseconds. */
+const SKEW_MS = 30_000;
+/** The largest difference that the offsets explain, with a reserve. Milliseconds. */
+const MAX_OFFSET_MS = 10 * 60_000;
+/** A low rate of requests, because this test is about their success only. */
 const LOAD = { perSecond: 20 };
 
 const SECRETS = [CONTROLLER, POLICY_SERVER].flatMap((name) => [`${name}-webhook`, `${name}-control`]);
 
-/** Gives each Pod a clock, half of those of a component that of each {@link OFFSETS}. */
+/** Assigns a clock to each Pod: the {@link OFFSETS} in turn, for each component. */
 class Clocks {
   readonly #ofPods = new Map<string, { readonly component: string; readonly offset: number }>();
 
@@ -50,7 +50,7 @@ describe('Portcullis, where clocks are a minute ahead and a minute behind', { sk
   let lab: InstallLab;
   let changes: InstallChanges;
   before(async () => {
-    // Where there are no other clocks it fails here, and not after a long wait for Pods.
+    // Throws if the library is missing, before the test waits for Pods.
     withClock([], 0);
     lab = await InstallLab.start({ image: clocks.command });
     await lab.install(VALUES);
@@ -66,8 +66,8 @@ describe('Portcullis, where clocks are a minute ahead and a minute behind', { sk
 
   const authorities = async (): Promise<string> => text((await secret(lab, `${POLICY_SERVER}-webhook`)).data['ca.crt']);
 
-  /** The namespace of the tests is not that of an installation by the command, which has the label. */
-  const complainsOfNothing = async (): Promise<void> => {
+  /** `doctor` reports nothing but a missing label: the namespace was not created by the install command, which sets it. */
+  const hasNoFindings = async (): Promise<void> => {
     const { stdout } = await lab.command('doctor', '-o', 'json');
     const { findings } = JSON.parse(stdout) as { findings: readonly { code: string; severity: string }[] };
     const bad = findings.filter(({ severity, code }) => severity !== 'info' && code !== 'NamespaceUnrestricted');
@@ -78,14 +78,14 @@ describe('Portcullis, where clocks are a minute ahead and a minute behind', { sk
     const leader = await leadingPod(lab);
     const { renewTime, leaseTransitions } = await leaseOfLeader(lab);
     assert.equal(leaseTransitions, 0, 'who is ahead does not take a Lease that is renewed');
-    assert.ok(aheadMs(renewTime) * clocks.of(leader.name) > 0 && Math.abs(aheadMs(renewTime)) > APART_MS, renewTime);
+    assert.ok(aheadMs(renewTime) * clocks.of(leader.name) > 0 && Math.abs(aheadMs(renewTime)) > SKEW_MS, renewTime);
     const { items } = await lab.get<{ items: (KubernetesObject & { status: { startedAt: string } })[] }>(
       `/apis/portcullis.dev/v1/namespaces/${NAMESPACE}/policyserverreplicas`,
     );
     const ahead = items.map(
       ({ metadata, status }) => Date.parse(status.startedAt) - Date.parse(String(metadata['creationTimestamp'])),
     );
-    assert.ok(ahead.length === 2 && ahead.some((ms) => ms > APART_MS) && ahead.some((ms) => ms < -APART_MS));
+    assert.ok(ahead.length === 2 && ahead.some((ms) => ms > SKEW_MS) && ahead.some((ms) => ms < -SKEW_MS));
   });
 
   it('makes certificates that nobody has to wait for, and complains of none', async () => {
@@ -99,7 +99,7 @@ describe('Portcullis, where clocks are a minute ahead and a minute behind', { sk
         );
       }
     }
-    await complainsOfNothing();
+    await hasNoFindings();
   });
 
   it('goes on under another leader, two minutes apart, and says nothing new', async (test) => {
@@ -112,7 +112,8 @@ describe('Portcullis, where clocks are a minute ahead and a minute behind', { sk
       lab,
       test,
       async () => {
-        // It gives nothing up: its Lease runs out, by a clock that is two minutes apart; and then it is back, and leads no more.
+        // A suspended leader does not release its Lease. The other controller sees it expire, by a clock that differs by two minutes.
+        // When the first one resumes, it does not lead any more.
         await (async () => {
           using _ = leader.suspend();
           await lab.eventually('another leader', async () => {
@@ -149,7 +150,7 @@ describe('Portcullis, where clocks are a minute ahead and a minute behind', { sk
     assert.deepEqual(phasesOf(statuses), ['Active', 'Updating', 'Active']);
     const times = statuses.flatMap(({ conditions = [] }) => conditions.map((one) => one.lastTransitionTime));
     assert.ok(
-      times.every((time) => Math.abs(aheadMs(time)) < SANE_MS),
+      times.every((time) => Math.abs(aheadMs(time)) < MAX_OFFSET_MS),
       times.join(' '),
     );
   });
@@ -169,6 +170,6 @@ describe('Portcullis, where clocks are a minute ahead and a minute behind', { sk
       },
       LOAD,
     );
-    await complainsOfNothing();
+    await hasNoFindings();
   });
 });

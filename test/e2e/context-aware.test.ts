@@ -1,5 +1,5 @@
-// Context-aware policies read a real API server: through `portcullis serve --kubeconfig`, as changes happen, and with an
-// answer that says what to do when they may not.
+// Context-aware policies read a real API server through `portcullis serve --kubeconfig`. They see changes, and a message says what
+// to do when a right is missing.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
@@ -42,7 +42,7 @@ const policies = {
 
 const REGO_MODES = ['gatekeeper', 'opa'] as const;
 
-/** A Rego policy that looks for a namespace among all of them; only its metadata say in which mode. */
+/** A Rego policy that searches a namespace. Only its metadata names the execution mode. */
 function regoModule(executionMode: (typeof REGO_MODES)[number]): Uint8Array {
   const file = new URL(`../fixtures/rego/inventory-${executionMode}.wasm`, import.meta.url);
   return writeMetadata(readFileSync(file), {
@@ -112,7 +112,7 @@ describe('context-aware policies on a real API server', { skip: skipWithoutClust
     await rm(folder, { recursive: true, force: true });
   });
 
-  /** What a policy says of a request. */
+  /** The verdict of a policy. */
   async function ask(policy: string, request: object): Promise<Verdict> {
     const review = exampleReview('required-labels', 'rejected');
     const body = JSON.stringify({ ...review, request: { ...review.request, ...request } });
@@ -127,11 +127,11 @@ describe('context-aware policies on a real API server', { skip: skipWithoutClust
       .on('error', reject)
       .end(body);
     const answer = JSON.parse(await promise) as { response?: Verdict; message?: string };
-    // A policy that the server does not have is no review's answer.
+    // For an unknown policy, the server returns an error instead of a review.
     return answer.response ?? { allowed: false, status: { message: answer.message ?? '' } };
   }
 
-  /** What a host capability answers, or why it does not. */
+  /** Calls a host capability. Returns its result or its error. */
   async function call(
     op: string,
     payload: object,
@@ -183,7 +183,7 @@ describe('context-aware policies on a real API server', { skip: skipWithoutClust
     assert.equal(await names(), first);
     assert.doesNotMatch(first, /"another"/);
     await cluster.createNamespace('another');
-    // Both workers, whatever they kept.
+    // Both workers, whatever they have cached.
     await eventually(async () => assert.match(await names(), /"another"/), { timeoutMs: 1000, intervalMs: 20 });
     for (const answer of await Promise.all(Array.from({ length: 8 }, names))) {
       assert.match(answer, /"another"/);

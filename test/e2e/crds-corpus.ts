@@ -1,21 +1,21 @@
-// What the differential test of schemas sends to an API server: kinds with every keyword, and objects that are right and wrong.
+// The kinds and objects of the differential test of schemas: kinds with every keyword, valid objects and invalid ones.
 import type { OwnKind, Schema } from '../../src/resources/index.ts';
 
-/** An object to create, or to change another into. */
+/** An object to create, or to update another object to. */
 export interface ObjectCase {
   readonly name: string;
   readonly spec?: unknown;
   readonly status?: unknown;
   readonly metadata?: Readonly<Record<string, unknown>>;
-  /** Fields beside `metadata`, `spec` and `status`. */
+  /** Fields besides `metadata`, `spec` and `status`. */
   readonly more?: Readonly<Record<string, unknown>>;
-  /** The `spec` that the object has before. Absent: it is created. */
+  /** The `spec` before the update. Absent: the object is created. */
   readonly before?: unknown;
 }
 
 const text: Schema = { type: 'string' };
 
-/** Every keyword that a CustomResourceDefinition may have. */
+/** A schema with every keyword that CustomResourceDefinitions support. */
 export const KEYWORDS_SCHEMA: Schema = {
   type: 'object',
   required: ['spec'],
@@ -135,7 +135,7 @@ export const KEYWORDS_SCHEMA: Schema = {
   },
 };
 
-/** Rules in CEL of every kind. */
+/** A schema with all kinds of CEL rules. */
 export const RULES_SCHEMA: Schema = {
   type: 'object',
   'x-kubernetes-validations': [{ rule: "self.metadata.name != 'forbidden'", message: 'may not be called forbidden' }],
@@ -622,13 +622,13 @@ const CASES_BY_KIND: Readonly<Record<string, readonly ObjectCase[]>> = {
   ],
 };
 
-/** Objects of a kind of our own: its example, and what its rules are about. */
+/** Objects of one of our own kinds: its example, and objects that its rules accept or reject. */
 export function ownCases(kind: OwnKind): readonly ObjectCase[] {
   const { spec } = kind.declaration.example;
   return [{ name: 'the example', spec }, ...(CASES_BY_KIND[kind.kind] ?? [])];
 }
 
-/** What differs from a definition that is right. */
+/** A difference from a valid CustomResourceDefinition. */
 interface DefinitionCase {
   readonly spec?: object;
   readonly version?: object;
@@ -642,7 +642,7 @@ const rule = (
   spec: object = { type: 'object', properties: { a: { type: 'string' } } },
 ): DefinitionCase => ofSpec({ ...spec, 'x-kubernetes-validations': [given] });
 
-/** CustomResourceDefinitions that are wrong in one way each, and some that are not. */
+/** CustomResourceDefinitions with one error each, and some valid ones. */
 export const DEFINITION_CASES: readonly (readonly [name: string, given: DefinitionCase])[] = [
   ['right', {}],
   ['name', { metadata: { name: 'other.test.example.com' } }],
@@ -991,7 +991,7 @@ const items = (item: Schema): Schema => ({
   },
 });
 
-/** Takes what {@link TIGHT_SCHEMA} does not, so that there are objects that are wrong already. */
+/** Accepts objects that {@link TIGHT_SCHEMA} rejects, so that stored objects can be invalid under a later schema. */
 export const LOOSE_SCHEMA: Schema = {
   type: 'object',
   properties: {
@@ -1056,7 +1056,7 @@ export const LOOSE_SPEC = {
   set: ['a', 'a'],
 };
 
-/** What is changed of {@link LOOSE_SPEC}. */
+/** Changes of {@link LOOSE_SPEC}. */
 export const LOOSE_CHANGES: readonly (readonly [name: string, change: object])[] = [
   ['nothing', {}],
   ['what is needed', { needed: 'x' }],

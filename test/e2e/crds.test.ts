@@ -1,5 +1,5 @@
-// Schemas, rules and metadata are judged as a real kube-apiserver judges them: the same verdicts with the same messages, the same
-// defaults, the same fields removed. Our own kinds are installed on it.
+// Compares the validation of custom resources with a real kube-apiserver: verdicts, messages, defaults and pruning. Our own kinds
+// are among them.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import {
@@ -62,7 +62,7 @@ function definitionObject(plural: string, kind: string, schema: Schema): Mutable
 const texts = (errors: readonly { reason: string; message: string; field: string }[]): readonly string[] =>
   [...new Set(errors.map(({ reason, field, message }) => `${field}: [${reason}] ${message}`))].toSorted();
 
-/** What an object of a kind becomes, and what is wrong with it, by us. */
+/** Prunes, defaults and validates objects of a kind, here. */
 class Judge {
   readonly definition: ResourceDefinition;
   readonly schema: ObjectSchema;
@@ -113,7 +113,7 @@ describe('schemas as a kube-apiserver has them', { skip: skipWithoutCluster() },
     });
   }
 
-  /** Makes the API server and us judge an object, and compares. */
+  /** Compares the results for an object, here and in the API server. */
   async function compare(judge: Judge, path: string, given: ObjectCase): Promise<void> {
     const { apiVersion, kind } = { apiVersion: `${judge.definition.group}/v1`, kind: judge.definition.kind };
     const make = (spec: unknown): Mutable => ({
@@ -146,7 +146,7 @@ describe('schemas as a kube-apiserver has them', { skip: skipWithoutCluster() },
           generation: stored.metadata.generation,
         });
       }
-      // What was sent of the status is dropped, before and after which defaults are filled in.
+      // API servers drop the sent status. They set defaults before and after that.
       delete mine['status'];
       judge.schema.applyDefaults(mine);
       const errors = judge.errors(mine, stored);

@@ -1,4 +1,4 @@
-// What webhooks are sent, and what clients are told of their answers: the embedded cluster and a real kube-apiserver.
+// Compares webhook admission of the embedded cluster with a real kube-apiserver: reviews, and responses to clients.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -25,7 +25,7 @@ const patch = (operations: unknown): Readonly<Record<string, unknown>> => ({
   patch: Buffer.from(JSON.stringify(operations)).toString('base64'),
 });
 
-/** How webhooks answer, by name. */
+/** Responses of webhooks, by name. */
 const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   denied: () => ({ response: { allowed: false } }),
   'denied-empty-status': () => ({ response: { allowed: false, status: {} } }),
@@ -81,11 +81,11 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
 
 interface Scenario {
   readonly kind: 'validating' | 'mutating';
-  /** The behaviour. */
+  /** The name of the response. */
   readonly path: string;
-  /** Where it is when not at the recorder. */
+  /** The `clientConfig`. Default: that of the recorder. */
   readonly client?: (recorder: WebhookRecorder) => object;
-  /** Fields of the webhook besides those that all have. */
+  /** Additional fields of the webhook. */
   readonly webhook?: Readonly<Record<string, unknown>>;
 }
 
@@ -108,7 +108,7 @@ const MUTATING_ONLY = new Set([
   'patch-test',
 ]);
 
-/** By name. Each is a webhook that only objects with its label meet. */
+/** Scenarios by name. The webhook of each matches only objects with its label. */
 const SCENARIOS: Readonly<Record<string, Scenario>> = {
   ...Object.fromEntries(
     Object.keys(BEHAVIOURS)
@@ -230,7 +230,7 @@ describe('answers of webhooks', { skip: skipWithoutCluster(), ...hooks }, () => 
       externalName('outside'),
       externalName('unnamed'),
       inside,
-      // The last ones that API servers come to know.
+      // Created last. When these are called, the API server has loaded all configurations.
       configurationOf('zz-ready', validating('denied'), recorder),
       configurationOf('zz-m-ready', mutating('denied'), recorder),
     ];
@@ -311,7 +311,7 @@ describe('answers of webhooks', { skip: skipWithoutCluster(), ...hooks }, () => 
   });
 });
 
-/** Without what the server fills in, and what depends on the call or this machine. */
+/** Removes fields that the server sets, and values that depend on the call or the machine. */
 function simplified(body: unknown): unknown {
   const { metadata, ...rest } = body as KubernetesObject;
   const { uid: _uid, creationTimestamp: _time, managedFields: _fields, ...kept } = metadata;

@@ -1,4 +1,4 @@
-// Roles, bindings, reviews and refusals of the embedded cluster, compared with those of a real kube-apiserver.
+// Compares RBAC of the embedded cluster with a real kube-apiserver: roles, bindings, reviews and error messages.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { Authenticator } from '../../src/apiserver/embedded/authentication/authenticator.ts';
@@ -118,8 +118,8 @@ const user = (username: string, ...groups: readonly string[]): UserInfo => ({ us
 const account = (name: string): UserInfo =>
   user(`system:serviceaccount:shop:${name}`, 'system:serviceaccounts', 'system:serviceaccounts:shop', AUTHENTICATED);
 
-/** Who asks for what: `verb group/resource/subresource namespace name` with `-` for nothing, or `verb /path`. */
-const QUESTIONS: readonly (readonly [UserInfo, string])[] = [
+/** Users with requests: `verb group/resource/subresource namespace name`, where `-` means none, or `verb /path`. */
+const ACCESS_CHECKS: readonly (readonly [UserInfo, string])[] = [
   [user('jane'), 'list /pods - -'],
   [user('jane'), 'get /pods shop web'],
   [user('jane'), 'delete /pods shop web'],
@@ -217,7 +217,7 @@ function reviewOf({ user: { username, groups }, path, verb, ...resource }: Acces
   };
 }
 
-/** A generator of numbers that gives the same ones every time (xorshift). */
+/** A seeded generator of pseudo-random numbers (xorshift). */
 function numbers(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -255,7 +255,7 @@ describe('roles and bindings', { skip: skipWithoutCluster() }, () => {
     for (const object of CORPUS) {
       await cluster.expect('POST', collection(object), object);
     }
-    // What the controller that is not running here would do.
+    // No controller runs in this cluster, so the test aggregates the roles.
     for (const object of state.list({ group: RBAC, resource: 'clusterroles' })) {
       if (object.aggregationRule !== undefined) {
         const rules = aggregatedRules(state, object).map((one) =>
@@ -272,7 +272,7 @@ describe('roles and bindings', { skip: skipWithoutCluster() }, () => {
   after(() => cluster.stop());
 
   it('decide as the API server does, for the same reasons', async () => {
-    for (const [asker, text] of QUESTIONS) {
+    for (const [asker, text] of ACCESS_CHECKS) {
       const asked = attributes(asker, text);
       assert.deepEqual(authorizer.authorize(asked), await ask(asked), `${asker.username}: ${text}`);
     }
@@ -386,7 +386,7 @@ describe('roles and bindings', { skip: skipWithoutCluster() }, () => {
         assert.ok(error instanceof ApiError, String(error));
         own = `Error from server (Forbidden): ${error.message}\n`;
       }
-      // Who am I says nothing of why it was refused.
+      // `kubectl auth whoami` does not print the reason.
       const expected =
         real.code === 0
           ? (JSON.parse(real.stdout) as { status: { userInfo: object } }).status.userInfo
@@ -507,7 +507,7 @@ describe('roles and bindings', { skip: skipWithoutCluster() }, () => {
       [authentication, 'TokenReview', {}],
       [authentication, 'TokenReview', { token: 'nonsense' }],
     ];
-    // Everybody may ask everything here, so that only the answers differ.
+    // All users may create all reviews, so that only the responses are compared.
     const open = role('asker', [rule('create', access, '*'), rule('create', authentication, '*')]);
     for (const object of [open, binding('asker', 'asker', ['user:jane'])]) {
       await cluster.expect('POST', collection(object), object);

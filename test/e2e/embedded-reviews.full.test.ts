@@ -1,4 +1,4 @@
-// The AdmissionReviews that webhooks get for the same writes from an embedded cluster and from a real kube-apiserver.
+// Compares the AdmissionReviews that an embedded cluster and a real kube-apiserver send for the same writes.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
@@ -96,7 +96,7 @@ const deployment = object(DEPLOYMENTS, 'web', {
   },
 });
 
-/** Writes, one after the other, by name. */
+/** Writes by name, in order. */
 const WRITES: readonly (readonly [name: string, write: (cluster: ClusterPort) => Promise<unknown>])[] = [
   ['create', (cluster) => cluster.create(CONFIG_MAPS, object(CONFIG_MAPS, 'a', { data: { x: '1' } }), MANAGER)],
   [
@@ -275,7 +275,7 @@ const WRITES: readonly (readonly [name: string, write: (cluster: ClusterPort) =>
 
 const set = (path: string, value: unknown): object => ({ op: 'add', path, value });
 
-/** What the first webhook makes of objects that are labelled with the name. */
+/** Patches of the first webhook, by the label of the object. */
 const ODD_PATCHES: Readonly<Record<string, readonly object[]>> = {
   'unknown-field': [set('/nonsense', 1), set('/data', { a: '1' })],
   'wrong-type': [set('/data', { a: 1 })],
@@ -292,7 +292,7 @@ const ODD_PATCHES: Readonly<Record<string, readonly object[]>> = {
   uid: [set('/metadata/uid', 'mine')],
 };
 
-/** Mutating webhooks in the order of their names; `mark` changes config maps that are labelled for it. */
+/** A mutating webhook that changes ConfigMaps with its label. Webhooks are called in the order of their names. */
 const mark: Behaviour = ({ request }) => {
   const { metadata, data } = (request.object ?? {}) as KubernetesObject;
   const odd = ODD_PATCHES[metadata?.labels?.odd ?? ''];
@@ -417,7 +417,7 @@ describe('reviews that webhooks get', { skip: skipWithoutCluster(), timeout: 120
     for (const name of Object.keys(ODD_PATCHES)) {
       await t.test(name, async () => {
         const [expected, actual] = await Promise.all([attempt(real, name), attempt(own, name)]);
-        // API servers say which file of theirs knows no such version.
+        // The message of API servers contains the name of a source file.
         const shown = name === 'other-version' ? [actual, expected].map(codeOf) : [actual, expected];
         assert.deepEqual(shown[0], shown[1]);
       });
@@ -437,8 +437,8 @@ describe('reviews that webhooks get', { skip: skipWithoutCluster(), timeout: 120
 });
 
 /**
- * The reviews of what the tests did: the controllers of a cluster write too. API servers ask again about a pod that is
- * deleted gracefully (when it has its deletion timestamp, and after conflicts); embedded clusters ask once.
+ * The reviews of writes by the test, without those by controllers. For a graceful deletion of a pod, API servers call webhooks
+ * again, when it has its deletion timestamp and after conflicts. Embedded clusters call them once.
  */
 function byUser({ recorded }: WebhookRecorder): readonly Recorded[] {
   const deleted = new Set<string>();
@@ -451,9 +451,9 @@ function byUser({ recorded }: WebhookRecorder): readonly Recorded[] {
 }
 
 /**
- * What a server fills in by itself is in the object that mutating webhooks of an embedded cluster see of a new object, and
- * comes after them in API servers: the status of pods, the finalizers of namespaces. Token requests are completed by API
- * servers before they ask validating webhooks, by embedded clusters after that.
+ * Removes fields that the two set at different times. An embedded cluster sets the status of pods and the finalizers of
+ * Namespaces before mutating webhooks, API servers after them. API servers complete TokenRequests before validating webhooks,
+ * embedded clusters after them.
  */
 function withoutDefaults(review: Review): Review {
   const { operation, object: given } = review.request;
@@ -468,11 +468,11 @@ function withoutDefaults(review: Review): Review {
 
 const codeOf = (body: unknown): unknown => (body as { code?: number }).code;
 
-/** Who owns which field is compared elsewhere. */
-const LEFT_OUT = new Set(['managedFields']);
+/** Fields that other tests compare. */
+const IGNORED = new Set(['managedFields']);
 
-/** What servers make up, and what time makes: by name, wherever it is. */
-const MADE_UP = new Set([
+/** Fields with generated values and times, by name. */
+const GENERATED = new Set([
   'uid',
   'resourceVersion',
   'creationTimestamp',
@@ -484,10 +484,10 @@ const MADE_UP = new Set([
 
 function normal(review: object): object {
   const text = JSON.stringify(review, (name, value: unknown) => {
-    if (LEFT_OUT.has(name)) {
+    if (IGNORED.has(name)) {
       return undefined;
     }
-    return MADE_UP.has(name) && typeof value === 'string' && value !== ADMIN.uid ? `<${name}>` : value;
+    return GENERATED.has(name) && typeof value === 'string' && value !== ADMIN.uid ? `<${name}>` : value;
   });
   return JSON.parse(text.replaceAll(/gen-[a-z0-9]{5}/gu, 'gen-?????')) as object;
 }

@@ -1,4 +1,4 @@
-// What cases of installations share: the values that they install with, the guard, and doing something under load.
+// Shared by the tests of installations: the values of the chart, the guard policy, and steps under load.
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,25 +7,25 @@ import type { RunningPod } from '../cluster/node/running-pod.ts';
 import { CONTROLLER, type InstallLab, NAMESPACE } from './install-lab.ts';
 import { GUARD, GUARDED, InstallLoad } from './install-load.ts';
 
-/** A rotation within a test; what brings certificates to processes is done long before. */
+/** Values with a short rotation of certificates. It is still much longer than certificates take to reach processes. */
 export const VALUES = {
   certificates: { caOverlap: '8s' },
-  // No more than the example policies allow.
+  // The example policies allow no more.
   policyServer: { limits: { cpu: '2', memory: '512Mi' } },
 };
 
-/** The config maps of a namespace that the guard refuses. */
+/** The API path of ConfigMaps in a namespace where the guard rejects them. */
 export const CONFIG_MAPS = '/api/v1/namespaces/guarded/configmaps';
 export const configMap = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'asked-' } };
 
-/** Load that goes on for a while after what happens, because connections and certificates last. Milliseconds. */
-const AFTERWARDS_MS = 500;
+/** Duration of the load after a step, because old connections and certificates are used for some time. Milliseconds. */
+const LOAD_AFTER_MS = 500;
 
 export const base64 = (data: string): string => Buffer.from(data).toString('base64');
-/** A value of a Secret. */
+/** Decodes a value of a Secret. */
 export const text = (data: string | undefined): string => Buffer.from(data ?? '', 'base64').toString();
 
-/** Waits until the guard holds, which refuses every config map of a namespace. */
+/** Creates the guard, and waits until it rejects ConfigMaps. */
 export async function guard(lab: InstallLab): Promise<void> {
   await lab.cluster.createNamespace('guarded', GUARDED);
   await lab.apply(GUARD);
@@ -33,14 +33,14 @@ export async function guard(lab: InstallLab): Promise<void> {
   await isGuarded(lab);
 }
 
-/** Waits until the guard holds again. */
+/** Waits until the guard rejects ConfigMaps. */
 export async function isGuarded(lab: InstallLab): Promise<void> {
   await lab.eventually('the guard', async () => {
     assert.match(await lab.answer(CONFIG_MAPS, configMap), /refused by the guard/);
   });
 }
 
-/** Does something under load: nothing may fail, nothing be let through that should not have been. */
+/** Runs a step under load. No request may fail, and none may be admitted without a review. */
 export async function unbroken(
   lab: InstallLab,
   test: TestContext,
@@ -49,7 +49,7 @@ export async function unbroken(
 ): Promise<void> {
   await using load = await InstallLoad.start(lab, 'guarded', options);
   await what();
-  await sleep(AFTERWARDS_MS);
+  await sleep(LOAD_AFTER_MS);
   const report = await load.end();
   test.diagnostic(JSON.stringify(report));
   assert.equal(report.failed, 0, report.reasons.join('\n'));
@@ -63,10 +63,10 @@ export async function podNames(lab: InstallLab, name: string): Promise<readonly 
   return items.map(({ metadata }) => metadata.name ?? '').filter((pod) => pod.startsWith(`${name}-`));
 }
 
-/** What controllers elect their leader by. */
+/** The Lease of the leader election. */
 interface LeaderLease {
   readonly holderIdentity?: string;
-  /** By the clock of the one that leads. */
+  /** The time by the clock of the leader. */
   readonly renewTime?: string;
   readonly leaseTransitions?: number;
 }
@@ -76,17 +76,17 @@ export async function leaseOfLeader(lab: InstallLab): Promise<LeaderLease> {
   return (await lab.get<{ readonly spec: LeaderLease }>(path)).spec;
 }
 
-/** The identity of the controller that leads; empty: none does. */
+/** The identity of the leader; empty when there is none. */
 export async function leaderIdentity(lab: InstallLab): Promise<string> {
   return (await leaseOfLeader(lab)).holderIdentity ?? '';
 }
 
-/** One that led before names the new one in its log, too, in other lines. */
+/** Whether the log says that this identity leads. A former leader also logs the identity of the new one, in other lines. */
 function hasBecomeLeader(log: string, identity: string): boolean {
   return log.split('\n').some((line) => line.includes(identity) && line.includes('became the leader'));
 }
 
-/** The Pod of the controller that leads. */
+/** The Pod of the leader. */
 export async function leadingPod(lab: InstallLab): Promise<RunningPod> {
   const identity = await leaderIdentity(lab);
   const pod = lab.node.pods(NAMESPACE).find(({ log }) => identity !== '' && hasBecomeLeader(log, identity));

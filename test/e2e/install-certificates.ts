@@ -1,11 +1,11 @@
-// What an installation finds that was down for years: Secrets with certificates that have expired, the CA's among them.
+// Secrets with expired certificates, that of the CA included, as after years without a running controller.
 import { createAuthority, issueCertificate } from '../../src/https/index.ts';
 
 const DAY_MS = 24 * 3_600_000;
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
-/** Data of Secrets, by name. */
+/** The data of the Secrets, by name. */
 export async function expiredCertificates(
   namespace: string,
   controller: string,

@@ -1,4 +1,4 @@
-// What is written while something happens to an installation: how often which object changes, and what statuses said.
+// Records the writes to an installation: the number of writes of each object, and all statuses.
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { pino } from 'pino';
@@ -8,7 +8,7 @@ import { type KubernetesObject, kubernetesKind, POLICY_SERVERS, type ResourceTyp
 import { type ObjectCache, SharedCaches } from '../../src/runtime/index.ts';
 import { type InstallLab, NAMESPACE } from './install-lab.ts';
 
-/** Kinds of objects that controllers write. */
+/** Kinds that the controllers write. */
 const WRITTEN = [
   ['admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration'],
   ['admissionregistration.k8s.io/v1', 'MutatingWebhookConfiguration'],
@@ -18,13 +18,13 @@ const WRITTEN = [
   ['rbac.authorization.k8s.io/v1', 'Role'],
 ] as const;
 
-/** Kinds that have a status of ours. */
-const TOLD: readonly ResourceType[] = [POLICY_SERVERS, ...POLICY_KINDS];
+/** Kinds whose status the controllers write. */
+const WITH_STATUS: readonly ResourceType[] = [POLICY_SERVERS, ...POLICY_KINDS];
 
-/** What somebody else notes on Deployments. */
+/** An annotation that the Deployment controller of Kubernetes writes. */
 const FOREIGN_ANNOTATION = 'deployment.kubernetes.io/revision';
 
-/** A status, as far as tests look at it. */
+/** A status, with the fields that tests read. */
 export interface SeenStatus {
   readonly phase?: string;
   readonly reason?: string;
@@ -36,7 +36,7 @@ export interface SeenStatus {
   }[];
 }
 
-/** Follows an installation from its start to its end. */
+/** Records changes from its start until it is disposed. */
 export class InstallChanges implements AsyncDisposable {
   readonly #stop = new AbortController();
   readonly #client: KubernetesCluster;
@@ -58,7 +58,7 @@ export class InstallChanges implements AsyncDisposable {
   static async start(lab: InstallLab): Promise<InstallChanges> {
     const changes = new InstallChanges(lab);
     const written = WRITTEN.map(([apiVersion, kind]) => changes.#cacheOf(kubernetesKind(apiVersion, kind)));
-    const told = TOLD.map((type) => changes.#cacheOf(type));
+    const told = WITH_STATUS.map((type) => changes.#cacheOf(type));
     changes.#running = changes.#caches.start(changes.#stop.signal);
     await changes.#caches.ready;
     for (const cache of written) {
@@ -70,24 +70,24 @@ export class InstallChanges implements AsyncDisposable {
       });
     }
     for (const cache of told) {
-      cache.list().forEach((object) => changes.#see(object));
+      cache.list().forEach((object) => changes.#record(object));
       cache.subscribe(({ after }) => {
         if (after !== undefined) {
-          changes.#see(after);
+          changes.#record(after);
         }
       });
     }
     return changes;
   }
 
-  /** How often which object was written since the start, or since this was asked last. `Kind name`, all but what never was. */
+  /** The number of writes by `Kind name` since the last call. Objects that were not written are absent. */
   writes(): Readonly<Record<string, number>> {
     const writes = Object.fromEntries(this.#written);
     this.#written.clear();
     return writes;
   }
 
-  /** All statuses of an object since the start, or since this was asked last, beginning with that which it had. */
+  /** All statuses of an object since the last call. The first one is the status at that time. */
   statuses(kind: string, name: string): readonly SeenStatus[] {
     const seen = this.#statuses.get(`${kind} ${name}`) ?? [];
     this.#statuses.set(`${kind} ${name}`, seen.slice(-1));
@@ -109,7 +109,7 @@ export class InstallChanges implements AsyncDisposable {
       : this.#caches.cache(type);
   }
 
-  #see(object: KubernetesObject): void {
+  #record(object: KubernetesObject): void {
     const { status } = object as KubernetesObject & { readonly status?: SeenStatus };
     const name = nameOf(object);
     const seen = this.#statuses.get(name) ?? [];
@@ -119,7 +119,7 @@ export class InstallChanges implements AsyncDisposable {
   }
 }
 
-/** What statuses of a policy said, each phase once in a row. */
+/** The phases in statuses of a policy, without repetitions. */
 export function phasesOf(statuses: readonly SeenStatus[]): readonly string[] {
   const phases = statuses.map(({ phase = '' }) => phase);
   return phases.filter((phase, index) => phase !== phases[index - 1]);
@@ -129,7 +129,7 @@ function nameOf(object: KubernetesObject | undefined): string {
   return `${object?.kind} ${object?.metadata.name}`;
 }
 
-/** What whoever writes an object says, without what comes of it. */
+/** The fields of an object that a controller sets, without those that the server sets. */
 function contentOf(object: KubernetesObject | undefined): unknown {
   if (object === undefined) {
     return undefined;

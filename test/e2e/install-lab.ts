@@ -1,4 +1,4 @@
-// A cluster with Portcullis installed from its charts: everything is real but the machines, which are processes here.
+// A cluster with Portcullis, installed from its charts. Everything is real except nodes: Pods are processes.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -13,19 +13,19 @@ import { ModuleWeb } from '../lifecycle/rollout-lab-sources.ts';
 export const NAMESPACE = 'portcullis';
 export const CONTROLLER = 'portcullis-controller';
 export const POLICY_SERVER = 'policy-server-default';
-/** What is waited for takes seconds; on a machine under load ten times as long. Milliseconds. */
-const PATIENCE_MS = 90_000;
-/** How often it is looked. Milliseconds. */
-const LOOK_MS = 100;
+/** Time limit for steps that take seconds, and ten times as long on a machine under load. Milliseconds. */
+const TIMEOUT_MS = 90_000;
+/** Interval between attempts. Milliseconds. */
+const INTERVAL_MS = 100;
 
 /** Values of the chart. */
 export type Values = Readonly<Record<string, unknown>>;
 
-/** Who is there: `resource/namespace/name` of everything that can be listed. */
+/** All objects of a cluster, as `resource/namespace/name`. */
 export type Inventory = Set<string>;
 
-/** Comes and goes by itself. */
-const PASSING = ['events', 'events.events.k8s.io', 'endpoints', 'endpointslices.discovery.k8s.io'];
+/** Resources whose objects Kubernetes creates and deletes at any time. */
+const TRANSIENT = ['events', 'events.events.k8s.io', 'endpoints', 'endpointslices.discovery.k8s.io'];
 
 export class InstallLab implements AsyncDisposable {
   readonly cluster: Cluster;
@@ -40,7 +40,7 @@ export class InstallLab implements AsyncDisposable {
     this.#stack = parts.stack;
   }
 
-  /** A cluster with a node, and nothing of the product. */
+  /** Starts a cluster with a node, without the product. */
   static async start(options: NodeOptions = {}): Promise<InstallLab> {
     const stack = new AsyncDisposableStack();
     try {
@@ -54,10 +54,10 @@ export class InstallLab implements AsyncDisposable {
     }
   }
 
-  /** Installs the charts; again with other values it is an upgrade. Does not wait until the product runs. */
+  /** Installs or upgrades the charts. Does not wait until the product runs. */
   async install(values: Values = {}): Promise<void> {
     await this.helm(['upgrade', '--install', 'portcullis-crds', chart('portcullis-crds'), '--create-namespace']);
-    // It takes no kind for an answer that has no conditions yet.
+    // A new CustomResourceDefinition has no conditions yet, and `kubectl wait` fails then.
     await this.eventually('the kinds to be served', () =>
       this.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=10s']),
     );
@@ -67,14 +67,14 @@ export class InstallLab implements AsyncDisposable {
     );
   }
 
-  /** Output of a helm command in the namespace of the product, which must succeed. */
+  /** Runs a helm command in the namespace of the product. It must succeed. Returns its output. */
   async helm(args: readonly string[], stdin = ''): Promise<string> {
-    const options = { stdin, timeoutMs: PATIENCE_MS };
+    const options = { stdin, timeoutMs: TIMEOUT_MS };
     const result = await this.cluster.helm([...args, '--namespace', NAMESPACE], options);
     return succeeded(result, `helm ${args.join(' ')}\n${this.node.logs()}`);
   }
 
-  /** Output of a kubectl command, which must succeed. */
+  /** Runs a kubectl command. It must succeed. Returns its output. */
   async kubectl(args: readonly string[], stdin?: string): Promise<string> {
     return succeeded(
       await this.cluster.kubectl(args, stdin === undefined ? {} : { stdin }),
@@ -95,7 +95,7 @@ export class InstallLab implements AsyncDisposable {
     return this.cluster.expect<T>('GET', path);
   }
 
-  /** Waits until a Deployment of the product is complete: all its Pods are new ones, available, and no other is there. */
+  /** Waits until a Deployment of the product is rolled out: all Pods are new and available, and no old one is left. */
   async rolledOut(name: string): Promise<void> {
     await this.eventually(`deployment ${name}`, async () => {
       const path = `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/${name}`;
@@ -114,7 +114,7 @@ export class InstallLab implements AsyncDisposable {
     });
   }
 
-  /** The controllers and the policy server `default` run, and answer. */
+  /** Waits until the controllers and the policy server `default` are ready. */
   async running(): Promise<void> {
     await this.rolledOut(CONTROLLER);
     await this.eventually('the PolicyServer to be ready', async () => {
@@ -126,7 +126,7 @@ export class InstallLab implements AsyncDisposable {
     await this.rolledOut(POLICY_SERVER);
   }
 
-  /** Waits until a policy is Active, for the spec that is declared. `resource` is the plural. */
+  /** Waits until the current spec of a policy is Active. `resource` is the plural. */
   async active(resource: string, name: string, namespace?: string): Promise<void> {
     const scope = namespace === undefined ? '' : `namespaces/${namespace}/`;
     await this.eventually(`${resource}/${name} to be Active`, async () => {
@@ -138,10 +138,10 @@ export class InstallLab implements AsyncDisposable {
     });
   }
 
-  /** Tries again until it does not throw. What processes said is told when it never does. */
+  /** Retries until an attempt does not throw. The error after the time limit contains the logs of all processes. */
   async eventually<T>(what: string, attempt: () => Promise<T>): Promise<T> {
     try {
-      return await eventually(attempt, { timeoutMs: PATIENCE_MS, intervalMs: LOOK_MS });
+      return await eventually(attempt, { timeoutMs: TIMEOUT_MS, intervalMs: INTERVAL_MS });
     } catch (error) {
       const said = this.node.logs().split('\n').slice(-120).join('\n');
       throw new Error(`waited for ${what}: ${String(error)}\n${said}\n${this.node.problems.join('\n')}`, {
@@ -150,7 +150,7 @@ export class InstallLab implements AsyncDisposable {
     }
   }
 
-  /** An example policy as an object, with its module where policy servers find it. */
+  /** The objects of an example policy, with modules that policy servers can load. */
   async example(name: string): Promise<readonly object[]> {
     const text = await readFile(join(ROOT, 'examples', 'manifests', `${name}.yaml`), 'utf8');
     const modules = [...text.matchAll(/file:\/\/\.\/([\w-]+)\/policy\.wasm/g)].map(([, module = '']) => module);
@@ -163,16 +163,16 @@ export class InstallLab implements AsyncDisposable {
     return manifestsOf(served, name);
   }
 
-  /** What an answer to the creation of an object is; nothing is stored. `201`, or the status and the message. */
+  /** The response to the creation of an object, as a dry run: `201`, or the status code and the message. */
   async answer(path: string, object: object): Promise<string> {
     const { status, body } = await this.cluster.request<{ message?: string }>('POST', `${path}?dryRun=All`, object);
     return status === 201 ? '201' : `${status} ${body.message ?? ''}`;
   }
 
-  /** Everything that there is in the cluster, but what comes and goes by itself. */
+  /** All objects of the cluster, except {@link TRANSIENT} ones. */
   async inventory(): Promise<Inventory> {
     const listed = await this.kubectl(['api-resources', '--verbs=list', '-o', 'name']);
-    const resources = listed.split('\n').filter((name) => name !== '' && !PASSING.includes(name));
+    const resources = listed.split('\n').filter((name) => name !== '' && !TRANSIENT.includes(name));
     const objects = await this.kubectl(['get', resources.join(','), '-A', '-o', 'json', '--ignore-not-found']);
     const { items } = JSON.parse(objects === '' ? '{"items":[]}' : objects) as { items: readonly KubernetesObject[] };
     return new Set(

@@ -1,5 +1,5 @@
-// Reviews without a pause while something happens to an installation: straight to the Service of the policy server, as an API
-// server calls it, and through the API server. Every request is one that a policy refuses.
+// Load on an installation: reviews that are sent to the Service of the policy server, as an API server does, and requests to the
+// API server. A policy rejects each of them.
 import assert from 'node:assert/strict';
 import { Agent, request } from 'node:https';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,28 +7,28 @@ import type { KubernetesObject } from '../cluster/cluster.ts';
 import { configMapReview } from '../lifecycle/config-map-review.ts';
 import { type InstallLab, NAMESPACE, POLICY_SERVER } from './install-lab.ts';
 
-/** Reviews a second straight to the Service. */
+/** Reviews per second that are sent to the Service. */
 const PER_SECOND = 1_000;
-/** How often it is looked whether more are due. Milliseconds. */
+/** Interval at which due reviews are sent. Milliseconds. */
 const PACE_MS = 4;
-/** As many as an API server may have. */
+/** Connections to the Service. */
 const MAX_SOCKETS = 64;
-/** Reviews under way at once: a machine that is too slow for the pace is asked as fast as it answers, and not drowned. */
-const MAX_UNDER_WAY = 128;
-/** Load ends by itself, whatever becomes of the test. Milliseconds. */
+/** Maximum number of concurrent reviews, so that a slow machine gets as many as it can evaluate, and is not overloaded. */
+const MAX_IN_FLIGHT = 128;
+/** The load ends after this time, even if the test hangs. Milliseconds. */
 const MAX_LOAD_MS = 120_000;
-/** An API server hears of a changed webhook configuration within that. Milliseconds. */
+/** Time in which an API server notices a changed webhook configuration. Milliseconds. */
 const CONFIGURATION_MS = 200;
-/** Between two requests through the API server. Milliseconds. */
+/** Pause between two requests to the API server. Milliseconds. */
 const PAUSE_MS = 10;
-/** Of the messages of failed requests. */
+/** Maximum number of messages of failed requests in a report. */
 const KEPT_MESSAGES = 5;
 
-/** What every namespace is labelled with in which the policy holds. */
+/** The label of namespaces that the policy matches. */
 export const GUARDED = { 'e2e.portcullis.dev/guarded': 'true' };
 const MESSAGE = 'refused by the guard';
 
-/** The policy that refuses every config map of guarded namespaces. */
+/** The policy that rejects all ConfigMaps in guarded namespaces. */
 export const GUARD = {
   apiVersion: 'policies.kubewarden.io/v1',
   kind: 'ClusterAdmissionPolicy',
@@ -42,13 +42,13 @@ export const GUARD = {
   },
 };
 
-/** What came of the requests. */
+/** The results of the requests. */
 export interface LoadReport {
   readonly reviewed: { readonly direct: number; readonly throughApiServer: number };
   readonly perSecond: number;
-  /** Admitted, which the policy does not. */
+  /** Number of requests that were admitted, so that the policy cannot have reviewed them. */
   readonly unreviewed: number;
-  /** Neither refused by the policy nor admitted: how many, and some of the reasons. */
+  /** Number of requests that were neither admitted nor rejected by the policy. */
   readonly failed: number;
   readonly reasons: readonly string[];
 }
@@ -83,7 +83,7 @@ export class InstallLoad implements AsyncDisposable {
     this.#namespace = namespace;
   }
 
-  /** Asks for config maps of this namespace, which is {@link GUARDED}. */
+  /** Starts requests that create ConfigMaps in this namespace, which is {@link GUARDED}. */
   static async start(lab: InstallLab, namespace: string, { perSecond = PER_SECOND } = {}): Promise<InstallLoad> {
     const load = new InstallLoad(lab, namespace);
     await load.#configure();
@@ -110,7 +110,7 @@ export class InstallLoad implements AsyncDisposable {
     await this.end();
   }
 
-  /** What an API server knows: the address of the Service, the path and the CAs of the webhook. */
+  /** Reads what an API server uses for a call: the address of the Service, and the path and CAs of the webhook. */
   async #configure(): Promise<void> {
     const { spec } = await this.#lab.get<{ spec: { clusterIP: string } }>(
       `/api/v1/namespaces/${NAMESPACE}/services/${POLICY_SERVER}`,
@@ -118,7 +118,7 @@ export class InstallLoad implements AsyncDisposable {
     const { items } = await this.#lab.get<{ items: readonly Configuration[] }>(
       '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations?labelSelector=portcullis.dev%2Fpolicy-server%3Ddefault',
     );
-    // The guard may share its webhook with other policies of the cluster.
+    // The guard may share its webhook with other policies.
     const webhook = items
       .flatMap(({ webhooks }) => webhooks ?? [])
       .find(({ rules }) => rules.some(({ resources }) => resources.includes('configmaps')));
@@ -130,7 +130,7 @@ export class InstallLoad implements AsyncDisposable {
     this.#path = service.path;
     if (caBundle !== this.#caBundle) {
       this.#caBundle = caBundle;
-      // Requests that are under way end on the connections that they have.
+      // Requests in flight continue on their connections.
       this.#agent = new Agent({
         keepAlive: true,
         maxSockets: MAX_SOCKETS,
@@ -153,12 +153,12 @@ export class InstallLoad implements AsyncDisposable {
     let sent = 0;
     while (!this.#isOver) {
       const due = Math.floor(((performance.now() - began) * perSecond) / 1000);
-      for (let free = MAX_UNDER_WAY - underWay.size; sent < due && free > 0; sent += 1, free -= 1) {
+      for (let free = MAX_IN_FLIGHT - underWay.size; sent < due && free > 0; sent += 1, free -= 1) {
         const review = this.#direct(sent).then((answer) => this.#count('direct', answer));
         underWay.add(review);
         void review.finally(() => underWay.delete(review));
       }
-      // What could not be sent in time is not made up for.
+      // Reviews that could not be sent in time are skipped.
       sent = due;
       await sleep(PACE_MS);
     }

@@ -1,19 +1,19 @@
-// Policies of every kind and of every kind of module, each with an object that it refuses, or changes.
+// Policies of all kinds, with all types of modules. Each has an object that it rejects or changes.
 import type { KubernetesObject } from '../cluster/cluster.ts';
 
-/** A policy of an installation, and what it does. */
+/** A policy, and an object that it rejects or changes. */
 export interface PolicyCase {
-  /** Plural, and where it is when it is in a namespace. */
+  /** The plural of its kind. */
   readonly resource: string;
   readonly policy: KubernetesObject;
-  /** Collection that the object is created in. */
+  /** The API path for the creation of the object. */
   readonly path: string;
   readonly object: object;
-  /** What the answer has in it. */
+  /** Matches the response. */
   readonly expected: RegExp;
 }
 
-/** A policy, as far as tests look at it. */
+/** A policy, with the fields that tests read. */
 export interface PolicyObject {
   readonly metadata: { readonly name: string };
   readonly [key: string]: unknown;
@@ -21,10 +21,10 @@ export interface PolicyObject {
 
 const API = 'policies.kubewarden.io/v1';
 
-/** Namespaces in which the example policies hold. */
+/** The label of namespaces that the example policies match. */
 export const EXAMPLES_HOLD = { 'examples.portcullis.dev/enforce': 'true' };
 
-/** A pod that the restricted standard admits, changed. */
+/** A pod that the Pod Security Standard `restricted` admits, with changes. */
 export function pod(spec: object = {}, container: object = {}): object {
   return {
     apiVersion: 'v1',
@@ -46,7 +46,7 @@ export function pod(spec: object = {}, container: object = {}): object {
   };
 }
 
-/** Policies in one namespace, whose rules are about its Services. */
+/** Policies of a namespace that match its Services. */
 export function namespacedPolicies(namespace: string): readonly PolicyCase[] {
   const services = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['services'], operations: ['CREATE'] }];
   const claims = [
@@ -94,7 +94,7 @@ export function namespacedPolicies(namespace: string): readonly PolicyCase[] {
   ];
 }
 
-/** By example: an object that it refuses, and what the refusal says. `default-seccomp` and `cost-center` change objects. */
+/** By example: an object that it rejects, and the message. `default-seccomp` and `cost-center` change objects instead. */
 export const REFUSED_BY_EXAMPLES: Readonly<Record<string, readonly [object: object, expected: RegExp]>> = {
   'pod-privileged': [pod({}, { securityContext: { privileged: true } }), /cap\/pod-privileged/],
   'host-namespaces': [pod({ hostNetwork: true }), /cap\/host-namespaces/],
@@ -103,7 +103,7 @@ export const REFUSED_BY_EXAMPLES: Readonly<Record<string, readonly [object: obje
   'privileged-by-exception': [pod({}, { securityContext: { privileged: true } }), /capg\/privileged-by-exception/],
 };
 
-/** `closed` and `counted`: what two policies do to every pod; which one is asked first is for its name to say. */
+/** The mutating policies `closed` and `counted`. Webhooks are called in the order of the names of the policies. */
 export function mutatingPolicies(
   first: 'closed' | 'counted',
   labels: Readonly<Record<string, string>>,
@@ -130,7 +130,7 @@ export function mutatingPolicies(
   }));
 }
 
-/** Refuses pods that are not as the mutating policies leave them. */
+/** A policy that rejects pods without the changes of the mutating policies. */
 export const VALIDATED_AFTERWARDS = {
   apiVersion: API,
   kind: 'ClusterAdmissionPolicy',

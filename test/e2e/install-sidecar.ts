@@ -1,4 +1,4 @@
-// Somebody else's mutating webhook: it gives pods a second container.
+// A mutating webhook that is not part of the product. It adds a container to pods.
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
@@ -14,7 +14,7 @@ interface Review {
 }
 
 export interface SidecarWebhook extends AsyncDisposable {
-  /** A configuration that asks it for pods of namespaces with these labels. */
+  /** A configuration that calls it for pods in namespaces with these labels. */
   configuration(name: string, labels: Readonly<Record<string, string>>): KubernetesObject;
 }
 

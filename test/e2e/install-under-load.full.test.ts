@@ -1,4 +1,5 @@
-// What may happen to an installation while it is asked about 1,000 objects a second: not one request fails, and none is let through.
+// Upgrades, rotations and failures of an installation at 1,000 reviews a second: no request fails, and none is admitted without
+// a review.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { skipWithoutCluster } from '../cluster/binaries.ts';

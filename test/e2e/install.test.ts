@@ -1,5 +1,5 @@
-// The product as it is installed: from its charts, on a real API server, with its Pods as processes; what it enforces, what it
-// recovers from, and that nothing of it stays. Cases follow each other on one cluster, as a day in the life of an installation.
+// The product, installed from its charts on a real API server with Pods as processes: enforcement, recovery, and removal without
+// leftovers. The tests depend on each other: all use one cluster, in order.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { skipWithoutCluster } from '../cluster/binaries.ts';

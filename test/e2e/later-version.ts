@@ -1,12 +1,11 @@
-// A later version of the product: this checkout, copied, with another version number, and with what it writes said otherwise in
-// places, as versions do.
+// A later version of the product: a copy of this checkout with another version number and other messages.
 import assert from 'node:assert/strict';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../cli/command.ts';
 
-/** What a later version says otherwise, file by file. */
+/** The changes of the later version, by file. */
 const CHANGES: readonly { readonly file: string; readonly from: string; readonly to: string }[] = [
   { file: 'package.json', from: '"version": "0.1.0"', to: '"version": "0.2.0"' },
   {
@@ -30,7 +29,7 @@ const CHANGES: readonly { readonly file: string; readonly from: string; readonly
     from: 'const TIMEOUT_SECONDS = 10;',
     to: 'const TIMEOUT_SECONDS = 12;',
   },
-  // What it says of a policy and of a policy server.
+  // Messages in the status of a policy and of a PolicyServer.
   {
     file: 'src/lifecycle/rollout/policy-status.ts',
     from: '`revision ${serving.number} serves`',
@@ -43,9 +42,9 @@ const CHANGES: readonly { readonly file: string; readonly from: string; readonly
   },
 ];
 
-/** A copy of the product in a folder of its own. */
+/** A copy of the product in a separate folder. */
 export interface LaterVersion extends AsyncDisposable {
-  /** Of the program, as in this checkout. */
+  /** The path of the program in the copy. */
   readonly program: string;
 }
 

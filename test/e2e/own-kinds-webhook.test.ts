@@ -1,5 +1,5 @@
-// The webhook for our own kinds on a real API server: what people read who apply a policy that cannot work, and whether the
-// API server itself would take the webhook of every policy that was accepted.
+// The webhook for our own kinds on a real API server: the messages for policies that cannot work, and whether the API server
+// accepts the webhook of each policy that was accepted.
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,7 +39,7 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
   const apply = (object: KubernetesObject, user?: string): Promise<KubectlResult> =>
     cluster.kubectl(['apply', '-f', '-'], { stdin: JSON.stringify(object), ...(user === undefined ? {} : { user }) });
 
-  /** Lets the controller do something, and nothing else. */
+  /** Grants the controller these rights, and no others. */
   async function grant(rules: readonly object[]): Promise<void> {
     const apiVersion = 'rbac.authorization.k8s.io/v1';
     const metadata = { name: CONTROLLER };
@@ -94,7 +94,7 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
       connection.close();
     };
     await webhook.registration.ready;
-    // API servers learn of configurations and kinds a moment after they were written.
+    // API servers notice new configurations and kinds with a short delay.
     await eventually(async () => {
       assert.match((await apply(policy('probe', { sideEffects: 'Some' }))).stderr, /is invalid|denied the request/);
     });
@@ -274,7 +274,7 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
   });
 });
 
-/** Rules, selectors and conditions, some of them wrong. All follow the schema of the kind. */
+/** Random rules, selectors and conditions. All conform to the schema of the kind; some are invalid. */
 function randomSpec(random: () => number): object {
   const one = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)] as T;
   const some = <T>(from: readonly T[], least = 1): readonly T[] =>

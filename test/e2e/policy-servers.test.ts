@@ -1,5 +1,5 @@
-// The objects of PolicyServers on a real API server, made by a controller that has no other rights than it is given: they are
-// taken as they are, written once, put back when somebody edits them, and their pods pass the Pod Security Standard `restricted`.
+// The objects of PolicyServers on a real API server, written by a controller with exactly its own rights. They are stored as
+// written, written once, and restored after edits; their pods conform to the Pod Security Standard `restricted`.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
@@ -21,7 +21,7 @@ import { eventually } from '../cluster/eventually.ts';
 
 const CONTROLLER = 'controller';
 const { namespace } = SETTINGS;
-/** Long enough for a write that should not happen. Milliseconds. */
+/** How long to wait for a write that must not happen. Milliseconds. */
 const QUIET_MS = 500;
 
 describe('objects of PolicyServers on a real API server', { skip: skipWithoutCluster() }, () => {

@@ -1,5 +1,5 @@
-// Webhook configurations of policies on a real API server: it takes them, and keeps every field as it was written, so that
-// none is written again while nothing changes; thousands of policies need few of them, and few writes.
+// Webhook configurations of policies on a real API server. They are stored with all fields as written, so that none is written
+// again without a change. Thousands of policies need few configurations, and few writes.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
@@ -58,7 +58,7 @@ function testPolicy(name: string, rest: object = {}, namespace?: string, ownWebh
   return { policy: { id: policyId({ kind, metadata: key }), kind, key, policyServer: 'default' }, match, spec };
 }
 
-/** Policies of all kinds and settings; every tenth has resources of its own. */
+/** Policies of all kinds and settings. Every tenth one matches other resources than the rest. */
 function mixed(index: number): TestPolicy {
   const resources = index % 10 === 0 ? [`things${index}`] : [['deployments', 'statefulsets', 'daemonsets'][index % 3]];
   return testPolicy(
@@ -237,7 +237,7 @@ describe('webhook configurations of policies on a real API server', { skip: skip
       for (const { policy, match, spec } of all) {
         await webhooks.dryRun(policy, match, spec, signal);
       }
-      // Like reconcilers: a policy that waits does not delay the others.
+      // In parallel, as reconcilers run, because a policy that waits must not delay others.
       await Promise.all(
         all.map(async ({ policy, match, spec }) => {
           while ((await webhooks.enforce(policy, [match], spec, false, signal)) === 'deferred') {

@@ -1,4 +1,4 @@
-// What replicas report and ask of a real API server, with the rights that they are to have and no others.
+// Replicas that report to a controller and read from a real API server, with exactly their own rights.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-// A process that wants to lead: says every few milliseconds that it does, while it does. Started by runtime.test.ts.
+// A candidate for leadership, started by runtime.test.ts. While it leads, it prints a line every few milliseconds.
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
@@ -6,7 +6,7 @@ import { LeaderElector } from '../../src/runtime/index.ts';
 
 const [server = '', caFile = '', token = '', identity = ''] = process.argv.slice(2);
 
-/** Time that all processes of this machine agree on. Milliseconds. */
+/** The monotonic clock, which all processes of a machine share. Milliseconds. */
 const now = (): number => Number(process.hrtime.bigint() / 1_000_000n);
 
 const cluster = new KubernetesCluster({

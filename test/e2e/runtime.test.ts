@@ -1,5 +1,5 @@
-// The controller runtime on a real API server: processes that take over from each other, controllers that outlive their
-// connections, events that kubectl describe shows.
+// The controller runtime on a real API server: leader election between processes, controllers after lost connections, and events
+// in `kubectl describe`.
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -39,10 +39,10 @@ const CONFIG_MAPS: ResourceType<ConfigMap> = {
 
 const log = pino({ level: 'silent' });
 
-/** A process that wants to lead. */
+/** A process that is a candidate for leadership. */
 class Contender {
   readonly #child: ChildProcess;
-  /** When it said that it leads. Milliseconds. */
+  /** The times at which it led. Milliseconds. */
   readonly times: number[] = [];
 
   constructor(server: Cluster, identity: string) {
@@ -98,7 +98,7 @@ describe('the controller runtime on a real API server', { skip: skipWithoutClust
       await second.leads();
       const [last, next] = [first.times.at(-1)!, second.times[0]!];
       assert.ok(next > last, `the second led from ${next}, the first until ${last}`);
-      // Killed, it said nothing: its Lease had to run out.
+      // The killed leader did not release its Lease, which had to expire.
       assert.ok(next - last >= 1500, `the second led ${next - last} ms after the first`);
       const third = new Contender(server, 'third');
       contenders.push(third);

@@ -1,4 +1,4 @@
-// `portcullis serve` as its users run it: a process of its own, which logs where it listens and ends when it is told.
+// Runs `portcullis serve` as a separate process, as users do.
 import assert from 'node:assert/strict';
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,9 +9,9 @@ import type { LocalCertificates } from '../../src/control/index.ts';
 
 const program = fileURLToPath(new URL('../../bin/portcullis.mjs', import.meta.url));
 
-/** How {@link serve} starts the process. */
+/** Options of {@link serve}. */
 export interface ServeOptions {
-  /** Its working folder, and that of its data. */
+  /** The working folder, also for its data. */
   readonly folder: string;
   readonly policiesFile: string;
   readonly certificates: LocalCertificates;
@@ -33,7 +33,7 @@ export class Served implements AsyncDisposable {
     this.operations = addresses.operations;
   }
 
-  /** Asks it to end, and gives its exit code. */
+  /** Ends the process with SIGTERM. Returns its exit code. */
   async stop(): Promise<number | null> {
     if (this.#child.exitCode === null && this.#child.signalCode === null) {
       const exit = once(this.#child, 'exit');

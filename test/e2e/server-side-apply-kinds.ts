@@ -1,4 +1,4 @@
-// The kinds of the differential test of merging, and random changes of them.
+// The kinds of the differential test of server-side apply, and random changes of their objects.
 import assert from 'node:assert/strict';
 import { servedKind } from '../../src/apiserver/index.ts';
 import type { MergedKind } from '../../src/apiserver/index.ts';
@@ -43,19 +43,19 @@ export class Random {
 /** A kind under test. */
 export interface TestedKind {
   readonly definition: MergedKind;
-  /** What every configuration has, so that the object stays valid. */
+  /** Fields that every configuration needs, so that the object is valid. */
   readonly base: (random: Random) => JsonObject;
-  /** Parts that a configuration may have; none that the server takes away again when other parts go. */
+  /** Optional parts of a configuration. The server must not remove one when another is removed. */
   readonly parts: readonly ((random: Random) => JsonObject)[];
   /** Parts of the status. */
   readonly statusParts: readonly ((random: Random) => JsonObject)[];
-  /** Paths that the server fills in after it has told who owns what. */
+  /** Paths of fields that the server sets after it has updated the managers. */
   readonly assigned: readonly (readonly string[])[];
-  /** JSON patch operations that make sense. */
+  /** JSON patch operations for the object. */
   readonly operations: (random: Random) => JsonValue[];
 }
 
-/** Objects merge, lists replace: how parts become a configuration. */
+/** Merges parts to a configuration. Lists are replaced. */
 export function combine(parts: readonly JsonObject[]): JsonObject {
   const result: JsonObject = {};
   for (const part of parts) {
@@ -74,7 +74,7 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
 const WORDS = ['a', 'b', 'c'] as const;
 const word = (random: Random): string => random.pick(WORDS);
 
-/** Not empty: API servers store such lists of custom objects, and drop them with the next write. */
+/** A non-empty list. API servers store empty lists of custom resources, and drop them at the next write. */
 const someWords = (random: Random): readonly string[] =>
   [random.some(WORDS), ['b']].find(({ length }) => length > 0) ?? [];
 

@@ -1,6 +1,6 @@
-// Random writes by several managers to a real API server: after every one, the object and who owns what of it are the same
-// here. `node test/e2e/server-side-apply.full.test.ts --seconds 600 --seed 1` goes on longer, and says the seed of what differs.
-// `--record src/apiserver/server-side-apply/testing/recorded-writes.json` writes down the first sessions, for tests without a server.
+// Random writes by several managers to a real API server. After each write, the object and its managedFields are the same here.
+// `node test/e2e/server-side-apply.full.test.ts --seconds 600 --seed 1` runs longer, and prints the seed of a difference.
+// `--record src/apiserver/server-side-apply/testing/recorded-writes.json` records the first sessions, for tests without a server.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { writeFileSync } from 'node:fs';
@@ -32,9 +32,9 @@ const { values: options } = parseArgs({
 });
 
 const NAMESPACE = 'merge';
-/** Writes to one object before the next one begins. */
+/** Number of writes to each object. */
 const STEPS = 14;
-/** Those of them that are written down. */
+/** Number of recorded writes of each object. */
 const RECORDED_WRITES = 7;
 const APPLIERS = ['alpha', 'beta', 'kubectl'];
 const UPDATERS = ['gamma', 'delta', ...Array.from({ length: 10 }, (_, index) => `updater-${index}`)];
@@ -47,12 +47,12 @@ interface Answer {
   };
 }
 
-/** A write, to the server and here. */
+/** A write that is sent to the server, and computed here. */
 interface Write {
   readonly what: string;
   readonly subresource?: 'status';
   readonly send: () => Promise<Answer>;
-  /** The object that the write makes, before defaults. Its managers are those that the request says. */
+  /** Computes the object after the write, before defaults. Its managedFields are those of the request. */
   readonly make: () => KubernetesObject;
   readonly manager: string;
   readonly apply?: { readonly applied: KubernetesObject; readonly force: boolean };
@@ -67,7 +67,7 @@ class Session {
   readonly log: string[] = [];
   /** See src/apiserver/server-side-apply/recorded-writes.test.ts. */
   readonly record: object[] = [];
-  /** What the server answered to each write. */
+  /** The responses of the server. */
   readonly outcomes: string[] = [];
   writes = 0;
 
@@ -304,7 +304,7 @@ class Session {
       ...(server.metadata.managedFields ?? []).map(({ time = '1970-01-01T00:00:00Z' }) => Date.parse(time)),
       0,
     );
-    const { made, stored } = this.#made(write, server, now);
+    const { made, stored } = this.#computed(write, server, now);
     assert.deepEqual(
       entriesOf(stored.metadata.managedFields),
       entriesOf(server.metadata.managedFields),
@@ -328,8 +328,8 @@ class Session {
     this.record.push({ manager, subresource, ...(apply === undefined ? {} : { apply }), now, ...outcome });
   }
 
-  /** What is made here of the live object, and what is stored of it with its managers once it has defaults. */
-  #made(write: Write, server: KubernetesObject, now: number): Record<'made' | 'stored', KubernetesObject> {
+  /** The object after a write as computed here: before defaults (`made`), and with defaults and managers (`stored`). */
+  #computed(write: Write, server: KubernetesObject, now: number): Record<'made' | 'stored', KubernetesObject> {
     const { definition } = this.#kind;
     const { manager, subresource } = write;
     const live = this.#live;
@@ -358,7 +358,7 @@ class Session {
     return { made: withEntries, stored: stored(trackUpdate({ ...common, updated: withEntries })) };
   }
 
-  /** The object of the server as it was before the server assigned more than defaults. */
+  /** The object of the server without the fields that it set after defaults. */
   #unassigned(server: KubernetesObject, made: KubernetesObject): KubernetesObject {
     let result = server as JsonObject;
     for (const path of this.#live === undefined ? this.#kind.assigned : []) {
@@ -371,7 +371,7 @@ class Session {
     return result as KubernetesObject;
   }
 
-  /** Sends what was made here back: with defaults it has to be what the server has made. */
+  /** Sends the computed object as an update. With defaults, it must be equal to the object of the server. */
   async #checkObject(write: Write, made: KubernetesObject, server: KubernetesObject): Promise<void> {
     const { resourceVersion, uid } = server.metadata;
     const body = { ...made, metadata: { ...made.metadata, resourceVersion, uid } };
@@ -399,7 +399,7 @@ class Session {
         () => (write.apply === undefined ? write.make() : applyServerSide({ ...common, ...write.apply })),
         (error: Error) => {
           assert.ok(error instanceof MergeError || error instanceof PatchError);
-          // Of patches that do not apply, API servers keep the reason to themselves.
+          // API servers do not report why a patch does not apply.
           assert.ok(status === 422 || error.message === body.message, `${error.message}\n${body.message}`);
           assert.equal(error.status, status);
           return true;
@@ -413,7 +413,7 @@ function sortedCauses(causes: ApplyConflicts['causes']): unknown {
   return causes.map(({ reason, message, field }) => `${reason} ${message} ${field}`).sort();
 }
 
-/** As text, so that the order of fields counts. */
+/** The managedFields as text, so that the order of fields is compared. */
 function entriesOf(entries: KubernetesObject['metadata']['managedFields']): unknown {
   return (entries ?? []).map(({ manager, operation, apiVersion, subresource, time, fieldsV1 }) => [
     manager,
@@ -430,7 +430,7 @@ function contentOf(object: KubernetesObject): unknown {
   return { ...object, metadata };
 }
 
-/** A merge patch that makes one object of the other; the fields that are null there stay as they are. */
+/** The merge patch from one object to another. Null fields of the new object are not changed. */
 function changeOf(before: object, after: object): JsonObject {
   const change: JsonObject = {};
   for (const [key, value] of Object.entries(after) as [string, JsonValue][]) {

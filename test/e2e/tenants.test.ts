@@ -1,5 +1,5 @@
-// What a tenant may not reach with policies of a namespace: attacks on a cluster with Portcullis installed, where controllers of
-// Kubernetes collect garbage and delete namespaces.
+// Attacks by a tenant with policies of a namespace, on a cluster with Portcullis, where the controllers of Kubernetes collect
+// garbage and delete namespaces.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
@@ -29,7 +29,7 @@ function policy(name: string, mutating: boolean, settings: object, ...rules: rea
 }
 
 const REJECT = { validations: [{ expression: 'false', message: 'the tenant says no' }] };
-/** Annotates everything, and adds the tenant to bindings. */
+/** A policy that annotates all objects, and adds the tenant to bindings. */
 const TAKE_OVER = {
   mutations: [
     {
@@ -66,7 +66,7 @@ describe('a tenant who writes policies', { skip: skipWithoutCluster() }, () => {
     assert.equal(code, 0, stderr);
   }
 
-  /** Lets a policy serve, and waits until API servers call it. */
+  /** Waits until a policy is Active, and API servers call it. */
   async function served(name: string, isCalled: () => Promise<void>): Promise<void> {
     await lab.active('admissionpolicies', name, SHOP);
     await lab.eventually(`${name} to be called`, isCalled);
@@ -84,7 +84,7 @@ describe('a tenant who writes policies', { skip: skipWithoutCluster() }, () => {
     await lab.cluster.createNamespace(SHOP);
     await bind('jane', 'edit');
     await bind('victor', 'view');
-    // API servers learn of the webhook for our own kinds a moment after it was written.
+    // API servers notice the webhook for our own kinds with a short delay.
     await lab.eventually('the webhook for our own kinds', async () => {
       const one = policy('probe', false, REJECT, rule('roles', ['*'], RBAC));
       const { stderr } = await lab.cluster.kubectl(['create', '--dry-run=server', '-f', '-'], {
@@ -141,7 +141,7 @@ describe('a tenant who writes policies', { skip: skipWithoutCluster() }, () => {
     const rules = [rule('configmaps', ['CREATE']), rule('rolebindings', ['*'], RBAC)];
     const controller = [`--serviceaccount=${NAMESPACE}:${CONTROLLER}`, '--clusterrole=portcullis-view'];
     await lab.kubectl(['create', 'rolebinding', 'controller', '-n', SHOP, ...controller]);
-    // The controller's writes are not checked. Such a policy may also come from a time without the rule.
+    // Writes of the controller are not checked. Such a policy may also be older than the rule.
     await allowed(
       as(CONTROLLER_USER, [
         'patch',

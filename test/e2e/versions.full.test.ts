@@ -1,5 +1,5 @@
-// Controllers of two versions at once, while one is upgraded, rolled back, or run beside the other by mistake: each writes what is
-// different about it once, nothing is fought over, and nothing of what the other one noted is lost.
+// Controllers of two versions: one is upgraded, rolled back, or run beside the other by mistake. Each writes its differences once,
+// they do not contest objects for ever, and neither loses what the other one wrote.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,15 +15,15 @@ import { type LaterVersion, laterVersion } from './later-version.ts';
 /** The Deployment of the later version's controller. */
 const LATER = 'portcullis-later';
 const LATER_IMAGE = 'registry.test/portcullis:0.2.0';
-/** What is asked meanwhile: that it is answered matters here, not how many. */
+/** A low rate of requests, because this test is about their success only. */
 const LOAD = { perSecond: 20 };
-/** Long enough for whoever would put back what the other one wrote. Milliseconds. */
+/** How long to wait for a version to revert writes of the other one. Milliseconds. */
 const QUIET_MS = 2_000;
-/** How long two write at once. Milliseconds. */
+/** How long both versions run. Milliseconds. */
 const TOGETHER_MS = 8_000;
-/** Writes of one object in that time: of each of the two four at once, and then more and more seldom. */
+/** Maximum number of writes of an object in that time: four by each version without a delay, then delayed more and more. */
 const MAX_WRITES_TOGETHER = 16;
-/** A status also tells which objects are contested at the moment, and begins anew with each change of that. */
+/** Statuses change more often, because they list the contested objects. Each such change starts the count again. */
 const MAX_STATUSES_TOGETHER = 4 * MAX_WRITES_TOGETHER;
 
 const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
@@ -67,12 +67,12 @@ describe('Portcullis, in two versions at once', { skip: skipWithoutCluster() }, 
     lab.get(`/apis/apps/v1/namespaces/${NAMESPACE}/deployments/${name}`);
   const configuration = (name: string): Promise<Configuration> => lab.get(`${CONFIGURATIONS}/${name}`);
 
-  /** The Deployment of the earlier version's controller, with another image; nobody runs yet. */
+  /** The Deployment of the later version's controller: that of the earlier one, with another image and without replicas. */
   const laterController = async (): Promise<object> => {
     const { spec } = await deployment(CONTROLLER);
     const { metadata, spec: pod } = spec.template;
     const labels = { ...metadata.labels, 'e2e.portcullis.dev/version': 'later' };
-    // It may end at once: nobody calls it who would not call another one.
+    // It needs no preStop delay, because clients that call it can call another one.
     const containers = pod.containers.map((container) => ({ ...container, image: LATER_IMAGE, lifecycle: {} }));
     return {
       apiVersion: 'apps/v1',
@@ -86,13 +86,13 @@ describe('Portcullis, in two versions at once', { skip: skipWithoutCluster() }, 
     };
   };
 
-  /** Runs so many of a controller, and waits until they run. */
+  /** Scales a controller, and waits until its Pods run. */
   const run = async (name: string, replicas: number): Promise<void> => {
     await scale(lab, name, replicas);
     await lab.rolledOut(name);
   };
 
-  /** Waits until what one version says otherwise is as it says. */
+  /** Waits until the objects are as this version writes them. */
   const isOf = (version: 'earlier' | 'later'): Promise<void> =>
     lab.eventually(`what the ${version} version writes`, async () => {
       const isLater = version === 'later';
@@ -104,8 +104,8 @@ describe('Portcullis, in two versions at once', { skip: skipWithoutCluster() }, 
       assert.deepEqual(new Set(own.webhooks.map(({ timeoutSeconds }) => timeoutSeconds)), new Set([isLater ? 12 : 10]));
     });
 
-  /** The policy stays Active, and the policy server Ready but for the moment until its changed Deployment is observed. */
-  const saysNothingNew = (): void => {
+  /** Checks that the policy stayed Active. The policy server may be not Ready until its changed Deployment is observed. */
+  const hasStableStatus = (): void => {
     assert.deepEqual(phasesOf(changes.statuses('ClusterAdmissionPolicy', GUARD.metadata.name)), ['Active']);
     const conditions = changes.statuses('PolicyServer', 'default').flatMap(({ conditions: all = [] }) => all);
     assert.deepEqual(
@@ -114,7 +114,7 @@ describe('Portcullis, in two versions at once', { skip: skipWithoutCluster() }, 
     );
   };
 
-  /** What was written, besides what the test itself did. */
+  /** The writes, without those of the test itself. */
   const writes = (): Readonly<Record<string, number>> => {
     const { [`Deployment ${CONTROLLER}`]: _earlier, [`Deployment ${LATER}`]: _later, ...others } = changes.writes();
     return others;
@@ -133,7 +133,7 @@ describe('Portcullis, in two versions at once', { skip: skipWithoutCluster() }, 
     assert.equal(await leaderIdentity(lab), leader);
     assert.deepEqual(writes(), {});
     await isOf('earlier');
-    saysNothingNew();
+    hasStableStatus();
   });
 
   it('has the later one take over, which writes once what it says otherwise', async (test) => {
@@ -143,7 +143,7 @@ describe('Portcullis, in two versions at once', { skip: skipWithoutCluster() }, 
       async () => {
         await run(CONTROLLER, 0);
         await isOf('later');
-        // The earlier one comes back, and waits to lead.
+        // The earlier version runs again, and waits for leadership.
         await run(CONTROLLER, 1);
         await sleep(QUIET_MS);
       },
@@ -152,7 +152,7 @@ describe('Portcullis, in two versions at once', { skip: skipWithoutCluster() }, 
     assert.ok((await leadingPod(lab)).name.startsWith(LATER));
     assert.deepEqual(writes(), ONCE);
     await isOf('later');
-    saysNothingNew();
+    hasStableStatus();
   });
 
   it('is rolled back: the earlier one sets its own back, once, and leaves what it does not know', async (test) => {
@@ -200,7 +200,7 @@ describe('Portcullis, in two versions at once', { skip: skipWithoutCluster() }, 
       );
     }
     await configuration('portcullis-later');
-    saysNothingNew();
+    hasStableStatus();
   });
 
   it('is not fought over by two that both write, without an election, and enforces meanwhile', async (test) => {

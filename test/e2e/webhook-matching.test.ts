@@ -1,5 +1,5 @@
-// Which policies a server asks in a bucket, and which webhooks a real kube-apiserver calls that have the same rules, selectors and
-// conditions, each for itself: the same, for the same requests.
+// Compares the policies of a bucket that a policy server evaluates with the webhooks that a real kube-apiserver calls, if each
+// policy has its own webhook with the same rules, selectors and conditions.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
@@ -51,7 +51,7 @@ const CONDITIONS: readonly string[] = [
   'request.resource.resource in ["configmaps", "namespaces"] || request.subResource == "scale"',
 ];
 
-/** The same every time. */
+/** The seed of pseudo-random numbers. */
 let state = 20_261_121;
 function below(count: number): number {
   state ^= state << 13;
@@ -217,7 +217,7 @@ describe('webhooks of a kube-apiserver and the policies of a bucket', { skip: sk
     return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, labels } };
   }
 
-  /** What the server would ask about the reviews that the webhook for everything was sent. */
+  /** The policies that the server would evaluate for the reviews that the webhook for all requests received. */
   function askedByServer(): string[] {
     const buckets = new Set([...matches.values()].map(({ bucket }) => bucket));
     return calls
