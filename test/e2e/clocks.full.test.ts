@@ -88,7 +88,7 @@ describe('Portcullis, where clocks are a minute ahead and a minute behind', { sk
     assert.ok(ahead.length === 2 && ahead.some((ms) => ms > SKEW_MS) && ahead.some((ms) => ms < -SKEW_MS));
   });
 
-  it('makes certificates that nobody has to wait for, and complains of none', async () => {
+  it('issues certificates that are valid at once, and reports none as invalid', async () => {
     for (const name of SECRETS) {
       const { data } = await secret(lab, name);
       for (const pem of [data['tls.crt'], data['ca.crt']]) {
@@ -102,7 +102,7 @@ describe('Portcullis, where clocks are a minute ahead and a minute behind', { sk
     await hasNoFindings();
   });
 
-  it('goes on under another leader, two minutes apart, and says nothing new', async (test) => {
+  it('continues under another leader whose clock differs by two minutes, without a change of status', async (test) => {
     const [identity, leader] = [await leaderIdentity(lab), await leadingPod(lab)];
     const { leaseTransitions = 0 } = await leaseOfLeader(lab);
     const policy = changes.statuses('ClusterAdmissionPolicy', GUARD.metadata.name).at(-1);
@@ -133,7 +133,7 @@ describe('Portcullis, where clocks are a minute ahead and a minute behind', { sk
     assert.deepEqual(changes.statuses('PolicyServer', 'default'), [server]);
   });
 
-  it('rolls out what is changed under it, step by step', async (test) => {
+  it('rolls out changes under it, step by step', async (test) => {
     const change = {
       spec: { settings: { validations: [{ expression: 'false', message: 'refused by the guard, again' }] } },
     };

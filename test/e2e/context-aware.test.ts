@@ -144,7 +144,7 @@ describe('context-aware policies on a real API server', { skip: skipWithoutClust
     return allowed ? { answer: text === '' ? undefined : (JSON.parse(text) as unknown) } : { error: text };
   }
 
-  it('admit by what the cluster says of a namespace, and see it change', async () => {
+  it('admit requests depending on a namespace, and see it change', async () => {
     await eventually(async () => assert.equal((await ask('owner', { namespace: 'shop' })).allowed, true));
     const refused = await ask('owner', { namespace: 'scratch' });
     assert.equal(refused.allowed, false);
@@ -158,7 +158,7 @@ describe('context-aware policies on a real API server', { skip: skipWithoutClust
     assert.match(missing.status?.message ?? '', /Cannot find v1\/Namespace named 'nowhere'/);
   });
 
-  it('are told what to allow when the server may not read a kind', async () => {
+  it('get a message that names the missing right when the server cannot read a kind', async () => {
     const payload = { api_version: 'v1', kind: 'Secret', namespace: 'shop', name: 'any' };
     for (const disable_cache of [false, true]) {
       const { allowed, status } = await ask('asking', {

@@ -143,7 +143,7 @@ describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
     }
   });
 
-  it('makes the same of a pod whoever changes it first, and validates what comes of it', async () => {
+  it('mutates a pod to the same result in any order of webhooks, and validates the result', async () => {
     await using sidecar = await startSidecarWebhook();
     const namespaces = (['closed', 'counted'] as const).flatMap((first) =>
       (['aa', 'zz'] as const).map((turn) => ({ name: `mutated-${first}-${turn}`, first, turn })),
@@ -182,7 +182,7 @@ describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
     await lab.kubectl(['delete', 'namespace', '--wait=false', ...namespaces.map(({ name }) => name)]);
   });
 
-  it('admits what a policy that has never served matches, and says so', async () => {
+  it('admits requests that a policy matches which never served, and reports that', async () => {
     const name = 'never-served';
     const spec = {
       ...RESTRICTED.spec,
@@ -214,7 +214,7 @@ describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
     await isGuarded(lab);
   });
 
-  it('puts its CA back when somebody deletes it, or writes something else there, and loses nothing', async (test) => {
+  it('restores its CA after it was deleted or changed, without failed requests', async (test) => {
     const { data: was } = await secret(lab, 'portcullis-ca');
     const isBack = async (): Promise<void> => assert.deepEqual((await secret(lab, 'portcullis-ca')).data, was);
     await unbroken(lab, test, async () => {

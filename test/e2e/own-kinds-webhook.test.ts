@@ -105,7 +105,7 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it('says at once what is wrong with a policy, field by field', async () => {
+  it('reports the errors of a policy when it is written, field by field', async () => {
     const broken = policy('broken', {
       module: 'builtin:cel',
       settings: { validations: [{ expression: "object.metadata.labels['team' != ''" }] },
@@ -147,7 +147,7 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
     assert.equal((await apply(complete)).code, 0);
   });
 
-  it('refuses a change as it does a new policy, and leaves what there was', async () => {
+  it('rejects an invalid change of a policy, which stays as it was', async () => {
     assert.deepEqual(await apply(policy('changed')), {
       stdout: 'clusteradmissionpolicy.policies.kubewarden.io/changed created\n',
       stderr: '',
@@ -165,7 +165,7 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
     assert.match(labelled.stderr, /metadata\.annotations\[portcullis\.dev\/rollback-to\]: Invalid value: "last"/);
   });
 
-  it('refuses policies of a namespace that ask more than they may, with the line to add', async () => {
+  it('rejects policies of a namespace that request too many rights, with the line to add', async () => {
     const tenant = (subject: string, policyServer: string): KubernetesObject => {
       const settings = { validations: [{ expression: `${subject}.path('/healthz').check('get').allowed()` }] };
       const { spec, ...rest } = policy('asking', { module: 'builtin:cel', settings, policyServer });

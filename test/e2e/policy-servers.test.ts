@@ -61,7 +61,7 @@ describe('objects of PolicyServers on a real API server', { skip: skipWithoutClu
       assert.deepEqual(wrong, []);
     });
 
-  it('are all taken, whatever the spec says, and written once', async () => {
+  it('are stored as written for every spec, and written once', async () => {
     await scene.create({ replicas: 2 }, { name: 'plain' });
     await scene.create(EVERYTHING, { name: 'everything' });
     await scene.create({ moduleCache: { emptyDir: { sizeLimit: '1Gi' } } }, { name: 'a.name.with.dots' });
@@ -79,7 +79,7 @@ describe('objects of PolicyServers on a real API server', { skip: skipWithoutClu
     assert.equal(scene.written.length, 3 * OBJECT_KINDS.length - 4);
   });
 
-  it('are put back when somebody edits them', async () => {
+  it('are restored after an edit', async () => {
     const name = 'policy-server-plain';
     for (const [kind, edit] of [
       ['Deployment', ['scale', 'deployment', name, '--replicas=0']],
@@ -114,7 +114,7 @@ describe('objects of PolicyServers on a real API server', { skip: skipWithoutClu
     }
   });
 
-  it('get no right that the controller does not have, and the rest is told', async () => {
+  it('get no right that the controller does not have, and the missing rights are reported', async () => {
     const contextAwareResources = [
       { apiVersion: 'v1', kind: 'Pod' },
       { apiVersion: 'v1', kind: 'Secret' },

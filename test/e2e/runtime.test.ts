@@ -175,7 +175,7 @@ describe('the controller runtime on a real API server', { skip: skipWithoutClust
     }
   });
 
-  it('tells users in kubectl describe what a reconciliation ended with', async () => {
+  it('shows the result of a reconciliation in kubectl describe', async () => {
     const caches = new SharedCaches({ cluster, log });
     const cache = caches.cache(CONFIG_MAPS, { namespace: 'default' });
     const recorder = new EventRecorder({ cluster, component: 'portcullis-test', log });

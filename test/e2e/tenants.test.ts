@@ -116,7 +116,7 @@ describe('a tenant who writes policies', { skip: skipWithoutCluster() }, () => {
     }
   });
 
-  it('writes none on what the tenant may not read or write, and is told what is missing', async () => {
+  it('writes no policy for objects that the tenant cannot read or write, and gets a message that names the missing right', async () => {
     await refused(
       apply('victor', policy('mine', true, TAKE_OVER, rule('configmaps', ['CREATE']))),
       /Error from server \(Forbidden\).*user "victor" lacks rights.*user "victor" may not create, update configmaps in the namespace "shop" \[author-rights\]/s,

@@ -136,7 +136,7 @@ describe('Portcullis, in two versions at once', { skip: skipWithoutCluster() }, 
     hasStableStatus();
   });
 
-  it('has the later one take over, which writes once what it says otherwise', async (test) => {
+  it('is taken over by the later version, which writes its differences once', async (test) => {
     await unbroken(
       lab,
       test,

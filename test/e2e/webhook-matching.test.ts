@@ -241,7 +241,7 @@ describe('webhooks of a kube-apiserver and the policies of a bucket', { skip: sk
     return called.length;
   }
 
-  it('are asked about the same requests', async () => {
+  it('match the same requests', async () => {
     let compared = 0;
     const inNamespace = (namespace: string, rest: string): string => `/api/v1/namespaces/${namespace}/${rest}`;
     for (const namespace of Object.keys(NAMESPACES)) {

@@ -111,7 +111,7 @@ describe('CustomResourceDefinitions', () => {
     }
   });
 
-  it('with schemas nested without end are refused', () => {
+  it('with schemas that are nested too deeply are rejected', () => {
     let schema: object = { type: 'object' };
     for (let level = 0; level < 2_000; level += 1) {
       schema = { type: 'object', properties: { a: schema } };

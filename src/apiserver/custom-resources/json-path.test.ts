@@ -45,7 +45,7 @@ describe('paths of printer columns', () => {
     );
   });
 
-  it('are parsed or refused, for any text', () => {
+  it('are parsed or rejected, for arbitrary text', () => {
     const part = fc.constantFrom(
       '.a',
       '[0]',

@@ -90,7 +90,7 @@ describe('own kinds', () => {
     assert.ok(files.length > 5);
   });
 
-  it('have a status that says that no controller has seen them, where a controller reconciles them', () => {
+  it('have observedGeneration -1 until a controller has seen them, if a controller reconciles their kind', () => {
     for (const kind of OWN_KINDS) {
       const example = { apiVersion: apiVersionOf(kind), kind: kind.kind, ...kind.declaration.example };
       const { status } = judge(example).object as { status?: unknown };

@@ -181,7 +181,7 @@ export class EmbeddedCluster implements AsyncDisposable {
   /**
    * Opens the cluster in a file, or creates a new one.
    *
-   * @throws ClusterError `database-unavailable` when the file cannot be opened, is in use, or is not one of ours;
+   * @throws ClusterError `database-unavailable` when the file cannot be opened, is in use, or was not written by Portcullis;
    *   `database-corrupt` when it is damaged and `isRecovering` is false.
    */
   static async open(options: EmbeddedClusterOptions = {}): Promise<EmbeddedCluster> {

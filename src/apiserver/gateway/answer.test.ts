@@ -3,11 +3,11 @@ import { describe, it } from 'node:test';
 import { ApiError } from '../../cluster/index.ts';
 import { errorAnswer } from './answer.ts';
 
-describe('the answer to a refused request', () => {
+describe('the response to a rejected request', () => {
   const headersFor = (retryAfterSeconds: unknown): unknown =>
     errorAnswer(new ApiError(429, 'TooManyRequests', 'later', { retryAfterSeconds } as object)).headers;
 
-  it('says when to try again, if that is a number', () => {
+  it('has Retry-After, if the value is a number', () => {
     assert.deepEqual(headersFor(3), { 'retry-after': '3' });
     assert.deepEqual(['1\r\nx: y', {}, 1.5, null].map(headersFor), Array(4).fill(undefined));
   });

@@ -342,7 +342,7 @@ describe('a gateway', () => {
     assert.deepEqual([bounded.status, bounded.text], [200, '']);
   });
 
-  it('says in the stream that a version is too old', async () => {
+  it('reports in the stream that a version is too old', async () => {
     await using small = await EmbeddedCluster.open({ tokens: TOKENS, historySize: 2 });
     const { url } = await start({ cluster: small, authenticator: small.authenticator });
     for (const name of ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']) {
@@ -404,7 +404,7 @@ describe('a gateway', () => {
     assert.deepEqual(ended, [CONFIG_MAPS]);
   });
 
-  it('says that a port is in use', async () => {
+  it('fails to start on a port that is in use', async () => {
     const { port } = await start();
     const second = new Gateway({ cluster, authenticator: cluster.authenticator, tls });
     await assert.rejects(second.start({ port }), { name: 'ClusterError', code: 'port-busy' });

@@ -78,7 +78,7 @@ describe('bodies', () => {
     }
   });
 
-  it('are decoded or refused, for any bytes', () => {
+  it('are decoded or rejected, for arbitrary bytes', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.uint8Array(), fc.string(), fc.json()),

@@ -146,7 +146,7 @@ describe('options of requests', () => {
     assert.deepEqual(watchOptions(query('timeoutSeconds=9999999999')), { timeoutSeconds: 2_147_483 });
   });
 
-  it('are parsed or refused, for any query', () => {
+  it('are parsed or rejected, for arbitrary queries', () => {
     const names = [
       'dryRun',
       'fieldManager',

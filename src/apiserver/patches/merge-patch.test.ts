@@ -39,7 +39,7 @@ describe('applyMergePatch', () => {
     assert.equal(({} as { x?: number }).x, undefined);
   });
 
-  it('refuses to go too deep', () => {
+  it('rejects patches that are nested too deeply', () => {
     let deep: JsonObject = {};
     for (let depth = 0; depth < MAX_PATCH_DEPTH + 1; depth++) {
       deep = { a: deep };

@@ -45,7 +45,7 @@ const entryOf = (object: KubernetesObject, name: string): ManagedFieldsEntry | u
   object.metadata.managedFields?.find(({ manager }) => manager === name);
 
 describe('applyServerSide', () => {
-  it('creates, and says who applied what', () => {
+  it('creates an object, and records the manager of its fields', () => {
     assert.deepEqual(applied(undefined, widget({ mode: 'a' })), {
       ...widget({ mode: 'a' }),
       metadata: {
@@ -159,7 +159,7 @@ describe('applyServerSide', () => {
     });
   }
 
-  it('says when the managed fields that are stored are none', () => {
+  it('fails when the stored managedFields are malformed', () => {
     const live = widget({}, { managedFields: [{ manager: 'x', operation: 'Apply' }] });
     assert.throws(
       () => apply(live, widget({})),

@@ -154,7 +154,7 @@ describe('the node of the tests', { skip: skipWithoutCluster() }, () => {
     await eventually(async () => assert.match(await answer(), /denied the request: .*first/), PATIENCE);
   });
 
-  it('gives each Pod an address and a token of its own', async () => {
+  it('gives each Pod its own address and token', async () => {
     const pods = node.pods(NAMESPACE);
     assert.equal(new Set(pods.map(({ address }) => address)).size, 2);
     const [pod] = pods;

@@ -43,7 +43,7 @@ describe('the table of pods', () => {
     assert.deepEqual(shown(status, spec), ['2/2', 'Running', '0']);
   });
 
-  it('says how containers ended', () => {
+  it('shows why containers ended', () => {
     const ended = (terminated: object): unknown =>
       shown({ phase: 'Failed', containerStatuses: [{ name: 'main', state: { terminated } }] })[1];
     assert.deepEqual([{ exitCode: 3 }, { exitCode: 137, signal: 9 }, { exitCode: 1, reason: 'OOMKilled' }].map(ended), [
@@ -53,7 +53,7 @@ describe('the table of pods', () => {
     ]);
   });
 
-  it('says that a pod is being deleted', () => {
+  it('shows that a pod is terminating', () => {
     const deletionTimestamp = '2026-01-02T03:04:05Z';
     assert.equal(shown({ phase: 'Running' }, {}, { deletionTimestamp })[1], 'Terminating');
     assert.equal(shown({ phase: 'Succeeded' }, {}, { deletionTimestamp })[1], 'Succeeded');

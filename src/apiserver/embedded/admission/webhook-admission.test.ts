@@ -443,7 +443,7 @@ describe('webhook admission', () => {
     server.close();
   });
 
-  it('refuses where a match condition cannot be evaluated, and skips where it is false', async () => {
+  it('rejects a request when a match condition fails, and skips the webhook when it is false', async () => {
     const conditions = (expression: string): object => ({ matchConditions: [{ name: 'c', expression }] });
     configure('validating', 'deny', conditions('object.spec.x == 1'));
     const error = await refusal(validate(request(widget())));

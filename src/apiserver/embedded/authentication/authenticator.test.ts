@@ -229,7 +229,7 @@ describe('the authenticator', () => {
     }
   });
 
-  it('says in reviews whose a token is', () => {
+  it('reports the user of a token in TokenReviews', () => {
     const own = authenticator();
     const reviews = new Reviews({ state, rbac: new RbacAuthorizer(state), authenticator: own });
     const review = (token: string): unknown =>

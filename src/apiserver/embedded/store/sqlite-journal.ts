@@ -66,7 +66,7 @@ export interface SqliteJournalOptions {
   readonly now?: () => number;
 }
 
-/** A file of ours is damaged. */
+/** A file that Portcullis wrote is damaged. */
 class DatabaseDamagedError extends Error {
   override readonly name = 'DatabaseDamagedError';
 }
@@ -99,7 +99,7 @@ export class SqliteJournal implements Journal {
   /**
    * Opens the file, or creates it. By default, a damaged file is renamed and an empty one created.
    *
-   * @throws ClusterError `database-unavailable` when it cannot be opened, is in use, or is not one of ours;
+   * @throws ClusterError `database-unavailable` when it cannot be opened, is in use, or was not written by Portcullis;
    *   `database-corrupt` when it is damaged and `isRecovering` is false.
    */
   static open(options: SqliteJournalOptions): SqliteJournal {

@@ -78,7 +78,7 @@ describe('objects in protobuf', () => {
     });
   });
 
-  it('are refused when they are none', () => {
+  it('are rejected when they are malformed', () => {
     for (const body of ['', '{}', 'k8s\0', 'k8s\0\xff']) {
       assert.throws(() => decoder.decode(Buffer.from(body, 'latin1')), WireError);
     }
@@ -87,7 +87,7 @@ describe('objects in protobuf', () => {
     assert.throws(() => decoder.decode(whole.subarray(0, 40)), WireError);
   });
 
-  it('are decoded or refused, for any bytes', () => {
+  it('are decoded or rejected, for arbitrary bytes', () => {
     fc.assert(
       fc.property(
         fc.uint8Array({ maxLength: 200 }),
