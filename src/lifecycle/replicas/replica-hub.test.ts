@@ -535,9 +535,10 @@ describe('ReplicaHub.prevalidate', TOGETHER, () => {
     holding.abort();
     await Promise.allSettled(held);
     received = Promise.withResolvers();
-    const lost = scene.hub.prevalidate('default', request, signal);
-    await received.promise;
+    const lost = assert.rejects(scene.hub.prevalidate('default', request, signal), waits);
+    // A busy replica may still have all of the aborted connections, and refuse this one.
+    await Promise.race([received.promise, lost]);
     replica.isSilent = true;
-    await assert.rejects(lost, waits);
+    await lost;
   });
 });
