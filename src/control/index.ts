@@ -6,7 +6,9 @@ export type { ControlTls } from './control-tls.ts';
 export { ensureLocalCertificates } from './local-certificates.ts';
 export type { LocalCertificates } from './local-certificates.ts';
 export { ALIVE_INTERVAL_MS, CONTROL_NAME, CONTROL_PROTOCOL, SILENCE_LIMIT_MS } from './replica-protocol.ts';
+export { pinnedSpec } from './pinned-spec.ts';
 export type {
+  MonitoredReport,
   PinnedModule,
   PrevalidationRequest,
   PrevalidationResult,
@@ -14,7 +16,6 @@ export type {
   ReplicaRevisionState,
   RevisionReport,
 } from './replica-protocol.ts';
-export type { MonitoredReport } from './replica-protocol.ts';
 export { REPLICA_CLUSTER_RULES, REPLICA_POD_RULES, REPLICA_RULES } from './replica-rules.ts';
 export { MAX_LINE_BYTES, replicaMessages } from './replica-stream.ts';
 export type { ReportSource } from './report-source.ts';

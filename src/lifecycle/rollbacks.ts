@@ -1,5 +1,6 @@
 // Rollbacks by annotation: writes the spec of an earlier revision back to the policy, with its modules pinned.
 import { ApiError, type Cluster } from '../cluster/index.ts';
+import { pinnedSpec } from '../control/index.ts';
 import {
   type AdmissionPolicyObject,
   type AdmissionPolicySpec,
@@ -17,7 +18,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { returnedFields } from './field-owners.ts';
 import { lastAppliedAfter } from './last-applied.ts';
 import { revisionFacts } from './revision-store.ts';
-import { pinnedSpec } from './rollout/pinned-spec.ts';
 import { parseRevisionNumber } from './rollout-settings.ts';
 import type { RevisionFacts } from './rollout/rollout-view.ts';
 

@@ -1,7 +1,7 @@
 // Plans by view. rollout-model.test.ts checks sequences of plans.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { pinnedSpec } from './pinned-spec.ts';
+import { pinnedSpec } from '../../control/index.ts';
 import { planRollout } from './plan-rollout.ts';
 import { REASONS } from './reasons.ts';
 import { DEFAULT_ROLLOUT_SETTINGS, type RevisionFacts, type RolloutStep, type RolloutView } from './rollout-view.ts';

@@ -1,5 +1,4 @@
 // Plans the rollout of one policy. Pure: a view determines the plan.
-import { rollbackOf } from './pinned-spec.ts';
 import { REASONS } from './reasons.ts';
 import {
   deadlineOf,
@@ -12,6 +11,7 @@ import {
   isDeclared,
   isFailedOn,
   isFailurePolicyInForce,
+  rollbackOf,
   isLoadedOn,
   isSwitchedTo,
   isStaging,

@@ -1,6 +1,7 @@
 // Selects revisions of a policy, and compares them with the state of replicas.
 import { isDeepStrictEqual } from 'node:util';
-import { servesInsteadOf } from '../../resources/index.ts';
+import { type AdmissionPolicySpec, servesInsteadOf } from '../../resources/index.ts';
+import { pinnedSpec } from '../../control/index.ts';
 import { REASONS } from './reasons.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
 
@@ -14,6 +15,16 @@ export function isDeclared(view: Pick<RolloutView, 'revisions' | 'spec' | 'ownWe
 /** Whether the newest revision has the policy's spec. */
 export function hasSpec({ revisions, spec }: Pick<RolloutView, 'revisions' | 'spec'>): boolean {
   return isDeepStrictEqual(revisions.at(-1)?.snapshot, spec);
+}
+
+/**
+ * The revision that a spec rolls back to: the newest validated revision whose pinned spec equals it. Undefined if there
+ * is none. Applying the same spec by hand counts as well.
+ */
+export function rollbackOf(spec: AdmissionPolicySpec, revisions: readonly RevisionFacts[]): number | undefined {
+  return revisions.findLast(
+    ({ snapshot, modules }) => modules.length > 0 && isDeepStrictEqual(pinnedSpec(snapshot, modules), spec),
+  )?.number;
 }
 
 /** The revision that should serve: the pinned one, else the newest. Undefined if the pinned one does not exist. */

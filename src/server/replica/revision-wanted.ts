@@ -2,7 +2,7 @@
 // nevertheless: an invalid revision fails alone.
 import { servesInsteadOf } from '../../resources/index.ts';
 import type { PolicyMatch, PolicyRevision, ServingTurn } from '../../resources/index.ts';
-import type { PinnedModule } from '../../control/index.ts';
+import { type PinnedModule, pinnedSpec } from '../../control/index.ts';
 import {
   failurePolicyOf,
   type FailedRevision,
@@ -10,7 +10,7 @@ import {
   type WantedRevision,
 } from '../policies/wanted-policy.ts';
 import { matchFields, revisionMatch } from './revision-match.ts';
-import { isJsonObject, type JsonObject, own, textOf } from '../../values/index.ts';
+import { textOf } from '../../values/index.ts';
 
 /**
  * Combines the revisions of one policy: of those in state Serving the one with the highest order serves; Validated and
@@ -77,41 +77,20 @@ function matchOf(revision: PolicyRevision, productNamespace: string): { readonly
 
 function wantedRevision(one: PolicyRevision, productNamespace: string): WantedRevision {
   const { metadata, spec, status } = one;
+  const modules = modulesOf(status?.modules);
   return {
     name: metadata.name ?? '',
     uid: metadata.uid ?? '',
     revision: spec.revision,
-    snapshot: withManifests(spec.snapshot, modulesOf(status?.modules)),
+    // A replica without a module of a registry pulls the one of this manifest, although a tag may have moved.
+    snapshot: pinnedSpec<unknown>(
+      spec.snapshot,
+      modules.filter(({ manifest }) => typeof manifest === 'string'),
+    ),
     order: orderOf(one),
-    modules: modulesOf(status?.modules),
+    modules,
     ...matchOf(one, productNamespace),
   };
-}
-
-/**
- * The snapshot with the modules of registries named by the manifests that the revision was validated with, so that a replica
- * without them pulls the same ones although a tag moved.
- */
-function withManifests(snapshot: unknown, modules: readonly PinnedModule[]): unknown {
-  const named = new Map(modules.flatMap(({ name, manifest }) => (manifest === undefined ? [] : [[name, manifest]])));
-  if (named.size === 0 || !isJsonObject(snapshot)) {
-    return snapshot;
-  }
-  const pinned = (policy: JsonObject, manifest: string | undefined): JsonObject => {
-    const module = textOf(own(policy, 'module'));
-    return manifest === undefined || module.includes('@sha256:')
-      ? policy
-      : { ...policy, module: `${module}@${manifest}` };
-  };
-  const members = own(snapshot, 'policies');
-  if (!isJsonObject(members)) {
-    return pinned(snapshot, modules[0]?.manifest);
-  }
-  const policies = Object.entries(members).map(([name, member]) => [
-    name,
-    isJsonObject(member) ? pinned(member, named.get(name)) : member,
-  ]);
-  return { ...snapshot, policies: Object.fromEntries(policies) as JsonObject };
 }
 
 function modulesOf(modules: unknown): PinnedModule[] {
