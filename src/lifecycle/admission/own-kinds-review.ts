@@ -2,7 +2,6 @@
 import type { ApiError, Status } from '../../cluster/index.ts';
 import { isJsonObject, type JsonObject, own, textOf } from '../../resources/index.ts';
 import { RequestRefused } from '../../https/index.ts';
-import type { NeededRights } from './author-rights.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 
 /** The request of an AdmissionReview. */
@@ -28,8 +27,6 @@ export interface OwnKindsVerdict {
   /** Undefined if the request is allowed. */
   readonly error?: ApiError;
   readonly warnings: readonly string[];
-  /** Rights that the user needs, or else the request is refused. Default: none. */
-  readonly rights?: NeededRights;
 }
 
 /** @throws RequestRefused 400 if the body is no AdmissionReview */

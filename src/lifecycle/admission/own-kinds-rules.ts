@@ -15,7 +15,7 @@ import {
   type PolicyServer,
 } from '../../resources/index.ts';
 import { ObjectSchema } from '../../resources/validation/index.ts';
-import { neededRights } from './author-rights.ts';
+import { type NeededRights, neededRights } from './author-rights.ts';
 import { checkPolicyAnnotations, checkServerAnnotations } from './annotation-rules.ts';
 import { Findings } from './findings.ts';
 import { objectAt, type OwnKindsReview, type OwnKindsVerdict } from './own-kinds-review.ts';
@@ -27,6 +27,12 @@ import { checkPolicyServer } from './policy-server-rules.ts';
 export interface OwnKindsRulesOptions extends PolicyRulesOptions {
   /** The user name of the controller. Only it may write revisions, and its writes are always allowed. */
   readonly controllerUser: string;
+}
+
+/** The verdict by the object alone. */
+export interface RulesVerdict extends OwnKindsVerdict {
+  /** Rights that the user needs, or else the request is refused. Default: none. */
+  readonly rights?: NeededRights;
 }
 
 const ALLOWED: OwnKindsVerdict = { warnings: [] };
@@ -45,7 +51,7 @@ export class OwnKindsRules {
     this.#policies = new PolicyRules(options);
   }
 
-  validate(review: OwnKindsReview): OwnKindsVerdict {
+  validate(review: OwnKindsReview): RulesVerdict {
     const { operation, object, oldObject, username } = review;
     const kind = OWN_KINDS.find((one) => one.kind === review.kind && one.group === review.group);
     const isWrite = operation === 'CREATE' || operation === 'UPDATE';
