@@ -37,7 +37,7 @@ export function evaluate(policy: LoadedPolicy, review: Review, options: Evaluate
     : {
         verdict: evaluator.apply(policy, judgement),
         observation,
-        monitored: monitoredVerdict(policy, review, judgement),
+        monitored: monitoredVerdict(policy, review, judgement, observation),
       };
 }
 

@@ -4,7 +4,6 @@ import type { Review } from './admission-review.ts';
 import { MAX_MONITORED_MESSAGE, MAX_MONITORED_NAME, MAX_MONITORED_USER } from './definition/limits.ts';
 import { enforcedVerdict } from './evaluator.ts';
 import type { LoadedPolicy } from './loaded-policy.ts';
-import { observe } from './observation.ts';
 import type { Judgement, Observation } from './observation.ts';
 
 /**
@@ -27,21 +26,21 @@ export interface MonitoredVerdict extends Pick<Observation, 'policy' | 'operatio
 /**
  * What a policy in monitor mode would have done in protect mode. Undefined for a plain admission, and for policies that
  * protect or that were not evaluated.
+ * @param observation of the same evaluation
  */
 export function monitoredVerdict(
   policy: LoadedPolicy,
   review: Review,
-  judgement: Judgement,
+  { outcome, verdict }: Judgement,
+  { operation, kind, namespace }: Observation,
 ): MonitoredVerdict | undefined {
-  const { outcome } = judgement;
   if (policy.mode !== 'monitor' || policy.kind === 'failed' || outcome === 'exempt' || outcome === 'not-initialized') {
     return undefined;
   }
-  const { allowed, patch, message, code } = enforcedVerdict(policy, judgement.verdict);
+  const { allowed, patch, message, code } = enforcedVerdict(policy, verdict);
   if (allowed && patch === undefined) {
     return undefined;
   }
-  const { operation, kind, namespace } = observe(policy, review, 'validate', judgement);
   const requester = review.requester();
   return {
     policy: policy.id,

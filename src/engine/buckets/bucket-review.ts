@@ -286,10 +286,11 @@ export class BucketReview {
 
   #observe(policy: LoadedPolicy, judgement: Judgement): void {
     const { review } = this.#subject;
-    this.observations.push(observe(policy, review, 'validate', judgement));
+    const observation = observe(policy, review, 'validate', judgement);
+    this.observations.push(observation);
     if (policy.mode === 'monitor') {
       this.#monitored ??= new Map();
-      this.#monitored.set(policy.id, monitoredVerdict(policy, review, judgement));
+      this.#monitored.set(policy.id, monitoredVerdict(policy, review, judgement, observation));
     }
   }
 }

@@ -2,6 +2,7 @@ import { AuthorizerValue, parseCelJson } from '../../cel/index.ts';
 import type { Bindings, CelValue } from '../../cel/index.ts';
 import { CLUSTER_COLLECTORS, isJsonObject, isPrivileged, NAMESPACE_NAME_LABEL, own } from '../../resources/index.ts';
 import type { Labels, RuleRequest } from '../../resources/index.ts';
+import { userNameOf } from '../admission-review.ts';
 import type { Review, ReviewTarget } from '../admission-review.ts';
 import { UnknownObject } from '../object-lookup.ts';
 import type { LookupResult, ObjectLookup, ObjectReference } from '../object-lookup.ts';
@@ -131,7 +132,7 @@ export class ReviewSubject {
   #isCollected(): boolean {
     const { operation } = this.target;
     const isRemoval = operation === 'DELETE' || operation === 'UPDATE';
-    if (!isRemoval || !CLUSTER_COLLECTORS.includes(this.review.requester()?.user ?? '')) {
+    if (!isRemoval || !CLUSTER_COLLECTORS.includes(userNameOf(this.review.userInfo()))) {
       return false;
     }
     const before = finalizersOf(this.review.oldObject);
