@@ -39,7 +39,7 @@ export interface TransferRequest {
   /** Whether an answer named the URL. Default: no. */
   readonly isFromAnswer?: boolean;
   /** Default: GET. */
-  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT';
+  readonly method?: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   /** The header `Authorization`, sent to the origin of `url` only. */
   readonly authorization?: string | undefined;

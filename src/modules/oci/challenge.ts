@@ -7,8 +7,8 @@ export interface Challenge {
 
 /** Longest header that is parsed; a longer one counts as absent. */
 const MAX_CHALLENGE_LENGTH = 8192;
-const SCHEME = /^\s*,?\s*([A-Za-z0-9!#$%&'*+.^_`|~-]+)(?:\s+|$)(?!=)/;
-const PARAMETER = /^\s*,?\s*([A-Za-z0-9!#$%&'*+.^_`|~-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))/;
+const SCHEME = /^\s*(?:,\s*)?([A-Za-z0-9!#$%&'*+.^_`|~-]+)(?:\s+|$)(?!=)/;
+const PARAMETER = /^\s*(?:,\s*)?([A-Za-z0-9!#$%&'*+.^_`|~-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))/;
 
 /** Parses the header `WWW-Authenticate`. Ends at the first part that is not well-formed. */
 export function parseChallenges(header: string | undefined): readonly Challenge[] {

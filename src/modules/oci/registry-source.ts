@@ -2,7 +2,7 @@ import type { Digest } from '../digest.ts';
 import { ModuleError, type ModuleErrorCode } from '../errors.ts';
 import { HttpTransfer, type ProgressListener, type TransferOptions } from '../http/http-transfer.ts';
 import type { RegistryReference } from '../module-reference.ts';
-import { assertModulePreamble } from '../wasm-bytes.ts';
+import { assertModulePreamble, SNIFF_BYTES } from '../wasm-bytes.ts';
 import { type Artifact, type ArtifactSource, resolveArtifact } from './artifact-source.ts';
 import { credentialsFor } from './docker-config.ts';
 import { LayoutRepository } from './layout.ts';
@@ -56,7 +56,7 @@ export async function pullModule(reference: RegistryReference, options: PullOpti
     }
     const known = await options.cached?.(layer.digest);
     const bytes = known?.length === layer.size ? known : await source.blob(layer, options.onProgress);
-    assertModulePreamble(bytes.subarray(0, 512), shown, layer.mediaType);
+    assertModulePreamble(bytes.subarray(0, SNIFF_BYTES), shown, layer.mediaType);
     return { bytes, manifest: digest };
   });
 }
