@@ -148,11 +148,14 @@ export class PolicyRegistry {
   async applyInTurns(changes: WantedChanges): Promise<void> {
     const all = [...changes];
     this.#loads.hold();
-    for (let start = 0; start < all.length; start += CHANGES_PER_TURN) {
-      this.apply(new Map(all.slice(start, start + CHANGES_PER_TURN)), false);
-      await turn();
+    try {
+      for (let start = 0; start < all.length; start += CHANGES_PER_TURN) {
+        this.apply(new Map(all.slice(start, start + CHANGES_PER_TURN)), false);
+        await turn();
+      }
+    } finally {
+      this.#loads.release();
     }
-    this.#loads.release();
   }
 
   /** Resolves when the source has been read and every wanted version has been loaded or has failed once. */
