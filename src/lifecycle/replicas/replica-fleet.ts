@@ -74,7 +74,7 @@ export class ReplicaFleet {
   readonly #options: ReplicaFleetOptions;
   readonly #client: ControlClient;
   readonly #byName = new Map<string, Replica>();
-  /** Removed replicas, whose last reports may still arrive, with what cancels the wait. */
+  /** Removed replicas whose last reports may still arrive, each with a function that cancels the wait. */
   readonly #ending = new Map<Replica, () => void>();
   /** Replicas of a server, sorted by name; computed on demand. */
   readonly #byServer = new Map<string, readonly Replica[]>();

@@ -4,9 +4,9 @@ import { MAX_MONITORED_REQUESTS, type MonitoredRequest } from '../../resources/i
 
 /** Interval of reports on one policy, so that a thousand rejections a second cost no more than one. Milliseconds. */
 export const MONITORED_REPORT_MS = 10_000;
-/** Interval at which the reports are looked for that are due. Milliseconds. */
+/** Interval between two checks for reports that are due. Milliseconds. */
 const TICK_MS = 500;
-/** Requests kept of all policies: with the longest texts 14 MB. Beyond it, the policies that were the first to reject lose theirs. */
+/** Requests kept for all policies together: 14 MB with the longest texts. Beyond it, the policies with the oldest rejections lose theirs. */
 export const MAX_KEPT_REQUESTS = 20_000;
 
 /** The count of one policy. */

@@ -3,7 +3,7 @@ import type { CompiledPolicyModule, TableChange } from '../../evaluation/index.t
 /** The modules of the workers: of serving and staged versions. */
 export class PublishedModules {
   readonly #modules = new Map<string, CompiledPolicyModule>();
-  /** Digests that each policy uses, as often as it does. */
+  /** Digests that each policy uses; a digest is listed once for each use. */
   readonly #used = new Map<string, readonly string[]>();
   /** How often a digest is used. */
   readonly #users = new Map<string, number>();
