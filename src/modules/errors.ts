@@ -6,6 +6,10 @@ export type ModuleErrorCode =
   | 'reference-invalid'
   /** `sources.yml` is malformed, or has an unknown key or an invalid value. The message gives line and column. */
   | 'sources-invalid'
+  /** `verification.yml` is malformed, or has an unknown key or an invalid value. The message gives line and column. */
+  | 'verification-invalid'
+  /** The trust root is malformed or has an invalid value. The message gives line and column. */
+  | 'trust-root-invalid'
   /** The file of a `file://` reference, or of a certificate authority of `sources.yml`, does not exist or cannot be read. */
   | 'file-unreadable'
   /** The server could not be reached: name not found, connection refused or lost. */
@@ -50,6 +54,14 @@ export type ModuleErrorCode =
   | 'digest-mismatch'
   /** The module is not in the cache, and fetching is off (`offline`). */
   | 'not-cached'
+  /** Modules are verified, and the artifact has no signature. */
+  | 'signature-missing'
+  /** Modules are verified, and the signatures of the artifact do not satisfy `verification.yml`. */
+  | 'signature-invalid'
+  /** `verification.yml` requires a keyless signature, and there is no trust root to verify it with. */
+  | 'trust-root-unavailable'
+  /** Modules are verified, and this one is not from a registry. */
+  | 'not-verifiable'
   /** The cache folder cannot be read or written. */
   | 'cache-failed'
   /** The module's metadata is malformed or has an invalid value. The message gives the path of the field. */
@@ -78,6 +90,7 @@ const FETCHING: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
   'token-invalid',
   'source-truncated',
   'not-cached',
+  'trust-root-unavailable',
   'cache-failed',
 ]);
 
@@ -90,6 +103,8 @@ const RETRYABLE: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
   'size-mismatch',
   'not-wasm',
   'digest-mismatch',
+  'signature-missing',
+  'signature-invalid',
 ]);
 
 const INSPECT = '"portcullis inspect FILE" says what is wrong with it';
@@ -101,6 +116,8 @@ const INSPECT = '"portcullis inspect FILE" says what is wrong with it';
 const TENANT_MESSAGES: Readonly<Record<ModuleErrorCode, string | undefined>> = {
   'reference-invalid': undefined,
   'sources-invalid': undefined,
+  'verification-invalid': undefined,
+  'trust-root-invalid': undefined,
   'file-unreadable': undefined,
   'source-unreachable': 'the source cannot be reached: check the URL',
   'source-timeout': undefined,
@@ -124,6 +141,11 @@ const TENANT_MESSAGES: Readonly<Record<ModuleErrorCode, string | undefined>> = {
   'not-wasm': `the module is not valid: ${INSPECT}`,
   'digest-mismatch': 'the source has another module than the pinned one: check the digest in the reference',
   'not-cached': undefined,
+  'signature-missing': 'the artifact has no signature, and this policy server runs signed modules only',
+  'signature-invalid': 'the signatures of the artifact are not those that this policy server requires',
+  'trust-root-unavailable':
+    'the policy server has no trust root to verify signatures with: only its administrator can change that',
+  'not-verifiable': undefined,
   'cache-failed': undefined,
   'metadata-invalid': `the metadata of the module is not valid: ${INSPECT}`,
   'protocol-unsupported': `the metadata of the module does not have protocolVersion "v1": ${INSPECT}`,

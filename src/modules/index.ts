@@ -25,6 +25,18 @@ export { DEFAULT_MAX_MODULE_BYTES, ModuleStore } from './module-store.ts';
 export type { FetchedModule } from './module-store.ts';
 export type { PeerSource } from './peer-source.ts';
 export { assertTenantFile, assertTenantHost } from './tenant-sources.ts';
+export { parseTrustRoot } from './trust-root.ts';
+export type { TrustRoot } from './trust-root.ts';
+export { verificationOf } from './verification.ts';
+export type { Verification } from './verification.ts';
+export {
+  isGithubOwner,
+  isGithubRepository,
+  parsePublicKey,
+  parseUrlPrefix,
+  parseVerification,
+} from './verification-config.ts';
+export type { CertificateSubject, SignatureRequirement, VerificationConfig } from './verification-config.ts';
 export type { PolicyCode } from './compiling/policy-module.ts';
 export type { PolicyRule } from './policy-rule.ts';
 export { DEFAULT_SOURCES, parseSources } from './sources.ts';

@@ -5,6 +5,7 @@ import type { FetchTimeouts } from './http/time-limits.ts';
 import { type Digest, digestOf } from './digest.ts';
 import { ModuleCache } from './module-cache.ts';
 import { pullModule } from './oci/registry-source.ts';
+import type { Verification } from './verification.ts';
 import { parseReference, withManifest } from './module-reference.ts';
 import type { ModuleReference } from './module-reference.ts';
 import { assertTenantFile } from './tenant-sources.ts';
@@ -37,6 +38,8 @@ interface ModuleStoreOptions {
   readonly tenantFolder?: string;
   /** Replicas that are tried for pinned modules before the source. Default: none. */
   readonly peers?: PeerSource;
+  /** Modules must have the signatures that it requires. Default: modules are not verified. */
+  readonly verification?: Verification;
 }
 
 interface FetchOptions {
@@ -51,6 +54,11 @@ interface FetchOptions {
   readonly isForTenant?: boolean;
   /** Absolute folder for relative `file://` references. */
   readonly baseDir?: string;
+  /**
+   * The id of the verification that held for this module, as another replica recorded it. Believed for references that name
+   * the digest of the module.
+   */
+  readonly verifiedBy?: string;
   /** Called as bytes arrive; never for a module from the cache. */
   readonly onProgress?: (received: number, total?: number) => void;
 }
@@ -65,6 +73,8 @@ export interface FetchedModule {
   /** Shared between concurrent callers: read only. */
   readonly bytes: Uint8Array;
   readonly origin: 'source' | 'cache' | 'peer';
+  /** The id of the verification that holds for the module; undefined if modules are not verified. */
+  readonly verifiedBy?: string;
   /** Why the source failed, when the module comes from the cache instead. */
   readonly sourceError?: ModuleError;
   /** Why the module could not be cached. */
@@ -100,6 +110,7 @@ export class ModuleStore {
   readonly #timeouts: FetchTimeouts;
   readonly #peers: PeerSource | undefined;
   readonly #tenantFolder: string | undefined;
+  readonly #verification: Verification | undefined;
   readonly #tasks = new SharedTasks<FetchedModule, Progress>();
 
   constructor(options: ModuleStoreOptions) {
@@ -110,6 +121,7 @@ export class ModuleStore {
     this.#sources = options.sources ?? DEFAULT_SOURCES;
     this.#peers = options.peers;
     this.#tenantFolder = options.tenantFolder;
+    this.#verification = options.verification;
     this.#timeouts = { ...options.timeouts, ...(fetchTimeoutMs === undefined ? {} : { totalMs: fetchTimeoutMs }) };
   }
 
@@ -123,6 +135,12 @@ export class ModuleStore {
     const { signal, offline = false, isForTenant = false, baseDir, onProgress } = options;
     const parsed =
       typeof reference === 'string' ? parseReference(reference, baseDir === undefined ? {} : { baseDir }) : reference;
+    if (this.#verification !== undefined) {
+      throw new ModuleError(
+        'signature-invalid',
+        `${parsed.shown} cannot be verified: this version does not do that yet`,
+      );
+    }
     const credentials = parsed.kind === 'http' ? `${parsed.url.username}:${parsed.url.password}` : '';
     const key = JSON.stringify([parsed.key, credentials, parsed.digest, offline, isForTenant]);
     return await this.#tasks.run(

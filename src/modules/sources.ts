@@ -2,10 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
-import { CORE_SCHEMA, loadAll, YAMLException } from 'js-yaml';
-
+import { ConfigReader, isAbsent, type Mapping, show } from './config-reader.ts';
 import { ModuleError, systemCode } from './errors.ts';
-import { yamlPosition } from './yaml-position.ts';
 import type { ValuePath } from './yaml-position.ts';
 
 /** A certificate authority: a file (PEM or DER) that is read for every fetch, or PEM text. */
@@ -81,10 +79,8 @@ export function parseSources(
   fileName: string,
   baseDir: string = dirname(resolve(fileName)),
 ): SourcesConfig {
-  if (Buffer.byteLength(text) > SOURCES_LIMIT_BYTES) {
-    throw new ModuleError('sources-invalid', `${fileName} is too large: expected at most ${SOURCES_LIMIT_BYTES} bytes`);
-  }
-  return new SourcesReader(text, fileName, baseDir).read();
+  const reader = new ConfigReader({ text, fileName, code: 'sources-invalid', maxBytes: SOURCES_LIMIT_BYTES });
+  return new SourcesReader(reader, baseDir).read();
 }
 
 /**
@@ -115,22 +111,18 @@ async function certificateText(authority: SourceAuthority): Promise<string> {
   }
 }
 
-type Mapping = Readonly<Record<string, unknown>>;
-
 class SourcesReader {
-  readonly #text: string;
-  readonly #fileName: string;
+  readonly #config: ConfigReader;
   readonly #baseDir: string;
 
-  constructor(text: string, fileName: string, baseDir: string) {
-    this.#text = text;
-    this.#fileName = fileName;
+  constructor(config: ConfigReader, baseDir: string) {
+    this.#config = config;
     this.#baseDir = baseDir;
   }
 
   read(): SourcesConfig {
     const keys = ['insecure_sources', 'source_authorities', 'proxies', 'mirrors', 'tenant_hosts'];
-    const root = this.#mapping(this.#parse() ?? {}, [], keys);
+    const root = this.#config.mapping(this.#config.document() ?? {}, [], keys);
     return {
       insecureSources: this.#hosts(root, 'insecure_sources'),
       sourceAuthorities: this.#authorities(root['source_authorities']),
@@ -141,62 +133,49 @@ class SourcesReader {
   }
 
   #hosts(root: Mapping, key: string): readonly string[] {
-    return this.#list(root[key], [key]).map((host, index) => this.#host(host, [key, index]));
-  }
-
-  #parse(): unknown {
-    try {
-      const [document, ...more] = loadAll(this.#text, { schema: CORE_SCHEMA });
-      if (more.length > 0) {
-        throw new YAMLException('expected one document, got several');
-      }
-      return document;
-    } catch (error) {
-      const mark = error instanceof YAMLException ? error.mark : undefined;
-      const reason = error instanceof YAMLException ? error.reason : String(error);
-      const at = mark === undefined ? '' : `:${mark.line + 1}:${mark.column + 1}`;
-      throw new ModuleError('sources-invalid', `${this.#fileName}${at}: not valid YAML: ${reason}`, { cause: error });
-    }
+    return this.#config.list(root[key], [key]).map((host, index) => this.#host(host, [key, index]));
   }
 
   #authorities(value: unknown): Record<string, readonly SourceAuthority[]> {
-    const hosts = this.#mapping(value ?? {}, ['source_authorities']);
+    const hosts = this.#config.mapping(value ?? {}, ['source_authorities']);
     return Object.fromEntries(
       Object.entries(hosts).map(([key, list]) => {
         const path = ['source_authorities', key];
-        const authorities = this.#list(list, path).map((entry, index) => this.#authority(entry, [...path, index]));
+        const authorities = this.#config
+          .list(list, path)
+          .map((entry, index) => this.#authority(entry, [...path, index]));
         return [this.#host(key, path), authorities];
       }),
     );
   }
 
   #authority(value: unknown, path: ValuePath): SourceAuthority {
-    const entry = this.#mapping(value, path, ['type', 'path', 'data']);
+    const entry = this.#config.mapping(value, path, ['type', 'path', 'data']);
     switch (entry['type']) {
       case 'Path':
-        this.#mapping(value, path, ['type', 'path']);
-        return { type: 'Path', path: resolve(this.#baseDir, this.#string(entry['path'], [...path, 'path'])) };
+        this.#config.mapping(value, path, ['type', 'path']);
+        return { type: 'Path', path: resolve(this.#baseDir, this.#config.string(entry['path'], [...path, 'path'])) };
       case 'Data': {
-        this.#mapping(value, path, ['type', 'data']);
-        const data = this.#string(entry['data'], [...path, 'data']);
+        this.#config.mapping(value, path, ['type', 'data']);
+        const data = this.#config.string(entry['data'], [...path, 'data']);
         if (!isCertificate(data)) {
-          throw this.#error([...path, 'data'], 'expected a PEM certificate ("-----BEGIN CERTIFICATE-----…")');
+          throw this.#config.error([...path, 'data'], 'expected a PEM certificate ("-----BEGIN CERTIFICATE-----…")');
         }
         return { type: 'Data', data };
       }
       default:
-        throw this.#error([...path, 'type'], `expected Path or Data, got ${show(entry['type'])}`);
+        throw this.#config.error([...path, 'type'], `expected Path or Data, got ${show(entry['type'])}`);
     }
   }
 
   #mirrors(value: unknown): ReadonlyMap<string, readonly RegistryMirror[]> {
-    const hosts = this.#mapping(value ?? {}, ['mirrors']);
+    const hosts = this.#config.mapping(value ?? {}, ['mirrors']);
     return new Map(
       Object.entries(hosts).map(([key, list]) => {
         const path = ['mirrors', key];
-        const mirrors = this.#list(list, path);
+        const mirrors = this.#config.list(list, path);
         if (mirrors.length > MAX_MIRRORS) {
-          throw this.#error(path, `expected at most ${MAX_MIRRORS} mirrors, got ${mirrors.length}`);
+          throw this.#config.error(path, `expected at most ${MAX_MIRRORS} mirrors, got ${mirrors.length}`);
         }
         return [this.#host(key, path), mirrors.map((mirror, index) => this.#mirror(mirror, [...path, index]))];
       }),
@@ -204,7 +183,7 @@ class SourcesReader {
   }
 
   #mirror(value: unknown, path: ValuePath): RegistryMirror {
-    const text = this.#string(value, path);
+    const text = this.#config.string(value, path);
     const layout = /^file:\/\/(?:localhost)?(\/.+|\.{1,2}\/.*)$/i.exec(text)?.[1];
     if (layout !== undefined) {
       const folder = resolve(this.#baseDir, layout);
@@ -214,7 +193,7 @@ class SourcesReader {
     const isPlain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
     if (!isPlain || !(url.protocol === 'https:' || url.protocol === 'http:')) {
       // Not printed: it may hold a password.
-      throw this.#error(
+      throw this.#config.error(
         path,
         'expected https://host, https://host/path, or file:///folder with an OCI layout, without credentials and query',
       );
@@ -229,12 +208,12 @@ class SourcesReader {
   }
 
   #proxies(value: unknown): ProxyConfig {
-    const proxies = this.#mapping(value ?? {}, ['proxies'], ['http_proxy', 'https_proxy', 'no_proxy']);
+    const proxies = this.#config.mapping(value ?? {}, ['proxies'], ['http_proxy', 'https_proxy', 'no_proxy']);
     const httpProxy = this.#proxyUrl(proxies['http_proxy'], ['proxies', 'http_proxy']);
     const httpsProxy = this.#proxyUrl(proxies['https_proxy'], ['proxies', 'https_proxy']);
     const noProxy = isAbsent(proxies['no_proxy'])
       ? undefined
-      : this.#string(proxies['no_proxy'], ['proxies', 'no_proxy']);
+      : this.#config.string(proxies['no_proxy'], ['proxies', 'no_proxy']);
     return {
       ...(httpProxy === undefined ? {} : { httpProxy }),
       ...(httpsProxy === undefined ? {} : { httpsProxy }),
@@ -246,62 +225,24 @@ class SourcesReader {
     if (isAbsent(value)) {
       return undefined;
     }
-    const text = this.#string(value, path);
+    const text = this.#config.string(value, path);
     if (!URL.canParse(text) || !['http:', 'https:'].includes(new URL(text).protocol)) {
       // Not printed: it may hold a password.
-      throw this.#error(path, 'expected the URL of a proxy (http://host:port)');
+      throw this.#config.error(path, 'expected the URL of a proxy (http://host:port)');
     }
     return text;
   }
 
   #host(value: unknown, path: ValuePath): string {
-    const host = this.#string(value, path).toLowerCase();
+    const host = this.#config.string(value, path).toLowerCase();
     if (!HOST.test(host)) {
-      throw this.#error(
+      throw this.#config.error(
         path,
         'expected a host name, optionally with a port (registry.example.com:5000), without scheme or path',
       );
     }
     return host;
   }
-
-  #mapping(value: unknown, path: ValuePath, known?: readonly string[]): Mapping {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-      throw this.#error(path, `expected a mapping, got ${show(value)}`);
-    }
-    const unknownKey = known === undefined ? undefined : Object.keys(value).find((key) => !known.includes(key));
-    if (unknownKey !== undefined) {
-      throw this.#error([...path, unknownKey], `unknown key: expected ${(known ?? []).join(', ')}`);
-    }
-    return value as Mapping;
-  }
-
-  #list(value: unknown, path: ValuePath): readonly unknown[] {
-    if (isAbsent(value)) {
-      return [];
-    }
-    if (!Array.isArray(value)) {
-      throw this.#error(path, `expected a list, got ${show(value)}`);
-    }
-    return value;
-  }
-
-  #string(value: unknown, path: ValuePath): string {
-    if (typeof value !== 'string' || value === '') {
-      throw this.#error(path, `expected a string, got ${show(value)}`);
-    }
-    return value;
-  }
-
-  #error(path: ValuePath, expectation: string): ModuleError {
-    const { line, column } = yamlPosition(this.#text, path);
-    const where = path.length === 0 ? '' : ` ${path.join('.')}:`;
-    return new ModuleError('sources-invalid', `${this.#fileName}:${line}:${column}:${where} ${expectation}`);
-  }
-}
-
-function isAbsent(value: unknown): value is null | undefined {
-  return value === undefined || value === null;
 }
 
 function isCertificate(pem: string): boolean {
@@ -310,14 +251,4 @@ function isCertificate(pem: string): boolean {
   } catch {
     return false;
   }
-}
-
-function show(value: unknown): string {
-  if (Array.isArray(value)) {
-    return 'a list';
-  }
-  if (typeof value === 'object' && value !== null) {
-    return 'a mapping';
-  }
-  return value === undefined ? 'nothing' : JSON.stringify(value).slice(0, 80);
 }

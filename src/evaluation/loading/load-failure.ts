@@ -45,6 +45,14 @@ export function reasonOf(error: unknown): PolicyReason {
         return 'SizeMismatch';
       case 'digest-mismatch':
         return 'DigestMismatch';
+      case 'signature-missing':
+        return 'SignatureMissing';
+      case 'signature-invalid':
+        return 'SignatureInvalid';
+      case 'trust-root-unavailable':
+        return 'TrustRootUnavailable';
+      case 'not-verifiable':
+        return 'NotVerifiable';
       case 'reference-invalid':
       case 'source-forbidden':
         return 'InvalidDefinition';

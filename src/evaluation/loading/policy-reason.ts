@@ -28,6 +28,14 @@ export type PolicyReason =
   | 'UnsupportedMediaType'
   /** The module has another size than its manifest says. */
   | 'SizeMismatch'
+  /** The policy server runs signed modules only, and the artifact has no signature; it is tried again. */
+  | 'SignatureMissing'
+  /** The signatures of the artifact are not those that the policy server requires; it is tried again. */
+  | 'SignatureInvalid'
+  /** The policy server has no trust root to verify the artifact's signatures with; it is tried again. */
+  | 'TrustRootUnavailable'
+  /** The policy server runs signed modules only, and the module is not from a registry. */
+  | 'NotVerifiable'
   /** The module is not WebAssembly, or of a kind or version that is not supported. */
   | 'InvalidModule'
   /** The module needs a newer Kubewarden than this server corresponds to (`minimumKubewardenVersion`). */

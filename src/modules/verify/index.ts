@@ -1,0 +1,1 @@
+export { verifyArtifact } from './verify-artifact.ts';
