@@ -1,10 +1,25 @@
-// Tries the promises of README and SECURITY.md on a cluster of its own, and prints each: `npm run tour`.
+// Tries the promises of README and SECURITY.md, and prints each: `npm run tour`. First on a cluster of its own, then, for what
+// only the API server of Kubernetes can show, by the tests that run on it.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-const args = ['--test', '--test-reporter=spec', 'test/tour/tour.test.ts'];
-const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
-const [code] = (await once(child, 'exit')) as [number | null];
-process.exitCode = code ?? 1;
+
+/** Tests on kube-apiserver: what tenants reach, what policies read, and what the manifests of `install` allow. */
+const ON_KUBE_APISERVER = ['test/e2e/tenants.test.ts', 'test/e2e/context-aware.test.ts', 'test/cli/install.test.ts'];
+
+/** Runs test files. Resolves with whether all tests passed. */
+async function run(...args: readonly string[]): Promise<boolean> {
+  const child = spawn(process.execPath, ['--test', '--test-reporter=spec', ...args], {
+    cwd: root,
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code === 0;
+}
+
+const here = await run('test/tour/tour.test.ts');
+process.stdout.write('\nOn the API server of Kubernetes (built by `npm run cluster:build`):\n');
+const there = await run(...ON_KUBE_APISERVER);
+process.exitCode = here && there ? 0 : 1;

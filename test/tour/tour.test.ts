@@ -24,6 +24,12 @@ const PRIVATE = [
   '[2002:7f00:1::]',
 ];
 
+/** A module that refuses these settings when it is loaded. */
+const REFUSED = {
+  module: new URL('../../examples/required-labels/policy.wasm', import.meta.url).href,
+  settings: { labels: 'none' },
+};
+
 /** For what takes seconds on a busy machine. */
 const PATIENT = { timeoutMs: 30_000 };
 
@@ -128,6 +134,23 @@ describe('the tour', { skip: skipWithoutCluster(), timeout: 240_000 }, () => {
       succeeded(await apply(cel('watching', FAILING)));
       await eventually(async () => failed(await run(), /watching/));
       await remove('cap/watching');
+    });
+
+    it('an administrator may choose what failing policies do', async () => {
+      await using other = await StartedPortcullis.start('--degraded-policies=ignore', '--unserved-policies=reject');
+      const tell = async (object: object): Promise<void> => {
+        succeeded(await other.kubectl(['apply', '-f', '-'], JSON.stringify(object)));
+      };
+      const web = (name: string): Promise<CommandResult> => other.kubectl(['run', name, '--image=nginx:1.27']);
+      await tell(cel('no-hosts', "object.metadata.name != 'bad'"));
+      succeeded(
+        await other.kubectl(['wait', 'cap/no-hosts', '--for=jsonpath={.status.phase}=Active', '--timeout=30s']),
+      );
+      failed(await web('bad'), /no-hosts says no/);
+      await tell(policy('no-hosts', REFUSED));
+      await eventually(async () => void succeeded(await web('bad')), PATIENT);
+      await tell(policy('typo', REFUSED));
+      await eventually(async () => failed(await web(`web-${(count += 1)}`), /typo/), PATIENT);
     });
 
     it('what can never work is refused at apply', async () => {

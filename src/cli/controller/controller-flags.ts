@@ -1,8 +1,6 @@
 // The flags of `portcullis controller`, and the options that they make.
 import { Command, InvalidArgumentError, Option } from 'commander';
 import {
-  type DegradedBehaviour,
-  type UnservedBehaviour,
   MAX_HISTORY_LIMIT,
   MAX_PROGRESS_DEADLINE_MS,
   MIN_PROGRESS_DEADLINE_MS,
@@ -21,6 +19,7 @@ import {
 } from '../daemon-flags.ts';
 import { usageError } from '../errors.ts';
 import { portNumber } from '../port-flag.ts';
+import { addFailingPoliciesFlags, failingPolicies, type FailingPoliciesFlags } from './failing-policies-flags.ts';
 import { addManagedFlags, type ManagedFlags } from './managed-flags.ts';
 
 /** Next to the default port 8081 of a policy server on the same machine. */
@@ -30,7 +29,7 @@ const MIN_LEASE_MS = 3_000;
 /** The placeholder for the name of a PolicyServer in `--policy-server-url`. */
 const NAME = '{name}';
 
-export interface ControllerFlags extends MemberFlags, ControlFlags, LogFlags, ManagedFlags {
+export interface ControllerFlags extends MemberFlags, ControlFlags, LogFlags, ManagedFlags, FailingPoliciesFlags {
   readonly namespace: string;
   readonly leaderElect: boolean;
   readonly leaseDuration: string;
@@ -39,8 +38,6 @@ export interface ControllerFlags extends MemberFlags, ControlFlags, LogFlags, Ma
   readonly rolloutStrategy: RolloutStrategy;
   readonly progressDeadline: string;
   readonly revisionHistoryLimit: number;
-  readonly degradedPolicies: keyof typeof DEGRADED;
-  readonly unservedPolicies: keyof typeof UNSERVED;
   readonly webhookPort?: number;
   readonly webhookAddr: string;
   readonly webhookCertFile?: string;
@@ -50,16 +47,6 @@ export interface ControllerFlags extends MemberFlags, ControlFlags, LogFlags, Ma
   readonly operationsAddr: string;
   readonly operationsPort: number;
 }
-
-const DEGRADED = {
-  'last-good': 'Serve',
-  reject: 'Reject',
-  ignore: 'Ignore',
-  // The former name of `last-good`.
-  serve: 'Serve',
-} as const satisfies Readonly<Record<string, DegradedBehaviour>>;
-
-const UNSERVED = { ignore: 'Ignore', reject: 'Reject' } as const satisfies Readonly<Record<string, UnservedBehaviour>>;
 
 export function controllerCommandWithFlags(): Command {
   const command = new Command('controller').description(
@@ -79,7 +66,7 @@ export function controllerCommandWithFlags(): Command {
         .argParser(policyServerUrl),
     )
     .option('--policy-server-ca-file <file>', 'PEM CA of the certificates of those policy servers');
-  addControlFlags(addManagedFlags(command))
+  addFailingPoliciesFlags(addControlFlags(addManagedFlags(command)))
     .addOption(
       new Option(
         '--rollout-strategy <strategy>',
@@ -90,22 +77,6 @@ export function controllerCommandWithFlags(): Command {
     )
     .option('--progress-deadline <duration>', 'how long replicas may take to load a revision', '1m')
     .option('--revision-history-limit <count>', 'revisions kept of each policy besides the one that serves', count, 10)
-    .addOption(
-      new Option(
-        '--degraded-policies <what>',
-        'when the newest revision fails: keep serving the last good one, apply the failurePolicy, or stop enforcing',
-      )
-        .choices(Object.keys(DEGRADED))
-        .default('last-good'),
-    )
-    .addOption(
-      new Option(
-        '--unserved-policies <what>',
-        'when no revision has ever served, and the newest fails: do not enforce, or apply the failurePolicy',
-      )
-        .choices(Object.keys(UNSERVED))
-        .default('ignore'),
-    )
     .option(
       '--webhook-port <port>',
       'validate policies when they are written, on this port (default: no validation)',
@@ -141,8 +112,7 @@ export function rolloutSettings(flags: ControllerFlags): RolloutSettings {
     strategy: flags.rolloutStrategy,
     progressDeadlineMs: progressDeadlineMs(flags.progressDeadline),
     historyLimit: flags.revisionHistoryLimit,
-    degraded: DEGRADED[flags.degradedPolicies],
-    unserved: UNSERVED[flags.unservedPolicies],
+    ...failingPolicies(flags),
   };
 }
 

@@ -1,5 +1,7 @@
+import type { FailingPoliciesFlags } from '../controller/failing-policies-flags.ts';
+
 /** The flags of `start`. */
-export interface StartFlags {
+export interface StartFlags extends FailingPoliciesFlags {
   readonly dataDir: string;
   readonly policies?: string;
   readonly examples?: true;

@@ -3,7 +3,12 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import { DEFAULT_ROLLOUT_SETTINGS, POLICY_KINDS, tenantCapabilities } from '../../lifecycle/index.ts';
+import {
+  DEFAULT_ROLLOUT_SETTINGS,
+  POLICY_KINDS,
+  type RolloutSettings,
+  tenantCapabilities,
+} from '../../lifecycle/index.ts';
 import {
   type AdmissionPolicyObject,
   CONTROLLER_FIELD_MANAGER,
@@ -16,6 +21,7 @@ import type { Logger } from '../../log/index.ts';
 import type { ReplicaOptions } from '../../server/index.ts';
 import { readObjects } from '../cluster/apply-files.ts';
 import { type AssembledController, assembleController } from '../controller/assemble.ts';
+import { failingPolicies } from '../controller/failing-policies-flags.ts';
 import { EXAMPLES } from './examples-folder.ts';
 import { applyObject, type LocalCluster, startLocalCluster } from './local-cluster.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
@@ -57,6 +63,7 @@ export async function startWithCluster(
     log,
     modulesUrl: modulesUrl(flags),
     tenantCapabilities: capabilitiesOf(local),
+    failing: failingPolicies(flags),
   };
   const started = await startServer(flags, certificates, {
     replica: replicaOptions(parts),
@@ -90,6 +97,7 @@ interface Parts {
   readonly modulesUrl: URL;
   /** The host capabilities of policies of namespaces until the process ends. */
   readonly tenantCapabilities: readonly string[];
+  readonly failing: Pick<RolloutSettings, 'degraded' | 'unserved'>;
 }
 
 /** What the PolicyServer grants when the process starts. */
@@ -125,14 +133,14 @@ function replicaOptions({
 }
 
 function localController(
-  { local, certificates, log, modulesUrl: folder, tenantCapabilities: granted }: Parts,
+  { local, certificates, log, modulesUrl: folder, tenantCapabilities: granted, failing }: Parts,
   { admission, registry }: StartedServer,
 ): AssembledController {
   const ca = readFileSync(certificates.caFile, 'utf8');
   return assembleController({
     cluster: local.cluster.as(CONTROLLER_USER, { fieldManager: CONTROLLER_FIELD_MANAGER }),
     namespace: PRODUCT_NAMESPACE,
-    settings: DEFAULT_ROLLOUT_SETTINGS,
+    settings: { ...DEFAULT_ROLLOUT_SETTINGS, ...failing },
     tls: controlTls(certificates),
     servers: () => ({ url: admission, ca }),
     identities: [CONTROLLER_USER.username, REPLICA_USER.username],

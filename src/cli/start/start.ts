@@ -2,22 +2,29 @@
 // server for a file. All data is in one folder.
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { ensureLocalCertificates } from '../../control/index.ts';
+import { addFailingPoliciesFlags } from '../controller/failing-policies-flags.ts';
 import { CliError } from '../errors.ts';
 import { portNumber } from '../port-flag.ts';
 import { DATA_DIR, openDataFolder } from './data-folder.ts';
 import type { StartFlags } from './start-flags.ts';
 
 export function startCommand(): Command {
-  return new Command('start')
+  const command = new Command('start')
     .description('run a local cluster for kubectl, with a policy server for its policies')
     .option('--examples', 'add the example policies of Portcullis to a new cluster')
-    .option('--policies <file>', 'serve the policies of this file, without a cluster; watched')
+    .addOption(
+      new Option('--policies <file>', 'serve the policies of this file, without a cluster; watched').conflicts([
+        'degradedPolicies',
+        'unservedPolicies',
+      ]),
+    )
     .option('--port <port>', 'first port to try for admission reviews', portNumber, 8443)
     .option('--operations-port <port>', 'first port to try for status and metrics', portNumber, 8081)
     .option('--cluster-port <port>', 'first port to try for kubectl', portNumber, 6443)
-    .option('--data-dir <folder>', 'folder for the cluster, certificates and modules', DATA_DIR)
+    .option('--data-dir <folder>', 'folder for the cluster, certificates and modules', DATA_DIR);
+  return addFailingPoliciesFlags(command)
     .addHelpText(
       'after',
       `
