@@ -369,7 +369,7 @@ describe('the control port', () => {
 
   describe('modules', () => {
     it('are sent by digest from the cache', async () => {
-      const cache = new ModuleCache(join(folder, 'modules'), DEFAULT_MAX_MODULE_BYTES);
+      const cache = new ModuleCache(join(folder, 'modules'), { maxModuleBytes: DEFAULT_MAX_MODULE_BYTES });
       const digest = digestOf(MODULE);
       await cache.write(digest, MODULE);
       let reads = 0;

@@ -18,6 +18,7 @@ export type { ContextAwareResource, PolicyMetadata } from './metadata.ts';
 export { digestOf, isDigest } from './digest.ts';
 export type { Digest } from './digest.ts';
 export { ModuleCache } from './module-cache.ts';
+export { ModulesInUse } from './modules-in-use.ts';
 export { resolveDigest } from './oci/registry-source.ts';
 export { parseReference, redactUrl } from './module-reference.ts';
 export type { FileReference, ModuleReference } from './module-reference.ts';

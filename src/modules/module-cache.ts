@@ -1,15 +1,19 @@
 import { createHash, randomUUID, webcrypto } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
+import { evict, TEMPORARY_PREFIX } from './cache-eviction.ts';
 import { ModuleError, systemCode } from './errors.ts';
 import { type Digest, isDigest } from './digest.ts';
 import type { ModuleReference } from './module-reference.ts';
 import { parseJson } from '../values/index.ts';
 
-/** Age at which a temporary file is left over from a process that died. */
-const STALE_TEMPORARY_MS = 24 * 60 * 60 * 1000;
-const TEMPORARY_PREFIX = '.tmp-';
+/** Size of the cache: some 300 modules of usual size, or 50 built with Go. */
+const DEFAULT_MAX_CACHE_BYTES = 1024 * 1024 * 1024;
+/** The cache is bounded each time that this share of its size was written. */
+const WRITTEN_SHARE = 1 / 16;
+/** Uses of an entry within this time count once, because each use writes to the disk. Milliseconds. */
+const USE_INTERVAL_MS = 5 * 60 * 1000;
 
 /** The module that a location served last. */
 interface KnownLocation {
@@ -27,22 +31,34 @@ async function digestInPool(bytes: Uint8Array<ArrayBuffer>): Promise<Digest> {
   return `sha256:${Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes)).toString('hex')}`;
 }
 
+interface ModuleCacheOptions {
+  /** Entries larger than this count as absent. */
+  readonly maxModuleBytes: number;
+  /** Size beyond which modules are evicted. Default: `DEFAULT_MAX_CACHE_BYTES`. */
+  readonly maxBytes?: number;
+}
+
 /**
  * Modules on disk by their digest, and the digest that each location served last. Files are replaced by renaming, so that
- * processes can share a folder, and a crash leaves only complete files.
+ * processes can share a folder, and a crash leaves only complete files. The least recently used modules are evicted, but none
+ * that serves in a process that shares the folder. The time of a file's last change is that of its last use.
  *
  *     sha256/<hex>.wasm     modules
  *     corrupt/<hex>.wasm    modules whose bytes no longer matched their digest, for inspection
  *     locations/<hex>.json  last digest by location; named by the hash of the location, which may hold secrets
+ *     serving/<uuid>.json   digests of the modules that serve in a process, see `ModulesInUse`
  */
 export class ModuleCache {
   readonly #dir: string;
+  readonly #maxModuleBytes: number;
   readonly #maxBytes: number;
-  #swept: Promise<void> | undefined;
+  /** Written since the cache was bounded last. A new process bounds it at once, because many processes write little. */
+  #writtenBytes = Infinity;
 
-  /** Creates the folder at the first write. Entries larger than `maxBytes` count as absent. */
-  constructor(dir: string, maxBytes: number) {
+  /** Creates the folder at the first write. */
+  constructor(dir: string, { maxModuleBytes, maxBytes = DEFAULT_MAX_CACHE_BYTES }: ModuleCacheOptions) {
     this.#dir = dir;
+    this.#maxModuleBytes = maxModuleBytes;
     this.#maxBytes = maxBytes;
   }
 
@@ -53,10 +69,12 @@ export class ModuleCache {
   async read(digest: Digest): Promise<Uint8Array | undefined> {
     const path = this.#modulePath(digest);
     try {
-      const { size } = await stat(path);
-      if (size > this.#maxBytes) {
+      const { size, mtimeMs } = await stat(path);
+      if (size > this.#maxModuleBytes) {
         return undefined;
       }
+      // Before it is read, so that no other process evicts it meanwhile.
+      await markUsed(path, mtimeMs);
       const bytes = await readFile(path);
       if ((await digestInPool(bytes)) === digest) {
         return bytes;
@@ -68,10 +86,23 @@ export class ModuleCache {
     }
   }
 
+  /** Whether a module was corrupt and is in `corrupt/`. */
+  async wasCorrupt(digest: Digest): Promise<boolean> {
+    return await stat(this.#corruptPath(digest)).then(
+      () => true,
+      () => false,
+    );
+  }
+
   /** Stores a module. @throws ModuleError `cache-failed` */
   async write(digest: Digest, bytes: Uint8Array): Promise<void> {
     if ((await this.read(digest)) === undefined) {
       await this.#writeFile(this.#modulePath(digest), bytes);
+      this.#writtenBytes += bytes.length;
+      if (this.#writtenBytes > this.#maxBytes * WRITTEN_SHARE) {
+        this.#writtenBytes = 0;
+        await evict(this.#dir, this.#maxBytes);
+      }
     }
   }
 
@@ -79,7 +110,9 @@ export class ModuleCache {
   async locate(reference: ModuleReference): Promise<KnownLocation | undefined> {
     const path = this.#locationPath(reference);
     try {
-      return knownLocation(await readFile(path, 'utf8'));
+      const [text, { mtimeMs }] = await Promise.all([readFile(path, 'utf8'), stat(path)]);
+      await markUsed(path, mtimeMs);
+      return knownLocation(text);
     } catch (error) {
       return absentOr(error, `read ${path}`);
     }
@@ -87,6 +120,10 @@ export class ModuleCache {
 
   /** Records the module that a location serves now. @throws ModuleError `cache-failed` */
   async remember(reference: ModuleReference, digest: Digest, manifest?: Digest): Promise<void> {
+    const last = await this.locate(reference);
+    if (last?.digest === digest && last.manifest === manifest) {
+      return;
+    }
     const known: KnownLocation = {
       digest,
       ...(manifest === undefined ? {} : { manifest }),
@@ -94,35 +131,6 @@ export class ModuleCache {
       fetchedAt: new Date().toISOString(),
     };
     await this.#writeFile(this.#locationPath(reference), Buffer.from(`${JSON.stringify(known)}\n`));
-  }
-
-  /**
-   * Removes the oldest modules until the rest fits in `limitBytes`; never those in `keep`. Files that cannot be removed
-   * are skipped.
-   */
-  async prune(keep: ReadonlySet<string>, limitBytes: number): Promise<void> {
-    const folder = join(this.#dir, 'sha256');
-    const names = (await readdir(folder).catch(() => [])).filter((name) => name.endsWith('.wasm'));
-    const entries: { path: string; size: number; writtenMs: number }[] = [];
-    let total = 0;
-    for (const name of names) {
-      const path = join(folder, name);
-      const status = await stat(path).catch(() => undefined);
-      if (status === undefined) {
-        continue;
-      }
-      total += status.size;
-      if (!keep.has(`sha256:${name.slice(0, -'.wasm'.length)}`)) {
-        entries.push({ path, size: status.size, writtenMs: status.mtimeMs });
-      }
-    }
-    for (const { path, size } of entries.toSorted((a, b) => a.writtenMs - b.writtenMs)) {
-      if (total <= limitBytes) {
-        return;
-      }
-      await rm(path, { force: true }).catch(() => undefined);
-      total -= size;
-    }
   }
 
   #modulePath(digest: Digest): string {
@@ -134,38 +142,54 @@ export class ModuleCache {
     return join(this.#dir, 'locations', `${name}.json`);
   }
 
+  #corruptPath(digest: Digest): string {
+    return join(this.#dir, 'corrupt', `${digest.slice('sha256:'.length)}.wasm`);
+  }
+
   async #setAside(digest: Digest): Promise<void> {
-    const place = join(this.#dir, 'corrupt', `${digest.slice('sha256:'.length)}.wasm`);
+    const place = this.#corruptPath(digest);
     await mkdir(dirname(place), { recursive: true, mode: 0o700 });
     await rename(this.#modulePath(digest), place);
   }
 
   async #writeFile(path: string, bytes: Uint8Array): Promise<void> {
-    const folder = dirname(path);
-    const temporary = join(folder, `${TEMPORARY_PREFIX}${randomUUID()}`);
     try {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
-      await (this.#swept ??= this.#sweep());
-      await writeDurably(temporary, bytes);
-      await rename(temporary, path);
-      await syncFolder(folder);
+      await replaceFile(path, bytes).catch(async (error: unknown) => {
+        if (!DISK_FULL.has(systemCode(error) ?? '')) {
+          throw error;
+        }
+        await evict(this.#dir, this.#maxBytes, true);
+        await replaceFile(path, bytes);
+      });
     } catch (error) {
-      await rm(temporary, { force: true }).catch(() => undefined);
       throw cacheFailed(`write ${path}`, error);
     }
   }
+}
 
-  /** Removes the temporary files of processes that died, once per cache object. */
-  async #sweep(): Promise<void> {
-    for (const folder of ['sha256', 'locations'].map((name) => join(this.#dir, name))) {
-      const names = await readdir(folder).catch(() => []);
-      for (const path of names.filter((name) => name.startsWith(TEMPORARY_PREFIX)).map((name) => join(folder, name))) {
-        const status = await stat(path).catch(() => undefined);
-        if (status !== undefined && Date.now() - status.mtimeMs > STALE_TEMPORARY_MS) {
-          await rm(path, { force: true }).catch(() => undefined);
-        }
-      }
-    }
+/** Codes of errors that go away when files are removed. */
+const DISK_FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
+
+/** Replaces a file as a whole, or leaves it as it is. */
+async function replaceFile(path: string, bytes: Uint8Array): Promise<void> {
+  const folder = dirname(path);
+  const temporary = join(folder, `${TEMPORARY_PREFIX}${randomUUID()}`);
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await writeDurably(temporary, bytes);
+    await rename(temporary, path);
+    await syncFolder(folder);
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Records a use of a file. A folder that can only be read serves as well. */
+async function markUsed(path: string, usedMs: number): Promise<void> {
+  const now = new Date();
+  if (Math.abs(now.getTime() - usedMs) > USE_INTERVAL_MS) {
+    await utimes(path, now, now).catch(() => undefined);
   }
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -126,7 +126,13 @@ describe('ModuleStore', () => {
     await writeFile(path, index);
     assert.equal((await store.fetch(url)).origin, 'cache');
     await writeFile(entry(folder.path, ONE), TWO);
-    await assert.rejects(store.fetch(url), { code: 'source-unreachable' });
+    // Also the attempts after the one that finds it out.
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await assert.rejects(store.fetch(url), {
+        code: 'source-unreachable',
+        message: /\(the copy in the cache was corrupt and is set aside\)$/,
+      });
+    }
   });
 
   it('keeps no secrets on disk', async () => {
@@ -163,37 +169,6 @@ describe('ModuleStore', () => {
     await using server = await serving(() => ONE);
     const store = new ModuleStore({ cacheDir: folder.path, maxModuleBytes: 12 });
     await assert.rejects(store.fetch(`${server.origin}/x.wasm`), { code: 'module-too-large' });
-  });
-
-  it('removes what a process that died has left, and nothing that is being written', async () => {
-    await using folder = await TemporaryFolder.create();
-    await using server = await serving(() => ONE);
-    const old = join(folder.path, 'sha256', '.tmp-old');
-    await mkdir(join(folder.path, 'sha256'));
-    await writeFile(old, 'x');
-    await utimes(old, 0, 0);
-    await writeFile(join(folder.path, 'sha256', '.tmp-new'), 'x');
-    await new ModuleStore({ cacheDir: folder.path }).fetch(`${server.origin}/x.wasm`);
-    const names = await readdir(join(folder.path, 'sha256'));
-    assert.deepEqual(names.sort(), ['.tmp-new', `${digestOf(ONE).slice('sha256:'.length)}.wasm`].sort());
-  });
-});
-
-describe('pruning', () => {
-  it('removes the oldest modules until the cache fits, but none that is to be kept', async () => {
-    await using folder = await TemporaryFolder.create();
-    const modules = ['a', 'b', 'c', 'd'].map((name) => testModule(name.repeat(1000)));
-    const store = new ModuleStore({ cacheDir: folder.path, maxCacheBytes: 2 * (modules[0]?.length ?? 0) });
-    for (const [index, module] of modules.entries()) {
-      const file = join(folder.path, `${index}.wasm`);
-      await writeFile(file, module);
-      await store.fetch(pathToFileURL(file).href);
-      await utimes(entry(folder.path, module), index, index);
-    }
-    const [oldest, , , newest] = modules.map((module) => digestOf(module));
-    await store.prune(new Set([oldest ?? '']));
-    const left = (await readdir(join(folder.path, 'sha256'))).map((name) => `sha256:${name.slice(0, -5)}`);
-    assert.deepEqual(new Set(left), new Set([oldest, newest]));
   });
 });
 

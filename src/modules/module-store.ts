@@ -18,9 +18,6 @@ import type { SourcesConfig } from './sources.ts';
 /** Largest module by default: the largest policies, built with Go's standard toolchain, have about 20 MiB. */
 export const DEFAULT_MAX_MODULE_BYTES = 64 * 1024 * 1024;
 
-/** Size of the cache: some 300 modules of usual size, or 50 built with Go. */
-const DEFAULT_MAX_CACHE_BYTES = 1024 * 1024 * 1024;
-
 interface ModuleStoreOptions {
   /** The folder of the cache; several processes may share it. */
   readonly cacheDir: string;
@@ -28,7 +25,7 @@ interface ModuleStoreOptions {
   readonly sources?: SourcesConfig;
   /** Default: `DEFAULT_MAX_MODULE_BYTES`. */
   readonly maxModuleBytes?: number;
-  /** Size of the cache after `prune`. Default: `DEFAULT_MAX_CACHE_BYTES`. */
+  /** Size of the cache. Default: 1 GiB. */
   readonly maxCacheBytes?: number;
   /** Time for a whole download, in milliseconds. Default: `FETCH_TIMEOUT_MS`. */
   readonly fetchTimeoutMs?: number;
@@ -106,7 +103,6 @@ export class ModuleStore {
   readonly #cache: ModuleCache;
   readonly #sources: SourcesConfig;
   readonly #maxBytes: number;
-  readonly #maxCacheBytes: number;
   readonly #timeouts: FetchTimeouts;
   readonly #peers: PeerSource | undefined;
   readonly #tenantFolder: string | undefined;
@@ -116,8 +112,10 @@ export class ModuleStore {
   constructor(options: ModuleStoreOptions) {
     const { fetchTimeoutMs } = options;
     this.#maxBytes = options.maxModuleBytes ?? DEFAULT_MAX_MODULE_BYTES;
-    this.#maxCacheBytes = options.maxCacheBytes ?? DEFAULT_MAX_CACHE_BYTES;
-    this.#cache = new ModuleCache(options.cacheDir, this.#maxBytes);
+    this.#cache = new ModuleCache(options.cacheDir, {
+      maxModuleBytes: this.#maxBytes,
+      ...(options.maxCacheBytes === undefined ? {} : { maxBytes: options.maxCacheBytes }),
+    });
     this.#sources = options.sources ?? DEFAULT_SOURCES;
     this.#peers = options.peers;
     this.#tenantFolder = options.tenantFolder;
@@ -152,11 +150,6 @@ export class ModuleStore {
         ...(onProgress === undefined ? {} : { onProgress: ({ received, total }) => onProgress(received, total) }),
       },
     );
-  }
-
-  /** Removes the oldest modules until the cache fits its size, but none whose digest is in `keep`. */
-  async prune(keep: ReadonlySet<string>): Promise<void> {
-    await this.#cache.prune(keep, this.#maxCacheBytes);
   }
 
   async #fromCache(reference: ModuleReference): Promise<FetchedModule> {
@@ -194,7 +187,7 @@ export class ModuleStore {
       // An error of the cache must not hide that of the source.
       const known = await this.#lastKnown(reference).catch(() => undefined);
       if (known === undefined) {
-        throw error;
+        throw withDetail(error, await this.#corruption(reference));
       }
       return { ...known, sourceError: error };
     }
@@ -256,6 +249,14 @@ export class ModuleStore {
       : { url: reference.shown, digest, bytes, origin: 'cache', ...(manifest === undefined ? {} : { manifest }) };
   }
 
+  /** The detail that the cache had the module until its bytes changed on disk. */
+  async #corruption(reference: ModuleReference): Promise<string | undefined> {
+    const digest = reference.digest ?? (await this.#cache.locate(reference).catch(() => undefined))?.digest;
+    return digest !== undefined && (await this.#cache.wasCorrupt(digest))
+      ? 'the copy in the cache was corrupt and is set aside'
+      : undefined;
+  }
+
   async #cacheModule(
     reference: ModuleReference,
     { digest, bytes, manifest }: FetchedModule,
@@ -285,7 +286,7 @@ function manifestOf(reference: ModuleReference): Digest | undefined {
   return reference.kind === 'registry' ? reference.manifest : undefined;
 }
 
-/** The error with the outcome of the peers in its message. */
+/** The error with a detail in its message, such as the outcome of the peers. */
 function withDetail(error: ModuleError, detail: string | undefined): ModuleError {
   if (detail === undefined) {
     return error;

@@ -60,8 +60,6 @@ const QUICK_CHECK_SECONDS = 0.01;
 const QUICK_TIMEOUT_MS = 1_000;
 /** Limit of a compilation in the quick thread: compiling takes some 150 ms per MiB. Milliseconds. */
 const QUICK_COMPILE_TIMEOUT_MS = 5_000;
-/** Changes of the serving modules between two prunes of the module cache. */
-const CHANGES_PER_PRUNE = 50;
 /** Limit of a compilation: a longer one is treated as an attack on the compiler. Milliseconds. */
 const COMPILE_TIMEOUT_MS = 20_000;
 /** Limit of a module's start. Its fuel ends sooner, see INIT_FUEL of the sandbox. Milliseconds. */
@@ -83,8 +81,6 @@ const compiled = new Map(start.modules.map((module) => [module.digest, Promise.r
 /** Digests compiled since the last `keep`, which the main thread may not have known when it sent that. */
 const fresh = new Set<string>();
 const guests = new Map<string, PolicyGuest>();
-/** The first change prunes: a thread with little work ends before its fiftieth. */
-let changesSincePrune = CHANGES_PER_PRUNE;
 let outbox: [seq: number, outcome: LoadOutcome][] = [];
 let unfinished: number[] = [];
 let flushing: NodeJS.Timeout | undefined;
@@ -129,6 +125,9 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
         modules.set(reference, await compileOnce(seq, { bytes: own.bytes, digest: providedDigest(own) }, own));
       } else {
         const fetched = await fetchOnce(reference, request, fetches);
+        if (fetched.cacheError !== undefined) {
+          logDetail(request, 'module not cached', fetched.cacheError);
+        }
         sourceError ??= isForTenant ? fetched.sourceError?.tenantMessage : fetched.sourceError?.message;
         modules.set(reference, await compileOnce(seq, fetched));
         if (fetched.manifest !== undefined) {
@@ -138,7 +137,7 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
     }
   } catch (error) {
     if (isForTenant) {
-      logDetail(request, error);
+      logDetail(request, 'module not loaded', error);
     }
     report(seq, { ...loadFailure(error, isForTenant), at: { stage: 'compile', unit: reference } });
     return;
@@ -147,10 +146,9 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
   checking ??= setImmediate(checkSome);
 }
 
-/** Logs a failure for the administrator, because the tenant gets only {@link tenantText}. */
-function logDetail({ id }: LoadRequest, error: unknown): void {
-  const fields = { policy: id, error: errorText(error) };
-  say({ type: 'log', entry: { level: 'warn', message: 'module not loaded', fields } });
+/** Logs a failure for the administrator: a tenant gets only {@link tenantText}, and one of the cache stops no policy. */
+function logDetail({ id }: LoadRequest, message: string, error: unknown): void {
+  say({ type: 'log', entry: { level: 'warn', message, fields: { policy: id, error: errorText(error) } } });
 }
 
 /** A module without a mode in its metadata may be loaded in two modes. */
@@ -385,15 +383,6 @@ function guestOf(module: CompiledPolicyModule | undefined): PolicyGuest {
   return guest;
 }
 
-/** Prunes the cache after every {@link CHANGES_PER_PRUNE}th change: reading the whole cache takes longer than most changes. */
-function pruneSometimes(kept: ReadonlySet<string>): void {
-  changesSincePrune += 1;
-  if (changesSincePrune >= CHANGES_PER_PRUNE) {
-    changesSincePrune = 0;
-    void store.prune(kept);
-  }
-}
-
 function parse(text: string, fileName: string): ReadEntry[] {
   const { policies, problems } = parsePolicies(text, fileName);
   const faulty = [...Map.groupBy(problems, ({ id }) => id)].map(([id, ofOne]) => ({
@@ -448,7 +437,6 @@ function receive(message: ToLoader): void {
         }
       }
       fresh.clear();
-      pruneSometimes(kept);
       // Guests here only check settings; policies that serve run in the workers.
       guests.clear();
       break;

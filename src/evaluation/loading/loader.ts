@@ -1,6 +1,7 @@
 // The main thread's side of loading. Policies files are parsed, modules fetched and compiled, and settings checked in threads.
 // A policy that takes longer than usual goes to a second thread, so that the others of the same change serve meanwhile.
 import type { LogEntry } from '../../log/index.ts';
+import { ModulesInUse } from '../../modules/index.ts';
 import { LoaderLane, type LoaderOptions, type LoadJob, type Loaded } from './loader-lane.ts';
 import type { LoadOutcome, LoadRequest, PolicyEntry, ReadEntry, Stage } from './load-request.ts';
 
@@ -43,6 +44,7 @@ const UNFINISHED: Readonly<Record<Stage, LoadOutcome & { readonly ok: false }>> 
 export class Loader {
   readonly #quick: LoaderLane;
   readonly #patient: LoaderLane;
+  readonly #inUse: ModulesInUse;
   readonly #loads = new Map<number, PendingLoad>();
   /** Outcomes to report. */
   readonly #outcomes: Loaded[number][] = [];
@@ -50,6 +52,7 @@ export class Loader {
   #seq = 0;
 
   constructor(start: LoaderOptions, log: (entry: LogEntry) => void) {
+    this.#inUse = new ModulesInUse(start.cacheDir);
     const loaded = (outcomes: Loaded): void => this.#loaded(outcomes);
     this.#quick = new LoaderLane('quick', start, { loaded, log, unfinished: (job) => this.#patient.load([job]) });
     this.#patient = new LoaderLane('patient', start, {
@@ -91,8 +94,9 @@ export class Loader {
     this.#quick.load(jobs);
   }
 
-  /** Sets the modules that serve; the threads drop all others. */
+  /** Sets the modules that serve; the threads drop all others, and the cache keeps them. */
   keep(digests: readonly string[]): void {
+    this.#inUse.set(digests);
     this.#quick.keep(digests);
     this.#patient.keep(digests);
   }
@@ -111,7 +115,7 @@ export class Loader {
 
   async stop(): Promise<void> {
     clearImmediate(this.#reporting);
-    await Promise.all([this.#quick.stop(), this.#patient.stop()]);
+    await Promise.all([this.#quick.stop(), this.#patient.stop(), this.#inUse.stop()]);
   }
 
   /** Node delivers all messages of a thread in one turn, so the outcomes of thousands of loads would be one long turn. */

@@ -111,7 +111,7 @@ export class Replica implements PolicySource {
       },
       log,
     });
-    const cache = new ModuleCache(cacheDir, DEFAULT_MAX_MODULE_BYTES);
+    const cache = new ModuleCache(cacheDir, { maxModuleBytes: DEFAULT_MAX_MODULE_BYTES });
     this.#control = new ReplicaControl({
       replica: options,
       view,
