@@ -202,6 +202,17 @@ describe('README.md', () => {
       assert.equal(line?.replace('$PWD', copy), /export KUBECONFIG=\S+/.exec(output)?.[0]);
     });
 
+    it('shows the digests of a module from a registry', () => {
+      const { manifests } = JSON.parse(readFileSync(join(copy, 'examples', 'registry', 'index.json'), 'utf8')) as {
+        manifests: readonly { digest: string }[];
+      };
+      const shown = sh(command(/rollout history .*--revision/));
+      assert.match(
+        shown,
+        new RegExp(`registry:.*registry\\.example/.* \\(sha256:\\w+, manifest ${manifests[0]?.digest}\\)`),
+      );
+    });
+
     it('answers a review that anybody sends', () => {
       const { response } = JSON.parse(sh(`${printedCurl()} 2>/dev/null`)) as {
         response: { allowed: boolean; status: { message: string } };

@@ -1,4 +1,5 @@
-// Builds the guest programs of examples/ and test/fixtures/guests/ from their sources. `npm run examples:build`.
+// Builds the guest programs of examples/ and test/fixtures/guests/ from their sources, and examples/registry from one of them.
+// `npm run examples:build`.
 //
 //   examples.ts [--check] [NAME...]
 //
@@ -532,3 +533,5 @@ function recordText(record: Record<string, Built>, all: readonly Guest[]): strin
 }
 
 process.exitCode = main();
+// After the builds, because it contains one of the modules.
+await import('./example-registry.ts');

@@ -7,7 +7,7 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
 
 interface GeneratedFiles {
   /** Content by path, from the root of the repository. */
-  readonly files: ReadonlyMap<string, string>;
+  readonly files: ReadonlyMap<string, string | Uint8Array>;
   /** Folders without any other files. */
   readonly folders?: readonly string[];
   /** What the files are generated from. */
@@ -18,7 +18,7 @@ interface GeneratedFiles {
 
 /** Writes the files that differ and removes others from the folders. With `--check`, fails instead when there are any. */
 export function writeGenerated({ files, folders = [], source, tool }: GeneratedFiles): void {
-  const differing = [...files].filter(([file, content]) => contentOf(file) !== content);
+  const differing = [...files].filter(([file, content]) => contentOf(file)?.equals(Buffer.from(content)) !== true);
   const others = folders.flatMap(listed).filter((file) => !files.has(file));
   const wrong = [...differing.map(([file]) => file), ...others];
   if (process.argv.includes('--check')) {
@@ -47,9 +47,9 @@ export function withSection(page: string, begin: string, end: string, content: s
   return `${head}${begin}\n\n${content}\n${end}${tail}`;
 }
 
-function contentOf(file: string): string | undefined {
+function contentOf(file: string): Buffer | undefined {
   try {
-    return readFileSync(join(root, file), 'utf8');
+    return readFileSync(join(root, file));
   } catch {
     return undefined;
   }

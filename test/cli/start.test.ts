@@ -1,10 +1,11 @@
 // `portcullis start`: the first minute, with and without kubectl, and data after a restart.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import type { PolicyRevision } from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import type { CommandResult } from './command.ts';
@@ -18,6 +19,10 @@ const REJECTION = 'cap/pinned-images: nginx: an image needs a tag that says whic
 const BROKEN = '{"spec":{"module":"file:///not/there/yet.wasm"}}';
 /** A mistake that validation finds. */
 const MISTAKEN = '{"spec":{"settings":{"validations":[{"expression":"object.spec.contaners"}]}}}';
+
+interface Layout {
+  readonly manifests: readonly { readonly digest: string }[];
+}
 
 function succeeded({ code, stdout, stderr }: CommandResult): string {
   assert.equal(code, 0, stderr + stdout);
@@ -347,6 +352,19 @@ describe('portcullis start --examples', () => {
     for (const id of ['kw.cap.required-labels', 'kw.cap.image-registries', 'kw.capg.privileged-by-exception']) {
       assert.match(started.output, new RegExp(`^${id.replaceAll('.', '\\.')} +\\w+ +\\w+ +Active `, 'm'));
     }
+  });
+
+  it('pulls the module of one example from a registry, through a mirror without network', async () => {
+    assert.match(
+      started.output,
+      /^kw\.cap\.required-labels .* registry\.example\/required-labels:1\.0\.0@sha256:[0-9a-f]{12} *$/m,
+    );
+    const [manifest] = (JSON.parse(readFileSync('examples/registry/index.json', 'utf8')) as Layout).manifests;
+    const shown = succeeded(
+      await started.portcullis(['rollout', 'history', 'cap/required-labels', '--revision', '1', '-o', 'json']),
+    );
+    const { status } = JSON.parse(shown) as PolicyRevision;
+    assert.equal(status?.modules?.[0]?.manifest, manifest?.digest);
   });
 
   it('lets a policy read the cluster: a pod is rejected until its namespace has an owner', async () => {

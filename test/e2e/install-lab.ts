@@ -13,6 +13,8 @@ import { ModuleWeb } from '../lifecycle/rollout-lab-sources.ts';
 export const NAMESPACE = 'portcullis';
 export const CONTROLLER = 'portcullis-controller';
 export const POLICY_SERVER = 'policy-server-default';
+/** The module of an example policy: in a file, or in the registry of the examples. */
+const EXAMPLE_MODULE = /file:\/\/\.\/([\w-]+)\/policy\.wasm|registry:\/\/registry\.example\/([\w-]+):[\w.]+/g;
 /** Time limit for steps that take seconds, and ten times as long on a machine under load. Milliseconds. */
 const TIMEOUT_MS = 90_000;
 /** Interval between attempts. Milliseconds. */
@@ -153,12 +155,12 @@ export class InstallLab implements AsyncDisposable {
   /** The objects of an example policy, with modules that policy servers can load. */
   async example(name: string): Promise<readonly object[]> {
     const text = await readFile(join(ROOT, 'examples', 'manifests', `${name}.yaml`), 'utf8');
-    const modules = [...text.matchAll(/file:\/\/\.\/([\w-]+)\/policy\.wasm/g)].map(([, module = '']) => module);
     let served = text;
-    for (const module of modules) {
+    for (const [reference, file, artifact] of text.matchAll(EXAMPLE_MODULE)) {
+      const module = file ?? artifact ?? '';
       const bytes = await readFile(join(ROOT, 'examples', module, 'policy.wasm'));
       const url = this.web.put(`${module}.wasm`, { kind: 'serve', bytes });
-      served = served.replaceAll(`file://./${module}/policy.wasm`, url);
+      served = served.replaceAll(reference, url);
     }
     return manifestsOf(served, name);
   }

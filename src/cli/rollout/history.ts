@@ -6,7 +6,16 @@ import { dataText, outputOption, type OutputFormat } from '../output.ts';
 import { manyLines } from '../table.ts';
 import { headedLines } from './headed-lines.ts';
 import { historyTable, revisionBefore } from './history-table.ts';
-import { causeOf, modulesOf, readRevisions, revisionOf, sinceText, snapshotOf, stateOf } from './revision-history.ts';
+import {
+  causeOf,
+  modulesOf,
+  readRevisions,
+  type RevisionModule,
+  revisionOf,
+  sinceText,
+  snapshotOf,
+  stateOf,
+} from './revision-history.ts';
 import { revisionNumber, rolloutCommandOf, type RolloutFlags, withTarget } from './rollout-target.ts';
 
 interface HistoryFlags extends RolloutFlags {
@@ -53,12 +62,12 @@ function revisionText(revision: PolicyRevision, previous: PolicyRevision | undef
     ['Cause', causeOf(revision, previous)],
     ...((status?.message ?? '') === '' ? [] : [['Message', status?.message ?? ''] as const]),
     ...((status?.nextRetry ?? '') === '' ? [] : [['Next retry', status?.nextRetry ?? ''] as const]),
-    ...modulesOf(revision).map(({ name, module, digest }) => ['Module', moduleText(name, module, digest)] as const),
+    ...modulesOf(revision).map((module) => ['Module', moduleText(module)] as const),
   ] as const;
   const spec = dataText(snapshotOf(revision), 'yaml').trimEnd().replaceAll(/^/gm, '  ');
   return `${headedLines(rows)}\n${styleText('bold', 'Spec:')}\n${manyLines(spec)}\n`;
 }
 
-function moduleText(name: string, module: string, digest = 'not found yet'): string {
-  return `${name}: ${module} (${digest})`;
+function moduleText({ name, module, digest = 'not found yet', manifest }: RevisionModule): string {
+  return `${name}: ${module} (${digest}${manifest === undefined ? '' : `, manifest ${manifest}`})`;
 }

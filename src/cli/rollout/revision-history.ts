@@ -144,13 +144,15 @@ function fields(snapshot: unknown): ReadonlyMap<string, unknown> {
   return new Map(typeof snapshot === 'object' && snapshot !== null ? Object.entries(snapshot) : []);
 }
 
-interface RevisionModule {
+export interface RevisionModule {
   /** The member of a group, or the policy. */
   readonly name: string;
   /** The reference in the spec. */
   readonly module: string;
   /** Absent while the module was never fetched. */
   readonly digest?: string;
+  /** Of a module from a registry: the digest of its manifest. */
+  readonly manifest?: string;
 }
 
 /** The modules of a revision, with their digests. */
@@ -161,7 +163,11 @@ export function modulesOf(revision: PolicyRevision): readonly RevisionModule[] {
     : [{ name: revision.spec.policy.name, module: snapshot.module }];
   return named.map((entry) => {
     const found = revision.status?.modules?.find(({ name }) => name === entry.name);
-    return found === undefined ? entry : { ...entry, digest: found.digest };
+    if (found === undefined) {
+      return entry;
+    }
+    const { digest, manifest } = found;
+    return { ...entry, digest, ...(manifest === undefined ? {} : { manifest }) };
   });
 }
 

@@ -1,5 +1,4 @@
 // `portcullis serve`: a policy server for production, with the flags and environment variables of Kubewarden's policy server.
-import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
 import type { SourcesConfig } from '../../modules/index.ts';
@@ -165,11 +164,9 @@ async function reload(server: PolicyServer, log: Logger): Promise<void> {
 }
 
 /** Loads the parser lazily: the main thread needs no other code of src/modules. */
-async function readSources({ sourcesPath, dockerConfigJsonPath }: ServeFlags): Promise<SourcesConfig> {
-  const { DEFAULT_SOURCES, parseSources } = await import('../../modules/index.ts');
-  const sources =
-    sourcesPath === undefined ? DEFAULT_SOURCES : parseSources(readFileSync(sourcesPath, 'utf8'), sourcesPath);
-  return { ...sources, ...(dockerConfigJsonPath === undefined ? {} : { dockerConfig: dockerConfigJsonPath }) };
+async function readSources(flags: ServeFlags): Promise<SourcesConfig> {
+  const { readServerSources } = await import('../module/read-sources.ts');
+  return await readServerSources(flags);
 }
 
 async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOptions, 'log'>> {

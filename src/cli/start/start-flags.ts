@@ -1,7 +1,8 @@
 import type { FailingPoliciesFlags } from '../controller/failing-policies-flags.ts';
+import type { SourceFlags } from '../module/source-flags.ts';
 
 /** The flags of `start`. */
-export interface StartFlags extends FailingPoliciesFlags {
+export interface StartFlags extends FailingPoliciesFlags, SourceFlags {
   readonly dataDir: string;
   readonly policies?: string;
   readonly examples?: true;

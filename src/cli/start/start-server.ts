@@ -21,7 +21,7 @@ export interface StartedServer {
 export function startServer(
   flags: StartFlags,
   certificates: LocalCertificates,
-  options: Pick<PolicyServerOptions, 'policiesFile' | 'replica' | 'dataDir' | 'cluster' | 'log'>,
+  options: Pick<PolicyServerOptions, 'policiesFile' | 'replica' | 'dataDir' | 'cluster' | 'sources' | 'log'>,
 ): Promise<StartedServer> {
   const first = flags.port;
   return onFreePort(first, async (port) => {
@@ -67,9 +67,13 @@ export function policyTable(policies: readonly PolicyStatus[]): string {
 
 function moduleNames({ desired, serving }: PolicyStatus): string {
   const references = Object.keys((serving ?? desired)?.modules ?? {});
-  return (
-    references.map((reference) => oneLine(join(basename(dirname(reference)), basename(reference)))).join(', ') || '-'
-  );
+  return references.map(moduleName).join(', ') || '-';
+}
+
+/** The last two parts of a reference, with a short digest. */
+function moduleName(reference: string): string {
+  const parts = join(basename(dirname(reference)), basename(reference));
+  return oneLine(parts.replace(/(@sha256:[0-9a-f]{12})[0-9a-f]+$/, '$1'));
 }
 
 /** Lines of bold headings and texts, aligned. */

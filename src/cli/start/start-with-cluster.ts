@@ -30,6 +30,7 @@ import { CONTROLLER_USER, grantAccess, REPLICA_USER } from './access.ts';
 import { greeting } from './greeting.ts';
 import { policyTable, type StartedServer, startLog, startServer } from './start-server.ts';
 import type { StartFlags } from './start-flags.ts';
+import { startSources } from './start-sources.ts';
 
 /** The only PolicyServer and its only replica: no other process opens the file of the cluster. */
 const POLICY_SERVER = 'default';
@@ -50,6 +51,7 @@ export async function startWithCluster(
   certificates: LocalCertificates,
 ): Promise<void> {
   const stopped = stopSignal();
+  const sources = await startSources(flags);
   // Stops what already runs when the rest fails to start.
   await using running = new AsyncDisposableStack();
   const log = startLog();
@@ -62,6 +64,7 @@ export async function startWithCluster(
     certificates,
     log,
     modulesUrl: modulesUrl(flags),
+    tenantHosts: sources.tenantHosts,
     tenantCapabilities: capabilitiesOf(local),
     failing: failingPolicies(flags),
   };
@@ -69,6 +72,7 @@ export async function startWithCluster(
     replica: replicaOptions(parts),
     dataDir,
     cluster: { kind: 'kubeconfig', file: local.kubeconfig, env: process.env },
+    sources,
     log,
   });
   running.defer(() => started.server.stop());
@@ -95,6 +99,8 @@ interface Parts {
   readonly log: Logger;
   /** The base of `file://./…` references. */
   readonly modulesUrl: URL;
+  /** Hosts that policies of namespaces may have modules from, whatever their addresses. */
+  readonly tenantHosts: readonly string[];
   /** The host capabilities of policies of namespaces until the process ends. */
   readonly tenantCapabilities: readonly string[];
   readonly failing: Pick<RolloutSettings, 'degraded' | 'unserved'>;
@@ -133,7 +139,7 @@ function replicaOptions({
 }
 
 function localController(
-  { local, certificates, log, modulesUrl: folder, tenantCapabilities: granted, failing }: Parts,
+  { local, certificates, log, modulesUrl: folder, tenantHosts, tenantCapabilities: granted, failing }: Parts,
   { admission, registry }: StartedServer,
 ): AssembledController {
   const ca = readFileSync(certificates.caFile, 'utf8');
@@ -151,8 +157,7 @@ function localController(
       ca,
       controllerUser: CONTROLLER_USER.username,
       modulesUrl: folder,
-      // The policy server of this process has no sources.yml.
-      tenantHosts: () => [],
+      tenantHosts: () => tenantHosts,
       tenantCapabilities: () => granted,
     },
     registry,

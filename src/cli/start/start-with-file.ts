@@ -6,6 +6,7 @@ import { resetCommandFor } from './data-folder.ts';
 import { pathFromHere } from './path-from-here.ts';
 import { headed, policyTable, startLog, startServer } from './start-server.ts';
 import type { StartFlags } from './start-flags.ts';
+import { startSources } from './start-sources.ts';
 
 /** Runs until a signal stops it. */
 export async function startWithFile(
@@ -18,6 +19,7 @@ export async function startWithFile(
   const { server, admission, operations } = await startServer(flags, certificates, {
     policiesFile,
     dataDir,
+    sources: await startSources(flags),
     log: startLog(),
   });
   const rows = [

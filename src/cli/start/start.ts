@@ -6,6 +6,7 @@ import { Command, Option } from 'commander';
 import { ensureLocalCertificates } from '../../control/index.ts';
 import { addFailingPoliciesFlags } from '../controller/failing-policies-flags.ts';
 import { CliError } from '../errors.ts';
+import { DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP, SOURCES_FLAG, SOURCES_HELP } from '../module/source-flags.ts';
 import { portNumber } from '../port-flag.ts';
 import { DATA_DIR, openDataFolder } from './data-folder.ts';
 import type { StartFlags } from './start-flags.ts';
@@ -23,7 +24,9 @@ export function startCommand(): Command {
     .option('--port <port>', 'first port to try for admission reviews', portNumber, 8443)
     .option('--operations-port <port>', 'first port to try for status and metrics', portNumber, 8081)
     .option('--cluster-port <port>', 'first port to try for kubectl', portNumber, 6443)
-    .option('--data-dir <folder>', 'folder for the cluster, certificates and modules', DATA_DIR);
+    .option('--data-dir <folder>', 'folder for the cluster, certificates and modules', DATA_DIR)
+    .option(SOURCES_FLAG, SOURCES_HELP)
+    .option(DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP);
   return addFailingPoliciesFlags(command)
     .addHelpText(
       'after',
