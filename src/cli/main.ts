@@ -18,6 +18,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   test: async () => (await import('./test/test.ts')).testCommand(),
   inspect: async () => (await import('./module/inspect.ts')).inspectCommand(),
   pull: async () => (await import('./module/pull.ts')).pullCommand(),
+  push: async () => (await import('./module/push.ts')).pushCommand(),
   digest: async () => (await import('./module/digest.ts')).digestCommand(),
   export: async () => (await import('./policy/export.ts')).exportCommand(),
   annotate: async () => (await import('./module/annotate.ts')).annotateCommand(),

@@ -11,6 +11,7 @@ import { guest, moduleBytes } from '../server/harness.ts';
 import { Registry } from './registry-lab.ts';
 
 const accept = await moduleBytes(guest('accept'));
+const unannotated = await moduleBytes(guest('no-metadata'));
 
 describe('commands on a registry', { skip: skipWithoutRegistry(), timeout: 120_000 }, () => {
   let registry: Registry;
@@ -63,6 +64,44 @@ describe('commands on a registry', { skip: skipWithoutRegistry(), timeout: 120_0
     } finally {
       await registry.resume();
     }
+  });
+
+  it('push a policy, once, and print its immutable reference', async () => {
+    const policy = 'examples/required-labels/policy.wasm';
+    const destination = `${registry.host}/pushed/required-labels:v1`;
+    const first = await run('push', policy, destination);
+    const [, pushed = ''] =
+      /^Policy successfully pushed: (registry:\S+@sha256:[0-9a-f]{64})\n$/.exec(first.stdout) ?? [];
+    assert.equal((await run('digest', `registry://${destination}`)).stdout, `${pushed}\n`, first.stderr);
+    const again = await run('push', pushed, `registry://${destination}`, '--output', 'json');
+    assert.deepEqual(JSON.parse(again.stdout), { immutable_ref: pushed }, again.stderr);
+    assert.match((await run('push', policy, destination)).stderr, /the registry had the module already/);
+    const file = join(folder, 'pushed.wasm');
+    await run('pull', pushed, '-o', file);
+    assert.deepEqual(await readFile(file), await readFile(policy));
+  });
+
+  it('push a module without metadata only by force, and refuse destinations that are none', async () => {
+    const file = join(folder, 'bare.wasm');
+    await writeFile(file, Buffer.from([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]));
+    const destination = `registry://${registry.host}/pushed/bare:v1`;
+    const refused = await run('push', file, destination);
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /has no metadata: expected an annotated policy\n.*--force pushes it without/);
+    assert.match((await run('push', file, destination, '--force')).stderr, /does not run without: --force cannot help/);
+    const guestFile = join(folder, 'guest.wasm');
+    await writeFile(guestFile, unannotated);
+    assert.match((await run('push', guestFile, destination, '-f')).stdout, /^Policy successfully pushed: /);
+    assert.match(
+      (await run('push', guestFile, 'https://example.com/p.wasm', '-f')).stderr,
+      /names no place in a registry/,
+    );
+    assert.match((await run('push', guestFile, `${destination}@${manifest}`)).stderr, /cannot name one/);
+    const anonymous = ['--docker-config-json-path', join(folder, 'none.json')];
+    assert.match(
+      (await run('push', guestFile, destination, '-f', ...anonymous)).stderr,
+      /answered 401: .* needs credentials/,
+    );
   });
 
   it('say what is wrong', async () => {

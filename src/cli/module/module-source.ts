@@ -15,8 +15,8 @@ import {
 } from '../../modules/index.ts';
 import { cacheFolder } from '../cache-folder.ts';
 import { usageError } from '../errors.ts';
-import { sizeText } from '../output.ts';
 import type { Progress } from '../progress.ts';
+import { transferLabel } from '../transfer-label.ts';
 
 export interface ModuleSource {
   /** Its reference without credentials. */
@@ -83,8 +83,7 @@ async function download(reference: ModuleReference, options: ModuleSourceOptions
   const fetched = await progress.during(label, (update) =>
     store.fetch(reference, {
       baseDir,
-      onProgress: (received, total) =>
-        update(`${label}: ${sizeText(received)}${total === undefined ? '' : ` of ${sizeText(total)}`}`),
+      onProgress: (received, total) => update(transferLabel(label, received, total)),
     }),
   );
   if (fetched.sourceError !== undefined) {

@@ -14,6 +14,8 @@ import { type FetchTimeouts, TimeLimits } from './time-limits.ts';
 /** Most redirects of one request: a release download takes two, a mirror in front of it one more. */
 export const MAX_REDIRECTS = 5;
 
+/** Part of a body that is sent at once: each counts as progress for the idle timeout. Bytes. */
+const BODY_PART_BYTES = 64 * 1024;
 const REDIRECT_STATUS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const TLS_FAILURE =
   /^(ERR_TLS|ERR_SSL|EPROTO|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)/;
@@ -39,11 +41,13 @@ export interface TransferRequest {
   /** Whether an answer named the URL. Default: no. */
   readonly isFromAnswer?: boolean;
   /** Default: GET. */
-  readonly method?: 'GET' | 'POST';
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT';
   readonly headers?: Readonly<Record<string, string>>;
   /** The header `Authorization`, sent to the origin of `url` only. */
   readonly authorization?: string | undefined;
   readonly body?: Uint8Array;
+  /** Called as the body is sent. */
+  readonly onSent?: ProgressListener | undefined;
 }
 
 /** An answer whose body is not read yet. */
@@ -158,7 +162,7 @@ export class HttpTransfer {
     const isFromAnswer = url !== request.url || request.isFromAnswer === true;
     const redirectedFrom = isFromAnswer ? this.#shown : undefined;
     const lookingUp = isForTenant ? tenantLookup(url, sources.tenantHosts, redirectedFrom, lookup) : lookup;
-    const { method = 'GET', headers, authorization, body } = request;
+    const { method = 'GET', headers, authorization, body, onSent } = request;
     const options: RequestOptions = {
       method,
       ...(lookingUp === undefined ? {} : { lookup: lookingUp }),
@@ -181,7 +185,11 @@ export class HttpTransfer {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const sent = (url.protocol === 'https:' ? httpsRequest : httpRequest)(target, options);
     watchConnection(sent, this.limits);
-    sent.once('response', resolve).on('error', reject).end(body);
+    sent.once('response', resolve).on('error', reject);
+    sendBody(sent, body ?? Buffer.of(), (bytes) => {
+      this.limits.received();
+      onSent?.(bytes, body?.length);
+    });
     try {
       return await promise;
     } catch (error) {
@@ -229,6 +237,24 @@ export class HttpTransfer {
       tenantMessage: `${problem}: check that the server has this name and runs`,
     });
   }
+}
+
+/** Sends a body as fast as the connection takes it. */
+function sendBody(request: ClientRequest, body: Uint8Array, onSent: (bytes: number) => void): void {
+  let at = 0;
+  const sendMore = (): void => {
+    while (at < body.length) {
+      const end = Math.min(at + BODY_PART_BYTES, body.length);
+      const hasRoom = request.write(body.subarray(at, end), () => onSent(end));
+      at = end;
+      if (!hasRoom) {
+        request.once('drain', sendMore);
+        return;
+      }
+    }
+    request.end();
+  };
+  sendMore();
 }
 
 function redirectTarget(from: URL, location: string | undefined): URL {

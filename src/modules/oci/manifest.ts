@@ -9,8 +9,8 @@ export const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 /** Most layers, or manifests of an index: far more than artifacts have. */
 const MAX_DESCRIPTORS = 1_000;
 
-const OCI_MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
-const OCI_INDEX = 'application/vnd.oci.image.index.v1+json';
+export const OCI_MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
+export const OCI_INDEX = 'application/vnd.oci.image.index.v1+json';
 const DOCKER_MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json';
 const DOCKER_INDEX = 'application/vnd.docker.distribution.manifest.list.v2+json';
 /** For the header `Accept`. */

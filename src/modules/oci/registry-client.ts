@@ -50,7 +50,15 @@ export interface RegistryClientOptions {
   readonly origin: string;
   readonly repository: string;
   readonly credentials: RegistryCredentials | undefined;
+  /** Whether requests push, which tokens must allow. Default: false. */
+  readonly isPush?: boolean;
 }
+
+/** A request to the registry, or to an upload location that it named. */
+export type RepositoryRequest = Omit<TransferRequest, 'url' | 'authorization'> & {
+  /** A path below that of the repository, or a whole URL. */
+  readonly target: string | URL;
+};
 
 /** One repository of a registry. */
 export class RegistryClient implements ArtifactSource {
@@ -112,16 +120,30 @@ export class RegistryClient implements ArtifactSource {
     return bytes;
   }
 
+  /** Sends a request, with credentials if it goes to the registry itself. Resolves with any status. */
+  async send({ target, ...request }: RepositoryRequest): Promise<TransferResponse> {
+    const { origin, repository, transfer } = this.#options;
+    const registry = new URL(origin);
+    const url = target instanceof URL ? target : new URL(`${origin}/v2/${repository}/${target}`);
+    return url.origin === registry.origin
+      ? await this.#authorized({ ...request, url })
+      : await transfer.send({ ...request, url, isFromAnswer: true });
+  }
+
+  /** The error for an answer with an unexpected status. */
+  async failure(answer: TransferResponse): Promise<ModuleError> {
+    const { shown, isPush = false } = this.#options;
+    const { response, url } = answer;
+    const detail = await this.#errorCodes(answer);
+    return statusError(`${url.host}, for ${shown},`, response.statusCode ?? 0, response.headers, { detail, isPush });
+  }
+
   async #get(path: string, accept: string): Promise<TransferResponse> {
-    const { origin, repository, shown } = this.#options;
-    const url = new URL(`${origin}/v2/${repository}/${path}`);
-    const answer = await this.#authorized({ url, headers: { accept } });
-    const { response } = answer;
-    if (response.statusCode === 200) {
+    const answer = await this.send({ target: path, headers: { accept } });
+    if (answer.response.statusCode === 200) {
       return answer;
     }
-    const codes = await this.#errorCodes(answer);
-    throw statusError(`${url.host}, for ${shown},`, response.statusCode ?? 0, response.headers, codes);
+    throw await this.failure(answer);
   }
 
   /** Sends a request, again with a token or password if the registry requires one, and again later if it asks for that. */
@@ -171,14 +193,16 @@ export class RegistryClient implements ArtifactSource {
 
   /** @throws ModuleError `source-…`, `token-invalid` */
   async #token(parameters: ReadonlyMap<string, string>, registry: URL): Promise<string> {
-    const { transfer, shown, repository, credentials } = this.#options;
+    const { transfer, shown, repository, credentials, isPush = false } = this.#options;
     const realm = URL.parse(parameters.get('realm') ?? '', registry.href);
     if (realm === null || !(realm.protocol === 'https:' || realm.protocol === registry.protocol)) {
       throw this.#tokenInvalid(registry, 'expected it to name its token service by an https:// URL');
     }
     realm.username = '';
     realm.password = '';
-    const scope = parameters.get('scope') ?? `repository:${repository}:pull`;
+    // The first request of a push only reads, so its challenge asks for less than the push needs.
+    const asked = isPush ? undefined : parameters.get('scope');
+    const scope = asked ?? `repository:${repository}:${isPush ? 'pull,push' : 'pull'}`;
     const service = parameters.get('service');
     const { response, url } = await transfer.send(tokenRequest(realm, { scope, service }, credentials));
     if (response.statusCode !== 200) {

@@ -2,12 +2,13 @@ import type { Digest } from '../digest.ts';
 import { ModuleError, type ModuleErrorCode } from '../errors.ts';
 import { HttpTransfer, type ProgressListener, type TransferOptions } from '../http/http-transfer.ts';
 import type { RegistryReference } from '../module-reference.ts';
+import type { SourcesConfig } from '../sources.ts';
 import { assertModulePreamble, SNIFF_BYTES } from '../wasm-bytes.ts';
 import { type Artifact, type ArtifactSource, resolveArtifact } from './artifact-source.ts';
 import { credentialsFor } from './docker-config.ts';
 import { LayoutRepository } from './layout.ts';
 import { moduleLayer } from './manifest.ts';
-import { RegistryClient } from './registry-client.ts';
+import { RegistryClient, type RegistryClientOptions } from './registry-client.ts';
 
 /** The registry API of Docker Hub has another host than its references. */
 const API_HOSTS: ReadonlyMap<string, string> = new Map([['docker.io', 'registry-1.docker.io']]);
@@ -113,13 +114,28 @@ function endpointsOf(reference: RegistryReference, options: TransferOptions): re
           trustedHost: new URL(mirror.origin).host,
         };
   });
+  const registries = originsOf(reference, sources)
+    .filter((place) => place !== undefined)
+    .map(({ origin, shown: place }) => registryEndpoint(origin, repository, place, options, host));
+  return [...mirrors, ...registries];
+}
+
+/** An address of a registry. */
+export interface RegistryOrigin {
+  readonly origin: string;
+  readonly shown: string;
+}
+
+/** The addresses of a registry: as in Kubewarden, an insecure one is reached without checking its certificate, or else without TLS. */
+export function originsOf(
+  { host, shown }: RegistryReference,
+  { insecureSources }: SourcesConfig,
+): readonly [RegistryOrigin, RegistryOrigin?] {
   const apiHost = API_HOSTS.get(host) ?? host;
-  const secure = registryEndpoint(`https://${apiHost}`, repository, shown, options, host);
-  // As in Kubewarden, an insecure source is reached without checking its certificate, or else without TLS.
-  const plain = sources.insecureSources.includes(host)
-    ? [registryEndpoint(`http://${apiHost}`, repository, `${shown} (without TLS)`, options, host)]
-    : [];
-  return [...mirrors, secure, ...plain];
+  const secure = { origin: `https://${apiHost}`, shown };
+  return insecureSources.includes(host)
+    ? [secure, { origin: `http://${apiHost}`, shown: `${shown} (without TLS)` }]
+    : [secure];
 }
 
 /** @param credentialsHost the host in the Docker config file. Default: that of the origin */
@@ -127,20 +143,27 @@ function registryEndpoint(
   origin: string,
   repository: string,
   shown: string,
-  { sources: { dockerConfig } }: TransferOptions,
+  { sources }: TransferOptions,
   credentialsHost = new URL(origin).host,
 ): Endpoint {
-  return {
-    shown,
-    open: async (transfer) => {
-      const { signal } = transfer.limits;
-      const credentials =
-        dockerConfig === undefined
-          ? undefined
-          : await credentialsFor(dockerConfig, credentialsHost, repository, signal);
-      return new RegistryClient({ transfer, shown, origin, repository, credentials });
-    },
-  };
+  return { shown, open: (transfer) => openRegistry({ transfer, shown, origin, repository, credentialsHost, sources }) };
+}
+
+interface RegistryAccess extends Omit<RegistryClientOptions, 'credentials'> {
+  /** The host in the Docker config file. */
+  readonly credentialsHost: string;
+  readonly sources: SourcesConfig;
+}
+
+/** A client with the credentials of the Docker config file. @throws ModuleError `credentials-invalid` */
+export async function openRegistry({ credentialsHost, sources, ...options }: RegistryAccess): Promise<RegistryClient> {
+  const { dockerConfig } = sources;
+  const { signal } = options.transfer.limits;
+  const credentials =
+    dockerConfig === undefined
+      ? undefined
+      : await credentialsFor(dockerConfig, credentialsHost, options.repository, signal);
+  return new RegistryClient({ ...options, credentials });
 }
 
 function transferOptions({ trustedHost }: Endpoint, options: TransferOptions): TransferOptions {

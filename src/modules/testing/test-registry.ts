@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 
 import { digestOf } from '../digest.ts';
 import type { ServerIdentity } from './test-authority.ts';
@@ -13,7 +14,7 @@ type Content = Map<string, { readonly bytes: Uint8Array; readonly type: string }
 /** Answers a request in place of the registry if it returns true. */
 type Interception = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** A read-only registry whose content and misbehaviour a test decides. */
+/** A registry whose content and misbehaviour a test decides. */
 export class TestRegistry {
   readonly server: TestServer;
   /** Requests by path, without the query. */
@@ -44,13 +45,49 @@ export class TestRegistry {
     if (this.intercept(request, response)) {
       return;
     }
-    const found = this.#content.get(path.replace(/^\/v2\//, ''));
+    const place = path.replace(/^\/v2\//, '');
+    if (request.method === 'POST' || request.method === 'PUT') {
+      void this.#store(request, response, place);
+      return;
+    }
+    const found = this.#content.get(place);
     if (found === undefined) {
       response.writeHead(404, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ errors: [{ code: 'MANIFEST_UNKNOWN', message: 'no such thing' }] }));
       return;
     }
-    response.writeHead(200, { 'content-type': found.type, 'content-length': found.bytes.length }).end(found.bytes);
+    response.writeHead(200, { 'content-type': found.type, 'content-length': found.bytes.length });
+    response.end(request.method === 'HEAD' ? undefined : found.bytes);
+  }
+
+  /** Accepts a push, with an upload location whose query must come back as it is. */
+  async #store(request: IncomingMessage, response: ServerResponse, place: string): Promise<void> {
+    const bytes = await buffer(request);
+    const [repository = ''] = place.split(/\/(?:blobs|manifests)\//);
+    if (request.method === 'POST') {
+      response.writeHead(202, { location: `/v2/${repository}/blobs/uploads/1?_state=a%2Bb~c` }).end();
+      return;
+    }
+    if (place.includes('/manifests/')) {
+      const { digest } = this.manifest(
+        repository,
+        place.split('/').at(-1) ?? '',
+        bytes,
+        request.headers['content-type'],
+      );
+      response.writeHead(201, { 'docker-content-digest': digest }).end();
+      return;
+    }
+    const isWhole = request.url?.endsWith(`/uploads/1?_state=a%2Bb~c&digest=${encodeURIComponent(digestOf(bytes))}`);
+    if (isWhole === true) {
+      this.blob(repository, bytes);
+    }
+    response.writeHead(isWhole === true ? 201 : 400).end();
+  }
+
+  /** The stored bytes of `repository/manifests/tag-or-digest` or `repository/blobs/digest`. */
+  stored(place: string): Uint8Array | undefined {
+    return this.#content.get(place)?.bytes;
   }
 
   /** Stores a blob and returns its descriptor. */

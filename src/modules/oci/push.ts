@@ -1,0 +1,92 @@
+import { type Digest, digestOf } from '../digest.ts';
+import { ModuleError, type ModuleErrorCode } from '../errors.ts';
+import { HttpTransfer, type ProgressListener, type TransferOptions } from '../http/http-transfer.ts';
+import type { RegistryReference } from '../module-reference.ts';
+import { MODULE_MEDIA_TYPES, OCI_MANIFEST } from './manifest.ts';
+import { openRegistry, originsOf, type RegistryOrigin } from './registry-source.ts';
+import { uploadBlob, uploadManifest } from './registry-upload.ts';
+
+const CONFIG_MEDIA_TYPE = 'application/vnd.wasm.config.v1+json';
+/** The config of Kubewarden's artifacts. */
+const CONFIG = Buffer.from('{}');
+/** The name that `oras pull` gives the file. */
+const TITLE = { 'org.opencontainers.image.title': 'policy.wasm' };
+const SOURCE_ANNOTATION = 'org.opencontainers.image.source';
+const POLICY_SOURCE_ANNOTATION = 'io.kubewarden.policy.source';
+
+export interface PushOptions extends TransferOptions {
+  /** Of the policy's metadata. */
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly onSent?: ProgressListener;
+}
+
+/** An artifact that a registry stored. */
+export interface PushedModule {
+  /** The digest of the manifest. */
+  readonly manifest: Digest;
+  /** Whether the registry had the module already. */
+  readonly wasThere: boolean;
+}
+
+/**
+ * Pushes a module as Kubewarden lays artifacts out; the same module gets the same digest each time. Mirrors are not written.
+ * @throws ModuleError `source-…`, `credentials-invalid`, `token-invalid`, `module-too-large`, `digest-mismatch`; the signal's reason
+ */
+export async function pushModule(
+  reference: RegistryReference,
+  module: Uint8Array,
+  options: PushOptions,
+): Promise<PushedModule> {
+  const { host, repository, tag } = reference;
+  const { sources } = options;
+  const manifest = manifestOf(module, options.annotations);
+  const push = async ({ shown, origin }: RegistryOrigin): Promise<PushedModule> =>
+    await HttpTransfer.run(shown, options, async (transfer) => {
+      const access = { transfer, shown, origin, repository, credentialsHost: host, sources, isPush: true };
+      const client = await openRegistry(access);
+      await uploadBlob(client, CONFIG);
+      const isSent = await uploadBlob(client, module, options.onSent);
+      await uploadManifest(client, tag ?? digestOf(manifest), manifest, OCI_MANIFEST);
+      return { manifest: digestOf(manifest), wasThere: !isSent };
+    });
+  const [secure, plain] = originsOf(reference, sources);
+  try {
+    return await push(secure);
+  } catch (error) {
+    if (plain === undefined || !(error instanceof ModuleError) || !IS_WITHOUT_ANSWER.has(error.code)) {
+      throw error;
+    }
+    return await push(plain);
+  }
+}
+
+/** Codes after which an insecure registry is tried without TLS: it did not answer, so it got no credentials. */
+const IS_WITHOUT_ANSWER: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
+  'source-unreachable',
+  'source-untrusted',
+  'source-truncated',
+]);
+
+function manifestOf(module: Uint8Array, annotations: Readonly<Record<string, string>>): Buffer {
+  const published = manifestAnnotations(annotations);
+  return Buffer.from(
+    JSON.stringify({
+      schemaVersion: 2,
+      mediaType: OCI_MANIFEST,
+      config: { mediaType: CONFIG_MEDIA_TYPE, digest: digestOf(CONFIG), size: CONFIG.length },
+      layers: [{ mediaType: MODULE_MEDIA_TYPES[0], digest: digestOf(module), size: module.length, annotations: TITLE }],
+      ...(Object.keys(published).length === 0 ? {} : { annotations: published }),
+    }),
+  );
+}
+
+/** Annotations of the metadata, sorted, without those of several lines, which registries do not expect. */
+function manifestAnnotations(annotations: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  const source = annotations[POLICY_SOURCE_ANNOTATION];
+  const all = source === undefined ? annotations : { [SOURCE_ANNOTATION]: source, ...annotations };
+  return Object.fromEntries(
+    Object.entries(all)
+      .filter(([, value]) => !/[\r\n]/.test(value.trimEnd()))
+      .toSorted(([a], [b]) => (a < b ? -1 : 1)),
+  );
+}
