@@ -86,14 +86,18 @@ function pinnedModule(value: unknown): PinnedModule {
   if (typeof digest !== 'string' || !DIGEST.test(digest)) {
     throw unexpected('digest: sha256:… or builtin:…@…', digest);
   }
-  const manifest = own(value, 'manifest');
-  if (manifest !== undefined && !isDigest(manifest)) {
-    throw unexpected('manifest: sha256:…', manifest);
-  }
+  const [manifest, verifiedBy] = (['manifest', 'verifiedBy'] as const).map((field) => {
+    const text = own(value, field);
+    if (text !== undefined && !isDigest(text)) {
+      throw unexpected(`${field}: sha256:…`, text);
+    }
+    return text;
+  });
   return {
     name: readName(value, 'name', MAX_MODULE_TEXT),
     module: readName(value, 'module', MAX_MODULE_TEXT),
     digest,
     ...(manifest === undefined ? {} : { manifest }),
+    ...(verifiedBy === undefined ? {} : { verifiedBy }),
   };
 }

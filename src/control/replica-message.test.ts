@@ -122,7 +122,8 @@ describe('prevalidationResult', () => {
   const digest = `sha256:${'0'.repeat(64)}`;
 
   it('parses results', () => {
-    const good = { ok: true, modules: [{ name: 'p', module: 'registry://m', digest }] };
+    const plain = { name: 'p', module: 'registry://m', digest };
+    const good = { ok: true, modules: [plain, { ...plain, manifest: digest, verifiedBy: digest }] };
     const bad = { ok: false, reason: 'FetchFailed', message: 'no', isTransient: true };
     assert.deepEqual(prevalidationResult(JSON.stringify(good)), good);
     assert.deepEqual(prevalidationResult(JSON.stringify(bad)), bad);
@@ -134,6 +135,7 @@ describe('prevalidationResult', () => {
     '{"ok":true}',
     '{"ok":true,"modules":[{"name":"p","module":"m","digest":"sha256:1"}]}',
     `{"ok":true,"modules":[{"name":"p","digest":"${digest}"}]}`,
+    `{"ok":true,"modules":[{"name":"p","module":"m","digest":"${digest}","verifiedBy":"yes"}]}`,
     '{"ok":false,"reason":"a b","isTransient":true}',
     '{"ok":false,"reason":"FetchFailed"}',
   ]) {

@@ -103,6 +103,8 @@ export interface PinnedModule {
   readonly digest: string;
   /** Of a module from a registry: the digest of its manifest, `sha256:…`. */
   readonly manifest?: string;
+  /** The id of the verification that its signatures satisfied, `sha256:…`; absent when none was required. */
+  readonly verifiedBy?: string;
 }
 
 export type PrevalidationResult =

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Registry } from 'prom-client';
 import { DEFAULT_TIMEOUT_SECONDS } from '../engine/definition/index.ts';
-import type { SourcesConfig } from '../modules/index.ts';
+import type { SourcesConfig, Verification } from '../modules/index.ts';
 import { admissionHandler } from './admission/admission-endpoint.ts';
 import { createAdmissionServer, hostText, listen, loopbackNamesOnly, RequestRefused } from '../https/index.ts';
 import type { AdmissionServer, ClientTimeouts, TlsFiles } from '../https/index.ts';
@@ -66,6 +66,8 @@ export interface PolicyServerOptions {
   readonly memoryLimitBytes?: number;
   /** Configuration of sources. Default: none. */
   readonly sources?: SourcesConfig;
+  /** What modules must be signed by. Default: signatures are not verified. */
+  readonly verification?: Verification;
   /** The cluster that context-aware policies read. Default: none, so that every read fails. */
   readonly cluster?: ClusterSource;
   /** Timeout of one module download in milliseconds. Default: that of the module store. */
@@ -172,6 +174,7 @@ export class PolicyServer {
         cacheDir: this.#cacheDir,
         baseDir: policiesFile === undefined ? undefined : dirname(resolve(policiesFile)),
         sources: options.sources,
+        verification: options.verification,
         fetchTimeoutMs: options.fetchTimeoutMs,
         defaultTimeoutSeconds,
         memoryLimitBytes: options.memoryLimitBytes,

@@ -12,7 +12,8 @@ describe('the arguments of the pods of policy servers', () => {
     'no capability': { namespacedPoliciesCapabilities: [] },
   })) {
     it(`are valid for a PolicyServer with ${what}`, () => {
-      const { Deployment } = policyServerObjects(policyServer(spec), SETTINGS, []);
+      const verification = what === 'everything' ? { verificationConfig: 'a', sigstoreTrustConfig: 'b' } : {};
+      const { Deployment } = policyServerObjects(policyServer(spec), SETTINGS, [], verification);
       const [, list = '[]'] = /"args":(\[.*?\])/.exec(JSON.stringify(Deployment)) ?? [];
       const [name, ...args] = JSON.parse(list) as readonly string[];
       assert.equal(name, 'serve');

@@ -165,6 +165,9 @@ describe('manifests in Git', { skip: skipWithoutCluster() }, () => {
       metadata: { name: 'broken' },
       spec: { image: 'portcullis', replicas: 1, verificationConfig: 'signatures' },
     };
+    const signatures = { 'verification-config': 'apiVersion: v1' };
+    const metadata = { name: 'signatures', namespace: 'portcullis' };
+    await apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data: signatures });
     await apply(broken);
     await lab.kubectl(['wait', ...reference(broken), '--for=condition=Stalled', '--timeout=50s']);
     const { data } = load(readFileSync('deploy/argocd/health.yaml', 'utf8')) as { data: Record<string, string> };

@@ -99,6 +99,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
           ca: managed?.certificates ?? '',
           ...options.webhook,
           reached: managed?.reached,
+          appliesVerification: managed !== undefined,
           ...(managed === undefined
             ? {}
             : {

@@ -15,10 +15,17 @@ import {
   SOURCES_FLAG,
   SOURCES_HELP,
 } from '../module/source-flags.ts';
+import {
+  TRUST_FLAG,
+  TRUST_HELP,
+  VERIFICATION_FLAG,
+  VERIFICATION_HELP,
+  type VerificationFlags,
+} from '../module/verification-flags.ts';
 import { addReplicaFlags, type ReplicaFlags, replicaOptions } from './replica-flags.ts';
 import { stopSignal } from '../signals.ts';
 
-interface ServeFlags extends LogFlags, ReplicaFlags, SourceFlags {
+interface ServeFlags extends LogFlags, ReplicaFlags, SourceFlags, VerificationFlags {
   readonly logColor: boolean;
   readonly addr: string;
   readonly port: number;
@@ -84,6 +91,8 @@ export function serveCommand(): Command {
     )
     .addOption(new Option(SOURCES_FLAG, SOURCES_HELP).env('KUBEWARDEN_SOURCES_PATH'))
     .addOption(new Option(DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP).env('KUBEWARDEN_DOCKER_CONFIG_JSON_PATH'))
+    .addOption(new Option(VERIFICATION_FLAG, VERIFICATION_HELP).env('KUBEWARDEN_VERIFICATION_CONFIG_PATH'))
+    .addOption(new Option(TRUST_FLAG, TRUST_HELP).env('KUBEWARDEN_SIGSTORE_TRUST_CONFIG_PATH'))
     .addOption(
       new Option('--policy-timeout <seconds>', 'default timeout of a policy')
         .default(DEFAULT_TIMEOUT_SECONDS)
@@ -113,9 +122,6 @@ export function serveCommand(): Command {
     .addOption(new Option('--enable-metrics', 'metrics are always on').hideHelp())
     .addOption(new Option('--continue-on-errors', 'a bad policy never ends the server').hideHelp())
     .addOption(new Option('--ignore-kubernetes-connection-failure').hideHelp())
-    .addOption(
-      new Option('--verification-path <file>').hideHelp().env('KUBEWARDEN_VERIFICATION_CONFIG_PATH').argParser(notYet),
-    )
     .addHelpText(
       'after',
       `
@@ -169,6 +175,13 @@ async function readSources(flags: ServeFlags): Promise<SourcesConfig> {
   return await readServerSources(flags);
 }
 
+/** Loaded lazily, see {@link readSources}. */
+async function readVerification(flags: ServeFlags): Promise<Pick<PolicyServerOptions, 'verification'>> {
+  const module = await import('../module/read-verification.ts');
+  const { verification } = await module.readVerification(flags);
+  return verification === undefined ? {} : { verification };
+}
+
 async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOptions, 'log'>> {
   if ((flags.certFile === undefined) !== (flags.keyFile === undefined)) {
     throw new CliError('--cert-file and --key-file must be given together', {
@@ -202,6 +215,9 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
     ...(flags.sourcesPath === undefined && flags.dockerConfigJsonPath === undefined
       ? {}
       : { sources: await readSources(flags) }),
+    ...(flags.verificationPath === undefined && flags.sigstoreTrustConfig === undefined
+      ? {}
+      : await readVerification(flags)),
     ...(flags.alwaysAcceptAdmissionReviewsOnNamespace === undefined
       ? {}
       : { alwaysAcceptNamespace: flags.alwaysAcceptAdmissionReviewsOnNamespace }),
@@ -241,9 +257,4 @@ function wholeNumber(text: string, least: number): number {
     throw new InvalidArgumentError(`expected a whole number from ${least}, got ${text}`);
   }
   return value;
-}
-
-/** Refuses a flag of Kubewarden: ignoring it would run modules whose signatures it was to verify. */
-function notYet(): never {
-  throw new InvalidArgumentError('signature verification is not supported yet, and ignoring it would not be safe');
 }

@@ -47,6 +47,8 @@ export interface LoadRequest {
   readonly definition: PolicyDefinition;
   /** Digests of the modules, by reference: no other module is loaded. Default: those in the definition. */
   readonly digests?: Readonly<Record<string, string>>;
+  /** Verifications that held for these digests before, by reference: `verifiedBy` of the module store. Default: none. */
+  readonly verified?: Readonly<Record<string, string>>;
   /**
    * `cache`: only from the cache. `source`: only from the source, for references without a digest. Default: from the source,
    * or from the cache when the source is down.
@@ -68,6 +70,8 @@ export type LoadOutcome =
       readonly digests: Readonly<Record<string, string>>;
       /** Digests of the manifests of modules from registries, by reference. */
       readonly manifests?: Readonly<Record<string, string>>;
+      /** The verification that held, by reference; absent when none is required. */
+      readonly verified?: Readonly<Record<string, string>>;
       readonly modules: readonly CompiledPolicyModule[];
       /** Why a module came from the cache instead of its source. */
       readonly sourceError?: string;

@@ -2,7 +2,7 @@
 // does not end; its other work starts again.
 import { Worker } from 'node:worker_threads';
 import { modulesOf } from '../../engine/definition/index.ts';
-import type { PeerSource, SourcesConfig } from '../../modules/index.ts';
+import type { PeerSource, SourcesConfig, Verification } from '../../modules/index.ts';
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { LogEntry } from '../../log/index.ts';
@@ -49,6 +49,8 @@ export interface LoaderStart {
   /** Folder that `file://./…` references are relative to; undefined: there are none. */
   readonly baseDir: string | undefined;
   readonly sources: SourcesConfig | undefined;
+  /** What modules must be signed by; undefined: signatures are not verified. */
+  readonly verification?: Verification | undefined;
   /** Time for one download; undefined means the module store's default. */
   readonly fetchTimeoutMs: number | undefined;
   readonly defaultTimeoutSeconds: number;

@@ -72,6 +72,7 @@ let { peerAddresses } = start;
 const store = new ModuleStore({
   cacheDir: start.cacheDir,
   ...(start.sources === undefined ? {} : { sources: start.sources }),
+  ...(start.verification === undefined ? {} : { verification: start.verification }),
   ...(start.fetchTimeoutMs === undefined ? {} : { fetchTimeoutMs: start.fetchTimeoutMs }),
   ...(start.tenantFolder === undefined ? {} : { tenantFolder: start.tenantFolder }),
   ...(start.peers === undefined ? {} : { peers: { ...start.peers, addresses: () => peerAddresses } }),
@@ -92,6 +93,8 @@ interface Candidate {
   readonly modules: ReadonlyMap<string, CompiledPolicyModule>;
   /** By reference, see LoadOutcome. */
   readonly manifests: ReadonlyMap<string, string>;
+  /** By reference, see LoadOutcome. */
+  readonly verified: ReadonlyMap<string, string>;
   readonly sourceError: string | undefined;
   readonly isForTenant: boolean;
 }
@@ -113,6 +116,7 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
   const { definition, provided, isForTenant = false } = request;
   const modules = new Map<string, CompiledPolicyModule>();
   const manifests = new Map<string, string>();
+  const verified = new Map<string, string>();
   let sourceError: string | undefined;
   let reference = '';
   try {
@@ -133,6 +137,9 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
         if (fetched.manifest !== undefined) {
           manifests.set(reference, fetched.manifest);
         }
+        if (fetched.verifiedBy !== undefined) {
+          verified.set(reference, fetched.verifiedBy);
+        }
       }
     }
   } catch (error) {
@@ -142,7 +149,7 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
     report(seq, { ...loadFailure(error, isForTenant), at: { stage: 'compile', unit: reference } });
     return;
   }
-  candidates.push({ seq, definition, modules, manifests, sourceError, isForTenant });
+  candidates.push({ seq, definition, modules, manifests, verified, sourceError, isForTenant });
   checking ??= setImmediate(checkSome);
 }
 
@@ -199,7 +206,7 @@ function isSuspected({ modules }: Candidate): boolean {
 }
 
 function checkAndReport(candidate: Candidate): void {
-  const { seq, modules, manifests, sourceError } = candidate;
+  const { seq, modules, manifests, verified, sourceError } = candidate;
   const digests = Object.fromEntries([...modules].map(([reference, { digest }]) => [reference, digest]));
   const verdict = check(candidate);
   if (verdict === 'unfinished') {
@@ -211,6 +218,7 @@ function checkAndReport(candidate: Candidate): void {
     const source = {
       ...(sourceError === undefined ? {} : { sourceError }),
       ...(manifests.size === 0 ? {} : { manifests: Object.fromEntries(manifests) }),
+      ...(verified.size === 0 ? {} : { verified: Object.fromEntries(verified) }),
     };
     outbox.push([seq, { ok: true, digests, modules: [...modules.values()], ...source }]);
   } else {
@@ -276,9 +284,9 @@ function enter(seq: number, stage: Stage, timeoutMs: number): void {
 }
 
 function fetchOnce(reference: string, request: LoadRequest, fetches: Fetches): Promise<FetchedModule> {
-  const { digests, from, isForTenant } = request;
+  const { digests, verified, from, isForTenant } = request;
   const digest = digests?.[reference];
-  const key = JSON.stringify([reference, digest, from, isForTenant]);
+  const key = JSON.stringify([reference, digest, verified?.[reference], from, isForTenant]);
   const known = fetches.get(key);
   if (known !== undefined) {
     return known;
@@ -291,11 +299,12 @@ function fetchOnce(reference: string, request: LoadRequest, fetches: Fetches): P
 async function fetchModule(
   reference: string,
   digest: string | undefined,
-  { from, isForTenant = false }: LoadRequest,
+  { from, verified, isForTenant = false }: LoadRequest,
 ): Promise<FetchedModule> {
   const parsed = parseReference(reference, start.baseDir === undefined ? {} : { baseDir: start.baseDir });
+  const options = { offline: from === 'cache', isForTenant };
   if (digest === undefined) {
-    const fetched = await store.fetch(parsed, { offline: from === 'cache', isForTenant });
+    const fetched = await store.fetch(parsed, options);
     if (from === 'source' && fetched.sourceError !== undefined) {
       throw fetched.sourceError;
     }
@@ -313,8 +322,12 @@ async function fetchModule(
       `${parsed.shown} is to be two different modules: expected ${parsed.digest} by the reference, got ${digest} pinned`,
     );
   }
+  const verifiedBy = verified?.[reference];
   try {
-    return await store.fetch({ ...parsed, digest }, { offline: from === 'cache', isForTenant });
+    return await store.fetch(
+      { ...parsed, digest },
+      { ...options, ...(verifiedBy === undefined ? {} : { verifiedBy }) },
+    );
   } catch (error) {
     if (error instanceof ModuleError && error.code === 'digest-mismatch' && parsed.digest === undefined) {
       throw new ModuleError(

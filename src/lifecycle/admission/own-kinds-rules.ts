@@ -22,9 +22,9 @@ import { objectAt, type OwnKindsReview, type OwnKindsVerdict } from './own-kinds
 import { forbiddenRevisionChanges } from './policy-revision-rules.ts';
 import { checkModeChange } from './mode-change.ts';
 import { PolicyRules, type PolicyRulesOptions } from './policy-rules.ts';
-import { checkPolicyServer } from './policy-server-rules.ts';
+import { checkPolicyServer, type PolicyServerRulesOptions } from './policy-server-rules.ts';
 
-export interface OwnKindsRulesOptions extends PolicyRulesOptions {
+export interface OwnKindsRulesOptions extends PolicyRulesOptions, PolicyServerRulesOptions {
   /** The user name of the controller. Only it may write revisions, and its writes are always allowed. */
   readonly controllerUser: string;
 }
@@ -44,10 +44,12 @@ const ALLOWED: OwnKindsVerdict = { warnings: [] };
 export class OwnKindsRules {
   readonly #controllerUser: string;
   readonly #policies: PolicyRules;
+  readonly #servers: PolicyServerRulesOptions;
   readonly #schemas = new Map<OwnKind, ObjectSchema>();
 
-  constructor({ controllerUser, ...options }: OwnKindsRulesOptions) {
+  constructor({ controllerUser, appliesVerification, ...options }: OwnKindsRulesOptions) {
     this.#controllerUser = controllerUser;
+    this.#servers = { appliesVerification };
     this.#policies = new PolicyRules(options);
   }
 
@@ -127,7 +129,7 @@ export class OwnKindsRules {
       return;
     }
     if (kind.kind === POLICY_SERVERS.kind) {
-      checkPolicyServer((checked as PolicyServer).spec, findings);
+      checkPolicyServer((checked as PolicyServer).spec, findings, this.#servers);
       return;
     }
     const policy = checked as AdmissionPolicyObject;

@@ -29,7 +29,7 @@ const SERVER_CASES: readonly Case[] = [
     'ps',
     server({ image: 'ghcr.io/kubewarden/policy-server:v1', verificationConfig: 'v', sigstoreTrustConfig: 's' }),
     [],
-    ['verificationConfig', 'image', 'sigstoreTrustConfig'].map((field) => `spec.${field} [not-supported]`),
+    ['spec.image [not-supported]'],
   ],
   ['metrics on the port for webhooks', 'ps', server({ metricsPort: 443 }), ['spec.metricsPort [ports]']],
   ['no image', 'ps', server({ image: '' }), ['spec.image [reference-name]']],
@@ -87,6 +87,13 @@ const SERVER_CASES: readonly Case[] = [
 
 describe('new policy servers', () => {
   itValidates(SERVER_CASES);
+});
+
+it('verification of signatures is refused where it would have no effect', () => {
+  const spec = server({ verificationConfig: 'v', sigstoreTrustConfig: 's' });
+  const { errors, text } = validated(review('ps', object('ps', spec)), { appliesVerification: false });
+  assert.deepEqual(errors, ['spec.verificationConfig [verification]', 'spec.sigstoreTrustConfig [verification]']);
+  assert.match(text, /--verification-path/);
 });
 
 describe('hosts that policies of namespaces may have modules from', () => {

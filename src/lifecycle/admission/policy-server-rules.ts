@@ -5,7 +5,7 @@ import { isCapabilityPattern } from '../../engine/index.ts';
 import { forbidden, invalid, labelErrors, type PolicyServer, required } from '../../resources/index.ts';
 import { dnsSubdomainProblems, qualifiedNameProblems } from '../../names/index.ts';
 import { DEFAULT_PORTS, SERVICE_PORT } from '../policy-servers/policy-server-ports.ts';
-import { unusedFields, unsupportedReason } from '../policy-servers/spec-support.ts';
+import { unusedFields } from '../policy-servers/spec-support.ts';
 import type { Findings } from './findings.ts';
 
 type Spec = PolicyServer['spec'];
@@ -17,8 +17,17 @@ export const SOURCE_HOST_EXPECTED =
 /** Names of environment variables (relaxed validation of k8s.io/apimachinery). */
 const VARIABLE = /^[\x20-\x3C\x3E-\x7E]+$/;
 
+export interface PolicyServerRulesOptions {
+  /** Whether policy servers get the verification of signatures that their spec names. Default: true. */
+  readonly appliesVerification?: boolean | undefined;
+}
+
 /** Checks a spec that is valid by the schema. */
-export function checkPolicyServer(spec: Spec, findings: Findings): void {
+export function checkPolicyServer(
+  spec: Spec,
+  findings: Findings,
+  { appliesVerification = true }: PolicyServerRulesOptions = {},
+): void {
   checkDisruption(spec, findings);
   checkNames(spec, findings);
   checkCapabilities(spec.namespacedPoliciesCapabilities ?? [], findings);
@@ -27,15 +36,14 @@ export function checkPolicyServer(spec: Spec, findings: Findings): void {
   checkResources(spec, findings);
   checkPorts(spec, findings);
   checkSources(spec, findings);
+  if (!appliesVerification) {
+    refuseVerification(spec, findings);
+  }
   warnOfUnsupported(spec, findings);
 }
 
 /** Warns of unsupported fields instead of rejecting them, so that manifests for Kubewarden can be applied. */
 function warnOfUnsupported(spec: Spec, findings: Findings): void {
-  const refusal = unsupportedReason(spec);
-  if (refusal !== undefined) {
-    findings.warn('not-supported', 'spec.verificationConfig', refusal);
-  }
   for (const { field, message } of unusedFields(spec, 'that of Portcullis')) {
     findings.warn('not-supported', field, message);
   }
@@ -170,6 +178,18 @@ function checkSources({ insecureSources = [], sourceAuthorities = {} }: Spec, fi
           message: `Invalid value: ${detail}`,
         });
       }
+    }
+  }
+}
+
+/** Ignored fields would let modules run that they exclude. */
+function refuseVerification(spec: Spec, findings: Findings): void {
+  for (const field of ['verificationConfig', 'sigstoreTrustConfig'] as const) {
+    const name = spec[field];
+    if (name !== undefined && name !== '') {
+      const detail =
+        'this controller does not create policy servers, so the field would have no effect: give `portcullis serve` or `portcullis start` the flags --verification-path and --sigstore-trust-config instead';
+      findings.reject('verification', forbidden(`spec.${field}`, detail));
     }
   }
 }

@@ -35,6 +35,7 @@ export const REJECTIONS = [
   'ports',
   'source-host',
   'source-authority',
+  'verification',
   'author-rights',
   'revision-writer',
 ] as const;

@@ -29,8 +29,10 @@ export const OBJECT_REASONS = {
   failed: 'ReconciliationFailed',
   /** Another user or product created an object of this name. It is not changed. */
   nameTaken: 'NameTaken',
-  /** The spec requires a feature that is not supported and must not be ignored. Nothing is changed. */
-  notSupported: 'NotSupported',
+  /** A ConfigMap with the verification of signatures does not exist, or lacks its key. Nothing is changed. */
+  verificationNotFound: 'VerificationConfigNotFound',
+  /** The content of such a ConfigMap cannot be used. Nothing is changed. */
+  verificationInvalid: 'VerificationConfigInvalid',
   /** The Deployment is applied, but the cluster does not create its pods. */
   podsNotCreated: 'PodsNotCreated',
   /** The Deployment is applied, but its new pods do not become ready. */
@@ -59,7 +61,7 @@ export interface ReportedCondition {
 /** Reasons that last until a user acts. kstatus also treats a Deployment with such pods as Failed. */
 export const STALLED_REASONS: ReadonlySet<string> = new Set([
   OBJECT_REASONS.nameTaken,
-  OBJECT_REASONS.notSupported,
+  OBJECT_REASONS.verificationInvalid,
   OBJECT_REASONS.podsNotCreated,
   OBJECT_REASONS.podsNotReady,
   'SecretNotOurs',

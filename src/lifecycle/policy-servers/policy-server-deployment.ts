@@ -9,6 +9,12 @@ import { type PolicyServerPorts, policyServerPorts } from './policy-server-ports
 import type { PolicyServerSettings } from './policy-server-settings.ts';
 import { runningImage } from './running-image.ts';
 import { tenantCapabilities } from './tenant-capabilities.ts';
+import {
+  verificationAnnotations,
+  verificationFlags,
+  type VerificationTexts,
+  verificationVolume,
+} from './verification-files.ts';
 
 /** How long a stopping process accepts requests: until every API server has switched to other pods. Seconds. */
 const SHUTDOWN_DELAY_SECONDS = 10;
@@ -27,6 +33,7 @@ const FOLDERS = {
   control: '/etc/portcullis/control',
   sources: '/etc/portcullis/sources',
   docker: '/etc/portcullis/docker',
+  verification: '/etc/portcullis/verification',
   data: '/var/lib/portcullis',
   temporary: '/tmp',
 } as const;
@@ -43,11 +50,15 @@ const RESTRICTED_CONTAINER: JsonObject = {
 };
 
 /** `apps/v1` Deployment. A new pod is ready before an old one stops, so that requests are covered during an upgrade. */
-export function policyServerDeployment(server: PolicyServer, settings: PolicyServerSettings): JsonObject {
+export function policyServerDeployment(
+  server: PolicyServer,
+  settings: PolicyServerSettings,
+  verification: VerificationTexts = {},
+): JsonObject {
   const { spec } = server;
   const name = server.metadata.name ?? '';
   const labels = policyServerLabels(name);
-  const sources = moduleSources(server);
+  const files: ProcessFiles = { sources: moduleSources(server), verification };
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -61,23 +72,30 @@ export function policyServerDeployment(server: PolicyServer, settings: PolicySer
         metadata: {
           // Our labels take precedence: the selector needs them.
           labels: { ...spec.labels, ...labels },
-          ...annotationsOf(spec, sources),
+          ...annotationsOf(spec, files),
         },
-        spec: podSpec(server, settings, sources),
+        spec: podSpec(server, settings, files),
       },
     },
   };
 }
 
-function annotationsOf({ annotations }: PolicyServer['spec'], sources: string | undefined): JsonObject {
+/** Texts of files that the process reads at its start, so that pods are replaced when they change. */
+interface ProcessFiles {
+  readonly sources: string | undefined;
+  readonly verification: VerificationTexts;
+}
+
+function annotationsOf({ annotations }: PolicyServer['spec'], { sources, verification }: ProcessFiles): JsonObject {
   const all = {
     ...annotations,
     ...(sources === undefined ? {} : { [SOURCES_ANNOTATION]: sourcesHash(sources) }),
+    ...verificationAnnotations(verification),
   };
   return Object.keys(all).length === 0 ? {} : { annotations: all };
 }
 
-function podSpec(server: PolicyServer, settings: PolicyServerSettings, sources: string | undefined): JsonObject {
+function podSpec(server: PolicyServer, settings: PolicyServerSettings, files: ProcessFiles): JsonObject {
   const { spec } = server;
   const name = server.metadata.name ?? '';
   const objectName = policyServerObjectName(name);
@@ -87,6 +105,7 @@ function podSpec(server: PolicyServer, settings: PolicyServerSettings, sources: 
   const pullSecrets = [
     ...new Set([...(isNamed(spec.imagePullSecret) ? [spec.imagePullSecret] : []), ...imagePullSecrets]),
   ];
+  const verification = verificationVolume(files.verification, 'verification');
   const hasAffinity = spec.affinity !== undefined && Object.keys(spec.affinity).length > 0;
   return {
     serviceAccountName: serviceAccountOf(server),
@@ -107,13 +126,14 @@ function podSpec(server: PolicyServer, settings: PolicyServerSettings, sources: 
         }),
     ...(spec.tolerations === undefined || spec.tolerations.length === 0 ? {} : { tolerations: [...spec.tolerations] }),
     ...(isNamed(spec.priorityClassName) ? { priorityClassName: spec.priorityClassName } : {}),
-    containers: [container(server, settings, sources, cache.subPath)],
+    containers: [container(server, settings, files, cache.subPath)],
     volumes: [
       { name: 'webhook', secret: { secretName: `${objectName}-webhook` } },
       { name: 'control', secret: { secretName: `${objectName}-control` } },
       { name: 'data', ...cache.volume },
       { name: 'temporary', emptyDir: {} },
-      ...(sources === undefined ? [] : [{ name: 'sources', configMap: { name: objectName } }]),
+      ...(files.sources === undefined ? [] : [{ name: 'sources', configMap: { name: objectName } }]),
+      ...(verification === undefined ? [] : [verification]),
       ...(isNamed(spec.imagePullSecret) ? [credentialsVolume(spec.imagePullSecret)] : []),
     ],
   };
@@ -134,7 +154,7 @@ function spread(topologyKey: string, labelSelector: JsonObject): JsonObject {
 function container(
   server: PolicyServer,
   settings: PolicyServerSettings,
-  sources: string | undefined,
+  files: ProcessFiles,
   subPath: string | undefined,
 ): JsonObject {
   const { spec } = server;
@@ -144,7 +164,7 @@ function container(
   return {
     name: 'policy-server',
     image: runningImage(spec.image, settings.image),
-    args: [...containerArguments(server, settings, ports, sources !== undefined)],
+    args: [...containerArguments(server, settings, ports, files)],
     env: [...podEnvironment(spec.env ?? [])],
     ports: [
       { name: 'webhook', containerPort: ports.webhook, protocol: 'TCP' },
@@ -170,7 +190,8 @@ function container(
       mount('control'),
       { name: 'data', mountPath: FOLDERS.data, ...(subPath === undefined ? {} : { subPath }) },
       { name: 'temporary', mountPath: FOLDERS.temporary },
-      ...(sources === undefined ? [] : [mount('sources')]),
+      ...(files.sources === undefined ? [] : [mount('sources')]),
+      ...(Object.keys(files.verification).length === 0 ? [] : [mount('verification')]),
       ...(isNamed(spec.imagePullSecret) ? [mount('docker')] : []),
     ],
   };
@@ -185,7 +206,7 @@ function containerArguments(
   server: PolicyServer,
   { namespace, listenAddress = '0.0.0.0' }: PolicyServerSettings,
   ports: PolicyServerPorts,
-  hasSources: boolean,
+  files: ProcessFiles,
 ): readonly string[] {
   const { webhook, control, sources, docker, data } = FOLDERS;
   const flags: readonly (readonly [string, string | number])[] = [
@@ -203,10 +224,11 @@ function containerArguments(
     ['control-ca-file', `${control}/ca.crt`],
     ['policies-download-dir', data],
     ['shutdown-delay', SHUTDOWN_DELAY_SECONDS],
-    ...(hasSources ? ([['sources-path', `${sources}/${SOURCES_FILE}`]] as const) : []),
+    ...(files.sources !== undefined ? ([['sources-path', `${sources}/${SOURCES_FILE}`]] as const) : []),
     ...(isNamed(server.spec.imagePullSecret)
       ? ([['docker-config-json-path', `${docker}/${DOCKER_CONFIG_FILE}`]] as const)
       : []),
+    ...verificationFlags(files.verification, FOLDERS.verification),
     ['namespaced-policies-capabilities', tenantCapabilities(server).join(',')],
   ];
   return ['serve', '--in-cluster', ...flags.map(([name, value]) => `--${name}=${value}`)];

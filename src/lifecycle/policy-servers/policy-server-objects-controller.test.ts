@@ -11,7 +11,8 @@ import {
 import { EXTERNAL_CERTIFICATE_NAMESPACE_RULES } from '../certificates/certificate-rules.ts';
 import { OBJECT_KINDS } from './policy-server-objects.ts';
 import { eventually, grantController, ObjectsScene, openCluster, typeOf } from './testing/objects-scene.ts';
-import { EVERYTHING, SETTINGS } from './testing/policy-servers.ts';
+import { EVERYTHING, SETTINGS, VERIFICATION_CONFIG } from './testing/policy-servers.ts';
+import { MAX_VERIFICATION_BYTES } from './verification-files.ts';
 
 const ALL_KINDS = OBJECT_KINDS.map(({ kind }) => kind);
 const USUAL_KINDS = ALL_KINDS.filter((kind) => kind !== 'ConfigMap' && kind !== 'PodDisruptionBudget');
@@ -169,27 +170,70 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     assert.equal(restricted.controller.report('default')?.failure, undefined);
   });
 
-  it('changes nothing for a spec that requires signatures', async () => {
-    await scene.create();
+  const CONFIG_MAPS = typeOf('v1', 'ConfigMap');
+  const configMap = (data: JsonObject): KubernetesObject => {
+    const metadata = { name: 'signatures', namespace: SETTINGS.namespace };
+    return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data };
+  };
+  const changeConfigMap = async (data: JsonObject): Promise<void> => {
+    const key = { namespace: SETTINGS.namespace, name: 'signatures' };
+    await cluster.admin.patch(CONFIG_MAPS, key, { type: 'merge', body: { data } });
+  };
+  const deploymentText = async (): Promise<string> => JSON.stringify((await scene.object('Deployment'))?.spec);
+
+  it('creates nothing until a spec that requires signatures has a valid verification config', async () => {
+    await scene.create({ verificationConfig: 'signatures' });
+    await eventually(() => scene.condition('DeploymentReconciled') === 'False VerificationConfigNotFound');
+    assert.match(scene.message('DeploymentReconciled'), /ConfigMap portcullis\/signatures does not exist/);
+    assert.equal(scene.controller.report('default')?.failure?.state, 'reconciling', 'it may be applied soon');
+    await cluster.admin.create(CONFIG_MAPS, configMap({ other: 'x' }));
+    await eventually(() => scene.message('DeploymentReconciled').includes('has no key verification-config'));
+    await changeConfigMap({ 'verification-config': 'apiVersion: v1\nallOf: many\n' });
+    await eventually(() => scene.condition('DeploymentReconciled') === 'False VerificationConfigInvalid');
+    assert.match(
+      scene.message('DeploymentReconciled'),
+      /^spec\.verificationConfig: ConfigMap portcullis\/signatures, key verification-config:2:\d+: allOf: /,
+    );
+    assert.equal(scene.controller.report('default')?.failure?.state, 'stalled');
+    await changeConfigMap({ 'verification-config': `# ${'x'.repeat(MAX_VERIFICATION_BYTES)}\n${VERIFICATION_CONFIG}` });
+    await eventually(() => scene.message('DeploymentReconciled').includes('too large'));
+    assert.deepEqual(scene.written, []);
+    await changeConfigMap({ 'verification-config': VERIFICATION_CONFIG });
     await eventually(isDone);
+    assert.equal(scene.controller.report('default')?.failure, undefined);
+    assert.match(await deploymentText(), /--verification-path=\/etc\/portcullis\/verification\/verification\.yml/);
+  });
+
+  it('replaces pods when the verification config changes, and keeps the last valid one', async () => {
+    await cluster.admin.create(CONFIG_MAPS, configMap({ 'verification-config': VERIFICATION_CONFIG }));
+    await scene.create({ verificationConfig: 'signatures' });
+    await eventually(isDone);
+    const before = await deploymentText();
+    await changeConfigMap({ 'verification-config': `# Changed\n${VERIFICATION_CONFIG}` });
+    await eventually(async () => (await deploymentText()) !== before);
+    const after = await deploymentText();
+    assert.ok(after.includes('# Changed'));
     scene.written.length = 0;
-    await scene.change({ verificationConfig: 'signatures', image: 'example.com/other' });
-    await eventually(() => scene.condition('DeploymentReconciled') === 'False NotSupported');
-    assert.equal(scene.condition('SpecSupported'), 'False NotSupported');
-    const { state, reason } = scene.controller.report('default')?.failure ?? {};
-    assert.deepEqual([state, reason], ['stalled', 'NotSupported']);
+    await changeConfigMap({ 'verification-config': 'apiVersion: v2' });
+    await eventually(() => scene.condition('DeploymentReconciled') === 'False VerificationConfigInvalid');
+    await cluster.admin.delete(CONFIG_MAPS, { namespace: SETTINGS.namespace, name: 'signatures' });
+    await eventually(() => scene.condition('DeploymentReconciled') === 'False VerificationConfigNotFound');
+    await scene.change({ image: 'example.com/other' });
     await sleep(QUIET_MS);
     assert.deepEqual(scene.written, []);
+    assert.equal(await deploymentText(), after);
+    await scene.change({ verificationConfig: null });
+    await eventually(async () => !(await deploymentText()).includes('verification'));
   });
 
   it('reports unused fields', async () => {
     await scene.create({
       image: 'ghcr.io/kubewarden/policy-server:v1',
-      sigstoreTrustConfig: 't',
+      env: [{ name: 'KUBEWARDEN_VERIFICATION_CONFIG_PATH', value: '/none' }],
     });
     await eventually(isDone);
     assert.equal(scene.condition('SpecSupported'), 'False FieldsNotUsed');
-    for (const field of ['spec.image', 'spec.sigstoreTrustConfig']) {
+    for (const field of ['spec.image', 'spec.env']) {
       assert.ok(scene.message('SpecSupported').includes(field), field);
     }
     const { image, moduleCache } = scene.controller.report('default') ?? {};

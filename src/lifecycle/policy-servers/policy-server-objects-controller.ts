@@ -30,7 +30,6 @@ import {
   type RuntimeMetrics,
   runSteps,
   type SharedCaches,
-  Stalled,
   type Watch,
   watch,
   withStatus,
@@ -61,7 +60,8 @@ import type { PolicyServerSettings } from './policy-server-settings.ts';
 import { removeLeafSecrets } from './leaf-secrets.ts';
 import { ReportStore } from './report-store.ts';
 import { runningImage } from './running-image.ts';
-import { unusedFields, unsupportedReason } from './spec-support.ts';
+import { unusedFields } from './spec-support.ts';
+import { VerificationConfigs, type VerificationTexts } from './verification-files.ts';
 
 /** PolicyServers that are reconciled in parallel, so that a slow one does not block others. */
 const CONCURRENCY = 4;
@@ -70,6 +70,11 @@ const CONCURRENCY = 4;
  * Milliseconds.
  */
 const RETRY_MS = 5 * 60_000;
+/** Failures before any object is applied. */
+const VERIFICATION_REASONS: ReadonlySet<string> = new Set([
+  OBJECT_REASONS.verificationNotFound,
+  OBJECT_REASONS.verificationInvalid,
+]);
 
 export interface PolicyServerObjectsControllerOptions {
   /**
@@ -99,6 +104,7 @@ interface Subject {
   /** Failed writes by kind. */
   readonly failures: Map<ObjectKind, unknown>;
   grant: ContextAwareGrant | undefined;
+  verification: VerificationTexts;
 }
 
 /**
@@ -116,11 +122,12 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
   readonly #configurations: readonly ObjectCache[];
   readonly #controller: Controller;
   readonly #grants: ContextAwareGrants;
+  readonly #verification: VerificationConfigs;
   readonly #reports: ReportStore;
   readonly #steps: readonly ReconcileStep<Subject>[] = [
     (subject, signal) => this.#remove(subject, signal),
     (subject) => this.#release(subject),
-    (subject) => this.#requireSupport(subject),
+    (subject) => this.#readVerification(subject),
     (subject, signal) => this.#grantAccess(subject, signal),
     (subject, signal) => this.#applyObjects(subject, signal),
     (subject) => this.#throwFailures(subject),
@@ -138,6 +145,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     this.#ownership = new PolicyServerOwnership({ caches, namespace });
     this.#objects = new AppliedObjects({ cluster, caches, namespace });
     this.#kinds = new ContextAwareKinds(caches, caches.cache(POLICY_REVISIONS, { namespace }));
+    this.#verification = new VerificationConfigs(caches, this.#servers, namespace);
     this.#reports = new ReportStore(options.events);
     this.#grants = new ContextAwareGrants({
       objects: this.#objects,
@@ -158,6 +166,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
         watch(this.#servers, { when: [anyOf(generationChanged, annotationsChanged, finalizersChanged)] }),
         ...this.#objects.watches(),
         ...this.#kinds.watches(),
+        this.#verification.watch(),
         ...this.#configurations.map((cache) => configurationsGone(cache)),
       ],
       events: { sink: options.events, of: (key) => this.#servers.get(key) },
@@ -197,7 +206,8 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
   }
 
   async #reconcile(key: ObjectKey, signal: AbortSignal, attempt: ReconcileAttempt): Promise<ReconcileResult> {
-    const subject: Subject = { name: key.name, server: this.#servers.get(key), failures: new Map(), grant: undefined };
+    const server = this.#servers.get(key);
+    const subject: Subject = { name: key.name, server, failures: new Map(), grant: undefined, verification: {} };
     return await withStatus(
       attempt,
       (failure) => this.#report(subject, failure),
@@ -219,12 +229,9 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
     }
   }
 
-  /** Stalls if the spec requires an unsupported feature. */
-  #requireSupport({ server }: Subject): void {
-    const refusal = server === undefined ? undefined : unsupportedReason(server.spec);
-    if (refusal !== undefined) {
-      throw new Stalled(OBJECT_REASONS.notSupported, refusal);
-    }
+  /** Ends the reconciliation without a valid verification: processes without it would run modules that it excludes. */
+  #readVerification(subject: Subject): void {
+    subject.verification = subject.server === undefined ? {} : this.#verification.of(subject.server);
   }
 
   async #grantAccess(subject: Subject, signal: AbortSignal): Promise<void> {
@@ -238,8 +245,8 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
   }
 
   /** Applies each object independently, so that a failure does not block others. */
-  async #applyObjects({ name, server, failures }: Subject, signal: AbortSignal): Promise<void> {
-    const objects = server && policyServerObjects(server, this.#options.settings, []);
+  async #applyObjects({ name, server, failures, verification }: Subject, signal: AbortSignal): Promise<void> {
+    const objects = server && policyServerObjects(server, this.#options.settings, [], verification);
     for (const { kind } of objects === undefined ? [] : OBJECT_KINDS) {
       if (kind !== 'ClusterRole') {
         await this.#applyOrRemove(kind, name, objects?.[kind], signal).catch((error: unknown) => {
@@ -359,10 +366,8 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
       const { metadata, spec } = server;
       const conditions = isBeingDeleted(server)
         ? []
-        : failure?.state === 'stalled' && failure.reason === OBJECT_REASONS.notSupported
-          ? [SPEC_SUPPORTED_CONDITION, OBJECT_CONDITIONS.Deployment].map((type) =>
-              condition(type, 'False', failure.reason, failure.message),
-            )
+        : failure !== undefined && VERIFICATION_REASONS.has(failure.reason)
+          ? [condition(OBJECT_CONDITIONS.Deployment, 'False', failure.reason, failure.message)]
           : [
               ...this.#objectConditions(server, failures),
               ...(certificates === undefined ? [] : certificateConditions(name, certificates)),

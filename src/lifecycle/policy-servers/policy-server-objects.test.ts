@@ -5,7 +5,7 @@ import { ANNOTATIONS, type JsonObject, kubernetesSchema, type PolicyServer, text
 import { ObjectSchema } from '../../resources/validation/index.ts';
 import { policyServerDeployment } from './policy-server-deployment.ts';
 import { type PolicyServerObjects, policyServerObjects } from './policy-server-objects.ts';
-import { EVERYTHING, policyServer, SETTINGS } from './testing/policy-servers.ts';
+import { EVERYTHING, policyServer, SETTINGS, VERIFICATION_CONFIG } from './testing/policy-servers.ts';
 
 interface Container {
   readonly args: readonly string[];
@@ -89,6 +89,29 @@ describe('objects of a PolicyServer', () => {
     const [{ volumeMounts }] = podOf({ insecureSources: ['a'] }).containers;
     const writable = volumeMounts.filter(({ readOnly }) => readOnly !== true).map(({ mountPath }) => mountPath);
     assert.deepEqual(writable, ['/var/lib/portcullis', '/tmp']);
+  });
+
+  it('give the process the verification of signatures as files of its own pod', () => {
+    const texts = { verificationConfig: VERIFICATION_CONFIG, sigstoreTrustConfig: '{"root":"\\u00e9"}' };
+    const { Deployment } = policyServerObjects(policyServer({ annotations: { a: 'b' } }), SETTINGS, [], texts);
+    const pod = at(Deployment, 'spec', 'template', 'spec') as PodSpec;
+    const folder = '/etc/portcullis/verification';
+    assert.ok(pod.containers[0].volumeMounts.some(({ mountPath, readOnly }) => mountPath === folder && readOnly));
+    const volume = pod.volumes.find(({ name }) => name === 'verification');
+    const files = (at(volume, 'downwardAPI', 'items') as readonly { path: string; fieldRef: JsonObject }[]).map(
+      ({ path, fieldRef }) => {
+        const annotation = /^metadata\.annotations\['(.*)'\]$/.exec(textOf(fieldRef['fieldPath']))?.[1] ?? '';
+        return [`${folder}/${path}`, at(Deployment, 'spec', 'template', 'metadata', 'annotations', annotation)];
+      },
+    );
+    assert.deepEqual(files, [
+      [argument(pod, 'verification-path'), texts.verificationConfig],
+      [argument(pod, 'sigstore-trust-config'), texts.sigstoreTrustConfig],
+    ]);
+    const schema = kubernetesSchema('apps/v1', 'Deployment');
+    assert.deepEqual(schema && new ObjectSchema(schema).validate(Deployment as never), []);
+    const without = podOf();
+    assert.ok(!JSON.stringify(without).includes('verification'));
   });
 
   it('use every field', () => {

@@ -10,6 +10,7 @@ import {
   policyServerService,
 } from './policy-server-network.ts';
 import type { PolicyServerSettings } from './policy-server-settings.ts';
+import type { VerificationTexts } from './verification-files.ts';
 
 /** Kinds of the objects in the order of writing: dependencies of pods come first. */
 export const OBJECT_KINDS = [
@@ -32,11 +33,15 @@ export type PolicyServerObjects = Readonly<
   Partial<Record<ObjectKind, JsonObject>> & { readonly ClusterRole: JsonObject }
 >;
 
-/** @param contextAwareRules access for its context-aware policies, see `contextAwareRules` */
+/**
+ * @param contextAwareRules access for its context-aware policies, see `contextAwareRules`
+ * @param verification what its processes verify signatures by. Default: they verify none
+ */
 export function policyServerObjects(
   server: PolicyServer,
   settings: PolicyServerSettings,
   contextAwareRules: readonly AccessRule[],
+  verification: VerificationTexts = {},
 ): PolicyServerObjects {
   const objects = [
     policyServerServiceAccount(server, settings),
@@ -45,7 +50,7 @@ export function policyServerObjects(
     settings.networkPolicies === false ? undefined : policyServerNetworkPolicy(server, settings),
     policyServerDisruptionBudget(server, settings),
     policyServerService(server, settings),
-    policyServerDeployment(server, settings),
+    policyServerDeployment(server, settings, verification),
   ];
   return Object.fromEntries(
     objects.filter((object) => object !== undefined).map((object) => [object['kind'], object] as const),

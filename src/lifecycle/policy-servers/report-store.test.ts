@@ -26,12 +26,16 @@ describe('ReportStore', () => {
       report('True', 'ReconciliationSucceeded'),
       report('False', 'NameTaken'),
       report('False', 'NameTaken'),
-      report('False', 'NotSupported'),
+      report('False', 'VerificationConfigInvalid'),
       report('True', 'ReconciliationSucceeded'),
     ]) {
       store.set(server, next);
     }
-    assert.deepEqual(events, ['Warning NameTaken', 'Warning NotSupported', 'Normal ReconciliationSucceeded']);
+    assert.deepEqual(events, [
+      'Warning NameTaken',
+      'Warning VerificationConfigInvalid',
+      'Normal ReconciliationSucceeded',
+    ]);
     assert.equal(changes.length, 4);
   });
 

@@ -5,17 +5,6 @@ import { isKubewardenImage } from './running-image.ts';
 
 type Spec = PolicyServer['spec'];
 
-/**
- * Why a PolicyServer must not be started or changed: it would run modules that its spec excludes. Undefined if it may
- * be.
- */
-export function unsupportedReason({ verificationConfig }: Spec): string | undefined {
-  return isNamed(verificationConfig)
-    ? 'signatures of modules cannot be verified yet: nothing is created or changed for this PolicyServer, so that no unverified ' +
-        'module runs. Remove spec.verificationConfig to run modules without verification'
-    : undefined;
-}
-
 /** A field that is not used, or used differently. */
 export interface UnusedField {
   readonly field: string;
@@ -27,13 +16,10 @@ export interface UnusedField {
  * Fields of a spec that are not used as written.
  * @param ownImage the image that replaces Kubewarden's policy server
  */
-export function unusedFields({ image, env = [], sigstoreTrustConfig }: Spec, ownImage: string): readonly UnusedField[] {
+export function unusedFields({ image, env = [] }: Spec, ownImage: string): readonly UnusedField[] {
   const found: UnusedField[] = [];
   if (isKubewardenImage(image)) {
     found.push({ field: 'spec.image', message: `names Kubewarden's own policy server: ${ownImage} runs instead` });
-  }
-  if (isNamed(sigstoreTrustConfig)) {
-    found.push({ field: 'spec.sigstoreTrustConfig', message: 'is not used: signatures cannot be verified yet' });
   }
   for (const name of reservedVariables(env)) {
     found.push({ field: 'spec.env', message: `sets ${name}, which the controller overrides` });
@@ -45,8 +31,4 @@ export function unusedFields({ image, env = [], sigstoreTrustConfig }: Spec, own
     }
   }
   return found;
-}
-
-function isNamed(name: string | undefined): name is string {
-  return name !== undefined && name !== '';
 }

@@ -89,6 +89,12 @@ const policyRevision = {
               pattern: '^sha256:[0-9a-f]{64}$',
             }),
           ),
+          verifiedBy: optional(
+            text(
+              'The verification that its signatures satisfied: a hash of the PolicyServer’s verification config and trust root.',
+              { pattern: '^sha256:[0-9a-f]{64}$' },
+            ),
+          ),
         }),
       ),
     ),

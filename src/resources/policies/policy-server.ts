@@ -49,17 +49,21 @@ const policyServer = {
       ),
       serviceAccountName: optional(text('The service account of the pods.')),
       imagePullSecret: optional(
-        text('A secret with credentials for registries. Used to pull the image of the pods, not yet for modules.'),
+        text('The Secret with credentials for registries: of the image of the pods, and of modules.'),
       ),
       insecureSources: optional(list('Hosts of modules whose certificates are not verified.', text('`host:port`'))),
       sourceAuthorities: optional(
         entries('CA certificates for hosts of modules, by host.', list('Certificates.', text('A certificate in PEM.'))),
       ),
       verificationConfig: optional(
-        text('A config map with the signatures that modules need. Not supported yet: with it nothing is changed.'),
+        text(
+          'The ConfigMap with the signatures that modules must have, under the key `verification-config`, in the namespace of Portcullis.',
+        ),
       ),
       sigstoreTrustConfig: optional(
-        text('A config map with the trust root of signatures. Not supported yet: ignored.'),
+        text(
+          'The ConfigMap with the trust root of keyless signatures, under the key `sigstore-trust-config`, in the namespace of Portcullis.',
+        ),
       ),
       moduleCache: optional(
         object(

@@ -9,6 +9,7 @@ import {
   type Slot,
   slotsOf,
   targetOf,
+  verifiedOf,
   wantedKey,
 } from './registry-entry.ts';
 import { nextPublished } from './published-policy.ts';
@@ -31,6 +32,9 @@ export function setWanted(entry: RegistryEntry, wanted: WantedPolicy): Slot[] {
     if (slot === undefined) {
       slot = newSlot(revision);
       loads.push(slot);
+    }
+    if (slot.declared !== undefined && revision.modules !== undefined) {
+      slot.verified = verifiedOf(slot.declared.definition, revision.modules);
     }
     slots.set(key, slot);
   }

@@ -156,6 +156,21 @@ const isSettled = async (promise: Promise<void>): Promise<boolean> => {
 };
 
 describe('a revision', () => {
+  it('is loaded with the verification that it was recorded with, also when that changes between attempts', async () => {
+    const { registry, want, bad, loads } = setUp();
+    const verified = (by: string): WantedRevision => {
+      const one = revision('p', 1);
+      return { ...one, modules: (one.modules ?? []).map((module) => ({ ...module, verifiedBy: by })) };
+    };
+    await want({ p: { staged: [verified('sha256:1')] } }, true);
+    assert.deepEqual(loads[0]?.request.verified, { [MODULE]: 'sha256:1' });
+    await bad('the registry is down', true);
+    await want({ p: { staged: [verified('sha256:2')] } });
+    registry.retryNow();
+    assert.deepEqual(loads[0]?.request.verified, { [MODULE]: 'sha256:2' });
+    registry.stop();
+  });
+
   it('is loaded with its pins, staged with its module, and swapped without one', async () => {
     const { want, good, loads, changes, staged, status, reports } = setUp();
     await want({ p: { staged: [revision('p', 1)] } }, true);

@@ -32,6 +32,8 @@ export interface Slot {
   declared: DeclaredPolicy | undefined;
   /** Digest of each module by reference; undefined for the current modules of the sources. */
   pins: Readonly<Record<string, string>> | undefined;
+  /** Verification that the pinned module satisfied when the revision was validated, by reference. */
+  verified: Readonly<Record<string, string>> | undefined;
   /** Since when it served before the restart. */
   readonly since: string;
   /** Whether modules come only from the cache. */
@@ -184,6 +186,7 @@ function emptySlot(key: string, revision: RevisionName | undefined, match: Polic
     match,
     declared: undefined,
     pins: undefined,
+    verified: undefined,
     since: '',
     isFromCache: false,
     isLoading: false,
@@ -254,15 +257,8 @@ export function pinsOf(
   definition: PolicyDefinition,
   modules: readonly PinnedModule[],
 ): Record<string, string> | string {
-  const uses =
-    definition.kind === 'policy'
-      ? [{ reference: definition.module, pin: modules[0] }]
-      : definition.members.map(({ name, module }) => ({
-          reference: module,
-          pin: modules.find((pinnedModule) => pinnedModule.name === name),
-        }));
   const pins: [reference: string, digest: string][] = [];
-  for (const { reference, pin } of uses) {
+  for (const { reference, pin } of usesOf(definition, modules)) {
     if (reference.trim().startsWith('builtin:')) {
       continue;
     }
@@ -272,6 +268,30 @@ export function pinsOf(
     pins.push([reference, pin.digest]);
   }
   return Object.fromEntries(pins);
+}
+
+/** The verification that each module of a definition satisfied when the revision was validated, by reference. */
+export function verifiedOf(definition: PolicyDefinition, modules: readonly PinnedModule[]): Record<string, string> {
+  return Object.fromEntries(
+    usesOf(definition, modules).flatMap(({ reference, pin }) =>
+      typeof pin?.verifiedBy === 'string' ? [[reference, pin.verifiedBy]] : [],
+    ),
+  );
+}
+
+interface ModuleUse {
+  readonly reference: string;
+  readonly pin: PinnedModule | undefined;
+}
+
+/** The modules of a definition, with those of its revision. */
+function usesOf(definition: PolicyDefinition, modules: readonly PinnedModule[]): readonly ModuleUse[] {
+  return definition.kind === 'policy'
+    ? [{ reference: definition.module, pin: modules[0] }]
+    : definition.members.map(({ name, module }) => ({
+        reference: module,
+        pin: modules.find((pinnedModule) => pinnedModule.name === name),
+      }));
 }
 
 /** The slot of the version to serve. */

@@ -1,7 +1,7 @@
 // Loads versions of policies: reading, fetching, compiling, checking, and retries.
 import { jitteredBackoff } from './backoff.ts';
 import type { DeclaredPolicy, LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
-import { pinsOf, type RegistryEntry, type Slot } from './registry-entry.ts';
+import { pinsOf, type RegistryEntry, type Slot, verifiedOf } from './registry-entry.ts';
 
 /** A version of a policy to load. */
 export type RevisionLoad = readonly [entry: RegistryEntry, slot: Slot];
@@ -109,12 +109,13 @@ export class RegistryLoads {
   #fetch(loads: readonly RevisionLoad[]): void {
     const requests = new Map<LoadRequest, RevisionLoad>();
     for (const load of loads) {
-      const [{ id }, { declared, pins, isFromCache }] = load;
+      const [{ id }, { declared, pins, verified, isFromCache }] = load;
       if (declared !== undefined && this.#isWanted(...load)) {
         const request: LoadRequest = {
           id,
           definition: declared.definition,
           ...(pins === undefined ? {} : { digests: pins }),
+          ...(verified === undefined ? {} : { verified }),
           ...(isFromCache ? { from: 'cache' } : {}),
           isForTenant: this.#collaborators.isForTenant?.(id) ?? false,
         };
@@ -181,5 +182,6 @@ function takeOver(slot: Slot, read: ReadPolicy | undefined): LoadOutcome | undef
   }
   slot.declared = read;
   slot.pins = pins;
+  slot.verified = modules && verifiedOf(read.definition, modules);
   return undefined;
 }

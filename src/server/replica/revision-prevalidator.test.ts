@@ -75,6 +75,17 @@ describe('pre-validation', () => {
     prevalidator.stop();
   });
 
+  it('returns what verified the signatures of a module', async () => {
+    const { prevalidator, loads } = setUp();
+    const result = prevalidator.prevalidate(request('a'));
+    await read();
+    const by = (text: string): Record<string, string> => ({ 'file:///modules/policy.wasm': text });
+    loads[0]?.end({ ...good, manifests: by('sha256:m'), verified: by('sha256:v') });
+    const pins = { digest: DIGEST, manifest: 'sha256:m', verifiedBy: 'sha256:v' };
+    assert.deepEqual(await result, { ok: true, modules: [{ name: 'a', module: 'file://./policy.wasm', ...pins }] });
+    prevalidator.stop();
+  });
+
   it('fails while the cluster does not serve a kind that the policy reads for every request', async () => {
     const { prevalidator, loads } = setUp();
     const resource = (kind: string): object => ({ contextAwareResources: [{ apiVersion: 'example.com/v1', kind }] });

@@ -131,11 +131,13 @@ export class RevisionPrevalidator {
     const modules = uses.map(({ name, module }): PinnedModule => {
       // The reference in the definition may have been made absolute.
       const manifest = outcome.manifests?.[module];
+      const verifiedBy = outcome.verified?.[module];
       return {
         name,
         module: writtenModule(request, name) ?? module,
         digest: outcome.digests[module] ?? '',
         ...(manifest === undefined ? {} : { manifest }),
+        ...(verifiedBy === undefined ? {} : { verifiedBy }),
       };
     });
     return { ok: true, modules };

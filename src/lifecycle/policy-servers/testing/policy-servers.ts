@@ -12,6 +12,13 @@ export function policyServer(spec: Partial<PolicyServer['spec']> = {}, name = 'd
   };
 }
 
+/** A valid `verification.yml`. */
+export const VERIFICATION_CONFIG = `apiVersion: v1
+allOf:
+  - kind: githubAction
+    owner: kubewarden
+`;
+
 /** Every field. */
 export const EVERYTHING: Partial<PolicyServer['spec']> = {
   replicas: 3,
