@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import * as fc from 'fast-check';
+import { parseReference } from '../modules/index.ts';
 import type { AdmissionPolicySpec } from '../resources/index.ts';
 import { pinnedSpec } from './pinned-spec.ts';
 
@@ -10,12 +12,32 @@ function spec(settings: string, rest: object = {}): object {
   return { module: 'registry://example.com/policy:v1', mutating: false, rules: [], settings: { settings }, ...rest };
 }
 
+/** A reference as it is understood, without its tag; undefined if it is malformed. */
+function parsed(text: string): string | undefined {
+  try {
+    const reference = parseReference(text);
+    const digest = reference.kind === 'registry' ? reference.manifest : reference.digest;
+    const location = reference.kind === 'registry' ? `${reference.host}/${reference.repository}` : reference.key;
+    return digest === undefined ? location : `${location}@${digest}`;
+  } catch {
+    return undefined;
+  }
+}
+
 describe('pinning the modules of a spec', () => {
   for (const [what, module, digest, expected] of [
     ['a tag', 'registry://example.com/policy:v1', A, `registry://example.com/policy:v1@${A}`],
     ['an address', 'https://example.com/policy.wasm', A, `https://example.com/policy.wasm@${A}`],
     ['a file', 'file://./policy.wasm', A, `file://./policy.wasm@${A}`],
     ['a reference with a digest', `file:///policy.wasm@${A}`, A, `file:///policy.wasm@${A}`],
+    [
+      'a reference with a digest in capitals',
+      `file:///policy.wasm@${A.toUpperCase()}`,
+      A,
+      `file:///policy.wasm@${A.toUpperCase()}`,
+    ],
+    ['a tag with a space behind it', 'ghcr.io/policy:v1 \n', A, `ghcr.io/policy:v1@${A}`],
+    ['an address whose path has an @', `https://example.com/@${A}/p.wasm`, B, `https://example.com/@${A}/p.wasm@${B}`],
     ['a builtin module', 'builtin:cel', 'builtin:cel@0.1.0', 'builtin:cel'],
   ] as const) {
     it(`of ${what}`, () => {
@@ -24,6 +46,23 @@ describe('pinning the modules of a spec', () => {
       assert.deepEqual(before, spec('1', { module }));
     });
   }
+
+  it('gives a reference to the same module that is pinned, whatever the reference', () => {
+    const references = fc.tuple(
+      fc.constantFrom('registry://ghcr.io/a/b', 'GHCR.io/a', 'https://example.com/x@y.wasm', 'file:///p.wasm'),
+      fc.constantFrom('', ':v1', '?a=b', `@${A}`, `@${A.toUpperCase()}`),
+      fc.constantFrom('', ' ', '\n\t'),
+    );
+    fc.assert(
+      fc.property(references, (parts) => {
+        const module = parts.join('');
+        const before = parsed(module);
+        const { module: after } = pinnedSpec({ module }, [{ name: 'p', module, digest: B }]);
+        const isPinned = before?.includes('@sha256:');
+        assert.equal(parsed(after), isPinned === true ? before : before && `${before}@${B}`);
+      }),
+    );
+  });
 
   it('names the manifest of a module from a registry, not the module', () => {
     const modules = [{ name: 'policy', module: 'ghcr.io/policy:v1', digest: A, manifest: B }];

@@ -1,9 +1,8 @@
 // The spec of a policy with its modules pinned by digest, so that a moved tag has no effect. A rollback writes it, and replicas
 // load modules of registries by it.
 import { isJsonObject, type JsonObject, own } from '../resources/index.ts';
+import { isDigest, withDigest } from '../modules/index.ts';
 import type { PinnedModule } from './replica-protocol.ts';
-
-const SHA256 = 'sha256:';
 
 /**
  * Appends `@sha256:…` to each module reference without a digest. References to builtin modules stay. A spec of another shape
@@ -39,6 +38,6 @@ function pinnedPolicy<Policy extends JsonObject>(policy: Policy, modules: readon
 function pinned(reference: string, modules: readonly PinnedModule[]): string {
   const module = modules.find((one) => one.module === reference);
   // In a registry, a reference names a manifest by its digest, not the module.
-  const pin = module?.manifest ?? module?.digest ?? '';
-  return pin.startsWith(SHA256) && !reference.includes(`@${SHA256}`) ? `${reference}@${pin}` : reference;
+  const pin = module?.manifest ?? module?.digest;
+  return isDigest(pin) ? withDigest(reference, pin) : reference;
 }

@@ -21,7 +21,7 @@ export { ModuleCache } from './module-cache.ts';
 export { ModulesInUse } from './modules-in-use.ts';
 export { pushModule } from './oci/push.ts';
 export { resolveDigest } from './oci/registry-source.ts';
-export { parseReference, redactUrl } from './module-reference.ts';
+export { parseReference, redactUrl, withDigest } from './module-reference.ts';
 export type { FileReference, ModuleReference, RegistryReference } from './module-reference.ts';
 export { DEFAULT_MAX_MODULE_BYTES, ModuleStore } from './module-store.ts';
 export type { FetchedModule } from './module-store.ts';

@@ -147,4 +147,38 @@ describe('parseReference', () => {
       }),
     );
   });
+
+  it('reads a registry reference as it was put together, and nothing that is almost one', () => {
+    const word = fc.stringMatching(/^[a-z0-9]{1,8}$/);
+    const repository = fc.array(word, { minLength: 1, maxLength: 4 }).map((words) => words.join('/'));
+    const host = fc
+      .tuple(word, fc.constantFrom('', ':5000', ':65535'))
+      .map(([name, port]) => `a${name}.example${port}`);
+    const tag = fc.option(fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9._-]{0,20}$/), { nil: undefined });
+    const manifest = fc.option(fc.stringMatching(/^[0-9a-f]{64}$/), { nil: undefined });
+    const space = fc.constantFrom('', ' ', '\n', '\t ');
+    const scheme = fc.constantFrom('', 'registry://', 'oci://', 'Registry://');
+    fc.assert(
+      fc.property(scheme, host, repository, tag, manifest, space, (scheme_, host_, repository_, tag_, hex, space_) => {
+        const version = `${tag_ === undefined ? '' : `:${tag_}`}${hex === undefined ? '' : `@SHA256:${hex}`}`;
+        const reference = parseReference(`${space_}${scheme_}${host_}/${repository_}${version}${space_}`);
+        assert.ok(reference.kind === 'registry');
+        assert.deepEqual(
+          [reference.host, reference.repository, reference.tag, reference.manifest],
+          [host_, repository_, tag_ ?? (hex === undefined ? 'latest' : undefined), hex && `sha256:${hex}`],
+        );
+        const again = parseReference(reference.shown);
+        assert.ok(again.kind === 'registry' && again.repository === repository_ && again.host === host_);
+      }),
+    );
+    // One character that belongs nowhere.
+    const wrong = fc.constantFrom('\\', '?', '#', '%', '"', '<', ' ', '\0', 'é', '*', '@', ',', '//', '..');
+    fc.assert(
+      fc.property(host, repository, wrong, fc.nat(), (host_, repository_, character, position) => {
+        const at = position % (repository_.length + 1);
+        const text = `registry://${host_}/${repository_.slice(0, at)}${character}${repository_.slice(at)}x:v1`;
+        assert.throws(() => parseReference(text), { code: 'reference-invalid' }, text);
+      }),
+    );
+  });
 });

@@ -104,6 +104,12 @@ export function parseReference(text: string, options: ReferenceOptions = {}): Mo
   }
 }
 
+/** A reference with `@sha256:…` at its end, unless it ends in a digest already. */
+export function withDigest(text: string, digest: Digest): string {
+  const reference = text.trim();
+  return DIGEST_SUFFIX.test(reference) ? text : `${reference}@${digest}`;
+}
+
 /** A URL without user, password, query string and fragment; of a text that is no URL, only the scheme. */
 export function redactUrl(text: string): string {
   if (!URL.canParse(text)) {

@@ -56,6 +56,8 @@ describe('credentialsFor', () => {
     ['text', 'secret-password'],
     ['a list', []],
     ['an entry without a colon', { auths: { 'r.example.com': { auth: Buffer.from('secret').toString('base64') } } }],
+    ['a token with a line break', { auths: { 'r.example.com': { registrytoken: 'secret\n' } } }],
+    ['a token with a letter that no header has', { auths: { 'r.example.com': { registrytoken: 'secr\u20act' } } }],
     ['a helper with a path', { credsStore: '../evil' }],
     ['a helper that is not there', { credsStore: 'none-of-this-name' }],
   ] as const) {

@@ -5,6 +5,7 @@ import { readFile } from 'node:fs/promises';
 
 import { isJsonObject, type JsonObject, own, parseJson, textOf } from '../../values/index.ts';
 import { ModuleError, systemCode } from '../errors.ts';
+import { isBearerToken } from '../http/authorization.ts';
 
 /** What a registry, or its token service, accepts as proof of identity. */
 export type RegistryCredentials =
@@ -120,6 +121,9 @@ function fromEntry(entry: JsonObject, path: string): RegistryCredentials | undef
   }
   const bearer = textOf(own(entry, 'registrytoken'));
   if (bearer !== '') {
+    if (!isBearerToken(bearer)) {
+      throw invalid(path, 'a registrytoken has a character that no token has, such as a line break');
+    }
     return { kind: 'bearer', token: bearer };
   }
   const username = textOf(own(entry, 'username'));

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 import { isJsonObject, own, parseJson, textOf } from '../../values/index.ts';
 import { ModuleError } from '../errors.ts';
-import { basicAuthorization } from '../http/authorization.ts';
+import { basicAuthorization, isBearerToken } from '../http/authorization.ts';
 import { retryAfterMs, statusError } from '../http/http-status.ts';
 import type { HttpTransfer, ProgressListener, TransferRequest, TransferResponse } from '../http/http-transfer.ts';
 import { parseChallenges } from './challenge.ts';
@@ -22,8 +22,6 @@ const MAX_RETRY_DELAY_MS = 10_000;
 const MAX_TOKEN_BYTES = 256 * 1024;
 /** Largest error that is read. Bytes. */
 const MAX_ERROR_BYTES = 64 * 1024;
-/** The characters of a bearer token (RFC 6750, section 2.1). */
-const BEARER_TOKEN = /^[A-Za-z0-9._~+/-]+=*$/;
 /** Error codes of the distribution spec: only these are repeated, since an answer may hold anything. */
 const ERROR_CODES: ReadonlySet<string> = new Set([
   'BLOB_UNKNOWN',
@@ -213,15 +211,19 @@ export class RegistryClient implements ArtifactSource {
         response.headers,
       );
     }
-    const text = (await transfer.read(response, { maxBytes: MAX_TOKEN_BYTES })).toString('utf8');
+    const bytes = await transfer.read(response, { maxBytes: MAX_TOKEN_BYTES }).catch((error: unknown) => {
+      throw isTooLarge(error)
+        ? this.#tokenInvalid(registry, `its token service answered more than ${MAX_TOKEN_BYTES} bytes`)
+        : error;
+    });
     let answer: unknown;
     try {
-      answer = parseJson(text);
+      answer = parseJson(bytes.toString('utf8'));
     } catch {
       throw this.#tokenInvalid(registry, 'its token service answered what is not JSON');
     }
     const token = isJsonObject(answer) ? textOf(own(answer, 'token')) || textOf(own(answer, 'access_token')) : '';
-    if (!BEARER_TOKEN.test(token)) {
+    if (!isBearerToken(token)) {
       throw this.#tokenInvalid(registry, 'its token service answered without a well-formed token');
     }
     return `Bearer ${token}`;
@@ -280,8 +282,12 @@ function tokenRequest(
     : { url, isFromAnswer: true };
 }
 
+function isTooLarge(error: unknown): boolean {
+  return error instanceof ModuleError && error.code === 'module-too-large';
+}
+
 function manifestTooLarge(error: unknown, shown: string): unknown {
-  return error instanceof ModuleError && error.code === 'module-too-large'
+  return isTooLarge(error)
     ? new ModuleError(
         'manifest-invalid',
         `the manifest of ${shown} is too large: expected at most ${MAX_MANIFEST_BYTES} bytes`,

@@ -205,6 +205,46 @@ describe('an answer that pullModule gets', () => {
     });
   }
 
+  it('is a manifest of 100 MB, of which no more than the limit is kept', async () => {
+    await using registry = await TestRegistry.start(identity);
+    const chunk = Buffer.alloc(1024 * 1024, ' ');
+    let sent = 0;
+    const ended = Promise.withResolvers<undefined>();
+    registry.intercept = (_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/vnd.oci.image.manifest.v1+json' });
+      const write = (): void => {
+        while (sent < 100 && !response.destroyed) {
+          sent += 1;
+          if (!response.write(chunk)) {
+            return;
+          }
+        }
+        response.end();
+      };
+      response.on('drain', write).on('close', () => ended.resolve(undefined));
+      write();
+      return true;
+    };
+    await assert.rejects(pull(`${registry.host}/p:v1`), { code: 'manifest-invalid', message: /at most 4194304 bytes/ });
+    await ended.promise;
+    assert.ok(sent < 50, `${sent} MiB were sent`);
+  });
+
+  it('is an index that names itself', async () => {
+    await using registry = await TestRegistry.start(identity);
+    const index = (digest: string): object => ({
+      schemaVersion: 2,
+      mediaType: INDEX_TYPE,
+      manifests: [{ ...descriptor, digest }],
+    });
+    const { digest } = registry.manifest('p', 'v1', index(descriptor.digest), INDEX_TYPE);
+    // Its digest cannot be in itself, so the registry has to lie.
+    registry.intercept = ({ url }, response) =>
+      url?.includes('/manifests/') === true && json(response, 200, index(digest), { 'content-type': INDEX_TYPE });
+    await assert.rejects(pull(`${registry.host}/p:v1`), { code: 'digest-mismatch' });
+    assert.equal(registry.paths.length, 2);
+  });
+
   it('is no module', async () => {
     await using registry = await TestRegistry.start(identity);
     registry.push('p', 'v1', Buffer.from('<html>'.repeat(200)));
@@ -347,7 +387,7 @@ describe('authentication of pullModule', () => {
     [
       'a huge token',
       (response: ServerResponse) => json(response, 200, { token: 'a'.repeat(300_000) }),
-      'module-too-large',
+      'token-invalid',
     ],
     ['a wrong token', (response: ServerResponse) => json(response, 200, { token: 'wrong' }), 'source-unauthorized'],
     ['a denial', (response: ServerResponse) => json(response, 403, {}), 'source-access-denied'],
