@@ -87,8 +87,8 @@ tenant_hosts: [Modules.test, "10.0.0.5:8443"]
           'ghcr.io',
           [
             { kind: 'registry', origin: 'https://m.example', prefix: 'ghcr/', shown: 'https://m.example/ghcr' },
-            { kind: 'layout', folder: '/l', shown: 'file:///l' },
-            { kind: 'layout', folder: '/etc/l', shown: 'file:///etc/l' },
+            { kind: 'layout', path: '/l', shown: 'file:///l' },
+            { kind: 'layout', path: '/etc/l', shown: 'file:///etc/l' },
           ],
         ],
       ],

@@ -29,10 +29,10 @@ export type RegistryMirror =
       readonly shown: string;
     }
   | {
-      /** A folder with an OCI layout. */
+      /** An OCI layout. */
       readonly kind: 'layout';
-      /** Absolute path. */
-      readonly folder: string;
+      /** Absolute path of the folder, or of a tarball of it. */
+      readonly path: string;
       readonly shown: string;
     };
 
@@ -186,8 +186,8 @@ class SourcesReader {
     const text = this.#config.string(value, path);
     const layout = /^file:\/\/(?:localhost)?(\/.+|\.{1,2}\/.*)$/i.exec(text)?.[1];
     if (layout !== undefined) {
-      const folder = resolve(this.#baseDir, layout);
-      return { kind: 'layout', folder, shown: `file://${folder}` };
+      const place = resolve(this.#baseDir, layout);
+      return { kind: 'layout', path: place, shown: `file://${place}` };
     }
     const url = URL.parse(text);
     const isPlain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
@@ -195,7 +195,7 @@ class SourcesReader {
       // Not printed: it may hold a password.
       throw this.#config.error(
         path,
-        'expected https://host, https://host/path, or file:///folder with an OCI layout, without credentials and query',
+        'expected https://host, https://host/path, or file:///path of an OCI layout (folder or tarball), without credentials and query',
       );
     }
     const prefix = url.pathname.replace(/^\/+|\/+$/g, '');

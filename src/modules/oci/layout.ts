@@ -1,19 +1,17 @@
-// Artifacts on disk, as an OCI layout (https://github.com/opencontainers/image-spec/blob/main/image-layout.md).
-import { open } from 'node:fs/promises';
-import { join } from 'node:path';
-
+// Artifacts on disk, in an OCI layout (https://github.com/opencontainers/image-spec/blob/main/image-layout.md).
 import { type Digest, digestOf, isDigest } from '../digest.ts';
-import { ModuleError, systemCode } from '../errors.ts';
+import { ModuleError } from '../errors.ts';
 import type { ProgressListener } from '../http/http-transfer.ts';
 import type { ArtifactSource, RawManifest } from './artifact-source.ts';
-import { type Descriptor, MAX_MANIFEST_BYTES, parseManifest } from './manifest.ts';
+import type { LayoutFiles } from './layout-files.ts';
+import { type Descriptor, MAX_MANIFEST_BYTES, OCI_INDEX, parseManifest } from './manifest.ts';
 
 /** The annotation of an index that names a manifest. Tools write a tag, or a whole reference. */
-const NAME_ANNOTATION = 'org.opencontainers.image.ref.name';
+export const NAME_ANNOTATION = 'org.opencontainers.image.ref.name';
 
-/** One repository of a layout folder. */
+/** One repository of a layout. */
 export class LayoutRepository implements ArtifactSource {
-  readonly #folder: string;
+  readonly #files: LayoutFiles;
   readonly #name: string;
   readonly #shown: string;
 
@@ -21,8 +19,8 @@ export class LayoutRepository implements ArtifactSource {
    * @param name `host/repository`, as in the names of the index
    * @param shown the artifact, for messages
    */
-  constructor(folder: string, name: string, shown: string) {
-    this.#folder = folder;
+  constructor(files: LayoutFiles, name: string, shown: string) {
+    this.#files = files;
     this.#name = name;
     this.#shown = shown;
   }
@@ -46,56 +44,41 @@ export class LayoutRepository implements ArtifactSource {
   }
 
   async #digestOfTag(tag: string): Promise<Digest> {
-    const path = join(this.#folder, 'index.json');
-    const index = parseManifest(await readBounded(path, MAX_MANIFEST_BYTES, this.#shown), path, undefined);
     const names = [`${this.#name}:${tag}`, tag];
-    const manifests = index.kind === 'index' ? index.manifests : [];
+    const manifests = await readLayoutIndex(this.#files, this.#shown);
     const found = names
       .map((name) => manifests.find(({ annotations }) => annotations.get(NAME_ANNOTATION) === name))
       .find((manifest) => manifest !== undefined);
     if (found === undefined) {
       throw new ModuleError(
         'source-not-found',
-        `${this.#shown} is not in the OCI layout ${this.#folder}: expected ${NAME_ANNOTATION} ${names[0]} in its index.json`,
+        `${this.#shown} is not in the OCI layout ${this.#files.path}: expected ${NAME_ANNOTATION} ${names[0]} in its index.json`,
       );
     }
     return found.digest;
   }
 
   async #read(digest: Digest, maxBytes: number): Promise<Buffer> {
-    const path = join(this.#folder, 'blobs', 'sha256', digest.slice('sha256:'.length));
-    const bytes = await readBounded(path, maxBytes, this.#shown);
+    const bytes = await this.#files.read(blobPath(digest), maxBytes, this.#shown);
     const got = digestOf(bytes);
     if (got !== digest) {
       throw new ModuleError(
         'digest-mismatch',
-        `${path}, of ${this.#shown}, has other bytes: expected ${digest}, got ${got}`,
+        `${this.#files.path}/${blobPath(digest)}, of ${this.#shown}, has other bytes: expected ${digest}, got ${got}`,
       );
     }
     return bytes;
   }
 }
 
-async function readBounded(path: string, maxBytes: number, shown: string): Promise<Buffer> {
-  try {
-    await using file = await open(path);
-    const status = await file.stat();
-    if (!status.isFile() || status.size > maxBytes) {
-      throw new ModuleError(
-        'size-mismatch',
-        `${path}, of ${shown}, has ${status.size} bytes: expected a file of at most ${maxBytes}`,
-      );
-    }
-    return await file.readFile();
-  } catch (error) {
-    if (error instanceof ModuleError) {
-      throw error;
-    }
-    const code = systemCode(error) ?? 'unknown error';
-    throw new ModuleError(
-      code === 'ENOENT' ? 'source-not-found' : 'file-unreadable',
-      `${path}, of ${shown}, cannot be read (${code})`,
-      { cause: error },
-    );
-  }
+/** Where a layout has a blob or manifest. */
+export function blobPath(digest: Digest): string {
+  return `blobs/sha256/${digest.slice('sha256:'.length)}`;
+}
+
+/** The manifests that a layout lists. @throws ModuleError as {@link LayoutFiles.read}, `manifest-invalid` */
+export async function readLayoutIndex(files: LayoutFiles, shown: string): Promise<readonly Descriptor[]> {
+  const bytes = await files.read('index.json', MAX_MANIFEST_BYTES, shown);
+  const index = parseManifest(bytes, `the index.json of ${files.path}`, OCI_INDEX);
+  return index.kind === 'index' ? index.manifests : [];
 }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
+
+import { create } from 'tar';
 
 import { digestOf } from '../digest.ts';
 import type { ModuleError } from '../errors.ts';
@@ -500,35 +502,45 @@ describe('mirrors', () => {
     await assert.rejects(pull(`${registry.host}/a:v1`, { sources, isForTenant: true }), { code: 'source-forbidden' });
   });
 
-  it('may be a folder with an OCI layout', async () => {
-    const root = join(folder.path, 'layout');
-    await mkdir(join(root, 'blobs', 'sha256'), { recursive: true });
-    const store = async (bytes: Uint8Array): Promise<{ digest: string; size: number }> => {
-      const digest = digestOf(bytes);
-      await writeFile(join(root, 'blobs', 'sha256', digest.slice(7)), bytes);
-      return { digest, size: bytes.length };
-    };
-    const layer = { mediaType: 'application/wasm', ...(await store(MODULE)) };
-    const manifest = { schemaVersion: 2, mediaType: 'application/vnd.oci.image.manifest.v1+json', layers: [layer] };
-    const stored = await store(Buffer.from(JSON.stringify(manifest)));
-    const annotations = { 'org.opencontainers.image.ref.name': 'ghcr.io/a/b:v1' };
-    const index = {
-      schemaVersion: 2,
-      mediaType: INDEX_TYPE,
-      manifests: [{ mediaType: manifest.mediaType, ...stored, annotations }],
-    };
-    await writeFile(join(root, 'index.json'), JSON.stringify(index));
-    const sources = { ...DEFAULT_SOURCES, ...mirrored('ghcr.io', { kind: 'layout', folder: root, shown: 'x' }) };
-    // A port that refuses: without network, the registry itself cannot be reached.
-    const offline = { ...sources, proxies: { httpsProxy: 'http://127.0.0.1:9' } };
-    for (const reference of ['ghcr.io/a/b:v1', `ghcr.io/a/b@${stored.digest}`]) {
-      const pulled = await pull(reference, { sources: offline, isForTenant: true });
-      assert.deepEqual([pulled.manifest, pulled.bytes.length], [stored.digest, MODULE.length]);
-    }
-    await assert.rejects(pull('ghcr.io/a/b:v2', { sources: offline }), { message: /not in the OCI layout/ });
-    await writeFile(join(root, 'blobs', 'sha256', layer.digest.slice(7)), Buffer.alloc(MODULE.length));
-    await assert.rejects(pull('ghcr.io/a/b:v1', { sources: offline }), { code: 'digest-mismatch' });
-  });
+  for (const kind of ['folder', 'tarball']) {
+    it(`may be a ${kind} with an OCI layout`, async () => {
+      const root = join(folder.path, `layout-${kind}`);
+      await mkdir(join(root, 'blobs', 'sha256'), { recursive: true });
+      const store = async (bytes: Uint8Array): Promise<{ digest: string; size: number }> => {
+        const digest = digestOf(bytes);
+        await writeFile(join(root, 'blobs', 'sha256', digest.slice(7)), bytes);
+        return { digest, size: bytes.length };
+      };
+      const layer = { mediaType: 'application/wasm', ...(await store(MODULE)) };
+      const manifest = { schemaVersion: 2, mediaType: 'application/vnd.oci.image.manifest.v1+json', layers: [layer] };
+      const stored = await store(Buffer.from(JSON.stringify(manifest)));
+      const annotations = { 'org.opencontainers.image.ref.name': 'ghcr.io/a/b:v1' };
+      const index = {
+        schemaVersion: 2,
+        mediaType: INDEX_TYPE,
+        manifests: [{ mediaType: manifest.mediaType, ...stored, annotations }],
+      };
+      await writeFile(join(root, 'index.json'), JSON.stringify(index));
+      const path = kind === 'folder' ? root : `${root}.tar`;
+      const pack = async (): Promise<void> =>
+        kind === 'folder' ? undefined : create({ file: path, cwd: root }, ['.']);
+      await pack();
+      const sources = { ...DEFAULT_SOURCES, ...mirrored('ghcr.io', { kind: 'layout', path, shown: 'x' }) };
+      // A port that refuses: without network, the registry itself cannot be reached.
+      const offline = { ...sources, proxies: { httpsProxy: 'http://127.0.0.1:9' } };
+      for (const reference of ['ghcr.io/a/b:v1', `ghcr.io/a/b@${stored.digest}`]) {
+        const pulled = await pull(reference, { sources: offline, isForTenant: true });
+        assert.deepEqual([pulled.manifest, pulled.bytes.length], [stored.digest, MODULE.length]);
+      }
+      await assert.rejects(pull('ghcr.io/a/b:v2', { sources: offline }), { message: /not in the OCI layout/ });
+      await writeFile(join(root, 'blobs', 'sha256', layer.digest.slice(7)), Buffer.alloc(MODULE.length));
+      await pack();
+      await assert.rejects(pull('ghcr.io/a/b:v1', { sources: offline }), { code: 'digest-mismatch' });
+      await rm(join(root, 'blobs', 'sha256', layer.digest.slice(7)));
+      await pack();
+      await assert.rejects(pull('ghcr.io/a/b:v1', { sources: offline }), { message: /cannot be read|is not there/ });
+    });
+  }
 });
 
 describe('an insecure registry', () => {

@@ -6,6 +6,7 @@ import type { SourcesConfig } from '../sources.ts';
 import { assertModulePreamble, SNIFF_BYTES } from '../wasm-bytes.ts';
 import { type Artifact, type ArtifactSource, resolveArtifact } from './artifact-source.ts';
 import { credentialsFor } from './docker-config.ts';
+import { LayoutFiles } from './layout-files.ts';
 import { LayoutRepository } from './layout.ts';
 import { moduleLayer } from './manifest.ts';
 import { RegistryClient, type RegistryClientOptions } from './registry-client.ts';
@@ -108,7 +109,10 @@ function endpointsOf(reference: RegistryReference, options: TransferOptions): re
   const mirrors = (sources.mirrors.get(host) ?? []).map((mirror): Endpoint => {
     const place = `${shown} (mirror ${mirror.shown})`;
     return mirror.kind === 'layout'
-      ? { shown: place, open: async () => new LayoutRepository(mirror.folder, `${host}/${repository}`, place) }
+      ? {
+          shown: place,
+          open: async () => new LayoutRepository(new LayoutFiles(mirror.path), `${host}/${repository}`, place),
+        }
       : {
           ...registryEndpoint(mirror.origin, `${mirror.prefix}${repository}`, place, options),
           trustedHost: new URL(mirror.origin).host,
