@@ -6,7 +6,10 @@ export type { ControlTls } from './control-tls.ts';
 export { ensureLocalCertificates } from './local-certificates.ts';
 export type { LocalCertificates } from './local-certificates.ts';
 export { ALIVE_INTERVAL_MS, CONTROL_NAME, CONTROL_PROTOCOL, SILENCE_LIMIT_MS } from './replica-protocol.ts';
+export { movedModules } from './moved-modules.ts';
 export { pinnedSpec } from './pinned-spec.ts';
+export { previousRevision } from './rollback-target.ts';
+export type { RollbackCandidate } from './rollback-target.ts';
 export type {
   MonitoredReport,
   PinnedModule,

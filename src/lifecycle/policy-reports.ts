@@ -10,6 +10,7 @@ import {
   policyId,
   type PolicyStatus,
   type Readiness,
+  type RefreshedStatus,
   type ResourceType,
 } from '../resources/index.ts';
 import { type EventSink, FAILED_REASON, type ReconcileResult } from '../runtime/index.ts';
@@ -33,6 +34,8 @@ export const FIRST_PROGRESS_MS = 5_000;
 export const MONITORED_INTERVAL_MS = 60_000;
 /** The reason of the event about it. */
 const WOULD_REJECT = 'WouldReject';
+/** The reason of the event about a refresh. A failure has the event of the phase. */
+const REFRESHED = 'Refreshed';
 /** Phases that a rollout leaves by itself. */
 const TRANSIENT: ReadonlySet<string | undefined> = new Set(['Pending', 'Updating']);
 /** Phases with an event, and its type. */
@@ -151,6 +154,10 @@ export class PolicyReports {
     ) {
       events.event(policy, 'Normal', WOULD_REJECT, monitoredText(status.monitored));
     }
+    const { refreshed } = status;
+    if (refreshed !== undefined && isRefreshNews(before?.refreshed, refreshed)) {
+      events.event(policy, 'Normal', REFRESHED, refreshed.message);
+    }
     return {};
   }
 
@@ -173,6 +180,11 @@ function isNews(before: PolicyStatus | undefined, { phase, reason, desiredRevisi
   const hasStarted =
     phase === 'Active' && before?.reason === REASONS.replicasStarting && before.desiredRevision === desiredRevision;
   return !hasStarted && (before?.phase !== phase || before?.reason !== reason);
+}
+
+/** Whether a refresh deserves an event: after a retry as well, but not for each later revision. */
+function isRefreshNews(before: RefreshedStatus | undefined, { value, result }: RefreshedStatus): boolean {
+  return result !== 'Unresolved' && (before?.value !== value || before.result !== result);
 }
 
 /** The fields of a merge patch, which removes fields that are null. */

@@ -1,5 +1,6 @@
 // Rolls out one policy: executes the first step of its plan that has something to write, then plans again.
 import type { AdmissionPolicyObject, ObjectKey, PolicyRevision, PolicyServer } from '../resources/index.ts';
+import { movedModules, type PrevalidationResult } from '../control/index.ts';
 import { type ObjectCache, ReconcileError, type ReconcileResult, Waiting, worstFailure } from '../runtime/index.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { policyReference, matchOf, policyView } from './policy-view.ts';
@@ -7,7 +8,7 @@ import type { Prevalidations } from './prevalidations.ts';
 import type { ReplicaDirectory } from './replicas/replica-directory.ts';
 import { revisionFacts, type RevisionStore } from './revision-store.ts';
 import { afterPrevalidation } from './rollout/after-prevalidation.ts';
-import { planRollout } from './rollout/plan-rollout.ts';
+import { creation, planRollout } from './rollout/plan-rollout.ts';
 import { REASONS } from './rollout/reasons.ts';
 import { isFailurePolicyInForce, servingRevision } from './rollout/revision-choice.ts';
 import type { RolloutSettings, RolloutStep, RolloutView } from './rollout/rollout-view.ts';
@@ -76,7 +77,7 @@ export class PolicyRollout {
         webhooks.clearUpcoming(policyReference(policy, id));
       }
       if (!(await this.#executeFirst(steps, policy, id, view, failures, signal))) {
-        if (!steps.some(({ type }) => type === 'prevalidate')) {
+        if (!steps.some(({ type }) => type === 'prevalidate' || type === 'refresh')) {
           prevalidations.cancel(id);
         }
         if (view.replicas !== undefined && servingRevision(view) === undefined) {
@@ -160,6 +161,8 @@ export class PolicyRollout {
         await revisions.create(policy, step, signal);
         this.#options.metrics?.rolloutStarted(id, view.generation, performance.now());
         return 'written';
+      case 'refresh':
+        return await this.#refresh(step, policy, id, view, signal);
       case 'prevalidate':
         return (await this.#prevalidate(policy, id, step.revision, view, signal)) ? 'written' : 'unchanged';
       case 'transition':
@@ -236,21 +239,13 @@ export class PolicyRollout {
     view: RolloutView,
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { prevalidations, revisions } = this.#options;
     const revision = this.#revision(policy, id, number);
     const facts = revisionFacts(revision);
-    const { name = '', namespace } = policy.metadata;
-    const request = {
-      kind: policy.kind,
-      metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
-      spec: facts.snapshot,
-    };
-    const server = revision.spec.policyServer;
-    const result = prevalidations.result(id, revision.metadata.uid ?? '', server, request);
+    const result = this.#prevalidationResult(policy, id, revision, revision.metadata.uid ?? '');
     if (result === undefined) {
       return false;
     }
-    await revisions.recordPrevalidation(
+    await this.#options.revisions.recordPrevalidation(
       revision,
       afterPrevalidation(facts, result, view.now),
       isFailurePolicyInForce(view),
@@ -258,6 +253,43 @@ export class PolicyRollout {
       signal,
     );
     return true;
+  }
+
+  /**
+   * Handles a refresh with the modules of a pre-validation. After a failure, a new revision shows it and retries, while the
+   * one that serves serves on.
+   */
+  async #refresh(
+    { revision: number, refresh }: RolloutStep & { readonly type: 'refresh' },
+    policy: AdmissionPolicyObject,
+    id: string,
+    view: RolloutView,
+    signal: AbortSignal,
+  ): Promise<StepResult> {
+    const revision = this.#revision(policy, id, number);
+    const result = this.#prevalidationResult(policy, id, revision, `${revision.metadata.uid ?? ''} ${refresh}`);
+    if (result === undefined) {
+      return 'unchanged';
+    }
+    if (!result.ok || movedModules(revisionFacts(revision).modules, result.modules).length > 0) {
+      return await this.#execute(creation(view), policy, id, view, signal);
+    }
+    return (await this.#options.revisions.recordRefresh(revision, refresh, signal)) ? 'written' : 'unchanged';
+  }
+
+  /** The result of a pre-validation of a revision, see {@link Prevalidations.result}. */
+  #prevalidationResult(
+    { kind, metadata }: AdmissionPolicyObject,
+    id: string,
+    revision: PolicyRevision,
+    purpose: string,
+  ): PrevalidationResult | undefined {
+    const { name = '', namespace } = metadata;
+    return this.#options.prevalidations.result(id, purpose, revision.spec.policyServer, {
+      kind,
+      metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+      spec: revisionFacts(revision).snapshot,
+    });
   }
 
   #viewOf(policy: AdmissionPolicyObject, id: string): RolloutView {

@@ -7,6 +7,7 @@ import {
   type ObjectKey,
   type PolicyMatch,
   policyMatch,
+  refreshRequest,
   type PolicyRevision,
   type PolicyServer,
 } from '../resources/index.ts';
@@ -17,6 +18,7 @@ import { POLICY_ACTIVE } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
 import { hasFailed, isFailurePolicyInForce, servingRevision } from './rollout/revision-choice.ts';
 import { type AnnotationProblem, parseRevisionNumber, parseRolloutAnnotations } from './rollout-settings.ts';
+import { refreshAnnotationProblems } from './refresh-request.ts';
 import { wantsOwnWebhook, webhookAnnotationProblems } from './webhooks/own-webhook.ts';
 import type { PolicyReference } from './webhooks/enforcement-records.ts';
 import type { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
@@ -64,6 +66,7 @@ export function policyView(
     // schema): otherwise each reconciliation would create another revision.
     spec: newest?.policyGeneration === generation ? (newest.snapshot as unknown as AdmissionPolicySpec) : policy.spec,
     ownWebhook,
+    refresh: refreshRequest(annotations),
     pin: pin === undefined ? undefined : parseRevisionNumber(pin),
     settings: rolloutSettings,
     revisions: facts,
@@ -114,6 +117,7 @@ export function annotationProblems({ metadata }: AdmissionPolicyObject): readonl
   const pin = annotations[ANNOTATIONS.pin];
   return [
     ...parseRolloutAnnotations(annotations).problems,
+    ...refreshAnnotationProblems(annotations),
     ...webhookAnnotationProblems(annotations),
     ...(pin === undefined || parseRevisionNumber(pin) !== undefined
       ? []

@@ -12,7 +12,7 @@ const RETRY_MS = 1_000;
 
 /** A pre-validation of one revision of one policy. */
 interface Prevalidation {
-  readonly revision: string;
+  readonly purpose: string;
   readonly abort: AbortController;
   result: PrevalidationResult | undefined;
 }
@@ -44,22 +44,26 @@ export class Prevalidations {
     this.#options = options;
   }
 
-  /** The result of a pre-validation, returned once. Undefined while it runs; starts it if necessary. */
+  /**
+   * The result of a pre-validation, returned once. Undefined while it runs; starts it if necessary.
+   *
+   * @param purpose tells the pre-validations of one policy apart: the uid of a revision, and a refresh
+   */
   result(
     policy: string,
-    revision: string,
+    purpose: string,
     policyServer: string,
     request: PrevalidationRequest,
   ): PrevalidationResult | undefined {
     const current = this.#prevalidations.get(policy);
-    if (current?.revision === revision) {
+    if (current?.purpose === purpose) {
       if (current.result !== undefined) {
         this.#prevalidations.delete(policy);
       }
       return current.result;
     }
     current?.abort.abort();
-    const started: Prevalidation = { revision, abort: new AbortController(), result: undefined };
+    const started: Prevalidation = { purpose, abort: new AbortController(), result: undefined };
     this.#prevalidations.set(policy, started);
     void this.#run(policy, started, policyServer, request);
     return undefined;

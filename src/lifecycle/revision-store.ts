@@ -52,7 +52,7 @@ export class RevisionStore {
   /** @throws ApiError: AlreadyExists if the cache does not have an existing revision of that number yet */
   async create(
     policy: AdmissionPolicyObject,
-    { revision, rollbackOf, ownWebhook }: RolloutStep & { readonly type: 'create' },
+    { revision, rollbackOf, ownWebhook, refresh }: RolloutStep & { readonly type: 'create' },
     signal: AbortSignal,
   ): Promise<void> {
     const id = policyId(policy);
@@ -75,6 +75,7 @@ export class RevisionStore {
         policyGeneration: metadata.generation ?? 1,
         ...(rollbackOf === undefined ? {} : { rollbackOf }),
         ...(ownWebhook ? { ownWebhook } : {}),
+        ...(refresh === undefined ? {} : { refresh }),
         snapshot: spec as unknown as JsonObject,
       },
     };
@@ -129,6 +130,7 @@ export class RevisionStore {
         ...(before.order === undefined ? {} : { order: before.order }),
         ...(before.servingSince === undefined ? {} : { servingSince: before.servingSince }),
         ...(before.retiredAt === undefined ? {} : { retiredAt: before.retiredAt }),
+        ...(before.refreshed === undefined ? {} : { refreshed: before.refreshed }),
         ...(nextRetry === undefined ? {} : { nextRetry: timeText(Math.ceil(nextRetry / 1000) * 1000) }),
       },
       signal,
@@ -148,6 +150,15 @@ export class RevisionStore {
       signal,
     );
     return revisionFacts(written).isEnforced === isEnforced;
+  }
+
+  /**
+   * Writes that the modules of a revision have not changed.
+   * @returns whether the API server kept the field, which a CRD of an earlier version does not have
+   */
+  async recordRefresh(revision: PolicyRevision, refreshed: string, signal: AbortSignal): Promise<boolean> {
+    const written = await this.#writeStatus(revision, { ...revision.status, refreshed }, signal);
+    return revisionFacts(written).refreshed === refreshed;
   }
 
   async delete(revision: PolicyRevision, signal: AbortSignal): Promise<void> {
@@ -217,6 +228,8 @@ export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): 
     order: status.order ?? 0,
     snapshot: spec.snapshot as unknown as AdmissionPolicySpec,
     ownWebhook: spec.ownWebhook ?? false,
+    refresh: spec.refresh,
+    refreshed: status.refreshed,
     isEnforced: status.enforced ?? true,
   };
 }

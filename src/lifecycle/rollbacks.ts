@@ -1,6 +1,6 @@
 // Rollbacks by annotation: writes the spec of an earlier revision back to the policy, with its modules pinned.
 import { ApiError, type Cluster } from '../cluster/index.ts';
-import { pinnedSpec } from '../control/index.ts';
+import { pinnedSpec, previousRevision } from '../control/index.ts';
 import {
   type AdmissionPolicyObject,
   type AdmissionPolicySpec,
@@ -29,7 +29,7 @@ const MAX_QUOTED = 40;
 /** HTTP status codes of a spec that API servers or admission webhooks reject. */
 const REFUSALS: ReadonlySet<number> = new Set([400, 403, 422]);
 
-/** Selects the newest revision that served and differs from the spec. */
+/** Selects the newest revision that served and differs from what is declared. */
 const PREVIOUS = 'previous';
 
 /** Writes a JSON patch. Conflicts if the policy was written since `before`. @throws ApiError */
@@ -126,10 +126,7 @@ function targetOf(
   revisions: readonly RevisionFacts[],
 ): RevisionFacts | undefined {
   if (text === PREVIOUS) {
-    return revisions.findLast(
-      ({ order, snapshot, modules }) =>
-        order > 0 && !isDeepStrictEqual(snapshot, spec) && !isDeepStrictEqual(pinnedSpec(snapshot, modules), spec),
-    );
+    return previousRevision(spec, revisions);
   }
   const number = parseRevisionNumber(text);
   return revisions.find((one) => one.number === number);

@@ -68,12 +68,13 @@ export {
 export type { AdmissionPolicy, ClusterAdmissionPolicy } from './policies/admission-policies.ts';
 export { MAX_MONITORED_REQUESTS, POLICIES_GROUP, PORTCULLIS_GROUP } from './policies/common-schemas.ts';
 export { monitoredText } from './policies/monitored-text.ts';
-export type { MonitoredRequest, MonitoredStatus, PolicyStatus } from './policies/common-schemas.ts';
+export type { MonitoredRequest, MonitoredStatus, PolicyStatus, RefreshedStatus } from './policies/common-schemas.ts';
 export { OWN_KINDS } from './policies/own-kinds.ts';
 export { customResourceDefinition } from './policies/own-kind.ts';
 export type { OwnKind } from './policies/own-kind.ts';
 export {
   ANNOTATIONS,
+  refreshRequest,
   CONTROLLER_FIELD_MANAGER,
   ROLLBACK_FAILED,
   isGroupSpec,

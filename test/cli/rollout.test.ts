@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { ANNOTATIONS } from '../../src/resources/index.ts';
+import { guest, moduleBytes } from '../server/harness.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { type CommandResult, portcullis } from './command.ts';
@@ -160,6 +162,44 @@ describe('portcullis rollout', () => {
     assert.match(await status(), /Active: revision 6 serves/);
     assert.match(await rejection(), /denied the request: cap\/no-latest: fourth$/m);
     assert.match(succeeded(await rollout('unpin', 'cap/no-latest')), /is not pinned\n$/);
+  });
+
+  it('refreshes modules: a new revision if they have changed', async () => {
+    const file = join(started.folder, 'refreshed.wasm');
+    const bytes = await moduleBytes(guest('accept'));
+    const variant = (letter: string): Buffer =>
+      Buffer.concat([bytes, Buffer.from([0, 3, 1, 0x76]), Buffer.from(letter)]);
+    writeFileSync(file, variant('a'));
+    const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['endpoints'], operations: ['CREATE'] }];
+    const spec = { module: `file://${file}`, settings: {}, rules };
+    await apply(policy('refreshed', spec, { name: 'refreshed' }));
+    succeeded(await rollout('status', 'cap/refreshed', '--timeout', '20s'));
+
+    const same = succeeded(await rollout('refresh', 'cap/refreshed'));
+    assert.match(same, /\/refreshed: the modules of revision 1 have not changed\n$/);
+    writeFileSync(file, variant('b'));
+    const changed = succeeded(await rollout('refresh', 'cap/refreshed'));
+    assert.match(changed, /\/refreshed: revision 2 has new modules: refreshed: sha256:\w+ instead of sha256:\w+\n$/);
+    assert.match(succeeded(await rollout('status', 'cap/refreshed', '--timeout', '20s')), /Active: revision 2 serves/);
+    const lines = succeeded(await rollout('history', 'cap/refreshed'));
+    assert.match(lines, /\n2 +Serving +\S+ +refresh: sha256:\w{12} instead of sha256:\w{12} /);
+    const kubectl = ['annotate', '--overwrite', 'cap', 'refreshed', `${ANNOTATIONS.refresh}=again`];
+    succeeded(await started.kubectl(kubectl));
+    succeeded(await rollout('status', 'cap/refreshed', '--timeout', '20s'));
+    assert.match(
+      succeeded(await started.kubectl(['get', 'cap/refreshed', '-o', 'jsonpath={.status.refreshed.result}'])),
+      /^Unchanged$/,
+    );
+
+    writeFileSync(file, 'no module');
+    const failed = await rollout('refresh', 'cap/refreshed');
+    assert.equal(failed.code, 1);
+    assert.match(failed.stderr, /revision 3 cannot serve: InvalidModule: .*revision 2 serves/s);
+    assert.equal(
+      succeeded(await rollout('undo', 'cap/refreshed')).includes('rolled back to the revision before'),
+      true,
+    );
+    succeeded(await started.portcullis(['delete', 'cap', 'refreshed']));
   });
 
   it('rolls back from protect to monitor, which an apply may not do, and back', async () => {

@@ -26,6 +26,7 @@ import {
   POLICY_SERVERS,
   type ResourceType,
   type MonitoredStatus,
+  type RefreshedStatus,
 } from '../../src/resources/index.ts';
 import { EventRecorder, EVENTS, Runtime, RuntimeMetrics, SharedCaches } from '../../src/runtime/index.ts';
 import { type TestServer, until } from '../server/harness.ts';
@@ -44,6 +45,7 @@ export interface Policy extends KubernetesObject {
     readonly readyReplicas: number;
     readonly conditions: readonly { readonly type: string; readonly status: string }[];
     readonly monitored?: MonitoredStatus;
+    readonly refreshed?: RefreshedStatus;
   };
 }
 

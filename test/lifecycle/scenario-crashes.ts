@@ -157,7 +157,7 @@ async function crash(lab: RolloutLab, { name, label, victim, what, is, when, res
   }
 }
 
-async function endController(lab: RolloutLab): Promise<void> {
+export async function endController(lab: RolloutLab): Promise<void> {
   await Promise.all(lab.controllers.map((controller) => controller.end('SIGKILL')));
   lab.controllers.length = 0;
 }

@@ -6,6 +6,7 @@ import { tenantsNeedCapabilities } from './scenario-capabilities.ts';
 import { crashesAtEveryStep, leaderIsReplaced } from './scenario-crashes.ts';
 import { mutatesAndCeasesTo } from './scenario-mutating.ts';
 import { clusterHasLastWord } from './scenario-order.ts';
+import { refreshesModules } from './scenario-refresh.ts';
 import { undoesAndPins } from './scenario-rollback.ts';
 import { manyPoliciesAtOnce } from './scenario-scale.ts';
 import { monitorInforms, statusIsEnough, tenantsSeeTheirOwn } from './scenario-sight.ts';
@@ -48,6 +49,8 @@ export function describeScenarios(
       changesUnderLoad(lab));
     it('6: undo, pin and unpin serve a revision unchanged, wherever its module address leads now', () =>
       undoesAndPins(lab));
+    it('6: a module that has changed at its address is used after a refresh, as a revision of its own', () =>
+      refreshesModules(lab));
     it('7: a user with read access to a policy learns from describe why it fails', () => statusIsEnough(lab));
     it('7: a policy in monitor mode says what it would have rejected', () => monitorInforms(lab));
     it('7: tenants see only their own policies', () => tenantsSeeTheirOwn(lab));

@@ -28,6 +28,19 @@ describe('revisions of a policy', () => {
     assert.equal(causeOf(back as PolicyRevision, first), 'rollback to 1 (FetchFailed)');
   });
 
+  it('have a cause: a refresh, with the modules that it replaces', () => {
+    const made = (number: number, refresh: string | undefined, digest: string): PolicyRevision => {
+      const modules = [{ name: 'p', module: 'file:///p.wasm', digest: `sha256:${digest.repeat(64)}` }];
+      const one = revision(number, { module: 'file:///p.wasm' }, { modules });
+      return { ...one, spec: { ...one.spec, ...(refresh === undefined ? {} : { refresh }) } };
+    };
+    const [before, after] = [made(1, undefined, 'a'), made(2, 'now', 'b')];
+    assert.equal(causeOf(after, before), 'refresh: sha256:bbbbbbbbbbbb instead of sha256:aaaaaaaaaaaa');
+    assert.equal(causeOf({ ...after, status: { reason: 'FetchFailed' } }, before), 'refresh (FetchFailed)');
+    assert.equal(causeOf(made(3, 'now', 'c'), after), 'generation 13', 'the refresh was handled by the one before');
+    assert.equal(causeOf(after, undefined), 'generation 12');
+  });
+
   it('have the digests of their modules, for a group those of its members that were fetched', () => {
     const modules = [{ name: 'b', module: 'file:///b.wasm', digest: DIGEST }];
     const group = revision(

@@ -12,6 +12,7 @@ import {
   servesInsteadOf,
   type ServingTurn,
 } from '../../resources/index.ts';
+import { movedModules, type RollbackCandidate } from '../../control/index.ts';
 import { CliError } from '../errors.ts';
 import { oneLine } from '../table.ts';
 import type { RolloutTarget } from './rollout-target.ts';
@@ -104,6 +105,12 @@ export function snapshotOf({ spec }: PolicyRevision): AdmissionPolicySpec {
   return spec.snapshot as unknown as AdmissionPolicySpec;
 }
 
+/** The revision as a target of rollbacks. */
+export function candidateOf(revision: PolicyRevision): RollbackCandidate {
+  const { order = 0, modules = [] } = revision.status ?? {};
+  return { order, modules, snapshot: revision.spec.snapshot };
+}
+
 export function stateOf({ status }: PolicyRevision): string {
   return status?.state ?? 'Candidate';
 }
@@ -117,17 +124,35 @@ export function sinceText({ status, metadata }: PolicyRevision, now: number): st
 const FAILURE_STATES: ReadonlySet<string> = new Set(['Candidate', 'Failed']);
 
 /**
- * Why the revision was made: a rollback, or the changed fields of the spec; and the reason of its failure.
+ * Why the revision was made: a rollback, a refresh, or the changed fields of the spec; and the reason of its failure.
  * @param before the revision before, if it is kept
  */
 export function causeOf(revision: PolicyRevision, before: PolicyRevision | undefined): string {
   const { spec, status } = revision;
   const made =
     spec.rollbackOf === undefined
-      ? [`generation ${spec.policyGeneration}`, ...changes(spec.snapshot, before?.spec)].join(': ')
+      ? (refreshText(revision, before) ??
+        [`generation ${spec.policyGeneration}`, ...changes(spec.snapshot, before?.spec)].join(': '))
       : `rollback to ${spec.rollbackOf}`;
   const reason = FAILURE_STATES.has(stateOf(revision)) ? (status?.reason ?? '') : '';
   return oneLine(reason === '' ? made : `${made} (${reason})`);
+}
+
+/** Of a revision that was made by a refresh: the modules that it replaces. */
+function refreshText({ spec, status }: PolicyRevision, before: PolicyRevision | undefined): string | undefined {
+  const isRefresh =
+    before !== undefined &&
+    spec.refresh !== undefined &&
+    spec.refresh !== before.spec.refresh &&
+    isDeepStrictEqual(spec.snapshot, before.spec.snapshot);
+  if (!isRefresh) {
+    return undefined;
+  }
+  const moved = movedModules(before.status?.modules ?? [], status?.modules ?? []);
+  const texts = moved.flatMap(({ from, to }) =>
+    from === undefined ? [] : [`${shortDigest(to)} instead of ${shortDigest(from)}`],
+  );
+  return ['refresh', ...(texts.length === 0 ? [] : [texts.join(', ')])].join(': ');
 }
 
 function changes(snapshot: unknown, before: PolicyRevision['spec'] | undefined): string[] {

@@ -23,6 +23,9 @@ describe('rolloutProgress', () => {
   it('is done when the desired revision serves everywhere', () => {
     const text = 'Active: revision 3 serves on 2 of 2 replicas';
     assert.deepEqual(progress({ phase: 'Active', desiredRevision: 3 }), { kind: 'done', text });
+    const refreshed = { value: 'now', result: 'Unchanged', message: '' } as const;
+    const refreshing = progress({ phase: 'Active', desiredRevision: 3, refreshed }, { [ANNOTATIONS.refresh]: 'now' });
+    assert.equal(refreshing.kind, 'done');
     const pinned = progress({ phase: 'RolledBack', desiredRevision: 2 }, { [ANNOTATIONS.pin]: '2' });
     assert.equal(pinned.kind, 'done');
     const request = {
@@ -46,6 +49,7 @@ describe('rolloutProgress', () => {
       progress({ phase: 'Degraded', observedGeneration: 3 }),
       progress(active, { [ANNOTATIONS.rollbackTo]: '2' }),
       progress(active, { [ANNOTATIONS.pin]: '2' }),
+      progress(active, { [ANNOTATIONS.refresh]: 'now' }),
       progress({ phase: 'RolledBack', desiredRevision: 2 }),
     ]) {
       assert.equal(waiting.kind, 'waiting');

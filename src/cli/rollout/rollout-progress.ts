@@ -1,5 +1,5 @@
 // The progress of a rollout from the status of its policy, as a sentence, with a hint after a failure.
-import { type AdmissionPolicyObject, ANNOTATIONS, monitoredText } from '../../resources/index.ts';
+import { type AdmissionPolicyObject, ANNOTATIONS, monitoredText, refreshRequest } from '../../resources/index.ts';
 import { oneLine } from '../table.ts';
 import type { RolloutTarget } from './rollout-target.ts';
 
@@ -18,6 +18,10 @@ export function rolloutProgress(policy: AdmissionPolicyObject, command: RolloutC
   }
   if (status?.phase === undefined || (status.observedGeneration ?? 0) < (metadata.generation ?? 0)) {
     return waiting(`the controller has not seen generation ${metadata.generation ?? 0} yet`);
+  }
+  const refresh = refreshRequest(metadata.annotations);
+  if (refresh !== undefined && status.refreshed?.value !== refresh) {
+    return waiting(`the controller has not handled the refresh ${oneLine(refresh)} yet`);
   }
   const { phase, reason = '', message = '', desiredRevision = 0 } = status;
   const why = oneLine([reason, message].filter((text) => text !== '').join(': '));

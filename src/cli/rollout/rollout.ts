@@ -3,12 +3,13 @@ import { Command } from 'commander';
 import { diffCommand } from './diff.ts';
 import { historyCommand } from './history.ts';
 import { pinCommand, unpinCommand } from './pin.ts';
+import { refreshCommand } from './refresh.ts';
 import { statusCommand } from './status.ts';
 import { undoCommand } from './undo.ts';
 
 export function rolloutCommand(): Command {
   const command = new Command('rollout')
-    .description('show the revisions of a policy and the status of its rollout; roll back, pin')
+    .description('show the revisions of a policy and the status of its rollout; roll back, refresh, pin')
     .addHelpText(
       'after',
       `
@@ -16,9 +17,18 @@ Examples:
   portcullis rollout history cap/pinned-images
   portcullis rollout status cap pinned-images
   portcullis rollout diff cap/pinned-images
-  portcullis rollout undo cap/pinned-images --to-revision 2`,
+  portcullis rollout undo cap/pinned-images --to-revision 2
+  portcullis rollout refresh cap/pinned-images`,
     );
-  for (const make of [historyCommand, statusCommand, diffCommand, undoCommand, pinCommand, unpinCommand]) {
+  for (const make of [
+    historyCommand,
+    statusCommand,
+    diffCommand,
+    undoCommand,
+    refreshCommand,
+    pinCommand,
+    unpinCommand,
+  ]) {
     command.addCommand(make());
   }
   return command;

@@ -1,6 +1,5 @@
 // `portcullis rollout undo`: asks the controller to restore an earlier revision, waits for it, and prints the result.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isDeepStrictEqual } from 'node:util';
 import { type Command, Option } from 'commander';
 import { ApiError } from '../../cluster/index.ts';
 import {
@@ -11,13 +10,14 @@ import {
   type PolicyRevision,
   ROLLBACK_FAILED,
 } from '../../resources/index.ts';
+import { previousRevision } from '../../control/index.ts';
 import { EVENTS } from '../../runtime/index.ts';
 import { durationMs } from '../cluster/duration.ts';
 import { waitFor } from '../cluster/wait-for.ts';
 import { CliError } from '../errors.ts';
 import { Progress } from '../progress.ts';
 import { oneLine } from '../table.ts';
-import { readableRevisions, revisionOf, snapshotOf } from './revision-history.ts';
+import { candidateOf, readableRevisions, revisionOf } from './revision-history.ts';
 import {
   annotate,
   goneError,
@@ -112,9 +112,7 @@ function isOwnedByController({ metadata }: AdmissionPolicyObject): boolean {
 function requireTarget(target: RolloutTarget, revisions: readonly PolicyRevision[], wanted: number | undefined): void {
   if (wanted !== undefined) {
     revisionOf(target, revisions, wanted);
-  } else if (
-    revisions.every((one) => (one.status?.order ?? 0) === 0 || isDeepStrictEqual(snapshotOf(one), target.policy.spec))
-  ) {
+  } else if (previousRevision(target.policy.spec, revisions.map(candidateOf)) === undefined) {
     throw new CliError(`no other revision of ${target.name} has served`);
   }
 }

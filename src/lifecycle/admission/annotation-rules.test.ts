@@ -15,6 +15,7 @@ describe('annotations', () => {
     ['revision-history-limit', ['5'], ['-1', 'many']],
     ['rollout-strategy', ['Available', 'AllReplicas'], ['Recreate']],
     ['progress-deadline', ['90s', '5m'], ['soon', '-1s']],
+    ['refresh', ['1', '2026-11-23T21:49:00Z', 'Mon 23 Nov'], ['', 'x'.repeat(65), 'a\nb', 'jetzt für alle']],
     ['webhook', ['Own'], ['own', 'Shared', '']],
   ] as const) {
     const key = `portcullis.dev/${annotation}`;

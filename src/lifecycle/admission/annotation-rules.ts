@@ -2,15 +2,16 @@ import { nearestKey } from '../../engine/index.ts';
 import { ANNOTATIONS, invalid } from '../../resources/index.ts';
 import { type AnnotationProblem, parseRolloutAnnotations } from '../rollout-settings.ts';
 import { tenantModuleHosts } from '../policy-servers/module-sources.ts';
+import { refreshAnnotationProblems } from '../refresh-request.ts';
 import { webhookAnnotationProblems } from '../webhooks/own-webhook.ts';
 import type { Findings } from './findings.ts';
 import { SOURCE_HOST, SOURCE_HOST_EXPECTED } from './policy-server-rules.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 
-const { pin, rollbackTo, webhook: _, ...SERVER_ANNOTATIONS } = ANNOTATIONS;
+const { pin, rollbackTo, refresh: _, webhook: __, ...SERVER_ANNOTATIONS } = ANNOTATIONS;
 /** The annotations of policies: all except those that only PolicyServers have. */
-const { takeOver: __, tenantModuleHosts: ___, ...POLICY_ANNOTATIONS } = ANNOTATIONS;
+const { takeOver: ___, tenantModuleHosts: ____, ...POLICY_ANNOTATIONS } = ANNOTATIONS;
 const PREFIX = 'portcullis.dev/';
 
 /** A revision number. Fifteen digits are exact in JSON. */
@@ -34,6 +35,7 @@ export function checkPolicyAnnotations(annotations: Annotations, before: Annotat
     }
   }
   checkRollout(annotations, before, findings);
+  rejectProblems(refreshAnnotationProblems(annotations), annotations, before, findings);
   rejectProblems(webhookAnnotationProblems(annotations), annotations, before, findings);
   warnOfUnknown(annotations, before, Object.values(POLICY_ANNOTATIONS), findings);
 }

@@ -27,11 +27,13 @@ const pinned = pinnedSpec(first.snapshot, MODULES);
 function inShort(step: RolloutStep): string {
   switch (step.type) {
     case 'create':
-      return `create ${step.revision}${step.rollbackOf === undefined ? '' : ` of ${step.rollbackOf}`}${step.ownWebhook ? ' with a webhook of its own' : ''}`;
+      return `create ${step.revision}${step.rollbackOf === undefined ? '' : ` of ${step.rollbackOf}`}${step.ownWebhook ? ' with a webhook of its own' : ''}${step.refresh === undefined ? '' : `, refresh ${step.refresh}`}`;
     case 'prevalidate':
       return `try ${step.revision}`;
     case 'transition':
       return `${step.revision} is ${[step.to, step.reason, step.order].filter((text) => text !== '' && text !== undefined).join(' ')}`;
+    case 'refresh':
+      return `refresh ${step.revision}: ${step.refresh}`;
     case 'dryRun':
       return `dryRun ${step.revision}`;
     case 'widen':
@@ -90,6 +92,61 @@ const CASES: readonly Case[] = [
     when: 'its spec changed, and older revisions are deleted: numbers are not reused',
     view: view([revision(4, 'Retired'), revision(7, 'Serving')], both, { spec: spec('8') }),
     steps: ['create 8'],
+  },
+  // Refreshes.
+  {
+    when: 'a refresh is requested',
+    view: view([first], both, { refresh: 'now' }),
+    steps: ['refresh 1: now', 'enforce 1'],
+  },
+  {
+    when: 'the refresh was handled by the revision',
+    view: view([revision(1, 'Serving', { refresh: 'now' })], both, { refresh: 'now' }),
+    steps: ['enforce 1'],
+  },
+  {
+    when: 'the refresh found nothing new',
+    view: view([revision(1, 'Serving', { refresh: 'before', refreshed: 'now' })], both, { refresh: 'now' }),
+    steps: ['enforce 1'],
+  },
+  {
+    when: 'an earlier refresh is requested again',
+    view: view([revision(1, 'Serving', { refresh: 'before', refreshed: 'now' })], both, { refresh: 'before' }),
+    steps: ['refresh 1: before', 'enforce 1'],
+  },
+  {
+    when: 'the annotation is removed',
+    view: view([revision(1, 'Serving', { refresh: 'now' })], both),
+    steps: ['enforce 1'],
+  },
+  {
+    when: 'a refresh is requested and the spec changed: the new revision resolves its modules anyway',
+    view: view([first], both, { refresh: 'now', spec: spec('2') }),
+    steps: ['create 2, refresh now'],
+  },
+  {
+    when: 'a refresh is requested while the newest revision is about to resolve its modules',
+    view: view([first, revision(2, 'Candidate')], both, { refresh: 'now' }),
+    steps: ['try 2', 'enforce 1'],
+  },
+  {
+    when: 'a refresh is requested after a failure',
+    view: view([first, failed], both, { refresh: 'now' }),
+    steps: ['create 3, refresh now'],
+  },
+  {
+    when: 'a refresh is requested while a pre-validation is due',
+    view: view([revision(1, 'Superseded', { modules: [] }), second], [replica('a', { 2: 'Serving' })], {
+      refresh: 'now',
+      pin: 1,
+    }),
+    steps: ['refresh 2: now', '1 is Candidate', 'enforce 2'],
+  },
+  {
+    when: 'a refresh is requested and no replica is connected',
+    view: view([first], [replica('a', {}, 'lost')], { refresh: 'now' }),
+    steps: [],
+    wakeAt: DEADLINE,
   },
   // Candidates.
   { when: 'it is a candidate', view: view([revision(1, 'Candidate')], [replica('a')]), steps: ['try 1'] },

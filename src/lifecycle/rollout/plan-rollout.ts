@@ -5,6 +5,7 @@ import {
   desiredRevision,
   goalRevision,
   cannotServe,
+  handledRefresh,
   hasServed,
   hasSpec,
   isServingOn,
@@ -34,11 +35,9 @@ const AT_REST: ReadonlySet<RolloutView['phase']> = new Set(['Active', 'RolledBac
  * new state. The plan of a settled policy is one `enforce`, which finds nothing to write.
  */
 export function planRollout(view: RolloutView): RolloutPlan {
-  if (!isDeclared(view)) {
-    const revision = (view.revisions.at(-1)?.number ?? 0) + 1;
-    const rollback = hasSpec(view) ? undefined : rollbackOf(view.spec, view.revisions);
-    const { ownWebhook } = view;
-    return { steps: [{ type: 'create', revision, rollbackOf: rollback, ownWebhook }], wakeAt: undefined };
+  const refreshing = refreshStep(view);
+  if (!isDeclared(view) || refreshing?.type === 'create') {
+    return { steps: [creation(view)], wakeAt: undefined };
   }
   const goal = goalRevision(view);
   const steps = [
@@ -49,7 +48,37 @@ export function planRollout(view: RolloutView): RolloutPlan {
     ...coverage(view, goal),
     ...pruning(view, goal),
   ];
-  return { steps, wakeAt: wakeAt(view, goal) };
+  // Each policy has one pre-validation at a time.
+  const mayRefresh = refreshing !== undefined && !steps.some(({ type }) => type === 'prevalidate');
+  return { steps: mayRefresh ? [refreshing, ...steps] : steps, wakeAt: wakeAt(view, goal) };
+}
+
+/** The next revision of the policy, with its spec and annotations. */
+export function creation(view: RolloutView): RolloutStep & { readonly type: 'create' } {
+  const { ownWebhook, refresh, revisions, spec } = view;
+  const rollback = hasSpec(view) ? undefined : rollbackOf(spec, revisions);
+  return {
+    type: 'create',
+    revision: (revisions.at(-1)?.number ?? 0) + 1,
+    rollbackOf: rollback,
+    ownWebhook,
+    refresh,
+  };
+}
+
+/** Handles a change of the annotation `refresh`. A revision that is about to resolve its modules need not do so twice. */
+function refreshStep(view: RolloutView): RolloutStep | undefined {
+  const { refresh } = view;
+  const newest = view.revisions.at(-1);
+  if (refresh === undefined || newest === undefined || handledRefresh(newest) === refresh) {
+    return undefined;
+  }
+  if (cannotServe(newest)) {
+    return creation(view);
+  }
+  return newest.state === 'Candidate' || !isConnected(view)
+    ? undefined
+    : { type: 'refresh', revision: newest.number, refresh };
 }
 
 /**

@@ -8,6 +8,7 @@ import {
   timeText,
 } from '../../resources/index.ts';
 import { monitoredStatus } from './monitored-status.ts';
+import { refreshedStatus } from './refreshed-status.ts';
 import { REASONS } from './reasons.ts';
 import { answeringRevision, desiredRevision, hasServed, isSwitchedTo } from './revision-choice.ts';
 import { rolloutPhase, type RolloutPhase } from './rollout-phase.ts';
@@ -47,6 +48,7 @@ export function policyStatus(
   const isUpToDate = phase === 'Active' || phase === 'RolledBack';
   const nextRetry = earliestRetry(desired, replicas);
   const monitored = monitoredStatus(view, before);
+  const refreshed = refreshedStatus(view, before);
   const active = { ...activeCondition(view, serving, current), type: POLICY_ACTIVE, observedGeneration: generation };
   const status = isUpToDate ? 'True' : 'False';
   const upToDate = { type: POLICY_UP_TO_DATE, status, reason, message, observedGeneration: generation } as const;
@@ -68,6 +70,7 @@ export function policyStatus(
     totalReplicas: replicas.length,
     ...(nextRetry === undefined ? {} : { nextRetry: timeText(nextRetry) }),
     ...(monitored === undefined ? {} : { monitored }),
+    ...(refreshed === undefined ? {} : { refreshed }),
     conditions: setReadiness(conditions, current, generation, now),
   };
 }

@@ -17,6 +17,11 @@ export function hasSpec({ revisions, spec }: Pick<RolloutView, 'revisions' | 'sp
   return isDeepStrictEqual(revisions.at(-1)?.snapshot, spec);
 }
 
+/** The annotation `refresh` that was handled last. */
+export function handledRefresh({ refresh, refreshed }: RevisionFacts): string | undefined {
+  return refreshed ?? refresh;
+}
+
 /**
  * The revision that a spec rolls back to: the newest validated revision whose pinned spec equals it. Undefined if there
  * is none. Applying the same spec by hand counts as well.

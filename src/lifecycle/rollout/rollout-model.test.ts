@@ -2,7 +2,7 @@
 // hold in every state, and every state must settle once the faults end.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { planRollout } from './plan-rollout.ts';
+import { creation, planRollout } from './plan-rollout.ts';
 import type { ReplicaFacts, RolloutPlan, RolloutStep, RolloutView } from './rollout-view.ts';
 import { moveRules, settledRules } from './testing/rollout-rules.ts';
 import { RuleBroken, explore, type Exploration } from './testing/rollout-exploration.ts';
@@ -129,6 +129,44 @@ const CASES: readonly Case[] = [
     budget: { pins: [1, 0] },
     rules: WITHOUT_HISTORY,
   },
+  { name: 'refreshes, and a tag that moves', before: ['a'], spec: 'a', replicas: 1, budget: { refreshes: 2, tags: 1 } },
+  {
+    name: 'a refresh, and another leader',
+    before: ['a'],
+    spec: 'a',
+    replicas: 1,
+    budget: { refreshes: 1, tags: 1, leaders: 1 },
+  },
+  {
+    name: 'a refresh, with independent caches',
+    before: ['a'],
+    spec: 'a',
+    replicas: 1,
+    budget: { refreshes: 1, tags: 1 },
+    rules: { hasSeparateCaches: true },
+  },
+  {
+    name: 'a refresh and a change',
+    before: ['a'],
+    spec: 'b',
+    replicas: 1,
+    budget: { refreshes: 1, tags: 1, specs: ['x'] },
+  },
+  {
+    name: 'a refresh of a policy that is pinned',
+    before: ['a', 'b'],
+    spec: 'b',
+    replicas: 1,
+    budget: { refreshes: 1, tags: 1, pins: [1] },
+  },
+  {
+    name: 'a refresh from a source that fails',
+    before: ['a'],
+    spec: 'a',
+    replicas: 1,
+    budget: { refreshes: 2, tags: 1, faults: 1, ticks: 1 },
+    rules: FETCHES,
+  },
   {
     name: 'no history',
     before: ['a', 'b'],
@@ -205,6 +243,8 @@ const MUTANTS: readonly (readonly [string, string, Partial<Rules>])[] = [
         }),
     },
   ],
+  ['ignores refreshes', 'refreshes, and a tag that moves', { plan: without((step) => step.type === 'refresh') }],
+  ['makes a revision for each refresh', 'refreshes, and a tag that moves', { plan: wasteful }],
   [
     'waits for a replica forever',
     'replicas that cannot load',
@@ -214,6 +254,13 @@ const MUTANTS: readonly (readonly [string, string, Partial<Rules>])[] = [
     },
   ],
 ];
+
+/** Makes a revision for each refresh. */
+function wasteful(view: RolloutView): RolloutPlan {
+  const plan = planRollout(view);
+  const refresh = plan.steps.find(({ type }) => type === 'refresh');
+  return refresh === undefined ? plan : { ...plan, steps: [creation(view)] };
+}
 
 describe('rollouts in a model', () => {
   for (const one of CASES) {

@@ -65,6 +65,10 @@ export interface RevisionFacts {
   readonly snapshot: AdmissionPolicySpec;
   /** Whether it has a webhook of its own. */
   readonly ownWebhook: boolean;
+  /** The annotation `refresh` when it was made. */
+  readonly refresh: string | undefined;
+  /** The annotation `refresh` for which its modules were resolved again, and had not changed. */
+  readonly refreshed: string | undefined;
   /** Whether replicas answer by the failurePolicy while it is the newest revision, failed, and none serves. */
   readonly isEnforced: boolean;
 }
@@ -96,6 +100,8 @@ export interface RolloutView {
   readonly spec: AdmissionPolicySpec;
   /** Whether the policy requests a webhook of its own. */
   readonly ownWebhook: boolean;
+  /** The annotation `refresh`: its modules should be resolved again when the value changes. */
+  readonly refresh: string | undefined;
   /** The pinned revision, if any. */
   readonly pin: number | undefined;
   readonly settings: RolloutSettings;
@@ -126,7 +132,10 @@ export type RolloutStep =
       readonly revision: number;
       readonly rollbackOf: number | undefined;
       readonly ownWebhook: boolean;
+      readonly refresh: string | undefined;
     }
+  /** Resolve the modules of a revision again: if they have changed, create a revision; else write that they have not. */
+  | { readonly type: 'refresh'; readonly revision: number; readonly refresh: string }
   /** Pre-validate a revision on one replica, and write the result, see {@link afterPrevalidation}. */
   | { readonly type: 'prevalidate'; readonly revision: number }
   /** Write the status of a revision. Its modules and attempts stay, `nextRetry` is removed. */

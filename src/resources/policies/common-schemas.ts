@@ -160,6 +160,17 @@ const MONITORED = object('What the policy would have rejected. Only while a revi
 
 export type MonitoredStatus = Infer<typeof MONITORED>;
 
+const REFRESHED = object('The last refresh of the modules that was handled.', {
+  value: text('The value of the annotation `portcullis.dev/refresh`.', { maxLength: 64 }),
+  result: choice(
+    '`Unchanged`: no module has changed. `Changed`: the newest revision has the new modules. `Unresolved`: the newest revision was made for it, and does not serve.',
+    ['Unchanged', 'Changed', 'Unresolved'],
+  ),
+  message: text('The result, for users.', { maxLength: 32_768 }),
+});
+
+export type RefreshedStatus = Infer<typeof REFRESHED>;
+
 /** The status of a policy. */
 export const POLICY_STATUS = object(
   'The state of the policy. Written by the controller.',
@@ -178,6 +189,7 @@ export const POLICY_STATUS = object(
     totalReplicas: optional(integer('Number of replicas.', { minimum: 0 })),
     nextRetry: optional(time('Time of the next attempt.')),
     monitored: optional(MONITORED),
+    refreshed: optional(REFRESHED),
     conditions: optional(CONDITIONS),
   },
   { default: UNSEEN },

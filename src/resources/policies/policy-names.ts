@@ -82,6 +82,8 @@ export const ANNOTATIONS = {
    * annotation.
    */
   rollbackTo: 'portcullis.dev/rollback-to',
+  /** A request to resolve the modules again, since tags may have moved: made by any change of the value. */
+  refresh: 'portcullis.dev/refresh',
   /** Maximum number of revisions kept besides serving ones. Also on PolicyServers, for all of their policies. */
   revisionHistoryLimit: 'portcullis.dev/revision-history-limit',
   /** `Available` or `AllReplicas`. Also on PolicyServers. */
@@ -95,3 +97,12 @@ export const ANNOTATIONS = {
   /** On PolicyServers: hosts, `host` or `host:port`, separated by commas, that modules of namespaced policies may come from although their addresses are not public. */
   tenantModuleHosts: 'portcullis.dev/tenant-module-hosts',
 } as const;
+
+/** The annotation `refresh` of a policy. It is copied into statuses. */
+const REFRESH_REQUEST = /^[\x20-\x7e]{1,64}$/;
+
+/** The value of a policy's annotation `refresh`; undefined if there is none, or it is invalid. */
+export function refreshRequest(annotations: Readonly<Record<string, string>> = {}): string | undefined {
+  const value = Object.hasOwn(annotations, ANNOTATIONS.refresh) ? annotations[ANNOTATIONS.refresh] : undefined;
+  return value !== undefined && REFRESH_REQUEST.test(value) ? value : undefined;
+}

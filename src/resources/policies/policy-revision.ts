@@ -52,6 +52,9 @@ const policyRevision = {
         }),
       ),
       ownWebhook: optional(flag('Whether the policy requested its own webhook.')),
+      refresh: optional(
+        text('The annotation `portcullis.dev/refresh` of the policy when the revision was made.', { maxLength: 64 }),
+      ),
       snapshot: anything("The policy's spec. It never changes either, which the webhook for this kind sees to."),
     },
     {
@@ -97,6 +100,11 @@ const policyRevision = {
           ),
         }),
       ),
+    ),
+    refreshed: optional(
+      text('The annotation `portcullis.dev/refresh` for which the modules were resolved again, and had not changed.', {
+        maxLength: 64,
+      }),
     ),
     observedGeneration: optional(integer('The `metadata.generation` of the status.', { format: 'int64', minimum: 0 })),
     servingSince: optional(time('When it last began to serve.')),

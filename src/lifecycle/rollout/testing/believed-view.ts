@@ -10,6 +10,7 @@ export function viewOf(belief: Belief, { settings, hasOrders }: Rules): RolloutV
     generation: 1,
     spec: specOf(belief.policy.spec),
     ownWebhook: false,
+    refresh: refreshOf(belief.policy.refresh),
     pin: belief.policy.pin === 0 ? undefined : belief.policy.pin,
     settings,
     revisions: belief.revisions.map(revisionFacts),
@@ -19,6 +20,10 @@ export function viewOf(belief: Belief, { settings, hasOrders }: Rules): RolloutV
     isCovered: belief.covered !== '',
     phase: belief.policy.status?.phase,
   };
+}
+
+function refreshOf(refresh: number): string | undefined {
+  return refresh === 0 ? undefined : String(refresh);
 }
 
 function specOf(spec: Spec): AdmissionPolicySpec {
@@ -32,6 +37,9 @@ function revisionFacts({
   reason,
   order,
   isPinned,
+  tag,
+  refresh,
+  refreshed,
   attempts,
   retries,
   late,
@@ -42,13 +50,15 @@ function revisionFacts({
     state,
     reason,
     message: reason,
-    modules: isPinned ? [{ name: 'p', module: spec, digest: 'builtin:p@1' }] : [],
+    modules: isPinned ? [{ name: 'p', module: spec, digest: `builtin:p@${tag}` }] : [],
     attempts,
     nextRetry: retries ? NOW + (late ? -1 : 1) : undefined,
     stateSince: late ? NOW - DEADLINE_MS : NOW,
     order,
     snapshot: specOf(spec),
     ownWebhook: false,
+    refresh: refreshOf(refresh),
+    refreshed: refreshOf(refreshed),
     isEnforced,
   };
 }

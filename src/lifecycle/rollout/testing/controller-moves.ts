@@ -63,7 +63,7 @@ export function act(world: World, index: number, rules: Rules): Move[] {
   for (const step of rules.plan(view).steps) {
     const outcomes = execute(world, index, belief, step, rules);
     done.push(...outcomes.map((next) => ({ name: `controller ${index}: ${JSON.stringify(step)}`, world: next })));
-    if (outcomes.length > 0 && step.type !== 'prevalidate') {
+    if (outcomes.length > 0 && step.type !== 'prevalidate' && step.type !== 'refresh') {
       return done;
     }
   }
@@ -83,6 +83,8 @@ function execute(world: World, index: number, belief: Belief, step: RolloutStep,
   switch (step.type) {
     case 'create':
       return create(world, index, belief, step.revision);
+    case 'refresh':
+      return refresh(world, index, belief, step.revision, rules);
     case 'prevalidate': {
       const revision = belief.revisions.find(({ n }) => n === step.revision);
       const outcomes = revision === undefined ? [] : results(world, revision, rules);
@@ -128,12 +130,15 @@ function create(world: World, index: number, belief: Belief, n: number): World[]
   if (world.revisions.some((one) => one.n === n)) {
     return [conflict(world, index)];
   }
-  const { spec } = belief.policy;
+  const { spec, refresh: wanted } = belief.policy;
   const fields = {
     state: 'Candidate',
     reason: '',
     order: 0,
     isPinned: false,
+    tag: 0,
+    refresh: wanted,
+    refreshed: 0,
     attempts: 0,
     retries: false,
     late: false,
@@ -144,6 +149,17 @@ function create(world: World, index: number, belief: Belief, n: number): World[]
   return [notified(updateCache(added, index, { revisions: [...belief.revisions, created] }))];
 }
 
+/** Possible results of a refresh: the modules have changed or not, or a fetch failed. */
+function refresh(world: World, index: number, belief: Belief, n: number, rules: Rules): World[] {
+  const revision = belief.revisions.find((one) => one.n === n);
+  return (revision === undefined ? [] : results(world, revision, rules)).flatMap(({ budget, change }) => {
+    const next = { ...world, budget };
+    return change.isPinned === true && change.tag === revision?.tag
+      ? [write(next, index, belief, n, { refreshed: belief.policy.refresh })]
+      : create(next, index, belief, n + 1);
+  });
+}
+
 /** Updates or deletes a revision. */
 function write(world: World, index: number, belief: Belief, n: number, change: Partial<Revision> | undefined): World {
   const believed = belief.revisions.find((one) => one.n === n);
@@ -151,8 +167,10 @@ function write(world: World, index: number, belief: Belief, n: number, change: P
   if (actual === undefined || !isSame(believed, actual)) {
     return conflict(world, index);
   }
-  const late = change?.state === actual.state && actual.late && change.retries !== true;
-  const next = change === undefined ? [] : [{ ...actual, retries: false, ...change, late }];
+  // A write that leaves the state leaves its times.
+  const isState = change?.state !== undefined;
+  const late = actual.late && (!isState || (change.state === actual.state && change.retries !== true));
+  const next = change === undefined ? [] : [{ ...actual, ...(isState ? { retries: false } : {}), ...change, late }];
   const replace = (list: readonly Revision[]): Revision[] => list.flatMap((one) => (one.n === n ? next : [one]));
   const revisions = replace(world.revisions);
   return notified(updateCache({ ...world, revisions }, index, { revisions: replace(belief.revisions) }));
@@ -171,7 +189,7 @@ function conflict(world: World, index: number): World {
 
 /** Possible results of a pre-validation. */
 function results(
-  { budget }: World,
+  { budget, tag }: World,
   { spec, attempts }: Revision,
   { faults }: Rules,
 ): { budget: Budget; change: Partial<Revision> }[] {
@@ -181,6 +199,7 @@ function results(
       state,
       reason,
       isPinned: modules.length > 0,
+      tag,
       attempts: Math.min(1, attempts + 1),
       retries: nextRetry !== undefined,
     };

@@ -129,7 +129,7 @@ class StateKeys {
     return key;
   }
 
-  #keyOf({ policy, revisions, covered, replicas, controllers, budget }: World): string {
+  #keyOf({ policy, revisions, covered, tag, replicas, controllers, budget }: World): string {
     const lists = [replicas, ...controllers.map((belief) => belief.replicas)].map((list) => this.#byName(list ?? []));
     const names = new Set(lists.flatMap((list) => [...list.keys()]));
     const alike = [...names].map((name) => lists.map((list) => list.get(name) ?? '').join('/')).toSorted();
@@ -140,7 +140,9 @@ class StateKeys {
       belief.isFormer,
       belief.replicas === undefined,
     ]);
-    return [this.#number(policy), this.#list(revisions), covered, this.#number(budget), alike, ...beliefs].join(';');
+    return [this.#number(policy), this.#list(revisions), covered, tag, this.#number(budget), alike, ...beliefs].join(
+      ';',
+    );
   }
 
   #byName(replicas: readonly Replica[]): ReadonlyMap<string, number> {

@@ -17,6 +17,7 @@ export function moveRules({ settings }: Rules): (before: World, move: Move) => s
       verdictsAreNotMixed(world),
       activeIsTrue(before, world),
       revisionsAreKept(before, world),
+      revisionsAreNeeded(before, world),
     ].find((problem) => problem !== undefined);
 }
 
@@ -158,6 +159,18 @@ function revisionsAreKept(before: World, after: World): string | undefined {
   return lost === undefined ? undefined : `revision ${lost.n} is lost`;
 }
 
+/** A refresh of modules that have not changed makes no revision. */
+function revisionsAreNeeded(before: World, after: World): string | undefined {
+  const [last, made] = [before.revisions.at(-1), after.revisions.at(-1)];
+  if (last === undefined || made === undefined || made.n === last.n || made.spec !== last.spec) {
+    return undefined;
+  }
+  const isFresh = last.isPinned && last.tag === before.tag && !cannotServe(last);
+  return isFresh && before.budget.faults === after.budget.faults
+    ? `revision ${made.n} has the modules of revision ${last.n}`
+    : undefined;
+}
+
 /** What is wrong with a settled world, if anything. */
 export function settledRules({ settings }: Rules): (world: World) => string | undefined {
   return ({ policy, revisions, replicas, covered }) => {
@@ -179,6 +192,9 @@ export function settledRules({ settings }: Rules): (world: World) => string | un
           : [policy.pin === 0 || desired === newest ? 'Active' : 'RolledBack'];
     const problems = [
       newest?.spec === policy.spec ? undefined : 'the spec has no revision',
+      policy.refresh === 0 || replicas.length === 0 || (newest?.refreshed || newest?.refresh) === policy.refresh
+        ? undefined
+        : 'a refresh is not handled',
       expected.includes(phase) ? undefined : `expected ${expected.join(' or ')}, got ${phase} (${reason})`,
       serving.length <= 1 ? undefined : `${serving.length} revisions serve`,
       replicas.length === 0 || answers.size === 1 ? undefined : 'replicas differ',

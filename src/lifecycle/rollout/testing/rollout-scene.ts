@@ -46,6 +46,8 @@ export function revision(number: number, state: RevisionState, rest: Partial<Rev
     order: served ? number : 0,
     snapshot: spec(String(number)),
     ownWebhook: false,
+    refresh: undefined,
+    refreshed: undefined,
     isEnforced: true,
     ...rest,
   };
@@ -84,6 +86,7 @@ export function view(
     generation: 1,
     spec: revisions.at(-1)?.snapshot ?? spec('1'),
     ownWebhook: revisions.at(-1)?.ownWebhook ?? false,
+    refresh: undefined,
     pin: undefined,
     settings: DEFAULT_ROLLOUT_SETTINGS,
     revisions,

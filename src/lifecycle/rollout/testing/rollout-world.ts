@@ -15,6 +15,11 @@ export interface Revision {
   readonly reason: string;
   readonly order: number;
   readonly isPinned: boolean;
+  /** What its tag led to when it was validated. */
+  readonly tag: number;
+  /** The annotation `refresh` when it was made, and the one for which its modules had not changed; 0: none. */
+  readonly refresh: number;
+  readonly refreshed: number;
   readonly attempts: number;
   readonly retries: boolean;
   /** Whether deadlines and retries since its last write have passed. */
@@ -26,6 +31,8 @@ export interface Revision {
 export interface Policy {
   readonly spec: Spec;
   readonly pin: number;
+  /** The annotation `refresh`; 0: none. */
+  readonly refresh: number;
   /** The published status. */
   readonly status: PolicyStatus | undefined;
 }
@@ -69,6 +76,10 @@ export interface Budget {
   readonly specs: readonly Spec[];
   /** Further pins; 0 unpins. */
   readonly pins: readonly number[];
+  /** Further refreshes. */
+  readonly refreshes: number;
+  /** How often the tag of all modules moves. */
+  readonly tags: number;
   /** How often time passes beyond all deadlines. */
   readonly ticks: number;
   /** Failed loads and fetches; replicas that disconnect, stop or start. */
@@ -81,6 +92,8 @@ export interface World {
   readonly policy: Policy;
   readonly revisions: readonly Revision[];
   readonly covered: string;
+  /** What the tag of all modules leads to. */
+  readonly tag: number;
   readonly replicas: readonly Replica[];
   readonly controllers: readonly Belief[];
   readonly budget: Budget;
@@ -115,14 +128,15 @@ export const SETTINGS: RolloutSettings = {
 
 /** A policy that has just been applied. */
 export function newWorld(spec: Spec, replicas: number, budget: Partial<Budget>): World {
-  const policy: Policy = { spec, pin: 0, status: undefined };
+  const policy: Policy = { spec, pin: 0, refresh: 0, status: undefined };
   const started = Array.from({ length: replicas }, (_, index) => newReplica(`r${index}`, []));
   const belief: Belief = { policy, revisions: [], covered: '', replicas: started };
-  const none: Budget = { specs: [], pins: [], ticks: 0, faults: 0, leaders: 0 };
+  const none: Budget = { specs: [], pins: [], refreshes: 0, tags: 0, ticks: 0, faults: 0, leaders: 0 };
   return {
     policy,
     revisions: [],
     covered: '',
+    tag: 1,
     replicas: started,
     controllers: [belief],
     budget: { ...none, ...budget },

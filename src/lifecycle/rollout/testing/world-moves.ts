@@ -36,7 +36,19 @@ function userMoves(world: World): Move[] {
     pin === undefined
       ? []
       : [{ name: `pin ${pin}`, world: { ...world, policy: { ...policy, pin }, budget: { ...budget, pins } } }];
-  return [...bySpec, ...byPin];
+  const byRefresh = {
+    name: 'refresh',
+    world: {
+      ...world,
+      policy: { ...policy, refresh: policy.refresh + 1 },
+      budget: { ...budget, refreshes: budget.refreshes - 1 },
+    },
+  };
+  const byTag = {
+    name: 'the tag moves',
+    world: { ...world, tag: world.tag + 1, budget: { ...budget, tags: budget.tags - 1 } },
+  };
+  return [...bySpec, ...byPin, ...(budget.refreshes > 0 ? [byRefresh] : []), ...(budget.tags > 0 ? [byTag] : [])];
 }
 
 function timeMoves(world: World): Move[] {
@@ -100,7 +112,7 @@ export function settle(world: World, rules: Rules): World | undefined {
   const { policy, revisions, covered, replicas } = world;
   const ended: World = {
     ...world,
-    budget: { specs: [], pins: [], ticks: 0, faults: 0, leaders: 0 },
+    budget: { specs: [], pins: [], refreshes: 0, tags: 0, ticks: 0, faults: 0, leaders: 0 },
     replicas: replicas.map((replica) => (replica.state === 'connected' ? replica : { ...replica, state: 'connected' })),
     controllers: [],
   };
