@@ -20,6 +20,8 @@ const rules = (...given: readonly object[]): object => ({ ...SPEC, rules: given.
 const selector = (objectSelector: object): object => ({ ...SPEC, objectSelector });
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
+const CEL_POLICY = 'registry://ghcr.io/kubewarden/policies/cel-policy:v1.0.0';
+
 const CONFIG_MAP = { apiVersion: 'v1', kind: 'ConfigMap' };
 const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace' };
 const PARAMETERS = {
@@ -35,6 +37,51 @@ const OF_NAMESPACE = { validations: [{ expression: 'true' }, { expression: 'name
 const reads = (...contextAwareResources: readonly object[]): object => ({ contextAwareResources });
 
 const POLICY_CASES: readonly Case[] = [
+  [
+    'a hint at builtin:cel when it takes the settings of cel-policy',
+    'cap',
+    { ...SPEC, module: CEL_POLICY, settings: { validations: [{ expression: 'object.spec.replicas <= 5' }] } },
+    [],
+    ['spec.module [builtin-module]'],
+    /builtin:cel takes these settings as they are.*write module: builtin:cel/,
+  ],
+  [
+    'no hint at builtin:cel for functions that only cel-policy has',
+    'cap',
+    { ...SPEC, module: CEL_POLICY, settings: { validations: [{ expression: 'kw.k8s.apiVersion("v1") != null' }] } },
+    [],
+  ],
+  [
+    'no hint at builtin:cel where it may not read parameters',
+    'ap',
+    { ...SPEC, module: CEL_POLICY, settings: PARAMETERS },
+    [],
+  ],
+  ...['', ':v0.2.2', `@${DIGEST}`].map((version): Case => [
+    `a hint at builtin:pod-security for pod-privileged${version}`,
+    'cap',
+    { ...SPEC, module: `mirror.example.com/ghcr/kubewarden/policies/pod-privileged${version}`, settings: {} },
+    [],
+    ['spec.module [builtin-module]'],
+    /module: builtin:pod-security, settings: \{enforce: baseline\}/,
+  ]),
+  ...[
+    { module: 'https://example.com/kubewarden/policies/pod-privileged', settings: {} },
+    { module: 'ghcr.io/other/policies/pod-privileged:v1', settings: {} },
+    { module: 'ghcr.io/kubewarden/policies/pod-privileged-too:v1', settings: {} },
+    { module: 'ghcr.io/kubewarden/policies/pod-privileged:v1', settings: { skip_init_containers: true } },
+    { module: 'ghcr.io/kubewarden/policies/allow-privilege-escalation-psp:v1', settings: {}, mutating: true },
+  ].map((spec): Case => [`no hint for ${JSON.stringify(spec)}`, 'cap', { ...SPEC, ...spec }, []]),
+  [
+    'hints for members of groups',
+    'capg',
+    {
+      ...group('first() && second()'),
+      policies: { first: { module: 'ghcr.io/kubewarden/policies/host-namespaces-psp:v1' }, second: BASELINE },
+    },
+    [],
+    ['spec.policies[first].module [builtin-module]'],
+  ],
   [
     'rules for resources that are exempt',
     'cap',

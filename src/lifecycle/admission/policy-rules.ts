@@ -2,6 +2,7 @@ import { BuiltinSettings } from '../../engine/index.ts';
 import { type AdmissionPolicyObject, invalid, notSupported, policyId } from '../../resources/index.ts';
 import { MAX_SUBDOMAIN_LENGTH } from '../../names/index.ts';
 import { checkAuthorizerUse } from './authorizer-rules.ts';
+import { hintAtBuiltin } from './builtin-hints.ts';
 import type { Findings } from './findings.ts';
 import { MatchConditions } from './match-conditions.ts';
 import { checkModule } from './module-rules.ts';
@@ -90,7 +91,9 @@ export class PolicyRules {
     for (const use of modulesOf(spec)) {
       const builtin = checkModule(use.module, `${use.field}.module`, scope, findings);
       checkContextAwareKinds(use, findings);
-      if (builtin !== undefined) {
+      if (builtin === undefined) {
+        hintAtBuiltin(use, isNamespaced, this.#settings, findings);
+      } else {
         const { problems, needs } = this.#settings.check(builtin, use.settings ?? {});
         for (const problem of problems) {
           this.#report(`${use.field}.settings`, problem, findings);

@@ -52,6 +52,7 @@ export const WARNINGS = [
   'annotation-unknown',
   'pin-outlasts-rollback',
   'not-supported',
+  'builtin-module',
 ] as const;
 
 export type RejectionCode = (typeof REJECTIONS)[number];
