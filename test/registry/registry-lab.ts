@@ -12,6 +12,7 @@ import { freePorts } from '../cluster/free-ports.ts';
 import { createLoopbackCertificate, type LoopbackCertificate } from '../cluster/loopback-certificate.ts';
 import { SupervisedProcess } from '../cluster/supervised-process.ts';
 import { until } from '../server/harness.ts';
+import type { TokenService } from './token-service.ts';
 
 export const USER = 'ci';
 export const PASSWORD = 'correct horse';
@@ -36,19 +37,28 @@ export class Registry implements AsyncDisposable {
   readonly #folder: string;
   readonly #start: () => SupervisedProcess;
   readonly #agent: Agent;
+  readonly #tokens: TokenService | undefined;
   #process: SupervisedProcess;
 
-  private constructor(folder: string, port: number, { cert }: LoopbackCertificate, start: () => SupervisedProcess) {
+  private constructor(
+    folder: string,
+    port: number,
+    { cert }: LoopbackCertificate,
+    start: () => SupervisedProcess,
+    tokens: TokenService | undefined,
+  ) {
     this.host = `localhost:${port}`;
     this.ca = cert;
     this.dockerConfig = join(folder, 'config.json');
     this.#folder = folder;
     this.#agent = new Agent({ ca: cert });
     this.#start = start;
+    this.#tokens = tokens;
     this.#process = start();
   }
 
-  static async start(): Promise<Registry> {
+  /** Starts a registry that requires a password, or tokens of a service. */
+  static async start({ tokens }: { readonly tokens?: TokenService } = {}): Promise<Registry> {
     const folder = await mkdtemp(join(tmpdir(), 'portcullis-registry-'));
     const [port = 0] = await freePorts(1);
     const certificate = await createLoopbackCertificate();
@@ -66,16 +76,25 @@ export class Registry implements AsyncDisposable {
         addr: `127.0.0.1:${port}`,
         tls: { certificate: await file('tls.crt', certificate.cert), key: await file('tls.key', certificate.key) },
       },
-      auth: { htpasswd: { realm: 'test', path: await file('htpasswd', `${USER}:${PASSWORD_HASH}\n`) } },
+      auth:
+        tokens === undefined
+          ? { htpasswd: { realm: 'test', path: await file('htpasswd', `${USER}:${PASSWORD_HASH}\n`) } }
+          : {
+              token: {
+                realm: tokens.realm,
+                service: tokens.service,
+                issuer: tokens.issuer,
+                rootcertbundle: await file('tokens.crt', tokens.ca),
+              },
+            },
     };
     const configFile = await file('registry.json', JSON.stringify(config));
     const auth = Buffer.from(`${USER}:${PASSWORD}`).toString('base64');
     await file('config.json', JSON.stringify({ auths: { [`localhost:${port}`]: { auth } } }));
     const program = findRegistry() ?? assert.fail('no registry: run "npm run cluster:build"');
     const logFile = join(folder, 'registry.log');
-    const registry = new Registry(folder, port, certificate, () => {
-      return new SupervisedProcess({ program, args: ['serve', configFile], logFile });
-    });
+    const process = (): SupervisedProcess => new SupervisedProcess({ program, args: ['serve', configFile], logFile });
+    const registry = new Registry(folder, port, certificate, process, tokens);
     await registry.#untilReady();
     return registry;
   }
@@ -130,8 +149,7 @@ export class Registry implements AsyncDisposable {
     httpsRequest(`https://${this.host}${path}`, {
       method,
       agent: this.#agent,
-      auth: `${USER}:${PASSWORD}`,
-      headers: { 'content-length': body.length, ...headers },
+      headers: { 'content-length': body.length, authorization: this.#authorization(path), ...headers },
     })
       .once('response', resolve)
       .once('error', reject)
@@ -139,6 +157,13 @@ export class Registry implements AsyncDisposable {
     const response = await promise;
     await buffer(response);
     return response;
+  }
+
+  #authorization(path: string): string {
+    const repository = /^\/v2\/(.+)\/(?:manifests|blobs)\//.exec(path)?.[1];
+    return this.#tokens === undefined
+      ? `Basic ${Buffer.from(`${USER}:${PASSWORD}`).toString('base64')}`
+      : `Bearer ${this.#tokens.token(repository === undefined ? '' : `repository:${repository}:pull,push`)}`;
   }
 
   async #untilReady(): Promise<void> {
