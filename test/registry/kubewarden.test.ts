@@ -129,11 +129,11 @@ describe('manifests of Kubewarden’s documentation', { skip, timeout: 240_000 }
     assert.equal(succeeded(module), 'registry://ghcr.io/kubewarden/policies/pod-privileged:v0.2.2');
   });
 
-  it('for another PolicyServer apply, and say that nothing of it runs here', async () => {
+  it('for another PolicyServer apply, and say what is missing', async () => {
     succeeded(await kubectl(['apply', '-f', join(FOLDER, 'policy-server.yaml')]));
     await eventually(async () => {
-      const status = succeeded(await kubectl(['get', 'cap/psp-capabilities', '-o', 'jsonpath={.status}']));
-      assert.match(status, /"phase":"Pending"/);
+      const message = succeeded(await kubectl(['get', 'cap/psp-capabilities', '-o', 'jsonpath={.status.message}']));
+      assert.match(message, /^PolicyServer reserved-instance-for-tenant-a has no replica/);
     });
   });
 
