@@ -1,12 +1,16 @@
 // The promises of README and SECURITY.md, each tried as a user would: with kubectl and the command line, on the cluster of
 // `portcullis start`. `npm run tour` prints them.
 import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { after, before, describe, it } from 'node:test';
+import { digestOf } from '../../src/modules/index.ts';
+import type { PolicyRevision } from '../../src/resources/index.ts';
 import type { CommandResult } from '../cli/command.ts';
 import { StartedPortcullis } from '../cli/started.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
+import { LayoutFolder } from '../registry/layout-folder.ts';
 
 const CREATE_PODS = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] };
 const TENANT = ['--as=dev', '--as-group=system:authenticated'];
@@ -32,6 +36,10 @@ const REFUSED = {
 
 /** For what takes seconds on a busy machine. */
 const PATIENT = { timeoutMs: 30_000 };
+
+/** A host that is never a real one. */
+const REGISTRY = 'policies.example';
+const LABELS = readFileSync('examples/required-labels/policy.wasm');
 
 type Spec = Readonly<Record<string, unknown>>;
 
@@ -60,6 +68,11 @@ function policy(name: string, spec: Spec, namespace?: string): object {
   };
 }
 
+/** A module that behaves alike and has other bytes. */
+function withSection(module: Uint8Array, name: string): Uint8Array {
+  return Buffer.concat([module, Buffer.from([0, name.length + 1, name.length]), Buffer.from(name)]);
+}
+
 function succeeded({ code, stdout, stderr }: CommandResult): string {
   assert.equal(code, 0, stderr + stdout);
   return stdout;
@@ -72,6 +85,7 @@ function failed({ code, stdout, stderr }: CommandResult, message: RegExp): void 
 
 describe('the tour', { skip: skipWithoutCluster(), timeout: 240_000 }, () => {
   let started: StartedPortcullis;
+  let layout: LayoutFolder;
   let count = 0;
 
   const kubectl = (...args: readonly string[]): Promise<CommandResult> => started.kubectl(args);
@@ -98,10 +112,14 @@ describe('the tour', { skip: skipWithoutCluster(), timeout: 240_000 }, () => {
   }
 
   before(async () => {
-    started = await StartedPortcullis.start();
+    layout = new LayoutFolder();
+    started = await StartedPortcullis.start('--sources-path', layout.sourcesFile(REGISTRY));
     await tenant('shop');
   });
-  after(() => started?.[Symbol.asyncDispose]());
+  after(async () => {
+    await started?.[Symbol.asyncDispose]();
+    layout?.[Symbol.dispose]();
+  });
 
   describe('a policy is enforced once it has served', () => {
     it('a new policy whose module cannot be fetched rejects nothing, and says that it is not enforced yet', async () => {
@@ -179,6 +197,47 @@ describe('the tour', { skip: skipWithoutCluster(), timeout: 240_000 }, () => {
 
     it('reset refuses while the cluster runs, and names the process', async () => {
       failed(await started.portcullis(['reset', '--data-dir', started.dataDir]), new RegExp(`process ${started.pid}`));
+    });
+  });
+
+  describe('modules come from registries', () => {
+    const module = `registry://${REGISTRY}/labels`;
+    const tagged = (tag: string): object =>
+      policy('pulled', { module: `${module}:${tag}`, settings: { labels: ['run'] } });
+    const manifests = async (): Promise<readonly unknown[]> => {
+      const revisions = await kubectl('get', 'policyrevisions', '-n', 'portcullis', '-o', 'json');
+      const { items } = JSON.parse(succeeded(revisions)) as { items: readonly PolicyRevision[] };
+      const own = items.filter(({ spec }) => spec.policyId === 'kw.cap.pulled');
+      return own.map(({ spec, status }) => [spec.revision, status?.modules?.[0]?.manifest]);
+    };
+
+    it('a tag counts once: a tag that moves changes nothing until its new digest is named, and there is a way back', async () => {
+      const first = layout.put(`${REGISTRY}/labels:v1`, LABELS);
+      succeeded(await apply(tagged('v1')));
+      await active('cap/pulled');
+      const moved = layout.put(`${REGISTRY}/labels:v1`, withSection(LABELS, 'moved'));
+      succeeded(await apply(tagged('v1')));
+      assert.deepEqual(await manifests(), [[1, first]]);
+      succeeded(await apply(tagged(`v1@${moved}`)));
+      await eventually(async () => assert.equal(await field('cap/pulled', '.status.servingRevision'), '2'), PATIENT);
+      succeeded(await started.portcullis(['rollout', 'undo', 'cap/pulled']));
+      await eventually(async () => assert.equal(await field('cap/pulled', '.status.servingRevision'), '3'), PATIENT);
+      assert.deepEqual(await manifests(), [
+        [1, first],
+        [2, moved],
+        [3, first],
+      ]);
+    });
+
+    it('a module with other bytes than its digest never serves, and the last good one does', async () => {
+      const forged = withSection(LABELS, 'forged');
+      layout.put(`${REGISTRY}/labels:v2`, forged);
+      writeFileSync(layout.file(digestOf(forged)), withSection(LABELS, 'FORGED'));
+      succeeded(await apply(tagged('v2')));
+      succeeded(await kubectl('wait', 'cap/pulled', '--for=jsonpath={.status.phase}=Degraded', '--timeout=30s'));
+      assert.equal(await field('cap/pulled', '.status.reason'), 'DigestMismatch');
+      failed(await run('default', '--labels=other=x'), /has no label/);
+      await remove('cap/pulled');
     });
   });
 
