@@ -18,7 +18,7 @@ const FRESH_MS = 10 * 60 * 1000;
 const MIN_ENTRY_BYTES = 64 * 1024;
 /** Most corrupt modules that are kept for inspection. */
 const MAX_CORRUPT = 8;
-/** Most locations: some for each policy, with the tags that it had. */
+/** Most locations: some for each policy, with the tags that it had. Also most records of verifications. */
 const MAX_LOCATIONS = 20_000;
 
 interface Entry {
@@ -31,7 +31,7 @@ interface Entry {
 
 /**
  * Bounds a module cache. Removes the least recently used modules until the others fit in `maxBytes`, but none that serves in a
- * process that shares the folder; also surplus locations and corrupt modules, and what writers that died left. Files that
+ * process that shares the folder; also surplus records and corrupt modules, and what writers that died left. Files that
  * cannot be removed are skipped. Never throws.
  * @param isDiskFull whether to halve the cache, however small it is
  */
@@ -47,6 +47,7 @@ export async function evict(cacheDir: string, maxBytes: number, isDiskFull = fal
   }
   await keepNewest(await entriesOf(join(cacheDir, 'corrupt'), nowMs), MAX_CORRUPT);
   await keepNewest(await entriesOf(join(cacheDir, 'locations'), nowMs), MAX_LOCATIONS);
+  await keepNewest(await entriesOf(join(cacheDir, 'verified'), nowMs), MAX_LOCATIONS);
 }
 
 async function evictModules(

@@ -31,6 +31,14 @@ async function digestInPool(bytes: Uint8Array<ArrayBuffer>): Promise<Digest> {
   return `sha256:${Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes)).toString('hex')}`;
 }
 
+/** A verification that held: the artifact's signatures satisfied it, and its manifest names the module. */
+export interface VerifiedModule {
+  /** Of the verification. */
+  readonly id: Digest;
+  readonly manifest: Digest;
+  readonly module: Digest;
+}
+
 interface ModuleCacheOptions {
   /** Entries larger than this count as absent. */
   readonly maxModuleBytes: number;
@@ -46,6 +54,7 @@ interface ModuleCacheOptions {
  *     sha256/<hex>.wasm     modules
  *     corrupt/<hex>.wasm    modules whose bytes no longer matched their digest, for inspection
  *     locations/<hex>.json  last digest by location; named by the hash of the location, which may hold secrets
+ *     verified/<hex>.json   what was verified; named by the hash of the content
  *     serving/<uuid>.json   digests of the modules that serve in a process, see `ModulesInUse`
  */
 export class ModuleCache {
@@ -131,6 +140,31 @@ export class ModuleCache {
       fetchedAt: new Date().toISOString(),
     };
     await this.#writeFile(this.#locationPath(reference), Buffer.from(`${JSON.stringify(known)}\n`));
+  }
+
+  /** Whether a verification is recorded. @throws ModuleError `cache-failed` */
+  async isVerified(verified: VerifiedModule): Promise<boolean> {
+    const { path, text } = this.#record(verified);
+    try {
+      const [found, { mtimeMs }] = await Promise.all([readFile(path, 'utf8'), stat(path)]);
+      await markUsed(path, mtimeMs);
+      return found === text;
+    } catch (error) {
+      absentOr(error, `read ${path}`);
+      return false;
+    }
+  }
+
+  /** Records that a verification held. @throws ModuleError `cache-failed` */
+  async recordVerified(verified: VerifiedModule): Promise<void> {
+    const { path, text } = this.#record(verified);
+    await this.#writeFile(path, Buffer.from(text));
+  }
+
+  #record({ id, manifest, module }: VerifiedModule): { readonly path: string; readonly text: string } {
+    const text = `${JSON.stringify({ id, manifest, module })}\n`;
+    const name = createHash('sha256').update(text).digest('hex');
+    return { path: join(this.#dir, 'verified', `${name}.json`), text };
   }
 
   #modulePath(digest: Digest): string {

@@ -1,13 +1,13 @@
-import { ModuleError } from './errors.ts';
+import { ModuleError, type ModuleErrorCode } from './errors.ts';
 import { readModuleFile } from './file-source.ts';
 import { downloadModule } from './http/http-source.ts';
 import type { FetchTimeouts } from './http/time-limits.ts';
 import { type Digest, digestOf } from './digest.ts';
 import { ModuleCache } from './module-cache.ts';
-import { pullModule } from './oci/registry-source.ts';
+import { type ArtifactDigests, pullModule, type PullOptions } from './oci/registry-source.ts';
 import type { Verification } from './verification.ts';
 import { parseReference, withManifest } from './module-reference.ts';
-import type { ModuleReference } from './module-reference.ts';
+import type { ModuleReference, RegistryReference } from './module-reference.ts';
 import { assertTenantFile } from './tenant-sources.ts';
 import { fetchFromPeers } from './peer-source.ts';
 import type { PeerOutcome, PeerSource } from './peer-source.ts';
@@ -52,13 +52,22 @@ interface FetchOptions {
   /** Absolute folder for relative `file://` references. */
   readonly baseDir?: string;
   /**
-   * The id of the verification that held for this module, as another replica recorded it. Believed for references that name
-   * the digest of the module.
+   * The id of the verification that held for this module, as another replica recorded it. Believed for references with the
+   * digests of the manifest and of the module.
    */
   readonly verifiedBy?: string;
   /** Called as bytes arrive; never for a module from the cache. */
   readonly onProgress?: (received: number, total?: number) => void;
 }
+
+/** Codes of errors after which the cache does not stand in for the source. */
+const REFUSALS: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
+  'source-forbidden',
+  'signature-missing',
+  'signature-invalid',
+  'trust-root-unavailable',
+  'trust-root-invalid',
+]);
 
 /** A module and where it came from. */
 export interface FetchedModule {
@@ -87,11 +96,15 @@ interface Progress {
 interface Received {
   readonly bytes: Uint8Array;
   readonly manifest?: Digest;
+  /** The artifact whose signatures were verified. */
+  readonly verified?: ArtifactDigests;
 }
 
 interface Transfer {
   readonly signal: AbortSignal;
   readonly isForTenant: boolean;
+  /** Whether another replica verified the module that the reference names. */
+  readonly isVouchedFor: boolean;
   readonly report: (progress: Progress) => void;
 }
 
@@ -130,21 +143,28 @@ export class ModuleStore {
    * @throws ModuleError any code but `metadata-…`, `protocol-…`, `version-…`, `execution-…`; the signal's reason
    */
   async fetch(reference: string | ModuleReference, options: FetchOptions = {}): Promise<FetchedModule> {
-    const { signal, offline = false, isForTenant = false, baseDir, onProgress } = options;
+    const { signal, offline = false, isForTenant = false, baseDir, verifiedBy, onProgress } = options;
     const parsed =
       typeof reference === 'string' ? parseReference(reference, baseDir === undefined ? {} : { baseDir }) : reference;
-    if (this.#verification !== undefined) {
+    if (this.#verification !== undefined && parsed.kind !== 'registry') {
       throw new ModuleError(
-        'signature-invalid',
-        `${parsed.shown} cannot be verified: this version does not do that yet`,
+        'not-verifiable',
+        `${parsed.shown} cannot be verified: only modules of registries have signatures. Push it to a registry, and sign it there`,
       );
     }
+    const isVouchedFor =
+      verifiedBy !== undefined &&
+      verifiedBy === this.#verification?.id &&
+      parsed.digest !== undefined &&
+      manifestOf(parsed) !== undefined;
     const credentials = parsed.kind === 'http' ? `${parsed.url.username}:${parsed.url.password}` : '';
-    const key = JSON.stringify([parsed.key, credentials, parsed.digest, offline, isForTenant]);
+    const key = JSON.stringify([parsed.key, credentials, parsed.digest, offline, isForTenant, isVouchedFor]);
     return await this.#tasks.run(
       key,
       async (shared, report) =>
-        offline ? await this.#fromCache(parsed) : await this.#resolve(parsed, { signal: shared, isForTenant, report }),
+        offline
+          ? await this.#fromCache(parsed, isVouchedFor)
+          : await this.#resolve(parsed, { signal: shared, isForTenant, isVouchedFor, report }),
       {
         ...(signal === undefined ? {} : { signal }),
         ...(onProgress === undefined ? {} : { onProgress: ({ received, total }) => onProgress(received, total) }),
@@ -152,25 +172,29 @@ export class ModuleStore {
     );
   }
 
-  async #fromCache(reference: ModuleReference): Promise<FetchedModule> {
-    const known = await this.#lastKnown(reference);
+  async #fromCache(reference: ModuleReference, isVouchedFor: boolean): Promise<FetchedModule> {
+    const known = await this.#lastKnown(reference, isVouchedFor);
     if (known === undefined) {
+      const what = this.#verification === undefined ? 'in the cache' : 'in the cache as a verified module';
       throw new ModuleError(
         'not-cached',
-        `${reference.shown} is not in the cache, and fetching is off: fetch it once while the source is reachable`,
+        `${reference.shown} is not ${what}, and fetching is off: fetch it once while the source is reachable`,
       );
     }
     return known;
   }
 
   async #resolve(reference: ModuleReference, transfer: Transfer): Promise<FetchedModule> {
-    const pinned = isPinned(reference) ? await this.#lastKnown(reference).catch(() => undefined) : undefined;
+    const { isVouchedFor } = transfer;
+    const pinned = isPinned(reference)
+      ? await this.#lastKnown(reference, isVouchedFor).catch(() => undefined)
+      : undefined;
     if (pinned !== undefined) {
       return pinned;
     }
-    const fromPeers = await this.#fromPeers(reference, transfer.signal);
+    const fromPeers = await this.#fromPeers(reference, transfer);
     if (fromPeers.bytes !== undefined) {
-      return await this.#verified(reference, { bytes: fromPeers.bytes }, 'peer');
+      return await this.#checked(reference, { bytes: fromPeers.bytes }, 'peer');
     }
     let received: Received;
     try {
@@ -180,22 +204,29 @@ export class ModuleStore {
         throw failure;
       }
       const error = withDetail(failure, fromPeers.detail);
-      if (error.code === 'source-forbidden') {
-        // Another policy may have fetched this module.
+      if (REFUSALS.has(error.code)) {
+        // Another policy may have fetched this module, or the artifact may have been another one.
         throw error;
       }
       // An error of the cache must not hide that of the source.
-      const known = await this.#lastKnown(reference).catch(() => undefined);
+      const known = await this.#lastKnown(reference, isVouchedFor).catch(() => undefined);
       if (known === undefined) {
         throw withDetail(error, await this.#corruption(reference));
       }
       return { ...known, sourceError: error };
     }
-    return await this.#verified(reference, received, 'source');
+    return await this.#checked(reference, received, 'source');
   }
 
-  async #fromPeers(reference: ModuleReference, signal: AbortSignal): Promise<PeerOutcome> {
-    if (this.#peers === undefined || reference.digest === undefined) {
+  async #fromPeers(
+    reference: ModuleReference,
+    { signal, isVouchedFor }: Pick<Transfer, 'signal' | 'isVouchedFor'>,
+  ): Promise<PeerOutcome> {
+    const manifest = manifestOf(reference);
+    const mayUse =
+      reference.digest !== undefined &&
+      (isVouchedFor || (await this.#holds(manifest, reference.digest).catch(() => false)));
+    if (this.#peers === undefined || reference.digest === undefined || !mayUse) {
       return { bytes: undefined, detail: undefined };
     }
     const outcome = await fetchFromPeers(this.#peers, reference.digest, this.#maxBytes, signal);
@@ -203,8 +234,8 @@ export class ModuleStore {
     return outcome;
   }
 
-  /** Verifies and caches the bytes. */
-  async #verified(reference: ModuleReference, received: Received, origin: 'source' | 'peer'): Promise<FetchedModule> {
+  /** Compares the bytes with the digest of the reference, and caches them. */
+  async #checked(reference: ModuleReference, received: Received, origin: 'source' | 'peer'): Promise<FetchedModule> {
     const { bytes } = received;
     const manifest = received.manifest ?? manifestOf(reference);
     const module = {
@@ -213,12 +244,16 @@ export class ModuleStore {
       bytes,
       origin,
       ...(manifest === undefined ? {} : { manifest }),
+      ...this.#verifiedBy(),
     };
-    const cacheError = await this.#cacheModule(reference, module);
+    const cacheError = await this.#cacheModule(reference, module, received.verified);
     return cacheError === undefined ? module : { ...module, cacheError };
   }
 
-  async #fromSource(reference: ModuleReference, { signal, isForTenant, report }: Transfer): Promise<Received> {
+  async #fromSource(
+    reference: ModuleReference,
+    { signal, isForTenant, isVouchedFor, report }: Transfer,
+  ): Promise<Received> {
     if (reference.kind === 'file') {
       if (isForTenant) {
         assertTenantFile(reference, this.#tenantFolder);
@@ -233,20 +268,71 @@ export class ModuleStore {
       isForTenant,
       onProgress: (received: number, total?: number) => report({ received, total }),
     };
-    return reference.kind === 'registry'
-      ? await pullModule(reference, { ...options, cached: (digest) => this.#cache.read(digest).catch(() => undefined) })
-      : { bytes: await downloadModule(reference, options) };
+    if (reference.kind === 'http') {
+      return { bytes: await downloadModule(reference, options) };
+    }
+    const cached = (digest: Digest): Promise<Uint8Array | undefined> => this.#cache.read(digest).catch(() => undefined);
+    const verification = isVouchedFor ? undefined : this.#verification;
+    return verification === undefined
+      ? await pullModule(reference, { ...options, cached })
+      : await this.#pullVerified(reference, { ...options, cached }, verification);
   }
 
-  /** The pinned module, or the one that the location served last, from the cache. */
-  async #lastKnown(reference: ModuleReference): Promise<FetchedModule | undefined> {
-    const located = reference.digest === undefined ? await this.#cache.locate(reference) : undefined;
+  /** Pulls a module after the signatures of its artifact were verified in the same place. */
+  async #pullVerified(
+    reference: RegistryReference,
+    options: PullOptions,
+    verification: Verification,
+  ): Promise<Received> {
+    let verified: ArtifactDigests | undefined;
+    const { bytes, manifest } = await pullModule(reference, {
+      ...options,
+      verify: async (source, artifact, shown) => {
+        verified = undefined;
+        if (!(await this.#holds(artifact.manifest, artifact.module).catch(() => false))) {
+          // The libraries for signatures take a tenth of a second to load.
+          const { verifyArtifact } = await import('./verify/index.ts');
+          await verifyArtifact(source, artifact.manifest, shown, verification);
+        }
+        verified = artifact;
+      },
+    });
+    if (verified === undefined || verified.manifest !== manifest || verified.module !== digestOf(bytes)) {
+      throw new ModuleError('signature-invalid', `${reference.shown} is not the artifact that was verified`);
+    }
+    return { bytes, manifest, verified };
+  }
+
+  /** The pinned module, or the one that the location served last, from the cache; if modules are verified, a verified one. */
+  async #lastKnown(reference: ModuleReference, isVouchedFor: boolean): Promise<FetchedModule | undefined> {
+    const isComplete = reference.digest !== undefined && manifestOf(reference) !== undefined;
+    const located = isComplete ? undefined : await this.#cache.locate(reference);
     const digest = reference.digest ?? located?.digest;
-    const manifest = manifestOf(reference) ?? located?.manifest;
-    const bytes = digest === undefined ? undefined : await this.#cache.read(digest);
-    return digest === undefined || bytes === undefined
+    const manifest = manifestOf(reference) ?? (located?.digest === digest ? located?.manifest : undefined);
+    if (digest === undefined || !(isVouchedFor || (await this.#holds(manifest, digest)))) {
+      return undefined;
+    }
+    const bytes = await this.#cache.read(digest);
+    return bytes === undefined
       ? undefined
-      : { url: reference.shown, digest, bytes, origin: 'cache', ...(manifest === undefined ? {} : { manifest }) };
+      : {
+          url: reference.shown,
+          digest,
+          bytes,
+          origin: 'cache',
+          ...(manifest === undefined ? {} : { manifest }),
+          ...this.#verifiedBy(),
+        };
+  }
+
+  /** Whether the verification is recorded to hold for an artifact; always if modules are not verified. */
+  async #holds(manifest: Digest | undefined, module: Digest): Promise<boolean> {
+    const { id } = this.#verification ?? {};
+    return id === undefined || (manifest !== undefined && (await this.#cache.isVerified({ id, manifest, module })));
+  }
+
+  #verifiedBy(): { readonly verifiedBy?: Digest } {
+    return this.#verification === undefined ? {} : { verifiedBy: this.#verification.id };
   }
 
   /** The detail that the cache had the module until its bytes changed on disk. */
@@ -260,9 +346,13 @@ export class ModuleStore {
   async #cacheModule(
     reference: ModuleReference,
     { digest, bytes, manifest }: FetchedModule,
+    verified: ArtifactDigests | undefined,
   ): Promise<ModuleError | undefined> {
     try {
       await this.#cache.write(digest, bytes);
+      if (verified !== undefined && this.#verification !== undefined) {
+        await this.#cache.recordVerified({ id: this.#verification.id, ...verified });
+      }
       await this.#cache.remember(reference, digest, manifest);
       if (reference.kind === 'registry' && manifest !== undefined && reference.manifest === undefined) {
         await this.#cache.remember(withManifest(reference, manifest), digest, manifest);

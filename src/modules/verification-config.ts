@@ -143,9 +143,19 @@ class VerificationReader {
   }
 
   #requirements(value: unknown, path: ValuePath): readonly SignatureRequirement[] {
-    return this.#config
+    const requirements = this.#config
       .list(value, path, MAX_REQUIREMENTS)
       .map((entry, index) => this.#requirement(entry, [...path, index]));
+    const seen = new Set<string>();
+    for (const [index, requirement] of requirements.entries()) {
+      // Twice the same one would count as two matches.
+      const text = JSON.stringify(requirement.kind === 'pubKey' ? { ...requirement, owner: '' } : requirement);
+      if (seen.has(text)) {
+        throw this.#config.error([...path, index], 'this signature is required twice: expected different ones');
+      }
+      seen.add(text);
+    }
+    return requirements;
   }
 
   #requirement(value: unknown, path: ValuePath): SignatureRequirement {

@@ -19,6 +19,34 @@ export interface ArtifactSource {
   manifest(reference: string): Promise<RawManifest>;
   /** The content of a descriptor, verified. @throws ModuleError `source-…`, `size-mismatch`, `digest-mismatch` */
   blob(descriptor: Descriptor, onProgress?: ProgressListener): Promise<Uint8Array>;
+  /**
+   * The manifests that name this one as their subject, such as its signatures.
+   * @throws ModuleError `source-…`, `manifest-invalid`
+   */
+  referrers(digest: Digest): Promise<readonly Descriptor[]>;
+}
+
+/** The tag of the list of referrers where a registry has no API for them (distribution-spec, "Referrers Tag Schema"). */
+export function referrersTag(digest: Digest): string {
+  return digest.replace(':', '-');
+}
+
+/** The list of referrers under {@link referrersTag}; empty if there is none. @throws ModuleError as of {@link ArtifactSource} */
+export async function taggedReferrers(
+  source: Pick<ArtifactSource, 'manifest'>,
+  digest: Digest,
+  shown: string,
+): Promise<readonly Descriptor[]> {
+  try {
+    const { bytes, contentType } = await source.manifest(referrersTag(digest));
+    const list = parseManifest(bytes, shown, contentType);
+    return list.kind === 'index' ? list.manifests : [];
+  } catch (error) {
+    if (error instanceof ModuleError && error.code === 'source-not-found') {
+      return [];
+    }
+    throw error;
+  }
 }
 
 /** Most indexes on the way to a manifest: a registry may answer with any number of them. */

@@ -2,12 +2,15 @@
 import { type Digest, digestOf, isDigest } from '../digest.ts';
 import { ModuleError } from '../errors.ts';
 import type { ProgressListener } from '../http/http-transfer.ts';
-import type { ArtifactSource, RawManifest } from './artifact-source.ts';
+import { type ArtifactSource, type RawManifest, taggedReferrers } from './artifact-source.ts';
 import type { LayoutFiles } from './layout-files.ts';
 import { type Descriptor, MAX_MANIFEST_BYTES, OCI_INDEX, parseManifest } from './manifest.ts';
 
 /** The annotation of an index that names a manifest. Tools write a tag, or a whole reference. */
 export const NAME_ANNOTATION = 'org.opencontainers.image.ref.name';
+
+/** Largest manifest that is searched for its subject: those of signatures have few layers. Bytes. */
+const MAX_REFERRER_BYTES = 256 * 1024;
 
 /** One repository of a layout. */
 export class LayoutRepository implements ArtifactSource {
@@ -41,6 +44,35 @@ export class LayoutRepository implements ArtifactSource {
     }
     onProgress?.(size, size);
     return bytes;
+  }
+
+  async referrers(digest: Digest): Promise<readonly Descriptor[]> {
+    // Tools write all manifests to the index; a manifest names its subject only in its content.
+    const found: Descriptor[] = [];
+    for (const entry of await readLayoutIndex(this.#files, this.#shown)) {
+      if (entry.size <= MAX_REFERRER_BYTES && entry.digest !== digest) {
+        const artifactType = await this.#typeOfReferrer(entry, digest);
+        if (artifactType !== undefined) {
+          found.push({ ...entry, artifactType });
+        }
+      }
+    }
+    const tagged = await taggedReferrers(this, digest, this.#shown);
+    return [...found, ...tagged.filter((entry) => !found.some((other) => other.digest === entry.digest))];
+  }
+
+  /** The type of an artifact; undefined if it is not about the subject. */
+  async #typeOfReferrer({ digest }: Descriptor, subject: Digest): Promise<string | undefined> {
+    try {
+      const manifest = parseManifest(await this.#read(digest, MAX_REFERRER_BYTES), this.#shown, undefined);
+      return manifest.kind === 'manifest' && manifest.subject === subject ? manifest.artifactType : undefined;
+    } catch (error) {
+      // Of other artifacts: they may be incomplete, and of any type.
+      if (error instanceof ModuleError) {
+        return undefined;
+      }
+      throw error;
+    }
   }
 
   async #digestOfTag(tag: string): Promise<Digest> {

@@ -10,6 +10,7 @@ export const MAX_MANIFEST_BYTES = 4 * 1024 * 1024;
 const MAX_DESCRIPTORS = 1_000;
 
 export const OCI_MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
+/** Also the type of lists of referrers. */
 export const OCI_INDEX = 'application/vnd.oci.image.index.v1+json';
 const DOCKER_MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json';
 const DOCKER_INDEX = 'application/vnd.docker.distribution.manifest.list.v2+json';
@@ -29,13 +30,23 @@ export interface Descriptor {
   /** Bytes. */
   readonly size: number;
   readonly annotations: ReadonlyMap<string, string>;
+  /** Of a manifest in a list of referrers; empty if it is not given. */
+  readonly artifactType: string;
   /** The processor of a manifest of an index. */
   readonly architecture: string;
 }
 
 /** The content of a manifest, or of an index of manifests. */
 export type Manifest =
-  | { readonly kind: 'manifest'; readonly config: Descriptor | undefined; readonly layers: readonly Descriptor[] }
+  | {
+      readonly kind: 'manifest';
+      readonly config: Descriptor | undefined;
+      readonly layers: readonly Descriptor[];
+      /** Empty if it is not given. */
+      readonly artifactType: string;
+      /** The artifact that this one is about, such as the one that it signs. */
+      readonly subject: Digest | undefined;
+    }
   | { readonly kind: 'index'; readonly manifests: readonly Descriptor[] };
 
 /**
@@ -56,6 +67,8 @@ export function parseManifest(bytes: Uint8Array, shown: string, contentType: str
         kind: 'manifest',
         config: config === undefined ? undefined : descriptor(config, 'config', shown),
         layers: descriptors(manifest, 'layers', shown),
+        artifactType: textOf(own(manifest, 'artifactType')),
+        subject: subjectOf(own(manifest, 'subject')),
       };
     }
     case OCI_INDEX:
@@ -144,8 +157,14 @@ function descriptor(value: unknown, field: string, shown: string): Descriptor {
     digest,
     size,
     annotations: annotationsOf(own(object, 'annotations')),
+    artifactType: textOf(own(object, 'artifactType')),
     architecture: textOf(isJsonObject(platform) ? own(platform, 'architecture') : undefined),
   };
+}
+
+function subjectOf(value: unknown): Digest | undefined {
+  const digest = isJsonObject(value) ? own(value, 'digest') : undefined;
+  return isDigest(digest) ? digest : undefined;
 }
 
 function annotationsOf(value: unknown): ReadonlyMap<string, string> {

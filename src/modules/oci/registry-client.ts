@@ -1,6 +1,7 @@
 // A client of the registry API (https://github.com/opencontainers/distribution-spec) with token and basic authentication
 // (https://distribution.github.io/distribution/spec/auth/token/).
 import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
 import { isJsonObject, own, parseJson, textOf } from '../../values/index.ts';
@@ -10,9 +11,9 @@ import { retryAfterMs, statusError } from '../http/http-status.ts';
 import type { HttpTransfer, ProgressListener, TransferRequest, TransferResponse } from '../http/http-transfer.ts';
 import { parseChallenges } from './challenge.ts';
 import type { RegistryCredentials } from './docker-config.ts';
-import type { ArtifactSource, RawManifest } from './artifact-source.ts';
-import { digestOf } from '../digest.ts';
-import { type Descriptor, MANIFEST_MEDIA_TYPES, MAX_MANIFEST_BYTES } from './manifest.ts';
+import { type ArtifactSource, type RawManifest, taggedReferrers } from './artifact-source.ts';
+import { type Digest, digestOf } from '../digest.ts';
+import { type Descriptor, MANIFEST_MEDIA_TYPES, MAX_MANIFEST_BYTES, OCI_INDEX, parseManifest } from './manifest.ts';
 
 /** Most repetitions of a request that a registry asks to repeat later. */
 const MAX_RETRIES = 2;
@@ -22,6 +23,10 @@ const MAX_RETRY_DELAY_MS = 10_000;
 const MAX_TOKEN_BYTES = 256 * 1024;
 /** Largest error that is read. Bytes. */
 const MAX_ERROR_BYTES = 64 * 1024;
+/** Most pages of a list of referrers, which may be of any length. */
+const MAX_REFERRER_PAGES = 10;
+/** Statuses of registries without an API for referrers. */
+const NO_REFERRERS_API: ReadonlySet<number> = new Set([400, 404, 405, 406, 501]);
 /** Error codes of the distribution spec: only these are repeated, since an answer may hold anything. */
 const ERROR_CODES: ReadonlySet<string> = new Set([
   'BLOB_UNKNOWN',
@@ -74,11 +79,9 @@ export class RegistryClient implements ArtifactSource {
    * @throws ModuleError `source-…`, `digest-mismatch`, `manifest-invalid` (too large)
    */
   async manifest(reference: string): Promise<RawManifest> {
-    const { transfer, shown } = this.#options;
+    const { shown } = this.#options;
     const { response } = await this.#get(`manifests/${reference}`, MANIFEST_MEDIA_TYPES.join(', '));
-    const bytes = await transfer
-      .read(response, { maxBytes: MAX_MANIFEST_BYTES })
-      .catch((error: unknown) => Promise.reject(manifestTooLarge(error, shown)));
+    const bytes = await this.#readManifest(response);
     const digest = digestOf(bytes);
     if (reference.startsWith('sha256:') && reference !== digest) {
       throw new ModuleError(
@@ -134,6 +137,42 @@ export class RegistryClient implements ArtifactSource {
     const { response, url } = answer;
     const detail = await this.#errorCodes(answer);
     return statusError(`${url.host}, for ${shown},`, response.statusCode ?? 0, response.headers, { detail, isPush });
+  }
+
+  /**
+   * The referrers of a manifest, by the registry's API or by their tag.
+   * @throws ModuleError `source-…`, `manifest-invalid`
+   */
+  async referrers(digest: Digest): Promise<readonly Descriptor[]> {
+    const { transfer, shown } = this.#options;
+    const found: Descriptor[] = [];
+    let target: string | URL | undefined = `referrers/${digest}`;
+    for (let page = 0; target !== undefined && page < MAX_REFERRER_PAGES; page++) {
+      const answer: TransferResponse = await this.send({ target, headers: { accept: OCI_INDEX } });
+      const { response } = answer;
+      const status = response.statusCode ?? 0;
+      const isList = status === 200 && response.headers['content-type']?.split(';', 1)[0]?.trim() === OCI_INDEX;
+      if (page === 0 && (NO_REFERRERS_API.has(status) || (status === 200 && !isList))) {
+        response.destroy();
+        transfer.limits.idle();
+        return await taggedReferrers(this, digest, shown);
+      }
+      if (!isList) {
+        throw await this.failure(answer);
+      }
+      const bytes = await this.#readManifest(response);
+      const list = parseManifest(bytes, `the referrers of ${shown}`, OCI_INDEX);
+      found.push(...(list.kind === 'index' ? list.manifests : []));
+      target = nextPage(response.headers.link, answer.url);
+    }
+    return found;
+  }
+
+  async #readManifest(response: IncomingMessage): Promise<Buffer> {
+    const { transfer, shown } = this.#options;
+    return await transfer
+      .read(response, { maxBytes: MAX_MANIFEST_BYTES })
+      .catch((error: unknown) => Promise.reject(manifestTooLarge(error, shown)));
   }
 
   async #get(path: string, accept: string): Promise<TransferResponse> {
@@ -249,6 +288,13 @@ export class RegistryClient implements ArtifactSource {
       return '';
     }
   }
+}
+
+/** The URL of the next page of a list, on the same origin; undefined at the end. */
+function nextPage(link: string | string[] | undefined, url: URL): URL | undefined {
+  const target = /^\s*<([^<>]{1,2000})>\s*;\s*rel="?next"?\s*$/.exec(String(link ?? ''))?.[1];
+  const next = target === undefined ? null : URL.parse(target, url.href);
+  return next !== null && next.origin === url.origin ? next : undefined;
 }
 
 function tokenRequest(

@@ -18,7 +18,16 @@ export interface PullOptions extends TransferOptions {
   readonly maxBytes: number;
   /** Finds a module that need not be downloaded again. Default: none. */
   readonly cached?: (digest: Digest) => Promise<Uint8Array | undefined>;
+  /** Called before the module is downloaded; throws if the artifact must not be used. Default: every artifact may be used. */
+  readonly verify?: (source: ArtifactSource, artifact: ArtifactDigests, shown: string) => Promise<void>;
   readonly onProgress?: ProgressListener;
+}
+
+/** What an artifact is verified as: its manifest names the module. */
+export interface ArtifactDigests {
+  /** The digest that the reference resolved to. */
+  readonly manifest: Digest;
+  readonly module: Digest;
 }
 
 /** A module from a registry. */
@@ -56,6 +65,7 @@ export async function pullModule(reference: RegistryReference, options: PullOpti
         `${shown} is not the pinned module: expected ${reference.digest}, got ${layer.digest}`,
       );
     }
+    await options.verify?.(source, { manifest: digest, module: layer.digest }, shown);
     const known = await options.cached?.(layer.digest);
     const bytes = known?.length === layer.size ? known : await source.blob(layer, options.onProgress);
     assertModulePreamble(bytes.subarray(0, SNIFF_BYTES), shown, layer.mediaType);

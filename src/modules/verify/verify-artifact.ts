@@ -1,22 +1,108 @@
+import { shortened } from '../../values/index.ts';
 import type { Digest } from '../digest.ts';
 import { ModuleError } from '../errors.ts';
 import type { ArtifactSource } from '../oci/artifact-source.ts';
 import type { Verification } from '../verification.ts';
+import type { SignatureRequirement, VerificationConfig } from '../verification-config.ts';
+import { CertificateVerifier } from './certificate-identity.ts';
+import { collectSignatures } from './collect-signatures.ts';
+import { type IdentifiedSignature, satisfies } from './satisfies.ts';
+import type { Signature } from './signature.ts';
+
+/** Most problems in a message. */
+const MAX_PROBLEMS_SHOWN = 6;
+
+/** `unknown`: it is a keyless one, and there is no trust root. */
+type Outcome = 'satisfied' | 'unsatisfied' | 'unknown';
 
 /**
- * Verifies that the signatures of an artifact satisfy the configuration.
+ * Verifies that the signatures of an artifact satisfy a configuration.
  * @param digest of the manifest, or of the index, that a reference resolved to
  * @param shown the artifact, for messages
- * @throws ModuleError `signature-missing`, `signature-invalid`, `trust-root-unavailable`; as of {@link ArtifactSource}
+ * @throws ModuleError `signature-missing`, `signature-invalid`, `trust-root-unavailable`, `trust-root-invalid`; as of {@link ArtifactSource}
  */
 export async function verifyArtifact(
-  _source: ArtifactSource,
+  source: ArtifactSource,
   digest: Digest,
   shown: string,
-  _verification: Verification,
+  verification: Verification,
 ): Promise<void> {
+  const { signatures, problems, failure } = await collectSignatures(source, digest, shown);
+  const { identified, untrusted } = identify(signatures, verification);
+  const outcome = outcomeOf(verification.config, (requirement) => {
+    if (identified.some((signature) => satisfies(requirement, signature))) {
+      return 'satisfied';
+    }
+    return requirement.kind === 'pubKey' || verification.trustRoot !== undefined ? 'unsatisfied' : 'unknown';
+  });
+  if (outcome === 'satisfied') {
+    return;
+  }
+  if (failure !== undefined) {
+    throw failure;
+  }
+  if (signatures.length === 0 && problems.length === 0) {
+    throw new ModuleError(
+      'signature-missing',
+      `${shown} (${digest}) has no signature: expected those of verification.yml. Sign it with cosign, and copy its signatures to mirrors`,
+    );
+  }
+  if (outcome === 'unknown') {
+    throw new ModuleError(
+      'trust-root-unavailable',
+      `the keyless signatures of ${shown} (${digest}) cannot be verified without a trust root: give one`,
+    );
+  }
   throw new ModuleError(
     'signature-invalid',
-    `${shown} (${digest}) cannot be verified: this version does not do that yet`,
+    `the signatures of ${shown} (${digest}) do not satisfy verification.yml: ${listed([...signersOf(identified), ...untrusted, ...problems])}`,
   );
+}
+
+/** Verifies the certificates of signatures, if a requirement and a trust root need that. */
+function identify(
+  signatures: readonly Signature[],
+  { config, trustRoot }: Verification,
+): { readonly identified: readonly IdentifiedSignature[]; readonly untrusted: readonly string[] } {
+  const requirements = [...config.allOf, ...(config.anyOf?.signatures ?? [])];
+  const isKeyless = requirements.some(({ kind }) => kind !== 'pubKey');
+  const verifier = trustRoot !== undefined && isKeyless ? new CertificateVerifier(trustRoot) : undefined;
+  const untrusted: string[] = [];
+  const identified = signatures.map((signature) => {
+    const identity = signature.bundle === undefined ? undefined : verifier?.identityOf(signature);
+    if (typeof identity === 'string') {
+      untrusted.push(`${signature.shown} ${identity}`);
+      return { signature, identity: undefined };
+    }
+    return { signature, identity };
+  });
+  return { identified, untrusted };
+}
+
+function outcomeOf({ allOf, anyOf }: VerificationConfig, evaluate: (one: SignatureRequirement) => Outcome): Outcome {
+  const all = allOf.map(evaluate);
+  const any = (anyOf?.signatures ?? []).map(evaluate);
+  const minimum = anyOf?.minimumMatches ?? 0;
+  const satisfied = any.filter((one) => one === 'satisfied').length;
+  const possible = satisfied + any.filter((one) => one === 'unknown').length;
+  if (all.length + any.length === 0 || all.includes('unsatisfied') || possible < minimum) {
+    return 'unsatisfied';
+  }
+  return all.includes('unknown') || satisfied < minimum ? 'unknown' : 'satisfied';
+}
+
+/** Who made the signatures that are not those required, for a message. */
+function signersOf(identified: readonly IdentifiedSignature[]): readonly string[] {
+  return identified.map(({ signature: { shown, annotations }, identity }) => {
+    const signer =
+      identity === undefined ? 'is not of a required key' : `is of ${identity.subject}, by ${identity.issuer}`;
+    const names = [...annotations].map(([name, value]) => `${name}=${value}`);
+    return `${shown} ${signer}${names.length === 0 ? '' : `, with ${shortened(names.join(', '), 200)}`}`;
+  });
+}
+
+function listed(problems: readonly string[]): string {
+  const more = problems.length - MAX_PROBLEMS_SHOWN;
+  const shown = problems.slice(0, MAX_PROBLEMS_SHOWN).map((problem) => shortened(problem, 500));
+  return `${shown.join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
 }
