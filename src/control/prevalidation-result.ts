@@ -1,6 +1,6 @@
 // The client of POST /prevalidate.
 import { FETCH_TIMEOUT_MS, isDigest } from '../modules/index.ts';
-import { isJsonObject, own } from '../resources/index.ts';
+import { isJsonObject, MAX_WARNING_LENGTH, MAX_WARNINGS, own } from '../resources/index.ts';
 import { MAX_REPORT_TEXT } from './replica-protocol.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from './replica-protocol.ts';
 import type { ControlAddress, ControlClient } from './control-client.ts';
@@ -68,7 +68,9 @@ export function prevalidationResult(text: string): PrevalidationResult {
     throw unexpected('a result of pre-validation', value);
   }
   if (readBoolean(value, 'ok')) {
-    return { ok: true, modules: readList(value, 'modules').map(pinnedModule) };
+    const warnings = own(value, 'warnings') === undefined ? [] : readList(value, 'warnings').map(warning);
+    const modules = readList(value, 'modules').map(pinnedModule);
+    return { ok: true, modules, ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_WARNINGS) }) };
   }
   return {
     ok: false,
@@ -76,6 +78,13 @@ export function prevalidationResult(text: string): PrevalidationResult {
     message: readOptionalText(value, 'message', MAX_REPORT_TEXT) ?? '',
     isTransient: readBoolean(value, 'isTransient'),
   };
+}
+
+function warning(value: unknown): string {
+  if (typeof value !== 'string') {
+    throw unexpected('warnings: texts', value);
+  }
+  return value.slice(0, MAX_WARNING_LENGTH).toWellFormed();
 }
 
 function pinnedModule(value: unknown): PinnedModule {

@@ -126,6 +126,15 @@ describe('prevalidationResult', () => {
     const good = { ok: true, modules: [plain, { ...plain, manifest: digest, verifiedBy: digest }] };
     const bad = { ok: false, reason: 'FetchFailed', message: 'no', isTransient: true };
     assert.deepEqual(prevalidationResult(JSON.stringify(good)), good);
+    const warned = { ...good, warnings: ['the module changes objects'] };
+    assert.deepEqual(prevalidationResult(JSON.stringify(warned)), warned);
+    const many = prevalidationResult(
+      JSON.stringify({ ...good, warnings: Array.from({ length: 99 }, () => 'x'.repeat(9_999)) }),
+    );
+    assert.deepEqual(
+      many.ok && many.warnings,
+      Array.from({ length: 8 }, () => 'x'.repeat(500)),
+    );
     assert.deepEqual(prevalidationResult(JSON.stringify(bad)), bad);
   });
 
@@ -136,6 +145,7 @@ describe('prevalidationResult', () => {
     '{"ok":true,"modules":[{"name":"p","module":"m","digest":"sha256:1"}]}',
     `{"ok":true,"modules":[{"name":"p","digest":"${digest}"}]}`,
     `{"ok":true,"modules":[{"name":"p","module":"m","digest":"${digest}","verifiedBy":"yes"}]}`,
+    '{"ok":true,"modules":[],"warnings":[1]}',
     '{"ok":false,"reason":"a b","isTransient":true}',
     '{"ok":false,"reason":"FetchFailed"}',
   ]) {

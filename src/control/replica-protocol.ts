@@ -108,7 +108,12 @@ export interface PinnedModule {
 }
 
 export type PrevalidationResult =
-  | { readonly ok: true; readonly modules: readonly PinnedModule[] }
+  | {
+      readonly ok: true;
+      readonly modules: readonly PinnedModule[];
+      /** Why the policy may reject requests although it is valid. */
+      readonly warnings?: readonly string[];
+    }
   | {
       readonly ok: false;
       readonly reason: PolicyReason;

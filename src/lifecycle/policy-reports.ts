@@ -34,6 +34,8 @@ export const FIRST_PROGRESS_MS = 5_000;
 export const MONITORED_INTERVAL_MS = 60_000;
 /** The reason of the event about it. */
 const WOULD_REJECT = 'WouldReject';
+/** The reason of the event about warnings of a revision. */
+const MAY_REJECT = 'MayReject';
 /** The reason of the event about a refresh. A failure has the event of the phase. */
 const REFRESHED = 'Refreshed';
 /** Phases that a rollout leaves by itself. */
@@ -153,6 +155,10 @@ export class PolicyReports {
       view.now >= monitoredAt
     ) {
       events.event(policy, 'Normal', WOULD_REJECT, monitoredText(status.monitored));
+    }
+    const { warnings } = status;
+    if (warnings !== undefined && !isDeepStrictEqual(before?.warnings, warnings)) {
+      events.event(policy, 'Warning', MAY_REJECT, warnings.join('; '));
     }
     const { refreshed } = status;
     if (refreshed !== undefined && isRefreshNews(before?.refreshed, refreshed)) {

@@ -118,7 +118,7 @@ export class RevisionStore {
     now: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const { nextRetry, modules, ...facts } = result;
+    const { nextRetry, modules, warnings, ...facts } = result;
     const before = revision.status ?? {};
     await this.#writeStatus(
       revision,
@@ -126,6 +126,7 @@ export class RevisionStore {
         ...facts,
         ...enforcedField(facts.state, facts.reason, isEnforced),
         modules: modules.map((module) => ({ ...module })),
+        ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
         stateSince: before.state === facts.state ? (before.stateSince ?? timeText(now)) : timeText(now),
         ...(before.order === undefined ? {} : { order: before.order }),
         ...(before.servingSince === undefined ? {} : { servingSince: before.servingSince }),
@@ -222,6 +223,7 @@ export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): 
     reason: status.reason ?? '',
     message: status.message ?? '',
     modules: status.modules ?? [],
+    warnings: status.warnings ?? [],
     attempts: status.attempts ?? 0,
     nextRetry: status.nextRetry === undefined ? undefined : Date.parse(status.nextRetry),
     stateSince: Date.parse(status.stateSince ?? metadata.creationTimestamp ?? ''),

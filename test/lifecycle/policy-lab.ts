@@ -46,6 +46,7 @@ export interface Policy extends KubernetesObject {
     readonly conditions: readonly { readonly type: string; readonly status: string }[];
     readonly monitored?: MonitoredStatus;
     readonly refreshed?: RefreshedStatus;
+    readonly warnings?: readonly string[];
   };
 }
 

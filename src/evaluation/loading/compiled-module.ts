@@ -1,5 +1,5 @@
 // A module as it travels from the loader to the evaluation workers.
-import type { PolicyCode } from '../../modules/index.ts';
+import type { ContextAwareResource, PolicyCode } from '../../modules/index.ts';
 
 /**
  * A module that was fetched, verified, rewritten and compiled, or a builtin one; can be posted to another thread without
@@ -9,4 +9,8 @@ export type CompiledPolicyModule = PolicyCode & {
   readonly digest: string;
   /** The host capabilities that its metadata name. */
   readonly hostCapabilities?: readonly string[];
+  /** The kinds that it reads, by its metadata. */
+  readonly contextAwareResources?: readonly ContextAwareResource[];
+  /** Whether it changes objects, by its metadata. */
+  readonly isMutating?: true;
 };

@@ -73,6 +73,8 @@ export type LoadOutcome =
       /** The verification that held, by reference; absent when none is required. */
       readonly verified?: Readonly<Record<string, string>>;
       readonly modules: readonly CompiledPolicyModule[];
+      /** Why the policy may reject requests although it was loaded. */
+      readonly warnings?: readonly string[];
       /** Why a module came from the cache instead of its source. */
       readonly sourceError?: string;
     }

@@ -44,6 +44,7 @@ import {
   type Stage,
   STAGES,
 } from './load-request.ts';
+import { moduleWarnings } from './module-warnings.ts';
 import type { PolicyReason } from './policy-reason.ts';
 import { tenantRefusal } from './tenant-needs.ts';
 
@@ -206,7 +207,7 @@ function isSuspected({ modules }: Candidate): boolean {
 }
 
 function checkAndReport(candidate: Candidate): void {
-  const { seq, modules, manifests, verified, sourceError } = candidate;
+  const { seq, definition, modules, manifests, verified, sourceError, isForTenant } = candidate;
   const digests = Object.fromEntries([...modules].map(([reference, { digest }]) => [reference, digest]));
   const verdict = check(candidate);
   if (verdict === 'unfinished') {
@@ -215,7 +216,9 @@ function checkAndReport(candidate: Candidate): void {
     }
     unfinished.push(seq);
   } else if (verdict.valid) {
+    const warnings = moduleWarnings(definition, modules, isForTenant);
     const source = {
+      ...(warnings.length === 0 ? {} : { warnings }),
       ...(sourceError === undefined ? {} : { sourceError }),
       ...(manifests.size === 0 ? {} : { manifests: Object.fromEntries(manifests) }),
       ...(verified.size === 0 ? {} : { verified: Object.fromEntries(verified) }),
@@ -373,12 +376,14 @@ function compile(bytes: Uint8Array, digest: string, provided: ProvidedModule | u
   if (module.mode === 'kubewarden-wapc' && !isUnfinished) {
     requireProtocol(module.metadata);
   }
-  const { hostCapabilities = [] } = module.metadata ?? {};
+  const { hostCapabilities = [], contextAwareResources = [], mutating = false } = module.metadata ?? {};
   return {
     digest,
     mode: module.mode,
     compiled: module.compiled,
     ...(hostCapabilities.length === 0 ? {} : { hostCapabilities }),
+    ...(contextAwareResources.length === 0 ? {} : { contextAwareResources }),
+    ...(mutating ? { isMutating: true } : {}),
   };
 }
 

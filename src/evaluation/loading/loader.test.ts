@@ -265,6 +265,58 @@ describe('the loader', () => {
     assert.deepEqual(await of({}), all);
   });
 
+  it('warns of what the metadata of modules state and the policy does not grant', async () => {
+    await using at = await setUp();
+    const metadata = {
+      protocolVersion: 'v1',
+      rules: [],
+      annotations: {},
+      mutating: true,
+      backgroundAudit: true,
+      policyType: 'kubernetes',
+      contextAwareResources: [{ apiVersion: 'v1', kind: 'Secret\u001b[2J' }],
+      hostCapabilities: ['tracing/log', 'oci/*'],
+    } as const;
+    const wasm = await readFile(join(guests, 'accept.wasm'));
+    const bytes = writeMetadata(wasm, metadata);
+    const greedy = {
+      ...metadata,
+      contextAwareResources: Array.from({ length: 99 }, () => ({ apiVersion: 'v1', kind: 'x'.repeat(99) })),
+    };
+    const text = [
+      `bare: {module: needy}`,
+      `granted: {module: needy, allowedToMutate: true, hostCapabilities: ['oci/*'], contextAwareResources: [{apiVersion: v1, kind: "Secret\\e[2J"}]}`,
+      `group: {expression: 'm()', message: 'no', policies: {m: {module: needy, hostCapabilities: ['*']}}}`,
+      `greedy: {module: greedy, allowedToMutate: true, hostCapabilities: ['*']}`,
+      `builtin: {module: 'builtin:cel', settings: ${JSON.stringify({ validations: [{ expression: 'true' }] })}}`,
+    ].join('\n');
+    const provided = { needy: { bytes }, greedy: { bytes: writeMetadata(wasm, greedy) } };
+    const of = async (isForTenant: boolean): Promise<Record<string, readonly string[] | undefined>> => {
+      const outcomes = await at.load(text, { provided, isForTenant });
+      return Object.fromEntries([...outcomes].map(([id, one]) => [id, one.ok ? one.warnings : [one.message]]));
+    };
+    const { greedy: long, ...warnings } = await of(false);
+    assert.deepEqual(warnings, {
+      bare: [
+        'the module changes objects: if its settings let it change objects, set mutating: true',
+        String.raw`the module reads "v1/Secret\u001b[2J": add what it needs to contextAwareResources`,
+        'the module uses host capabilities: add "oci/*" to hostCapabilities',
+      ],
+      granted: undefined,
+      group: [
+        'the module of member "m" changes objects: members of groups may not; if its settings let it change objects, make it a policy of its own',
+        String.raw`the module of member "m" reads "v1/Secret\u001b[2J": add what it needs to contextAwareResources`,
+      ],
+      builtin: undefined,
+    });
+    assert.deepEqual(
+      long?.map(({ length }) => length),
+      [500],
+    );
+    const { group } = await of(true);
+    assert.match(group?.[1] ?? '', /which policies of a namespace may not$/);
+  });
+
   it('reads objects as it reads the entries of a file, each by itself', async () => {
     await using at = await setUp();
     const entry = { module: 'builtin:cel', settings: JSON.parse('{"__proto__": {"a": 1}}') as object };

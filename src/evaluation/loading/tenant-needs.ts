@@ -5,7 +5,7 @@ import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { PolicyReason } from './policy-reason.ts';
 
 /** Namespace of the capability that every policy has. */
-const TRACING = 'tracing/';
+export const TRACING = 'tracing/';
 /** Characters of a message about capabilities, whose names come from a module. */
 const MAX_MESSAGE_CHARACTERS = 500;
 

@@ -6,12 +6,14 @@ import { MODULES, NOW } from './testing/rollout-scene.ts';
 describe('the status of a revision after pre-validation', () => {
   const transient = { ok: false, reason: 'FetchFailed', message: 'no route', isTransient: true } as const;
 
-  it('is Validated with pinned modules after a success, without earlier failures', () => {
-    assert.deepEqual(afterPrevalidation({ attempts: 2 }, { ok: true, modules: MODULES }, NOW), {
+  it('is Validated with pinned modules and warnings after a success, without earlier failures', () => {
+    const warnings = ['the module changes objects'];
+    assert.deepEqual(afterPrevalidation({ attempts: 2 }, { ok: true, modules: MODULES, warnings }, NOW), {
       state: 'Validated',
       reason: '',
       message: '',
       modules: MODULES,
+      warnings,
       attempts: 3,
       nextRetry: undefined,
     });
@@ -24,6 +26,7 @@ describe('the status of a revision after pre-validation', () => {
       reason: 'InvalidSettings',
       message: 'expected a list',
       modules: [],
+      warnings: [],
       attempts: 1,
       nextRetry: undefined,
     });

@@ -13,6 +13,7 @@ export interface PrevalidatedRevision {
   readonly reason: string;
   readonly message: string;
   readonly modules: readonly PinnedModule[];
+  readonly warnings: readonly string[];
   readonly attempts: number;
   /** Milliseconds since 1970. */
   readonly nextRetry: number | undefined;
@@ -33,7 +34,8 @@ export function afterPrevalidation(
 ): PrevalidatedRevision {
   const attempts = revision.attempts + 1;
   if (result.ok) {
-    return { state: 'Validated', reason: '', message: '', modules: result.modules, attempts, nextRetry: undefined };
+    const { modules, warnings = [] } = result;
+    return { state: 'Validated', reason: '', message: '', modules, warnings, attempts, nextRetry: undefined };
   }
   const { reason, message, isTransient } = result;
   const wait = Math.min(FIRST_RETRY_MS * 2 ** Math.min(revision.attempts, 20), LONGEST_RETRY_MS) * (1 - random() / 2);
@@ -42,6 +44,7 @@ export function afterPrevalidation(
     reason,
     message,
     modules: [],
+    warnings: [],
     attempts,
     nextRetry: isTransient ? now + Math.round(wait) : undefined,
   };

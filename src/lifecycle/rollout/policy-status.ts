@@ -49,6 +49,7 @@ export function policyStatus(
   const nextRetry = earliestRetry(desired, replicas);
   const monitored = monitoredStatus(view, before);
   const refreshed = refreshedStatus(view, before);
+  const { warnings = [] } = serving ?? desired ?? {};
   const active = { ...activeCondition(view, serving, current), type: POLICY_ACTIVE, observedGeneration: generation };
   const status = isUpToDate ? 'True' : 'False';
   const upToDate = { type: POLICY_UP_TO_DATE, status, reason, message, observedGeneration: generation } as const;
@@ -62,7 +63,7 @@ export function policyStatus(
     mode: isServedAndCovered ? (serving.snapshot.mode ?? 'protect') : 'unknown',
     phase,
     reason,
-    message,
+    message: warnings.length === 0 ? message : `${message}; it may reject requests: ${warnings.join('; ')}`,
     observedGeneration: generation,
     desiredRevision: desired?.number ?? view.pin ?? 0,
     servingRevision: serving?.number ?? 0,
@@ -71,6 +72,7 @@ export function policyStatus(
     ...(nextRetry === undefined ? {} : { nextRetry: timeText(nextRetry) }),
     ...(monitored === undefined ? {} : { monitored }),
     ...(refreshed === undefined ? {} : { refreshed }),
+    ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
     conditions: setReadiness(conditions, current, generation, now),
   };
 }

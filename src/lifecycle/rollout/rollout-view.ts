@@ -55,6 +55,8 @@ export interface RevisionFacts {
   readonly reason: string;
   readonly message: string;
   readonly modules: readonly PinnedModule[];
+  /** Why it may reject requests, from its pre-validation. */
+  readonly warnings: readonly string[];
   readonly attempts: number;
   /** When a transient failure of a Candidate is retried. Milliseconds since 1970. */
   readonly nextRetry: number | undefined;

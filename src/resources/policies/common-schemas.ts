@@ -160,6 +160,18 @@ const MONITORED = object('What the policy would have rejected. Only while a revi
 
 export type MonitoredStatus = Infer<typeof MONITORED>;
 
+/** Warnings about one policy; further ones are dropped. */
+export const MAX_WARNINGS = 8;
+/** Length of a warning, whose names come from a module. Characters. */
+export const MAX_WARNING_LENGTH = 500;
+
+/** Why a policy may reject requests although it serves: what its modules need, and it does not grant. */
+export const POLICY_WARNINGS = list(
+  'What the metadata of its modules say that they need, and the policy does not grant: it may reject requests for that.',
+  text('What is missing, and what to do.', { maxLength: MAX_WARNING_LENGTH }),
+  { 'x-kubernetes-list-type': 'atomic' },
+);
+
 const REFRESHED = object('The last refresh of the modules that was handled.', {
   value: text('The value of the annotation `portcullis.dev/refresh`.', { maxLength: 64 }),
   result: choice(
@@ -190,6 +202,7 @@ export const POLICY_STATUS = object(
     nextRetry: optional(time('Time of the next attempt.')),
     monitored: optional(MONITORED),
     refreshed: optional(REFRESHED),
+    warnings: optional(POLICY_WARNINGS),
     conditions: optional(CONDITIONS),
   },
   { default: UNSEEN },

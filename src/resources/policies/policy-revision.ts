@@ -1,5 +1,5 @@
 import { anything, choice, flag, integer, listByKey, object, optional, text, time } from '../schema-builder.ts';
-import { PORTCULLIS_GROUP } from './common-schemas.ts';
+import { POLICY_WARNINGS, PORTCULLIS_GROUP } from './common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
 
@@ -101,6 +101,7 @@ const policyRevision = {
         }),
       ),
     ),
+    warnings: optional(POLICY_WARNINGS),
     refreshed: optional(
       text('The annotation `portcullis.dev/refresh` for which the modules were resolved again, and had not changed.', {
         maxLength: 64,

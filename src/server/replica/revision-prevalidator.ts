@@ -140,7 +140,8 @@ export class RevisionPrevalidator {
         ...(verifiedBy === undefined ? {} : { verifiedBy }),
       };
     });
-    return { ok: true, modules };
+    const { warnings } = outcome;
+    return { ok: true, modules, ...(warnings === undefined ? {} : { warnings }) };
   }
 
   /** The result, or a failure when the cluster does not serve one of the kinds. */

@@ -72,7 +72,7 @@ export function checkPolicies(snapshot: Snapshot): readonly Finding[] {
       ];
     }
     return foreignReasonOf(snapshot, server) === undefined
-      ? [...checkPolicy(policy, snapshot.now), ...checkRules(policy)]
+      ? [...checkPolicy(policy, snapshot.now), ...checkRules(policy), ...checkWarnings(policy)]
       : [];
   });
 }
@@ -131,6 +131,13 @@ function checkRules(policy: AdmissionPolicyObject): readonly Finding[] {
       'Remove them, or write a ClusterAdmissionPolicy for them.',
     ),
   ];
+}
+
+/** What modules need, and the policy does not grant. */
+function checkWarnings(policy: AdmissionPolicyObject): readonly Finding[] {
+  return (policy.status?.warnings ?? []).map((warning) =>
+    finding('PolicyMayReject', nameOf(policy), warning, 'Grant it, unless the policy works without it.'),
+  );
 }
 
 /** The condition Enforced, if it says that the policy is not. */

@@ -77,6 +77,11 @@ describe('the doctor', () => {
     return { ...one, metadata: { ...metadata, namespace }, spec: { ...spec, rules: [rule] } } as never;
   };
 
+  const warned = ({ status, ...one }: AdmissionPolicyObject): AdmissionPolicyObject => ({
+    ...one,
+    status: { ...status, warnings: ['the module changes objects'] },
+  });
+
   const unenforced = (phase: string, agoMs: number): AdmissionPolicyObject => {
     const { status, ...one } = policy(phase);
     const lastTransitionTime = new Date(NOW - agoMs).toISOString();
@@ -180,6 +185,7 @@ describe('the doctor', () => {
     'warning PolicyNotEnforced': () => ({ policies: [unenforced('Updating', 600_000)] }),
     'warning PolicyDegraded': () => ({ policies: [policy('Degraded')] }),
     'warning PolicyPending': () => ({ policies: [policy('Pending')] }),
+    'warning PolicyMayReject': () => ({ policies: [warned(policy('Active'))] }),
     'warning PolicyRuleNeverMatches': () => ({ policies: [privileged('shop')] }),
     'error PolicyServerNotReady': ({ policyServers }) => ({
       policyServers: policyServers.map((server) => ({ ...server, status: {} })),

@@ -32,6 +32,7 @@ export const FINDING_CODES = {
   PolicyNotEnforced: 'error',
   PolicyDegraded: 'warning',
   PolicyPending: 'warning',
+  PolicyMayReject: 'warning',
   PolicyRuleNeverMatches: 'warning',
   WebhookServiceMissing: 'error',
   WebhookCaMismatch: 'error',

@@ -51,6 +51,7 @@ function revisionFacts({
     reason,
     message: reason,
     modules: isPinned ? [{ name: 'p', module: spec, digest: `builtin:p@${tag}` }] : [],
+    warnings: [],
     attempts,
     nextRetry: retries ? NOW + (late ? -1 : 1) : undefined,
     stateSince: late ? NOW - DEADLINE_MS : NOW,

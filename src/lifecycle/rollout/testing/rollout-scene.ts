@@ -40,6 +40,7 @@ export function revision(number: number, state: RevisionState, rest: Partial<Rev
     reason: '',
     message: '',
     modules: wasTried ? MODULES : [],
+    warnings: [],
     attempts: wasTried ? 1 : 0,
     nextRetry: undefined,
     stateSince: NOW,
