@@ -1,12 +1,13 @@
 // `portcullis serve` as a process: its signals.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { cp } from 'node:fs/promises';
+import { cp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { connect } from 'node:tls';
 import { ensureLocalCertificates } from '../../src/control/index.ts';
 import { guest, requires, TestFolder } from '../server/harness.ts';
+import { portcullis } from './command.ts';
 import { LoggingProcess } from './logging-process.ts';
 
 /** The serial number of a server's certificate. */
@@ -19,6 +20,23 @@ async function serialNumber(url: string): Promise<string> {
 }
 
 describe('portcullis serve', () => {
+  it('ends with the position of a mistake in what it verifies signatures by', async () => {
+    await using folder = await TestFolder.create();
+    const [config, trust] = [join(folder.path, 'verification.yml'), join(folder.path, 'trust.json')];
+    await writeFile(config, 'apiVersion: v1\nallOf:\n  - kind: githubAction\n    ownr: kubewarden\n');
+    await writeFile(trust, '{"mediaType": "application/vnd.dev.sigstore.trustedroot+json;version=0.1"}');
+    for (const [args, env, message] of [
+      [['--verification-path', config], {}, /verification\.yml:4:\d+: .*ownr/],
+      [['--sigstore-trust-config', trust], {}, /trust\.json:1:\d+: /],
+      [[], { KUBEWARDEN_VERIFICATION_CONFIG_PATH: config }, /verification\.yml:4:\d+: /],
+      [[], { KUBEWARDEN_SIGSTORE_TRUST_CONFIG_PATH: `${trust}.none` }, /trust\.json\.none cannot be read/],
+    ] as const) {
+      const { code, stderr } = await portcullis(['serve', '--policies', folder.policiesFile, ...args], { env });
+      assert.equal(code, 1, stderr);
+      assert.match(stderr, message);
+    }
+  });
+
   it('at SIGHUP reads policies and certificates again and retries failed loads; at SIGTERM exits with 0', async () => {
     await using folder = await TestFolder.create();
     const module = join(folder.path, 'later.wasm');

@@ -335,6 +335,17 @@ describe('portcullis start', () => {
     succeeded(await started.portcullis(['delete', 'ap/asking']));
   });
 
+  it('refuses a PolicyServer that requires signatures, and names the flag that does', async () => {
+    const { apiVersion, kind, metadata, spec } = JSON.parse(
+      succeeded(await started.portcullis(['get', 'policyserver/default', '-o', 'json'])),
+    ) as { apiVersion: string; kind: string; metadata: { name: string }; spec: object };
+    const { name } = metadata;
+    const wanted = { apiVersion, kind, metadata: { name }, spec: { ...spec, verificationConfig: 'signatures' } };
+    const { code, stderr } = await started.portcullis(['apply', '-f', '-'], JSON.stringify(wanted));
+    assert.equal(code, 1);
+    assert.match(stderr, /spec\.verificationConfig: Forbidden: .*--verification-path.*\[verification\]/);
+  });
+
   it('stops cleanly', async () => {
     assert.equal(await started.end(), 0);
     assert.match(started.output, /Stopping…\n$/);

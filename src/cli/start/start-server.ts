@@ -21,7 +21,10 @@ export interface StartedServer {
 export function startServer(
   flags: StartFlags,
   certificates: LocalCertificates,
-  options: Pick<PolicyServerOptions, 'policiesFile' | 'replica' | 'dataDir' | 'cluster' | 'sources' | 'log'>,
+  options: Pick<
+    PolicyServerOptions,
+    'policiesFile' | 'replica' | 'dataDir' | 'cluster' | 'sources' | 'verification' | 'log'
+  >,
 ): Promise<StartedServer> {
   const first = flags.port;
   return onFreePort(first, async (port) => {

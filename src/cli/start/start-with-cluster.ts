@@ -21,6 +21,8 @@ import type { Logger } from '../../log/index.ts';
 import type { ReplicaOptions } from '../../server/index.ts';
 import { readObjects } from '../cluster/apply-files.ts';
 import { type AssembledController, assembleController } from '../controller/assemble.ts';
+import { CliError } from '../errors.ts';
+import { readVerification } from '../module/read-verification.ts';
 import { failingPolicies } from '../controller/failing-policies-flags.ts';
 import { EXAMPLES } from './examples-folder.ts';
 import { applyObject, type LocalCluster, startLocalCluster } from './local-cluster.ts';
@@ -52,11 +54,15 @@ export async function startWithCluster(
 ): Promise<void> {
   const stopped = stopSignal();
   const sources = await startSources(flags);
+  const { verification } = await readVerification(flags);
   // Stops what already runs when the rest fails to start.
   await using running = new AsyncDisposableStack();
   const log = startLog();
   const local = await startLocalCluster({ dataDir, certificates, port: flags.clusterPort, log });
   running.defer(() => local.stop());
+  if (verification === undefined) {
+    assertNoVerification(local);
+  }
   await grantAccess(local.cluster);
   rmSync(join(dataDir, FORMER_POLICIES_FILE), { force: true });
   const parts = {
@@ -73,6 +79,7 @@ export async function startWithCluster(
     dataDir,
     cluster: { kind: 'kubeconfig', file: local.kubeconfig, env: process.env },
     sources,
+    ...(verification === undefined ? {} : { verification }),
     log,
   });
   running.defer(() => started.server.stop());
@@ -106,11 +113,30 @@ interface Parts {
   readonly failing: Pick<RolloutSettings, 'degraded' | 'unserved'>;
 }
 
+/**
+ * Earlier versions stored a PolicyServer with a verification of signatures, which this process would not apply.
+ * @throws CliError
+ */
+function assertNoVerification(local: LocalCluster): void {
+  if ((policyServerOf(local)?.spec.verificationConfig ?? '') !== '') {
+    throw new CliError(
+      `the PolicyServer ${POLICY_SERVER} has a verificationConfig, which portcullis start does not read: without it, modules would run unverified`,
+      {
+        hint: 'Start with --verification-path FILE, and with --sigstore-trust-config FILE for keyless signatures. Then the field may be removed.',
+      },
+    );
+  }
+}
+
 /** What the PolicyServer grants when the process starts. */
-function capabilitiesOf({ cluster }: LocalCluster): readonly string[] {
-  // Validated by the schema of the kind.
-  const server = cluster.state.get(POLICY_SERVERS, undefined, POLICY_SERVER) as PolicyServer | undefined;
+function capabilitiesOf(local: LocalCluster): readonly string[] {
+  const server = policyServerOf(local);
   return server === undefined ? [] : tenantCapabilities(server);
+}
+
+function policyServerOf({ cluster }: LocalCluster): PolicyServer | undefined {
+  // Validated by the schema of the kind.
+  return cluster.state.get(POLICY_SERVERS, undefined, POLICY_SERVER) as PolicyServer | undefined;
 }
 
 function modulesUrl({ examples }: StartFlags): URL {

@@ -1,6 +1,7 @@
 // `portcullis start --policies FILE`: a policy server for a file, without a cluster.
 import { resolve } from 'node:path';
 import type { LocalCertificates } from '../../control/index.ts';
+import { readVerification } from '../module/read-verification.ts';
 import { stopSignal } from '../signals.ts';
 import { resetCommandFor } from './data-folder.ts';
 import { pathFromHere } from './path-from-here.ts';
@@ -16,10 +17,12 @@ export async function startWithFile(
   certificates: LocalCertificates,
 ): Promise<void> {
   const stopped = stopSignal();
+  const { verification } = await readVerification(flags);
   const { server, admission, operations } = await startServer(flags, certificates, {
     policiesFile,
     dataDir,
     sources: await startSources(flags),
+    ...(verification === undefined ? {} : { verification }),
     log: startLog(),
   });
   const rows = [

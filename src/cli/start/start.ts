@@ -7,6 +7,7 @@ import { ensureLocalCertificates } from '../../control/index.ts';
 import { addFailingPoliciesFlags } from '../controller/failing-policies-flags.ts';
 import { CliError } from '../errors.ts';
 import { DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP, SOURCES_FLAG, SOURCES_HELP } from '../module/source-flags.ts';
+import { TRUST_FLAG, TRUST_HELP, VERIFICATION_FLAG, VERIFICATION_HELP } from '../module/verification-flags.ts';
 import { portNumber } from '../port-flag.ts';
 import { DATA_DIR, openDataFolder } from './data-folder.ts';
 import type { StartFlags } from './start-flags.ts';
@@ -26,7 +27,9 @@ export function startCommand(): Command {
     .option('--cluster-port <port>', 'first port to try for kubectl', portNumber, 6443)
     .option('--data-dir <folder>', 'folder for the cluster, certificates and modules', DATA_DIR)
     .option(SOURCES_FLAG, SOURCES_HELP)
-    .option(DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP);
+    .option(DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP)
+    .option(VERIFICATION_FLAG, VERIFICATION_HELP)
+    .option(TRUST_FLAG, TRUST_HELP);
   return addFailingPoliciesFlags(command)
     .addHelpText(
       'after',
