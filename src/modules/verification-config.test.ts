@@ -93,6 +93,11 @@ describe('parseVerification', () => {
       /annotations\.b/,
     ],
     [
+      'the same signature twice',
+      'apiVersion: v1\nallOf: [&a {kind: githubAction, owner: a}, *a]\n',
+      /allOf\.1: this signature is required twice/,
+    ],
+    [
       'too many signatures',
       signature('{}').repeat(1).replace('{}', '&a {kind: x}') + '  - *a\n'.repeat(100),
       /at most 100/,
