@@ -6,6 +6,7 @@ import { evict, TEMPORARY_PREFIX } from './cache-eviction.ts';
 import { ModuleError, systemCode } from './errors.ts';
 import { type Digest, isDigest } from './digest.ts';
 import type { ModuleReference } from './module-reference.ts';
+import { TaskLimit } from './task-limit.ts';
 import { parseJson } from '../values/index.ts';
 
 /** Size of the cache: some 300 modules of usual size, or 50 built with Go. */
@@ -30,6 +31,9 @@ interface KnownLocation {
 async function digestInPool(bytes: Uint8Array<ArrayBuffer>): Promise<Digest> {
   return `sha256:${Buffer.from(await webcrypto.subtle.digest('SHA-256', bytes)).toString('hex')}`;
 }
+
+/** Modules that are read at the same time, because each may have 64 MiB. */
+const MAX_READS = 4;
 
 /** A verification that held: the artifact's signatures satisfied it, and its manifest names the module. */
 export interface VerifiedModule {
@@ -61,6 +65,7 @@ export class ModuleCache {
   readonly #dir: string;
   readonly #maxModuleBytes: number;
   readonly #maxBytes: number;
+  readonly #reads = new TaskLimit(MAX_READS);
   /** Written since the cache was bounded last. A new process bounds it at once, because many processes write little. */
   #writtenBytes = Infinity;
 
@@ -76,6 +81,10 @@ export class ModuleCache {
    * @throws ModuleError `cache-failed`
    */
   async read(digest: Digest): Promise<Uint8Array | undefined> {
+    return await this.#reads.run(() => this.#read(digest));
+  }
+
+  async #read(digest: Digest): Promise<Uint8Array | undefined> {
     const path = this.#modulePath(digest);
     try {
       const { size, mtimeMs } = await stat(path);

@@ -1,8 +1,12 @@
+import { stat } from 'node:fs/promises';
+
 import { ModuleError, type ModuleErrorCode } from './errors.ts';
 import { readModuleFile } from './file-source.ts';
 import { downloadModule } from './http/http-source.ts';
+import type { ReserveMemory } from './http/http-transfer.ts';
 import type { FetchTimeouts } from './http/time-limits.ts';
 import { type Digest, digestOf } from './digest.ts';
+import { DownloadBudget } from './download-budget.ts';
 import { ModuleCache } from './module-cache.ts';
 import { type ArtifactDigests, pullModule, type PullOptions } from './oci/registry-source.ts';
 import type { Verification } from './verification.ts';
@@ -108,6 +112,11 @@ interface Transfer {
   readonly report: (progress: Progress) => void;
 }
 
+/** A transfer that may use memory. */
+interface Downloading extends Transfer {
+  readonly reserve: ReserveMemory;
+}
+
 /**
  * Fetches modules from their source, verifies their digest and caches them; falls back to the cache when the source fails.
  * Pinned modules may come from other replicas.
@@ -120,6 +129,7 @@ export class ModuleStore {
   readonly #peers: PeerSource | undefined;
   readonly #tenantFolder: string | undefined;
   readonly #verification: Verification | undefined;
+  readonly #budget = new DownloadBudget();
   readonly #tasks = new SharedTasks<FetchedModule, Progress>();
 
   constructor(options: ModuleStoreOptions) {
@@ -192,6 +202,13 @@ export class ModuleStore {
     if (pinned !== undefined) {
       return pinned;
     }
+    // Until the module is in the cache, and its bytes are with the caller.
+    using download = await this.#budget.begin(hostOf(reference), transfer.isForTenant, transfer.signal);
+    return await this.#download(reference, { ...transfer, reserve: download.reserve });
+  }
+
+  async #download(reference: ModuleReference, transfer: Downloading): Promise<FetchedModule> {
+    const { isVouchedFor } = transfer;
     const fromPeers = await this.#fromPeers(reference, transfer);
     if (fromPeers.bytes !== undefined) {
       return await this.#checked(reference, { bytes: fromPeers.bytes }, 'peer');
@@ -218,10 +235,7 @@ export class ModuleStore {
     return await this.#checked(reference, received, 'source');
   }
 
-  async #fromPeers(
-    reference: ModuleReference,
-    { signal, isVouchedFor }: Pick<Transfer, 'signal' | 'isVouchedFor'>,
-  ): Promise<PeerOutcome> {
+  async #fromPeers(reference: ModuleReference, { signal, isVouchedFor, reserve }: Downloading): Promise<PeerOutcome> {
     const manifest = manifestOf(reference);
     const mayUse =
       reference.digest !== undefined &&
@@ -229,7 +243,7 @@ export class ModuleStore {
     if (this.#peers === undefined || reference.digest === undefined || !mayUse) {
       return { bytes: undefined, detail: undefined };
     }
-    const outcome = await fetchFromPeers(this.#peers, reference.digest, this.#maxBytes, signal);
+    const outcome = await fetchFromPeers(this.#peers, reference.digest, { maxBytes: this.#maxBytes, reserve, signal });
     signal.throwIfAborted();
     return outcome;
   }
@@ -252,12 +266,17 @@ export class ModuleStore {
 
   async #fromSource(
     reference: ModuleReference,
-    { signal, isForTenant, isVouchedFor, report }: Transfer,
+    { signal, isForTenant, isVouchedFor, report, reserve }: Downloading,
   ): Promise<Received> {
     if (reference.kind === 'file') {
       if (isForTenant) {
         assertTenantFile(reference, this.#tenantFolder);
       }
+      const size = await stat(reference.path).then(
+        (file) => file.size,
+        () => 0,
+      );
+      await reserve(Math.min(size, this.#maxBytes), signal);
       return { bytes: await readModuleFile(reference, this.#maxBytes) };
     }
     const options = {
@@ -266,6 +285,7 @@ export class ModuleStore {
       timeouts: this.#timeouts,
       signal,
       isForTenant,
+      reserve,
       onProgress: (received: number, total?: number) => report({ received, total }),
     };
     if (reference.kind === 'http') {
@@ -370,6 +390,11 @@ export class ModuleStore {
 /** Whether a reference names the content of a module, so that no source can change it. */
 function isPinned(reference: ModuleReference): boolean {
   return reference.digest !== undefined || manifestOf(reference) !== undefined;
+}
+
+/** The host whose downloads are counted together; files have none. */
+function hostOf(reference: ModuleReference): string {
+  return reference.kind === 'file' ? '' : reference.kind === 'http' ? reference.url.host : reference.host;
 }
 
 function manifestOf(reference: ModuleReference): Digest | undefined {

@@ -5,6 +5,7 @@ import { request as httpsRequest } from 'node:https';
 import type { RequestOptions } from 'node:https';
 import type { IncomingMessage } from 'node:http';
 import { type Digest, digestOf } from './digest.ts';
+import { announcedLength, type ReserveMemory } from './http/http-transfer.ts';
 
 /** Most peers that are tried for one module: more than most policy servers have replicas. */
 const MAX_PEERS_ASKED = 32;
@@ -43,12 +44,18 @@ export interface PeerOutcome {
   readonly detail: string | undefined;
 }
 
+interface PeerOptions {
+  readonly maxBytes: number;
+  /** Waits until a module of this size may be in memory. Default: at once. */
+  readonly reserve?: ReserveMemory;
+  readonly signal: AbortSignal;
+}
+
 /** Requests a module by its digest from peers until one sends it. Never throws. */
 export async function fetchFromPeers(
   source: PeerSource,
   digest: Digest,
-  maxBytes: number,
-  signal: AbortSignal,
+  { maxBytes, reserve, signal }: PeerOptions,
 ): Promise<PeerOutcome> {
   // Shuffled, because many replicas may need the same module at once.
   const addresses = shuffled(source.addresses()).slice(0, MAX_PEERS_ASKED);
@@ -67,7 +74,7 @@ export async function fetchFromPeers(
   let waiting = addresses;
   while (waiting.length > 0) {
     const { answerTimeoutMs = PEER_ANSWER_TIMEOUT_MS } = source;
-    const bytes = await tryPeers(waiting, answers, { tls, digest, maxBytes, answerTimeoutMs, limit });
+    const bytes = await tryPeers(waiting, answers, { tls, digest, maxBytes, reserve, answerTimeoutMs, limit });
     if (bytes !== undefined) {
       return { bytes, detail: undefined };
     }
@@ -83,6 +90,7 @@ interface PeerRequest {
   readonly tls: RequestOptions;
   readonly digest: Digest;
   readonly maxBytes: number;
+  readonly reserve: ReserveMemory | undefined;
   readonly answerTimeoutMs: number;
   readonly limit: AbortSignal;
 }
@@ -125,7 +133,7 @@ class Mutex {
 }
 
 async function tryPeer(address: string, sending: Mutex, request: PeerRequest): Promise<PeerAnswer> {
-  const { tls, digest, maxBytes, answerTimeoutMs, limit } = request;
+  const { tls, digest, answerTimeoutMs, limit } = request;
   const url = urlOf(address, digest);
   if (limit.aborted || url === undefined) {
     return 'unreachable';
@@ -146,7 +154,7 @@ async function tryPeer(address: string, sending: Mutex, request: PeerRequest): P
       response.destroy();
       return response.statusCode === 404 ? 'absent' : response.statusCode === 503 ? 'busy' : 'unusable';
     }
-    return await sending.run(() => receive(response, digest, maxBytes));
+    return await sending.run(() => receive(response, request));
   } catch {
     return 'unreachable';
   } finally {
@@ -162,7 +170,11 @@ function urlOf(address: string, digest: Digest): URL | undefined {
 }
 
 /** The body, if it has the digest. Throws when the connection fails. */
-async function receive(response: IncomingMessage, digest: Digest, maxBytes: number): Promise<PeerAnswer> {
+async function receive(
+  response: IncomingMessage,
+  { digest, maxBytes, reserve, limit }: PeerRequest,
+): Promise<PeerAnswer> {
+  await reserve?.(Math.min(announcedLength(response) ?? maxBytes, maxBytes), limit);
   const chunks: Uint8Array[] = [];
   let received = 0;
   response.setTimeout(PEER_IDLE_TIMEOUT_MS, () => response.destroy());

@@ -110,8 +110,14 @@ function say(message: FromLoader): void {
   parentPort?.postMessage(message);
 }
 
+/** A module that was fetched and compiled. Its bytes are not kept: those of all policies of a message may be many. */
+interface CompiledFetch {
+  readonly fetched: Omit<FetchedModule, 'bytes'>;
+  readonly module: CompiledPolicyModule;
+}
+
 /** Fetches of one message, shared so that thousands of policies of one module read its source once. */
-type Fetches = Map<string, Promise<FetchedModule>>;
+type Fetches = Map<string, Promise<CompiledFetch>>;
 
 async function load(seq: number, request: LoadRequest, fetches: Fetches): Promise<void> {
   const { definition, provided, isForTenant = false } = request;
@@ -129,12 +135,9 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
       } else if (own !== undefined) {
         modules.set(reference, await compileOnce(seq, { bytes: own.bytes, digest: providedDigest(own) }, own));
       } else {
-        const fetched = await fetchOnce(reference, request, fetches);
-        if (fetched.cacheError !== undefined) {
-          logDetail(request, 'module not cached', fetched.cacheError);
-        }
+        const { fetched, module } = await fetchOnce(seq, reference, request, fetches);
         sourceError ??= isForTenant ? fetched.sourceError?.tenantMessage : fetched.sourceError?.message;
-        modules.set(reference, await compileOnce(seq, fetched));
+        modules.set(reference, module);
         if (fetched.manifest !== undefined) {
           manifests.set(reference, fetched.manifest);
         }
@@ -286,7 +289,7 @@ function enter(seq: number, stage: Stage, timeoutMs: number): void {
   activity.enter(seq, timeoutMs, STAGES.indexOf(stage), 0);
 }
 
-function fetchOnce(reference: string, request: LoadRequest, fetches: Fetches): Promise<FetchedModule> {
+function fetchOnce(seq: number, reference: string, request: LoadRequest, fetches: Fetches): Promise<CompiledFetch> {
   const { digests, verified, from, isForTenant } = request;
   const digest = digests?.[reference];
   const key = JSON.stringify([reference, digest, verified?.[reference], from, isForTenant]);
@@ -294,9 +297,15 @@ function fetchOnce(reference: string, request: LoadRequest, fetches: Fetches): P
   if (known !== undefined) {
     return known;
   }
-  const fetched = fetchModule(reference, digest, request);
-  fetches.set(key, fetched);
-  return fetched;
+  const compiling = (async (): Promise<CompiledFetch> => {
+    const { bytes, ...fetched } = await fetchModule(reference, digest, request);
+    if (fetched.cacheError !== undefined) {
+      logDetail(request, 'module not cached', fetched.cacheError);
+    }
+    return { fetched, module: await compileOnce(seq, { bytes, digest: fetched.digest }) };
+  })();
+  fetches.set(key, compiling);
+  return compiling;
 }
 
 async function fetchModule(

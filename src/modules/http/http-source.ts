@@ -5,7 +5,7 @@ import { redactUrl } from '../module-reference.ts';
 import { assertModulePreamble, SNIFF_BYTES } from '../wasm-bytes.ts';
 import { basicAuthorization } from './authorization.ts';
 import { statusError } from './http-status.ts';
-import { HttpTransfer, type ProgressListener, type TransferOptions } from './http-transfer.ts';
+import { announcedLength, HttpTransfer, type ProgressListener, type TransferOptions } from './http-transfer.ts';
 
 /** How to download. */
 export interface DownloadOptions extends TransferOptions {
@@ -49,6 +49,7 @@ async function readModule(
       }
     }
   };
+  await transfer.reserve(Math.min(announcedLength(response) ?? maxBytes, maxBytes));
   const bytes = await transfer.read(response, { maxBytes, onChunk, onProgress });
   sniff();
   return bytes;

@@ -23,6 +23,9 @@ const TLS_FAILURE =
 /** Called as bytes arrive; `total` is the announced length. */
 export type ProgressListener = (received: number, total?: number) => void;
 
+/** Waits until a number of bytes may be in memory. @throws the signal's reason */
+export type ReserveMemory = (bytes: number, signal: AbortSignal) => Promise<void>;
+
 /** How to reach servers. */
 export interface TransferOptions {
   readonly sources: SourcesConfig;
@@ -32,6 +35,8 @@ export interface TransferOptions {
   readonly isForTenant?: boolean;
   /** Default: the resolver of the system. */
   readonly lookup?: LookupFunction;
+  /** Waits until a module of this size may be in memory. Default: at once. */
+  readonly reserve?: ReserveMemory;
 }
 
 /** One request. */
@@ -123,6 +128,14 @@ export class HttpTransfer {
       'source-redirect',
       `${this.#shown} redirects too often: expected at most ${MAX_REDIRECTS} redirects. Use the final address`,
     );
+  }
+
+  /** Waits until a module of this size may be in memory. */
+  async reserve(bytes: number): Promise<void> {
+    const { reserve } = this.#options;
+    if (reserve !== undefined) {
+      await this.limits.paused(() => reserve(bytes, this.limits.signal));
+    }
   }
 
   /** Reads a whole body. */
@@ -309,7 +322,8 @@ async function agentFor(url: URL, sources: SourcesConfig): Promise<HttpAgent> {
   });
 }
 
-function announcedLength(response: IncomingMessage): number | undefined {
+/** The length of the body that a server announces. */
+export function announcedLength(response: IncomingMessage): number | undefined {
   const header = response.headers['content-length'];
   return header === undefined ? undefined : Number(header);
 }

@@ -24,8 +24,8 @@ export class TimeLimits {
   readonly #shown: string;
   readonly #connectMs: number;
   readonly #idleMs: number;
-  readonly #endsAtMs: number;
-  readonly #whole: NodeJS.Timeout;
+  #endsAtMs: number;
+  #whole: NodeJS.Timeout;
   #current: NodeJS.Timeout | undefined;
 
   /** @param shown what is transferred, for messages */
@@ -62,6 +62,17 @@ export class TimeLimits {
   /** Between two requests, only the limit of the whole transfer counts. */
   idle(): void {
     clearTimeout(this.#current);
+  }
+
+  /** Runs work whose time is not that of the server, such as waiting for memory: no limit counts. */
+  async paused(work: () => Promise<void>): Promise<void> {
+    const { remainingMs } = this;
+    clearTimeout(this.#whole);
+    clearTimeout(this.#current);
+    await work();
+    this.#endsAtMs = performance.now() + remainingMs;
+    this.#whole = this.#after(remainingMs, 'the whole transfer');
+    this.connected();
   }
 
   /** Stops the timers, and closes connections that are still open. */

@@ -95,6 +95,7 @@ export class RegistryClient implements ArtifactSource {
   /** The content of a descriptor. @throws ModuleError `source-…`, `size-mismatch`, `digest-mismatch` */
   async blob({ digest, size }: Descriptor, onProgress: ProgressListener | undefined): Promise<Uint8Array> {
     const { transfer, shown } = this.#options;
+    await transfer.reserve(size);
     const { response } = await this.#get(`blobs/${digest}`, 'application/octet-stream, */*;q=0.1');
     const announced = response.headers['content-length'];
     if (announced !== undefined && Number(announced) !== size) {
