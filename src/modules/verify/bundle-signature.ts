@@ -2,7 +2,7 @@
 // the artifact's digest, or a signature of the manifest itself.
 import { dsse } from '@sigstore/core';
 
-import { isJsonObject, type JsonObject, own, parseJson, textOf } from '../../values/index.ts';
+import { isJsonObject, isNestedDeeper, type JsonObject, own, parseJson, textOf } from '../../values/index.ts';
 import type { Digest } from '../digest.ts';
 import { fromBase64, type Signature } from './signature.ts';
 
@@ -21,7 +21,11 @@ const MAX_CLAIM_BYTES = 128 * 1024;
 /** Most subjects of a statement. */
 const MAX_SUBJECTS = 100;
 /** Most log entries, and most timestamps, of a bundle: each is verified. */
-const MAX_EVIDENCE = 8;
+const MAX_EVIDENCE = 4;
+/** Longest text in the evidence: certificates and log entries in base64 have up to 10 KiB. */
+const MAX_EVIDENCE_LENGTH = 24 * 1024;
+/** Most open brackets: a bundle has six. */
+const MAX_DEPTH = 32;
 /** Most hashes of an inclusion proof: that of a log with 2^64 entries. */
 const MAX_PROOF_HASHES = 64;
 
@@ -112,6 +116,9 @@ export function textsByName(object: JsonObject | undefined): ReadonlyMap<string,
 
 /** The object in a JSON text; undefined for any other text. */
 export function parseObject(text: string): JsonObject | undefined {
+  if (isNestedDeeper(text, MAX_DEPTH)) {
+    return undefined;
+  }
   try {
     const value = parseJson(text);
     return isJsonObject(value) ? value : undefined;
@@ -133,11 +140,18 @@ function hasBoundedEvidence(material: JsonObject): boolean {
   return (
     isShort(timestamps, MAX_EVIDENCE) &&
     isShort(entries, MAX_EVIDENCE) &&
+    hasShortTexts(material) &&
     (Array.isArray(entries) ? entries : []).every(
       (entry) =>
         isJsonObject(entry) && isShort(own(objectAt(entry, 'inclusionProof') ?? {}, 'hashes'), MAX_PROOF_HASHES),
     )
   );
+}
+
+function hasShortTexts(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+    ? Object.values(value).every(hasShortTexts)
+    : typeof value !== 'string' || value.length <= MAX_EVIDENCE_LENGTH;
 }
 
 function isShort(list: unknown, max: number): boolean {

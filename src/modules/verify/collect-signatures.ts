@@ -9,9 +9,9 @@ import type { Signature } from './signature.ts';
 /** Most manifests and layers of signatures that are read: everyone who may push to the repository may add some. */
 const MAX_READS = 100;
 /** Largest bundle, or claim. Bytes. */
-const MAX_SIGNATURE_BYTES = 256 * 1024;
+const MAX_SIGNATURE_BYTES = 128 * 1024;
 /** Most bytes of all signatures and their manifests. */
-const MAX_TOTAL_BYTES = 8 * 1024 * 1024;
+const MAX_TOTAL_BYTES = 4 * 1024 * 1024;
 
 const TOO_MANY = `there are more signatures than are read: at most ${MAX_READS} manifests and layers, with ${MAX_TOTAL_BYTES} bytes`;
 

@@ -416,7 +416,7 @@ describe('verifyArtifact', () => {
     registry.paths.length = 0;
     await assert.rejects(
       verify(artifact, KUBEWARDEN),
-      refused('signature-invalid', /is too large: expected at most 262144/),
+      refused('signature-invalid', /is too large: expected at most 131072/),
     );
     assert.ok(!registry.paths.some((path) => path.includes('/blobs/')));
   });

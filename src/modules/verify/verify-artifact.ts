@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
 import { shortened } from '../../values/index.ts';
 import type { Digest } from '../digest.ts';
 import { ModuleError } from '../errors.ts';
@@ -28,7 +30,7 @@ export async function verifyArtifact(
   verification: Verification,
 ): Promise<void> {
   const { signatures, problems, failure } = await collectSignatures(source, digest, shown);
-  const { identified, untrusted } = identify(signatures, verification);
+  const { identified, untrusted } = await identify(signatures, verification);
   const outcome = outcomeOf(verification.config, (requirement) => {
     if (identified.some((signature) => satisfies(requirement, signature))) {
       return 'satisfied';
@@ -60,22 +62,24 @@ export async function verifyArtifact(
 }
 
 /** Verifies the certificates of signatures, if a requirement and a trust root need that. */
-function identify(
+async function identify(
   signatures: readonly Signature[],
   { config, trustRoot }: Verification,
-): { readonly identified: readonly IdentifiedSignature[]; readonly untrusted: readonly string[] } {
+): Promise<{ readonly identified: readonly IdentifiedSignature[]; readonly untrusted: readonly string[] }> {
   const requirements = [...config.allOf, ...(config.anyOf?.signatures ?? [])];
   const isKeyless = requirements.some(({ kind }) => kind !== 'pubKey');
   const verifier = trustRoot !== undefined && isKeyless ? new CertificateVerifier(trustRoot) : undefined;
   const untrusted: string[] = [];
-  const identified = signatures.map((signature) => {
+  const identified: IdentifiedSignature[] = [];
+  for (const signature of signatures) {
+    // Hostile certificates take many milliseconds: other work of the thread goes on in between.
+    await nextTurn();
     const identity = signature.bundle === undefined ? undefined : verifier?.identityOf(signature);
     if (typeof identity === 'string') {
       untrusted.push(`${signature.shown} ${identity}`);
-      return { signature, identity: undefined };
     }
-    return { signature, identity };
-  });
+    identified.push({ signature, identity: typeof identity === 'string' ? undefined : identity });
+  }
   return { identified, untrusted };
 }
 
