@@ -216,3 +216,35 @@ describe('processes that share a cache', () => {
     }
   });
 });
+
+describe('the list of a module cache', () => {
+  it('has modules by the locations that served them, each once, without evicted ones', async () => {
+    await using folder = await TemporaryFolder.create();
+    const cache = open(folder, MIB);
+    await store(cache, folder, { a: 1, b: 2, evicted: 3 });
+    const manifest = digestOf(Buffer.from('manifest'));
+    const digest = digestOf(sized('a'));
+    await cache.remember(parseReference('ghcr.io/a:v1'), digest, manifest);
+    await cache.remember(parseReference(`ghcr.io/a:v1@${manifest}`), digest, manifest);
+    await cache.remember(parseReference('https://example.com/a.wasm?signature=secret'), digest);
+    await cache.remember(parseReference('ghcr.io/b:v1'), digestOf(sized('b')));
+    await cache.remember(parseReference('ghcr.io/evicted:v1'), digestOf(Buffer.from('evicted')));
+    await writeFile(join(folder.path, 'locations', 'other.json'), 'not JSON');
+    const listed = (await cache.list()).map(({ shown, size, digest: found }) => [shown, size, found]);
+    assert.deepEqual(listed, [
+      ['https://example.com/a.wasm?…', sized('a').length, digest],
+      ['registry://ghcr.io/a:v1', sized('a').length, digest],
+      ['registry://ghcr.io/b:v1', sized('b').length, digestOf(sized('b'))],
+    ]);
+
+    await cache.remove(({ shown }) => shown === 'registry://ghcr.io/a:v1');
+    assert.equal((await cache.read(digest))?.length, sized('a').length, 'another location served it');
+    assert.equal(await cache.locate(parseReference(`ghcr.io/a@${manifest}`)), undefined);
+    await cache.remove(({ digest: found }) => found === digest);
+    assert.equal(await cache.read(digest), undefined);
+    assert.deepEqual(
+      (await cache.list()).map(({ shown }) => shown),
+      ['registry://ghcr.io/b:v1'],
+    );
+  });
+});

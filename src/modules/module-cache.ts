@@ -1,5 +1,5 @@
 import { createHash, randomUUID, webcrypto } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 
 import { evict, TEMPORARY_PREFIX } from './cache-eviction.ts';
@@ -24,6 +24,19 @@ interface KnownLocation {
   /** The location as it may be shown. */
   readonly shown: string;
   /** When it was fetched, in ISO 8601. */
+  readonly fetchedAt: string;
+}
+
+/** A module in the cache, by a location that served it. */
+export interface CachedModule {
+  /** The location as it may be shown. */
+  readonly shown: string;
+  readonly digest: Digest;
+  /** Of a module from a registry: the digest of its manifest. */
+  readonly manifest?: Digest;
+  /** Bytes. */
+  readonly size: number;
+  /** When the location first served it, in ISO 8601. */
   readonly fetchedAt: string;
 }
 
@@ -174,6 +187,50 @@ export class ModuleCache {
     const text = `${JSON.stringify({ id, manifest, module })}\n`;
     const name = createHash('sha256').update(text).digest('hex');
     return { path: join(this.#dir, 'verified', `${name}.json`), text };
+  }
+
+  /** The modules with the locations that served them last, by location. Locations of evicted modules are left out. */
+  async list(): Promise<readonly CachedModule[]> {
+    const modules = new Map<string, CachedModule>();
+    for (const { known } of await this.#locations()) {
+      const size = await stat(this.#modulePath(known.digest)).then(
+        (status) => status.size,
+        () => undefined,
+      );
+      if (size !== undefined) {
+        // A tag and the digest that it had are two locations.
+        modules.set(`${known.shown} ${known.digest}`, { ...known, size });
+      }
+    }
+    return [...modules.values()].toSorted((a, b) => (a.shown < b.shown ? -1 : 1));
+  }
+
+  /** Forgets the locations that served modules; modules that no other location served are removed. */
+  async remove(isRemoved: (module: Omit<CachedModule, 'size'>) => boolean): Promise<void> {
+    const locations = await this.#locations();
+    const removed = locations.filter(({ known }) => isRemoved(known));
+    const kept = new Set(locations.filter(({ known }) => !isRemoved(known)).map(({ known }) => known.digest));
+    const digests = new Set(removed.map(({ known }) => known.digest).filter((digest) => !kept.has(digest)));
+    for (const path of [
+      ...removed.map((location) => location.path),
+      ...[...digests].map((digest) => this.#modulePath(digest)),
+    ]) {
+      await rm(path, { force: true }).catch((error: unknown) => Promise.reject(cacheFailed(`remove ${path}`, error)));
+    }
+  }
+
+  async #locations(): Promise<readonly { readonly path: string; readonly known: KnownLocation }[]> {
+    const folder = join(this.#dir, 'locations');
+    const found: { path: string; known: KnownLocation }[] = [];
+    for (const name of await readdir(folder).catch(() => [])) {
+      const path = join(folder, name);
+      const text = name.endsWith('.json') ? await readFile(path, 'utf8').catch(() => '') : '';
+      const known = knownLocation(text);
+      if (known !== undefined) {
+        found.push({ path, known });
+      }
+    }
+    return found;
   }
 
   #modulePath(digest: Digest): string {

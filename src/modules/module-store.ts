@@ -8,7 +8,8 @@ import type { FetchTimeouts } from './http/time-limits.ts';
 import { type Digest, digestOf } from './digest.ts';
 import { DownloadBudget } from './download-budget.ts';
 import { ModuleCache } from './module-cache.ts';
-import { type ArtifactDigests, pullModule, type PullOptions } from './oci/registry-source.ts';
+import { readBundle } from './oci/bundle.ts';
+import { type ArtifactDigests, type PulledModule, pullModule, type PullOptions } from './oci/registry-source.ts';
 import type { Verification } from './verification.ts';
 import { parseReference, withManifest } from './module-reference.ts';
 import type { ModuleReference, RegistryReference } from './module-reference.ts';
@@ -182,6 +183,26 @@ export class ModuleStore {
     );
   }
 
+  /**
+   * Caches the modules of a bundle, as if they had been fetched. If modules are verified, the bundle has their signatures.
+   * @param path of a tarball or folder with an OCI layout
+   * @throws ModuleError as {@link readBundle}, `signature-…`, `trust-root-unavailable`, `cache-failed`
+   */
+  async *load(path: string): AsyncGenerator<FetchedModule> {
+    for await (const { reference, read } of readBundle(path)) {
+      const maxBytes = this.#maxBytes;
+      const received =
+        this.#verification === undefined
+          ? await read({ maxBytes })
+          : await this.#pullVerified(reference, this.#verification, (verify) => read({ maxBytes, verify }));
+      const module = await this.#checked(reference, received, 'source');
+      if (module.cacheError !== undefined) {
+        throw module.cacheError;
+      }
+      yield module;
+    }
+  }
+
   async #fromCache(reference: ModuleReference, isVouchedFor: boolean): Promise<FetchedModule> {
     const known = await this.#lastKnown(reference, isVouchedFor);
     if (known === undefined) {
@@ -295,27 +316,26 @@ export class ModuleStore {
     const verification = isVouchedFor ? undefined : this.#verification;
     return verification === undefined
       ? await pullModule(reference, { ...options, cached })
-      : await this.#pullVerified(reference, { ...options, cached }, verification);
+      : await this.#pullVerified(reference, verification, (verify) =>
+          pullModule(reference, { ...options, cached, verify }),
+        );
   }
 
   /** Pulls a module after the signatures of its artifact were verified in the same place. */
   async #pullVerified(
     reference: RegistryReference,
-    options: PullOptions,
     verification: Verification,
+    pull: (verify: NonNullable<PullOptions['verify']>) => Promise<PulledModule>,
   ): Promise<Received> {
     let verified: ArtifactDigests | undefined;
-    const { bytes, manifest } = await pullModule(reference, {
-      ...options,
-      verify: async (source, artifact, shown) => {
-        verified = undefined;
-        if (!(await this.#holds(artifact.manifest, artifact.module).catch(() => false))) {
-          // The libraries for signatures take a tenth of a second to load.
-          const { verifyArtifact } = await import('./verify/index.ts');
-          await verifyArtifact(source, artifact.manifest, shown, verification);
-        }
-        verified = artifact;
-      },
+    const { bytes, manifest } = await pull(async (source, artifact, shown) => {
+      verified = undefined;
+      if (!(await this.#holds(artifact.manifest, artifact.module).catch(() => false))) {
+        // The libraries for signatures take a tenth of a second to load.
+        const { verifyArtifact } = await import('./verify/index.ts');
+        await verifyArtifact(source, artifact.manifest, shown, verification);
+      }
+      verified = artifact;
     });
     if (verified === undefined || verified.manifest !== manifest || verified.module !== digestOf(bytes)) {
       throw new ModuleError('signature-invalid', `${reference.shown} is not the artifact that was verified`);

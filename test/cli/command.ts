@@ -21,6 +21,8 @@ export interface CommandResult {
 export interface CommandOptions {
   readonly stdin?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Default: the root of the checkout. */
+  readonly cwd?: string;
 }
 
 /** Folders and variables that keep a command away from the user's own; compiled code is shared between tests. */
@@ -38,9 +40,9 @@ export function portcullis(args: readonly string[], options: CommandOptions = {}
   return run(process.execPath, [COMMAND, ...args], options);
 }
 
-/** Runs a program in the root of the checkout. */
+/** Runs a program. */
 export async function run(file: string, args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
-  const child = spawn(file, args, { cwd: ROOT, env: { ...ENVIRONMENT, ...options.env } });
+  const child = spawn(file, args, { cwd: options.cwd ?? ROOT, env: { ...ENVIRONMENT, ...options.env } });
   const { promise, resolve, reject } = Promise.withResolvers<number | null>();
   let stdout = '';
   let stderr = '';

@@ -1,11 +1,11 @@
 // Commands on a real registry, as their users run them.
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { digestOf } from '../../src/modules/index.ts';
-import { type CommandResult, portcullis } from '../cli/command.ts';
+import { type CommandResult, portcullis, REQUEST, ROOT } from '../cli/command.ts';
 import { skipWithoutRegistry } from '../cluster/binaries.ts';
 import { guest, moduleBytes } from '../server/harness.ts';
 import { Registry } from './registry-lab.ts';
@@ -58,7 +58,7 @@ describe('commands on a registry', { skip: skipWithoutRegistry(), timeout: 120_0
       assert.match(stderr, /cannot be reached \(ECONNREFUSED\)/);
       const inspected = JSON.parse((await run('inspect', `${reference()}@${manifest}`, '-o', 'json')).stdout) as object;
       assert.ok('digest' in inspected && inspected.digest === digestOf(accept));
-      const verdict = await run('run', reference(), '-r', 'examples/required-labels/requests/rejected.json');
+      const verdict = await run('run', reference(), '-r', REQUEST);
       assert.match(verdict.stdout, /"allowed":\s*true/, verdict.stderr);
       assert.match(verdict.stderr, /using the cached copy of registry:/);
     } finally {
@@ -102,6 +102,73 @@ describe('commands on a registry', { skip: skipWithoutRegistry(), timeout: 120_0
       (await run('push', guestFile, destination, '-f', ...anonymous)).stderr,
       /answered 401: .* needs credentials/,
     );
+  });
+
+  it('save policies to a tarball, which fills a cache without network, is listed, and removed', async () => {
+    const bundle = join(folder, 'bundle.tar');
+    const saved = await run('save', reference(), '-o', bundle);
+    assert.equal(saved.stdout, `Saved ${reference()}: ${manifest}, 0 signatures\n`, saved.stderr);
+    assert.match(
+      (await run('save', 'https://example.com/p.wasm', '-o', bundle)).stderr,
+      /names no policy in a registry/,
+    );
+    const env = { XDG_CACHE_HOME: join(folder, 'other-cache') };
+    const offline = (...args: readonly string[]): Promise<CommandResult> => portcullis(args, { env });
+    assert.match((await offline('policies')).stderr, /^The cache is empty\./);
+    const loaded = await offline('load', '--input', bundle);
+    const digest = digestOf(accept);
+    assert.match(
+      loaded.stdout,
+      new RegExp(`^Loaded ${reference()}: .*, ${digest}, manifest ${manifest}\n$`),
+      loaded.stderr,
+    );
+    const verdict = await offline('run', `${reference()}@${manifest}`, '-r', REQUEST);
+    assert.match(verdict.stdout, /"allowed":\s*true/, verdict.stderr);
+
+    const [row] = JSON.parse((await offline('policies', '-o', 'json')).stdout) as Record<string, unknown>[];
+    assert.deepEqual(
+      { ...row, fetchedAt: undefined },
+      { reference: reference(), digest, manifest, sizeBytes: accept.length, fetchedAt: undefined },
+    );
+    assert.match(
+      (await offline('policies')).stdout,
+      new RegExp(`^REFERENCE .*\n${reference()}   ${digest.slice(0, 19)}   .* ago\n$`),
+    );
+    assert.match((await offline('rm', 'registry://example.com/a:v1')).stderr, /is not in the cache\n/);
+    assert.equal((await offline('rm', digest.slice(0, 12))).stdout, `Removed ${reference()}: ${digest}\n`);
+    assert.equal((await offline('policies', '-o', 'json')).stdout, '[]\n');
+    await writeFile(join(folder, 'empty.tar'), Buffer.alloc(1024));
+    assert.match((await offline('load', '--input', join(folder, 'empty.tar'))).stderr, /index\.json, .* is not there/);
+  });
+
+  it('work without network as docs/registries.md says', async () => {
+    await registry.push('kubewarden/policies/pod-privileged', 'v1.0.8', accept);
+    const place = join(folder, 'air-gapped');
+    await mkdir(place);
+    const online = {
+      source_authorities: { [registry.host]: [{ type: 'Data', data: registry.ca }] },
+      mirrors: { 'ghcr.io': [`https://${registry.host}`] },
+    };
+    await writeFile(join(place, 'online.yml'), JSON.stringify(online));
+    const page = await readFile(join(ROOT, 'docs', 'registries.md'), 'utf8');
+    const section = page.slice(page.indexOf('## Without network'), page.indexOf('## Insecure registries'));
+    const [saving, using, ...others] = [...section.matchAll(/^\$ portcullis (.*)\n(.*)$/gm)];
+    const [, sources = ''] = /```yaml\n(.*?)```/s.exec(section) ?? [];
+    assert.ok(saving !== undefined && using !== undefined && others.length === 0);
+    await writeFile(join(place, 'sources.yml'), sources);
+    const expect = async ([, command = '', output = '']: RegExpExecArray, ...more: string[]): Promise<void> => {
+      const env = {
+        DOCKER_CONFIG: join(registry.dockerConfig, '..'),
+        XDG_CACHE_HOME: join(place, 'cache'),
+        // A port that refuses stands for a network that is not there.
+        ...(more.length > 0 ? {} : { HTTPS_PROXY: 'http://127.0.0.1:9' }),
+      };
+      const { stdout, stderr } = await portcullis([...command.split(' '), ...more], { env, cwd: place });
+      const [before = '', after = ''] = output.split('…');
+      assert.ok(stdout.startsWith(before) && stdout.endsWith(`${after}\n`), `${stdout}${stderr}`);
+    };
+    await expect(saving, '--sources-path', 'online.yml');
+    await expect(using);
   });
 
   it('say what is wrong', async () => {

@@ -50,27 +50,45 @@ interface Endpoint {
  * @throws ModuleError `source-…`, `credentials-invalid`, `token-invalid`, `manifest-invalid`, `media-type-unsupported`, `size-mismatch`, `digest-mismatch`, `module-too-large`, `not-wasm`; the signal's reason
  */
 export async function pullModule(reference: RegistryReference, options: PullOptions): Promise<PulledModule> {
-  return await withRepository(reference, options, async (source, { shown }) => {
-    const { digest, manifest }: Artifact = await resolveArtifact(source, versionOf(reference), shown);
-    const layer = moduleLayer(manifest.layers, shown);
-    if (layer.size > options.maxBytes) {
-      throw new ModuleError(
-        'module-too-large',
-        `${shown} is too large: expected at most ${options.maxBytes} bytes, got ${layer.size}`,
-      );
-    }
-    if (reference.digest !== undefined && layer.digest !== reference.digest) {
-      throw new ModuleError(
-        'digest-mismatch',
-        `${shown} is not the pinned module: expected ${reference.digest}, got ${layer.digest}`,
-      );
-    }
-    await options.verify?.(source, { manifest: digest, module: layer.digest }, shown);
-    const known = await options.cached?.(layer.digest);
-    const bytes = known?.length === layer.size ? known : await source.blob(layer, options.onProgress);
-    assertModulePreamble(bytes.subarray(0, SNIFF_BYTES), shown, layer.mediaType);
-    return { bytes, manifest: digest };
-  });
+  return await withRepository(reference, options, async (source, { shown }) =>
+    readModuleOf(source, reference, { ...options, shown }),
+  );
+}
+
+export interface ReadOptions extends Pick<PullOptions, 'maxBytes' | 'cached' | 'verify' | 'onProgress'> {
+  /** The artifact, for messages. */
+  readonly shown: string;
+}
+
+/**
+ * Reads the module of an artifact, once `verify` has accepted it.
+ * @throws ModuleError as of {@link ArtifactSource}, `media-type-unsupported`, `module-too-large`, `not-wasm`
+ */
+export async function readModuleOf(
+  source: ArtifactSource,
+  reference: RegistryReference,
+  options: ReadOptions,
+): Promise<PulledModule> {
+  const { shown } = options;
+  const { digest, manifest }: Artifact = await resolveArtifact(source, versionOf(reference), shown);
+  const layer = moduleLayer(manifest.layers, shown);
+  if (layer.size > options.maxBytes) {
+    throw new ModuleError(
+      'module-too-large',
+      `${shown} is too large: expected at most ${options.maxBytes} bytes, got ${layer.size}`,
+    );
+  }
+  if (reference.digest !== undefined && layer.digest !== reference.digest) {
+    throw new ModuleError(
+      'digest-mismatch',
+      `${shown} is not the pinned module: expected ${reference.digest}, got ${layer.digest}`,
+    );
+  }
+  await options.verify?.(source, { manifest: digest, module: layer.digest }, shown);
+  const known = await options.cached?.(layer.digest);
+  const bytes = known?.length === layer.size ? known : await source.blob(layer, options.onProgress);
+  assertModulePreamble(bytes.subarray(0, SNIFF_BYTES), shown, layer.mediaType);
+  return { bytes, manifest: digest };
 }
 
 /** The digest that a reference has now. @throws ModuleError as {@link pullModule} */
@@ -83,7 +101,7 @@ export async function resolveDigest(reference: RegistryReference, options: Trans
 }
 
 /** The tag or digest to request. */
-function versionOf({ manifest, tag }: RegistryReference): string {
+export function versionOf({ manifest, tag }: RegistryReference): string {
   return manifest ?? tag ?? '';
 }
 
@@ -91,7 +109,7 @@ function versionOf({ manifest, tag }: RegistryReference): string {
  * Runs work on a repository: on that of each mirror until it succeeds, then on that of the registry. The error is that of the
  * registry, or of the only mirror that has the artifact, and names what the others said.
  */
-async function withRepository<T>(
+export async function withRepository<T>(
   reference: RegistryReference,
   options: TransferOptions,
   work: (source: ArtifactSource, endpoint: { readonly shown: string }) => Promise<T>,
