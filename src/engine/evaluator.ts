@@ -99,8 +99,9 @@ export class Evaluator {
     const isGroup = policy.kind === 'group';
     const problems: string[] = [];
     for (const [index, unit] of unitsOf(policy).entries()) {
-      const context = (): CallContext => this.#capabilities.context(unit, limitsOf(unit));
-      onUnitStart?.(unit.id, unit.timeoutSeconds * MS_PER_SECOND, isGroup ? index : -1);
+      const timeoutMs = unit.timeoutSeconds * MS_PER_SECOND;
+      const context = (): CallContext => this.#capabilities.context(unit, limitsOf(unit), { timeoutMs });
+      onUnitStart?.(unit.id, timeoutMs, isGroup ? index : -1);
       unit.guest.checkProtocol(context());
       const verdict = unit.guest.validateSettings(unit.settingsJson, context());
       if (!verdict.valid) {
@@ -187,7 +188,7 @@ export class Evaluator {
         isRaw: review.admission === undefined,
         ...(inventoryJson === undefined ? {} : { inventoryJson }),
       };
-      const context = this.#capabilities.context(unit, limitsOf(unit, timeoutMs), review);
+      const context = this.#capabilities.context(unit, limitsOf(unit, timeoutMs), { timeoutMs, review });
       return { kind: 'verdict', verdict: guest.validate(input, context) };
     } catch (error) {
       const isTimeout = error instanceof EngineError && error.code === 'guest-timeout';

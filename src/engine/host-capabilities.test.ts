@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HostCapabilities, isGranted, MAX_HOST_CALLS, MAX_LOG_LINES } from './host-capabilities.ts';
 import type { CapabilityHolder } from './host-capabilities.ts';
-import type { PolicyLogEntry } from './host-port.ts';
+import type { HostCaller, PolicyLogEntry } from './host-port.ts';
 import type { JsonObject } from './json-text.ts';
 
 const LIMITS = { fuel: 1, answerBytes: 1 };
@@ -11,15 +11,18 @@ const LIMITS = { fuel: 1, answerBytes: 1 };
 function calling(grants: Partial<CapabilityHolder> = {}, userInfo?: JsonObject) {
   const hostCalls: [string, string][] = [];
   const log: PolicyLogEntry[] = [];
+  const callers: (HostCaller | undefined)[] = [];
   const port = {
-    request: (capability: string, payload: string): string => {
+    request: (capability: string, payload: string, caller?: HostCaller): string => {
       hostCalls.push([capability, payload]);
+      callers.push(caller);
       return '{"ok":true}';
     },
   };
   const holder = { id: 'p', hostCapabilities: [], contextAwareResources: [], ...grants };
   const context = new HostCapabilities(port, (entry) => log.push(entry)).context(holder, LIMITS, {
-    userInfo: () => userInfo,
+    timeoutMs: 2_000,
+    review: { userInfo: () => userInfo },
   });
   const call = (capability: string, payload: unknown, binding = 'kubewarden'): string => {
     const slash = capability.indexOf('/');
@@ -32,7 +35,7 @@ function calling(grants: Partial<CapabilityHolder> = {}, userInfo?: JsonObject) 
     );
     return Buffer.from(answer).toString();
   };
-  return { call, hostCalls, log, context };
+  return { call, hostCalls, callers, log, context };
 }
 
 for (const [patterns, capability, expected] of [
@@ -59,6 +62,21 @@ for (const [patterns, capability, expected] of [
       });
       assert.deepEqual(hostCalls, []);
     }
+  });
+}
+
+for (const [id, tenant] of [
+  ['kw.ap.shop.p', 'shop'],
+  ['kw.apg.shop.g/member', 'shop'],
+  ['kw.cap.p', undefined],
+  ['p', undefined],
+] as const) {
+  test(`a call of ${id} says for whom it is made, and how much time is left`, () => {
+    const { call, callers } = calling({ id, hostCapabilities: ['*'] });
+    call('oci/v1/manifest_digest', 'image'.length);
+    const [caller] = callers;
+    assert.equal(caller?.tenant, tenant);
+    assert.ok(caller !== undefined && caller.leftMs > 0 && caller.leftMs <= 2_000);
   });
 }
 

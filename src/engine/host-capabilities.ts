@@ -1,11 +1,11 @@
-import { isNamespacedPolicyId } from '../resources/index.ts';
+import { isNamespacedPolicyId, namespaceOfPolicyId } from '../resources/index.ts';
 import type { CallContext, CallLimits } from '../wasm/index.ts';
 import type { Review } from './admission-review.ts';
 import { checkAccessReview } from './capabilities/access-review.ts';
 import { buildInventory } from './capabilities/inventory.ts';
 import { logEntry, shorten } from './capabilities/tracing.ts';
 import { EngineError } from './errors.ts';
-import type { HostPort, InventoryMode, PolicyLog } from './host-port.ts';
+import type { HostCaller, HostPort, InventoryMode, PolicyLog } from './host-port.ts';
 import { isJsonObject } from './json-text.ts';
 import type { JsonValue } from './json-text.ts';
 import type { ContextAwareResource } from './policy-definition.ts';
@@ -31,6 +31,14 @@ export interface CapabilityHolder {
   readonly contextAwareResources: readonly ContextAwareResource[];
 }
 
+/** The evaluation that a guest call belongs to. */
+export interface CallEvaluation {
+  /** Time left for it. Milliseconds. */
+  readonly timeoutMs: number;
+  /** Undefined when the guest evaluates none. */
+  readonly review?: Pick<Review, 'userInfo'>;
+}
+
 /** A call of a guest to its host. */
 interface HostCall {
   readonly binding: string;
@@ -49,8 +57,14 @@ export class HostCapabilities {
     this.#log = log;
   }
 
-  /** The context of one guest call for `holder`. `review` is undefined when the guest evaluates none. */
-  context(holder: CapabilityHolder, limits: CallLimits, review?: Pick<Review, 'userInfo'>): CallContext {
+  /** The context of one guest call for `holder`. */
+  context(holder: CapabilityHolder, limits: CallLimits, { timeoutMs, review }: CallEvaluation): CallContext {
+    const deadline = performance.now() + timeoutMs;
+    const tenant = namespaceOfPolicyId(holder.id);
+    const caller = (): HostCaller => ({
+      leftMs: deadline - performance.now(),
+      ...(tenant === undefined ? {} : { tenant }),
+    });
     let calls = 0;
     let lines = 0;
     const log: PolicyLog = (entry) => {
@@ -73,7 +87,10 @@ export class HostCapabilities {
           );
         }
         const call = { binding, namespace, operation, payload };
-        return Buffer.from(this.#call(holder, call, review, log));
+        const granted = this.#granted(holder, call, review, log);
+        return Buffer.from(
+          granted === undefined ? '' : this.#port.request(granted.capability, granted.payload, caller()),
+        );
       },
     };
   }
@@ -89,12 +106,13 @@ export class HostCapabilities {
     );
   }
 
-  #call(
+  /** The call if the policy may make it; undefined if it is answered already, without content. */
+  #granted(
     holder: CapabilityHolder,
     { binding, namespace, operation, payload }: HostCall,
     review: Pick<Review, 'userInfo'> | undefined,
     log: PolicyLog,
-  ): string {
+  ): { readonly capability: string; readonly payload: string } | undefined {
     if (binding !== BINDING) {
       throw new EngineError(
         'capability-refused',
@@ -108,7 +126,7 @@ export class HostCapabilities {
         throw new EngineError('capability-refused', `unknown host capability: ${capability}`);
       }
       log(logEntry(holder.id, value));
-      return '';
+      return undefined;
     }
     if (!isGranted(capability, holder.hostCapabilities)) {
       throw new EngineError(
@@ -121,7 +139,7 @@ export class HostCapabilities {
     } else if (namespace === 'kubernetes' && isNamespacedPolicyId(holder.id)) {
       checkAccessReview(holder.id, value, review?.userInfo());
     }
-    return this.#port.request(capability, text);
+    return { capability, payload: text };
   }
 }
 

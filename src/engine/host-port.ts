@@ -8,14 +8,23 @@ export interface HostPort {
   /**
    * `capability` is `<namespace>/<operation>` in Kubewarden, such as `net/v1/dns_lookup_host`; `payloadJson` is valid
    * JSON. Returns the answer as JSON. Throws an Error whose message the guest gets.
+   * @param caller default: the engine itself
    */
-  request(capability: string, payloadJson: string): string;
+  request(capability: string, payloadJson: string, caller?: HostCaller): string;
 
   /** Changes whenever an object of these kinds changes, for caches; undefined when unknown. Absent: always unknown. */
   revisionOf?(resources: readonly ContextAwareResource[]): string | undefined;
 
   /** The objects of these kinds in the shape of a Rego mode, as JSON. Absent: callers read the objects themselves. */
   inventory?(mode: InventoryMode, resources: readonly ContextAwareResource[]): string;
+}
+
+/** For whom a host call is made. Plain data. */
+export interface HostCaller {
+  /** The namespace of the policy, whose author may be a tenant; undefined for policies of the cluster. */
+  readonly tenant?: string;
+  /** Time left for the evaluation. Milliseconds. */
+  readonly leftMs: number;
 }
 
 /** Modes of policies that get all objects of their declared kinds. */

@@ -1,6 +1,7 @@
 export { verdictOf } from './admission-response.ts';
 export type { AdmissionResponse } from './admission-response.ts';
 export { connectCapabilities } from './capabilities/capability-connection.ts';
+export { LazyImages } from './capabilities/lazy-images.ts';
 export { CapabilityService } from './capabilities/capability-service.ts';
 export type { ClusterSource } from './cluster-objects/cluster-source.ts';
 export { DeclaredKinds } from './cluster-objects/declared-kinds.ts';

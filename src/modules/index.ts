@@ -5,6 +5,7 @@ export type { ModuleErrorCode } from './errors.ts';
 export { EXECUTION_MODES, executionModeOf, moduleInterface } from './execution-mode.ts';
 export type { ExecutionMode, ModuleInterface } from './execution-mode.ts';
 export { readModuleFile } from './file-source.ts';
+export type { TransferOptions } from './http/http-transfer.ts';
 export { CONNECT_TIMEOUT_MS, FETCH_TIMEOUT_MS, IDLE_TIMEOUT_MS } from './http/time-limits.ts';
 export {
   METADATA_SECTION,
@@ -23,12 +24,13 @@ export { ModulesInUse } from './modules-in-use.ts';
 export { saveBundle } from './oci/bundle.ts';
 export { pushModule } from './oci/push.ts';
 export { resolveDigest } from './oci/registry-source.ts';
-export { parseReference, redactUrl, withDigest } from './module-reference.ts';
+export { hostPlatform, readImage, readImageConfig } from './oci/image.ts';
+export { parseImage, parseReference, redactUrl, withDigest } from './module-reference.ts';
 export type { FileReference, ModuleReference, RegistryReference } from './module-reference.ts';
 export { DEFAULT_MAX_MODULE_BYTES, ModuleStore } from './module-store.ts';
 export type { FetchedModule } from './module-store.ts';
 export type { PeerSource } from './peer-source.ts';
-export { assertTenantFile, assertTenantHost } from './tenant-sources.ts';
+export { assertTenantFile, assertTenantHost, anonymousSources } from './tenant-sources.ts';
 export { parseTrustRoot } from './trust-root.ts';
 export type { TrustRoot } from './trust-root.ts';
 export { verificationOf } from './verification.ts';

@@ -3,7 +3,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 import type { Digest } from './digest.ts';
 import { ModuleError } from './errors.ts';
-import { parseImageName } from './oci/image-reference.ts';
+import { completeImageName, parseImageName } from './oci/image-reference.ts';
 
 /** A module in a local file. */
 export interface FileReference {
@@ -110,6 +110,21 @@ export function withDigest(text: string, digest: Digest): string {
   return DIGEST_SUFFIX.test(reference) ? text : `${reference}@${digest}`;
 }
 
+/**
+ * Reads the name of an image as in pods: `nginx`, `nginx:1.25`, `ghcr.io/a/b@sha256:…`. Docker Hub is the default.
+ * @throws ModuleError `reference-invalid`
+ */
+export function parseImage(text: string): RegistryReference {
+  if (text.length > REFERENCE_LIMIT) {
+    throw new ModuleError(
+      'reference-invalid',
+      `the name of the image is too long: expected at most ${REFERENCE_LIMIT} characters, got ${text.length}`,
+    );
+  }
+  const { location, digest } = splitDigest(text);
+  return registryReference(completeImageName(location), digest);
+}
+
 /** A URL without user, password, query string and fragment; of a text that is no URL, only the scheme. */
 export function redactUrl(text: string): string {
   if (!URL.canParse(text)) {
@@ -128,7 +143,7 @@ function splitDigest(text: string): { location: string; digest: Digest | undefin
   if (algorithm.toLowerCase() !== 'sha256' || !SHA256_HEX.test(hex)) {
     throw new ModuleError(
       'reference-invalid',
-      `the module reference ends in a malformed digest: expected @sha256: and 64 hexadecimal digits, got ${algorithm} and ${hex.length} characters`,
+      `the reference ends in a malformed digest: expected @sha256: and 64 hexadecimal digits, got ${algorithm} and ${hex.length} characters`,
     );
   }
   return { location: text.slice(0, -suffix.length), digest: `sha256:${hex.toLowerCase()}` };

@@ -7,6 +7,7 @@ import { isAbsolute, relative } from 'node:path';
 import { ModuleError } from './errors.ts';
 import type { FileReference } from './module-reference.ts';
 import { isPrivateHost, isPublicAddress } from './public-address.ts';
+import type { RegistryMirror, SourcesConfig } from './sources.ts';
 
 /** Whether a file is below a folder; both absolute. Symbolic links are not resolved. */
 function isInside(path: string, folder: string): boolean {
@@ -22,6 +23,17 @@ export function assertTenantFile({ path, shown }: FileReference, folder: string 
       `namespaced policies cannot name files of the policy server (${shown}): use https:// or a builtin module, or make it a cluster-wide policy`,
     );
   }
+}
+
+/**
+ * Sources for reads whose content a tenant gets: without credentials, and with those mirrors only whose hosts tenants may use, so
+ * that the content has nothing that only the policy server may read.
+ */
+export function anonymousSources({ dockerConfig: _dockerConfig, ...sources }: SourcesConfig): SourcesConfig {
+  const isForTenants = (mirror: RegistryMirror): boolean =>
+    mirror.kind === 'registry' && sources.tenantHosts.includes(new URL(mirror.origin).host);
+  const mirrors = [...sources.mirrors].map(([host, all]) => [host, all.filter(isForTenants)] as const);
+  return { ...sources, mirrors: new Map(mirrors) };
 }
 
 /**

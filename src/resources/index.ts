@@ -80,6 +80,7 @@ export {
   ROLLBACK_FAILED,
   isGroupSpec,
   isNamespacedPolicyId,
+  namespaceOfPolicyId,
   POLICY_SERVER_LABEL,
   POLICY_UID_LABEL,
   policyId,

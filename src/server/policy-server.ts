@@ -139,7 +139,7 @@ export class PolicyServer {
         this.#pool.renew();
         this.#loader.renew();
       },
-      options.cluster === undefined ? {} : { cluster: options.cluster },
+      { sources: options.sources, ...(options.cluster === undefined ? {} : { cluster: options.cluster }) },
     );
     this.#pool = new WorkerPool({
       size: options.workers ?? Math.max(MIN_DEFAULT_WORKERS, availableParallelism()),

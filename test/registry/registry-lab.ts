@@ -20,11 +20,19 @@ export const PASSWORD = 'correct horse';
 const PASSWORD_HASH = '$2b$04$0StecdWtiL1p.GXjyQmBcuHlRNPmoYIR4H52Ymlr9a/pTBAYCCDmy';
 
 const MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json';
+const INDEX_TYPE = 'application/vnd.oci.image.index.v1+json';
 
 interface Descriptor {
   readonly mediaType: string;
   readonly digest: string;
   readonly size: number;
+}
+
+interface ManifestFields {
+  readonly mediaType: string;
+  readonly config?: Descriptor;
+  readonly layers?: readonly Descriptor[];
+  readonly manifests?: readonly object[];
 }
 
 /** A running registry. */
@@ -113,19 +121,42 @@ export class Registry implements AsyncDisposable {
   async push(repository: string, tag: string, module: Uint8Array): Promise<string> {
     const config = await this.#upload(repository, Buffer.from('{}'), 'application/vnd.wasm.config.v1+json');
     const layer = await this.#upload(repository, module, 'application/vnd.wasm.content.layer.v1+wasm');
-    const manifest = Buffer.from(
-      JSON.stringify({ schemaVersion: 2, mediaType: MANIFEST_TYPE, config, layers: [layer] }),
-    );
-    const headers = { 'content-type': MANIFEST_TYPE };
-    const { statusCode } = await this.#request('PUT', `/v2/${repository}/manifests/${tag}`, headers, manifest);
-    assert.equal(statusCode, 201);
-    return digestOf(manifest);
+    return await this.#manifest(repository, tag, { mediaType: MANIFEST_TYPE, config, layers: [layer] });
+  }
+
+  /** Stores a container image for some platforms, each with a configuration, and an index of them. Returns all digests. */
+  async pushImage(
+    repository: string,
+    tag: string,
+    configs: Readonly<Record<string, object>>,
+  ): Promise<{ readonly index: string; readonly images: Readonly<Record<string, string>> }> {
+    const images: Record<string, string> = {};
+    const manifests: object[] = [];
+    for (const [architecture, content] of Object.entries(configs)) {
+      const type = 'application/vnd.oci.image.config.v1+json';
+      const config = await this.#upload(repository, Buffer.from(JSON.stringify(content)), type);
+      const body = { mediaType: MANIFEST_TYPE, config, layers: [] };
+      const digest = await this.#manifest(repository, `${tag}-${architecture}`, body);
+      images[architecture] = digest;
+      const size = JSON.stringify({ schemaVersion: 2, ...body }).length;
+      manifests.push({ mediaType: MANIFEST_TYPE, digest, size, platform: { os: 'linux', architecture } });
+    }
+    const index = await this.#manifest(repository, tag, { mediaType: INDEX_TYPE, manifests });
+    return { index, images };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#agent.destroy();
     await this.#process.stop();
     await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  async #manifest(repository: string, tag: string, fields: ManifestFields): Promise<string> {
+    const manifest = Buffer.from(JSON.stringify({ schemaVersion: 2, ...fields }));
+    const headers = { 'content-type': fields.mediaType };
+    const { statusCode } = await this.#request('PUT', `/v2/${repository}/manifests/${tag}`, headers, manifest);
+    assert.equal(statusCode, 201);
+    return digestOf(manifest);
   }
 
   async #upload(repository: string, bytes: Uint8Array, mediaType: string): Promise<Descriptor> {

@@ -10,6 +10,7 @@ import {
   parseReference,
   type PolicyMetadata,
   readMetadata,
+  type SourcesConfig,
 } from '../../modules/index.ts';
 import { parseJsonArgument, readDocument, readText } from '../document.ts';
 import { usageError } from '../errors.ts';
@@ -113,6 +114,8 @@ interface PolicyUnderTest {
   readonly request: PolicyRequest;
   /** Text of a recorded session that answers host capabilities. */
   readonly session: string | undefined;
+  /** How to reach the registries that the policy reads. */
+  readonly sources: SourcesConfig;
   /** Notes for the user. */
   readonly notes: readonly string[];
 }
@@ -133,7 +136,7 @@ export async function policyUnderTest(
   ]);
   const options = { progress, baseDir: process.cwd(), sources };
   const { notes, ...policy } = await policyAndCode(target, flags, options);
-  return { policy, request: { body, route }, session, notes };
+  return { policy, request: { body, route }, session, sources, notes };
 }
 
 async function policyAndCode(

@@ -103,7 +103,7 @@ export class PolicyRunner implements AsyncDisposable {
     this.#onLog = onLog;
     const defaultTimeoutSeconds = DEFAULT_TIMEOUT_SECONDS;
     const connect = (): ReturnType<typeof connectCapabilities> =>
-      connectCapabilities((capability, payload) => this.capabilities.answer(capability, payload));
+      connectCapabilities((...call) => this.capabilities.answer(...call));
     this.#loader = new Loader(
       {
         cacheDir: join(cacheFolder(), 'modules'),

@@ -1,12 +1,19 @@
 // Host capabilities for commands: answered from a recorded session, or as on a machine without a cluster.
-import { AsyncCapabilities, ReplayPort, SessionRecorder } from '../../engine/index.ts';
+import { AsyncCapabilities, type HostCaller, ReplayPort, SessionRecorder } from '../../engine/index.ts';
+import { LazyImages } from '../../evaluation/index.ts';
+import type { SourcesConfig } from '../../modules/index.ts';
 
 /** Answers host capabilities, and keeps what could not be answered. */
 export class SessionCapabilities {
-  readonly #capabilities = new AsyncCapabilities();
-  readonly #recorder = new SessionRecorder((capability, payload) => this.#answer(capability, payload));
+  #capabilities = new AsyncCapabilities({ images: new LazyImages() });
+  readonly #recorder = new SessionRecorder((...call) => this.#answer(...call));
   readonly #withoutCluster = new Set<string>();
   #replay: ReplayPort | undefined;
+
+  /** Sets how registries are reached. Default: without `sources.yml` and credentials. */
+  setSources(sources: SourcesConfig): void {
+    this.#capabilities = new AsyncCapabilities({ images: new LazyImages(sources) });
+  }
 
   /** Starts anew, with the text of a recorded session. */
   begin(session: string | undefined): void {
@@ -14,8 +21,8 @@ export class SessionCapabilities {
     this.#replay = session === undefined ? undefined : new ReplayPort(session);
   }
 
-  async answer(capability: string, payload: string): Promise<string> {
-    return await this.#recorder.answer(capability, payload);
+  async answer(capability: string, payload: string, caller?: HostCaller): Promise<string> {
+    return await this.#recorder.answer(capability, payload, caller);
   }
 
   /** Calls that the cluster would have answered. */
@@ -33,7 +40,7 @@ export class SessionCapabilities {
     return this.#recorder.text();
   }
 
-  async #answer(capability: string, payload: string): Promise<string> {
+  async #answer(capability: string, payload: string, caller?: HostCaller): Promise<string> {
     if (this.#replay !== undefined) {
       return this.#replay.request(capability, payload);
     }
@@ -41,6 +48,6 @@ export class SessionCapabilities {
       this.#withoutCluster.add(capability);
       throw new Error(`no cluster is there to answer ${capability}`);
     }
-    return await this.#capabilities.answer(capability, payload);
+    return await this.#capabilities.answer(capability, payload, caller);
   }
 }

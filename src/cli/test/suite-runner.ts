@@ -2,6 +2,7 @@
 import type { PolicyLogEntry, Verdict } from '../../engine/index.ts';
 import { verdictOf } from '../../evaluation/index.ts';
 import { errorText } from '../../values/index.ts';
+import type { SourcesConfig } from '../../modules/index.ts';
 import { PolicyRunner, type RunnablePolicy, SettingsRefused } from '../policy/policy-runner.ts';
 import { compareVerdict, compareText, type Mismatch } from './compare.ts';
 import type { PreparedCase, PreparedSuite, SuiteQuestion } from './prepare-suite.ts';
@@ -58,6 +59,13 @@ export class SuiteRunner implements AsyncDisposable {
       }
     },
   });
+
+  /** @param sources how to reach the registries that policies read. Default: without `sources.yml` and credentials */
+  constructor(sources?: SourcesConfig) {
+    if (sources !== undefined) {
+      this.#policies.capabilities.setSources(sources);
+    }
+  }
 
   /** Runs the cases of a suite that `isWanted` selects. Never throws: errors are results. */
   async run(prepared: PreparedSuite, isWanted: (test: TestCase) => boolean = () => true): Promise<SuiteResult> {

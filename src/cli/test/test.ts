@@ -170,7 +170,7 @@ class TestSession implements AsyncDisposable {
   readonly #flags: TestFlags;
   readonly #sources: SourcesConfig | undefined;
   readonly #progress = new Progress();
-  readonly #runner = new SuiteRunner();
+  readonly #runner: SuiteRunner;
   #known = new Map<string, KnownSuite>();
   readonly #noted = new Set<string>();
 
@@ -178,6 +178,7 @@ class TestSession implements AsyncDisposable {
     this.#paths = paths;
     this.#flags = flags;
     this.#sources = sources;
+    this.#runner = new SuiteRunner(sources);
   }
 
   async discover(): Promise<readonly string[]> {

@@ -1,4 +1,4 @@
-import type { HostPort } from '../host-port.ts';
+import type { HostCaller, HostPort } from '../host-port.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonValue } from '../json-text.ts';
 import type { ContextAwareResource } from '../policy-definition.ts';
@@ -27,10 +27,10 @@ export class AnswerCache {
   }
 
   /** See {@link HostPort.request}. */
-  request(capability: string, payloadJson: string): string {
+  request(capability: string, payloadJson: string, caller?: HostCaller): string {
     const kind = READS.has(capability) ? kindOf(parseJson(payloadJson) as JsonValue) : undefined;
     const revision = kind && this.#port.revisionOf?.([kind]);
-    const request = (): string => this.#port.request(capability, payloadJson);
+    const request = (): string => this.#port.request(capability, payloadJson, caller);
     return revision === undefined ? request() : this.#kept.get(`${capability} ${payloadJson}`, revision, request);
   }
 }

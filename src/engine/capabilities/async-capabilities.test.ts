@@ -5,6 +5,7 @@ import type { JsonObject } from '../json-text.ts';
 import { AsyncCapabilities } from './async-capabilities.ts';
 import type { KubernetesReader } from './kubernetes.ts';
 import { masked, NO_CLUSTER_MESSAGE } from './kubernetes.ts';
+import type { ImageReader } from './oci.ts';
 import { LocalCapabilities } from './local-capabilities.ts';
 
 const POD: JsonObject = {
@@ -75,6 +76,28 @@ test('field masks keep the named fields with their content; without masks everyt
   assert.deepEqual(masked(value, ['a.c.e', 'f', 'g.h']), { a: { c: [{ e: 2 }, 'x'] }, f: 3 });
 });
 
+test('reads of registries call the reader, for the caller and its time', async () => {
+  const calls: unknown[] = [];
+  const images: ImageReader = { answer: async (...call) => (calls.push(call), '{}') };
+  const capabilities = new AsyncCapabilities({ images });
+  await capabilities.answer('oci/v1/manifest_digest', '"nginx"', { leftMs: 7, tenant: 'team' });
+  await capabilities.answer('oci/v1/oci_manifest', '"nginx"', { leftMs: 8 });
+  await capabilities.answer('oci/v1/oci_manifest_config', '"nginx"', { leftMs: 9 });
+  assert.deepEqual(calls, [
+    [
+      { kind: 'digest', image: 'nginx' },
+      { timeoutMs: 7, tenant: 'team' },
+    ],
+    [{ kind: 'manifest', image: 'nginx' }, { timeoutMs: 8 }],
+    [{ kind: 'configuration', image: 'nginx' }, { timeoutMs: 9 }],
+  ]);
+  for (const payload of ['5', '""', '{"image":"nginx"}', 'null']) {
+    await assert.rejects(capabilities.answer('oci/v1/manifest_digest', payload), /expected the name of an image/);
+  }
+  await assert.rejects(capabilities.answer('oci/v3/x', '"nginx"'), /unknown operation: oci\/v3\/x/);
+  assert.equal(calls.length, 3);
+});
+
 test('without a cluster every read fails', async () => {
   await assert.rejects(new AsyncCapabilities().answer('kubernetes/can_i', '{}'), { message: NO_CLUSTER_MESSAGE });
 });
@@ -88,14 +111,16 @@ test('looks up hosts', async () => {
   await assert.rejects(capabilities.answer('other/v1/x', '{}'), /unknown host capability: other\/v1\/x/);
 });
 
-test('certificates are checked in the thread itself, registries are not supported yet, other calls are forwarded', () => {
-  const port = new LocalCapabilities({ request: (capability) => `"${capability}"` });
+test('certificates are checked in the thread itself, other calls are forwarded with their caller', () => {
+  const port = new LocalCapabilities({
+    request: (capability, _payload, caller) => JSON.stringify([capability, caller?.tenant]),
+  });
   assert.throws(() => port.request('crypto/v1/is_certificate_trusted', '{}'), {
     code: 'capability-failed',
     message: /cannot verify the certificate/,
   });
-  assert.throws(() => port.request('oci/v2/verify', '{}'), { code: 'capability-failed', message: /not supported yet/ });
-  assert.equal(port.request('net/v1/dns_lookup_host', '"x"'), '"net/v1/dns_lookup_host"');
+  const answer = port.request('oci/v1/oci_manifest', '"x"', { leftMs: 1, tenant: 'team' });
+  assert.equal(answer, '["oci/v1/oci_manifest","team"]');
 });
 
 test('with recording, every call is forwarded and no answer is cached', () => {

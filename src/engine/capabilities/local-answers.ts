@@ -12,10 +12,6 @@ export class LocalAnswers {
     if (capability === 'crypto/v1/is_certificate_trusted') {
       return JSON.stringify(this.#verify(parseJson(payloadJson) as JsonValue));
     }
-    if (capability.startsWith('oci/')) {
-      const message = `the host capability ${capability} is not supported yet: this version cannot ask registries or verify signatures`;
-      throw new EngineError('capability-failed', message);
-    }
     return undefined;
   }
 

@@ -1,4 +1,4 @@
-import type { HostPort, InventoryMode } from '../host-port.ts';
+import type { HostCaller, HostPort, InventoryMode } from '../host-port.ts';
 import type { ContextAwareResource } from '../policy-definition.ts';
 import { AnswerCache } from './answer-cache.ts';
 import { InventoryCache } from './inventory-cache.ts';
@@ -12,12 +12,12 @@ export class LocalCapabilities implements HostPort {
   readonly #inventories: InventoryCache;
 
   /**
-   * @param remote answers `net/…` and `kubernetes/…`
+   * @param remote answers `net/…`, `oci/…` and `kubernetes/…`
    * @param isRecorded whether `remote` gets every call, because it records or replays a session. Default: no
    */
   constructor(remote: HostPort, isRecorded: boolean = false) {
     // Without revisions nothing is cached.
-    this.#remote = isRecorded ? { request: (capability, payload) => remote.request(capability, payload) } : remote;
+    this.#remote = isRecorded ? { request: (...call) => remote.request(...call) } : remote;
     this.#local = isRecorded ? undefined : new LocalAnswers();
     this.#answers = new AnswerCache(this.#remote);
     this.#inventories = new InventoryCache(this.#remote);
@@ -31,7 +31,7 @@ export class LocalCapabilities implements HostPort {
     return this.#inventories.get(mode, resources);
   }
 
-  request(capability: string, payloadJson: string): string {
-    return this.#local?.answer(capability, payloadJson) ?? this.#answers.request(capability, payloadJson);
+  request(capability: string, payloadJson: string, caller?: HostCaller): string {
+    return this.#local?.answer(capability, payloadJson) ?? this.#answers.request(capability, payloadJson, caller);
   }
 }

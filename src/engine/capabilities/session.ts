@@ -1,6 +1,6 @@
 import { dump } from 'js-yaml';
 import { EngineError } from '../errors.ts';
-import type { HostPort } from '../host-port.ts';
+import type { HostCaller, HostPort } from '../host-port.ts';
 import { canonicalJson, isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import { parseYaml } from '../yaml-text.ts';
@@ -106,7 +106,7 @@ export class ReplayPort implements HostPort {
 }
 
 /** Answers host capabilities, such as {@link AsyncCapabilities.answer}. */
-type AnswerCapability = (capability: string, payloadJson: string) => Promise<string>;
+type AnswerCapability = (capability: string, payloadJson: string, caller?: HostCaller) => Promise<string>;
 
 /** Forwards host calls, and records requests and answers. */
 export class SessionRecorder {
@@ -117,10 +117,10 @@ export class SessionRecorder {
     this.#inner = inner;
   }
 
-  async answer(capability: string, payloadJson: string): Promise<string> {
+  async answer(capability: string, payloadJson: string, caller?: HostCaller): Promise<string> {
     const request = requestText(hostRequest(capability, parseJson(payloadJson) as JsonValue));
     try {
-      const payload = await this.#inner(capability, payloadJson);
+      const payload = await this.#inner(capability, payloadJson, caller);
       this.#exchanges.push({ type: 'Exchange', request, response: { type: 'Success', payload } });
       return payload;
     } catch (error) {

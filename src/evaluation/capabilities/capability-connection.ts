@@ -2,7 +2,7 @@
 // sleeps on a cell of shared memory, and takes the answer from the port when it wakes up.
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/definition/index.ts';
-import type { ContextAwareResource } from '../../engine/index.ts';
+import type { ContextAwareResource, HostCaller } from '../../engine/index.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 
@@ -21,6 +21,11 @@ export interface CapabilityConnection {
  */
 export const COUNTER_REQUEST = 'revision-counter';
 
+/** Time that a guest has left for its verdict when a call that may take the whole evaluation fails. Milliseconds. */
+const VERDICT_MS = 100;
+/** An error must arrive before this thread gives up, because it says more. Milliseconds. */
+const ANSWER_MARGIN_MS = 200;
+
 /** How long a counter's number is used: only the capability thread knows whether its watch still works. Milliseconds. */
 const COUNTER_MS = 10_000;
 
@@ -31,7 +36,11 @@ export interface CapabilityRequest {
   readonly capability: string;
   /** JSON text. */
   readonly payload: string;
+  readonly caller?: HostCaller | undefined;
 }
+
+/** Answers a request with JSON text. Rejects with an Error whose message the guest gets. */
+export type AnswerRequest = (capability: string, payload: string, caller?: HostCaller) => Promise<string>;
 
 /** The answer to a request: JSON text, or an error message. */
 type CapabilityAnswer =
@@ -61,10 +70,12 @@ export class CapabilityClient {
    * Calls a capability and waits for its answer.
    * @throws Error with the message of the answer, or when there is none in time.
    */
-  request(capability: string, payload: string): string {
+  request(capability: string, payload: string, caller?: HostCaller): string {
     this.#seq += 1;
-    const request: CapabilityRequest = { seq: this.#seq, capability, payload };
-    const deadline = performance.now() + this.#timeoutMs;
+    const timeoutMs = this.#timeoutOf(capability, caller);
+    const given = caller === undefined ? undefined : { ...caller, leftMs: timeoutMs - ANSWER_MARGIN_MS };
+    const request: CapabilityRequest = { seq: this.#seq, capability, payload, caller: given };
+    const deadline = performance.now() + timeoutMs;
     let seen = Atomics.load(this.#answered, 0);
     this.#connection.port.postMessage(request);
     for (;;) {
@@ -77,7 +88,7 @@ export class CapabilityClient {
       }
       const left = deadline - performance.now();
       if (left <= 0) {
-        throw new Error(`host capability ${capability} did not answer within ${this.#timeoutMs} ms`);
+        throw new Error(`host capability ${capability} did not answer within ${Math.max(0, Math.round(timeoutMs))} ms`);
       }
       Atomics.wait(this.#answered, 0, seen, left);
       seen = Atomics.load(this.#answered, 0);
@@ -105,6 +116,11 @@ export class CapabilityClient {
       revision += ` ${counter}:${this.#revisions.of(counter)}`;
     }
     return revision;
+  }
+
+  /** Registries may take as long as the evaluation: a cold read takes several requests, also to a token service. */
+  #timeoutOf(capability: string, caller: HostCaller | undefined): number {
+    return caller !== undefined && capability.startsWith('oci/') ? caller.leftMs - VERDICT_MS : this.#timeoutMs;
   }
 
   /** Undefined: the kind is not cached now. */
@@ -136,10 +152,10 @@ export class CapabilityClient {
 /** Answers a request, and wakes the thread that sent it. A rejection of `answer` is answered with its message. */
 export async function reply(
   { port, answered }: Pick<CapabilityConnection, 'port' | 'answered'>,
-  { seq, capability, payload }: CapabilityRequest,
-  answer: (capability: string, payload: string) => Promise<string>,
+  { seq, capability, payload, caller }: CapabilityRequest,
+  answer: AnswerRequest,
 ): Promise<void> {
-  const message: CapabilityAnswer = await answer(capability, payload).then(
+  const message: CapabilityAnswer = await answer(capability, payload, caller).then(
     (text) => ({ seq, payload: text }),
     (error: unknown) => ({ seq, error: errorText(error) }),
   );
@@ -150,14 +166,12 @@ export async function reply(
 }
 
 /** A connection whose requests are answered in this thread, without a cluster. */
-export function connectCapabilities(
-  answer: (capability: string, payload: string) => Promise<string>,
-): CapabilityConnection {
+export function connectCapabilities(answer: AnswerRequest): CapabilityConnection {
   const { port1, port2 } = new MessageChannel();
   const answered = new SharedArrayBuffer(4);
   port1.on('message', (request: CapabilityRequest) => {
-    void reply({ port: port1, answered }, request, async (capability, payload) =>
-      capability === COUNTER_REQUEST ? 'null' : await answer(capability, payload),
+    void reply({ port: port1, answered }, request, async (capability, payload, caller) =>
+      capability === COUNTER_REQUEST ? 'null' : await answer(capability, payload, caller),
     );
   });
   port1.unref();

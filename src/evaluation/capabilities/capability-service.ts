@@ -5,12 +5,15 @@ import type { CapabilityConnection, CapabilityRequest } from './capability-conne
 import type { ClusterSource } from '../cluster-objects/cluster-source.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import type { LogEntry } from '../../log/index.ts';
+import type { SourcesConfig } from '../../modules/index.ts';
 import { threadEnvironment } from '../thread-environment.ts';
 
 /** Given to the capability thread when it starts. */
 export interface CapabilityStart {
   /** The cluster that context-aware policies read. Absent: none. */
   readonly cluster?: ClusterSource;
+  /** How to reach registries. Default: that of a server without `sources.yml`. */
+  readonly sources?: SourcesConfig | undefined;
   /** Memory of {@link KindRevisions}. */
   readonly revisions: SharedArrayBuffer;
 }
@@ -41,10 +44,14 @@ export class CapabilityService {
   #stopped = false;
 
   /** @param onEnd called when the thread ended by itself: all connections must be replaced */
-  constructor(log: (entry: LogEntry) => void, onEnd: () => void, { cluster }: Pick<CapabilityStart, 'cluster'> = {}) {
+  constructor(
+    log: (entry: LogEntry) => void,
+    onEnd: () => void,
+    { cluster, sources }: Pick<CapabilityStart, 'cluster' | 'sources'> = {},
+  ) {
     this.#log = log;
     this.#onEnd = onEnd;
-    this.#start = { revisions: new KindRevisions().buffer, ...(cluster === undefined ? {} : { cluster }) };
+    this.#start = { revisions: new KindRevisions().buffer, sources, ...(cluster === undefined ? {} : { cluster }) };
   }
 
   /** Sets the kinds that policies may read. The first one starts the thread. Does nothing without a cluster. */

@@ -2,17 +2,18 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/definition/index.ts';
 import { AsyncCapabilities } from '../../engine/index.ts';
-import type { ContextAwareResource } from '../../engine/index.ts';
+import type { ContextAwareResource, HostCaller } from '../../engine/index.ts';
 import { type CapabilityConnection, type CapabilityRequest, COUNTER_REQUEST, reply } from './capability-connection.ts';
 import type { CapabilityStart, FromCapabilityThread, ToCapabilityThread } from './capability-service.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
+import { LazyImages } from './lazy-images.ts';
 import { LazyReader } from '../cluster-objects/lazy-reader.ts';
 import { parseJson } from '../../values/index.ts';
 
 /** The requesting thread gives up after the default timeout; an error must arrive before. Milliseconds. */
 const ANSWER_MARGIN_MS = 200;
 
-const { cluster, revisions } = workerData as CapabilityStart;
+const { cluster, revisions, sources } = workerData as CapabilityStart;
 const say = (message: FromCapabilityThread): void => parentPort?.postMessage(message);
 const reader =
   cluster === undefined
@@ -20,13 +21,14 @@ const reader =
     : new LazyReader(cluster, new KindRevisions(revisions), (entry) => say({ type: 'log', entry }));
 const capabilities = new AsyncCapabilities({
   timeoutMs: DEFAULT_CAPABILITY_TIMEOUT_MS - ANSWER_MARGIN_MS,
+  images: new LazyImages(sources),
   ...(reader === undefined ? {} : { kubernetes: reader }),
 });
 
-async function answer(capability: string, payload: string): Promise<string> {
+async function answer(capability: string, payload: string, caller?: HostCaller): Promise<string> {
   return capability === COUNTER_REQUEST
     ? JSON.stringify(reader?.counterOf(parseJson(payload) as ContextAwareResource) ?? null)
-    : await capabilities.answer(capability, payload);
+    : await capabilities.answer(capability, payload, caller);
 }
 
 function serve(connection: CapabilityConnection, first: CapabilityRequest): void {

@@ -10,6 +10,8 @@ export interface ImageName {
 
 /** Longest repository name: that of Docker's reference grammar. */
 const MAX_REPOSITORY_LENGTH = 255;
+const DOCKER_HUB = 'docker.io';
+const DOCKER_HUB_NAMES: ReadonlySet<string> = new Set([DOCKER_HUB, 'index.docker.io']);
 const HOST = /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?|\[[0-9a-f:.]+\])(?::[0-9]{1,5})?$/;
 const REPOSITORY = /^[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:\/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*$/;
 const TAG = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$/;
@@ -48,6 +50,19 @@ export function parseImageName(text: string): ImageName {
   return { host, repository, tag };
 }
 
+/**
+ * Completes the name of an image as pods have it (`nginx`, `nginx:1.25`, `ghcr.io/a/b`) by Docker's rules: the default host is
+ * Docker Hub, whose official images are in `library/`.
+ */
+export function completeImageName(text: string): string {
+  const slash = text.indexOf('/');
+  const first = slash === -1 ? '' : text.slice(0, slash);
+  const hasHost = /[.:]/.test(first) || first === 'localhost';
+  const [host, path] = hasHost ? [first, text.slice(slash + 1)] : [DOCKER_HUB, text];
+  const name = DOCKER_HUB_NAMES.has(host.toLowerCase()) ? DOCKER_HUB : host;
+  return name === DOCKER_HUB && !path.includes('/') ? `${name}/library/${path}` : `${name}/${path}`;
+}
+
 function invalid(problem: string): ModuleError {
-  return new ModuleError('reference-invalid', `the module reference names no artifact in a registry: ${problem}`);
+  return new ModuleError('reference-invalid', `the reference names no artifact in a registry: ${problem}`);
 }

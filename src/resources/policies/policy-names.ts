@@ -46,6 +46,11 @@ export function isNamespacedPolicyId(id: string): boolean {
   return id.startsWith('kw.ap.') || id.startsWith('kw.apg.');
 }
 
+/** The namespace of a policy by its id, or that of a member of a group; undefined for policies of the cluster. */
+export function namespaceOfPolicyId(id: string): string | undefined {
+  return isNamespacedPolicyId(id) ? id.split('.', 3)[2] : undefined;
+}
+
 /** Kubernetes' limit of the name of an object (DNS subdomain, RFC 1123). */
 const MAX_NAME_LENGTH = 253;
 /** Length of the hash that replaces the cut part of an id: 40 bits, to distinguish policies with equal prefixes. */
