@@ -23,7 +23,7 @@ export function writeGenerated({ files, folders = [], source, tool }: GeneratedF
   const wrong = [...differing.map(([file]) => file), ...others];
   if (process.argv.includes('--check')) {
     if (wrong.length > 0) {
-      console.error(`${wrong.join(', ')}: not what ${source} says; run \`node ${tool}\``);
+      console.error(`${wrong.join(', ')}: not what ${source} says; run \`node tools/run.mjs ${tool}\``);
       process.exit(1);
     }
     console.log(`what ${tool} generates is what ${source} says`);

@@ -49,7 +49,9 @@ const text = JSON.stringify({
 
 if (process.argv.includes('--check')) {
   if (brotliDecompressSync(readFileSync(file)).toString() !== text) {
-    console.error('openapi.json.br is not what the API server publishes: run `node tools/kubernetes-openapi.ts`');
+    console.error(
+      'openapi.json.br is not what the API server publishes: run `node tools/run.mjs tools/kubernetes-openapi.ts`',
+    );
     process.exitCode = 1;
   }
 } else {

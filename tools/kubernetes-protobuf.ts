@@ -41,7 +41,9 @@ const text = JSON.stringify(
 
 if (process.argv.includes('--check')) {
   if (brotliDecompressSync(readFileSync(file)).toString() !== text) {
-    console.error('messages.json.br is not what the .proto files say: run `node tools/kubernetes-protobuf.ts`');
+    console.error(
+      'messages.json.br is not what the .proto files say: run `node tools/run.mjs tools/kubernetes-protobuf.ts`',
+    );
     process.exitCode = 1;
   }
 } else {

@@ -7,9 +7,14 @@ import type * as podSecurity from './pod-security/index.ts';
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 const require = createRequire(import.meta.url);
 
+/** Resource rules of settings: a request has to match one of them, and a rule of the policy. */
+export type RequestConstraints = Pick<celPolicy.MatchResources, 'matchPolicy' | 'resourceRules'>;
+
 export interface CheckedSettings {
   readonly problems: readonly FieldProblem[];
   readonly needs: readonly celPolicy.SettingsNeed[];
+  /** The requests that the settings match, if they say so. */
+  readonly constraints?: RequestConstraints | undefined;
 }
 
 /** Validates settings of builtin modules before a policy is created. Keeps no state of the settings. */
@@ -24,7 +29,7 @@ export class BuiltinSettings {
         const { parseSettings, PolicyEnvironments } = require(`./cel-policy/index.${extension}`) as typeof celPolicy;
         this.#environments ??= new PolicyEnvironments({ hasWholeRequest: true });
         const { policy, problems = [] } = parseSettings(settings, this.#environments);
-        return { problems, needs: policy?.needs ?? [] };
+        return { problems, needs: policy?.needs ?? [], constraints: policy?.constraints };
       }
       case 'pod-security': {
         const { parsePodSecuritySettings } = require(`./pod-security/index.${extension}`) as typeof podSecurity;

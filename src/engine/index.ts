@@ -9,6 +9,7 @@ export type { ImageCall, ImageReader, ImageRequest } from './capabilities/oci.ts
 export { LocalCapabilities } from './capabilities/local-capabilities.ts';
 export { ReplayPort, SessionRecorder } from './capabilities/session.ts';
 export { BuiltinSettings } from './builtin-settings.ts';
+export type { RequestConstraints } from './builtin-settings.ts';
 export { isGranted } from './host-capabilities.ts';
 export type { SettingsNeed } from './cel-policy/index.ts';
 export { EngineError, textPosition } from './errors.ts';

@@ -181,6 +181,21 @@ describe('HttpClient', () => {
     assert.equal(server.seen.length, 4);
   });
 
+  it('takes a denial with status 401 for what it is: the credentials were accepted', async (context) => {
+    const message = 'admission webhook "validating.example.com" denied the request: log in to the registry first';
+    const server = await scriptedServer(context, (_, response) =>
+      answerJson(response, { kind: 'Status', code: 401, reason: 'Unauthorized', message }, 401),
+    );
+    const credentials: CredentialSource = {
+      description: 'the token of users[0].user',
+      current: () => Promise.resolve<Credentials>({ authorization: 'Bearer good' }),
+      refused: () => true,
+    };
+    const http = client(context, { server: server.url, credentials });
+    await assert.rejects(http.send({ method: 'POST', path: '/x' }), { name: 'ApiError', code: 401, message });
+    assert.equal(server.seen.length, 1);
+  });
+
   it('authenticates with a certificate, and verifies the server', async (context) => {
     const [own, other, user] = await Promise.all([
       testCertificate('server'),

@@ -153,7 +153,7 @@ export class HttpClient {
         return attempt;
       }
       const { answer } = attempt;
-      if (answer.status === 401 && renewals === 0 && source?.refused(credentials) === true) {
+      if (isUnauthenticated(answer) && renewals === 0 && source?.refused(credentials) === true) {
         renewals += 1;
         continue;
       }
@@ -174,7 +174,7 @@ export class HttpClient {
 
   #errorOf(answer: Answer, request: HttpRequest): ApiError | ClusterError {
     const error = errorOfAnswer(answer, `${request.method} ${this.#server.origin}${request.path}`);
-    if (!(error instanceof ApiError) || error.code !== 401) {
+    if (!(error instanceof ApiError) || !isUnauthenticated(answer)) {
       return error;
     }
     const { credentials, origin } = this.#connection;
@@ -408,4 +408,12 @@ function responseOf(outgoing: ClientRequest): Promise<IncomingMessage> {
 function answerOf(incoming: IncomingMessage, body: Buffer): Answer {
   const { statusCode = 0, headers } = incoming;
   return { status: statusCode, headers, contentType: (headers['content-type'] ?? '').toLowerCase(), body };
+}
+
+/** How API servers begin the text of a denial by an admission webhook, which chooses its status code. */
+const DENIAL = /^admission webhook "/;
+
+/** Whether the cluster did not accept the credentials. A denial by an admission webhook may have the same status. */
+function isUnauthenticated(answer: Answer): boolean {
+  return answer.status === 401 && !DENIAL.test(errorOfAnswer(answer, '').message);
 }

@@ -10,5 +10,6 @@ export { HostSources } from './host-sources.ts';
 export { loadManifests, manifestProblemText } from './manifests.ts';
 export type { LoadedManifests, ManifestOptions } from './manifests.ts';
 export { PolicyEnvironments } from './policy-environment.ts';
+export type { MatchResources } from './match-resources.ts';
 export { parseSettings } from './settings-policy.ts';
 export type { ParsedSettings, SettingsNeed } from './settings-policy.ts';

@@ -2,6 +2,7 @@ import { isIdentifier } from '../../cel/index.ts';
 import { duplicate, forbidden, invalid, notSupported, own, required, textOf, tooMany } from '../../resources/index.ts';
 import {
   dns1035LabelProblems,
+  dnsLabelProblems,
   dnsSubdomainProblems,
   pathSegmentProblems,
   qualifiedNameProblems,
@@ -80,6 +81,10 @@ export function readSettings(json: unknown, problems: FieldProblem[]): PolicySet
   }
   if (spec.paramKind !== undefined && isKnownClusterKind(spec.paramKind) && paramRef?.namespace !== undefined) {
     problems.push(forbidden('paramRef.namespace', 'must not be provided for a cluster-scoped `paramKind`'));
+  }
+  // No namespace has such a name: no parameter would be found, and every request denied.
+  for (const problem of paramRef?.namespace === undefined ? [] : dnsLabelProblems(paramRef.namespace)) {
+    problems.push(invalid('paramRef.namespace', paramRef?.namespace, problem));
   }
   return { spec, paramRef };
 }

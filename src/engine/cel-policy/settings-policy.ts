@@ -7,7 +7,7 @@ import type { CompiledPolicy } from './compiled-policy.ts';
 import type { Activation } from './expression-run.ts';
 import type { FieldProblem } from '../field-problem.ts';
 import type { ContextAwareResource } from '../policy-definition.ts';
-import { matchRequest, NamespaceMissing } from './match-resources.ts';
+import { matchRequest, type MatchResources, NamespaceMissing } from './match-resources.ts';
 import { mutate, plainJson } from './mutate.ts';
 import { collectParams } from './params.ts';
 import { ACCEPTED, denied, verdictOf } from './policy-verdict.ts';
@@ -59,6 +59,11 @@ class SettingsPolicy {
   constructor(compiled: CompiledPolicy, paramRef: ParamRef | undefined) {
     this.compiled = compiled;
     this.paramRef = paramRef;
+  }
+
+  /** The requests that the settings match; undefined: all. */
+  get constraints(): MatchResources | undefined {
+    return this.compiled.spec.matchConstraints;
   }
 
   /** The rights without which the policy rejects every request that reaches the field. */

@@ -578,6 +578,62 @@ const POLICY_CASES: readonly Case[] = [
     ['spec.settings.paramRef.namespace [settings]'],
   ],
   [
+    'a namespace for parameters that no namespace can have',
+    'cap',
+    {
+      ...module('builtin:cel', { ...PARAMETERS, paramRef: { ...PARAMETERS.paramRef, namespace: 'Shop/1' } }),
+      ...reads(CONFIG_MAP),
+    },
+    ['spec.settings.paramRef.namespace [settings]'],
+  ],
+  ...(
+    [
+      [{}, {}, true],
+      [{ resources: ['*'] }, {}, true],
+      [{ resources: ['*/*'] }, { resources: ['pods/log'] }, true],
+      [{ resources: ['*'] }, { resources: ['pods/log'] }, false],
+      [{ resources: ['pods/*'] }, {}, true],
+      [{ resources: ['*/log'] }, { resources: ['pods/log'] }, true],
+      [{ resources: ['services'] }, {}, false],
+      [{ resources: ['pods/status'] }, {}, false],
+      [{ operations: ['*'] }, {}, true],
+      [{ operations: ['UPDATE'] }, {}, false],
+      [{ scope: 'Cluster' }, {}, true],
+      [{ scope: 'Cluster' }, { scope: 'Namespaced' }, false],
+      [{ apiGroups: ['apps'] }, {}, false],
+      [{ apiGroups: ['*'] }, {}, true],
+      [{ apiVersions: ['v2'] }, {}, true],
+      [{ apiGroups: ['events.k8s.io'], resources: ['events'] }, { resources: ['events'] }, true],
+    ] as const
+  ).map(([constraint, rule, meets]): Case => {
+    const settings = {
+      validations: [{ expression: 'true' }],
+      matchConstraints: { resourceRules: [{ ...RULE, ...constraint }] },
+    };
+    const spec = { ...module('builtin:cel', settings), rules: [{ ...RULE, ...rule }] };
+    const warnings = meets ? [] : ['spec.settings.matchConstraints.resourceRules [constraints-never-match]'];
+    return [
+      `constraints ${JSON.stringify(constraint)} with the rule ${JSON.stringify(rule)}`,
+      'cap',
+      spec,
+      [],
+      warnings,
+    ];
+  }),
+  [
+    'constraints of another version, when both are exact',
+    'cap',
+    {
+      ...module('builtin:cel', {
+        validations: [{ expression: 'true' }],
+        matchConstraints: { matchPolicy: 'Exact', resourceRules: [{ ...RULE, apiVersions: ['v2'] }] },
+      }),
+      matchPolicy: 'Exact',
+    },
+    [],
+    ['spec.settings.matchConstraints.resourceRules [constraints-never-match]'],
+  ],
+  [
     'kinds that Kubernetes does not have',
     'cap',
     {

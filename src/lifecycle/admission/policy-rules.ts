@@ -3,6 +3,7 @@ import { type AdmissionPolicyObject, invalid, notSupported, policyId } from '../
 import { MAX_SUBDOMAIN_LENGTH } from '../../names/index.ts';
 import { checkAuthorizerUse } from './authorizer-rules.ts';
 import { hintAtBuiltin } from './builtin-hints.ts';
+import { checkConstraints } from './constraint-rules.ts';
 import type { Findings } from './findings.ts';
 import { MatchConditions } from './match-conditions.ts';
 import { checkModule } from './module-rules.ts';
@@ -94,11 +95,14 @@ export class PolicyRules {
       if (builtin === undefined) {
         hintAtBuiltin(use, isNamespaced, this.#settings, findings);
       } else {
-        const { problems, needs } = this.#settings.check(builtin, use.settings ?? {});
+        const { problems, needs, constraints } = this.#settings.check(builtin, use.settings ?? {});
         for (const problem of problems) {
           this.#report(`${use.field}.settings`, problem, findings);
         }
         checkNeeds(use, needs, isNamespaced, findings);
+        if (constraints !== undefined) {
+          checkConstraints(`${use.field}.settings`, constraints, spec, findings);
+        }
         if (isNamespaced) {
           const capabilities = this.#tenantCapabilities(policyServer);
           checkAuthorizerUse(`${use.field}.settings`, needs, { policyServer, capabilities }, findings);

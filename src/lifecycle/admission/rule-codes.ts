@@ -48,6 +48,7 @@ export const WARNINGS = [
   'host-capability',
   'rules-everything',
   'rule-never-matches',
+  'constraints-never-match',
   'selector-matches-nothing',
   'annotation-unknown',
   'pin-outlasts-rollback',
