@@ -1,11 +1,11 @@
 // Modules are used only if the signatures of their artifact were verified: from registries, mirrors, peers and the cache.
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 
-import type { Digest } from './digest.ts';
+import { type Digest, digestOf } from './digest.ts';
 import { ModuleError } from './errors.ts';
 import { parseReference, withManifest } from './module-reference.ts';
 import type { ModuleReference } from './module-reference.ts';
@@ -17,7 +17,7 @@ import { TestAuthority } from './testing/test-authority.ts';
 import { testModule } from './testing/test-module.ts';
 import { TestRegistry } from './testing/test-registry.ts';
 import { TestServer } from './testing/test-server.ts';
-import { attachLayers, keySigner, signatureLayer } from './testing/test-signer.ts';
+import { attachLayers, BUNDLE_TYPE, keySigner, signatureLayer, statementBundle } from './testing/test-signer.ts';
 import { type Verification, verificationOf } from './verification.ts';
 
 const REPOSITORY = 'policies/one';
@@ -260,6 +260,54 @@ describe('a module store with a verification', () => {
     assert.deepEqual(registry.paths, []);
   });
 
+  it('verifies artifacts of a layout by the signatures in it, tagged or not', async () => {
+    const { config, layer, manifest } = layoutArtifact(testModule('one'));
+    const bundle = Buffer.from(JSON.stringify(statementBundle(signer, manifest.digest)));
+    const bundleLayer = { mediaType: BUNDLE_TYPE, digest: digestOf(bundle), size: bundle.length };
+    const referrer = Buffer.from(
+      JSON.stringify({ schemaVersion: 2, artifactType: BUNDLE_TYPE, config, layers: [bundleLayer], subject: manifest }),
+    );
+    const { claim, annotations } = signatureLayer(signer, manifest.digest);
+    const claimLayer = {
+      mediaType: 'application/vnd.dev.cosign.simplesigning.v1+json',
+      digest: digestOf(claim),
+      size: claim.length,
+    };
+    const tagged = Buffer.from(JSON.stringify({ schemaVersion: 2, config, layers: [{ ...claimLayer, annotations }] }));
+    const host = 'localhost:1';
+    const named = (name: string, bytes: Buffer): object => ({
+      mediaType: 'application/vnd.oci.image.manifest.v1+json',
+      digest: digestOf(bytes),
+      size: bytes.length,
+      ...(name === '' ? {} : { annotations: { 'org.opencontainers.image.ref.name': name } }),
+    });
+    const artifact = named(`${host}/${REPOSITORY}:v1`, manifest.bytes);
+    const layouts: readonly [name: string, signature: object[], isSigned: boolean][] = [
+      ['unsigned', [], false],
+      ['referrer', [named('', referrer)], true],
+      ['tag', [named(`${host}/${REPOSITORY}:${manifest.digest.replace(':', '-')}.sig`, tagged)], true],
+    ];
+    for (const [name, signature, isSigned] of layouts) {
+      const path = join(folder.path, name);
+      const blobs = [layer, Buffer.from('{}'), manifest.bytes, bundle, referrer, Buffer.from(claim), tagged];
+      await mkdir(join(path, 'blobs', 'sha256'), { recursive: true });
+      await Promise.all([
+        writeFile(join(path, 'oci-layout'), '{"imageLayoutVersion":"1.0.0"}'),
+        writeFile(join(path, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests: [artifact, ...signature] })),
+        ...blobs.map((bytes) => writeFile(join(path, 'blobs', 'sha256', digestOf(bytes).slice(7)), bytes)),
+      ]);
+      const store = new ModuleStore({
+        cacheDir: join(folder.path, `${name}-cache`),
+        sources: { ...DEFAULT_SOURCES, mirrors: new Map([[host, [{ kind: 'layout', path, shown: path }]]]) },
+        verification,
+      });
+      const fetching = store.fetch(`registry://${host}/${REPOSITORY}:v1`);
+      await (isSigned
+        ? fetching.then(({ verifiedBy }) => assert.equal(verifiedBy, verification.id))
+        : assert.rejects(fetching, refused('signature-missing')));
+    }
+  });
+
   it('verifies once for concurrent callers', async () => {
     push('one');
     const store = storeWith();
@@ -268,3 +316,25 @@ describe('a module store with a verification', () => {
     assert.equal(registry.paths.filter((path) => path.endsWith('.sig')).length, 1);
   });
 });
+
+/** An artifact as blobs of a layout. */
+function layoutArtifact(module: Uint8Array): {
+  readonly config: object;
+  readonly layer: Buffer;
+  readonly manifest: {
+    readonly bytes: Buffer;
+    readonly mediaType: string;
+    readonly digest: Digest;
+    readonly size: number;
+  };
+} {
+  const config = { mediaType: 'application/vnd.oci.empty.v1+json', digest: digestOf(Buffer.from('{}')), size: 2 };
+  const layer = { mediaType: 'application/wasm', digest: digestOf(module), size: module.length };
+  const mediaType = 'application/vnd.oci.image.manifest.v1+json';
+  const bytes = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType, config, layers: [layer] }));
+  return {
+    config,
+    layer: Buffer.from(module),
+    manifest: { bytes, mediaType, digest: digestOf(bytes), size: bytes.length },
+  };
+}
