@@ -16,7 +16,7 @@ import {
   ReplicaHub,
   WritePace,
 } from '../../src/lifecycle/index.ts';
-import type { SourcesConfig } from '../../src/modules/index.ts';
+import type { SourcesConfig, Verification } from '../../src/modules/index.ts';
 import {
   keyOf,
   kubernetesKind,
@@ -132,6 +132,8 @@ export interface PolicyLabOptions {
   readonly policyServerStatus?: boolean;
   /** Settings of module sources. Default: none. */
   readonly sources?: SourcesConfig;
+  /** What modules must be signed by. Default: nothing. */
+  readonly verification?: Verification;
   /** Intervals of reports and of status writes on policies in monitor mode. Milliseconds. */
   readonly monitoredReportMs?: number;
   readonly monitoredIntervalMs?: number;
@@ -174,6 +176,7 @@ export class PolicyLab implements AsyncDisposable {
       workers: 1,
       registry,
       ...(options.sources === undefined ? {} : { sources: options.sources }),
+      ...(options.verification === undefined ? {} : { verification: options.verification }),
       ...(options.monitoredReportMs === undefined ? {} : { monitoredReportMs: options.monitoredReportMs }),
       // Namespaced policies may only use modules below this folder.
       modulesUrl: new URL('../../examples/', import.meta.url),

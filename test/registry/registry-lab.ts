@@ -19,10 +19,10 @@ export const PASSWORD = 'correct horse';
 /** The bcrypt hash of {@link PASSWORD}, of which Node has none. */
 const PASSWORD_HASH = '$2b$04$0StecdWtiL1p.GXjyQmBcuHlRNPmoYIR4H52Ymlr9a/pTBAYCCDmy';
 
-const MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json';
+export const MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json';
 const INDEX_TYPE = 'application/vnd.oci.image.index.v1+json';
 
-interface Descriptor {
+export interface Descriptor {
   readonly mediaType: string;
   readonly digest: string;
   readonly size: number;
@@ -30,9 +30,11 @@ interface Descriptor {
 
 interface ManifestFields {
   readonly mediaType: string;
+  readonly artifactType?: string;
   readonly config?: Descriptor;
-  readonly layers?: readonly Descriptor[];
+  readonly layers?: readonly object[];
   readonly manifests?: readonly object[];
+  readonly subject?: Descriptor;
 }
 
 /** A running registry. */
@@ -119,9 +121,9 @@ export class Registry implements AsyncDisposable {
 
   /** Stores a module as Kubewarden does, and returns the digest of its manifest. */
   async push(repository: string, tag: string, module: Uint8Array): Promise<string> {
-    const config = await this.#upload(repository, Buffer.from('{}'), 'application/vnd.wasm.config.v1+json');
-    const layer = await this.#upload(repository, module, 'application/vnd.wasm.content.layer.v1+wasm');
-    return await this.#manifest(repository, tag, { mediaType: MANIFEST_TYPE, config, layers: [layer] });
+    const config = await this.blob(repository, Buffer.from('{}'), 'application/vnd.wasm.config.v1+json');
+    const layer = await this.blob(repository, module, 'application/vnd.wasm.content.layer.v1+wasm');
+    return (await this.manifest(repository, tag, { mediaType: MANIFEST_TYPE, config, layers: [layer] })).digest;
   }
 
   /** Stores a container image for some platforms, each with a configuration, and an index of them. Returns all digests. */
@@ -134,32 +136,29 @@ export class Registry implements AsyncDisposable {
     const manifests: object[] = [];
     for (const [architecture, content] of Object.entries(configs)) {
       const type = 'application/vnd.oci.image.config.v1+json';
-      const config = await this.#upload(repository, Buffer.from(JSON.stringify(content)), type);
+      const config = await this.blob(repository, Buffer.from(JSON.stringify(content)), type);
       const body = { mediaType: MANIFEST_TYPE, config, layers: [] };
-      const digest = await this.#manifest(repository, `${tag}-${architecture}`, body);
-      images[architecture] = digest;
-      const size = JSON.stringify({ schemaVersion: 2, ...body }).length;
-      manifests.push({ mediaType: MANIFEST_TYPE, digest, size, platform: { os: 'linux', architecture } });
+      const image = await this.manifest(repository, `${tag}-${architecture}`, body);
+      images[architecture] = image.digest;
+      manifests.push({ ...image, platform: { os: 'linux', architecture } });
     }
-    const index = await this.#manifest(repository, tag, { mediaType: INDEX_TYPE, manifests });
-    return { index, images };
+    const { digest } = await this.manifest(repository, tag, { mediaType: INDEX_TYPE, manifests });
+    return { index: digest, images };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#agent.destroy();
-    await this.#process.stop();
-    await rm(this.#folder, { recursive: true, force: true });
-  }
-
-  async #manifest(repository: string, tag: string, fields: ManifestFields): Promise<string> {
-    const manifest = Buffer.from(JSON.stringify({ schemaVersion: 2, ...fields }));
-    const headers = { 'content-type': fields.mediaType };
-    const { statusCode } = await this.#request('PUT', `/v2/${repository}/manifests/${tag}`, headers, manifest);
+  /** Stores a manifest or an index. @param tag default: none, it is named by its digest */
+  async manifest(repository: string, tag: string | undefined, content: ManifestFields): Promise<Descriptor> {
+    const { mediaType } = content;
+    const bytes = Buffer.from(JSON.stringify({ schemaVersion: 2, ...content }));
+    const digest = digestOf(bytes);
+    const path = `/v2/${repository}/manifests/${tag ?? digest}`;
+    const { statusCode } = await this.#request('PUT', path, { 'content-type': mediaType }, bytes);
     assert.equal(statusCode, 201);
-    return digestOf(manifest);
+    return { mediaType, digest, size: bytes.length };
   }
 
-  async #upload(repository: string, bytes: Uint8Array, mediaType: string): Promise<Descriptor> {
+  /** Stores a blob. */
+  async blob(repository: string, bytes: Uint8Array, mediaType: string): Promise<Descriptor> {
     const digest = digestOf(bytes);
     const { headers } = await this.#request('POST', `/v2/${repository}/blobs/uploads/`);
     const target = new URL(headers.location ?? '', `https://${this.host}`);
@@ -168,6 +167,12 @@ export class Registry implements AsyncDisposable {
     const { statusCode } = await this.#request('PUT', `${target.pathname}${target.search}`, type, bytes);
     assert.equal(statusCode, 201);
     return { mediaType, digest, size: bytes.length };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#agent.destroy();
+    await this.#process.stop();
+    await rm(this.#folder, { recursive: true, force: true });
   }
 
   async #request(

@@ -1,5 +1,6 @@
 // A policy server as a replica of a PolicyServer, an in-memory cluster, and revisions written like the controller's.
 import assert from 'node:assert/strict';
+import { copyFile } from 'node:fs/promises';
 import { EmbeddedCluster } from '../../src/apiserver/index.ts';
 import { ClusterError } from '../../src/cluster/index.ts';
 import type { Cluster } from '../../src/cluster/index.ts';
@@ -137,6 +138,15 @@ export async function startReplica({
     ...(monitoredReportMs === undefined ? {} : { monitoredReportMs }),
   };
   return await startServer({ ...options, folder, policies: {}, replica });
+}
+
+/** A folder with the certificates of another one: replicas of a PolicyServer have the same CA. */
+export async function folderLike(other: TestFolder): Promise<TestFolder> {
+  const folder = await TestFolder.create();
+  const from = Object.values(other.certificates) as string[];
+  const to = Object.values(folder.certificates) as string[];
+  await Promise.all(from.map((file, i) => copyFile(file, to[i]!)));
+  return folder;
 }
 
 /** The status of a validated revision, like the controller's. */

@@ -1,21 +1,12 @@
 // Replicas of one PolicyServer fetch modules from each other over their control ports.
 import assert from 'node:assert/strict';
-import { copyFile, readdir, rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { POLICY_SERVER_REPLICAS } from '../../src/resources/index.ts';
 import type { PolicyServerReplica } from '../../src/resources/index.ts';
 import { guest, ModuleSource, moduleBytes, review, TestFolder, type TestServer, until } from './harness.ts';
-import { NAMESPACE, openCluster, pinned, Revisions, startReplica } from './replica-lab.ts';
-
-/** A folder with the certificates of another one: replicas of a PolicyServer have the same CA. */
-async function folderLike(other: TestFolder): Promise<TestFolder> {
-  const folder = await TestFolder.create();
-  const from = Object.values(other.certificates) as string[];
-  const to = Object.values(folder.certificates) as string[];
-  await Promise.all(from.map((file, i) => copyFile(file, to[i]!)));
-  return folder;
-}
+import { folderLike, NAMESPACE, openCluster, pinned, Revisions, startReplica } from './replica-lab.ts';
 
 async function cached({ folder }: TestServer): Promise<string[]> {
   return await readdir(join(folder.dataDir, 'modules', 'sha256')).catch(() => []);
