@@ -22,7 +22,15 @@ import { CLUSTER_ADMISSION_POLICIES, type KubernetesObject, POLICY_REVISIONS } f
 import { skipWithoutRegistry } from '../cluster/binaries.ts';
 import { type Policy, PolicyLab } from '../lifecycle/policy-lab.ts';
 import { guest, moduleBytes, review, startServer, TestFolder } from '../server/harness.ts';
-import { folderLike, NAMESPACE, openCluster, pinned, Revisions, startReplica } from '../server/replica-lab.ts';
+import {
+  folderLike,
+  NAMESPACE,
+  openCluster,
+  pinned,
+  Revisions,
+  startReplica,
+  SwitchedCluster,
+} from '../server/replica-lab.ts';
 import { Registry } from './registry-lab.ts';
 import { attachBundles, attachLayers } from './signatures.ts';
 
@@ -275,11 +283,20 @@ describe('signatures of modules', { skip: skipWithoutRegistry(), timeout: 180_00
     await registry.stop();
 
     await using secondFolder = await folderLike(folder);
+    const switched = new SwitchedCluster(cluster.admin);
+    const secondOptions = { ...common, cluster: switched.view, folder: secondFolder, name: 'replica-1', verification };
     {
-      await using second = await startReplica({ ...common, folder: secondFolder, name: 'replica-1', verification });
+      await using second = await startReplica(secondOptions);
       await second.reaches(id, { phase: 'Active' });
       assert.equal((await second.review(id, review())).allowed, true);
     }
+    // After a restart, when nothing else answers either.
+    switched.isDown = true;
+    {
+      await using second = await startReplica(secondOptions);
+      assert.equal((await second.review(id, review())).allowed, true);
+    }
+    switched.isDown = false;
     // Satisfied by the same signature, and another verification all the same.
     const other = verificationOf(parseVerification(configText(keys.publicKey, 'another note'), 'v.yml'), trustRoot);
     await using thirdFolder = await folderLike(folder);

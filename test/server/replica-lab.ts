@@ -145,7 +145,7 @@ export async function folderLike(other: TestFolder): Promise<TestFolder> {
   const folder = await TestFolder.create();
   const from = Object.values(other.certificates) as string[];
   const to = Object.values(folder.certificates) as string[];
-  await Promise.all(from.map((file, i) => copyFile(file, to[i]!)));
+  await Promise.all(from.map((file, i) => copyFile(file, to[i] ?? '')));
   return folder;
 }
 

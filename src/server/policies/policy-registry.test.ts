@@ -156,6 +156,22 @@ const isSettled = async (promise: Promise<void>): Promise<boolean> => {
 };
 
 describe('a revision', () => {
+  it('is recorded with what verified its modules, and loaded by it after a restart', async () => {
+    const before = setUp();
+    await before.want({ p: serving(revision('p', 1)) }, true);
+    const digests = { [MODULE]: digestOf('1') };
+    const verified = { [MODULE]: 'sha256:v' };
+    before.loads.shift()?.end({ ok: true, digests, verified, modules: [] });
+    await flush();
+    const record = before.registry.lastGood();
+    assert.deepEqual(record[0]?.verified, verified);
+    before.registry.stop();
+    const after = setUp({ record });
+    after.registry.restore();
+    assert.deepEqual(after.loads[0]?.request.verified, verified);
+    after.registry.stop();
+  });
+
   it('is loaded with the verification that it was recorded with, also when that changes between attempts', async () => {
     const { registry, want, bad, loads } = setUp();
     const verified = (by: string): WantedRevision => {

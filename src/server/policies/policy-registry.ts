@@ -215,7 +215,12 @@ export class PolicyRegistry {
       const { id, published, standIn } = entry;
       const serves = servingOf(entry);
       if (serves !== undefined) {
-        return pinned(serves, { ...serves, revision: serves.revision, match: published?.match });
+        return pinned(serves, {
+          ...serves,
+          verified: serves.verified,
+          revision: serves.revision,
+          match: published?.match,
+        });
       }
       return (standIn === undefined ? this.#recorded.get(id) : pinnedSlot(standIn)) ?? [];
     });
@@ -276,7 +281,7 @@ export class PolicyRegistry {
       } else if (slot.declared !== undefined) {
         slot.failure = undefined;
         slot.sourceError = outcome.sourceError;
-        slot.loaded = loadedRevision(slot, slot.declared, outcome.digests, [slot.loaded, servingOf(entry)]);
+        slot.loaded = loadedRevision(slot, slot.declared, outcome, [slot.loaded, servingOf(entry)]);
         modules.push(...outcome.modules);
       }
     }

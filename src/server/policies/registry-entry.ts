@@ -164,11 +164,12 @@ export function newSlot(wanted: WantedRevision): Slot {
 
 /** A slot for a version that served before the restart. */
 export function recordedSlot(pinned: PinnedPolicy): Slot {
-  const { definition, hash, settingsHash, digests, since, match, revision } = pinned;
+  const { definition, hash, settingsHash, digests, verified, since, match, revision } = pinned;
   return {
     ...emptySlot(pinnedKey(pinned), revision, match),
     declared: { definition, hash, settingsHash },
     pins: digests,
+    verified,
     since,
     isFromCache: revision === undefined,
   };
@@ -207,14 +208,14 @@ function emptySlot(key: string, revision: RevisionName | undefined, match: Polic
 export function loadedRevision(
   { revision, since, match }: Slot,
   declared: DeclaredPolicy,
-  digests: Readonly<Record<string, string>>,
+  { digests, verified }: Pick<PinnedPolicy, 'digests' | 'verified'>,
   known: readonly (LoadedRevision | undefined)[],
 ): LoadedRevision {
   const isSame = (one: LoadedRevision | undefined): boolean =>
     one?.hash === declared.hash && one.revision?.uid === revision?.uid && isDeepStrictEqual(one.digests, digests);
   return (
     known.find(isSame) ?? {
-      ...pinned(declared, { digests, since, revision, match }),
+      ...pinned(declared, { digests, verified, since, revision, match }),
       since,
       order: 0,
       version: versionName(declared, digests),
@@ -228,24 +229,26 @@ export function versionName({ hash }: DeclaredPolicy, digests: Readonly<Record<s
 }
 
 /** The slot's version for the record; undefined before it was read. */
-export function pinnedSlot({ declared, pins = {}, since, revision, match }: Slot): PinnedPolicy | undefined {
-  return declared && pinned(declared, { digests: pins, since, revision, match });
+export function pinnedSlot({ declared, pins = {}, verified, since, revision, match }: Slot): PinnedPolicy | undefined {
+  return declared && pinned(declared, { digests: pins, verified, since, revision, match });
 }
 
 /** The fields of a version for the record. */
 export function pinned(
   { definition, hash, settingsHash }: DeclaredPolicy,
   rest: Pick<PinnedPolicy, 'digests' | 'since'> & {
+    readonly verified: PinnedPolicy['verified'];
     readonly revision: RevisionName | undefined;
     readonly match: PolicyMatch | undefined;
   },
 ): PinnedPolicy {
-  const { digests, since, revision, match } = rest;
+  const { digests, verified, since, revision, match } = rest;
   return {
     definition,
     hash,
     settingsHash,
     digests,
+    ...(verified === undefined ? {} : { verified }),
     since,
     ...(revision === undefined ? {} : { revision }),
     ...(match === undefined ? {} : { match }),

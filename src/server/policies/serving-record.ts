@@ -11,6 +11,8 @@ import type { PolicyMatch } from '../../resources/index.ts';
 export interface PinnedPolicy extends DeclaredPolicy {
   /** Digest by module reference, as in the definition. */
   readonly digests: Readonly<Record<string, string>>;
+  /** The verification that each module satisfied, by reference; absent when none was required. */
+  readonly verified?: Readonly<Record<string, string>>;
   /** When it began to serve, ISO 8601. */
   readonly since: string;
   /** Its PolicyRevision; absent for a policies file. */
@@ -101,6 +103,7 @@ function isPinned(value: unknown): value is PinnedPolicy {
     typeof pinned.settingsHash === 'string' &&
     typeof pinned.digests === 'object' &&
     pinned.digests !== null &&
+    (pinned.verified === undefined || (typeof pinned.verified === 'object' && pinned.verified !== null)) &&
     typeof pinned.since === 'string' &&
     (pinned.revision === undefined || isRevisionName(pinned.revision))
   );
