@@ -331,7 +331,7 @@ export class ModuleStore {
     const { bytes, manifest } = await pull(async (source, artifact, shown) => {
       verified = undefined;
       if (!(await this.#holds(artifact.manifest, artifact.module).catch(() => false))) {
-        // The libraries for signatures take a tenth of a second to load.
+        // Loaded here, because few policy servers need the libraries for signatures.
         const { verifyArtifact } = await import('./verify/index.ts');
         await verifyArtifact(source, artifact.manifest, shown, verification);
       }

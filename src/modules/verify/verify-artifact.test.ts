@@ -444,6 +444,42 @@ describe('verifyArtifact', () => {
     );
   });
 
+  it('reads layers of cosign from referrers, too', async () => {
+    const signer = keySigner();
+    const { repository, digest } = push();
+    const { claim, annotations } = signatureLayer(signer, digest);
+    const layer = registry.blob(repository, claim, 'application/vnd.dev.cosign.simplesigning.v1+json');
+    const artifactType = 'application/vnd.dev.cosign.artifact.sig.v1+json';
+    const referrer = registry.manifest(repository, 'unused', {
+      schemaVersion: 2,
+      artifactType,
+      layers: [{ ...layer, annotations }],
+    });
+    for (const [type, isFound] of [
+      [artifactType, true],
+      ['application/vnd.example.sbom', false],
+    ] as const) {
+      const manifests = [{ ...referrer, artifactType: type }];
+      registry.manifest(repository, digest.replace(':', '-'), { schemaVersion: 2, manifests }, INDEX_TYPE);
+      const verifying = verify({ repository, digest }, { kind: 'pubKey', key: signer.publicKey });
+      await (isFound ? verifying : assert.rejects(verifying, refused('signature-missing', /no signature/)));
+    }
+  });
+
+  it('requires only the logs that the trust root names', async () => {
+    const artifact = signedBy(await github({ isLogged: false }));
+    const { trustedRoot } = trustRoot;
+    await verify(artifact, KUBEWARDEN, { trustedRoot: { ...trustedRoot, ctlogs: [] } });
+    const { ctlogs: _none, ...without } = trustedRoot;
+    await verify(artifact, KUBEWARDEN, { trustedRoot: without });
+    // Without a log, a timestamp authority must certify the time.
+    const unlogged = { trustedRoot: { ...trustedRoot, ctlogs: [], tlogs: [] } };
+    await assert.rejects(
+      verify(artifact, KUBEWARDEN, unlogged),
+      refused('signature-invalid', /inclusion promise could not/),
+    );
+  });
+
   it('ends a list of referrers without end', async () => {
     const artifact = push();
     await withAnswer(
