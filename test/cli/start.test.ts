@@ -5,7 +5,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import type { PolicyRevision } from '../../src/resources/index.ts';
+import type { ClusterAdmissionPolicy, PolicyRevision } from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import type { CommandResult } from './command.ts';
@@ -432,6 +432,22 @@ describe('portcullis start --examples', () => {
       const changed = succeeded(await started.portcullis(['get', 'deploy/web', '-n', 'examples', '-o', 'json']));
       assert.match(changed, /"cost-center": "examples"/);
     });
+  });
+});
+
+describe('portcullis start --verification-path', () => {
+  it('serves the signed module of the registry of the examples, and no others', async () => {
+    await using started = await StartedPortcullis.start('--verification-path', 'examples/verification.yml');
+    const manifests = ['required-labels', 'pod-privileged'].map((name) => `examples/manifests/${name}.yaml`);
+    succeeded(await started.portcullis(['apply', ...manifests.flatMap((file) => ['-f', file])]));
+    const wait = (name: string, phase: string): Promise<CommandResult> =>
+      started.portcullis(['wait', `cap/${name}`, '--for', `jsonpath={.status.phase}=${phase}`, '--timeout', '30s']);
+    succeeded(await wait('required-labels', 'Active'));
+    const history = await started.portcullis(['rollout', 'history', 'cap/required-labels', '--revision', '1']);
+    assert.match(succeeded(history), /, manifest sha256:[0-9a-f]{64}, signatures verified\)$/m);
+    succeeded(await wait('pod-privileged', 'Error'));
+    const policy = succeeded(await started.portcullis(['get', 'cap/pod-privileged', '-o', 'json']));
+    assert.equal((JSON.parse(policy) as ClusterAdmissionPolicy).status?.reason, 'NotVerifiable');
   });
 });
 

@@ -4,17 +4,25 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { loadAll } from 'js-yaml';
 import { parseSources } from '../../src/modules/index.ts';
+import { signatureLayer } from '../../src/modules/testing/test-signer.ts';
+import { TestSigstore } from '../../src/modules/testing/test-sigstore.ts';
+import type { PolicyRevision } from '../../src/resources/index.ts';
 import type { CommandResult } from '../cli/command.ts';
 import { StartedPortcullis } from '../cli/started.ts';
 import { skipWithoutCluster, skipWithoutRegistry } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { example, guest, moduleBytes, startServer } from '../server/harness.ts';
 import { Registry } from './registry-lab.ts';
+import { attachLayers } from './signatures.ts';
 
 const FOLDER = join(import.meta.dirname, 'kubewarden');
 /** For policies of the default PolicyServer, which `start` runs. */
-const MANIFESTS = readdirSync(FOLDER).filter((file) => file.endsWith('.yaml') && file !== 'policy-server.yaml');
+const MANIFESTS = readdirSync(FOLDER).filter(
+  (file) => file.endsWith('.yaml') && !['policy-server.yaml', 'verification.yaml'].includes(file),
+);
+const GITHUB = 'https://token.actions.githubusercontent.com';
 /** Our modules instead of Kubewarden's. All others admit everything, whatever their settings. */
 const MODULES: ReadonlyMap<string, string> = new Map([
   ['pod-privileged', example('pod-privileged')],
@@ -23,16 +31,32 @@ const MODULES: ReadonlyMap<string, string> = new Map([
 
 const read = (file: string): string => readFileSync(join(FOLDER, file), 'utf8');
 
-/** Pushes a module for every reference of the manifests. */
-async function pushModules(registry: Registry): Promise<void> {
+/** Pushes a module for every reference of the manifests, and returns the digests of their manifests by reference. */
+async function pushModules(registry: Registry): Promise<ReadonlyMap<string, string>> {
   const references = readdirSync(FOLDER).flatMap((file) => [
     ...read(file).matchAll(/module: (?:registry:\/\/)?ghcr\.io\/([\w./-]+):([\w.-]+)/g),
   ]);
   assert.ok(references.length > 10);
+  const digests = new Map<string, string>();
   for (const [, repository = '', tag = ''] of references) {
     const name = repository.slice(repository.lastIndexOf('/') + 1);
-    await registry.push(repository, tag, await moduleBytes(MODULES.get(name) ?? guest('accept')));
+    const module = await moduleBytes(MODULES.get(name) ?? guest('accept'));
+    digests.set(`${name}:${tag}`, await registry.push(repository, tag, module));
   }
+  return digests;
+}
+
+/** Signs a module as a workflow of GitHub does. */
+async function signModule(
+  registry: Registry,
+  sigstore: TestSigstore,
+  name: string,
+  digest = '',
+  owner: string,
+): Promise<void> {
+  const subjects = [`https://github.com/${owner}/policies/.github/workflows/release.yml@refs/tags/v1.0.0`];
+  const signer = await sigstore.signer({ issuer: GITHUB, subjects });
+  await attachLayers(registry, `kubewarden/policies/${name}`, digest, [signatureLayer(signer, digest)]);
 }
 
 function succeeded({ code, stdout, stderr }: CommandResult): string {
@@ -55,25 +79,26 @@ describe('manifests of Kubewarden’s documentation', { skip, timeout: 240_000 }
   let folder: string;
   let sourcesFile: string;
   let registry: Registry;
+  let digests: ReadonlyMap<string, string>;
   let started: StartedPortcullis;
   const kubectl = (args: readonly string[], stdin = ''): Promise<CommandResult> => started.kubectl(args, stdin);
+
+  const flags = (): readonly string[] => [
+    `--sources-path=${sourcesFile}`,
+    `--docker-config-json-path=${registry.dockerConfig}`,
+  ];
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'portcullis-kubewarden-'));
     registry = await Registry.start();
-    await pushModules(registry);
+    digests = await pushModules(registry);
     sourcesFile = join(folder, 'sources.yml');
     const sources = {
       mirrors: { 'ghcr.io': [`https://${registry.host}`] },
       source_authorities: { [registry.host]: [{ type: 'Data', data: registry.ca }] },
     };
     writeFileSync(sourcesFile, JSON.stringify(sources));
-    started = await StartedPortcullis.start(
-      '--sources-path',
-      sourcesFile,
-      '--docker-config-json-path',
-      registry.dockerConfig,
-    );
+    started = await StartedPortcullis.start(...flags());
   });
   after(async () => {
     await started?.[Symbol.asyncDispose]();
@@ -149,5 +174,36 @@ describe('manifests of Kubewarden’s documentation', { skip, timeout: 240_000 }
       const { json } = await server.post(`/validate_raw/${name}`, JSON.stringify({ request }));
       assert.partialDeepStrictEqual(json, { response: { allowed: true } });
     }
+  });
+
+  it('serve when they have the signatures that the manifests of verification require, and others do not', async () => {
+    const [configMap, server] = loadAll(read('verification.yaml')) as [{ data: Record<string, string> }, object];
+    const verification = join(folder, 'verification.yml');
+    writeFileSync(verification, configMap.data['verification-config'] ?? '');
+    const sigstore = await TestSigstore.create();
+    const trust = join(folder, 'trusted_root.json');
+    writeFileSync(trust, sigstore.trustedRoot);
+    const [privileged, labels] = ['pod-privileged:v0.2.2', 'safe-labels:v0.1.6'];
+    await signModule(registry, sigstore, 'pod-privileged', digests.get(privileged), 'kubewarden');
+    await signModule(registry, sigstore, 'safe-labels', digests.get(labels), 'somebody-else');
+    const verify = ['--verification-path', verification, '--sigstore-trust-config', trust];
+    await using verifying = await StartedPortcullis.start(...flags(), ...verify);
+    const files = ['quick-start', 'namespace-selector', 'security-context'].map((name) => join(FOLDER, `${name}.yaml`));
+    succeeded(await verifying.kubectl(['apply', ...files.flatMap((file) => ['-f', file])]));
+    const reaches = async (name: string, reason: string): Promise<void> => {
+      const wait = ['wait', `cap/${name}`, `--for=jsonpath={.status.reason}=${reason}`, '--timeout=60s'];
+      succeeded(await verifying.kubectl(wait));
+    };
+    await reaches('privileged-pods', 'Serving');
+    await reaches('safe-labels', 'SignatureInvalid');
+    await reaches('user-group-psp', 'SignatureMissing');
+    const revision = ['get', 'policyrevision/kw.cap.privileged-pods-1', '-n', 'portcullis', '-o', 'json'];
+    const { status } = JSON.parse(succeeded(await verifying.kubectl(revision))) as PolicyRevision;
+    assert.match(status?.modules?.[0]?.verifiedBy ?? '', /^sha256:/);
+    const refused = await verifying.kubectl(
+      ['apply', '--server-side', '--force-conflicts', '-f', '-'],
+      JSON.stringify(server),
+    );
+    assert.match(refused.stderr, /spec\.verificationConfig: Forbidden: .*--verification-path/);
   });
 });

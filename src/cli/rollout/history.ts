@@ -68,6 +68,7 @@ function revisionText(revision: PolicyRevision, previous: PolicyRevision | undef
   return `${headedLines(rows)}\n${styleText('bold', 'Spec:')}\n${manyLines(spec)}\n`;
 }
 
-function moduleText({ name, module, digest = 'not found yet', manifest }: RevisionModule): string {
-  return `${name}: ${module} (${digest}${manifest === undefined ? '' : `, manifest ${manifest}`})`;
+function moduleText({ name, module, digest = 'not found yet', manifest, isVerified }: RevisionModule): string {
+  const pulled = manifest === undefined ? '' : `, manifest ${manifest}${isVerified ? ', signatures verified' : ''}`;
+  return `${name}: ${module} (${digest}${pulled})`;
 }

@@ -52,6 +52,10 @@ describe('revisions of a policy', () => {
       { name: 'a', module: 'file:///a.wasm' },
       { name: 'b', module: 'file:///b.wasm', digest: DIGEST },
     ]);
+    const pulled = { name: 'p', module: 'registry://a/b:v1', digest: DIGEST, manifest: DIGEST, verifiedBy: DIGEST };
+    const single = revision(1, { module: 'registry://a/b:v1' }, { modules: [pulled] });
+    const [{ verifiedBy: _, ...shown }] = [pulled];
+    assert.deepEqual(modulesOf(single), [{ ...shown, isVerified: true }]);
     assert.equal(digestsText(group), 'sha256:0123456789ab');
     assert.equal(digestsText(first), '-');
   });

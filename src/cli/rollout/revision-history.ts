@@ -178,6 +178,8 @@ export interface RevisionModule {
   readonly digest?: string;
   /** Of a module from a registry: the digest of its manifest. */
   readonly manifest?: string;
+  /** Whether its signatures were verified. */
+  readonly isVerified?: true;
 }
 
 /** The modules of a revision, with their digests. */
@@ -191,8 +193,13 @@ export function modulesOf(revision: PolicyRevision): readonly RevisionModule[] {
     if (found === undefined) {
       return entry;
     }
-    const { digest, manifest } = found;
-    return { ...entry, digest, ...(manifest === undefined ? {} : { manifest }) };
+    const { digest, manifest, verifiedBy } = found;
+    return {
+      ...entry,
+      digest,
+      ...(manifest === undefined ? {} : { manifest }),
+      ...(verifiedBy === undefined ? {} : { isVerified: true as const }),
+    };
   });
 }
 
