@@ -8,6 +8,7 @@ import { ADMIN_USER, EmbeddedCluster, Gateway, writeKubeconfig } from '../../src
 import { CONTROLLER_USER, grantAccess, REPLICA_USER } from '../../src/cli/start/access.ts';
 import { customResourceDefinition, kubernetesKind, OWN_KINDS } from '../../src/resources/index.ts';
 import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/index.ts';
+import { eventually } from '../cluster/eventually.ts';
 import { portcullis } from './command.ts';
 import { LoggingProcess } from './logging-process.ts';
 
@@ -16,6 +17,9 @@ const SERVERS = ['--policy-server-url', 'https://{name}.example.com', '--policy-
 
 const flagged = (flags: object): string[] =>
   Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);
+
+/** Several times that of the command. */
+const PATIENCE = { timeoutMs: 60_000 };
 
 describe('the command line of processes in clusters', { concurrency: 2 }, () => {
   for (const { what, args, message } of [
@@ -214,9 +218,12 @@ describe('controller and replica in processes of their own', () => {
       env: { KUBECONFIG: join(folder, 'admin') },
     });
     assert.equal(applied.code, 0, applied.stderr);
-    const status = await kubectl('rollout', 'status', 'cap/pinned-images', '--timeout', '20s');
-    assert.equal(status.code, 0, status.stderr);
-    assert.match(status.stdout, /Active: revision 1 serves on 1 of 1 replicas/);
+    // On a busy machine the replica may miss heartbeats, and the command ends with that.
+    await eventually(async () => {
+      const status = await kubectl('rollout', 'status', 'cap/pinned-images', '--timeout', '20s');
+      assert.equal(status.code, 0, status.stderr);
+      assert.match(status.stdout, /Active: revision 1 serves on 1 of 1 replicas/);
+    }, PATIENCE);
 
     leading.signal('SIGTERM');
     await leading.says('stopped');

@@ -8,6 +8,8 @@ import { type RestartReason, WorkerPool } from './worker-pool.ts';
 
 /** Short, so that what is cut off is cut off soon. */
 const TIMEOUT_SECONDS = 0.1;
+/** Of guests that answer: a busy machine may not run them for longer than the limit of the others. */
+const PATIENT = '  timeoutEvalSeconds: 10\n';
 
 const accept = moduleOf('accept');
 const scripted = moduleOf('scripted-answer');
@@ -34,7 +36,7 @@ describe('the worker pool', () => {
     await pool.start();
     const waits = tableEntry('waits', asksHost, '  hostCapabilities: ["*"]\n');
     await pool.publish(
-      tableChange([tableEntry('accept', accept), tableEntry('scripted', scripted), waits], {
+      tableChange([tableEntry('accept', accept, PATIENT), tableEntry('scripted', scripted, PATIENT), waits], {
         modules: [accept, scripted, asksHost],
       }),
     );
@@ -155,11 +157,13 @@ describe('the worker pool', () => {
   it('lets such policies hold all workers but one', async () => {
     const waiting = Array.from({ length: 4 }, () => ask('waits'));
     const others: Answer[] = [];
+    let answeredMeanwhile = 0;
     for (let round = 0; round < 50; round += 1) {
       others.push(await ask('accept'));
+      answeredMeanwhile += pool.held > 0 ? 1 : 0;
     }
     assert.ok(others.every((answer) => responseOf(answer).allowed));
-    assert.ok(pool.held > 0, 'others were answered while these were held');
+    assert.ok(answeredMeanwhile > 0, 'others were answered while these were held');
     for (const answer of await Promise.all(waiting)) {
       assert.equal(outcomeOf(answer), 'timeout');
     }
