@@ -31,7 +31,18 @@ export type SignatureRequirement =
       /** Default: all repositories of the owner. */
       readonly repo?: string;
       readonly annotations?: Annotations;
-    };
+    }
+  | CertificateRequirement;
+
+/** A signature with the key of a certificate. `verification.yml` has none; policies require it of images. */
+export interface CertificateRequirement {
+  readonly kind: 'certificate';
+  /** PEM. It leads to a root that is trusted. */
+  readonly certificate: string;
+  /** Whether a transparency log must have the signature. */
+  readonly isLogRequired: boolean;
+  readonly annotations?: Annotations;
+}
 
 /** The contents of `verification.yml`. Plain data. */
 export interface VerificationConfig {

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Registry } from 'prom-client';
 import { DEFAULT_TIMEOUT_SECONDS } from '../engine/definition/index.ts';
-import type { SourcesConfig, Verification } from '../modules/index.ts';
+import type { SourcesConfig, TrustRoot, Verification } from '../modules/index.ts';
 import { admissionHandler } from './admission/admission-endpoint.ts';
 import { createAdmissionServer, hostText, listen, loopbackNamesOnly, RequestRefused } from '../https/index.ts';
 import type { AdmissionServer, ClientTimeouts, TlsFiles } from '../https/index.ts';
@@ -68,6 +68,8 @@ export interface PolicyServerOptions {
   readonly sources?: SourcesConfig;
   /** What modules must be signed by. Default: signatures are not verified. */
   readonly verification?: Verification;
+  /** For keyless signatures of images that policies verify. Default: none, so that those cannot be verified. */
+  readonly trustRoot?: TrustRoot;
   /** The cluster that context-aware policies read. Default: none, so that every read fails. */
   readonly cluster?: ClusterSource;
   /** Timeout of one module download in milliseconds. Default: that of the module store. */
@@ -139,7 +141,11 @@ export class PolicyServer {
         this.#pool.renew();
         this.#loader.renew();
       },
-      { sources: options.sources, ...(options.cluster === undefined ? {} : { cluster: options.cluster }) },
+      {
+        sources: options.sources,
+        trustRoot: options.trustRoot,
+        ...(options.cluster === undefined ? {} : { cluster: options.cluster }),
+      },
     );
     this.#pool = new WorkerPool({
       size: options.workers ?? Math.max(MIN_DEFAULT_WORKERS, availableParallelism()),

@@ -23,7 +23,7 @@ export function startServer(
   certificates: LocalCertificates,
   options: Pick<
     PolicyServerOptions,
-    'policiesFile' | 'replica' | 'dataDir' | 'cluster' | 'sources' | 'verification' | 'log'
+    'policiesFile' | 'replica' | 'dataDir' | 'cluster' | 'sources' | 'verification' | 'trustRoot' | 'log'
   >,
 ): Promise<StartedServer> {
   const first = flags.port;

@@ -54,7 +54,7 @@ export async function startWithCluster(
 ): Promise<void> {
   const stopped = stopSignal();
   const sources = await startSources(flags);
-  const { verification } = await readVerification(flags);
+  const { verification, trustRoot } = await readVerification(flags);
   // Stops what already runs when the rest fails to start.
   await using running = new AsyncDisposableStack();
   const log = startLog();
@@ -80,6 +80,7 @@ export async function startWithCluster(
     cluster: { kind: 'kubeconfig', file: local.kubeconfig, env: process.env },
     sources,
     ...(verification === undefined ? {} : { verification }),
+    ...(trustRoot === undefined ? {} : { trustRoot }),
     log,
   });
   running.defer(() => started.server.stop());

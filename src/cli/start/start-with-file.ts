@@ -17,12 +17,13 @@ export async function startWithFile(
   certificates: LocalCertificates,
 ): Promise<void> {
   const stopped = stopSignal();
-  const { verification } = await readVerification(flags);
+  const { verification, trustRoot } = await readVerification(flags);
   const { server, admission, operations } = await startServer(flags, certificates, {
     policiesFile,
     dataDir,
     sources: await startSources(flags),
     ...(verification === undefined ? {} : { verification }),
+    ...(trustRoot === undefined ? {} : { trustRoot }),
     log: startLog(),
   });
   const rows = [

@@ -5,7 +5,7 @@ import type { CapabilityConnection, CapabilityRequest } from './capability-conne
 import type { ClusterSource } from '../cluster-objects/cluster-source.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import type { LogEntry } from '../../log/index.ts';
-import type { SourcesConfig } from '../../modules/index.ts';
+import type { SourcesConfig, TrustRoot } from '../../modules/index.ts';
 import { threadEnvironment } from '../thread-environment.ts';
 
 /** Given to the capability thread when it starts. */
@@ -14,6 +14,8 @@ export interface CapabilityStart {
   readonly cluster?: ClusterSource;
   /** How to reach registries. Default: that of a server without `sources.yml`. */
   readonly sources?: SourcesConfig | undefined;
+  /** For keyless signatures of images. Default: none. */
+  readonly trustRoot?: TrustRoot | undefined;
   /** Memory of {@link KindRevisions}. */
   readonly revisions: SharedArrayBuffer;
 }
@@ -47,11 +49,16 @@ export class CapabilityService {
   constructor(
     log: (entry: LogEntry) => void,
     onEnd: () => void,
-    { cluster, sources }: Pick<CapabilityStart, 'cluster' | 'sources'> = {},
+    { cluster, sources, trustRoot }: Omit<CapabilityStart, 'revisions'> = {},
   ) {
     this.#log = log;
     this.#onEnd = onEnd;
-    this.#start = { revisions: new KindRevisions().buffer, sources, ...(cluster === undefined ? {} : { cluster }) };
+    this.#start = {
+      revisions: new KindRevisions().buffer,
+      sources,
+      trustRoot,
+      ...(cluster === undefined ? {} : { cluster }),
+    };
   }
 
   /** Sets the kinds that policies may read. The first one starts the thread. Does nothing without a cluster. */

@@ -13,7 +13,7 @@ import { parseJson } from '../../values/index.ts';
 /** The requesting thread gives up after the default timeout; an error must arrive before. Milliseconds. */
 const ANSWER_MARGIN_MS = 200;
 
-const { cluster, revisions, sources } = workerData as CapabilityStart;
+const { cluster, revisions, sources, trustRoot } = workerData as CapabilityStart;
 const say = (message: FromCapabilityThread): void => parentPort?.postMessage(message);
 const reader =
   cluster === undefined
@@ -21,7 +21,7 @@ const reader =
     : new LazyReader(cluster, new KindRevisions(revisions), (entry) => say({ type: 'log', entry }));
 const capabilities = new AsyncCapabilities({
   timeoutMs: DEFAULT_CAPABILITY_TIMEOUT_MS - ANSWER_MARGIN_MS,
-  images: new LazyImages(sources),
+  images: new LazyImages(sources, trustRoot),
   ...(reader === undefined ? {} : { kubernetes: reader }),
 });
 

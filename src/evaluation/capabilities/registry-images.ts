@@ -3,6 +3,7 @@ import { EngineError, type ImageCall, type ImageReader, type ImageRequest } from
 import {
   anonymousSources,
   DEFAULT_SOURCES,
+  digestOf,
   hostPlatform,
   ModuleError,
   parseImage,
@@ -12,6 +13,8 @@ import {
   resolveDigest,
   type SourcesConfig,
   type TransferOptions,
+  type TrustRoot,
+  verificationOf,
 } from '../../modules/index.ts';
 import { errorText, shortened } from '../../values/index.ts';
 import { NotBegun, SharedAnswers } from './shared-answers.ts';
@@ -26,6 +29,8 @@ const MAX_SHOWN_IMAGE = 300;
 interface RegistryImagesOptions {
   /** Default: those of a server without `sources.yml`. */
   readonly sources?: SourcesConfig | undefined;
+  /** For keyless signatures. Default: none, so that they cannot be verified. */
+  readonly trustRoot?: TrustRoot | undefined;
   /** For tests. Default: {@link TIMEOUTS}. */
   readonly timeouts?: TransferOptions['timeouts'];
 }
@@ -44,7 +49,8 @@ export class RegistryImages implements ImageReader {
     this.#options = options;
   }
 
-  async answer({ kind, image }: ImageRequest, { tenant, timeoutMs }: ImageCall): Promise<string> {
+  async answer(request: ImageRequest, { tenant, timeoutMs }: ImageCall): Promise<string> {
+    const { image } = request;
     const isForTenant = tenant !== undefined;
     const answers = isForTenant ? this.#answers.tenants : this.#answers.cluster;
     const waiting = new AbortController();
@@ -56,13 +62,14 @@ export class RegistryImages implements ImageReader {
           if (!isWanted()) {
             throw new NotBegun('no policy waits for the image any longer');
           }
-          return JSON.stringify(await this.#read(kind, reference, isForTenant));
+          return JSON.stringify(await this.#read(request, reference, isForTenant));
         });
-      return await answers.get(JSON.stringify([kind, reference.key, tenant]), work, waiting.signal);
+      const key = digestOf(Buffer.from(JSON.stringify([request, tenant])));
+      return await answers.get(key, work, waiting.signal);
     } catch (error) {
       throw new EngineError(
         'capability-failed',
-        `cannot read the image ${shortened(image, MAX_SHOWN_IMAGE)}: ${reasonOf(error, isForTenant)}`,
+        `cannot ${request.kind === 'verify' ? 'verify' : 'read'} the image ${shortened(image, MAX_SHOWN_IMAGE)}: ${reasonOf(error, isForTenant)}`,
         {
           cause: error,
         },
@@ -72,23 +79,40 @@ export class RegistryImages implements ImageReader {
     }
   }
 
-  async #read(kind: ImageRequest['kind'], reference: RegistryReference, isForTenant: boolean): Promise<object> {
+  async #read(request: ImageRequest, reference: RegistryReference, isForTenant: boolean): Promise<object> {
     const { sources = DEFAULT_SOURCES, timeouts = TIMEOUTS } = this.#options;
     const options: TransferOptions = {
       sources: isForTenant ? anonymousSources(sources) : sources,
       timeouts,
       isForTenant,
     };
-    switch (kind) {
+    switch (request.kind) {
       case 'digest':
         return { digest: await resolveDigest(reference, options) };
       case 'manifest':
         return (await readImage(reference, options)).manifest;
       case 'configuration':
         return await readImageConfig(reference, hostPlatform(), options);
+      case 'verify':
+        return await this.#verify(request, reference, options);
       default:
-        return kind satisfies never;
+        return request satisfies never;
     }
+  }
+
+  /** As in Kubewarden, an image that is not signed as required is an error, not an answer. */
+  async #verify(
+    { variant, fields }: ImageRequest & { readonly kind: 'verify' },
+    reference: RegistryReference,
+    options: TransferOptions,
+  ): Promise<object> {
+    // The packages of Sigstore are loaded with the first verification.
+    const [{ signatureRequirements }, { verifyImage }] = await Promise.all([
+      import('./signature-requirements.ts'),
+      import('../../modules/verify/index.ts'),
+    ]);
+    const verification = verificationOf({ allOf: signatureRequirements(variant, fields) }, this.#options.trustRoot);
+    return { is_trusted: true, digest: await verifyImage(reference, verification, options) };
   }
 }
 
@@ -99,9 +123,15 @@ class WaitEnded extends Error {
   }
 }
 
+/** For authors of policies of namespaces, where the message of modules does not fit. */
+const TENANT_REASONS: Readonly<Partial<Record<ModuleError['code'], string>>> = {
+  'signature-missing': 'it has no signature',
+  'signature-invalid': 'its signatures are not those that the policy requires',
+};
+
 function reasonOf(error: unknown, isForTenant: boolean): string {
   if (error instanceof ModuleError) {
-    return isForTenant ? error.tenantMessage : error.message;
+    return isForTenant ? (TENANT_REASONS[error.code] ?? error.tenantMessage) : error.message;
   }
   return errorText(error);
 }

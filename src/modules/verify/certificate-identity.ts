@@ -72,7 +72,7 @@ function trustMaterial({ trustedRoot }: TrustRoot): TrustMaterial {
 }
 
 /** What the libraries verify must be what was compared with the artifact. */
-function requireSameContent({ content }: Bundle, { signedBytes, signature }: Signature): void {
+export function requireSameContent({ content }: Bundle, { signedBytes, signature }: Signature): void {
   const isSame =
     content.$case === 'dsseEnvelope'
       ? dsse.preAuthEncoding(content.dsseEnvelope.payloadType, content.dsseEnvelope.payload).equals(signedBytes) &&

@@ -1,1 +1,3 @@
+export { certificateProblem, MAX_CHAIN_CERTIFICATES } from './certificate-key.ts';
 export { verifyArtifact } from './verify-artifact.ts';
+export { verifyImage } from './verify-image.ts';

@@ -1,4 +1,6 @@
 import type { SignatureRequirement } from '../verification-config.ts';
+import type { TrustRoot } from '../trust-root.ts';
+import { isSignedByCertificate } from './certificate-key.ts';
 import type { CertificateIdentity } from './certificate-identity.ts';
 import { isSignedBy } from './public-key.ts';
 import type { Signature } from './signature.ts';
@@ -13,18 +15,27 @@ export interface IdentifiedSignature {
 }
 
 /** Whether a signature satisfies a requirement. */
-export function satisfies(requirement: SignatureRequirement, { signature, identity }: IdentifiedSignature): boolean {
+export function satisfies(
+  requirement: SignatureRequirement,
+  { signature, identity }: IdentifiedSignature,
+  trustRoot: TrustRoot | undefined,
+): boolean {
   const required = Object.entries(requirement.annotations ?? {});
   if (!required.every(([name, value]) => signature.annotations.get(name) === value)) {
     return false;
   }
-  return requirement.kind === 'pubKey'
-    ? isSignedBy(requirement.key, signature)
-    : identity !== undefined && isIdentity(requirement, identity);
+  switch (requirement.kind) {
+    case 'pubKey':
+      return isSignedBy(requirement.key, signature);
+    case 'certificate':
+      return isSignedByCertificate(requirement, signature, trustRoot);
+    default:
+      return identity !== undefined && isIdentity(requirement, identity);
+  }
 }
 
 function isIdentity(
-  requirement: Exclude<SignatureRequirement, { kind: 'pubKey' }>,
+  requirement: Exclude<SignatureRequirement, { kind: 'pubKey' | 'certificate' }>,
   { issuer, subject }: CertificateIdentity,
 ): boolean {
   if (requirement.kind === 'githubAction') {

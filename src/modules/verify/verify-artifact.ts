@@ -21,6 +21,7 @@ type Outcome = 'satisfied' | 'unsatisfied' | 'unknown';
  * Verifies that the signatures of an artifact satisfy a configuration.
  * @param digest of the manifest, or of the index, that a reference resolved to
  * @param shown the artifact, for messages
+ * @param requiredBy where the configuration is, for messages
  * @throws ModuleError `signature-missing`, `signature-invalid`, `trust-root-unavailable`, `trust-root-invalid`; as of {@link ArtifactSource}
  */
 export async function verifyArtifact(
@@ -28,14 +29,15 @@ export async function verifyArtifact(
   digest: Digest,
   shown: string,
   verification: Verification,
+  requiredBy: string = 'verification.yml',
 ): Promise<void> {
   const { signatures, problems, failure } = await collectSignatures(source, digest, shown);
   const { identified, untrusted } = await identify(signatures, verification);
   const outcome = outcomeOf(verification.config, (requirement) => {
-    if (identified.some((signature) => satisfies(requirement, signature))) {
+    if (identified.some((signature) => satisfies(requirement, signature, verification.trustRoot))) {
       return 'satisfied';
     }
-    return requirement.kind === 'pubKey' || verification.trustRoot !== undefined ? 'unsatisfied' : 'unknown';
+    return !needsTrustRoot(requirement) || verification.trustRoot !== undefined ? 'unsatisfied' : 'unknown';
   });
   if (outcome === 'satisfied') {
     return;
@@ -46,7 +48,7 @@ export async function verifyArtifact(
   if (signatures.length === 0 && problems.length === 0) {
     throw new ModuleError(
       'signature-missing',
-      `${shown} (${digest}) has no signature: expected those of verification.yml. Sign it with cosign, and copy its signatures to mirrors`,
+      `${shown} (${digest}) has no signature: expected those of ${requiredBy}. Sign it with cosign, and copy its signatures to mirrors`,
     );
   }
   if (outcome === 'unknown') {
@@ -57,8 +59,12 @@ export async function verifyArtifact(
   }
   throw new ModuleError(
     'signature-invalid',
-    `the signatures of ${shown} (${digest}) do not satisfy verification.yml: ${listed([...signersOf(identified), ...untrusted, ...problems])}`,
+    `the signatures of ${shown} (${digest}) do not satisfy ${requiredBy}: ${listed([...signersOf(identified), ...untrusted, ...problems])}`,
   );
+}
+
+function needsTrustRoot(requirement: SignatureRequirement): boolean {
+  return requirement.kind === 'certificate' ? requirement.isLogRequired : requirement.kind !== 'pubKey';
 }
 
 /** Verifies the certificates of signatures, if a requirement and a trust root need that. */
@@ -67,7 +73,7 @@ async function identify(
   { config, trustRoot }: Verification,
 ): Promise<{ readonly identified: readonly IdentifiedSignature[]; readonly untrusted: readonly string[] }> {
   const requirements = [...config.allOf, ...(config.anyOf?.signatures ?? [])];
-  const isKeyless = requirements.some(({ kind }) => kind !== 'pubKey');
+  const isKeyless = requirements.some(({ kind }) => kind === 'genericIssuer' || kind === 'githubAction');
   const verifier = trustRoot !== undefined && isKeyless ? new CertificateVerifier(trustRoot) : undefined;
   const untrusted: string[] = [];
   const identified: IdentifiedSignature[] = [];
