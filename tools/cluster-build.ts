@@ -5,6 +5,7 @@
 //   helm                     the one on PATH, else built from the pinned Go module in test/cluster/helm
 //   etcd                     the one on PATH, else Debian's package, unpacked into the cache (not installed: no service starts)
 //   gitops-health            built from the pinned Go module in test/gitops/health: reads status as GitOps tools do
+//   oras, crane              built from the pinned Go module in test/registry/clients: they read what we push, and the reverse
 //   docker-registry          the one on PATH, else Debian's package, unpacked likewise: a registry for tests of pulls
 //   libfaketime              Debian's package, unpacked likewise: processes whose clocks are wrong
 // All programs are in the user's cache; when none is missing, the command prints one line and ends.
@@ -30,6 +31,7 @@ import {
   goProgramPath,
   isPipeline,
   kubernetesVersion,
+  REGISTRY_CLIENTS,
   REGISTRY_PROGRAM,
 } from '../test/cluster/binaries.ts';
 
@@ -227,15 +229,15 @@ function unpackFaketime(): string {
 }
 
 async function main(): Promise<void> {
-  const health = goProgramPath(GITOPS_HEALTH);
-  if (!existsSync(health)) {
-    await buildGo(GITOPS_HEALTH);
+  const others = [GITOPS_HEALTH, ...REGISTRY_CLIENTS] as const;
+  for (const program of others.filter((name) => !existsSync(goProgramPath(name)))) {
+    await buildGo(program);
   }
   const before = clusterAvailable();
   const faketime = findFaketime();
   const registry = findRegistry();
   if (before.available && faketime !== undefined && registry !== undefined) {
-    const all = [...Object.values(before.binaries), faketime, registry, health];
+    const all = [...Object.values(before.binaries), faketime, registry, ...others.map((name) => goProgramPath(name))];
     say(`The test cluster is ready (Kubernetes ${kubernetesVersion()}): ${all.join(', ')}`);
     return;
   }

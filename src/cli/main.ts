@@ -23,6 +23,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   load: async () => (await import('./module/load.ts')).loadCommand(),
   policies: async () => (await import('./module/policies.ts')).policiesCommand(),
   rm: async () => (await import('./module/rm.ts')).rmCommand(),
+  verify: async () => (await import('./module/verify.ts')).verifyCommand(),
   digest: async () => (await import('./module/digest.ts')).digestCommand(),
   export: async () => (await import('./policy/export.ts')).exportCommand(),
   annotate: async () => (await import('./module/annotate.ts')).annotateCommand(),

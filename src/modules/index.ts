@@ -33,6 +33,7 @@ export type { PeerSource } from './peer-source.ts';
 export { assertTenantFile, assertTenantHost, anonymousSources } from './tenant-sources.ts';
 export { parseTrustRoot } from './trust-root.ts';
 export type { TrustRoot } from './trust-root.ts';
+export { verifyReference } from './verify-reference.ts';
 export { verificationOf } from './verification.ts';
 export type { Verification } from './verification.ts';
 export {

@@ -317,10 +317,10 @@ describe('portcullis run, given bad input', { concurrency: 2 }, () => {
       message: /cannot be used with/,
     },
     {
-      what: 'a flag for signatures',
-      args: [accept, '-r', REQUEST, '-k', 'key.pub'],
+      what: 'flags for signatures that ask for too little',
+      args: [accept, '-r', REQUEST, '--cert-email', 'a@example.com'],
       code: 2,
-      message: /verification is not supported yet/,
+      message: /--cert-email and --cert-oidc-issuer need each other/,
     },
     { what: 'an unknown flag', args: [accept, '-r', REQUEST, '--bogus'], code: 2, message: /unknown option '--bogus'/ },
   ];

@@ -12,6 +12,9 @@ const helmModule = fileURLToPath(new URL('./helm', import.meta.url));
 /** The Go module that pins the health libraries of GitOps tools. */
 const healthModule = fileURLToPath(new URL('../gitops/health', import.meta.url));
 
+/** The Go module that pins clients of registries. */
+const clientsModule = fileURLToPath(new URL('../registry/clients', import.meta.url));
+
 /** The program that computes health as GitOps tools do. It is not part of a cluster, so it is cached separately. */
 export const GITOPS_HEALTH = 'gitops-health';
 
@@ -22,6 +25,8 @@ const goPrograms = {
   kubectl: { folder: kubernetesModule, target: './kubectl' },
   helm: { folder: helmModule, target: 'helm.sh/helm/v3/cmd/helm' },
   [GITOPS_HEALTH]: { folder: healthModule, target: '.' },
+  oras: { folder: clientsModule, target: 'oras.land/oras/cmd/oras' },
+  crane: { folder: clientsModule, target: 'github.com/google/go-containerregistry/cmd/crane' },
 } as const;
 
 /** A program that is built with Go. */
@@ -45,6 +50,14 @@ export const clusterGoPrograms = [
 
 /** Source files of {@link GITOPS_HEALTH}. */
 const healthSources = ['go.mod', 'go.sum', 'main.go'].map((file) => join(healthModule, file));
+
+/** Clients of registries, which read what we write and the reverse. They are cached separately, too. */
+export const REGISTRY_CLIENTS = ['oras', 'crane'] as const satisfies GoProgram[];
+
+export type RegistryClientProgram = (typeof REGISTRY_CLIENTS)[number];
+
+/** Source files of {@link REGISTRY_CLIENTS}. */
+const clientSources = ['go.mod', 'go.sum'].map((file) => join(clientsModule, file));
 
 /** The programs of the test cluster, by absolute path. */
 export interface ClusterBinaries {
@@ -127,7 +140,17 @@ export function gitOpsHealthPath(env: Environment = process.env): string {
 
 /** The path of a Go program in the cache. It may not exist. */
 export function goProgramPath(program: GoProgram, env: Environment = process.env): string {
-  return program === GITOPS_HEALTH ? gitOpsHealthPath(env) : join(clusterCacheFolder(env), program);
+  switch (program) {
+    case GITOPS_HEALTH:
+      return gitOpsHealthPath(env);
+    case 'oras':
+    case 'crane': {
+      const name = [platform, hashOf(clientSources, REGISTRY_CLIENTS)].join('-');
+      return join(cacheFolder(env), 'registry-clients', name, program);
+    }
+    default:
+      return join(clusterCacheFolder(env), program);
+  }
 }
 
 const platform = `${process.platform}-${process.arch}`;
@@ -230,6 +253,13 @@ export function skipWithoutRegistry(env: Environment = process.env): string | fa
   return findRegistry(env) !== undefined || isPipeline(env)
     ? false
     : `no ${REGISTRY_PROGRAM}; get it with "npm run cluster:build"`;
+}
+
+/** Like {@link skipWithoutRegistry}, for tests that also need {@link REGISTRY_CLIENTS}. */
+export function skipWithoutRegistryClients(env: Environment = process.env): string | false {
+  const missing = REGISTRY_CLIENTS.map((client) => goProgramPath(client, env)).find((path) => !isExecutable(path));
+  const reason = `no ${missing}; build it with "npm run cluster:build"`;
+  return skipWithoutRegistry(env) || (missing === undefined || isPipeline(env) ? false : reason);
 }
 
 function isExecutable(path: string): boolean {

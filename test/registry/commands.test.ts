@@ -5,10 +5,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { digestOf } from '../../src/modules/index.ts';
+import { keySigner, signatureLayer } from '../../src/modules/testing/test-signer.ts';
 import { type CommandResult, portcullis, REQUEST, ROOT } from '../cli/command.ts';
 import { skipWithoutRegistry } from '../cluster/binaries.ts';
 import { guest, moduleBytes } from '../server/harness.ts';
 import { Registry } from './registry-lab.ts';
+import { attachLayers } from './signatures.ts';
 
 const accept = await moduleBytes(guest('accept'));
 const unannotated = await moduleBytes(guest('no-metadata'));
@@ -139,6 +141,105 @@ describe('commands on a registry', { skip: skipWithoutRegistry(), timeout: 120_0
     assert.equal((await offline('policies', '-o', 'json')).stdout, '[]\n');
     await writeFile(join(folder, 'empty.tar'), Buffer.alloc(1024));
     assert.match((await offline('load', '--input', join(folder, 'empty.tar'))).stderr, /index\.json, .* is not there/);
+  });
+
+  describe('that verify signatures', () => {
+    const signer = keySigner();
+    const verdictOf = 'examples/required-labels/requests/rejected.json';
+    let key: string;
+    let wrongKey: string;
+    let signed: string;
+    let unsigned: string;
+
+    before(async () => {
+      key = join(folder, 'cosign.pub');
+      wrongKey = join(folder, 'other.pub');
+      await writeFile(key, signer.publicKey);
+      await writeFile(wrongKey, keySigner().publicKey);
+      const digest = await registry.push('signed/accept', 'v1', accept);
+      await attachLayers(registry, 'signed/accept', digest, [signatureLayer(signer, digest, { env: 'prod' })]);
+      signed = `registry://${registry.host}/signed/accept:v1`;
+      await registry.push('unsigned/other', 'v1', Buffer.concat([accept, Buffer.from([0, 2, 1, 0x78])]));
+      unsigned = `registry://${registry.host}/unsigned/other:v1`;
+    });
+
+    it('by keys, annotations and verification.yml', async () => {
+      const { stdout, stderr } = await run('verify', signed, '-k', key, '-a', 'env=prod');
+      assert.match(
+        stdout,
+        new RegExp(`^Verified registry://${registry.host}/signed/accept@sha256:[0-9a-f]{64}\n$`),
+        stderr,
+      );
+      const config = join(folder, 'verification.yml');
+      const requirement = { kind: 'pubKey', key: signer.publicKey };
+      await writeFile(config, JSON.stringify({ apiVersion: 'v1', allOf: [requirement] }));
+      assert.equal((await run('verify', signed, '--verification-config-path', config)).code, 0);
+      for (const [flags, message] of [
+        [['-k', wrongKey], /signature/],
+        [['-k', key, '-k', wrongKey], /signature/],
+        [['-k', key, '-a', 'env=test'], /is not of a required key, with env=/],
+        [['--github-owner', 'kubewarden'], /trust root/],
+        [['--cert-email', 'a@example.com', '--cert-oidc-issuer', 'https://issuer.example.com'], /trust root/],
+      ] as const) {
+        const failed = await run('verify', signed, ...flags);
+        assert.equal(failed.code, 1, flags.join(' '));
+        assert.match(failed.stderr, message);
+      }
+      assert.match((await run('verify', unsigned, '-k', key)).stderr, /signature/);
+    });
+
+    it('use only modules that are signed', async () => {
+      const uses: readonly (readonly string[])[] = [
+        ['pull', 'MODULE'],
+        ['inspect', 'MODULE'],
+        ['run', 'MODULE', '-r', verdictOf],
+        ['bench', 'MODULE', '-r', verdictOf, '--duration', '1'],
+      ];
+      for (const use of uses) {
+        const withModule = (module: string): string[] => use.map((word) => (word === 'MODULE' ? module : word));
+        const good = await run(...withModule(signed), '-k', key);
+        assert.equal(good.code, 0, `${use[0]}: ${good.stderr}`);
+        const bad = await run(...withModule(unsigned), '-k', key);
+        assert.equal(bad.code, 1, use[0]);
+        assert.match(bad.stderr, /signature/);
+        if (use[0] !== 'pull') {
+          const file = await run(...withModule('examples/required-labels/policy.wasm'), '-k', key);
+          assert.match(file.stderr, /cannot be verified: only modules of registries have signatures/);
+        }
+      }
+      const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' } };
+      const suite = join(folder, 'portcullis-test.yml');
+      const text = (module: string): string =>
+        JSON.stringify({ policy: { module }, cases: [{ name: 'a', object: pod, expect: { allowed: true } }] });
+      await writeFile(suite, text(signed));
+      const tested = await run('test', suite, '-k', key);
+      assert.equal(tested.code, 0, tested.stdout + tested.stderr);
+      await writeFile(suite, text(unsigned));
+      const untested = await run('test', suite, '-k', key);
+      assert.notEqual(untested.code, 0);
+      assert.match(untested.stdout + untested.stderr, /signature/);
+    });
+
+    it('refuse flags that ask for nothing, or for too little', async () => {
+      for (const [flags, message] of [
+        [[], /nothing is said about who must have signed/],
+        [['-a', 'env=prod'], /says nothing about who must have signed/],
+        [['-a', 'env'], /Expected KEY=VALUE/],
+        [['--cert-email', 'a@example.com'], /need each other/],
+        [['--github-repo', 'policies'], /needs --github-owner/],
+        [['--github-owner', 'a/b'], /expect names/],
+        [['-k', key, '--verification-config-path', key], /cannot be combined/],
+      ] as const) {
+        const refused = await run('verify', signed, ...flags);
+        assert.equal(refused.code, 2, flags.join(' '));
+        assert.match(refused.stderr, message);
+      }
+      assert.match((await run('verify', signed, '-k', REQUEST)).stderr, /has no public key that can be used/);
+      assert.match(
+        (await run('verify', 'https://example.com/p.wasm', '-k', key)).stderr,
+        /names no policy in a registry/,
+      );
+    });
   });
 
   it('work without network as docs/registries.md says', async () => {

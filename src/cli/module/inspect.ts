@@ -19,6 +19,7 @@ import { createOpaGuest, type ModuleShape } from '../../wasm/index.ts';
 import { CliError } from '../errors.ts';
 import { type ModuleSource, readModule, targetReference } from './module-source.ts';
 import { readSources } from './read-sources.ts';
+import { addSignatureFlags, readSignatureFlags, type SignatureFlags } from './signature-flags.ts';
 import { addSourceFlags, type SourceFlags } from './source-flags.ts';
 import { countText, dataText, type OutputFormat, outputOption, sizeText } from '../output.ts';
 import { Progress } from '../progress.ts';
@@ -43,7 +44,7 @@ const PAGE_BYTES = 64 * 1024;
 const ANNOTATION = 'io.kubewarden.policy.';
 const SHOWN_ELSEWHERE = new Set(['title', 'version', 'description', 'usage'].map((name) => `${ANNOTATION}${name}`));
 
-interface InspectFlags extends SourceFlags {
+interface InspectFlags extends SignatureFlags, SourceFlags {
   readonly output: OutputFormat;
 }
 
@@ -80,7 +81,7 @@ export function inspectCommand(): Command {
       '<target>',
       'the module: a file, or a URL (registry://, https://, http://, file://); may end in @sha256:…',
     );
-  return addSourceFlags(command)
+  return addSourceFlags(addSignatureFlags(command))
     .addOption(outputOption())
     .addHelpText(
       'after',
@@ -96,8 +97,8 @@ Examples:
 
 async function inspect(target: string, flags: InspectFlags): Promise<void> {
   const progress = new Progress();
-  const sources = await readSources(flags);
-  const options = { progress, baseDir: process.cwd(), sources };
+  const [sources, verification] = await Promise.all([readSources(flags), readSignatureFlags(flags)]);
+  const options = { progress, baseDir: process.cwd(), sources, verification };
   const source = await readModule(targetReference(target), options);
   const report = await progress.during(`compiling ${source.location}`, () => reportOf(source));
   process.stdout.write(

@@ -12,6 +12,7 @@ import {
   parseReference,
   readModuleFile,
   type SourcesConfig,
+  type Verification,
 } from '../../modules/index.ts';
 import { cacheFolder } from '../cache-folder.ts';
 import { usageError } from '../errors.ts';
@@ -33,6 +34,8 @@ export interface ModuleSourceOptions {
   /** Absolute folder for relative references such as `file://./x.wasm`. */
   readonly baseDir: string;
   readonly sources?: SourcesConfig;
+  /** What modules must be signed by; then all of them must come from registries. Default: signatures are not verified. */
+  readonly verification?: Verification | undefined;
   /** Whether an error of the source counts although the module is in the cache. Default: no. */
   readonly isFromSource?: boolean;
 }
@@ -57,7 +60,8 @@ export function targetReference(target: string, baseDir: string = process.cwd())
  * @throws ModuleError
  */
 export async function readModule(reference: ModuleReference, options: ModuleSourceOptions): Promise<ModuleSource> {
-  return reference.kind === 'file' ? await readFileModule(reference) : await download(reference, options);
+  const isPlainFile = reference.kind === 'file' && options.verification === undefined;
+  return isPlainFile ? await readFileModule(reference) : await download(reference, options);
 }
 
 /** Reads a file directly: the cache needs no copy. */
@@ -74,10 +78,11 @@ async function readFileModule(reference: FileReference): Promise<ModuleSource> {
 }
 
 async function download(reference: ModuleReference, options: ModuleSourceOptions): Promise<ModuleSource> {
-  const { progress, baseDir, sources, isFromSource = false } = options;
+  const { progress, baseDir, sources, verification, isFromSource = false } = options;
   const store = new ModuleStore({
     cacheDir: join(cacheFolder(), 'modules'),
     ...(sources === undefined ? {} : { sources }),
+    ...(verification === undefined ? {} : { verification }),
   });
   const label = `downloading ${reference.shown}`;
   const fetched = await progress.during(label, (update) =>

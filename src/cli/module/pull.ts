@@ -6,9 +6,10 @@ import { Progress } from '../progress.ts';
 import { replaceFile } from '../replace-file.ts';
 import { readModule, targetReference } from './module-source.ts';
 import { readSources } from './read-sources.ts';
+import { addSignatureFlags, readSignatureFlags, type SignatureFlags } from './signature-flags.ts';
 import { addSourceFlags, type SourceFlags } from './source-flags.ts';
 
-interface PullFlags extends SourceFlags {
+interface PullFlags extends SignatureFlags, SourceFlags {
   readonly outputPath?: string;
 }
 
@@ -17,7 +18,7 @@ export function pullCommand(): Command {
     .description('download a module into the cache, for later commands without network')
     .argument('<reference>', 'registry://HOST/REPOSITORY:TAG, https://…; may end in @sha256:…')
     .option('-o, --output-path <file>', 'write the module to this file as well');
-  return addSourceFlags(command)
+  return addSourceFlags(addSignatureFlags(command))
     .addHelpText(
       'after',
       `
@@ -33,8 +34,8 @@ async function pull(target: string, flags: PullFlags): Promise<void> {
   if (reference.kind === 'file') {
     throw usageError(`${target} is a file already`, 'Name a module in a registry, or on a web server.');
   }
-  const sources = await readSources(flags);
-  const options = { progress: new Progress(), baseDir: process.cwd(), sources, isFromSource: true };
+  const [sources, verification] = await Promise.all([readSources(flags), readSignatureFlags(flags)]);
+  const options = { progress: new Progress(), baseDir: process.cwd(), sources, verification, isFromSource: true };
   const module = await readModule(reference, options);
   if (flags.outputPath !== undefined) {
     await replaceFile(flags.outputPath, module.bytes);

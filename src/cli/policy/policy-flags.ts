@@ -19,6 +19,7 @@ import { manifestsPolicy, readManifests } from './manifests.ts';
 import type { ModuleInput, PolicyRequest, RunnablePolicy } from './policy-runner.ts';
 import { type ModuleSourceOptions, readModule, targetReference } from '../module/module-source.ts';
 import { readSources } from '../module/read-sources.ts';
+import { addSignatureFlags, readSignatureFlags, type SignatureFlags } from '../module/signature-flags.ts';
 import { addSourceFlags, type SourceFlags } from '../module/source-flags.ts';
 import { findPolicy } from './policies-file.ts';
 import type { Progress } from '../progress.ts';
@@ -27,7 +28,7 @@ import { readRequest } from './request-document.ts';
 /** Longest policy id made of a title, as in a policies file. */
 export const MAX_ID_LENGTH = 253;
 
-export interface PolicyFlags extends SourceFlags {
+export interface PolicyFlags extends SignatureFlags, SourceFlags {
   readonly requestPath: string;
   readonly settingsPath?: string;
   readonly settingsJson?: string;
@@ -85,7 +86,7 @@ export function addPolicyFlags(command: Command): Command {
         .argParser(capabilities),
     )
     .option('--replay-host-capabilities-interactions <file>', 'answer host capabilities from a recorded session');
-  return addSourceFlags(withTarget)
+  return addSourceFlags(addSignatureFlags(withTarget))
     .addOption(
       new Option(
         '--timeout <seconds>',
@@ -129,12 +130,13 @@ export async function policyUnderTest(
   checkCombination(target, flags);
   const route = flags.raw === true ? 'validate_raw' : 'validate';
   const replay = flags.replayHostCapabilitiesInteractions;
-  const [body, session, sources] = await Promise.all([
+  const [body, session, sources, verification] = await Promise.all([
     readRequest(flags.requestPath, route),
     replay === undefined ? undefined : readText(replay),
     readSources(flags),
+    readSignatureFlags(flags),
   ]);
-  const options = { progress, baseDir: process.cwd(), sources };
+  const options = { progress, baseDir: process.cwd(), sources, verification };
   const { notes, ...policy } = await policyAndCode(target, flags, options);
   return { policy, request: { body, route }, session, sources, notes };
 }

@@ -4,7 +4,7 @@ import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
 import type { Observation, PatchOperation, PolicyLogEntry, Verdict } from '../../engine/index.ts';
 import { verdictOf } from '../../evaluation/index.ts';
-import { CliError, EXIT, fileProblem, usageError } from '../errors.ts';
+import { CliError, EXIT, fileProblem } from '../errors.ts';
 import { PolicyRunner } from './policy-runner.ts';
 import { type DataFormat, dataText } from '../output.ts';
 import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flags.ts';
@@ -38,9 +38,6 @@ export function runCommand(): Command {
     )
     .addOption(new Option('-o, --output <format>', 'output format').choices(['json', 'yaml']).default('json'))
     .addOption(new Option('--disable-wasmtime-cache', 'has no effect').hideHelp())
-    .addOption(new Option('--sigstore-trust-config <file>', 'signatures are not verified yet').hideHelp())
-    .addOption(refused('--verification-config-path <file>'))
-    .addOption(refused('-k, --verification-key <file>'))
     .addHelpText(
       'after',
       `
@@ -55,16 +52,6 @@ Examples:
   portcullis run --policies policies.yml --policy my-group -r request.json --fail-on deny`,
     )
     .action(run);
-}
-
-/** Refuses a flag of kwctl: ignoring it would run modules whose signatures it was to verify. */
-function refused(flags: string): Option {
-  return new Option(flags).hideHelp().argParser(() => {
-    throw usageError(
-      'signature verification is not supported yet, and ignoring it would not be safe',
-      'Pin the module instead: name it with @sha256:… at its end.',
-    );
-  });
 }
 
 async function run(target: string | undefined, flags: RunFlags): Promise<void> {

@@ -17,6 +17,7 @@ import {
   type PolicyMetadata,
   readMetadata,
   type SourcesConfig,
+  type Verification,
 } from '../../modules/index.ts';
 import { readDocument, readText } from '../document.ts';
 import { CliError, EXIT } from '../errors.ts';
@@ -66,6 +67,7 @@ export interface SuiteQuestion {
 interface PrepareOptions {
   readonly progress: Progress;
   readonly sources?: SourcesConfig;
+  readonly verification?: Verification | undefined;
   /** Timeout of an evaluation in seconds. Default: that of the policy. */
   readonly timeout?: number;
   /** Called with the absolute path of every file before it is read, for `--watch`. */

@@ -5,10 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { RE2JS } from 're2js';
-import type { SourcesConfig } from '../../modules/index.ts';
+import type { SourcesConfig, Verification } from '../../modules/index.ts';
 import { readText } from '../document.ts';
 import { CliError, EXIT, fileProblem, usageError } from '../errors.ts';
 import { readSources } from '../module/read-sources.ts';
+import { addSignatureFlags, readSignatureFlags, type SignatureFlags } from '../module/signature-flags.ts';
 import { addSourceFlags, type SourceFlags } from '../module/source-flags.ts';
 import { dataText } from '../output.ts';
 import { dataReport } from './data-report.ts';
@@ -35,7 +36,7 @@ const WATCH_SHARE = 0.05;
 /** Clears the screen and the scrollback of a terminal, and moves to the first line. */
 const CLEAR = '\u001B[2J\u001B[3J\u001B[H';
 
-interface TestFlags extends SourceFlags {
+interface TestFlags extends SignatureFlags, SourceFlags {
   readonly filter?: RE2JS;
   readonly watch?: true;
   readonly timeout?: number;
@@ -60,7 +61,7 @@ export function testCommand(): Command {
       ).argParser(pattern),
     )
     .option('--watch', 'run affected tests again when a file changes; Ctrl-C stops');
-  return addSourceFlags(command)
+  return addSourceFlags(addSignatureFlags(command))
     .addOption(
       new Option('--timeout <seconds>', 'timeout of one evaluation (default: that of the policy, or 2)').argParser(
         seconds,
@@ -110,8 +111,8 @@ async function test(paths: readonly string[], flags: TestFlags): Promise<void> {
   if (flags.watch === true && flags.output !== 'table') {
     throw usageError(`--watch needs -o table, got ${flags.output}`);
   }
-  const sources = await readSources(flags);
-  await using session = new TestSession(paths.length === 0 ? ['.'] : paths, flags, sources);
+  const [sources, verification] = await Promise.all([readSources(flags), readSignatureFlags(flags)]);
+  await using session = new TestSession(paths.length === 0 ? ['.'] : paths, flags, { sources, verification });
   if (flags.watch === true) {
     await watch(session);
     return;
@@ -164,21 +165,27 @@ interface KnownSuite {
   readonly result: SuiteResult;
 }
 
+/** How modules are fetched. */
+interface FetchingOptions {
+  readonly sources: SourcesConfig;
+  readonly verification: Verification | undefined;
+}
+
 /** Runs suites, and reruns only those of which a file has changed. */
 class TestSession implements AsyncDisposable {
   readonly #paths: readonly string[];
   readonly #flags: TestFlags;
-  readonly #sources: SourcesConfig | undefined;
+  readonly #fetching: FetchingOptions;
   readonly #progress = new Progress();
   readonly #runner: SuiteRunner;
   #known = new Map<string, KnownSuite>();
   readonly #noted = new Set<string>();
 
-  constructor(paths: readonly string[], flags: TestFlags, sources: SourcesConfig | undefined) {
+  constructor(paths: readonly string[], flags: TestFlags, fetching: FetchingOptions) {
     this.#paths = paths;
     this.#flags = flags;
-    this.#sources = sources;
-    this.#runner = new SuiteRunner(sources);
+    this.#fetching = fetching;
+    this.#runner = new SuiteRunner(fetching.sources);
   }
 
   async discover(): Promise<readonly string[]> {
@@ -232,7 +239,7 @@ class TestSession implements AsyncDisposable {
       const suite = readSuite(text, file);
       const prepared = await prepareSuite(suite, text, {
         progress: this.#progress,
-        ...(this.#sources === undefined ? {} : { sources: this.#sources }),
+        ...this.#fetching,
         ...(timeout === undefined ? {} : { timeout }),
         onFile,
       });

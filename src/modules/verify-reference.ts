@@ -1,0 +1,22 @@
+import type { Digest } from './digest.ts';
+import type { TransferOptions } from './http/http-transfer.ts';
+import type { RegistryReference } from './module-reference.ts';
+import { versionOf, withRepository } from './oci/registry-source.ts';
+import type { Verification } from './verification.ts';
+
+/**
+ * Verifies the signatures of an artifact, and resolves with the digest of its manifest. Nothing is taken from a cache.
+ * @throws ModuleError `source-…`, `signature-…`, `trust-root-unavailable`
+ */
+export async function verifyReference(
+  reference: RegistryReference,
+  verification: Verification,
+  options: TransferOptions,
+): Promise<Digest> {
+  const { verifyArtifact } = await import('./verify/index.ts');
+  return await withRepository(reference, options, async (source, { shown }) => {
+    const { digest } = await source.manifest(versionOf(reference));
+    await verifyArtifact(source, digest, shown, verification);
+    return digest;
+  });
+}
