@@ -139,14 +139,14 @@ describe('signatures of modules', { skip: skipWithoutRegistry(), timeout: 180_00
       async (repository, digest) =>
         await attachLayers(registry, repository, digest, [signatureLayer(keySigner(), digest)]),
       'SignatureInvalid',
-      /signature/,
+      /is not of a required key/,
     ],
     [
       'a signature of another artifact',
       async (repository, digest) =>
         await attachLayers(registry, repository, digest, [signatureLayer(keys, `sha256:${'0'.repeat(64)}`)]),
       'SignatureInvalid',
-      /signature/,
+      /is for another artifact/,
     ],
     [
       'a claim that was tampered with',
@@ -156,7 +156,7 @@ describe('signatures of modules', { skip: skipWithoutRegistry(), timeout: 180_00
         await attachLayers(registry, repository, digest, [layer]);
       },
       'SignatureInvalid',
-      /signature/,
+      /is not of a required key/,
     ],
     [
       'a certificate of another repository',
@@ -165,7 +165,7 @@ describe('signatures of modules', { skip: skipWithoutRegistry(), timeout: 180_00
         await attachBundles(registry, repository, digest, [statementBundle(signer, digest)]);
       },
       'SignatureInvalid',
-      /signature/,
+      /is of https:\/\/github\.com\/mallory\/policies/,
     ],
     [
       'a certificate of another authority',
@@ -176,7 +176,7 @@ describe('signatures of modules', { skip: skipWithoutRegistry(), timeout: 180_00
         await attachBundles(registry, repository, digest, [statementBundle(signer, digest)]);
       },
       'SignatureInvalid',
-      /signature/,
+      /no valid certificate path/,
     ],
     [
       'a bundle that was tampered with',
@@ -190,7 +190,7 @@ describe('signatures of modules', { skip: skipWithoutRegistry(), timeout: 180_00
         await attachBundles(registry, repository, digest, [bundle]);
       },
       'SignatureInvalid',
-      /signature/,
+      /payload hash mismatch/,
     ],
   ];
 
@@ -209,7 +209,7 @@ describe('signatures of modules', { skip: skipWithoutRegistry(), timeout: 180_00
       assert.equal(status?.reason, reason, status?.message);
       assert.match(status?.message ?? '', message);
       assert.equal((await lab.server.review(Revisions.id(name), review())).allowed, true);
-      assert.equal((await lab.server.status(Revisions.id(name))).serving?.version !== undefined, true);
+      assert.match(status?.message ?? '', /revision 1 serves$/);
       // Signatures often come after their artifact.
       await attachLayers(registry, repository, digest, [signatureLayer(keys, digest)]);
       await lab.reaches(before, 'Active');
