@@ -8,6 +8,7 @@ const BENCHES = [
   'throughput',
   'swaps',
   'startup',
+  'warm',
   'apply',
   'loop',
   'sandbox',

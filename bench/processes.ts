@@ -50,6 +50,9 @@ export class LineProcess {
 
   /** Ends the process, and waits for its exit. */
   async end(): Promise<void> {
+    if (this.#child.exitCode !== null) {
+      return;
+    }
     const gone = new Promise((resolve) => this.#child.once('exit', resolve));
     this.#child.stdin?.end();
     await gone;

@@ -43,6 +43,8 @@ export class Setting {
       port: 0,
       operationsPort: 0,
       workers: 2,
+      // On a busy machine, too, the start ends when all policies serve.
+      readyWaitMs: 120_000,
       tls: await this.certificates(),
     };
     const process = new LineProcess('./serve.mjs', [JSON.stringify(options)], ['--expose-gc']);

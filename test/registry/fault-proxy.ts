@@ -12,8 +12,12 @@ export class FaultProxy implements AsyncDisposable {
   readonly ca: string;
   /** Paths of requests with credentials. */
   readonly paths: string[] = [];
-  /** Faults by a part of the path. */
+  /** Faults by a part of the path, for requests with credentials. */
   readonly faults = new Map<string, Fault>();
+  /** The same for requests without credentials. */
+  readonly anonymousFaults = new Map<string, Fault>();
+  /** When a fault was injected last. */
+  faultedAtMs = 0;
   readonly #server: Server;
 
   private constructor(server: Server, ca: string) {
@@ -51,13 +55,15 @@ export class FaultProxy implements AsyncDisposable {
 
   #handle({ host, ca }: Registry, request: IncomingMessage, response: ServerResponse): void {
     const { url = '/', method = 'GET', headers } = request;
+    const faults = headers.authorization === undefined ? this.anonymousFaults : this.faults;
     if (headers.authorization !== undefined) {
       this.paths.push(url);
-      const fault = [...this.faults].find(([part]) => url.includes(part))?.[1];
-      if (fault !== undefined) {
-        fault(request, response);
-        return;
-      }
+    }
+    const fault = [...faults].find(([part]) => url.includes(part))?.[1];
+    if (fault !== undefined) {
+      this.faultedAtMs = performance.now();
+      fault(request, response);
+      return;
     }
     const { host: _, connection: _connection, ...forwarded } = headers;
     const outgoing = httpsRequest(`https://${host}${url}`, { method, ca, headers: forwarded }, (incoming) => {

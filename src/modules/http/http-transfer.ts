@@ -2,7 +2,7 @@ import { type ClientRequest, Agent as HttpAgent, request as httpRequest } from '
 import type { IncomingMessage } from 'node:http';
 import { type AgentOptions, Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { getCACertificates } from 'node:tls';
+import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
 
 import { ModuleError, systemCode } from '../errors.ts';
 import { redactUrl } from '../module-reference.ts';
@@ -16,6 +16,9 @@ export const MAX_REDIRECTS = 5;
 
 /** Part of a body that is sent at once: each counts as progress for the idle timeout. Bytes. */
 const BODY_PART_BYTES = 64 * 1024;
+/** Most contexts that are kept: hosts with authorities of their own are few, and files of authorities change rarely. */
+const MAX_CONTEXTS = 32;
+
 const REDIRECT_STATUS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const TLS_FAILURE =
   /^(ERR_TLS|ERR_SSL|EPROTO|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)/;
@@ -301,6 +304,23 @@ function watchConnection(request: ClientRequest, limits: TimeLimits): void {
   });
 }
 
+/** Contexts by the authorities that they trust beside those of the system: to parse all of these takes longer than a connection. */
+const contexts = new Map<string, SecureContext>();
+
+function contextFor(authorities: readonly string[]): SecureContext {
+  const key = authorities.join('\n');
+  const known = contexts.get(key);
+  if (known !== undefined) {
+    return known;
+  }
+  if (contexts.size >= MAX_CONTEXTS) {
+    contexts.clear();
+  }
+  const context = createSecureContext({ ca: [...getCACertificates('default'), ...authorities] });
+  contexts.set(key, context);
+  return context;
+}
+
 async function agentFor(url: URL, sources: SourcesConfig): Promise<HttpAgent> {
   const { httpProxy, httpsProxy, noProxy } = sources.proxies;
   const agentOptions: AgentOptions = {
@@ -318,7 +338,7 @@ async function agentFor(url: URL, sources: SourcesConfig): Promise<HttpAgent> {
   return new HttpsAgent({
     ...agentOptions,
     rejectUnauthorized: !sources.insecureSources.includes(url.host),
-    ...(authorities === undefined ? {} : { ca: [...getCACertificates('default'), ...authorities] }),
+    ...(authorities === undefined ? {} : { secureContext: contextFor(authorities) }),
   });
 }
 
