@@ -1,8 +1,11 @@
 // Signatures of images, verified for policies with the payloads of Kubewarden's SDKs, through a policy server.
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { DEFAULT_SOURCES, parseTrustRoot, type SourcesConfig } from '../../src/modules/index.ts';
+import { TemporaryFolder } from '../../src/modules/testing/temporary-folder.ts';
 import { TestRegistry } from '../../src/modules/testing/test-registry.ts';
 import { TestSigstore } from '../../src/modules/testing/test-sigstore.ts';
 import {
@@ -13,6 +16,7 @@ import {
   signatureLayer,
   statementBundle,
 } from '../../src/modules/testing/test-signer.ts';
+import { GUESTS, portcullis } from '../cli/command.ts';
 import { guest, review, startServer, type TestServer } from '../server/harness.ts';
 
 const GITHUB = 'https://token.actions.githubusercontent.com';
@@ -187,6 +191,35 @@ describe('signatures of images', { timeout: 120_000 }, () => {
     const { image: quiet } = push(unlogged);
     assert.equal((await verify(server, { ...payload, image: quiet })).isTrusted, false);
     assert.equal((await verify(server, { ...payload, image: quiet, require_rekor_bundle: false })).isTrusted, true);
+  });
+
+  it('are verified by `portcullis run`, which records the answer and replays it', async () => {
+    await using folder = await TemporaryFolder.create();
+    const { image, digest } = push(await github());
+    const file = async (name: string, text: string): Promise<string> => {
+      await writeFile(join(folder.path, name), text);
+      return join(folder.path, name);
+    };
+    const payload = { type: 'SigstoreGithubActionsVerify', image, owner: 'kubewarden', repo: null, annotations: null };
+    const stdin = JSON.stringify({ binding: 'kubewarden', ns: 'oci', op: 'v2/verify', payload });
+    const args = ['run', `${GUESTS}/echo-host-call.wasm`, '--raw', '-r', '-'];
+    const session = join(folder.path, 'session.yml');
+    const live = [
+      '--sources-path',
+      await file('sources.yml', `insecure_sources: ['${registry.host}']`),
+      '--sigstore-trust-config',
+      await file('trust.json', sigstore.trustedRoot),
+      '--record-host-capabilities-interactions',
+      session,
+    ];
+    const answer = ({ stdout }: { readonly stdout: string }): unknown =>
+      JSON.parse((JSON.parse(stdout) as { status: { message: string } }).status.message);
+    assert.deepEqual(answer(await portcullis([...args, ...live], { stdin })), trusted(digest));
+    assert.match(await readFile(session, 'utf8'), /!SigstoreGithubActionsVerify\n/);
+    const before = registry.paths.length;
+    const replay = ['--replay-host-capabilities-interactions', session];
+    assert.deepEqual(answer(await portcullis([...args, ...replay], { stdin })), trusted(digest));
+    assert.equal(registry.paths.length, before);
   });
 
   it('in bundles are verified, and a moved tag needs a signature of its own', async () => {

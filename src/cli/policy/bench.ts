@@ -77,8 +77,8 @@ async function bench(target: string | undefined, flags: BenchFlags): Promise<voi
   const progress = new Progress();
   const load = loadavg();
   await using runner = new PolicyRunner({ isRecorded: flags.replayHostCapabilitiesInteractions !== undefined });
-  const { policy, request, session, sources, notes } = await policyUnderTest(target, flags, progress);
-  runner.capabilities.setSources(sources);
+  const { policy, request, session, sources, trustRoot, notes } = await policyUnderTest(target, flags, progress);
+  runner.capabilities.setSources(sources, trustRoot);
   runner.capabilities.begin(session);
   const { iterations = Infinity, duration = DEFAULT_DURATION_SECONDS } = flags;
   const durationMs = flags.iterations === undefined ? duration * 1_000 : Infinity;

@@ -11,6 +11,7 @@ import {
   type PolicyMetadata,
   readMetadata,
   type SourcesConfig,
+  type TrustRoot,
 } from '../../modules/index.ts';
 import { parseJsonArgument, readDocument, readText } from '../document.ts';
 import { usageError } from '../errors.ts';
@@ -20,6 +21,7 @@ import type { ModuleInput, PolicyRequest, RunnablePolicy } from './policy-runner
 import { type ModuleSourceOptions, readModule, targetReference } from '../module/module-source.ts';
 import { readSources } from '../module/read-sources.ts';
 import { addSignatureFlags, readSignatureFlags, type SignatureFlags } from '../module/signature-flags.ts';
+import { readVerification } from '../module/read-verification.ts';
 import { addSourceFlags, type SourceFlags } from '../module/source-flags.ts';
 import { findPolicy } from './policies-file.ts';
 import type { Progress } from '../progress.ts';
@@ -117,6 +119,8 @@ interface PolicyUnderTest {
   readonly session: string | undefined;
   /** How to reach the registries that the policy reads. */
   readonly sources: SourcesConfig;
+  /** For keyless signatures of images that the policy verifies. */
+  readonly trustRoot: TrustRoot | undefined;
   /** Notes for the user. */
   readonly notes: readonly string[];
 }
@@ -130,15 +134,16 @@ export async function policyUnderTest(
   checkCombination(target, flags);
   const route = flags.raw === true ? 'validate_raw' : 'validate';
   const replay = flags.replayHostCapabilitiesInteractions;
-  const [body, session, sources, verification] = await Promise.all([
+  const [body, session, sources, verification, { trustRoot }] = await Promise.all([
     readRequest(flags.requestPath, route),
     replay === undefined ? undefined : readText(replay),
     readSources(flags),
     readSignatureFlags(flags),
+    readVerification(flags),
   ]);
   const options = { progress, baseDir: process.cwd(), sources, verification };
   const { notes, ...policy } = await policyAndCode(target, flags, options);
-  return { policy, request: { body, route }, session, sources, notes };
+  return { policy, request: { body, route }, session, sources, trustRoot, notes };
 }
 
 async function policyAndCode(

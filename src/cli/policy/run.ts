@@ -63,11 +63,11 @@ async function run(target: string | undefined, flags: RunFlags): Promise<void> {
       }
     },
   });
-  const { policy, request, session, sources, notes } = await policyUnderTest(target, flags, progress);
+  const { policy, request, session, sources, trustRoot, notes } = await policyUnderTest(target, flags, progress);
   const note = (text: string): void => progress.line(`${label('yellow', 'note:')} ${text}`);
   notes.forEach(note);
   const { capabilities } = runner;
-  capabilities.setSources(sources);
+  capabilities.setSources(sources, trustRoot);
   capabilities.begin(session);
   const evaluated = await progress.during(`running ${policy.definition.id}`, async () => {
     const more = await runner.load(policy);

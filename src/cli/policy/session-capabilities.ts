@@ -1,7 +1,7 @@
 // Host capabilities for commands: answered from a recorded session, or as on a machine without a cluster.
 import { AsyncCapabilities, type HostCaller, ReplayPort, SessionRecorder } from '../../engine/index.ts';
 import { LazyImages } from '../../evaluation/index.ts';
-import type { SourcesConfig } from '../../modules/index.ts';
+import type { SourcesConfig, TrustRoot } from '../../modules/index.ts';
 
 /** Answers host capabilities, and keeps what could not be answered. */
 export class SessionCapabilities {
@@ -10,9 +10,9 @@ export class SessionCapabilities {
   readonly #withoutCluster = new Set<string>();
   #replay: ReplayPort | undefined;
 
-  /** Sets how registries are reached. Default: without `sources.yml` and credentials. */
-  setSources(sources: SourcesConfig): void {
-    this.#capabilities = new AsyncCapabilities({ images: new LazyImages(sources) });
+  /** Sets how registries are reached, by default without `sources.yml` and credentials, and the trust root of keyless signatures. */
+  setSources(sources: SourcesConfig, trustRoot?: TrustRoot): void {
+    this.#capabilities = new AsyncCapabilities({ images: new LazyImages(sources, trustRoot) });
   }
 
   /** Starts anew, with the text of a recorded session. */
