@@ -15,7 +15,9 @@ const never = new AbortController().signal;
 const MIB = 1024 * 1024;
 
 async function until(isSo: () => boolean): Promise<void> {
+  const deadline = performance.now() + 30_000;
   while (!isSo()) {
+    assert.ok(performance.now() < deadline, 'waited 30 s');
     await new Promise((resolve) => {
       setTimeout(resolve, 5);
     });
