@@ -172,12 +172,17 @@ function isPublished({ phase }: RolloutView): boolean {
 }
 
 function switchOver(view: RolloutView, revision: RevisionFacts): RolloutStep[] {
-  const serving = servingRevision(view);
   const order = Math.max(...view.revisions.map((one) => one.order)) + 1;
+  const served = view.revisions.filter((one) => one !== revision && mayAnswer(view, one)).map(({ number }) => number);
   return [
-    ...(serving === undefined ? [] : [{ type: 'widen', revisions: [serving.number, revision.number] } as const]),
+    ...(served.length === 0 ? [] : [{ type: 'widen', revisions: [...served, revision.number] } as const]),
     { ...transition(revision, 'Serving', '', ''), order },
   ];
+}
+
+/** Whether a replica may answer by the revision: it serves, or a replica has not switched from it yet. */
+function mayAnswer({ replicas = [], ...view }: RolloutView, revision: RevisionFacts): boolean {
+  return revision === servingRevision(view) || replicas.some((replica) => isServingOn(replica, revision));
 }
 
 /**

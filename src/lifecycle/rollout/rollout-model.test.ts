@@ -63,6 +63,13 @@ const CASES: readonly Case[] = [
   { name: 'a pin, and another leader', before: ['a', 'b'], spec: 'b', budget: { pins: [1], leaders: 1 } },
   { name: 'a pin while a change is on its way', before: ['a', 'b'], spec: 'c', replicas: 1, budget: { pins: [1] } },
   {
+    name: 'a pin, its removal and a change at once',
+    before: ['a', 'b'],
+    spec: 'b',
+    replicas: 1,
+    budget: { specs: ['c'], pins: [1, 0] },
+  },
+  {
     name: 'a pin to a superseded revision',
     before: ['a'],
     spec: 'b',
