@@ -54,6 +54,8 @@ export async function refreshesModules(lab: RolloutLab): Promise<void> {
   await goesBack(lab, name, digestOf(first));
   const verdicts = await stream.end();
   assert.deepEqual(verdicts.filter(({ what }) => what !== 'one').slice(0, 3), []);
+  // Replicas lose their caches in a later scenario.
+  lab.web.put(FILE, { kind: 'serve', bytes: await variant('first') });
 }
 
 /** The next controller completes a refresh, and does not make a second revision for it. */
