@@ -6,7 +6,7 @@ import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
 import { policyServerObjectName } from '../../src/lifecycle/policy-servers/policy-server-names.ts';
-import { OBJECT_KINDS } from '../../src/lifecycle/policy-servers/policy-server-objects.ts';
+import { OBJECT_KINDS } from '../../src/lifecycle/policy-servers/object-kinds.ts';
 import {
   grantController,
   ObjectsScene,

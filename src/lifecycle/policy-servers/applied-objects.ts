@@ -25,7 +25,7 @@ import { hasDigestOf, isAsApplied, ownFields, withDigest, withOwnFieldsOnly } fr
 import { type Deployment, deploymentsOf } from './ownership.ts';
 import { deploymentFailure, rolloutProgress } from './deployment-failure.ts';
 import { isObjectOf, POLICY_SERVER_OBJECT_LABELS } from './policy-server-names.ts';
-import { OBJECT_KINDS, type ObjectKind } from './policy-server-objects.ts';
+import { OBJECT_KINDS, type ObjectKind } from './object-kinds.ts';
 
 /** Another user or product created an object of the same name. */
 export class NameTaken extends Error {

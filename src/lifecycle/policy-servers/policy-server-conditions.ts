@@ -1,7 +1,7 @@
 // Conditions of a PolicyServer about its objects.
 import type { ConditionStatus, Readiness } from '../../resources/index.ts';
 import type { ModuleCacheKind } from './module-cache-volume.ts';
-import type { ObjectKind } from './policy-server-objects.ts';
+import type { ObjectKind } from './object-kinds.ts';
 
 /** Conditions: whether objects of a kind are applied. Kubewarden's names where they exist. */
 export const OBJECT_CONDITIONS: Readonly<Record<ObjectKind, string>> = {

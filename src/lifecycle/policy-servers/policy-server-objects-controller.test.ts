@@ -9,7 +9,7 @@ import {
   POLICY_SERVERS,
 } from '../../resources/index.ts';
 import { EXTERNAL_CERTIFICATE_NAMESPACE_RULES } from '../certificates/certificate-rules.ts';
-import { OBJECT_KINDS } from './policy-server-objects.ts';
+import { OBJECT_KINDS } from './object-kinds.ts';
 import { eventually, grantController, ObjectsScene, openCluster, typeOf } from './testing/objects-scene.ts';
 import { EVERYTHING, SETTINGS, VERIFICATION_CONFIG } from './testing/policy-servers.ts';
 import { MAX_VERIFICATION_BYTES } from './verification-files.ts';

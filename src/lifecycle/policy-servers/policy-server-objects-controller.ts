@@ -55,7 +55,8 @@ import {
   SPEC_SUPPORTED_CONDITION,
 } from './policy-server-conditions.ts';
 import { policyServerObjectName } from './policy-server-names.ts';
-import { OBJECT_KINDS, type ObjectKind, policyServerObjects } from './policy-server-objects.ts';
+import { OBJECT_KINDS, type ObjectKind } from './object-kinds.ts';
+import { policyServerObjects } from './policy-server-objects.ts';
 import type { PolicyServerSettings } from './policy-server-settings.ts';
 import { removeLeafSecrets } from './leaf-secrets.ts';
 import { ReportStore } from './report-store.ts';

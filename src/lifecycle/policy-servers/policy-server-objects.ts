@@ -1,6 +1,7 @@
 // All objects of a PolicyServer. Pure.
 import type { AccessRule, JsonObject, PolicyServer } from '../../resources/index.ts';
 import { moduleSources, SOURCES_FILE } from './module-sources.ts';
+import type { ObjectKind } from './object-kinds.ts';
 import { policyServerAccess, policyServerServiceAccount } from './policy-server-access.ts';
 import { policyServerDeployment } from './policy-server-deployment.ts';
 import { policyServerLabels, policyServerObjectName } from './policy-server-names.ts';
@@ -11,22 +12,6 @@ import {
 } from './policy-server-network.ts';
 import type { PolicyServerSettings } from './policy-server-settings.ts';
 import type { VerificationTexts } from './verification-files.ts';
-
-/** Kinds of the objects in the order of writing: dependencies of pods come first. */
-export const OBJECT_KINDS = [
-  { apiVersion: 'v1', kind: 'ServiceAccount' },
-  { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role' },
-  { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding' },
-  { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRole' },
-  { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'ClusterRoleBinding' },
-  { apiVersion: 'v1', kind: 'ConfigMap' },
-  { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' },
-  { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' },
-  { apiVersion: 'v1', kind: 'Service' },
-  { apiVersion: 'apps/v1', kind: 'Deployment' },
-] as const;
-
-export type ObjectKind = (typeof OBJECT_KINDS)[number]['kind'];
 
 /** The objects of a PolicyServer, at most one of each kind. A missing kind is removed from the cluster. */
 export type PolicyServerObjects = Readonly<

@@ -2,13 +2,22 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 
 import type { TestRegistry } from './test-registry.ts';
-import type { TestLogEntry } from './test-sigstore.ts';
 
 export const BUNDLE_TYPE = 'application/vnd.dev.sigstore.bundle.v0.3+json';
 export const INDEX_TYPE = 'application/vnd.oci.image.index.v1+json';
 const LAYER_TYPE = 'application/vnd.dev.cosign.simplesigning.v1+json';
 const SIGN_PREDICATE = 'https://sigstore.dev/cosign/sign/v1';
 const STATEMENT_TYPE = 'application/vnd.in-toto+json';
+
+/** An entry of a transparency log with the index 0. */
+export interface TestLogEntry {
+  readonly body: Buffer;
+  readonly integratedTime: number;
+  readonly logId: Buffer;
+  readonly signedEntryTimestamp: Buffer;
+  readonly rootHash: string;
+  readonly checkpoint: string;
+}
 
 /** Makes signatures, with a certificate and log entries if it is keyless. */
 export interface ArtifactSigner {

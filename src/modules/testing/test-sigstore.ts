@@ -21,7 +21,7 @@ import {
 } from '@peculiar/x509';
 import type { X509Certificate } from '@peculiar/x509';
 
-import type { ArtifactSigner } from './test-signer.ts';
+import type { ArtifactSigner, TestLogEntry } from './test-signer.ts';
 
 const ALGORITHM = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const CODE_SIGNING = '1.3.6.1.5.5.7.3.3';
@@ -204,16 +204,6 @@ export class TestSigstore {
       checkpoint: `${note}\n\u2014 ${LOG_NAME} ${noteSignature.toString('base64')}\n`,
     };
   }
-}
-
-/** An entry of a transparency log with the index 0. */
-export interface TestLogEntry {
-  readonly body: Buffer;
-  readonly integratedTime: number;
-  readonly logId: Buffer;
-  readonly signedEntryTimestamp: Buffer;
-  readonly rootHash: string;
-  readonly checkpoint: string;
 }
 
 function newLog(): TestLog {

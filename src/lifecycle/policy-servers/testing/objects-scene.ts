@@ -18,7 +18,7 @@ import {
 import { SharedCaches } from '../../../runtime/index.ts';
 import { CERTIFICATE_NAMESPACE_RULES } from '../../certificates/certificate-rules.ts';
 import { PolicyServerObjectsController } from '../policy-server-objects-controller.ts';
-import { OBJECT_KINDS, type ObjectKind } from '../policy-server-objects.ts';
+import { OBJECT_KINDS, type ObjectKind } from '../object-kinds.ts';
 import { POLICY_SERVER_NAMESPACE_RULES, POLICY_SERVER_RULES } from '../policy-server-rules.ts';
 import { policyServer, SETTINGS } from './policy-servers.ts';
 
