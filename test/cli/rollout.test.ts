@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { ANNOTATIONS } from '../../src/resources/index.ts';
-import { guest, moduleBytes } from '../server/harness.ts';
+import { guest, moduleBytes, moduleVariant } from '../server/harness.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { type CommandResult, portcullis } from './command.ts';
@@ -167,8 +167,7 @@ describe('portcullis rollout', () => {
   it('refreshes modules: a new revision if they have changed', async () => {
     const file = join(started.folder, 'refreshed.wasm');
     const bytes = await moduleBytes(guest('accept'));
-    const variant = (letter: string): Buffer =>
-      Buffer.concat([bytes, Buffer.from([0, 3, 1, 0x76]), Buffer.from(letter)]);
+    const variant = (letter: string): Buffer => moduleVariant(bytes, letter);
     writeFileSync(file, variant('a'));
     const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['endpoints'], operations: ['CREATE'] }];
     const spec = { module: `file://${file}`, settings: {}, rules };

@@ -1,7 +1,7 @@
 // Scenario 6: a module whose address leads elsewhere changes nothing until a user asks for a refresh.
 import assert from 'node:assert/strict';
 import { ANNOTATIONS, type PolicyRevision } from '../../src/resources/index.ts';
-import { example, moduleBytes } from '../server/harness.ts';
+import { example, moduleBytes, moduleVariant } from '../server/harness.ts';
 import { LabProcess } from './rollout-lab-process.ts';
 import { requiresLabel, type RolloutLab } from './rollout-lab.ts';
 import { endController } from './scenario-crashes.ts';
@@ -10,11 +10,8 @@ import { enforced } from './scenario-updates.ts';
 
 const FILE = 'moving.wasm';
 
-/** Other bytes that behave alike: with one more custom section. */
 async function variant(name: string): Promise<Uint8Array> {
-  const text = Buffer.from(name);
-  const section = Buffer.from([0, text.length + 2, 1, 0x76]);
-  return Buffer.concat([await moduleBytes(example('required-labels')), section, text]);
+  return moduleVariant(await moduleBytes(example('required-labels')), name);
 }
 
 async function refresh(lab: RolloutLab, name: string): Promise<LabProcess> {

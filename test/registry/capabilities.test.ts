@@ -1,13 +1,11 @@
 // Policies that read images in a real registry, called as an API server calls them: on a policy server, over HTTPS.
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { DEFAULT_SOURCES, hostPlatform, type SourcesConfig } from '../../src/modules/index.ts';
+import { hostPlatform, type SourcesConfig } from '../../src/modules/index.ts';
 import { skipWithoutRegistry } from '../cluster/binaries.ts';
 import { guest, requiredLabel, requires, review, startServer, type TestServer } from '../server/harness.ts';
 import { FaultProxy } from './fault-proxy.ts';
-import { PASSWORD, Registry, USER } from './registry-lab.ts';
+import { Registry } from './registry-lab.ts';
 
 const { architecture } = hostPlatform();
 const CONFIG = { architecture, os: 'linux', config: { User: '65533', Env: ['TOKEN=secret'] }, rootfs: {} };
@@ -40,11 +38,7 @@ describe('policies that read images in a registry', { skip: skipWithoutRegistry(
   before(async () => {
     registry = await Registry.start();
     proxy = await FaultProxy.start(registry);
-    const dockerConfig = join(registry.dockerConfig, '..', 'proxy.json');
-    const auth = Buffer.from(`${USER}:${PASSWORD}`).toString('base64');
-    await writeFile(dockerConfig, JSON.stringify({ auths: { [proxy.host]: { auth } } }));
-    const sourceAuthorities = { [proxy.host]: [{ type: 'Data' as const, data: proxy.ca }] };
-    sources = { ...DEFAULT_SOURCES, sourceAuthorities, dockerConfig };
+    sources = await registry.sources(proxy);
     digests = await registry.pushImage('team/app', 'v1', { [architecture]: CONFIG, mips: {} });
     image = `${proxy.host}/team/app:v1`;
   });

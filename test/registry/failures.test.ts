@@ -1,23 +1,20 @@
 // What a policy's status says about each way in which a registry can fail or lie, and that its last good revision serves on.
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { DEFAULT_SOURCES, digestOf } from '../../src/modules/index.ts';
+import { digestOf } from '../../src/modules/index.ts';
 import { keyOf, type KubernetesObject, policyId } from '../../src/resources/index.ts';
 import { skipWithoutRegistry } from '../cluster/binaries.ts';
 import { kind, type Policy, PolicyLab } from '../lifecycle/policy-lab.ts';
-import { example, moduleBytes, requiredLabel, review } from '../server/harness.ts';
+import { example, moduleBytes, moduleVariant, requiredLabel, review } from '../server/harness.ts';
 import { type Fault, FaultProxy } from './fault-proxy.ts';
-import { PASSWORD, Registry, USER } from './registry-lab.ts';
+import { PASSWORD, Registry } from './registry-lab.ts';
 
 const good = await moduleBytes(example('required-labels'));
 const MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json';
 
 /** A module that behaves like the good one and has other bytes. */
 function variant(name: string): Buffer {
-  const text = Buffer.from(name);
-  return Buffer.concat([good, Buffer.from([0, text.length + 2, 1, 0x76]), text]);
+  return moduleVariant(good, name);
 }
 
 /** The bytes with another one in their middle. */
@@ -104,12 +101,8 @@ describe(
     before(async () => {
       registry = await Registry.start();
       proxy = await FaultProxy.start(registry);
-      const dockerConfig = join(registry.dockerConfig, '..', 'proxy.json');
-      const auth = Buffer.from(`${USER}:${PASSWORD}`).toString('base64');
-      await writeFile(dockerConfig, JSON.stringify({ auths: { [proxy.host]: { auth } } }));
-      const sourceAuthorities = { [proxy.host]: [{ type: 'Data' as const, data: proxy.ca }] };
       lab = await PolicyLab.start({
-        sources: { ...DEFAULT_SOURCES, sourceAuthorities, dockerConfig, tenantHosts: [proxy.host] },
+        sources: { ...(await registry.sources(proxy)), tenantHosts: [proxy.host] },
       });
       await lab.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
     });

@@ -4,13 +4,14 @@ import assert from 'node:assert/strict';
 import { copyFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { DEFAULT_SOURCES, digestOf, type SourcesConfig } from '../../src/modules/index.ts';
+import { digestOf, type SourcesConfig } from '../../src/modules/index.ts';
 import { ANNOTATIONS, keyOf, type KubernetesObject, policyId } from '../../src/resources/index.ts';
 import { skipWithoutRegistry } from '../cluster/binaries.ts';
 import { kind, type Policy, PolicyLab } from '../lifecycle/policy-lab.ts';
 import {
   example,
   moduleBytes,
+  moduleVariant,
   requiredLabel,
   review,
   startServer,
@@ -20,16 +21,15 @@ import {
 } from '../server/harness.ts';
 import { startReplica } from '../server/replica-lab.ts';
 import { FaultProxy } from './fault-proxy.ts';
-import { PASSWORD, Registry, USER } from './registry-lab.ts';
+import { Registry } from './registry-lab.ts';
 
 const module = await moduleBytes(example('required-labels'));
 /** Reviews at the same time. */
 const CLIENTS = 4;
 
 /** A module that behaves alike and has other bytes. */
-function variant(name: string): Uint8Array {
-  const text = Buffer.from(name);
-  return Buffer.concat([module, Buffer.from([0, text.length + 2, 1, 0x76]), text]);
+function variant(name: string): Buffer {
+  return moduleVariant(module, name);
 }
 
 /** Reviews without end, of policies on servers that may change. A verdict is the label that the policy requires. */
@@ -101,13 +101,7 @@ describe('while a registry', { skip: skipWithoutRegistry(), timeout: 240_000 }, 
   before(async () => {
     registry = await Registry.start();
     proxy = await FaultProxy.start(registry);
-    const dockerConfig = join(registry.dockerConfig, '..', 'both.json');
-    const auth = Buffer.from(`${USER}:${PASSWORD}`).toString('base64');
-    await writeFile(dockerConfig, JSON.stringify({ auths: { [registry.host]: { auth }, [proxy.host]: { auth } } }));
-    const sourceAuthorities = Object.fromEntries(
-      [registry, proxy].map(({ host, ca }) => [host, [{ type: 'Data' as const, data: ca }]]),
-    );
-    sources = { ...DEFAULT_SOURCES, sourceAuthorities, dockerConfig };
+    sources = await registry.sources(registry, proxy);
   });
   after(async () => {
     await proxy?.[Symbol.asyncDispose]();

@@ -1,21 +1,18 @@
 // Policy servers and replicas whose modules come from a real registry, with TLS, a password, and faults between them.
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { DEFAULT_SOURCES, digestOf, type SourcesConfig } from '../../src/modules/index.ts';
+import { digestOf, type SourcesConfig } from '../../src/modules/index.ts';
 import { skipWithoutRegistry } from '../cluster/binaries.ts';
-import { guest, moduleBytes, review, startServer, TestFolder } from '../server/harness.ts';
+import { guest, moduleBytes, moduleVariant, review, startServer, TestFolder } from '../server/harness.ts';
 import { openCluster, pinned, Revisions, startReplica } from '../server/replica-lab.ts';
 import { type Fault, FaultProxy } from './fault-proxy.ts';
-import { PASSWORD, Registry, USER } from './registry-lab.ts';
+import { PASSWORD, Registry } from './registry-lab.ts';
 
 const accept = await moduleBytes(guest('accept'));
 
 /** A module that behaves alike and has other bytes. */
-function variant(name: string): Uint8Array {
-  const text = Buffer.from(name);
-  return Buffer.concat([accept, Buffer.from([0, text.length + 2, 1, 0x76]), text]);
+function variant(name: string): Buffer {
+  return moduleVariant(accept, name);
 }
 
 describe('modules from a registry', { skip: skipWithoutRegistry(), timeout: 120_000 }, () => {
@@ -26,11 +23,7 @@ describe('modules from a registry', { skip: skipWithoutRegistry(), timeout: 120_
   before(async () => {
     registry = await Registry.start();
     proxy = await FaultProxy.start(registry);
-    const dockerConfig = join(registry.dockerConfig, '..', 'proxy.json');
-    const auth = Buffer.from(`${USER}:${PASSWORD}`).toString('base64');
-    await writeFile(dockerConfig, JSON.stringify({ auths: { [proxy.host]: { auth } } }));
-    const sourceAuthorities = { [proxy.host]: [{ type: 'Data' as const, data: proxy.ca }] };
-    sources = { ...DEFAULT_SOURCES, sourceAuthorities, dockerConfig };
+    sources = await registry.sources(proxy);
   });
   after(async () => {
     await proxy?.[Symbol.asyncDispose]();

@@ -1,7 +1,6 @@
 // Refreshes of policies whose tag moves in a real registry.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { DEFAULT_SOURCES } from '../../src/modules/index.ts';
 import {
   ANNOTATIONS,
   type KubernetesObject,
@@ -11,15 +10,14 @@ import {
 import { EVENTS } from '../../src/runtime/index.ts';
 import { skipWithoutRegistry } from '../cluster/binaries.ts';
 import { kind, type Policy, PolicyLab } from '../lifecycle/policy-lab.ts';
-import { guest, moduleBytes } from '../server/harness.ts';
+import { guest, moduleBytes, moduleVariant } from '../server/harness.ts';
 import { Registry } from './registry-lab.ts';
 
 const accept = await moduleBytes(guest('accept'));
 
 /** A module that behaves alike and has other bytes. */
-function variant(name: string): Uint8Array {
-  const text = Buffer.from(name);
-  return Buffer.concat([accept, Buffer.from([0, text.length + 2, 1, 0x76]), text]);
+function variant(name: string): Buffer {
+  return moduleVariant(accept, name);
 }
 
 type EventObject = KubernetesObject & { readonly reason: string; readonly message: string };
@@ -34,9 +32,7 @@ describe('a refresh', { skip: skipWithoutRegistry(), timeout: 120_000 }, () => {
 
   before(async () => {
     registry = await Registry.start();
-    const sourceAuthorities = { [registry.host]: [{ type: 'Data' as const, data: registry.ca }] };
-    const { dockerConfig } = registry;
-    lab = await PolicyLab.start({ sources: { ...DEFAULT_SOURCES, sourceAuthorities, dockerConfig } });
+    lab = await PolicyLab.start({ sources: await registry.sources(registry) });
   });
   after(async () => {
     await lab?.[Symbol.asyncDispose]();

@@ -6,7 +6,7 @@ import type { IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { digestOf } from '../../src/modules/index.ts';
+import { DEFAULT_SOURCES, digestOf, type SourcesConfig } from '../../src/modules/index.ts';
 import { findRegistry } from '../cluster/binaries.ts';
 import { freePorts } from '../cluster/free-ports.ts';
 import { createLoopbackCertificate, type LoopbackCertificate } from '../cluster/loopback-certificate.ts';
@@ -107,6 +107,16 @@ export class Registry implements AsyncDisposable {
     const registry = new Registry(folder, port, certificate, process, tokens);
     await registry.#untilReady();
     return registry;
+  }
+
+  /** Sources that reach it, and proxies in front of it, with its password. */
+  async sources(...places: readonly Pick<Registry, 'host' | 'ca'>[]): Promise<SourcesConfig> {
+    const hosts = places.map(({ host }) => host);
+    const dockerConfig = join(this.#folder, `${hosts.join('-').replaceAll(':', '-')}.json`);
+    const auth = Buffer.from(`${USER}:${PASSWORD}`).toString('base64');
+    await writeFile(dockerConfig, JSON.stringify({ auths: Object.fromEntries(hosts.map((host) => [host, { auth }])) }));
+    const authorities = places.map(({ host, ca }) => [host, [{ type: 'Data' as const, data: ca }]] as const);
+    return { ...DEFAULT_SOURCES, sourceAuthorities: Object.fromEntries(authorities), dockerConfig };
   }
 
   /** Stops answering, until {@link resume}. */

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import {
-  DEFAULT_SOURCES,
   parseTrustRoot,
   parseVerification,
   type SourcesConfig,
@@ -21,7 +20,7 @@ import { TestSigstore } from '../../src/modules/testing/test-sigstore.ts';
 import { CLUSTER_ADMISSION_POLICIES, type KubernetesObject, POLICY_REVISIONS } from '../../src/resources/index.ts';
 import { skipWithoutRegistry } from '../cluster/binaries.ts';
 import { type Policy, PolicyLab } from '../lifecycle/policy-lab.ts';
-import { guest, moduleBytes, review, startServer, TestFolder } from '../server/harness.ts';
+import { guest, moduleBytes, moduleVariant, review, startServer, TestFolder } from '../server/harness.ts';
 import {
   folderLike,
   NAMESPACE,
@@ -39,9 +38,8 @@ const accept = await moduleBytes(guest('accept'));
 const keys = keySigner();
 
 /** A module that behaves alike and has other bytes. */
-function variant(name: string): Uint8Array {
-  const text = Buffer.from(name);
-  return Buffer.concat([accept, Buffer.from([0, text.length + 2, 1, 0x76]), text]);
+function variant(name: string): Buffer {
+  return moduleVariant(accept, name);
 }
 
 /** The text of a `verification.yml` that a key or a GitHub owner satisfies. */
@@ -61,8 +59,7 @@ describe('signatures of modules', { skip: skipWithoutRegistry(), timeout: 180_00
 
   before(async () => {
     registry = await Registry.start();
-    const sourceAuthorities = { [registry.host]: [{ type: 'Data' as const, data: registry.ca }] };
-    sources = { ...DEFAULT_SOURCES, sourceAuthorities, dockerConfig: registry.dockerConfig };
+    sources = await registry.sources(registry);
     sigstore = await TestSigstore.create();
     trustRoot = parseTrustRoot(sigstore.trustedRoot, 'trusted_root.json');
     verification = verificationOf(parseVerification(configText(keys.publicKey), 'verification.yml'), trustRoot);

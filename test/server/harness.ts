@@ -301,6 +301,12 @@ export function moduleBytes(reference: string): Promise<Buffer> {
   return readFile(fileURLToPath(reference));
 }
 
+/** A module that behaves alike and has other bytes: one more custom section, with a name of less than 126 bytes. */
+export function moduleVariant(module: Uint8Array, name: string): Buffer {
+  const text = Buffer.from(name);
+  return Buffer.concat([module, Buffer.from([0, text.length + 2, 1, 0x76]), text]);
+}
+
 /** An AdmissionReview in test data, with the fields that tests read. */
 export interface Review {
   readonly request: {

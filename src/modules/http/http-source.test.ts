@@ -10,7 +10,6 @@ import { MAX_REDIRECTS } from './http-transfer.ts';
 import { parseReference } from '../module-reference.ts';
 import type { HttpReference } from '../module-reference.ts';
 import { DEFAULT_SOURCES } from '../sources.ts';
-import type { SourcesConfig } from '../sources.ts';
 import { TestAuthority } from '../testing/test-authority.ts';
 import { testModule } from '../testing/test-module.ts';
 import { TestServer } from '../testing/test-server.ts';
@@ -30,11 +29,6 @@ function sendModule(response: ServerResponse): void {
 
 function redirect(response: ServerResponse, location?: string, status = 302): void {
   response.writeHead(status, location === undefined ? {} : { location }).end();
-}
-
-/** Sources that trust the test authority for one host. */
-function trusting(host: string): SourcesConfig {
-  return { ...DEFAULT_SOURCES, sourceAuthorities: { [host]: [{ type: 'Data', data: authority.pem }] } };
 }
 
 describe('downloadModule', () => {
@@ -160,7 +154,7 @@ describe('redirects of downloadModule', () => {
   it('from https to http are refused', async () => {
     await using plain = await TestServer.start((_request, response) => sendModule(response));
     await using server = await TestServer.start((_request, response) => redirect(response, plain.origin), identity);
-    await assert.rejects(download(`${server.origin}/x`, { sources: trusting(server.host) }), {
+    await assert.rejects(download(`${server.origin}/x`, { sources: authority.sourcesFor(server.host) }), {
       code: 'source-redirect',
       message: /https to http/,
     });
@@ -266,12 +260,15 @@ describe('content that downloadModule gets', () => {
 describe('TLS of downloadModule', () => {
   it('accepts the authority of the host, given as text', async () => {
     await using server = await TestServer.start((_request, response) => sendModule(response), identity);
-    assert.equal((await download(`${server.origin}/x`, { sources: trusting(server.host) })).length, MODULE.length);
+    assert.equal(
+      (await download(`${server.origin}/x`, { sources: authority.sourcesFor(server.host) })).length,
+      MODULE.length,
+    );
   });
 
   it('refuses an authority that is unknown, or known for another host only', async () => {
     await using server = await TestServer.start((_request, response) => sendModule(response), identity);
-    for (const sources of [DEFAULT_SOURCES, trusting('other.test')]) {
+    for (const sources of [DEFAULT_SOURCES, authority.sourcesFor('other.test')]) {
       await assert.rejects(download(`${server.origin}/x`, { sources }), {
         code: 'source-untrusted',
         message: /source_authorities/,
@@ -289,7 +286,7 @@ describe('TLS of downloadModule', () => {
   it('refuses a certificate for another name', async () => {
     const other = await authority.issue('other.test');
     await using server = await TestServer.start((_request, response) => sendModule(response), other);
-    await assert.rejects(download(`${server.origin}/x`, { sources: trusting(server.host) }), {
+    await assert.rejects(download(`${server.origin}/x`, { sources: authority.sourcesFor(server.host) }), {
       code: 'source-untrusted',
       message: /ALTNAME/,
     });
@@ -315,7 +312,7 @@ describe('proxies of downloadModule', () => {
       });
     });
     const proxies = { httpProxy: proxy.origin, httpsProxy: proxy.origin };
-    const sources = { ...trusting(server.host), proxies };
+    const sources = { ...authority.sourcesFor(server.host), proxies };
     await download(`${server.origin}/x`, { sources });
     await download(`${plain.origin}/x`, { sources });
     assert.deepEqual(tunnels, [`CONNECT ${server.host}`, `GET ${plain.origin}/x`]);

@@ -5,7 +5,6 @@ import { after, describe, it } from 'node:test';
 
 import type { TransferOptions } from '../http/http-transfer.ts';
 import { parseImage } from '../module-reference.ts';
-import { DEFAULT_SOURCES, type SourcesConfig } from '../sources.ts';
 import { anonymousSources } from '../tenant-sources.ts';
 import { TemporaryFolder } from '../testing/temporary-folder.ts';
 import { TestAuthority } from '../testing/test-authority.ts';
@@ -34,14 +33,9 @@ const identity = await authority.issue();
 const folder = await TemporaryFolder.create();
 after(() => folder[Symbol.asyncDispose]());
 
-function trusting(...hosts: string[]): SourcesConfig {
-  const authorities = hosts.map((host) => [host, [{ type: 'Data', data: authority.pem }]] as const);
-  return { ...DEFAULT_SOURCES, sourceAuthorities: Object.fromEntries(authorities) };
-}
-
 /** Options for a read of `host/a/b:v1`. */
 function options(host: string, more: Partial<TransferOptions> = {}): TransferOptions {
-  return { sources: trusting(host), ...more };
+  return { sources: authority.sourcesFor(host), ...more };
 }
 
 async function read(registry: TestRegistry, more: Partial<TransferOptions> = {}): Promise<ImageManifest> {
@@ -160,7 +154,7 @@ describe('readImage', () => {
     };
     const dockerConfig = join(folder.path, 'config.json');
     await writeFile(dockerConfig, JSON.stringify({ auths: { [registry.host]: { username: 'u', password: 'p' } } }));
-    const sources = { ...trusting(registry.host), dockerConfig };
+    const sources = { ...authority.sourcesFor(registry.host), dockerConfig };
     await read(registry, { sources });
     assert.match(seen.at(-1) ?? '', /^Basic /);
     const before = seen.length;
@@ -181,7 +175,7 @@ describe('readImage', () => {
         ] as const,
       ],
     ]);
-    const sources = { ...trusting(registry.host, mirror.host), mirrors };
+    const sources = { ...authority.sourcesFor(registry.host, mirror.host), mirrors };
     assert.equal((await read(registry, { sources })).digest, descriptor.digest);
     assert.equal(registry.paths.length, 0);
     await assert.rejects(read(registry, { sources: anonymousSources(sources) }), { code: 'source-not-found' });

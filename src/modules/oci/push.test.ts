@@ -23,16 +23,11 @@ const identity = await authority.issue();
 const folder = await TemporaryFolder.create();
 after(() => folder[Symbol.asyncDispose]());
 
-function trusting(...hosts: string[]): SourcesConfig {
-  const authorities = hosts.map((host) => [host, [{ type: 'Data', data: authority.pem }]] as const);
-  return { ...DEFAULT_SOURCES, sourceAuthorities: Object.fromEntries(authorities) };
-}
-
 const referenceOf = (text: string): RegistryReference => parseReference(text) as RegistryReference;
 
 async function push(host: string, options: Partial<PushOptions> = {}): Promise<PushedModule> {
   const reference = referenceOf(`registry://${host}/a/b:v1`);
-  return await pushModule(reference, MODULE, { sources: trusting(host), annotations: {}, ...options });
+  return await pushModule(reference, MODULE, { sources: authority.sourcesFor(host), annotations: {}, ...options });
 }
 
 async function withPassword(sources: SourcesConfig, host: string): Promise<SourcesConfig> {
@@ -82,7 +77,7 @@ describe('pushModule', () => {
     });
     assert.ok(sent.length > 1);
     assert.deepEqual(sent.at(-1), [MODULE.length, MODULE.length]);
-    const options = { sources: trusting(registry.host), maxBytes: MODULE.length };
+    const options = { sources: authority.sourcesFor(registry.host), maxBytes: MODULE.length };
     assert.deepEqual(await pullModule(referenceOf(`${registry.host}/a/b:v1`), options), {
       bytes: Buffer.from(MODULE),
       manifest,
@@ -116,7 +111,7 @@ describe('pushModule', () => {
       response.writeHead(401, { 'www-authenticate': challenge }).end();
       return true;
     };
-    await push(registry.host, { sources: trusting(registry.host, tokens.host) });
+    await push(registry.host, { sources: authority.sourcesFor(registry.host, tokens.host) });
     assert.deepEqual(scopes, ['repository:a/b:pull,push']);
   });
 
@@ -129,7 +124,7 @@ describe('pushModule', () => {
       const isAsking = request.url?.startsWith('/asks') === true;
       response.writeHead(isAsking ? 401 : 201, { 'www-authenticate': 'Basic realm="x"' }).end();
     }, identity);
-    const sources = await withPassword(trusting(registry.host, storage.host), registry.host);
+    const sources = await withPassword(authority.sourcesFor(registry.host, storage.host), registry.host);
     let location = `${storage.origin.replace('//', '//user:password@')}/store?signature=a%2Fb`;
     registry.intercept = ({ method, headers }, response) => {
       if (headers.authorization === undefined) {
@@ -182,7 +177,7 @@ describe('pushModule', () => {
       }
       return method === 'PUT';
     };
-    const sources = trusting(registry.host, other.host);
+    const sources = authority.sourcesFor(registry.host, other.host);
     assert.match(
       await failure(push(registry.host, { sources })),
       /^source-redirect: .* redirects a request with content/,

@@ -26,11 +26,6 @@ const identity = await authority.issue();
 const folder = await TemporaryFolder.create();
 after(() => folder[Symbol.asyncDispose]());
 
-function trusting(...hosts: string[]): SourcesConfig {
-  const authorities = hosts.map((host) => [host, [{ type: 'Data', data: authority.pem }]] as const);
-  return { ...DEFAULT_SOURCES, sourceAuthorities: Object.fromEntries(authorities) };
-}
-
 function mirrored(host: string, ...mirrors: RegistryMirror[]): Pick<SourcesConfig, 'mirrors'> {
   return { mirrors: new Map([[host, mirrors]]) };
 }
@@ -42,7 +37,7 @@ function mirrorOf(registry: TestRegistry, prefix = ''): RegistryMirror {
 async function pull(reference: string, options: Partial<PullOptions> = {}): Promise<PulledModule> {
   const parsed = parseReference(reference) as RegistryReference;
   const host = new URL(`https://${parsed.host}`).host;
-  return await pullModule(parsed, { sources: trusting(host), maxBytes: 100_000, ...options });
+  return await pullModule(parsed, { sources: authority.sourcesFor(host), maxBytes: 100_000, ...options });
 }
 
 /** A Docker config file with a user and password for a host. */
@@ -293,7 +288,7 @@ describe('an answer that pullModule gets', () => {
       return false;
     };
     const config = await dockerConfig(registry.host, 'joe', 'pw');
-    const sources = trusting(registry.host, storage.host);
+    const sources = authority.sourcesFor(registry.host, storage.host);
     assert.equal(
       (await pull(`${registry.host}/p:v1`, { sources: { ...sources, dockerConfig: config } })).bytes.length,
       MODULE.length,
@@ -347,8 +342,11 @@ describe('authentication of pullModule', () => {
     });
     const config = await dockerConfig(registry.host, 'joe', 'pw');
     assert.equal(
-      (await pull(`${registry.host}/a/b:v1`, { sources: { ...trusting(registry.host), dockerConfig: config } })).bytes
-        .length,
+      (
+        await pull(`${registry.host}/a/b:v1`, {
+          sources: { ...authority.sourcesFor(registry.host), dockerConfig: config },
+        })
+      ).bytes.length,
       MODULE.length,
     );
     const basic = `Basic ${Buffer.from('joe:pw').toString('base64')}`;
@@ -371,8 +369,11 @@ describe('authentication of pullModule', () => {
     const path = join(folder.path, 'refresh.json');
     await writeFile(path, JSON.stringify({ auths: { [registry.host]: { identitytoken: 'refresh' } } }));
     assert.equal(
-      (await pull(`${registry.host}/a/b:v1`, { sources: { ...trusting(registry.host), dockerConfig: path } })).bytes
-        .length,
+      (
+        await pull(`${registry.host}/a/b:v1`, {
+          sources: { ...authority.sourcesFor(registry.host), dockerConfig: path },
+        })
+      ).bytes.length,
       MODULE.length,
     );
     assert.equal(new URLSearchParams(posted).get('refresh_token'), 'refresh');
@@ -407,7 +408,7 @@ describe('authentication of pullModule', () => {
     );
     const path = join(folder.path, 'redirected.json');
     await writeFile(path, JSON.stringify({ auths: { [registry.host]: { identitytoken: 'refresh' } } }));
-    const options = { sources: { ...trusting(registry.host, other.host), dockerConfig: path } };
+    const options = { sources: { ...authority.sourcesFor(registry.host, other.host), dockerConfig: path } };
     await assert.rejects(pull(`${registry.host}/a/b:v1`, options), { code: 'source-redirect' });
     assert.equal(other.requests, 0);
   });
@@ -426,7 +427,7 @@ describe('authentication of pullModule', () => {
     await using registry = await TestRegistry.start(identity);
     registry.intercept = (_request, response) =>
       json(response, 401, {}, { 'www-authenticate': `Bearer realm="${service.origin}"` });
-    const sources = { ...trusting(registry.host, service.host), tenantHosts: [registry.host] };
+    const sources = { ...authority.sourcesFor(registry.host, service.host), tenantHosts: [registry.host] };
     await assert.rejects(pull(`${registry.host}/p:v1`, { sources, isForTenant: true }), (error: ModuleError) => {
       assert.equal(error.code, 'source-forbidden');
       assert.ok(error.message.includes(service.host) && !error.tenantMessage.includes(service.host));
@@ -462,7 +463,7 @@ describe('mirrors', () => {
     await using full = await TestRegistry.start(identity);
     const { digest } = full.push('copies/a/b', 'v1', MODULE);
     const sources = {
-      ...trusting(empty.host, full.host),
+      ...authority.sourcesFor(empty.host, full.host),
       ...mirrored('ghcr.io', mirrorOf(empty), mirrorOf(full, 'copies/')),
     };
     assert.deepEqual(await pull('ghcr.io/a/b:v1', { sources }), { bytes: Buffer.from(MODULE), manifest: digest });
@@ -477,7 +478,7 @@ describe('mirrors', () => {
     const down = await TestRegistry.start(identity);
     await down[Symbol.asyncDispose]();
     const sources = {
-      ...trusting(registry.host, liar.host, down.host),
+      ...authority.sourcesFor(registry.host, liar.host, down.host),
       ...mirrored(registry.host, mirrorOf(down), mirrorOf(liar)),
     };
     assert.equal((await pull(`${registry.host}/a:v1@${digest}`, { sources })).manifest, digest);
@@ -497,7 +498,7 @@ describe('mirrors', () => {
   it('may have a private address also for tenants', async () => {
     await using registry = await TestRegistry.start(identity);
     registry.push('a', 'v1', MODULE);
-    const sources = { ...trusting(registry.host), ...mirrored('ghcr.io', mirrorOf(registry)) };
+    const sources = { ...authority.sourcesFor(registry.host), ...mirrored('ghcr.io', mirrorOf(registry)) };
     assert.equal((await pull('ghcr.io/a:v1', { sources, isForTenant: true })).bytes.length, MODULE.length);
     await assert.rejects(pull(`${registry.host}/a:v1`, { sources, isForTenant: true }), { code: 'source-forbidden' });
   });

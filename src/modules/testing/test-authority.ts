@@ -9,6 +9,8 @@ import {
 } from '@peculiar/x509';
 import type { X509Certificate } from '@peculiar/x509';
 
+import { DEFAULT_SOURCES, type SourcesConfig } from '../sources.ts';
+
 /** A private key and its certificate, as PEM. */
 export interface ServerIdentity {
   readonly key: string;
@@ -40,6 +42,12 @@ export class TestAuthority {
       extensions: [new BasicConstraintsExtension(true, undefined, true)],
     });
     return new TestAuthority(certificate, keys);
+  }
+
+  /** Sources that trust it for these hosts. */
+  sourcesFor(...hosts: readonly string[]): SourcesConfig {
+    const authorities = hosts.map((host) => [host, [{ type: 'Data' as const, data: this.pem }]] as const);
+    return { ...DEFAULT_SOURCES, sourceAuthorities: Object.fromEntries(authorities) };
   }
 
   /** A server's identity. */
