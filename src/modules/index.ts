@@ -30,6 +30,7 @@ export type { FileReference, ModuleReference, RegistryReference } from './module
 export { DEFAULT_MAX_MODULE_BYTES, ModuleStore } from './module-store.ts';
 export type { FetchedModule } from './module-store.ts';
 export type { PeerSource } from './peer-source.ts';
+export { TaskLimit } from './task-limit.ts';
 export { assertTenantFile, assertTenantHost, anonymousSources } from './tenant-sources.ts';
 export { parseTrustRoot } from './trust-root.ts';
 export type { TrustRoot } from './trust-root.ts';

@@ -1,10 +1,17 @@
 /** Runs at most a number of tasks at the same time, in their order. */
 export class TaskLimit {
+  readonly #tasks: number;
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
   constructor(tasks: number) {
+    this.#tasks = tasks;
     this.#free = tasks;
+  }
+
+  /** Whether no task runs. */
+  get isUnused(): boolean {
+    return this.#free === this.#tasks;
   }
 
   async run<T>(task: () => Promise<T>): Promise<T> {

@@ -53,10 +53,11 @@ class TrustRootReader {
     const authorities = this.#entries(trustedRoot, 'certificateAuthorities', path, (entry, at) =>
       this.#authority(entry, at),
     );
-    this.#entries(trustedRoot, 'timestampAuthorities', path, (entry, at) => this.#authority(entry, at));
+    const timestamps = this.#entries(trustedRoot, 'timestampAuthorities', path, (entry, at) =>
+      this.#authority(entry, at),
+    );
     const logs = this.#entries(trustedRoot, 'tlogs', path, (entry, at) => this.#log(entry, at));
     this.#entries(trustedRoot, 'ctlogs', path, (entry, at) => this.#log(entry, at));
-    const { length: timestamps } = this.#config.list(trustedRoot['timestampAuthorities'], path);
     if (authorities === 0 || logs + timestamps === 0 || !isJsonObject(trustedRoot)) {
       throw this.#config.error(
         path,

@@ -6,17 +6,19 @@ import type { Verification } from './verification.ts';
 
 /**
  * Verifies the signatures of an artifact, and resolves with the digest of its manifest. Nothing is taken from a cache.
+ * @param requiredBy where the configuration is, for messages. Default: verification.yml
  * @throws ModuleError `source-…`, `signature-…`, `trust-root-unavailable`
  */
 export async function verifyReference(
   reference: RegistryReference,
   verification: Verification,
   options: TransferOptions,
+  requiredBy?: string,
 ): Promise<Digest> {
   const { verifyArtifact } = await import('./verify/index.ts');
   return await withRepository(reference, options, async (source, { shown }) => {
     const { digest } = await source.manifest(versionOf(reference));
-    await verifyArtifact(source, digest, shown, verification);
+    await verifyArtifact(source, digest, shown, verification, requiredBy);
     return digest;
   });
 }

@@ -1,11 +1,10 @@
 // `portcullis load`: copies the modules of a tarball into the cache of the user.
-import { join } from 'node:path';
 import { Command } from 'commander';
 import { ModuleStore } from '../../modules/index.ts';
-import { cacheFolder } from '../cache-folder.ts';
 import { CliError } from '../errors.ts';
 import { sizeText } from '../output.ts';
 import { Progress } from '../progress.ts';
+import { moduleCacheFolder } from './module-cache.ts';
 
 export function loadCommand(): Command {
   return new Command('load')
@@ -23,7 +22,7 @@ Example:
 }
 
 async function load({ input }: { readonly input: string }): Promise<void> {
-  const store = new ModuleStore({ cacheDir: join(cacheFolder(), 'modules') });
+  const store = new ModuleStore({ cacheDir: moduleCacheFolder() });
   const lines: string[] = [];
   await new Progress().during(`loading ${input}`, async (update) => {
     for await (const { url, digest, manifest, bytes } of store.load(input)) {

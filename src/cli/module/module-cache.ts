@@ -4,5 +4,9 @@ import { cacheFolder } from '../cache-folder.ts';
 
 /** The modules that commands of the user share. */
 export function moduleCache(): ModuleCache {
-  return new ModuleCache(join(cacheFolder(), 'modules'), { maxModuleBytes: DEFAULT_MAX_MODULE_BYTES });
+  return new ModuleCache(moduleCacheFolder(), { maxModuleBytes: DEFAULT_MAX_MODULE_BYTES });
+}
+
+export function moduleCacheFolder(): string {
+  return join(cacheFolder(), 'modules');
 }

@@ -1,5 +1,5 @@
 // Modules for commands: read from a file, or downloaded through the cache of the user.
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
   DEFAULT_MAX_MODULE_BYTES,
@@ -14,10 +14,10 @@ import {
   type SourcesConfig,
   type Verification,
 } from '../../modules/index.ts';
-import { cacheFolder } from '../cache-folder.ts';
 import { usageError } from '../errors.ts';
 import type { Progress } from '../progress.ts';
 import { transferLabel } from '../transfer-label.ts';
+import { moduleCacheFolder } from './module-cache.ts';
 
 export interface ModuleSource {
   /** Its reference without credentials. */
@@ -80,7 +80,7 @@ async function readFileModule(reference: FileReference): Promise<ModuleSource> {
 async function download(reference: ModuleReference, options: ModuleSourceOptions): Promise<ModuleSource> {
   const { progress, baseDir, sources, verification, isFromSource = false } = options;
   const store = new ModuleStore({
-    cacheDir: join(cacheFolder(), 'modules'),
+    cacheDir: moduleCacheFolder(),
     ...(sources === undefined ? {} : { sources }),
     ...(verification === undefined ? {} : { verification }),
   });

@@ -17,11 +17,16 @@ export interface ServerVerification {
 
 /** @throws CliError, ModuleError `verification-invalid`, `trust-root-invalid` */
 export async function readVerification(flags: VerificationFlags): Promise<ServerVerification> {
-  const { verificationPath: path, sigstoreTrustConfig: trustPath } = flags;
-  const trustRoot = trustPath === undefined ? undefined : parseTrustRoot(await readText(trustPath), trustPath);
+  const { verificationPath: path } = flags;
+  const trustRoot = await readTrustRoot(flags.sigstoreTrustConfig);
   const config = path === undefined ? undefined : parseVerification(await readText(path), path);
   return {
     ...(config === undefined ? {} : { verification: verificationOf(config, trustRoot) }),
     ...(trustRoot === undefined ? {} : { trustRoot }),
   };
+}
+
+/** The trust root in a file; undefined without one. @throws CliError, ModuleError `trust-root-invalid` */
+export async function readTrustRoot(path: string | undefined): Promise<TrustRoot | undefined> {
+  return path === undefined ? undefined : parseTrustRoot(await readText(path), path);
 }

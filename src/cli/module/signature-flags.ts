@@ -4,7 +4,6 @@ import {
   isGithubOwner,
   isGithubRepository,
   parsePublicKey,
-  parseTrustRoot,
   parseVerification,
   type SignatureRequirement,
   type Verification,
@@ -13,6 +12,7 @@ import {
 } from '../../modules/index.ts';
 import { readText } from '../document.ts';
 import { CliError, usageError } from '../errors.ts';
+import { readTrustRoot } from './read-verification.ts';
 import { TRUST_FLAG, TRUST_HELP } from './verification-flags.ts';
 
 export interface SignatureFlags {
@@ -54,7 +54,7 @@ export function addSignatureFlags(command: Command): Command {
  * @throws CliError, ModuleError `verification-invalid`, `trust-root-invalid`
  */
 export async function readSignatureFlags(flags: SignatureFlags): Promise<Verification | undefined> {
-  const { verificationConfigPath: path, sigstoreTrustConfig: trustPath } = flags;
+  const { verificationConfigPath: path } = flags;
   const given = await requirementsOf(flags);
   if (path !== undefined && given.length > 0) {
     throw usageError(`${CONFIG_FLAG} cannot be combined with other flags on signatures`);
@@ -65,7 +65,7 @@ export async function readSignatureFlags(flags: SignatureFlags): Promise<Verific
         ? undefined
         : { allOf: given }
       : parseVerification(await readText(path), path);
-  const trustRoot = trustPath === undefined ? undefined : parseTrustRoot(await readText(trustPath), trustPath);
+  const trustRoot = await readTrustRoot(flags.sigstoreTrustConfig);
   return config === undefined ? undefined : verificationOf(config, trustRoot);
 }
 

@@ -21,7 +21,7 @@ import type { ModuleInput, PolicyRequest, RunnablePolicy } from './policy-runner
 import { type ModuleSourceOptions, readModule, targetReference } from '../module/module-source.ts';
 import { readSources } from '../module/read-sources.ts';
 import { addSignatureFlags, readSignatureFlags, type SignatureFlags } from '../module/signature-flags.ts';
-import { readVerification } from '../module/read-verification.ts';
+import { readTrustRoot } from '../module/read-verification.ts';
 import { addSourceFlags, type SourceFlags } from '../module/source-flags.ts';
 import { findPolicy } from './policies-file.ts';
 import type { Progress } from '../progress.ts';
@@ -134,12 +134,12 @@ export async function policyUnderTest(
   checkCombination(target, flags);
   const route = flags.raw === true ? 'validate_raw' : 'validate';
   const replay = flags.replayHostCapabilitiesInteractions;
-  const [body, session, sources, verification, { trustRoot }] = await Promise.all([
+  const [body, session, sources, verification, trustRoot] = await Promise.all([
     readRequest(flags.requestPath, route),
     replay === undefined ? undefined : readText(replay),
     readSources(flags),
     readSignatureFlags(flags),
-    readVerification(flags),
+    readTrustRoot(flags.sigstoreTrustConfig),
   ]);
   const options = { progress, baseDir: process.cwd(), sources, verification };
   const { notes, ...policy } = await policyAndCode(target, flags, options);

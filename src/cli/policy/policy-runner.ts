@@ -1,5 +1,4 @@
 // Loads and evaluates policies for commands as a policy server does, with a loader and one worker.
-import { join } from 'node:path';
 import { DEFAULT_TIMEOUT_SECONDS, monitoredLogEntry } from '../../engine/definition/index.ts';
 import {
   createManifestsGuest,
@@ -22,7 +21,7 @@ import {
 import type { LogEntry } from '../../log/index.ts';
 import { readMetadata, requireProtocol } from '../../modules/index.ts';
 import { errorText, parseJson } from '../../values/index.ts';
-import { cacheFolder } from '../cache-folder.ts';
+import { moduleCacheFolder } from '../module/module-cache.ts';
 import { CliError } from '../errors.ts';
 import { SessionCapabilities } from './session-capabilities.ts';
 
@@ -106,7 +105,7 @@ export class PolicyRunner implements AsyncDisposable {
       connectCapabilities((...call) => this.capabilities.answer(...call));
     this.#loader = new Loader(
       {
-        cacheDir: join(cacheFolder(), 'modules'),
+        cacheDir: moduleCacheFolder(),
         baseDir: undefined,
         sources: undefined,
         fetchTimeoutMs: undefined,

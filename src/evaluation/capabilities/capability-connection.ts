@@ -24,7 +24,7 @@ export const COUNTER_REQUEST = 'revision-counter';
 /** Time that a guest has left for its verdict when a call that may take the whole evaluation fails. Milliseconds. */
 const VERDICT_MS = 100;
 /** An error must arrive before this thread gives up, because it says more. Milliseconds. */
-const ANSWER_MARGIN_MS = 200;
+export const ANSWER_MARGIN_MS = 200;
 
 /** How long a counter's number is used: only the capability thread knows whether its watch still works. Milliseconds. */
 const COUNTER_MS = 10_000;

@@ -3,15 +3,18 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/definition/index.ts';
 import { AsyncCapabilities } from '../../engine/index.ts';
 import type { ContextAwareResource, HostCaller } from '../../engine/index.ts';
-import { type CapabilityConnection, type CapabilityRequest, COUNTER_REQUEST, reply } from './capability-connection.ts';
+import {
+  ANSWER_MARGIN_MS,
+  type CapabilityConnection,
+  type CapabilityRequest,
+  COUNTER_REQUEST,
+  reply,
+} from './capability-connection.ts';
 import type { CapabilityStart, FromCapabilityThread, ToCapabilityThread } from './capability-service.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import { LazyImages } from './lazy-images.ts';
 import { LazyReader } from '../cluster-objects/lazy-reader.ts';
 import { parseJson } from '../../values/index.ts';
-
-/** The requesting thread gives up after the default timeout; an error must arrive before. Milliseconds. */
-const ANSWER_MARGIN_MS = 200;
 
 const { cluster, revisions, sources, trustRoot } = workerData as CapabilityStart;
 const say = (message: FromCapabilityThread): void => parentPort?.postMessage(message);

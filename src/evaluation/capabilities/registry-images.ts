@@ -15,6 +15,7 @@ import {
   type TransferOptions,
   type TrustRoot,
   verificationOf,
+  verifyReference,
 } from '../../modules/index.ts';
 import { errorText, shortened } from '../../values/index.ts';
 import { NotBegun, SharedAnswers } from './shared-answers.ts';
@@ -42,7 +43,7 @@ interface RegistryImagesOptions {
 export class RegistryImages implements ImageReader {
   readonly #options: RegistryImagesOptions;
   readonly #slots = new TransferSlots();
-  /** Apart, so that tenants cannot evict the answers of others. */
+  /** Apart, so that policies of namespaces cannot evict answers for policies of the cluster. */
   readonly #answers = { cluster: new SharedAnswers(), tenants: new SharedAnswers() };
 
   constructor(options: RegistryImagesOptions = {}) {
@@ -107,12 +108,10 @@ export class RegistryImages implements ImageReader {
     options: TransferOptions,
   ): Promise<object> {
     // The packages of Sigstore are loaded with the first verification.
-    const [{ signatureRequirements }, { verifyImage }] = await Promise.all([
-      import('./signature-requirements.ts'),
-      import('../../modules/verify/index.ts'),
-    ]);
+    const { signatureRequirements } = await import('./signature-requirements.ts');
     const verification = verificationOf({ allOf: signatureRequirements(variant, fields) }, this.#options.trustRoot);
-    return { is_trusted: true, digest: await verifyImage(reference, verification, options) };
+    const digest = await verifyReference(reference, verification, options, 'what the policy requires');
+    return { is_trusted: true, digest };
   }
 }
 

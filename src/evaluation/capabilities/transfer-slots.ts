@@ -1,38 +1,5 @@
+import { TaskLimit } from '../../modules/index.ts';
 import { NotBegun } from './shared-answers.ts';
-
-/** Limits how many tasks run at the same time. Waiting tasks start in order. */
-class Slots {
-  readonly #limit: number;
-  readonly #queue: (() => void)[] = [];
-  #taken = 0;
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  get isUnused(): boolean {
-    return this.#taken === 0;
-  }
-
-  async run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#taken === this.#limit) {
-      // The task that ends passes its slot on.
-      await new Promise<void>((resolve) => this.#queue.push(resolve));
-    } else {
-      this.#taken += 1;
-    }
-    try {
-      return await work();
-    } finally {
-      const next = this.#queue.shift();
-      if (next === undefined) {
-        this.#taken -= 1;
-      } else {
-        next();
-      }
-    }
-  }
-}
 
 /** Transfers from one registry for one party: a registry that hangs holds no more than these. */
 export const MAX_TRANSFERS_PER_HOST = 4;
@@ -50,7 +17,7 @@ type Party = string | undefined;
 
 /** Limits concurrent transfers, so that neither a registry nor a tenant can hold those of others. */
 export class TransferSlots {
-  readonly #slots = new Map<string, Slots>();
+  readonly #slots = new Map<string, TaskLimit>();
   readonly #pending = new Map<Party, number>();
 
   /**
@@ -85,7 +52,7 @@ export class TransferSlots {
   }
 
   async #within<T>(key: string, limit: number, work: () => Promise<T>): Promise<T> {
-    const slots = this.#slots.get(key) ?? new Slots(limit);
+    const slots = this.#slots.get(key) ?? new TaskLimit(limit);
     this.#slots.set(key, slots);
     try {
       return await slots.run(work);

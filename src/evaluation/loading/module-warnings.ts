@@ -1,10 +1,10 @@
 // What modules state that they need and their policy does not grant. Many modules need it with some settings only, so the
 // policy is loaded all the same.
-import { isGranted, type ModuleUse, type PolicyDefinition } from '../../engine/index.ts';
+import type { ModuleUse, PolicyDefinition } from '../../engine/index.ts';
 import { MAX_WARNING_LENGTH, MAX_WARNINGS } from '../../resources/index.ts';
 import { shortened } from '../../values/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
-import { TRACING } from './tenant-needs.ts';
+import { notGranted } from './tenant-needs.ts';
 
 /** A module of a policy, or of a member of a group. */
 interface Unit {
@@ -55,9 +55,7 @@ function warningsOf(unit: Unit, module: CompiledPolicyModule | undefined, isForT
     ({ apiVersion, kind }) =>
       !use.contextAwareResources.some((granted) => granted.apiVersion === apiVersion && granted.kind === kind),
   );
-  const capabilities = isForTenant
-    ? []
-    : hostCapabilities.filter((one) => !one.startsWith(TRACING) && !isGranted(one, use.hostCapabilities));
+  const capabilities = isForTenant ? [] : notGranted(hostCapabilities, use.hostCapabilities);
   const advice = isForTenant ? 'which policies of a namespace may not' : 'add what it needs to contextAwareResources';
   return [
     ...(isMutating && !mayMutate ? [`${subject} changes objects: ${mutatingAdvice}`] : []),

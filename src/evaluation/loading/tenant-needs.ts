@@ -5,7 +5,7 @@ import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { PolicyReason } from './policy-reason.ts';
 
 /** Namespace of the capability that every policy has. */
-export const TRACING = 'tracing/';
+const TRACING = 'tracing/';
 /** Characters of a message about capabilities, whose names come from a module. */
 const MAX_MESSAGE_CHARACTERS = 500;
 
@@ -50,7 +50,7 @@ function refusalOf(
     }
     needed = needs.some(({ right }) => right === 'authorize') ? ['kubernetes/can_i'] : needed;
   }
-  const missing = needed.filter((one) => !one.startsWith(TRACING) && !isGranted(one, hostCapabilities));
+  const missing = notGranted(needed, hostCapabilities);
   const names = missing.map((one) => `"${one}"`).join(', ');
   return missing.length === 0
     ? undefined
@@ -58,4 +58,9 @@ function refusalOf(
         reason: 'CapabilityNotGranted',
         message: `the policy needs host capabilities that its PolicyServer does not grant to policies of namespaces: add ${names} to spec.namespacedPoliciesCapabilities of the PolicyServer`,
       };
+}
+
+/** The host capabilities that are not granted, without those that every policy has. */
+export function notGranted(names: readonly string[], granted: readonly string[]): readonly string[] {
+  return names.filter((one) => !one.startsWith(TRACING) && !isGranted(one, granted));
 }

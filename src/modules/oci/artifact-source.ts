@@ -31,6 +31,11 @@ export function referrersTag(digest: Digest): string {
   return digest.replace(':', '-');
 }
 
+/** The tag of cosign's signatures. */
+export function signatureTag(digest: Digest): string {
+  return `${referrersTag(digest)}.sig`;
+}
+
 /** The list of referrers under {@link referrersTag}; empty if there is none. @throws ModuleError as of {@link ArtifactSource} */
 export async function taggedReferrers(
   source: Pick<ArtifactSource, 'manifest'>,

@@ -7,7 +7,7 @@ import type { Digest } from '../digest.ts';
 import { ModuleError, systemCode } from '../errors.ts';
 import type { TransferOptions } from '../http/http-transfer.ts';
 import { parseReference, type RegistryReference } from '../module-reference.ts';
-import { type ArtifactSource, type RawManifest, resolveArtifact } from './artifact-source.ts';
+import { type ArtifactSource, type RawManifest, resolveArtifact, signatureTag } from './artifact-source.ts';
 import { LayoutFiles } from './layout-files.ts';
 import { blobPath, LayoutRepository, NAME_ANNOTATION, readLayoutIndex } from './layout.ts';
 import { type Descriptor, moduleLayer, OCI_INDEX, OCI_MANIFEST, parseManifest } from './manifest.ts';
@@ -151,7 +151,10 @@ class ArtifactReader {
 
   /** Copies a manifest or index, and all that it refers to. */
   async copy(reference: string): Promise<IndexEntry> {
-    const raw = await this.#source.manifest(reference);
+    return await this.#copy(await this.#source.manifest(reference));
+  }
+
+  async #copy(raw: RawManifest): Promise<IndexEntry> {
     const manifest = parseManifest(raw.bytes, this.#shown, raw.contentType);
     if (manifest.kind === 'index') {
       this.#countManifests(manifest.manifests.length);
@@ -174,7 +177,7 @@ class ArtifactReader {
 
   /** Copies the signatures under cosign's tag, and those that name the artifact as their subject. */
   async copySignatures(digest: Digest): Promise<readonly SignatureEntry[]> {
-    const tag = `${digest.replace(':', '-')}.sig`;
+    const tag = signatureTag(digest);
     const tagged = await this.#ifThere(tag);
     const signatures: SignatureEntry[] = tagged === undefined ? [] : [{ entry: tagged, tag }];
     const all = await this.#source.referrers(digest);
@@ -187,15 +190,16 @@ class ArtifactReader {
   }
 
   async #ifThere(reference: string): Promise<IndexEntry | undefined> {
+    let raw: RawManifest;
     try {
-      await this.#source.manifest(reference);
+      raw = await this.#source.manifest(reference);
     } catch (error) {
       if (error instanceof ModuleError && error.code === 'source-not-found') {
         return undefined;
       }
       throw error;
     }
-    return await this.copy(reference);
+    return await this.#copy(raw);
   }
 
   #countManifests(count: number): void {

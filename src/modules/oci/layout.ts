@@ -17,6 +17,8 @@ export class LayoutRepository implements ArtifactSource {
   readonly #files: LayoutFiles;
   readonly #name: string;
   readonly #shown: string;
+  /** Read once: a reader of signatures looks into it several times. */
+  #index: Promise<readonly Descriptor[]> | undefined;
 
   /**
    * @param name `host/repository`, as in the names of the index
@@ -49,7 +51,7 @@ export class LayoutRepository implements ArtifactSource {
   async referrers(digest: Digest): Promise<readonly Descriptor[]> {
     // Tools write all manifests to the index; a manifest names its subject only in its content.
     const found: Descriptor[] = [];
-    for (const entry of await readLayoutIndex(this.#files, this.#shown)) {
+    for (const entry of await this.#manifests()) {
       if (entry.size <= MAX_REFERRER_BYTES && entry.digest !== digest) {
         const artifactType = await this.#typeOfReferrer(entry, digest);
         if (artifactType !== undefined) {
@@ -75,9 +77,13 @@ export class LayoutRepository implements ArtifactSource {
     }
   }
 
+  #manifests(): Promise<readonly Descriptor[]> {
+    return (this.#index ??= readLayoutIndex(this.#files, this.#shown));
+  }
+
   async #digestOfTag(tag: string): Promise<Digest> {
     const names = [`${this.#name}:${tag}`, tag];
-    const manifests = await readLayoutIndex(this.#files, this.#shown);
+    const manifests = await this.#manifests();
     const found = names
       .map((name) => manifests.find(({ annotations }) => annotations.get(NAME_ANNOTATION) === name))
       .find((manifest) => manifest !== undefined);

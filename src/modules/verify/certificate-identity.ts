@@ -25,7 +25,7 @@ const ISSUER_OID = '1.3.6.1.4.1.57264.1.8';
 const OLD_ISSUER_OID = '1.3.6.1.4.1.57264.1.1';
 /** The extension with the subject alternative names. */
 const SUBJECT_OID = '2.5.29.17';
-const CODE_SIGNING_OID = '1.3.6.1.5.5.7.3.3';
+export const CODE_SIGNING_OID = '1.3.6.1.5.5.7.3.3';
 /** Tags of a GeneralName (RFC 5280, section 4.2.1.6). */
 const EMAIL_TAG = 1;
 const URL_TAG = 6;

@@ -8,13 +8,12 @@ import { toSignedEntity, toTrustMaterial, Verifier } from '@sigstore/verify';
 import type { TrustRoot } from '../trust-root.ts';
 import { type CertificateRequirement, parsePublicKey } from '../verification-config.ts';
 import { objectAt } from './bundle-signature.ts';
-import { requireSameContent } from './certificate-identity.ts';
+import { CODE_SIGNING_OID, requireSameContent } from './certificate-identity.ts';
 import { isSignedBy } from './public-key.ts';
 import type { Signature } from './signature.ts';
 
 /** Most certificates of a chain: public chains have 2 to 4. */
 export const MAX_CHAIN_CERTIFICATES = 16;
-const CODE_SIGNING_OID = '1.3.6.1.5.5.7.3.3';
 
 /**
  * Whether a signature is one of the holder of a certificate, made while the certificate was valid: by the time of a log entry that

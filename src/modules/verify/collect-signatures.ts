@@ -1,6 +1,6 @@
 import type { Digest } from '../digest.ts';
 import { ModuleError } from '../errors.ts';
-import type { ArtifactSource } from '../oci/artifact-source.ts';
+import { type ArtifactSource, signatureTag } from '../oci/artifact-source.ts';
 import { type Descriptor, type Manifest, parseManifest } from '../oci/manifest.ts';
 import { BUNDLE_MEDIA_TYPE, bundleSignature, SIGN_PREDICATE_TYPE, type SignedArtifact } from './bundle-signature.ts';
 import { LAYER_MEDIA_TYPE, layerSignature } from './layer-signature.ts';
@@ -76,7 +76,7 @@ class SignatureCollector {
 
   async #tagged(): Promise<Manifest | undefined> {
     try {
-      const { bytes, contentType } = await this.#source.manifest(`${this.#digest.replace(':', '-')}.sig`);
+      const { bytes, contentType } = await this.#source.manifest(signatureTag(this.#digest));
       return parseManifest(bytes, `the signatures of ${this.#shown}`, contentType);
     } catch (error) {
       if (error instanceof ModuleError && error.code === 'source-not-found') {

@@ -1,3 +1,2 @@
 export { certificateProblem, MAX_CHAIN_CERTIFICATES } from './certificate-key.ts';
 export { verifyArtifact } from './verify-artifact.ts';
-export { verifyImage } from './verify-image.ts';
