@@ -50,12 +50,11 @@ export class LineProcess {
 
   /** Ends the process, and waits for its exit. */
   async end(): Promise<void> {
-    if (this.#child.exitCode !== null) {
-      return;
+    if (this.#child.exitCode === null && this.#child.signalCode === null) {
+      const gone = new Promise((resolve) => this.#child.once('exit', resolve));
+      this.#child.stdin?.end();
+      await gone;
     }
-    const gone = new Promise((resolve) => this.#child.once('exit', resolve));
-    this.#child.stdin?.end();
-    await gone;
     this.#interface.close();
   }
 }

@@ -133,4 +133,27 @@ describe('DownloadBudget', () => {
     using three = await budget.begin('a', false, never);
     await three.reserve(MAX_DOWNLOAD_BYTES, never);
   });
+
+  it('of policies of tenants leave places at each host to others', async () => {
+    const budget = new DownloadBudget();
+    const tenants = Array.from({ length: MAX_DOWNLOADS_PER_HOST }, () => budget.begin('ghcr.io', true, never));
+    assert.equal(await isPending(Promise.all(tenants)), true);
+    assert.equal(await isPending(budget.begin('ghcr.io', false, never)), false);
+  });
+
+  it('that were given up hold no place, also when one is free in the same moment', async () => {
+    const budget = new DownloadBudget();
+    const begun = await Promise.all(
+      Array.from({ length: MAX_DOWNLOADS_PER_HOST }, () => budget.begin('ghcr.io', false, never)),
+    );
+    const stop = new AbortController();
+    const waiting = assert.rejects(budget.begin('ghcr.io', false, stop.signal));
+    stop.abort();
+    for (const download of begun) {
+      download[Symbol.dispose]();
+    }
+    await waiting;
+    const again = Array.from({ length: MAX_DOWNLOADS_PER_HOST }, () => budget.begin('ghcr.io', false, never));
+    assert.equal(await isPending(Promise.all(again)), false);
+  });
 });

@@ -6,7 +6,7 @@ export const MAX_DOWNLOADS = 64;
 export const MAX_DOWNLOADS_PER_HOST = 8;
 /** Memory for the modules of all downloads: four of the largest ones. Bytes. */
 export const MAX_DOWNLOAD_BYTES = 256 * 1024 * 1024;
-/** The share of both that policies of tenants get, so that they do not delay those of administrators. */
+/** The share of each that policies of tenants get, so that they do not delay those of administrators. */
 const TENANT_SHARE = 3 / 4;
 
 interface Usage {
@@ -34,17 +34,23 @@ export class DownloadBudget {
   readonly #total: Usage = { downloads: 0, bytes: 0 };
   readonly #ofTenants: Usage = { downloads: 0, bytes: 0 };
   readonly #byHost = new Map<string, number>();
+  readonly #ofTenantsByHost = new Map<string, number>();
   readonly #waiting = new Set<Waiting>();
 
   /** Waits until a download may begin. Its place is free again when the result is disposed. @throws the signal's reason */
   async begin(host: string, isForTenant: boolean, signal: AbortSignal): Promise<Download> {
     const usages = isForTenant ? [this.#total, this.#ofTenants] : [this.#total];
+    const hosts = isForTenant ? [this.#byHost, this.#ofTenantsByHost] : [this.#byHost];
     let reserved = 0;
     const count = (downloads: number, bytes: number): void => {
       reserved += bytes;
-      this.#byHost.set(host, (this.#byHost.get(host) ?? 0) + downloads);
-      if (this.#byHost.get(host) === 0) {
-        this.#byHost.delete(host);
+      for (const byHost of hosts) {
+        const used = (byHost.get(host) ?? 0) + downloads;
+        if (used === 0) {
+          byHost.delete(host);
+        } else {
+          byHost.set(host, used);
+        }
       }
       for (const usage of usages) {
         usage.downloads += downloads;
@@ -63,8 +69,13 @@ export class DownloadBudget {
           (usage.bytes + bytes <= MAX_DOWNLOAD_BYTES * share || usage.bytes === 0)
         );
       });
+    const hasHostRoom = (): boolean =>
+      hosts.every((byHost) => {
+        const share = byHost === this.#ofTenantsByHost ? TENANT_SHARE : 1;
+        return (byHost.get(host) ?? 0) < MAX_DOWNLOADS_PER_HOST * share;
+      });
     await this.#until(
-      () => fits(1, 0) && (this.#byHost.get(host) ?? 0) < MAX_DOWNLOADS_PER_HOST,
+      () => fits(1, 0) && hasHostRoom(),
       () => count(1, 0),
       signal,
     );
@@ -93,7 +104,11 @@ export class DownloadBudget {
       resolve(undefined);
     };
     const waiting = { canStart, start };
-    const stop = (): void => reject(signal.reason as Error);
+    const stop = (): void => {
+      // At once: what has given up must not be started any more, because nobody would end it.
+      this.#waiting.delete(waiting);
+      reject(signal.reason as Error);
+    };
     this.#waiting.add(waiting);
     signal.addEventListener('abort', stop, { once: true });
     try {

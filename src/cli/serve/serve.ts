@@ -176,10 +176,9 @@ async function readSources(flags: ServeFlags): Promise<SourcesConfig> {
 }
 
 /** Loaded lazily, see {@link readSources}. */
-async function readVerification(flags: ServeFlags): Promise<Pick<PolicyServerOptions, 'verification'>> {
+async function readVerification(flags: ServeFlags): Promise<Pick<PolicyServerOptions, 'verification' | 'trustRoot'>> {
   const module = await import('../module/read-verification.ts');
-  const { verification } = await module.readVerification(flags);
-  return verification === undefined ? {} : { verification };
+  return await module.readVerification(flags);
 }
 
 async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOptions, 'log'>> {

@@ -2,7 +2,7 @@
 import type { PolicyLogEntry, Verdict } from '../../engine/index.ts';
 import { verdictOf } from '../../evaluation/index.ts';
 import { errorText } from '../../values/index.ts';
-import type { SourcesConfig } from '../../modules/index.ts';
+import type { SourcesConfig, TrustRoot } from '../../modules/index.ts';
 import { PolicyRunner, type RunnablePolicy, SettingsRefused } from '../policy/policy-runner.ts';
 import { compareVerdict, compareText, type Mismatch } from './compare.ts';
 import type { PreparedCase, PreparedSuite, SuiteQuestion } from './prepare-suite.ts';
@@ -60,10 +60,13 @@ export class SuiteRunner implements AsyncDisposable {
     },
   });
 
-  /** @param sources how to reach the registries that policies read. Default: without `sources.yml` and credentials */
-  constructor(sources?: SourcesConfig) {
+  /**
+   * @param sources how to reach the registries that policies read. Default: without `sources.yml` and credentials
+   * @param trustRoot for keyless signatures of images. Default: none, so that they cannot be verified
+   */
+  constructor(sources?: SourcesConfig, trustRoot?: TrustRoot) {
     if (sources !== undefined) {
-      this.#policies.capabilities.setSources(sources);
+      this.#policies.capabilities.setSources(sources, trustRoot);
     }
   }
 

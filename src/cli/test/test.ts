@@ -5,10 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { styleText } from 'node:util';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { RE2JS } from 're2js';
-import type { SourcesConfig, Verification } from '../../modules/index.ts';
+import type { SourcesConfig, TrustRoot, Verification } from '../../modules/index.ts';
 import { readText } from '../document.ts';
 import { CliError, EXIT, fileProblem, usageError } from '../errors.ts';
 import { readSources } from '../module/read-sources.ts';
+import { readTrustRoot } from '../module/read-verification.ts';
 import { addSignatureFlags, readSignatureFlags, type SignatureFlags } from '../module/signature-flags.ts';
 import { addSourceFlags, type SourceFlags } from '../module/source-flags.ts';
 import { dataText } from '../output.ts';
@@ -111,8 +112,16 @@ async function test(paths: readonly string[], flags: TestFlags): Promise<void> {
   if (flags.watch === true && flags.output !== 'table') {
     throw usageError(`--watch needs -o table, got ${flags.output}`);
   }
-  const [sources, verification] = await Promise.all([readSources(flags), readSignatureFlags(flags)]);
-  await using session = new TestSession(paths.length === 0 ? ['.'] : paths, flags, { sources, verification });
+  const [sources, verification, trustRoot] = await Promise.all([
+    readSources(flags),
+    readSignatureFlags(flags),
+    readTrustRoot(flags.sigstoreTrustConfig),
+  ]);
+  await using session = new TestSession(paths.length === 0 ? ['.'] : paths, flags, {
+    sources,
+    verification,
+    trustRoot,
+  });
   if (flags.watch === true) {
     await watch(session);
     return;
@@ -169,6 +178,7 @@ interface KnownSuite {
 interface FetchingOptions {
   readonly sources: SourcesConfig;
   readonly verification: Verification | undefined;
+  readonly trustRoot: TrustRoot | undefined;
 }
 
 /** Runs suites, and reruns only those of which a file has changed. */
@@ -185,7 +195,7 @@ class TestSession implements AsyncDisposable {
     this.#paths = paths;
     this.#flags = flags;
     this.#fetching = fetching;
-    this.#runner = new SuiteRunner(fetching.sources);
+    this.#runner = new SuiteRunner(fetching.sources, fetching.trustRoot);
   }
 
   async discover(): Promise<readonly string[]> {

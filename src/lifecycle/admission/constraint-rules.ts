@@ -8,6 +8,8 @@ type Rule = AdmissionPolicySpec['rules'][number];
 type Constraint = RequestConstraints['resourceRules'][number];
 
 const WILDCARD = '*';
+/** Most comparisons for this warning: settings have no limit on their number, and tenants write them. */
+const MAX_COMPARISONS = 1_000_000;
 
 /** Warns when no request can match both the rules of the policy and the constraints of its settings. */
 export function checkConstraints(
@@ -16,6 +18,9 @@ export function checkConstraints(
   spec: Pick<AdmissionPolicySpec, 'rules' | 'matchPolicy'>,
   findings: Findings,
 ): void {
+  if (sizeOf(spec.rules) * sizeOf(resourceRules) > MAX_COMPARISONS) {
+    return;
+  }
   // With Equivalent, a request matches in each version and group that serves the resource.
   const isExact = matchPolicy === 'Exact' && spec.matchPolicy === 'Exact';
   const mayMeet = resourceRules.some((constraint) => spec.rules.some((rule) => meets(rule, constraint, isExact)));
@@ -23,6 +28,15 @@ export function checkConstraints(
     const text = 'no request matches both these rules and spec.rules: the policy admits everything';
     findings.warn('constraints-never-match', `${settings}.matchConstraints.resourceRules`, text);
   }
+}
+
+/** With that of the other side, an upper bound of the comparisons; an equivalent group doubles the groups. */
+function sizeOf(rules: readonly (Rule | Constraint)[]): number {
+  return rules.reduce(
+    (sum, { apiGroups = [], apiVersions, operations, resources }) =>
+      sum + apiVersions.length + operations.length + resources.length * (1 + 2 * apiGroups.length),
+    0,
+  );
 }
 
 function meets(rule: Rule, constraint: Constraint, isExact: boolean): boolean {

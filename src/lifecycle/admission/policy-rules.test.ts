@@ -621,6 +621,21 @@ const POLICY_CASES: readonly Case[] = [
     ];
   }),
   [
+    'more constraints than are compared',
+    'cap',
+    {
+      ...module('builtin:cel', {
+        validations: [{ expression: 'true' }],
+        matchConstraints: {
+          resourceRules: [{ ...RULE, resources: Array.from({ length: 20_000 }, (_, index) => `other${index}`) }],
+        },
+      }),
+      rules: [{ ...RULE, resources: Array.from({ length: 100 }, (_, index) => `kinds${index}`) }],
+    },
+    [],
+    [],
+  ],
+  [
     'constraints of another version, when both are exact',
     'cap',
     {

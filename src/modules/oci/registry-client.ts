@@ -147,6 +147,8 @@ export class RegistryClient implements ArtifactSource {
   async referrers(digest: Digest): Promise<readonly Descriptor[]> {
     const { transfer, shown } = this.#options;
     const found: Descriptor[] = [];
+    // Of all pages: each alone may be as large as a manifest.
+    let leftBytes = MAX_MANIFEST_BYTES;
     let target: string | URL | undefined = `referrers/${digest}`;
     for (let page = 0; target !== undefined && page < MAX_REFERRER_PAGES; page++) {
       const answer: TransferResponse = await this.send({ target, headers: { accept: OCI_INDEX } });
@@ -161,7 +163,8 @@ export class RegistryClient implements ArtifactSource {
       if (!isList) {
         throw await this.failure(answer);
       }
-      const bytes = await this.#readManifest(response);
+      const bytes = await this.#readManifest(response, leftBytes);
+      leftBytes -= bytes.length;
       const list = parseManifest(bytes, `the referrers of ${shown}`, OCI_INDEX);
       found.push(...(list.kind === 'index' ? list.manifests : []));
       target = nextPage(response.headers.link, answer.url);
@@ -169,10 +172,10 @@ export class RegistryClient implements ArtifactSource {
     return found;
   }
 
-  async #readManifest(response: IncomingMessage): Promise<Buffer> {
+  async #readManifest(response: IncomingMessage, maxBytes: number = MAX_MANIFEST_BYTES): Promise<Buffer> {
     const { transfer, shown } = this.#options;
     return await transfer
-      .read(response, { maxBytes: MAX_MANIFEST_BYTES })
+      .read(response, { maxBytes })
       .catch((error: unknown) => Promise.reject(manifestTooLarge(error, shown)));
   }
 

@@ -35,8 +35,7 @@ export function layerSignature(
   digest: Digest,
 ): Signature | string {
   const annotation = (name: string): string | undefined => layer.annotations.get(name);
-  const lengths = [...layer.annotations.values()].map(({ length }) => length);
-  if (Math.max(0, ...lengths) > MAX_ANNOTATION_LENGTH) {
+  if ([...layer.annotations.values()].some(({ length }) => length > MAX_ANNOTATION_LENGTH)) {
     return 'has an annotation that is too long';
   }
   const signature = fromBase64(annotation(SIGNATURE_ANNOTATION));

@@ -53,5 +53,5 @@ function isIdentity(
 
 /** Whether a URL is below a prefix that ends with a slash, also after dot segments are resolved. */
 function isBelow(url: string, prefix: string): boolean {
-  return url.startsWith(prefix) && url.length > prefix.length && !/(?:^|[/\\])(?:\.|%2e){1,2}(?:[/\\]|$)/i.test(url);
+  return url.startsWith(prefix) && url.length > prefix.length && !/(?:^|[/\\])(?:\.|%2e){1,2}(?:[/\\?#]|$)/i.test(url);
 }

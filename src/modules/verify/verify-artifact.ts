@@ -33,9 +33,13 @@ export async function verifyArtifact(
 ): Promise<void> {
   const { signatures, problems, failure } = await collectSignatures(source, digest, shown);
   const { identified, untrusted } = await identify(signatures, verification);
-  const outcome = outcomeOf(verification.config, (requirement) => {
-    if (identified.some((signature) => satisfies(requirement, signature, verification.trustRoot))) {
-      return 'satisfied';
+  const outcome = await outcomeOf(verification.config, async (requirement) => {
+    for (const signature of identified) {
+      // Hostile keys and signatures take many milliseconds: other work of the thread goes on in between.
+      await nextTurn();
+      if (satisfies(requirement, signature, verification.trustRoot)) {
+        return 'satisfied';
+      }
     }
     return !needsTrustRoot(requirement) || verification.trustRoot !== undefined ? 'unsatisfied' : 'unknown';
   });
@@ -89,9 +93,12 @@ async function identify(
   return { identified, untrusted };
 }
 
-function outcomeOf({ allOf, anyOf }: VerificationConfig, evaluate: (one: SignatureRequirement) => Outcome): Outcome {
-  const all = allOf.map(evaluate);
-  const any = (anyOf?.signatures ?? []).map(evaluate);
+async function outcomeOf(
+  { allOf, anyOf }: VerificationConfig,
+  evaluate: (one: SignatureRequirement) => Promise<Outcome>,
+): Promise<Outcome> {
+  const all = await inTurn(allOf, evaluate);
+  const any = await inTurn(anyOf?.signatures ?? [], evaluate);
   const minimum = anyOf?.minimumMatches ?? 0;
   const satisfied = any.filter((one) => one === 'satisfied').length;
   const possible = satisfied + any.filter((one) => one === 'unknown').length;
@@ -99,6 +106,18 @@ function outcomeOf({ allOf, anyOf }: VerificationConfig, evaluate: (one: Signatu
     return 'unsatisfied';
   }
   return all.includes('unknown') || satisfied < minimum ? 'unknown' : 'satisfied';
+}
+
+/** One after the other: started together, they would all run before other work of the thread. */
+async function inTurn(
+  requirements: readonly SignatureRequirement[],
+  evaluate: (one: SignatureRequirement) => Promise<Outcome>,
+): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const requirement of requirements) {
+    outcomes.push(await evaluate(requirement));
+  }
+  return outcomes;
 }
 
 /** Who made the signatures that are not those required, for a message. */
