@@ -150,24 +150,15 @@ export class CertificatePass {
       this.lastGood = found.secret;
       return false;
     }
-    const { lastGood } = this;
-    const known = readAuthority(lastGood);
-    // Restores only once: a second deletion is intended.
-    this.lastGood = undefined;
-    if (known.kind !== 'usable' || known.authority.current.certificate.notAfter <= this.#parts.now()) {
+    const known = readAuthority(this.lastGood);
+    const isExpired = known.kind === 'usable' && known.authority.current.certificate.notAfter <= this.#parts.now();
+    if (known.kind !== 'usable' || isExpired || isReplacement(found, known.authority)) {
+      this.lastGood = undefined;
       return false;
     }
-    const isReplaced =
-      found.kind === 'usable' && found.authority.current.certificate.id !== known.authority.current.certificate.id;
-    if (isReplaced) {
-      return false;
-    }
+    // The known CA is kept: the Secret can be changed again before the next round reads it.
     const existing = secretOf(found);
     const isWritten = await this.#writeAuthority(existing, known.authority);
-    if (this.#failures.has(AUTHORITY_SECRET)) {
-      // Retries, because no process trusts a new CA yet.
-      this.lastGood = lastGood;
-    }
     if (isWritten) {
       const what = existing === undefined ? 'was deleted' : 'was unusable';
       this.#addEvent(AUTHORITY_SECRET, 'Warning', 'AuthorityRestored', `the CA ${what}, and was restored`);
@@ -313,6 +304,11 @@ const MESSAGES: Readonly<Record<AuthorityStep['action'], { reason: string; text:
 
 function secretOf(found: FoundAuthority): Secret | undefined {
   return found.kind === 'absent' ? undefined : found.secret;
+}
+
+/** Whether a Secret holds another CA than the known one, although without its key. */
+function isReplacement(found: FoundAuthority, known: Authority): boolean {
+  return found.kind === 'usable' && found.authority.current.certificate.id !== known.current.certificate.id;
 }
 
 function planned(authority: Authority): Pick<AuthorityState, 'next' | 'previous'> {

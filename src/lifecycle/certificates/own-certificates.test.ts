@@ -199,6 +199,27 @@ describe('OwnCertificates', () => {
     assert.deepEqual(await scene.texts(AUTHORITY_SECRET), before);
   });
 
+  it('restores a CA again that is damaged right after it was restored', async () => {
+    await using scene = await SecretsScene.open();
+    const cluster = new Proxy(scene.cluster, {
+      get: (target, name) =>
+        name === 'create'
+          ? async (...args: Parameters<typeof target.create>) => {
+              const created = await target.create(...args);
+              await scene.put(AUTHORITY_SECRET, { 'tls.crt': 'garbage', 'tls.key': 'garbage' });
+              return created;
+            }
+          : Reflect.get(target, name).bind(target),
+    });
+    await new TestController(scene).pass();
+    const before = await scene.texts(AUTHORITY_SECRET);
+    const controller = new TestController({ cluster, namespace: scene.namespace });
+    await controller.pass();
+    await scene.delete(AUTHORITY_SECRET);
+    assert.deepEqual(reasons(await controller.pass()), ['AuthorityRestored', 'AuthorityRestored']);
+    assert.deepEqual(await scene.texts(AUTHORITY_SECRET), before);
+  });
+
   it('creates no new CA when the restoration fails', async () => {
     await using scene = await SecretsScene.open();
     let fails = false;
