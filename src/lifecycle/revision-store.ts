@@ -14,12 +14,11 @@ import {
   revisionName,
   timeText,
 } from '../resources/index.ts';
-import type { ObjectCache, ObjectIndex } from '../runtime/index.ts';
+import { type ObjectCache, type ObjectIndex, WrittenObjects } from '../runtime/index.ts';
 import type { PrevalidatedRevision } from './rollout/after-prevalidation.ts';
 import { cannotServe } from './rollout/revision-choice.ts';
 import type { RevisionFacts, RolloutStep } from './rollout/rollout-view.ts';
 import { MANAGED_BY } from './managed-by.ts';
-import { WrittenObjects } from './written-objects.ts';
 
 type RevisionStatus = NonNullable<PolicyRevision['status']>;
 type Transition = RolloutStep & { readonly type: 'transition' };
