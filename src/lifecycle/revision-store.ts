@@ -13,12 +13,12 @@ import {
   type PolicyRevision,
   revisionName,
   timeText,
+  MANAGED_BY,
 } from '../resources/index.ts';
 import { type ObjectCache, type ObjectIndex, WrittenObjects } from '../runtime/index.ts';
 import type { PrevalidatedRevision } from './rollout/after-prevalidation.ts';
 import { cannotServe } from './rollout/revision-choice.ts';
 import type { RevisionFacts, RolloutStep } from './rollout/rollout-view.ts';
-import { MANAGED_BY } from './managed-by.ts';
 
 type RevisionStatus = NonNullable<PolicyRevision['status']>;
 type Transition = RolloutStep & { readonly type: 'transition' };

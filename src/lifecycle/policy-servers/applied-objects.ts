@@ -10,6 +10,7 @@ import {
   type ObjectKey,
   POLICY_SERVER_LABEL,
   type ResourceType,
+  labelsText,
 } from '../../resources/index.ts';
 import {
   anyOf,
@@ -20,7 +21,6 @@ import {
   watch,
   WrittenObjects,
 } from '../../runtime/index.ts';
-import { labelsText } from '../managed-by.ts';
 import { hasDigestOf, isAsApplied, ownFields, withDigest, withOwnFieldsOnly } from './applied-object.ts';
 import { type Deployment, deploymentsOf } from './ownership.ts';
 import { deploymentFailure, rolloutProgress } from './deployment-failure.ts';
