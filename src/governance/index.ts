@@ -17,7 +17,6 @@ export type {
   Explanation,
   GraphPolicy,
   GraphSource,
-  PendingDependency,
   UnmetDependency,
   UnmetReason,
 } from './dependencies/index.ts';

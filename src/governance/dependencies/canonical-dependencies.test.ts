@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { GOVERNANCE_GROUP, MAX_DEPENDENCIES } from '../../resources/index.ts';
 import { canonicalDependencies, policySetsOf } from './canonical-dependencies.ts';
-import { type Dependency, GOVERNANCE_GROUP, MAX_DEPENDENCIES, readDependencies, requirementOf } from './dependency.ts';
+import { type Dependency, readDependencies, requirementOf } from './dependency.ts';
 import { CLUSTER, dependency } from './testing/dependency-scene.ts';
 
 const SET = { apiVersion: `${GOVERNANCE_GROUP}/v1beta1`, kind: 'PolicySet' };

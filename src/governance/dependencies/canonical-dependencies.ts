@@ -1,6 +1,6 @@
 // Canonical names: replicas of policies are named `<namespace>.<name>`, and dependencies name replicas.
-import { groupVersionOf, type ObjectKey } from '../../resources/index.ts';
-import { type Dependency, DependencyError, GOVERNANCE_GROUP, isPolicyKind, MAX_DEPENDENCIES } from './dependency.ts';
+import { groupVersionOf, type ObjectKey, GOVERNANCE_GROUP, MAX_DEPENDENCIES } from '../../resources/index.ts';
+import { type Dependency, DependencyError, isPolicyKind } from './dependency.ts';
 
 /** The names in `spec.policies` of a PolicySet; undefined if it does not exist. */
 export type PolicySetLookup = (key: {

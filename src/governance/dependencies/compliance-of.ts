@@ -1,6 +1,5 @@
-import { groupVersionOf, type KubernetesObject } from '../../resources/index.ts';
+import { groupVersionOf, type KubernetesObject, GOVERNANCE_GROUP } from '../../resources/index.ts';
 import { textOf } from '../../values/index.ts';
-import { GOVERNANCE_GROUP } from './dependency.ts';
 import { at, isOlderSpec, kstatusOf, type ObjectState } from './kstatus.ts';
 
 /** The compliance of an object, or why it is not known. */

@@ -1,12 +1,6 @@
 // Dependencies of policies as written, and as a cluster looks them up.
-import { groupVersionOf } from '../../resources/index.ts';
+import { GOVERNANCE_GROUP, groupVersionOf } from '../../resources/index.ts';
 import { CodedError, isJsonObject, own, textOf } from '../../values/index.ts';
-
-/** The group of Open Cluster Management's governance kinds. */
-export const GOVERNANCE_GROUP = 'policy.open-cluster-management.io';
-
-/** Dependencies of one list after expansion. Each costs a watch, and up to 1 KiB of a status, which holds 1.5 MiB. */
-export const MAX_DEPENDENCIES = 1000;
 
 /** `PolicyDependency`: an object, and the state that it must have. */
 export interface Dependency {

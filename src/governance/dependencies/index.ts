@@ -2,14 +2,7 @@ export { canonicalDependencies, policySetsOf } from './canonical-dependencies.ts
 export type { PolicySetLookup } from './canonical-dependencies.ts';
 export { complianceOf } from './compliance-of.ts';
 export type { Compliance } from './compliance-of.ts';
-export {
-  DependencyError,
-  GOVERNANCE_GROUP,
-  MAX_DEPENDENCIES,
-  objectId,
-  readDependencies,
-  requirementOf,
-} from './dependency.ts';
+export { DependencyError, objectId, readDependencies, requirementOf } from './dependency.ts';
 export type { Dependency, DependencyErrorCode, Requirement } from './dependency.ts';
 export { DependencyGraph } from './graph/dependency-graph.ts';
 export type { DependencyFinding, DependencyTarget } from './graph/dependency-graph.ts';
@@ -26,10 +19,4 @@ export type { ExistingTemplate, TemplateMapping, TemplatePlan, TemplateView } fr
 export { unionDependencies } from './union-dependencies.ts';
 export type { DependencyUnion } from './union-dependencies.ts';
 export { pendingDependencies, unmetDependencies, unmetDependency } from './unmet-dependencies.ts';
-export type {
-  DependencyLookup,
-  DependencyObject,
-  PendingDependency,
-  UnmetDependency,
-  UnmetReason,
-} from './unmet-dependencies.ts';
+export type { DependencyLookup, DependencyObject, UnmetDependency, UnmetReason } from './unmet-dependencies.ts';

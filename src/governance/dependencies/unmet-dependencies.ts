@@ -1,5 +1,10 @@
 // Which dependencies are not met, and why.
-import { type KubernetesObject, timeText } from '../../resources/index.ts';
+import {
+  type ComplianceState,
+  type KubernetesObject,
+  type PendingDependency,
+  timeText,
+} from '../../resources/index.ts';
 import { shortened } from '../../values/index.ts';
 import { complianceOf, isConstraintTemplate } from './compliance-of.ts';
 import { objectId, type Requirement } from './dependency.ts';
@@ -26,7 +31,8 @@ export type UnmetReason =
 /** What a cluster knows of an object. */
 export type DependencyObject =
   | { readonly type: 'found'; readonly object: KubernetesObject }
-  | { readonly type: 'no-such-kind' | 'not-found' | 'not-placed' }
+  /** `outdated`: the spec that the object is made from has changed since. */
+  | { readonly type: 'no-such-kind' | 'not-found' | 'not-placed' | 'outdated' }
   | { readonly type: 'forbidden' | 'failed'; readonly message: string };
 
 export type DependencyLookup = (requirement: Requirement) => DependencyObject;
@@ -39,19 +45,6 @@ export interface UnmetDependency extends Requirement {
   readonly text: string;
   /** More about the state of the object; may be empty. */
   readonly detail: string;
-}
-
-/** An unmet dependency in the status of a policy: `status.details[].pending[]`. */
-export interface PendingDependency {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly namespace?: string;
-  readonly name: string;
-  readonly required: string;
-  readonly actual?: string;
-  readonly reason: UnmetReason;
-  /** Since when the reason and the actual state are these. RFC 3339. */
-  readonly since: string;
 }
 
 const NO_MAPPING = 'Could not find an API mapping for the dependency';
@@ -102,6 +95,8 @@ export function unmetDependency(requirement: Requirement, found: DependencyObjec
         : unmet('NotFound', NOT_FOUND);
     case 'not-placed':
       return unmet('NotPlaced', NOT_FOUND);
+    case 'outdated':
+      return unmet('Stale', MISMATCH, 'its status is about an older spec');
     case 'forbidden':
       return unmet('Forbidden', NOT_READ, found.message);
     case 'failed':
@@ -137,7 +132,8 @@ export function pendingDependencies(
       kind,
       ...(namespace === '' ? {} : { namespace }),
       name,
-      required: compliance,
+      // The schema of the kind has checked it.
+      required: compliance as ComplianceState,
       ...(actual === undefined ? {} : { actual }),
       reason,
     };

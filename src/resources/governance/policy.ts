@@ -30,13 +30,12 @@ export const PENDING_REASONS = [
   'Stale',
   'Forbidden',
   'GetFailed',
-  'Terminating',
 ] as const;
 
 export type PendingReason = (typeof PENDING_REASONS)[number];
 
 /** What a template is at, beyond its compliance. */
-export const TEMPLATE_STATES = ['Applied', 'Waiting', 'Suspended', 'Removed', 'Failed'] as const;
+export const TEMPLATE_STATES = ['Applied', 'Waiting', 'Suspended', 'Removing', 'Removed', 'Failed'] as const;
 
 export type TemplateState = (typeof TEMPLATE_STATES)[number];
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { KubernetesObject } from '../../../resources/index.ts';
-import { GOVERNANCE_GROUP } from '../dependency.ts';
+import { type KubernetesObject, GOVERNANCE_GROUP } from '../../../resources/index.ts';
 import { CLUSTER, dependency, lookupIn, policyObject, rootPolicy, template } from '../testing/dependency-scene.ts';
 import { unmetDependency } from '../unmet-dependencies.ts';
 import { DependencyGraph } from './dependency-graph.ts';
@@ -118,7 +117,7 @@ describe('findings about dependencies', () => {
     const many = Array.from({ length: 1_001 }, (_, index) => dependency(`p${index}`));
     const graph = graphOf(rootPolicy('a', [dependency('b'), dependency('b', 'Pending')]), rootPolicy('b', many));
     assert.deepEqual(findings(graph, 'a'), ['dependency on default.b has conflicting compliance states']);
-    assert.match(findings(graph, 'b')[0] ?? '', /^expected at most 1000 dependencies/u);
+    assert.match(findings(graph, 'b')[0] ?? '', /^expected at most 500 dependencies/u);
     assert.deepEqual(findings(graph, 'nowhere'), []);
   });
 

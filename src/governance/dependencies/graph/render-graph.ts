@@ -1,7 +1,8 @@
 // The graph as a tree of text, and in the languages of Graphviz and Mermaid.
+import { GOVERNANCE_GROUP } from '../../../resources/index.ts';
 import { compareStrings } from '../../../go/index.ts';
 import { complianceOf } from '../compliance-of.ts';
-import { GOVERNANCE_GROUP, objectId, type Requirement } from '../dependency.ts';
+import { objectId, type Requirement } from '../dependency.ts';
 import type { DependencyLookup } from '../unmet-dependencies.ts';
 import type { DependencyGraph } from './dependency-graph.ts';
 import { partText, requirementText } from './dependency-text.ts';

@@ -1,6 +1,6 @@
 // Objects and dependencies for tests.
-import type { KubernetesObject } from '../../../resources/index.ts';
-import { type Dependency, GOVERNANCE_GROUP, objectId, type Requirement } from '../dependency.ts';
+import { type KubernetesObject, GOVERNANCE_GROUP } from '../../../resources/index.ts';
+import { type Dependency, objectId, type Requirement } from '../dependency.ts';
 import type { DependencyLookup } from '../unmet-dependencies.ts';
 
 export const CLUSTER = 'local-cluster';
