@@ -59,7 +59,7 @@ const DEPENDENCY = object(
   {
     rules: [
       {
-        rule: "!(self.kind in ['CertificatePolicy', 'ConfigurationPolicy']) || !has(self.namespace) || self.namespace == ''",
+        rule: "!(self.kind in ['CertificatePolicy', 'ConfigurationPolicy']) || !has(self.__namespace__) || self.__namespace__ == ''",
         message:
           'namespace must be empty for the kinds CertificatePolicy and ConfigurationPolicy, which are in the namespace of the cluster',
         fieldPath: '.namespace',
