@@ -25,6 +25,7 @@ import { definitionsOfCustomResource } from './custom-resource.ts';
 
 const FIXTURES = join(import.meta.dirname, '../../../test/fixtures/governance');
 
+/** An object as it is in a file. */
 interface Manifest extends KubernetesObject {
   readonly spec: JsonObject;
 }
@@ -82,6 +83,7 @@ async function create(
 
 const OBJECT = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'a' } };
 const TEMPLATE = { complianceType: 'musthave', objectDefinition: OBJECT };
+const MUST_HAVE = ['MustHave', 'Musthave', 'musthave', 'MustOnlyHave', 'Mustonlyhave', 'mustonlyhave'];
 const DEPENDENCY = { apiVersion: 'v1', kind: 'Policy', name: 'a', compliance: 'Compliant' };
 
 const policySpec = (fields: JsonObject = {}): JsonObject => ({
@@ -109,9 +111,14 @@ describe('manifests of governance policies', () => {
     it(`${file} has no difference when it is applied again`, async () => {
       const kind = kindOf(manifest);
       const metadata = { ...manifest.metadata, namespace: 'default', name: `again-${manifest.metadata.name}` };
-      const object = { ...manifest, metadata };
+      const object: KubernetesObject = { ...manifest, metadata };
       const apply = async (): Promise<KubernetesObject> =>
-        await cluster.patch(kind, keyOf(object), { type: 'apply', body: object }, { fieldManager: 'tool' });
+        await cluster.patch(
+          kind,
+          keyOf(object),
+          { type: 'apply', body: object as JsonObject },
+          { fieldManager: 'tool' },
+        );
       const first = await apply();
       assert.equal((await apply()).metadata.resourceVersion, first.metadata.resourceVersion);
     });
@@ -383,12 +390,8 @@ describe('the schema of ConfigurationPolicies', () => {
   });
 
   const spellings: Readonly<Record<string, readonly string[]>> = {
-    complianceType: [
-      ...['MustHave', 'Musthave', 'musthave'],
-      ...['MustOnlyHave', 'Mustonlyhave', 'mustonlyhave'],
-      ...['MustNotHave', 'Mustnothave', 'mustnothave'],
-    ],
-    metadataComplianceType: ['MustHave', 'Musthave', 'musthave', 'MustOnlyHave', 'Mustonlyhave', 'mustonlyhave'],
+    complianceType: [...MUST_HAVE, 'MustNotHave', 'Mustnothave', 'mustnothave'],
+    metadataComplianceType: MUST_HAVE,
     recreateOption: ['None', 'IfRequired', 'Always'],
     recordDiff: ['Log', 'InStatus', 'None'],
   };
