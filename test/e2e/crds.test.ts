@@ -115,7 +115,8 @@ describe('schemas as a kube-apiserver has them', { skip: skipWithoutCluster() },
 
   /** Compares the results for an object, here and in the API server. */
   async function compare(judge: Judge, path: string, given: ObjectCase): Promise<void> {
-    const { apiVersion, kind } = { apiVersion: `${judge.definition.group}/v1`, kind: judge.definition.kind };
+    const { group, version, kind } = judge.definition;
+    const apiVersion = `${group}/${version}`;
     const make = (spec: unknown): Mutable => ({
       apiVersion,
       kind,

@@ -14,13 +14,13 @@ import {
   REMEDIATION_ACTIONS,
 } from './governance-schemas.ts';
 
-/** With MAX_DEPENDENCIES, keeps the estimated cost of the rule for dependencies (19 each) within API servers' 10 million. */
+/** Limits of a Policy. API servers estimate the rule for dependencies at 19 for each, and allow 10 million. */
 export const MAX_POLICY_TEMPLATES = 1000;
-/** Of a Policy, and of each of its templates. */
+/** Of the Policy, and of each of its templates. */
 export const MAX_DEPENDENCIES = 500;
 
 /** Why a dependency is not met. */
-export const PENDING_REASONS = [
+const PENDING_REASONS = [
   'NoSuchKind',
   'NotFound',
   'NoStatus',
@@ -34,8 +34,8 @@ export const PENDING_REASONS = [
 
 export type PendingReason = (typeof PENDING_REASONS)[number];
 
-/** What a template is at, beyond its compliance. */
-export const TEMPLATE_STATES = ['Applied', 'Waiting', 'Suspended', 'Removing', 'Removed', 'Failed'] as const;
+/** States of a template, finer than its compliance. */
+const TEMPLATE_STATES = ['Applied', 'Waiting', 'Suspended', 'Removing', 'Removed', 'Failed'] as const;
 
 export type TemplateState = (typeof TEMPLATE_STATES)[number];
 
@@ -47,18 +47,18 @@ const DEPENDENCY = object(
     name: text('Its name.'),
     namespace: optional(
       text(
-        'Its namespace. Default: for a Policy or a PolicySet that of the Policy, for other governance kinds that of the cluster.',
+        'Its namespace. Default: for a Policy or a PolicySet that of the Policy, for other governance kinds that of the cluster. Other kinds need it, unless they are cluster-scoped.',
       ),
     ),
     compliance: choice(
-      'The required state. `Compliant` of a kind without compliance: kstatus reads it as Current, as a Deployment that is available or a ClusterAdmissionPolicy that is Active.',
+      'The required state. For a kind without compliance that of kstatus: Current is `Compliant` (a Deployment that is available, a ClusterAdmissionPolicy that is Active), InProgress is `Pending`, Failed is `NonCompliant`.',
       COMPLIANCE_STATES,
     ),
   },
   {
     rules: [
       {
-        rule: "!(self.kind in ['CertificatePolicy', 'ConfigurationPolicy']) || !has(self.namespace) || self.namespace == ''",
+        rule: "!(self.kind in ['CertificatePolicy', 'ConfigurationPolicy']) || !has(self.__namespace__) || self.__namespace__ == ''",
         message:
           'namespace must be empty for the kinds CertificatePolicy and ConfigurationPolicy, which are in the namespace of the cluster',
         fieldPath: '.namespace',
