@@ -9,8 +9,8 @@ import type { FailedLookup, WatchedChange } from './watched-objects.ts';
 import type { SentObservation } from './worker/observations.ts';
 
 /**
- * Which route a review came in by; it decides how much of a policy's settings for answers applies. `admit`: all policies of a
- * bucket are asked that are for the request.
+ * The route of a review, which decides which settings of a policy apply to the answer. `admit`: all policies of a bucket that
+ * match are evaluated.
  */
 export type Route = 'validate' | 'audit' | 'validate_raw' | 'admit';
 
@@ -54,13 +54,13 @@ export type ReviewMessage = readonly [
   terms: ReviewTerms,
 ];
 
-/** Under which terms a review is evaluated. */
+/** Conditions of an evaluation. */
 export interface ReviewTerms {
   /** Policies and members (`group/member`) that are answered as timed out; null: none. */
   readonly timedOut: readonly string[] | null;
   /** Of a bucket: when its policies must have answered, see {@link monotonicNow}. */
   readonly expiresAt: number;
-  /** Policies that are not to be evaluated here: a review that is for one of them is handed back as a whole. */
+  /** Slow policies: a review that matches one of them is deferred as a whole. */
   readonly slow: readonly string[] | null;
   /** Objects that were read for this review, and that workers may still not have; null: none. */
   readonly failedLookups: readonly FailedLookup[] | null;
@@ -93,7 +93,7 @@ export type ReviewResult =
 export interface ReviewAnswer {
   readonly seq: number;
   readonly result: ReviewResult;
-  /** One for each time that a policy was asked. */
+  /** One for each evaluation of a policy. */
   readonly observations: readonly SentObservation[];
   /** Time in the policy of each observation; -1 when its code did not run. Milliseconds. */
   readonly times: readonly number[];
@@ -123,9 +123,9 @@ export interface WorkerStart {
   readonly activity: SharedArrayBuffer;
   /** Where host capabilities are answered. */
   readonly capabilities: CapabilityConnection;
-  /** Whether all host capabilities are asked for there, because a session is recorded or replayed. Default: no. */
+  /** Whether all host capabilities are answered there, because a session is recorded or replayed. Default: no. */
   readonly isRecorded?: boolean;
-  /** How long a policy may take unless it says otherwise. Seconds. */
+  /** Timeout of a policy without one of its own. Seconds. */
   readonly defaultTimeoutSeconds: number;
   /** Requests for objects of this namespace are always allowed. */
   readonly alwaysAcceptNamespace?: string;
@@ -158,17 +158,17 @@ export function monotonicNow(): number {
 /** What this thread's performance.now() is behind {@link monotonicNow}. Milliseconds. */
 export const MONOTONIC_OFFSET: number = monotonicOffset();
 
-/** Both clocks count the same time. Of a few looks at both the quickest: a thread may be stopped in between. */
+/** Reads both clocks a few times, and uses the quickest pair: a thread may be suspended between two reads. */
 function monotonicOffset(): number {
-  const looks = Array.from({ length: 10 }, () => {
+  const readings = Array.from({ length: 10 }, () => {
     const before = performance.now();
     const shared = Number(process.hrtime.bigint() / 1_000n) / 1_000;
     return { took: performance.now() - before, offset: shared - before };
   });
-  return looks.reduce((one, other) => (other.took < one.took ? other : one)).offset;
+  return readings.reduce((one, other) => (other.took < one.took ? other : one)).offset;
 }
 
-/** What a worker is on. */
+/** What a worker evaluates. */
 export interface Running {
   /** The review. */
   readonly seq: number;
@@ -195,7 +195,7 @@ export class WorkerActivity {
     this.#times = new BigInt64Array(buffer, DEADLINE_OFFSET, 2);
   }
 
-  /** Worker: a guest starts, and has this long. */
+  /** Worker: a guest starts, with this timeout. */
   enter(seq: number, timeoutMs: number, member: number, policy: number): void {
     Atomics.store(this.#work, SEQ, seq);
     Atomics.store(this.#work, MEMBER, member);
