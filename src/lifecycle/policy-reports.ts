@@ -26,7 +26,7 @@ import type { WrittenObjects } from './written-objects.ts';
  * Delay before the progress of a rollout is written; each further delay is ten times as long. The end of a rollout and
  * failures are written at once. So a thousand policies that are applied at once take two or three writes each. Milliseconds.
  */
-export const FIRST_PROGRESS_MS = 5_000;
+const FIRST_PROGRESS_MS = 5_000;
 /**
  * Minimum interval between two writes, and two events, for what one policy in monitor mode would have rejected.
  * A status that is written for another reason contains the newest count. Milliseconds.

@@ -22,7 +22,7 @@ import { parseRevisionNumber } from './rollout-settings.ts';
 import type { RevisionFacts } from './rollout/rollout-view.ts';
 
 /** Reason of the event for a rollback. */
-export const ROLLED_BACK = 'RolledBack';
+const ROLLED_BACK = 'RolledBack';
 
 /** Characters of an invalid annotation that a message quotes. */
 const MAX_QUOTED = 40;

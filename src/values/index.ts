@@ -1,7 +1,7 @@
 export { CodedError } from './coded-error.ts';
 export { deepFreeze } from './deep-freeze.ts';
 export { errorText } from './error-text.ts';
-export { buildJson, jsonNumberAt, misreadsEscapedKeys, parseJson } from './json.ts';
+export { buildJson, jsonNumberAt, parseJson } from './json.ts';
 export { setOwn } from './set-own.ts';
 export { shortened } from './shortened.ts';
 export { isJsonObject, own, textOf, textsOf } from './json-value.ts';

@@ -26,9 +26,9 @@ import { includeObjectOf, printerOf } from './table.ts';
 import { sendWatch } from './watch-stream.ts';
 
 /** Concurrent requests, watches excluded. Their bodies take at most 200 × 3 MiB. */
-export const MAX_REQUESTS = 200;
+const MAX_REQUESTS = 200;
 /** Concurrent watches. A user with kubectl, the console and all controllers has about fifty. */
-export const MAX_WATCHES = 2_000;
+const MAX_WATCHES = 2_000;
 /** How long a stopping gateway waits for requests in flight. Milliseconds. */
 const DEFAULT_DRAIN_MS = 10_000;
 /** How often a stopping gateway closes idle connections. Milliseconds. */

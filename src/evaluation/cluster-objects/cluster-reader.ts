@@ -35,13 +35,13 @@ import type { KindRevisions } from './kind-revisions.ts';
 import { accessReviewSpec } from './subject-access-review.ts';
 
 /** Maximum number of cached kinds: policies of a cluster share a dozen, and each is a watch. Others are read from the API server. */
-export const MAX_CACHED_KINDS = 64;
+const MAX_CACHED_KINDS = 64;
 /** Maximum number of cached objects: at 7 KiB for a pod 350 MiB. A kind that does not fit is read from the API server. */
-export const MAX_CACHED_OBJECTS = 50_000;
+const MAX_CACHED_OBJECTS = 50_000;
 /** How long the answer to an access review is used again, unless the policy wants a new one. As in Kubewarden. Milliseconds. */
-export const ACCESS_REVIEW_MS = 5_000;
+const ACCESS_REVIEW_MS = 5_000;
 /** Maximum number of kept access reviews: a few KiB each. */
-export const MAX_ACCESS_REVIEWS = 1_000;
+const MAX_ACCESS_REVIEWS = 1_000;
 
 const EVENTS_GROUP = 'events.k8s.io';
 const METADATA_FIELDS: ReadonlySet<string> = new Set(['metadata.name', 'metadata.namespace']);

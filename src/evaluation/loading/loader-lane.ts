@@ -25,7 +25,7 @@ const WATCHDOG_INTERVAL_MS = 50;
 const YOUNG_HEAP_MB = 8;
 
 /** How many threads in a row may end without an answer before their work fails. */
-export const MAX_DEATHS = 3;
+const MAX_DEATHS = 3;
 
 /** How long an idle thread lives. A change after that waits some 100 ms for a new thread. Milliseconds. */
 export const IDLE_MS = 10_000;

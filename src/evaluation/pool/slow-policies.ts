@@ -1,5 +1,5 @@
 /** How long a policy counts as slow. Milliseconds. */
-export const SLOW_LANE_MS = 60_000;
+const SLOW_LANE_MS = 60_000;
 
 /** Policies that held workers for long, or were cut off, within {@link SLOW_LANE_MS}. */
 export class SlowPolicies {

@@ -20,18 +20,18 @@ export const WATCHDOG_INTERVAL_MS = 25;
  * When every worker has been busy this long while others wait, the policies that hold them are moved to the slow
  * lane: long against an evaluation (well under a millisecond), short against a webhook timeout (seconds). Milliseconds.
  */
-export const HOLD_LIMIT_MS = 100;
+const HOLD_LIMIT_MS = 100;
 /**
  * Reviews that wait or run at once. At the API server's largest request (3 MiB) this bounds memory only together with
  * {@link MAX_HELD_BYTES}; alone it bounds the time that a new request would wait.
  */
-export const MAX_HELD_REVIEWS = 20_000;
+const MAX_HELD_REVIEWS = 20_000;
 /** Bytes of bodies that wait or run at once: room for 36 reviews of the largest size, or 50,000 ordinary ones. */
 export const MAX_HELD_BYTES = 256 * 1024 * 1024;
 /** How often one review is tried when workers end under it; then it is answered as if its policy had timed out. */
-export const MAX_TRIES = 2;
+const MAX_TRIES = 2;
 /** How long the pool waits before it replaces a worker that ended before it was ready. Milliseconds. */
-export const START_RETRY_MS = 1_000;
+const START_RETRY_MS = 1_000;
 
 const NO_CLUSTER: FindResult = { state: 'unreadable', reason: 'no cluster is configured' };
 

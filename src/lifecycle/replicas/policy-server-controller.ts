@@ -19,7 +19,7 @@ const GATHER_MS = 50;
 const MAX_NAMES = 10;
 
 /** Reasons of the condition `Ready`, besides those of the conditions that it summarises. */
-export const READY_REASONS = {
+const READY_REASONS = {
   /** All replicas of the spec are connected, and no other is lost. */
   allReplicas: 'AllReplicasConnected',
   /** Some are connected; fewer than in the spec, or others are lost. */

@@ -4,15 +4,7 @@ import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
 
 /** States of a revision, in the order of a rollout; the last two end it early. */
-export const REVISION_STATES = [
-  'Candidate',
-  'Validated',
-  'Staged',
-  'Serving',
-  'Retired',
-  'Failed',
-  'Superseded',
-] as const;
+const REVISION_STATES = ['Candidate', 'Validated', 'Staged', 'Serving', 'Retired', 'Failed', 'Superseded'] as const;
 
 export type RevisionState = (typeof REVISION_STATES)[number];
 
