@@ -2,7 +2,6 @@
 import { ApiError, type Cluster, unlessGone } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
-  type AdmissionPolicySpec,
   CONTROLLER_FIELD_MANAGER,
   type JsonObject,
   keyOf,
@@ -12,6 +11,7 @@ import {
   policyId,
   type PolicyRevision,
   revisionName,
+  snapshotOf,
   timeText,
 } from '../resources/index.ts';
 import type { ObjectCache, ObjectIndex } from '../runtime/index.ts';
@@ -228,7 +228,7 @@ export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): 
     nextRetry: status.nextRetry === undefined ? undefined : Date.parse(status.nextRetry),
     stateSince: Date.parse(status.stateSince ?? metadata.creationTimestamp ?? ''),
     order: status.order ?? 0,
-    snapshot: spec.snapshot as unknown as AdmissionPolicySpec,
+    snapshot: snapshotOf({ spec }),
     ownWebhook: spec.ownWebhook ?? false,
     refresh: spec.refresh,
     refreshed: status.refreshed,
