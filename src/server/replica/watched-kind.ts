@@ -108,7 +108,7 @@ export class WatchedKind {
     }
   }
 
-  /** Afterwards only the watch applies. Until then it may lag behind, or fail. */
+  /** Replaces an object that was read by the watch's state after {@link FOUND_MS}. Until then the watch may lag behind, or fail. */
   #keepForAWhile(key: ObjectKey): void {
     const id = keyText(key);
     clearTimeout(this.#found.get(id));
