@@ -4,7 +4,6 @@ import { type Cluster, isNotFound } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
   CONTROLLER_FIELD_MANAGER,
-  type JsonObject,
   monitoredText,
   keyOf,
   policyId,
@@ -21,6 +20,7 @@ import { policyStatus } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
 import type { RolloutView } from './rollout/rollout-view.ts';
 import type { WrittenObjects } from './written-objects.ts';
+import { asJson } from '../values/index.ts';
 
 /**
  * Delay before the progress of a rollout is written; each further delay is ten times as long. The end of a rollout and
@@ -130,7 +130,7 @@ export class PolicyReports {
     };
     const options = { subresource: 'status', fieldManager: CONTROLLER_FIELD_MANAGER, signal };
     try {
-      const patch = { type: 'merge', body: body as unknown as JsonObject } as const;
+      const patch = { type: 'merge', body: asJson(body) } as const;
       policies.recordWrite(key, await cluster.patch(this.#kind, key, patch, options));
     } catch (error) {
       policies.forget(key);

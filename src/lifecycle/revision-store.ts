@@ -3,7 +3,6 @@ import { ApiError, type Cluster, unlessGone } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
   CONTROLLER_FIELD_MANAGER,
-  type JsonObject,
   keyOf,
   POLICY_REVISIONS,
   POLICY_SERVER_LABEL,
@@ -20,6 +19,7 @@ import { cannotServe } from './rollout/revision-choice.ts';
 import type { RevisionFacts, RolloutStep } from './rollout/rollout-view.ts';
 import { MANAGED_BY } from './managed-by.ts';
 import { WrittenObjects } from './written-objects.ts';
+import { asJson } from '../values/index.ts';
 
 type RevisionStatus = NonNullable<PolicyRevision['status']>;
 type Transition = RolloutStep & { readonly type: 'transition' };
@@ -76,7 +76,7 @@ export class RevisionStore {
         ...(rollbackOf === undefined ? {} : { rollbackOf }),
         ...(ownWebhook ? { ownWebhook } : {}),
         ...(refresh === undefined ? {} : { refresh }),
-        snapshot: spec as unknown as JsonObject,
+        snapshot: asJson(spec),
       },
     };
     const created = await this.#options.cluster.create<PolicyRevision>(POLICY_REVISIONS, object, this.#writing(signal));

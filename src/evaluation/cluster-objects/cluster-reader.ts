@@ -28,7 +28,7 @@ import {
   selectableFieldsOf,
 } from '../../resources/index.ts';
 import type { KubernetesObject, ObjectKey } from '../../resources/index.ts';
-import { errorText } from '../../values/index.ts';
+import { asJson, errorText } from '../../values/index.ts';
 import { CachedKind, NotServed, reasonOf, TooManyObjects, withoutManagedFields } from './cached-kind.ts';
 import type { ClusterSource } from './cluster-source.ts';
 import type { KindRevisions } from './kind-revisions.ts';
@@ -118,7 +118,8 @@ export class ClusterReader implements KubernetesReader {
     if (cached !== undefined) {
       try {
         const cache = await cached.read(signal);
-        return asJson(cache.get(objectKey(request, cache.type.namespaced)));
+        const object = cache.get(objectKey(request, cache.type.namespaced));
+        return object && asJson(object);
       } catch (error) {
         if (!(error instanceof TooManyObjects)) {
           throw error;
@@ -305,15 +306,10 @@ function selection(request: ListRequest): ((object: KubernetesObject) => boolean
   return (object) => selected.matches(object);
 }
 
-/** Types a cached object as JSON. It is only serialized, never changed. */
-function asJson<T extends KubernetesObject | undefined>(object: T): T extends undefined ? undefined : JsonObject {
-  return object as unknown as T extends undefined ? undefined : JsonObject;
-}
-
 function listOf(
   { apiVersion, kind }: ListRequest,
   resourceVersion: string,
   items: readonly KubernetesObject[],
 ): JsonObject {
-  return { apiVersion, kind: `${kind}List`, metadata: { resourceVersion }, items: items as unknown as JsonObject[] };
+  return asJson({ apiVersion, kind: `${kind}List`, metadata: { resourceVersion }, items });
 }

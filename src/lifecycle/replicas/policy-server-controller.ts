@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
 import { CONTROLLER_FIELD_MANAGER, POLICY_SERVERS, setCondition, setReadiness } from '../../resources/index.ts';
-import type { Condition, JsonObject, ObjectKey, PolicyServer, Readiness } from '../../resources/index.ts';
+import type { Condition, ObjectKey, PolicyServer, Readiness } from '../../resources/index.ts';
 import { anyOf, Controller, generationChanged, watch } from '../../runtime/index.ts';
 import type { Predicate, Runnable, RuntimeMetrics, SharedCaches } from '../../runtime/index.ts';
 import type { PolicyServerReport, PolicyServerReports } from '../policy-servers/policy-server-conditions.ts';
@@ -12,6 +12,7 @@ import { AUTHORITY_CONDITION, CERTIFICATE_CONDITION } from '../policy-servers/ce
 import { OBJECT_CONDITIONS, STALLED_REASONS } from '../policy-servers/policy-server-conditions.ts';
 import { WrittenObjects } from '../written-objects.ts';
 import type { KnownReplica, ReplicaDirectory } from './replica-directory.ts';
+import { asJson } from '../../values/index.ts';
 
 /** Delay that collects changes of several replicas into one write. Milliseconds. */
 const GATHER_MS = 50;
@@ -113,7 +114,7 @@ export class PolicyServerController implements Runnable {
     if (isDeepStrictEqual({ ...before, ...status }, { ...before })) {
       return;
     }
-    const patch = { type: 'merge', body: { status } as unknown as JsonObject } as const;
+    const patch = { type: 'merge', body: asJson({ status }) } as const;
     const options = { subresource: 'status', fieldManager: CONTROLLER_FIELD_MANAGER, signal };
     this.#servers.recordWrite(key, await unlessGone(this.#options.cluster.patch(POLICY_SERVERS, key, patch, options)));
   }
