@@ -16,7 +16,7 @@ const WORK_AHEAD_MS = 0.5;
  * Milliseconds.
  */
 const WORTH_WAKING_MS = 0.1;
-/** A worker that runs one review for longer gets no more, and its waiting reviews are taken back. Milliseconds. */
+/** A worker that runs one review for longer gets no more, and its waiting reviews are withdrawn. Milliseconds. */
 export const STUCK_MS = 20;
 /** Most reviews posted to a worker at once. */
 const REVIEWS_AHEAD = 8;

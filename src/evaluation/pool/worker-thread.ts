@@ -135,11 +135,11 @@ export class WorkerThread {
   }
 
   /** Removes the reviews behind the one that runs; late answers to them are ignored. */
-  takeBack(): readonly ReviewJob[] {
+  withdraw(): readonly ReviewJob[] {
     const running = this.runningJob;
     const behind = this.#jobs.filter((job) => job !== running);
     this.#jobs = running === undefined ? [] : [running];
-    this.#activity.takeBack(((running?.turn ?? 0) + 1) | 0, this.#turn);
+    this.#activity.withdraw(((running?.turn ?? 0) + 1) | 0, this.#turn);
     return behind;
   }
 

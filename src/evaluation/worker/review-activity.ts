@@ -53,7 +53,7 @@ export class ReviewActivity {
   }
 }
 
-/** How long a policy may take, of the time that is left for the review. */
+/** The timeout of a policy, within the time that is left for the review. */
 function timeToEvaluate(leftMs: number): number {
   return leftMs === Infinity ? Infinity : Math.max(leftMs - SECOND_TRY_MS, leftMs / 2, 0);
 }
