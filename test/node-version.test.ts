@@ -56,7 +56,7 @@ describe('the version of Node', () => {
     assert.equal(nodeFoundBy(OLDEST), existsSync(copy) ? copy : 'undefined');
   });
 
-  it('is asked for where there is no copy for the platform', () => {
+  it('is required where there is no copy for the platform', () => {
     const { status, stderr } = runAs({ node: OLDEST, platform: 'no-such-platform' }, 'bin/portcullis.mjs', '--version');
     assert.equal(status, 2);
     assert.match(stderr, /^error: Portcullis needs Node 24\.15 or newer, this is v20\.19\.0\./);

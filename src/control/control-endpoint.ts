@@ -26,9 +26,9 @@ export const MAX_PREVALIDATIONS = 128;
 /** Time limit of a pre-validation: a download, compiling and checking. Milliseconds. */
 export const PREVALIDATION_TIMEOUT_MS = 180_000;
 /** `Retry-After` of 503 responses. Seconds. */
-export const RETRY_AFTER_SECONDS = 1;
+const RETRY_AFTER_SECONDS = 1;
 /** Parallel connections: streams, pre-validations and peers of a large fleet. */
-export const MAX_CONTROL_CONNECTIONS = 512;
+const MAX_CONTROL_CONNECTIONS = 512;
 /** Time limit of a TLS handshake, and of request headers. Milliseconds. */
 const HEADERS_TIMEOUT_MS = 5_000;
 /** Time limit of a whole request: 7 MiB from a controller nearby. Milliseconds. */

@@ -5,7 +5,7 @@ import { RequestRefused } from '../https/index.ts';
 /** Modules in memory for peers: 256 MiB, if all have the largest size. */
 export const MAX_MODULES_IN_MEMORY = 4;
 /** Time limit of sending a module; peers give up earlier. Milliseconds. */
-export const SEND_TIMEOUT_MS = 30_000;
+const SEND_TIMEOUT_MS = 30_000;
 
 interface ModuleRead {
   readonly bytes: Promise<Uint8Array | undefined>;

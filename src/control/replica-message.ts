@@ -9,7 +9,7 @@ import type { MonitoredReport, ReplicaMessage, ReplicaRevisionState, RevisionRep
 import { parseJson, shortened } from '../values/index.ts';
 
 /** Longest name, uid, policy id, reason and time: the limit of ids in a PolicyRevision. Characters. */
-export const MAX_NAME_TEXT = 512;
+const MAX_NAME_TEXT = 512;
 
 const STATES: ReadonlySet<string> = new Set<ReplicaRevisionState>(['Loading', 'Staged', 'Serving', 'Failed']);
 const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/;

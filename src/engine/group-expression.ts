@@ -14,7 +14,7 @@ export type GroupExpression =
     };
 
 /** A group has at most 64 members, so 8 KiB holds any readable expression. */
-export const MAX_EXPRESSION_LENGTH = 8_192;
+const MAX_EXPRESSION_LENGTH = 8_192;
 /** Bounds the recursion of parser and evaluation (`((((…` and `!!!!…`); chains of && and || also count per operator. */
 export const MAX_EXPRESSION_DEPTH = 256;
 

@@ -80,7 +80,7 @@ for (const [id, tenant] of [
   });
 }
 
-test('a policy of a namespace is told where its host capabilities are granted', () => {
+test('the error for a policy of a namespace names the place where host capabilities are granted', () => {
   assert.throws(
     () => calling({ id: 'kw.ap.shop.p' }).call('net/v1/dns_lookup_host', 'host'.length),
     /add "net\/v1\/dns_lookup_host" to spec.namespacedPoliciesCapabilities of its PolicyServer/,

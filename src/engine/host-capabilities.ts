@@ -21,7 +21,7 @@ export const MAX_HOST_CALLS = 1_000;
 /** Maximum number of log lines of one evaluation; others are dropped, which is logged once. */
 export const MAX_LOG_LINES = 100;
 /** Maximum size of a payload in bytes: a certificate with its chain as a list of numbers stays far below. */
-export const MAX_PAYLOAD_BYTES = 4 * 1024 * 1024;
+const MAX_PAYLOAD_BYTES = 4 * 1024 * 1024;
 
 /** A policy (or member of a group) and its grants. */
 export interface CapabilityHolder {

@@ -19,7 +19,7 @@ export interface HostPort {
   inventory?(mode: InventoryMode, resources: readonly ContextAwareResource[]): string;
 }
 
-/** For whom a host call is made. Plain data. */
+/** The policy that makes a host call. Plain data. */
 export interface HostCaller {
   /** The namespace of the policy, whose author may be a tenant; undefined for policies of the cluster. */
   readonly tenant?: string;

@@ -4,6 +4,7 @@ export { loadBuckets } from './buckets/load-buckets.ts';
 export type { Buckets } from './buckets/load-buckets.ts';
 export type { PolicyTable } from './buckets/policy-table.ts';
 export { AsyncCapabilities } from './capabilities/async-capabilities.ts';
+export { certificateBytes } from './capabilities/certificate-bytes.ts';
 export type { GetRequest, KubernetesReader, ListRequest } from './capabilities/kubernetes.ts';
 export type { ImageCall, ImageReader, ImageRequest } from './capabilities/oci.ts';
 export { LocalCapabilities } from './capabilities/local-capabilities.ts';

@@ -44,11 +44,11 @@ export const MAX_TIMEOUT_SECONDS = 300;
 /** Maximum number of members of a group: each is a guest call within the time of one review. */
 export const MAX_GROUP_MEMBERS = 64;
 /** Maximum number of values in a policy's settings after aliases are expanded, which bounds a "billion laughs" file. */
-export const MAX_SETTINGS_VALUES = 100_000;
+const MAX_SETTINGS_VALUES = 100_000;
 /** The same for all policies of a file, which may share aliases: about 200 MB at worst. */
-export const MAX_FILE_SETTINGS_VALUES = 2_000_000;
+const MAX_FILE_SETTINGS_VALUES = 2_000_000;
 /** Nesting of settings. Guests in Rust parse with a limit of 128. */
-export const MAX_SETTINGS_DEPTH = 100;
+const MAX_SETTINGS_DEPTH = 100;
 
 const MEMBER_NAME = /^[_a-zA-Z][_a-zA-Z0-9]*$/;
 const CAPABILITY_PATTERN = /^(?:\*|[a-z0-9_]+(?:\/[a-z0-9_]+)*\/\*|[a-z0-9_]+(?:\/[a-z0-9_]+)+)$/;

@@ -23,7 +23,7 @@ export interface Verdict {
 }
 
 export const TIMEOUT_MESSAGE = 'Policy execution interrupted because it exceeded the allowed execution time';
-export const MUTATION_OF_NOTHING_MESSAGE =
+const MUTATION_OF_NOTHING_MESSAGE =
   'Incoming object is null, which happens only with DELETE operations, but the policy is attempting a mutation. This is not allowed';
 export const MEMBER_MUTATION_MESSAGE = 'mutation is not allowed inside of policy group';
 

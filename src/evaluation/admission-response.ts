@@ -63,8 +63,8 @@ function statusOf({ message, causes, code }: Verdict): AdmissionResponse['status
 }
 
 /**
- * Without a code that no answer of HTTP can have: API servers take it for the status of their own answer, panic, and close the
- * connection (seen with kube-apiserver 1.34). A denial without a code they answer with 400, as one with a code below that.
+ * Drops a code that is no HTTP status. An API server would use it as the status of its own response, panic, and close the
+ * connection (seen with kube-apiserver 1.34). It answers a denial without a code, or with one below 400, with 400.
  */
 export function withHttpCode(verdict: Verdict): Verdict {
   if (verdict.code === undefined || verdict.code <= MAX_HTTP_CODE) {

@@ -14,30 +14,30 @@ describe('the clock of all threads', () => {
   });
 });
 
-describe('what is taken back from a worker', () => {
-  it('is nothing at first', () => {
+describe('withdrawn reviews', () => {
+  it('do not exist at first', () => {
     const activity = new WorkerActivity();
-    assert.ok([1, 2, LAST_TURN, -LAST_TURN].every((turn) => !activity.isTakenBack(turn)));
+    assert.ok([1, 2, LAST_TURN, -LAST_TURN].every((turn) => !activity.isWithdrawn(turn)));
   });
 
-  it('is what it was given in a range of turns, and what comes later is its own', () => {
+  it('are those in a range of turns, not later ones', () => {
     const activity = new WorkerActivity();
-    activity.takeBack(4, 6);
-    const taken = [3, 4, 5, 6, 7].filter((turn) => activity.isTakenBack(turn));
-    assert.deepEqual(taken, [4, 5, 6]);
-    activity.takeBack(9, 9);
+    activity.withdraw(4, 6);
+    const withdrawn = [3, 4, 5, 6, 7].filter((turn) => activity.isWithdrawn(turn));
+    assert.deepEqual(withdrawn, [4, 5, 6]);
+    activity.withdraw(9, 9);
     assert.deepEqual(
-      [6, 7, 8, 9, 10].filter((turn) => activity.isTakenBack(turn)),
+      [6, 7, 8, 9, 10].filter((turn) => activity.isWithdrawn(turn)),
       [9],
     );
   });
 
-  it('is the same when turns go round', () => {
+  it('are the same when turns wrap around', () => {
     const activity = new WorkerActivity();
     const around = [-1, 0, 1, 2, 3].map((step) => (LAST_TURN + step) | 0);
-    activity.takeBack(around[1] ?? 0, around[3] ?? 0);
+    activity.withdraw(around[1] ?? 0, around[3] ?? 0);
     assert.deepEqual(
-      around.map((turn) => activity.isTakenBack(turn)),
+      around.map((turn) => activity.isWithdrawn(turn)),
       [false, true, true, true, false],
     );
   });

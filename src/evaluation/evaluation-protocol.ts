@@ -9,17 +9,17 @@ import type { FailedLookup, WatchedChange } from './watched-objects.ts';
 import type { SentObservation } from './worker/observations.ts';
 
 /**
- * Which route a review came in by; it decides how much of a policy's settings for answers applies. `admit`: all policies of a
- * bucket are asked that are for the request.
+ * The route of a review, which decides which settings of a policy apply to the answer. `admit`: all policies of a bucket that
+ * match are evaluated.
  */
 export type Route = 'validate' | 'audit' | 'validate_raw' | 'admit';
 
 /** What a worker serves under one policy id: a policy, or the reason why there is none. */
 export type TableEntry = {
   readonly id: string;
-  /** Which requests it is for, where API servers ask about many policies at once; absent: only those that name it. */
+  /** The requests that it matches in shared buckets; absent: only requests that name it. */
   readonly match?: PolicyMatch;
-  /** Buckets of other revisions that may serve elsewhere at the moment: it answers there, too. See PolicyTable.set. */
+  /** Buckets of other revisions, which other replicas may serve at the moment: it answers there, too. See PolicyTable.set. */
   readonly alsoIn?: readonly string[];
 } & (
   | {
@@ -38,13 +38,13 @@ export type TableEntry = {
 export interface TableChange {
   readonly upserts: readonly TableEntry[];
   readonly removals: readonly string[];
-  /** Compiled modules that upserts need and that the workers have not been given yet, by digest. */
+  /** Compiled modules that upserts need and workers do not have yet, by digest. */
   readonly modules: readonly CompiledPolicyModule[];
   /** Digests of modules that no policy uses any more. */
   readonly retired: readonly string[];
 }
 
-/** A review to evaluate. `turn`: counts what the worker was given; `target`: a policy id, or a bucket by the route `admit`. */
+/** A review to evaluate. `turn`: its number among the reviews posted to the worker; `target`: a policy id, or a bucket by the route `admit`. */
 export type ReviewMessage = readonly [
   turn: number,
   seq: number,
@@ -54,13 +54,13 @@ export type ReviewMessage = readonly [
   terms: ReviewTerms,
 ];
 
-/** Under which terms a review is evaluated. */
+/** Conditions of an evaluation. */
 export interface ReviewTerms {
   /** Policies and members (`group/member`) that are answered as timed out; null: none. */
   readonly timedOut: readonly string[] | null;
   /** Of a bucket: when its policies must have answered, see {@link monotonicNow}. */
   readonly expiresAt: number;
-  /** Policies that are not to be evaluated here: a review that is for one of them is handed back as a whole. */
+  /** Slow policies: a review that matches one of them is deferred as a whole. */
   readonly slow: readonly string[] | null;
   /** Objects that were read for this review, and that workers may still not have; null: none. */
   readonly failedLookups: readonly FailedLookup[] | null;
@@ -72,17 +72,17 @@ export type ToWorker =
       readonly type: 'table';
       readonly version: number;
       readonly change: TableChange;
-      /** What policies of `change.upserts` are called in {@link WorkerActivity}, in their order. */
+      /** Numbers of the policies of `change.upserts` in {@link WorkerActivity}, in their order. */
       readonly numbers: readonly number[];
     }
   | { readonly type: 'watched'; readonly change: WatchedChange }
   | { readonly type: 'reviews'; readonly reviews: readonly ReviewMessage[] };
 
-/** What came of a review. */
+/** The result of a review. */
 export type ReviewResult =
   /** The AdmissionResponse as JSON text. */
   | { readonly kind: 'response'; readonly response: string }
-  /** The bytes are no review. */
+  /** The body is not a valid review. */
   | { readonly kind: 'refused'; readonly code: ReviewErrorCode; readonly message: string }
   /** There is no such policy or bucket. */
   | { readonly kind: 'unknown-target' }
@@ -93,7 +93,7 @@ export type ReviewResult =
 export interface ReviewAnswer {
   readonly seq: number;
   readonly result: ReviewResult;
-  /** One for each time that a policy was asked. */
+  /** One for each evaluation of a policy. */
   readonly observations: readonly SentObservation[];
   /** Time in the policy of each observation; -1 when its code did not run. Milliseconds. */
   readonly times: readonly number[];
@@ -111,9 +111,9 @@ export type FromWorker =
       readonly failures: readonly { id: string; message: string }[];
     }
   | { readonly type: 'answer'; readonly answer: ReviewAnswer }
-  /** The review of a bucket that is for a slow policy: nothing of it was evaluated. */
+  /** The review of a bucket matches a slow policy, and was not evaluated. */
   | { readonly type: 'deferred'; readonly seq: number }
-  /** The review of a bucket that cannot be evaluated before this object is known. */
+  /** The review of a bucket cannot be evaluated before this object is known. */
   | { readonly type: 'unknown-object'; readonly seq: number; readonly object: ObjectReference }
   | { readonly type: 'log'; readonly entry: LogEntry };
 
@@ -123,20 +123,20 @@ export interface WorkerStart {
   readonly activity: SharedArrayBuffer;
   /** Where host capabilities are answered. */
   readonly capabilities: CapabilityConnection;
-  /** Whether all host capabilities are asked for there, because a session is recorded or replayed. Default: no. */
+  /** Whether all host capabilities are answered there, because a session is recorded or replayed. Default: no. */
   readonly isRecorded?: boolean;
-  /** How long a policy may take unless it says otherwise. Seconds. */
+  /** Timeout of a policy without one of its own. Seconds. */
   readonly defaultTimeoutSeconds: number;
   /** Requests for objects of this namespace are always allowed. */
   readonly alwaysAcceptNamespace?: string;
-  /** Whether there may be reviews of buckets. Default: no, and what evaluates them is not loaded. */
+  /** Whether there may be reviews of buckets. Default: no, and their code is not loaded. */
   readonly hasBuckets?: boolean;
 }
 
 const SEQ = 0;
 const MEMBER = 1;
-const TAKEN_FROM = 2;
-const TAKEN_TO = 3;
+const WITHDRAWN_FROM = 2;
+const WITHDRAWN_TO = 3;
 const POLICY = 4;
 const CELLS = 6;
 const DEADLINE_OFFSET = CELLS * Int32Array.BYTES_PER_ELEMENT;
@@ -145,34 +145,34 @@ const ACTIVITY_BYTES = DEADLINE_OFFSET + 2 * BigInt64Array.BYTES_PER_ELEMENT;
 const DEADLINE = 0;
 const SINCE = 1;
 
-/** Monotonic milliseconds that all threads of the process agree on (performance.now() starts anew in each thread). */
+/** Monotonic milliseconds, the same in all threads of the process. performance.now() starts at 0 in each thread. */
 function monotonicMs(): bigint {
   return process.hrtime.bigint() / 1_000_000n;
 }
 
-/** The same, exact to microseconds; read from this thread's own clock, for which no BigInt is made. */
+/** The same with microseconds, from the thread's own clock, which needs no BigInt. */
 export function monotonicNow(): number {
   return performance.now() + MONOTONIC_OFFSET;
 }
 
-/** What this thread's performance.now() is behind {@link monotonicNow}. Milliseconds. */
+/** The difference of {@link monotonicNow} to this thread's performance.now(). Milliseconds. */
 export const MONOTONIC_OFFSET: number = monotonicOffset();
 
-/** Both clocks count the same time. Of a few looks at both the quickest: a thread may be stopped in between. */
+/** Reads both clocks a few times, and uses the quickest pair: a thread may be suspended between two reads. */
 function monotonicOffset(): number {
-  const looks = Array.from({ length: 10 }, () => {
+  const readings = Array.from({ length: 10 }, () => {
     const before = performance.now();
     const shared = Number(process.hrtime.bigint() / 1_000n) / 1_000;
     return { took: performance.now() - before, offset: shared - before };
   });
-  return looks.reduce((one, other) => (other.took < one.took ? other : one)).offset;
+  return readings.reduce((one, other) => (other.took < one.took ? other : one)).offset;
 }
 
-/** What a worker is on. */
+/** What a worker evaluates. */
 export interface Running {
   /** The review. */
   readonly seq: number;
-  /** The member of a group; -1: not a group's. */
+  /** The position of the member in its group; -1 without a group. */
   readonly member: number;
   /** The number of the policy, see ToWorker. */
   readonly policy: number;
@@ -181,8 +181,8 @@ export interface Running {
 }
 
 /**
- * What a worker is doing, in memory that the main thread can read while the worker is busy: the review, the policy, the member
- * of a group, since when, and the moment by which the guest must answer (0: no guest is running).
+ * What a worker evaluates, in memory that the main thread can read while the worker is busy: the review, the policy, the member
+ * of a group, the start, and the deadline of the guest (0: no guest is running).
  */
 export class WorkerActivity {
   readonly buffer: SharedArrayBuffer;
@@ -195,7 +195,7 @@ export class WorkerActivity {
     this.#times = new BigInt64Array(buffer, DEADLINE_OFFSET, 2);
   }
 
-  /** Worker: a guest starts, and has this long. */
+  /** Worker: a guest starts, with this timeout. */
   enter(seq: number, timeoutMs: number, member: number, policy: number): void {
     Atomics.store(this.#work, SEQ, seq);
     Atomics.store(this.#work, MEMBER, member);
@@ -211,22 +211,22 @@ export class WorkerActivity {
   }
 
   /**
-   * Main thread: the worker need not begin with what it was given from this turn to that one, it is evaluated elsewhere.
-   * Replaces the range before, which a worker that is given more has passed.
+   * Main thread: withdraws the reviews from one turn to another, which other workers evaluate. Replaces the previous range: a
+   * worker that gets new reviews has passed it.
    */
-  takeBack(from: number, to: number): void {
-    Atomics.store(this.#work, TAKEN_FROM, from);
-    Atomics.store(this.#work, TAKEN_TO, to);
+  withdraw(from: number, to: number): void {
+    Atomics.store(this.#work, WITHDRAWN_FROM, from);
+    Atomics.store(this.#work, WITHDRAWN_TO, to);
   }
 
-  /** Worker: whether a review that it was given is not its own any more. Turns count from 1, have 32 bits and go round. */
-  isTakenBack(turn: number): boolean {
-    const from = Atomics.load(this.#work, TAKEN_FROM);
-    const to = Atomics.load(this.#work, TAKEN_TO);
+  /** Worker: whether a review was withdrawn. Turns count from 1, have 32 bits and wrap around. */
+  isWithdrawn(turn: number): boolean {
+    const from = Atomics.load(this.#work, WITHDRAWN_FROM);
+    const to = Atomics.load(this.#work, WITHDRAWN_TO);
     return ((turn - from) | 0) >= 0 && ((to - turn) | 0) >= 0;
   }
 
-  /** Main thread: what runs, if a guest does. */
+  /** Main thread: the running guest, if any. */
   current(): Running | undefined {
     if (Atomics.load(this.#times, DEADLINE) === 0n) {
       return undefined;

@@ -1,10 +1,10 @@
 import { setFlagsFromString } from 'node:v8';
 
 /**
- * Lets every thread of this process collect its own garbage alone; call it before the first thread is started. V8 would
- * hand parts of each collection to helper threads: on a heap of some megabytes, which is what evaluation leaves, they
- * cost a tenth of the processor and make requests wait for each other (bench/throughput: 157 instead of 136 µs of
- * processor time a request on two hardware threads).
+ * Makes every thread of this process collect its own garbage alone. Must be called before the first thread starts. V8 would
+ * give parts of each collection to helper threads. On the heaps of evaluation, some megabytes, these cost a tenth of the
+ * processor and make requests wait for each other (bench/throughput: 157 instead of 136 µs of processor time a request on two
+ * hardware threads).
  */
 export function collectGarbageAlone(): void {
   setFlagsFromString('--single-threaded-gc');

@@ -7,12 +7,12 @@ import type { ObjectKey } from '../resources/index.ts';
 export interface WatchedChange {
   readonly apiVersion: string;
   readonly kind: string;
-  /** Whether these are all published objects of the kind: others are forgotten. */
+  /** Whether these are all published objects of the kind: others are removed. */
   readonly isAll: boolean;
   readonly objects: readonly WatchedObject[];
 }
 
-/** One object, or the part of it that evaluation needs; undefined: it is gone, or no longer followed. */
+/** One object, or the part of it that evaluation needs; undefined: it is deleted, or no longer watched. */
 export type WatchedObject = readonly [key: ObjectKey, object: JsonObject | undefined];
 
 /** The result of reading an object that workers do not have. */

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { dirname } from 'node:path';
 
 /** Delay of a read after a notification: editors and the kubelet make several changes in a row. Milliseconds. */
-export const SETTLE_MS = 20;
+const SETTLE_MS = 20;
 /** Interval of reads without a notification: network file systems and some overlays send none. Milliseconds. */
 export const POLL_MS = 5_000;
 

@@ -1,6 +1,6 @@
 /** Bounds of Go's int64. */
 export const MAX_INT64 = 2n ** 63n - 1n;
-export const MIN_INT64 = -(2n ** 63n);
+const MIN_INT64 = -(2n ** 63n);
 
 export function isInt64(value: bigint): boolean {
   return value >= MIN_INT64 && value <= MAX_INT64;

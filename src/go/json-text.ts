@@ -1,3 +1,4 @@
+import { isJsonObject } from '../values/index.ts';
 import { compareStrings } from './compare-strings.ts';
 
 /** Characters that `json.Marshal` escapes in addition to those of JSON, for JSON in HTML. */
@@ -9,12 +10,8 @@ export function jsonText(value: unknown): string {
   if (typeof value === 'number' || (typeof value === 'string' && value.search(HTML_ESCAPED) === -1)) {
     return JSON.stringify(value);
   }
-  const text = JSON.stringify(value, (_key, part: unknown) => (isObject(part) ? sorted(part) : part)) ?? 'null';
+  const text = JSON.stringify(value, (_key, part: unknown) => (isJsonObject(part) ? sorted(part) : part)) ?? 'null';
   return text.replaceAll(HTML_ESCAPED, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** The object with sorted keys, and without a prototype, so that `__proto__` stays a key. */

@@ -6,10 +6,10 @@ import { RequestRefused } from './errors.ts';
 /**
  * Maximum memory of bodies that are being received: as much as may wait or run, see MAX_HELD_BYTES of the worker pool.
  */
-export const MAX_RECEIVING_BYTES = 256 * 1024 * 1024;
+const MAX_RECEIVING_BYTES = 256 * 1024 * 1024;
 
 /** Initial buffer of a body; it doubles as needed. Most reviews are smaller. Bytes. */
-export const FIRST_BYTES = 64 * 1024;
+const FIRST_BYTES = 64 * 1024;
 
 /**
  * The part of {@link MAX_RECEIVING_BYTES} reserved for the first {@link FIRST_BYTES} of bodies, so that clients that

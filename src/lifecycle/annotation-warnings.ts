@@ -4,7 +4,7 @@ import type { EventSink } from '../runtime/index.ts';
 import type { AnnotationProblem } from './rollout-settings.ts';
 
 /** Reason of the event for an invalid annotation, which has no effect. */
-export const INVALID_ANNOTATION = 'InvalidAnnotation';
+const INVALID_ANNOTATION = 'InvalidAnnotation';
 
 export class AnnotationWarnings {
   readonly #events: EventSink;

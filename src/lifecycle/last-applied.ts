@@ -12,7 +12,7 @@ import {
   own,
 } from '../resources/index.ts';
 import { MAX_ANNOTATIONS_BYTES } from '../resources/validation/index.ts';
-import { parseJson, setOwn } from '../values/index.ts';
+import { asJson, parseJson, setOwn } from '../values/index.ts';
 
 /**
  * The annotation with the restored spec, so that the next client-side apply removes what only that has. Undefined if the policy
@@ -27,8 +27,7 @@ export function lastAppliedAfter(policy: AdmissionPolicyObject, restored: Admiss
   if (applied === undefined || !isJsonObject(spec)) {
     return undefined;
   }
-  const present = policy.spec as unknown as JsonValue;
-  const updated = `${jsonText({ ...applied, spec: restoredValue(spec, present, restored as unknown as JsonValue) })}\n`;
+  const updated = `${jsonText({ ...applied, spec: restoredValue(spec, asJson(policy.spec), asJson(restored)) })}\n`;
   const bytes = [LAST_APPLIED_ANNOTATION, updated, ...Object.entries(others).flat()].reduce(
     (sum, part) => sum + Buffer.byteLength(part),
     0,

@@ -4,7 +4,6 @@ import { type Cluster, isNotFound } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
   CONTROLLER_FIELD_MANAGER,
-  type JsonObject,
   monitoredText,
   keyOf,
   policyId,
@@ -20,12 +19,13 @@ import { hasNewDenials, settledCounts } from './rollout/monitored-status.ts';
 import { policyStatus } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
 import type { RolloutView } from './rollout/rollout-view.ts';
+import { asJson } from '../values/index.ts';
 
 /**
  * Delay before the progress of a rollout is written; each further delay is ten times as long. The end of a rollout and
  * failures are written at once. So a thousand policies that are applied at once take two or three writes each. Milliseconds.
  */
-export const FIRST_PROGRESS_MS = 5_000;
+const FIRST_PROGRESS_MS = 5_000;
 /**
  * Minimum interval between two writes, and two events, for what one policy in monitor mode would have rejected.
  * A status that is written for another reason contains the newest count. Milliseconds.
@@ -129,7 +129,7 @@ export class PolicyReports {
     };
     const options = { subresource: 'status', fieldManager: CONTROLLER_FIELD_MANAGER, signal };
     try {
-      const patch = { type: 'merge', body: body as unknown as JsonObject } as const;
+      const patch = { type: 'merge', body: asJson(body) } as const;
       policies.recordWrite(key, await cluster.patch(this.#kind, key, patch, options));
     } catch (error) {
       policies.forget(key);

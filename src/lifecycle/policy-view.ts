@@ -7,9 +7,10 @@ import {
   type ObjectKey,
   type PolicyMatch,
   policyMatch,
-  refreshRequest,
   type PolicyRevision,
   type PolicyServer,
+  refreshRequest,
+  snapshotOf,
 } from '../resources/index.ts';
 import type { KnownReplica, ReplicaDirectory } from './replicas/replica-directory.ts';
 import { revisionFacts } from './revision-store.ts';
@@ -46,7 +47,7 @@ export function policyView(
   const server = policy.spec.policyServer ?? 'default';
   const policyServer = policyServers.get({ name: server });
   const pin = annotations[ANNOTATIONS.pin];
-  const newest = revisions.at(-1)?.spec;
+  const newest = revisions.at(-1);
   const ownWebhook = wantsOwnWebhook(annotations);
   const facts = revisions.map((revision) => revisionFacts(revision));
   // A revision under way does not count: its match may be covered in advance.
@@ -64,7 +65,7 @@ export function policyView(
     generation,
     // The snapshot of a revision counts as the spec of its generation, even if it reads differently (-0, defaults of a newer
     // schema): otherwise each reconciliation would create another revision.
-    spec: newest?.policyGeneration === generation ? (newest.snapshot as unknown as AdmissionPolicySpec) : policy.spec,
+    spec: newest?.spec.policyGeneration === generation ? snapshotOf(newest) : policy.spec,
     ownWebhook,
     refresh: refreshRequest(annotations),
     pin: pin === undefined ? undefined : parseRevisionNumber(pin),

@@ -47,7 +47,7 @@ export class Prevalidations {
   /**
    * The result of a pre-validation, returned once. Undefined while it runs; starts it if necessary.
    *
-   * @param purpose tells the pre-validations of one policy apart: the uid of a revision, and a refresh
+   * @param purpose distinguishes the pre-validations of one policy: the uid of a revision, and a refresh
    */
   result(
     policy: string,

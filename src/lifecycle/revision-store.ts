@@ -2,9 +2,7 @@
 import { ApiError, type Cluster, unlessGone } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
-  type AdmissionPolicySpec,
   CONTROLLER_FIELD_MANAGER,
-  type JsonObject,
   keyOf,
   POLICY_REVISIONS,
   POLICY_SERVER_LABEL,
@@ -12,6 +10,7 @@ import {
   policyId,
   type PolicyRevision,
   revisionName,
+  snapshotOf,
   timeText,
   MANAGED_BY,
 } from '../resources/index.ts';
@@ -19,6 +18,7 @@ import { type ObjectCache, type ObjectIndex, WrittenObjects } from '../runtime/i
 import type { PrevalidatedRevision } from './rollout/after-prevalidation.ts';
 import { cannotServe } from './rollout/revision-choice.ts';
 import type { RevisionFacts, RolloutStep } from './rollout/rollout-view.ts';
+import { asJson } from '../values/index.ts';
 
 type RevisionStatus = NonNullable<PolicyRevision['status']>;
 type Transition = RolloutStep & { readonly type: 'transition' };
@@ -75,7 +75,7 @@ export class RevisionStore {
         ...(rollbackOf === undefined ? {} : { rollbackOf }),
         ...(ownWebhook ? { ownWebhook } : {}),
         ...(refresh === undefined ? {} : { refresh }),
-        snapshot: spec as unknown as JsonObject,
+        snapshot: asJson(spec),
       },
     };
     const created = await this.#options.cluster.create<PolicyRevision>(POLICY_REVISIONS, object, this.#writing(signal));
@@ -227,7 +227,7 @@ export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): 
     nextRetry: status.nextRetry === undefined ? undefined : Date.parse(status.nextRetry),
     stateSince: Date.parse(status.stateSince ?? metadata.creationTimestamp ?? ''),
     order: status.order ?? 0,
-    snapshot: spec.snapshot as unknown as AdmissionPolicySpec,
+    snapshot: snapshotOf({ spec }),
     ownWebhook: spec.ownWebhook ?? false,
     refresh: spec.refresh,
     refreshed: status.refreshed,

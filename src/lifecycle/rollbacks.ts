@@ -20,9 +20,10 @@ import { lastAppliedAfter } from './last-applied.ts';
 import { revisionFacts } from './revision-store.ts';
 import { parseRevisionNumber } from './rollout-settings.ts';
 import type { RevisionFacts } from './rollout/rollout-view.ts';
+import { asJson } from '../values/index.ts';
 
 /** Reason of the event for a rollback. */
-export const ROLLED_BACK = 'RolledBack';
+const ROLLED_BACK = 'RolledBack';
 
 /** Characters of an invalid annotation that a message quotes. */
 const MAX_QUOTED = 40;
@@ -100,14 +101,14 @@ async function restore(
 /** Returns the fields of the spec to their owners. */
 function handover(before: AdmissionPolicyObject, restored: AdmissionPolicyObject): readonly JsonValue[] {
   const fields = returnedFields(before, restored);
-  return fields.length === 0 ? [] : [replacement('/metadata/managedFields', fields as unknown as JsonValue)];
+  return fields.length === 0 ? [] : [replacement('/metadata/managedFields', fields.map(asJson))];
 }
 
 /** The changes that restore a spec. */
 function restoration(policy: AdmissionPolicyObject, spec: AdmissionPolicySpec): readonly JsonValue[] {
   const lastApplied = lastAppliedAfter(policy, spec);
   return [
-    replacement('/spec', spec as unknown as JsonValue),
+    replacement('/spec', asJson(spec)),
     ...(lastApplied === undefined ? [] : [replacement(annotationPath(LAST_APPLIED_ANNOTATION), lastApplied)]),
   ];
 }

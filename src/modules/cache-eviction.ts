@@ -97,8 +97,8 @@ async function entriesOf(folder: string, nowMs: number): Promise<readonly Entry[
 }
 
 /**
- * The time by the clock that stamps the files: that of the server if the folder is on one, whose clients may have other times.
- * If nothing can be written, that of this process.
+ * The time of the clock that stamps the files, which in a shared folder is the file server's. If nothing can be written, the
+ * time of this process.
  */
 async function folderClock(cacheDir: string): Promise<number> {
   const path = join(cacheDir, `${TEMPORARY_PREFIX}${randomUUID()}`);

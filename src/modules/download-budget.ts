@@ -105,7 +105,7 @@ export class DownloadBudget {
     };
     const waiting = { canStart, start };
     const stop = (): void => {
-      // At once: what has given up must not be started any more, because nobody would end it.
+      // At once: an aborted download must not start any more, because its slot would never be released.
       this.#waiting.delete(waiting);
       reject(signal.reason as Error);
     };

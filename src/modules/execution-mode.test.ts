@@ -18,7 +18,7 @@ const REGO: ModuleInterface = {
 };
 
 describe('executionModeOf', () => {
-  it('tells waPC and WASI by their look', () => {
+  it('distinguishes waPC and WASI by their imports and exports', () => {
     assert.equal(executionModeOf(WAPC), 'kubewarden-wapc');
     assert.equal(executionModeOf(WASI), 'wasi');
   });

@@ -44,7 +44,7 @@ export {
   parseUrlPrefix,
   parseVerification,
 } from './verification-config.ts';
-export type { CertificateSubject, SignatureRequirement, VerificationConfig } from './verification-config.ts';
+export type { SignatureRequirement, VerificationConfig } from './verification-config.ts';
 export type { PolicyCode } from './compiling/policy-module.ts';
 export type { PolicyRule } from './policy-rule.ts';
 export { DEFAULT_SOURCES, parseSources } from './sources.ts';

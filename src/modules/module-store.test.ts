@@ -86,7 +86,7 @@ describe('ModuleStore', () => {
     await assert.rejects(restarted.fetch(`${server.origin}/other.wasm`), { code: 'source-unreachable' });
   });
 
-  it('takes modules from the cache only when it is told to', async () => {
+  it('takes modules from nowhere but the cache when offline', async () => {
     await using folder = await TemporaryFolder.create();
     await using server = await serving(() => ONE);
     const store = new ModuleStore({ cacheDir: folder.path });

@@ -12,8 +12,7 @@ const TEMPORARY_SUFFIX = '.tmp';
 /** Interval at which a process writes its file again. Milliseconds. */
 const REFRESH_MS = 10 * 60 * 1000;
 /**
- * Age at which a file no longer counts: a server that was stopped, or a machine that slept, for some days finds its modules
- * again. Milliseconds.
+ * Age at which a file no longer counts: long enough that a server finds its modules after days without power. Milliseconds.
  */
 const LIFETIME_MS = 7 * 24 * 60 * 60 * 1000;
 /** Most files that count, the newest ones: a process that is restarted all the time leaves one each time. */

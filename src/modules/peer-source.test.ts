@@ -65,7 +65,7 @@ describe('modules from peers', () => {
   const without = (): Promise<TestServer> => peer((_request, response) => response.writeHead(404).end());
   const pinned = (): string => `${source.origin}/x.wasm?token=s3cr3t@${DIGEST}`;
 
-  it('come from the one that has it, before the source is asked, and are kept', async () => {
+  it('come from the one that has it, before the source is tried, and are kept', async () => {
     await using one = await without();
     await using other = await having();
     const store = storeWith([one.host, other.host]);
@@ -87,13 +87,13 @@ describe('modules from peers', () => {
     assert.equal((await storeWith([one.host], { serverName: 'other.example' }).fetch(pinned())).origin, 'source');
   });
 
-  it('are never asked for a module without a digest', async () => {
+  it('get no request for a module without a digest', async () => {
     await using one = await having();
     const module = await storeWith([one.host]).fetch(`${source.origin}/x.wasm`);
     assert.deepEqual([module.origin, one.requests], ['source', 0]);
   });
 
-  it('are not asked when the cache has it', async () => {
+  it('get no request when the cache has it', async () => {
     await using one = await having();
     const store = storeWith([one.host]);
     await store.fetch(`${source.origin}/x.wasm`);
@@ -117,7 +117,7 @@ describe('modules from peers', () => {
     }
   });
 
-  it('that are busy are asked again rather than the source', async () => {
+  it('that are busy are tried again rather than the source', async () => {
     let asked = 0;
     await using one = await peer((_request, response) => {
       asked += 1;
@@ -148,7 +148,7 @@ describe('modules from peers', () => {
     await new Promise((resolve) => silent.close(resolve));
   });
 
-  it('are told of when the source fails too: how many, not where, and without secrets', async () => {
+  it('are in the error when the source fails too: how many, not where, and without secrets', async () => {
     await using one = await without();
     await using down = await without();
     const gone = down.host;
@@ -166,7 +166,7 @@ describe('modules from peers', () => {
     });
   });
 
-  it('without a certificate to show are not asked', async () => {
+  it('get no request without a client certificate', async () => {
     await using one = await having();
     const store = storeWith([one.host], { keyFile: join(folder.path, 'none') });
     assert.equal((await store.fetch(pinned())).origin, 'source');

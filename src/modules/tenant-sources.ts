@@ -26,8 +26,8 @@ export function assertTenantFile({ path, shown }: FileReference, folder: string 
 }
 
 /**
- * Sources for reads whose content a tenant gets: without credentials, and with those mirrors only whose hosts tenants may use, so
- * that the content has nothing that only the policy server may read.
+ * Sources for content that a tenant gets: without credentials, and only with mirrors whose hosts tenants may use. Otherwise the
+ * tenant could read what only the policy server may read.
  */
 export function anonymousSources({ dockerConfig: _dockerConfig, ...sources }: SourcesConfig): SourcesConfig {
   const isForTenants = (mirror: RegistryMirror): boolean =>

@@ -5,7 +5,7 @@ import { versionOf, withRepository } from './oci/registry-source.ts';
 import type { Verification } from './verification.ts';
 
 /**
- * Verifies the signatures of an artifact, and resolves with the digest of its manifest. Nothing is taken from a cache.
+ * Verifies the signatures of an artifact, and resolves with the digest of its manifest. No cache is used.
  * @param requiredBy where the configuration is, for messages. Default: verification.yml
  * @throws ModuleError `source-…`, `signature-…`, `trust-root-unavailable`
  */

@@ -108,7 +108,7 @@ export {
   TOKEN_REQUESTS,
 } from './policies/namespaced-exemptions.ts';
 export type { MatchCondition, MatchRule, MatchSelector, PolicyMatch } from './policies/policy-match.ts';
-export { POLICY_REVISIONS, servesInsteadOf } from './policies/policy-revision.ts';
+export { POLICY_REVISIONS, servesInsteadOf, snapshotOf } from './policies/policy-revision.ts';
 export type { PolicyRevision, RevisionState, ServingTurn } from './policies/policy-revision.ts';
 export { MAX_DEVIATIONS, POLICY_SERVER_REPLICAS } from './policies/policy-server-replica.ts';
 export type { PolicyServerReplica } from './policies/policy-server-replica.ts';

@@ -27,7 +27,7 @@ export type Reconciler = (
 ) => Promise<ReconcileResult | void> | ReconcileResult | void;
 
 /** Time limit of one reconciliation: longer than all retries of a request. Milliseconds. */
-export const DEFAULT_RECONCILE_TIMEOUT_MS = 120_000;
+const DEFAULT_RECONCILE_TIMEOUT_MS = 120_000;
 
 export interface ControllerOptions {
   readonly name: string;

@@ -46,7 +46,7 @@ export const COMBINED_PREFIX = '(combined from similar events): ';
 /** Longest message that the events API accepts. */
 export const MAX_NOTE_LENGTH = 1024;
 /** Longest reason that the events API accepts. */
-export const MAX_REASON_LENGTH = 128;
+const MAX_REASON_LENGTH = 128;
 
 interface Similar {
   readonly messages: Set<string>;

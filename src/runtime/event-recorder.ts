@@ -17,13 +17,13 @@ export const EVENTS: ResourceType = { group: '', version: 'v1', resource: 'event
 /** Events that wait to be written: about 1 MiB, enough for a cluster that is away for a minute. */
 export const MAX_PENDING_EVENTS = 1_000;
 /** Attempts for one write. */
-export const MAX_EVENT_TRIES = 5;
+const MAX_EVENT_TRIES = 5;
 /** Delay before the second attempt; doubles with each one. Milliseconds. */
-export const EVENT_RETRY_MS = 1_000;
+const EVENT_RETRY_MS = 1_000;
 /** Time limit of one write. Milliseconds. */
-export const EVENT_TIMEOUT_MS = 10_000;
+const EVENT_TIMEOUT_MS = 10_000;
 /** Time for pending writes when the recorder stops. Milliseconds. */
-export const EVENT_FLUSH_MS = 2_000;
+const EVENT_FLUSH_MS = 2_000;
 /** Longest name of a Kubernetes object. */
 const MAX_NAME_LENGTH = 253;
 

@@ -35,13 +35,13 @@ export const LEASES: ResourceType<Lease> = {
 };
 
 /** How long other processes wait for a leader that does not renew. As kube-controller-manager. Milliseconds. */
-export const LEASE_DURATION_MS = 15_000;
+const LEASE_DURATION_MS = 15_000;
 /** A leader that could not renew for this long stops leading. Milliseconds. */
-export const RENEW_DEADLINE_MS = 10_000;
+const RENEW_DEADLINE_MS = 10_000;
 /** Interval of attempts to acquire or renew the Lease. Milliseconds. */
-export const RETRY_PERIOD_MS = 2_000;
+const RETRY_PERIOD_MS = 2_000;
 /** Processes that wait extend the interval by up to this factor, so that they do not send requests in step. */
-export const RETRY_JITTER_FACTOR = 1.2;
+const RETRY_JITTER_FACTOR = 1.2;
 
 export interface LeaderElectorOptions {
   /** A separate client, so that other traffic does not delay a renewal. */

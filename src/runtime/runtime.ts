@@ -14,7 +14,7 @@ import type { Runnable } from './runnable.ts';
 export type StartGroup = 'cache' | 'server' | 'leader';
 
 /** Time for one group to stop: enough for a reconciliation or a request. Milliseconds. */
-export const DEFAULT_STOP_MS = 10_000;
+const DEFAULT_STOP_MS = 10_000;
 
 export interface RuntimeOptions {
   readonly log: Logger;

@@ -11,13 +11,13 @@ export const DEFAULT_PRIORITY = 0;
 export const LOW_PRIORITY = -100;
 
 /** Delay of the first retry: most failures are conflicts that are gone by then. As client-go. Milliseconds. */
-export const RETRY_BASE_MS = 5;
+const RETRY_BASE_MS = 5;
 /** Longest delay of a retry: after a long outage, recovery takes minutes. As client-go. Milliseconds. */
 export const RETRY_CAP_MS = 1_000_000;
 /** Random part of a delay, so that items that failed together are not retried together. */
 export const RETRY_JITTER = 0.25;
 /** Rate of retries of all items, so that a thousand failing objects do not flood an API server. As client-go. */
-export const RETRY_RATE: TokenBucketOptions = { perSecond: 10, burst: 100 };
+const RETRY_RATE: TokenBucketOptions = { perSecond: 10, burst: 100 };
 /** Limits the exponent: 2 ** 40 times the base exceeds every cap. */
 const MAX_DOUBLINGS = 40;
 

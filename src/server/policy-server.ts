@@ -33,13 +33,13 @@ const LAST_BYTES_MS = 1_000;
 /** Interval at which a stopping server closes idle connections. Milliseconds. */
 const DRAIN_CHECK_MS = 10;
 /** At least two, so that a policy that does not return never occupies all workers. */
-export const MIN_DEFAULT_WORKERS = 2;
+const MIN_DEFAULT_WORKERS = 2;
 /**
  * How long readiness waits for first versions of policies. Then the server is ready with the loaded ones, and answers
  * 503 for the others, so that an unavailable source of one policy does not block all others. Shorter than usual
  * timeouts of rollouts and probes; a pod loads its policies in seconds. Milliseconds.
  */
-export const READY_WAIT_MS = 10_000;
+const READY_WAIT_MS = 10_000;
 /** Options of a {@link PolicyServer}. */
 export interface PolicyServerOptions {
   /** Path of policies.yml, which is watched. Either this or `replica`. */

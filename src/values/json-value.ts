@@ -6,6 +6,11 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Types an object that consists of JSON values, such as one of an API server, as JSON. The result must not be changed. */
+export function asJson(object: object): JsonObject {
+  return object as JsonObject;
+}
+
 /** An own property, never one of Object.prototype. */
 export function own(object: JsonObject, field: string): JsonValue | undefined {
   return Object.hasOwn(object, field) ? object[field] : undefined;

@@ -2,7 +2,12 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ClusterUser } from './cluster.ts';
+
+/** A user without rights. Tests grant rights with RBAC objects. */
+export interface ClusterUser {
+  /** Groups besides `system:authenticated`. Default: none. */
+  readonly groups?: readonly string[];
+}
 
 export interface Ports {
   readonly etcdClient: number;

@@ -11,6 +11,7 @@ import type { ClusterBinaries } from './binaries.ts';
 import {
   apiServerArgs,
   clusterNetwork,
+  type ClusterUser,
   controllerManagerArgs,
   etcdArgs,
   type Ports,
@@ -38,12 +39,6 @@ const START_ATTEMPTS = 3;
 /** Attempts to restart a killed process, and the delay between them. Another process may have its port for a moment. Milliseconds. */
 const REVIVALS = 5;
 const REVIVAL_PAUSE_MS = 2_000;
-
-/** A user without rights. Tests grant rights with RBAC objects. */
-export interface ClusterUser {
-  /** Groups besides `system:authenticated`. Default: none. */
-  readonly groups?: readonly string[];
-}
 
 /** Options of {@link startCluster}. */
 export interface ClusterOptions {

@@ -7,7 +7,8 @@ import { skipWithoutRegistry } from '../cluster/binaries.ts';
 import { kind, type Policy, PolicyLab } from '../lifecycle/policy-lab.ts';
 import { example, moduleBytes, moduleVariant, requiredLabel, review } from '../server/harness.ts';
 import { type Fault, FaultProxy } from './fault-proxy.ts';
-import { PASSWORD, Registry } from './registry-lab.ts';
+import { Registry } from './registry-lab.ts';
+import { PASSWORD } from './registry-user.ts';
 
 const good = await moduleBytes(example('required-labels'));
 const MANIFEST_TYPE = 'application/vnd.oci.image.manifest.v1+json';

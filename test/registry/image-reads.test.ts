@@ -39,7 +39,7 @@ describe('RegistryImages', () => {
     assert.notEqual(hostPlatform().architecture, 'x64');
   });
 
-  it('tells why an image cannot be read', async () => {
+  it('reports why an image cannot be read', async () => {
     const { registry } = await startRegistry();
     await using _ = registry;
     const images = new RegistryImages({ sources: insecure(registry) });

@@ -6,7 +6,8 @@ import { skipWithoutRegistry } from '../cluster/binaries.ts';
 import { guest, moduleBytes, moduleVariant, review, startServer, TestFolder } from '../server/harness.ts';
 import { openCluster, pinned, Revisions, startReplica } from '../server/replica-lab.ts';
 import { type Fault, FaultProxy } from './fault-proxy.ts';
-import { PASSWORD, Registry } from './registry-lab.ts';
+import { Registry } from './registry-lab.ts';
+import { PASSWORD } from './registry-user.ts';
 
 const accept = await moduleBytes(guest('accept'));
 

@@ -12,10 +12,9 @@ import { freePorts } from '../cluster/free-ports.ts';
 import { createLoopbackCertificate, type LoopbackCertificate } from '../cluster/loopback-certificate.ts';
 import { SupervisedProcess } from '../cluster/supervised-process.ts';
 import { until } from '../server/harness.ts';
+import { PASSWORD, USER } from './registry-user.ts';
 import type { TokenService } from './token-service.ts';
 
-export const USER = 'ci';
-export const PASSWORD = 'correct horse';
 /** The bcrypt hash of {@link PASSWORD}, of which Node has none. */
 const PASSWORD_HASH = '$2b$04$0StecdWtiL1p.GXjyQmBcuHlRNPmoYIR4H52Ymlr9a/pTBAYCCDmy';
 

@@ -7,7 +7,7 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { createLoopbackCertificate, type LoopbackCertificate } from '../cluster/loopback-certificate.ts';
-import { PASSWORD, USER } from './registry-lab.ts';
+import { PASSWORD, USER } from './registry-user.ts';
 
 export const REFRESH_TOKEN = 'a refresh token';
 /** A token lives as long as those of Docker Hub. Seconds. */

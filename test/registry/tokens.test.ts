@@ -9,7 +9,8 @@ import { type CommandResult, portcullis } from '../cli/command.ts';
 import { skipWithoutRegistry } from '../cluster/binaries.ts';
 import { example, guest, moduleBytes, review, startServer } from '../server/harness.ts';
 import { FaultProxy } from './fault-proxy.ts';
-import { PASSWORD, Registry, USER } from './registry-lab.ts';
+import { Registry } from './registry-lab.ts';
+import { PASSWORD, USER } from './registry-user.ts';
 import { REFRESH_TOKEN, type TokenChange, TokenService } from './token-service.ts';
 
 const accept = await moduleBytes(guest('accept'));

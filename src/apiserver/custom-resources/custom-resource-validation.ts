@@ -24,7 +24,7 @@ const COLUMN_TYPES = ['boolean', 'date', 'integer', 'number', 'string'];
 const COLUMN_FORMATS = ['byte', 'date', 'date-time', 'double', 'float', 'int32', 'int64', 'password'];
 
 /** Maximum number of selectable fields. */
-export const MAX_SELECTABLE_FIELDS = 8;
+const MAX_SELECTABLE_FIELDS = 8;
 
 /**
  * Validates a CustomResourceDefinition that has its defaults (`applyCustomResourceDefaults`) and conforms to its schema.

@@ -2,6 +2,7 @@
 import { ApiError } from '../../cluster/index.ts';
 import { groupResourceOf } from '../../resources/index.ts';
 import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
+import { notServed } from '../not-served.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { forbidden } from './authorization/forbidden.ts';
 import type { KindBehaviours } from './kind-behaviour.ts';
@@ -50,11 +51,6 @@ export function servedResource(context: ClusterContext, type: ResourceType): Ser
     throw notServed();
   }
   return served;
-}
-
-/** The error for a resource that is not served. */
-export function notServed(): ApiError {
-  return new ApiError(404, 'NotFound', 'the server could not find the requested resource', {});
 }
 
 export function methodNotSupported(type: ResourceType, verb: string): ApiError {

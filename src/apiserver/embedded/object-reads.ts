@@ -1,8 +1,9 @@
 import { ApiError, ObjectSelection } from '../../cluster/index.ts';
 import type { ListOptions, ObjectList, RequestOptions, SubresourceOptions } from '../../cluster/index.ts';
 import type { KubernetesObject, ObjectKey, ResourceType } from '../../resources/index.ts';
+import { notServed } from '../not-served.ts';
 import { decodeContinue, encodeContinue } from './continue-token.ts';
-import { authorize, methodNotSupported, notServed, servedResource } from './cluster-context.ts';
+import { authorize, methodNotSupported, servedResource } from './cluster-context.ts';
 import type { Caller, ClusterContext } from './cluster-context.ts';
 import type { ServedResource } from './resource-registry.ts';
 import { scaleOf } from './scale.ts';

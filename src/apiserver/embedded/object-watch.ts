@@ -13,7 +13,7 @@ import type { Collection } from './store/collection.ts';
 export const BOOKMARK_INTERVAL_MS = 60_000;
 
 /** Timeout of a watch that names none. API servers use a random time from 30 to 60 minutes. Milliseconds. */
-export const DEFAULT_WATCH_MS = 1_800_000;
+const DEFAULT_WATCH_MS = 1_800_000;
 
 /** The annotation of the bookmark after the initial events (KEP-3157). */
 export const INITIAL_EVENTS_END = 'k8s.io/initial-events-end';

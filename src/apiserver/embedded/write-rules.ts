@@ -3,7 +3,7 @@ import { ApiError } from '../../cluster/index.ts';
 import type { JsonObject, KubernetesObject, MutableObject, ObjectKey } from '../../resources/index.ts';
 import { isSameJson } from '../../resources/structured-merge/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
-import { notServed } from './cluster-context.ts';
+import { notServed } from '../not-served.ts';
 import type { ServedResource } from './resource-registry.ts';
 import { thaw } from './store/thaw.ts';
 import { setOwn } from '../../values/index.ts';

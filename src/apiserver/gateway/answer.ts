@@ -10,7 +10,7 @@ import type { Representation } from './negotiation.ts';
 import { parseJson } from '../../values/index.ts';
 
 /** Responses of at least this size are compressed, as in API servers. Bytes. */
-export const GZIP_FROM_BYTES = 128 * 1024;
+const GZIP_FROM_BYTES = 128 * 1024;
 
 /** The fastest level, because responses go over loopback or a local network. */
 const GZIP_LEVEL = 1;

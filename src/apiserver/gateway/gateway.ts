@@ -8,6 +8,7 @@ import type { Authenticator } from '../embedded/authentication/authenticator.ts'
 import { impersonationOf } from '../embedded/authentication/impersonation.ts';
 import { forbidden } from '../embedded/authorization/forbidden.ts';
 import type { UserInfo } from '../embedded/request.ts';
+import { notServed } from '../not-served.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { errorAnswer, send, setCommonHeaders, setWarnings } from './answer.ts';
 import type { Answer } from './answer.ts';
@@ -19,16 +20,16 @@ import { pageNotFound, PathRequests } from './path-request.ts';
 import { isWatchRequest } from './request-options.ts';
 import { attributesOf, MAX_URL_BYTES, parseTarget, verbOf } from './request-target.ts';
 import type { PathTarget, ResourceTarget } from './request-target.ts';
-import { answerResource, checkServed, resourceNotFound, watchResource } from './resource-request.ts';
+import { answerResource, checkServed, watchResource } from './resource-request.ts';
 import type { ResourceRequest } from './resource-request.ts';
 import type { ServedCluster } from './served-cluster.ts';
 import { includeObjectOf, printerOf } from './table.ts';
 import { sendWatch } from './watch-stream.ts';
 
 /** Concurrent requests, watches excluded. Their bodies take at most 200 × 3 MiB. */
-export const MAX_REQUESTS = 200;
+const MAX_REQUESTS = 200;
 /** Concurrent watches. A user with kubectl, the console and all controllers has about fifty. */
-export const MAX_WATCHES = 2_000;
+const MAX_WATCHES = 2_000;
 /** How long a stopping gateway waits for requests in flight. Milliseconds. */
 const DEFAULT_DRAIN_MS = 10_000;
 /** How often a stopping gateway closes idle connections. Milliseconds. */
@@ -312,7 +313,7 @@ export class Gateway {
       return errorAnswer(new ApiError(404, 'NotFound', message, {}));
     }
     const isGroup = group === '' || definitions.some((known) => known.group === group && known.version === version);
-    return isGroup ? errorAnswer(resourceNotFound()) : pageNotFound();
+    return isGroup ? errorAnswer(notServed()) : pageNotFound();
   }
 
   async #watch({ response }: Call, request: ResourceRequest): Promise<void> {

@@ -2,13 +2,14 @@
 import type { IncomingMessage } from 'node:http';
 import { ApiError, EMBEDDED_BUILD } from '../../cluster/index.ts';
 import { kubernetesVersion } from '../../resources/index.ts';
+import { notServed } from '../not-served.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import type { Answer } from './answer.ts';
 import { aggregatedContentType, aggregatedVersion, DiscoveryDocuments, discoveryPath } from './discovery.ts';
 import { mediaRanges } from './negotiation.ts';
 import { OpenApiDocuments } from './openapi.ts';
 import type { OpenApiDocument } from './openapi.ts';
-import { methodNotAllowed, resourceNotFound } from './resource-request.ts';
+import { methodNotAllowed } from './resource-request.ts';
 
 /** The response of `/version` (`version.Info` of apimachinery). */
 interface VersionInfo {
@@ -101,7 +102,7 @@ export class PathRequests {
     }
     const document = this.#openApi.groupVersion(definitions, path.slice('/openapi/v3/'.length));
     if (document === undefined) {
-      throw resourceNotFound();
+      throw notServed();
     }
     return documentAnswer(document, query, request);
   }
@@ -132,7 +133,7 @@ export class PathRequests {
       return { status: 200, body: found };
     }
     if (target !== undefined && target.group === '') {
-      throw resourceNotFound();
+      throw notServed();
     }
     return pageNotFound();
   }

@@ -23,7 +23,7 @@ import { kubernetesMessages } from './protobuf/message-data.ts';
 import { WireError } from './protobuf/wire-reader.ts';
 
 /** Largest request body, as in API servers: twice the largest object of etcd, 1.5 MiB. Bytes. */
-export const MAX_BODY_BYTES = 3 * 1024 * 1024;
+const MAX_BODY_BYTES = 3 * 1024 * 1024;
 
 /** Maximum nesting, which bounds recursion. Large CustomResourceDefinitions have about 60 levels. */
 export const MAX_BODY_DEPTH = 500;

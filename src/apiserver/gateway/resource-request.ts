@@ -6,6 +6,7 @@ import type { Cluster, Patch, WatchEvent, WriteOptions } from '../../cluster/ind
 import { apiVersionOf, groupVersionOf, isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject, ObjectKey } from '../../resources/index.ts';
 import type { ClusterState } from '../embedded/request.ts';
+import { notServed } from '../not-served.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import type { Answer } from './answer.ts';
 import { duplicateFields } from './duplicate-fields.ts';
@@ -34,11 +35,6 @@ export interface ResourceRequest {
   readonly now: number;
 }
 
-/** The error for a resource that is not served. */
-export function resourceNotFound(): ApiError {
-  return new ApiError(404, 'NotFound', 'the server could not find the requested resource', {});
-}
-
 export function methodNotAllowed(): ApiError {
   const message = 'the server does not allow this method on the requested resource';
   return new ApiError(405, 'MethodNotAllowed', message, {});
@@ -52,14 +48,14 @@ export function checkServed(target: ResourceTarget, definition: ResourceDefiniti
   const { namespace, name, subresource } = target;
   const isNamespace = definition.resource === 'namespaces' && definition.group === '';
   if (namespace !== undefined && !definition.namespaced && !isNamespace) {
-    throw resourceNotFound();
+    throw notServed();
   }
   if (definition.namespaced && namespace === undefined && (name !== undefined || verb === 'create')) {
-    throw name === undefined ? methodNotAllowed() : resourceNotFound();
+    throw name === undefined ? methodNotAllowed() : notServed();
   }
   const found = subresource === undefined ? undefined : subresourcesOf(definition).find((s) => s.name === subresource);
   if (subresource !== undefined && found === undefined) {
-    throw resourceNotFound();
+    throw notServed();
   }
   const verbs = found?.verbs ?? verbsOf(definition);
   const isPostToItem = verb === 'create' && name !== undefined && subresource === undefined;

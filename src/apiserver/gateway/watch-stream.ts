@@ -14,7 +14,7 @@ import type { View } from './table.ts';
  * Time limit for a client that does not read. The kernel buffers a few MiB for it; later events wait in the cluster's
  * history, not in memory of the stream. Milliseconds.
  */
-export const SLOW_WATCHER_MS = 30_000;
+const SLOW_WATCHER_MS = 30_000;
 
 /** How a watch ended, for the log. */
 export type WatchEnd = 'ended' | 'client-gone' | 'client-slow' | 'failed';

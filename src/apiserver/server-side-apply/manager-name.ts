@@ -1,5 +1,5 @@
 /** Longest name of a manager (`FieldManagerMaxLength` of Kubernetes). Bytes. */
-export const MAX_MANAGER_LENGTH = 128;
+const MAX_MANAGER_LENGTH = 128;
 
 /** Characters that Go's `unicode.IsPrint` rejects: all but letters, marks, numbers, punctuation, symbols and the space. */
 const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;

@@ -29,7 +29,7 @@ export function resetFieldsOf(
 }
 
 /** Fields that the server sets, and that have no manager. */
-export const UNTRACKED_FIELDS: readonly (readonly string[])[] = [
+const UNTRACKED_FIELDS: readonly (readonly string[])[] = [
   ['apiVersion'],
   ['kind'],
   ['metadata'],

@@ -29,7 +29,7 @@ export function isKubewardenController({ metadata }: KubernetesObject): boolean 
     : name === 'kubewarden-controller' || labels[NAME] === 'kubewarden-controller';
 }
 
-/** Whether a Deployment has pods, or wants some. */
+/** Whether a Deployment has or should have pods. */
 export function runs({ spec, status }: KubernetesObject): boolean {
   const { replicas = 1 } = (spec ?? {}) as { replicas?: number };
   const { replicas: running = 0 } = (status ?? {}) as { replicas?: number };

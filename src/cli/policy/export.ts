@@ -36,7 +36,7 @@ export function exportCommand(): Command {
     .addHelpText(
       'after',
       `
-Each policy becomes two manifests: the policy, and a binding of the same name. What has no counterpart is told on standard
+Each policy becomes two manifests: the policy, and a binding of the same name. What has no counterpart is named on standard
 error. Exit code: 0 when an API server would take all of them; 1 when not, or a policy is not of ${CEL}.
 
 Example:

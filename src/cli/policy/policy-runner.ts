@@ -122,7 +122,7 @@ export class PolicyRunner implements AsyncDisposable {
       connectCapabilities: connect,
       log: (entry) => this.#log(entry),
     });
-    // Whoever loads a policy hears of it.
+    // `load` rejects with the same error.
     this.#ready.promise.catch(() => undefined);
     this.#pool.start().then(this.#ready.resolve, this.#ready.reject);
   }

@@ -15,7 +15,7 @@ export class SessionCapabilities {
     this.#capabilities = new AsyncCapabilities({ images: new LazyImages(sources, trustRoot) });
   }
 
-  /** Starts anew, with the text of a recorded session. */
+  /** Starts a new case, which may replay the text of a recorded session. */
   begin(session: string | undefined): void {
     this.#withoutCluster.clear();
     this.#replay = session === undefined ? undefined : new ReplayPort(session);

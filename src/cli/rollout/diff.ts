@@ -1,10 +1,10 @@
 // `portcullis rollout diff`: the difference between two revisions of a policy, digests of modules included.
 import { type Command, Option } from 'commander';
-import type { PolicyRevision } from '../../resources/index.ts';
+import { type PolicyRevision, snapshotOf } from '../../resources/index.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { dataText } from '../output.ts';
 import { errorText } from '../../values/index.ts';
-import { modulesOf, readRevisions, revisionOf, servingRevision, snapshotOf, stateOf } from './revision-history.ts';
+import { modulesOf, readRevisions, revisionOf, servingRevision, stateOf } from './revision-history.ts';
 import {
   revisionNumber,
   rolloutCommandOf,

@@ -1,7 +1,7 @@
 // `portcullis rollout history`: the revisions of a policy as a table, or one revision with its spec.
 import { type Command, Option } from 'commander';
 import { styleText } from 'node:util';
-import type { PolicyRevision } from '../../resources/index.ts';
+import { type PolicyRevision, snapshotOf } from '../../resources/index.ts';
 import { dataText, outputOption, type OutputFormat } from '../output.ts';
 import { manyLines } from '../table.ts';
 import { headedLines } from './headed-lines.ts';
@@ -13,7 +13,6 @@ import {
   type RevisionModule,
   revisionOf,
   sinceText,
-  snapshotOf,
   stateOf,
 } from './revision-history.ts';
 import { revisionNumber, rolloutCommandOf, type RolloutFlags, withTarget } from './rollout-target.ts';

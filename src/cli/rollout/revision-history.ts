@@ -3,7 +3,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { ApiError, type Cluster, listAll } from '../../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
-  type AdmissionPolicySpec,
   ageOf,
   isGroupSpec,
   POLICY_REVISIONS,
@@ -11,6 +10,7 @@ import {
   type PolicyRevision,
   servesInsteadOf,
   type ServingTurn,
+  snapshotOf,
 } from '../../resources/index.ts';
 import { movedModules, type RollbackCandidate } from '../../control/index.ts';
 import { CliError } from '../errors.ts';
@@ -98,11 +98,6 @@ export function servingRevision(revisions: readonly PolicyRevision[]): PolicyRev
 
 function turnOf({ spec, status }: PolicyRevision): ServingTurn {
   return { order: status?.order ?? 0, number: spec.revision };
-}
-
-/** The spec of the policy in a revision. The schema of the kind does not validate it: its controller wrote it. */
-export function snapshotOf({ spec }: PolicyRevision): AdmissionPolicySpec {
-  return spec.snapshot as unknown as AdmissionPolicySpec;
 }
 
 /** The revision as a target of rollbacks. */

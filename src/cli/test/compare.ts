@@ -173,15 +173,15 @@ function yaml(value: JsonValue): string {
 }
 
 /** Adds the namespace that API servers fill in before policies see the object. */
-export function withDefaultNamespace(expected: JsonValue, asked: JsonValue): JsonValue {
-  const [mine, theirs] = [metadataOf(expected), metadataOf(asked)];
-  if (mine === undefined || theirs === undefined || !isJsonObject(expected)) {
+export function withDefaultNamespace(expected: JsonValue, actual: JsonValue): JsonValue {
+  const [expectedMetadata, actualMetadata] = [metadataOf(expected), metadataOf(actual)];
+  if (expectedMetadata === undefined || actualMetadata === undefined || !isJsonObject(expected)) {
     return expected;
   }
-  const { namespace } = theirs;
-  return namespace === undefined || Object.hasOwn(mine, 'namespace')
+  const { namespace } = actualMetadata;
+  return namespace === undefined || Object.hasOwn(expectedMetadata, 'namespace')
     ? expected
-    : { ...expected, metadata: { ...mine, namespace } };
+    : { ...expected, metadata: { ...expectedMetadata, namespace } };
 }
 
 function metadataOf(value: JsonValue): JsonObject | undefined {

@@ -6,7 +6,7 @@ import { lineDiff } from './line-diff.ts';
 describe('lineDiff', () => {
   const lines = fc.array(fc.constantFrom('a', 'b', 'c', ''), { minLength: 1, maxLength: 30 });
 
-  it('tells both texts, line by line', () => {
+  it('shows both texts, line by line', () => {
     fc.assert(
       fc.property(lines, lines, (a, b) => {
         const expected = [...a, 'end'];

@@ -82,8 +82,8 @@ export async function prepareSuite(suite: TestSuite, text: string, options: Prep
   return await new Preparation(suite, text, options).prepare();
 }
 
-/** A request, and its object. */
-interface Asked {
+/** The request of a case, and its object. */
+interface CaseRequest {
   readonly request?: PolicyRequest;
   readonly object: JsonValue;
 }
@@ -151,25 +151,25 @@ class Preparation {
 
   async #case(test: TestCase): Promise<{ case: PreparedCase; question: Omit<SuiteQuestion, 'index'> }> {
     const { object: wanted, ...rest } = test.expect;
-    const [asked, session, expected] = await Promise.all([
-      this.#asked(test),
+    const [actual, session, expected] = await Promise.all([
+      this.#request(test),
       test.session === undefined ? undefined : this.#session(test.session),
       wanted === undefined ? undefined : this.#json(wanted),
     ]);
     const expect = {
       ...rest,
-      ...(expected === undefined ? {} : { object: withDefaultNamespace(expected, asked.object) }),
+      ...(expected === undefined ? {} : { object: withDefaultNamespace(expected, actual.object) }),
     };
     return {
-      case: { test, expect, object: asked.object },
+      case: { test, expect, object: actual.object },
       question: {
-        ...(asked.request === undefined ? {} : { request: asked.request }),
+        ...(actual.request === undefined ? {} : { request: actual.request }),
         ...(session === undefined ? {} : { session }),
       },
     };
   }
 
-  async #asked({ question }: TestCase): Promise<Asked> {
+  async #request({ question }: TestCase): Promise<CaseRequest> {
     switch (question.kind) {
       case 'none':
         return { object: null };

@@ -220,7 +220,7 @@ cases:
     });
   }
 
-  it('tells all that is wrong at once, from top to bottom', () => {
+  it('reports all problems at once, from top to bottom', () => {
     assert.throws(
       () => readSuite(suite('{name: a}', '{nme: b}'), 'f.yml'),
       (error) => {

@@ -35,7 +35,7 @@ const VERDICT_KEYS = ['allowed', 'code', 'warnings', 'auditAnnotations', ...CHAN
 const EXPECT_KEYS = ['settings', 'message', ...VERDICT_KEYS];
 const USER_KEYS = ['username', 'uid', 'groups', 'extra'];
 const MATCHER_KEYS = ['equals', 'contains', 'matches'];
-/** The keys that tell the three kinds of policies apart. */
+/** Each key means another kind of policy. */
 const SUBJECT_KEYS = ['module', 'policies', 'policiesFile', 'manifests'];
 const MODES: Readonly<Record<string, ExecutionMode>> = {
   opa: 'opa',

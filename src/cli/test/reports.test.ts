@@ -153,7 +153,7 @@ describe('textReport', () => {
     assert.match(plain([UNREADABLE]), /✘ unreadable\/portcullis-test\.yml cannot be run\n {4}f\.yml:1:1 is not YAML/);
   });
 
-  it('marks differences in colour when that is asked for, and only then', () => {
+  it('marks differences in colour only on request', () => {
     const diff = [
       { kind: 'expected', text: 'a' },
       { kind: 'actual', text: 'b' },

@@ -40,10 +40,10 @@ export interface SuiteResult {
   readonly durationMs: number;
 }
 
-/** The answer to what a case asks. */
+/** The answer to the question of a case. */
 type SuiteAnswer =
   | { readonly kind: 'verdict'; readonly verdict: Verdict }
-  /** The settings are good, and nothing else was asked. */
+  /** The settings are valid, and the case has no request. */
   | { readonly kind: 'settings-accepted' }
   | { readonly kind: 'settings-rejected'; readonly message: string }
   /** The policy gave no verdict, or one that cannot be trusted. */
@@ -82,9 +82,9 @@ export class SuiteRunner implements AsyncDisposable {
       });
       const problem = wanted.length === 0 ? undefined : await this.#load(policy, notes);
       for (const { question, one } of wanted) {
-        const asked = performance.now();
+        const caseStart = performance.now();
         const answer = problem ?? (await this.#ask(question));
-        results.set(question.index, this.#result(one, answer, performance.now() - asked));
+        results.set(question.index, this.#result(one, answer, performance.now() - caseStart));
       }
     }
     const cases = [...results].sort(([a], [b]) => a - b).map(([, result]) => result);
@@ -102,7 +102,7 @@ export class SuiteRunner implements AsyncDisposable {
     await this.#policies[Symbol.asyncDispose]();
   }
 
-  /** The answer to all that is asked of the policy, when it cannot be loaded. */
+  /** Loads the policy. If that fails, returns the answer to all questions. */
   async #load(policy: RunnablePolicy, notes: Set<string>): Promise<SuiteAnswer | undefined> {
     this.#policies.capabilities.begin(undefined);
     try {

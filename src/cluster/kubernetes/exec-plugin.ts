@@ -8,9 +8,9 @@ import type { Credentials, CredentialSource } from './connection.ts';
 import { parseJson } from '../../values/index.ts';
 
 /** Time limit of a plugin, which may call an identity provider. Milliseconds. */
-export const EXEC_TIMEOUT_MS = 60_000;
+const EXEC_TIMEOUT_MS = 60_000;
 /** Time limit of an interactive plugin, which waits for its user. Milliseconds. */
-export const EXEC_INTERACTIVE_TIMEOUT_MS = 5 * 60_000;
+const EXEC_INTERACTIVE_TIMEOUT_MS = 5 * 60_000;
 /** A token and a certificate with its chain are some ten thousand bytes. */
 const MAX_OUTPUT_BYTES = 1024 ** 2;
 /** The end of stderr that an error message shows. */

@@ -22,7 +22,7 @@ export const CONNECT_TIMEOUT_MS = 5_000;
  * A connection without a byte of the response to a GET for this long counts as dead. The GET is then sent once more,
  * with its full timeout. Longer than any response takes to start, except for the largest lists. Milliseconds.
  */
-export const STALE_CONNECTION_MS = 10_000;
+const STALE_CONNECTION_MS = 10_000;
 /** Below the 90 s after which API servers close idle connections, so that no request meets a closing one. */
 const IDLE_TIMEOUT_MS = 60_000;
 /** Idle time before TCP keep-alive probes. Milliseconds. */

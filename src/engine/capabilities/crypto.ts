@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
+import { certificateBytes } from './certificate-bytes.ts';
 
 /** The answer of `crypto/v1/is_certificate_trusted`. `reason` is empty when trusted. */
 export interface CertificateVerdict {
@@ -13,8 +14,6 @@ export const NOT_YET_VALID_REASON = 'Certificate is being used before its validi
 export const UNTRUSTED_REASON = 'Certificate is not trusted by the provided cert chain';
 export const CA_REASON = 'Certificate not trusted: it is the certificate of an authority, not of an end entity';
 
-/** Maximum size of a certificate in bytes: real ones, with hundreds of names, stay below 20 KB. */
-const MAX_CERTIFICATE_BYTES = 65_536;
 /** Maximum number of certificates in a chain. Public chains have 2 to 4. */
 const MAX_CHAIN = 16;
 /** Maximum number of issuers tried, each with a signature check of about 0.1 ms. */
@@ -132,10 +131,7 @@ function readCertificate(value: JsonValue): X509Certificate {
   if (encoding !== 'Pem' && encoding !== 'Der') {
     throw new Error('encoding: expected "Pem" or "Der"');
   }
-  if (!Array.isArray(data) || data.length > MAX_CERTIFICATE_BYTES || !data.every(isByte)) {
-    throw new Error(`data: expected a list of at most ${MAX_CERTIFICATE_BYTES} bytes`);
-  }
-  const bytes = Buffer.from(data as number[]);
+  const bytes = certificateBytes(data, 'data');
   // The constructor accepts both encodings; the request names the expected one.
   if ((encoding === 'Pem') !== bytes.includes('-----BEGIN CERTIFICATE-----')) {
     throw new Error(`data: expected a certificate in ${encoding} encoding`);
@@ -145,10 +141,6 @@ function readCertificate(value: JsonValue): X509Certificate {
   } catch (error) {
     throw new Error(`data: expected a certificate in ${encoding} encoding`, { cause: error });
   }
-}
-
-function isByte(value: JsonValue): boolean {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 255;
 }
 
 function objectIn(value: JsonValue, what: string): JsonObject {

@@ -2,7 +2,7 @@
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 
-/** What a policy wants to know about an image, which is named as in a pod: `nginx`, `ghcr.io/a/b:v1`. */
+/** A policy's request about an image, which is named as in a pod: `nginx`, `ghcr.io/a/b:v1`. */
 export type ImageRequest =
   | { readonly kind: 'digest' | 'manifest' | 'configuration'; readonly image: string }
   | {
@@ -14,7 +14,7 @@ export type ImageRequest =
       readonly fields: JsonObject;
     };
 
-/** For whom a registry is read, and how long. */
+/** The policy for which a registry is read, and the time limit. */
 export interface ImageCall {
   /** The namespace of the policy, whose author may be a tenant; undefined for policies of the cluster. */
   readonly tenant?: string;

@@ -3,9 +3,9 @@ import type { JsonValue } from '../json-text.ts';
 import type { PolicyLogEntry } from '../host-port.ts';
 
 /** Maximum length of a logged message or field, in characters. */
-export const MAX_LOG_TEXT = 4_096;
+const MAX_LOG_TEXT = 4_096;
 /** Maximum number of fields of a line; the SDKs send five at most. */
-export const MAX_LOG_FIELDS = 32;
+const MAX_LOG_FIELDS = 32;
 
 const LEVELS: Readonly<Record<string, PolicyLogEntry['level']>> = {
   trace: 'debug',

@@ -1,3 +1,4 @@
+import { textOf } from '../../values/index.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 
@@ -38,12 +39,12 @@ export function admissionRequest(json: JsonObject): AdmissionRequest {
   return {
     kind,
     resource,
-    subResource: text(json.subResource),
+    subResource: textOf(json.subResource),
     requestKind: isJsonObject(json.requestKind) ? kindOf(json.requestKind) : kind,
     requestResource: isJsonObject(json.requestResource) ? resourceOf(json.requestResource) : resource,
-    name: text(json.name),
-    namespace: text(json.namespace),
-    operation: text(json.operation),
+    name: textOf(json.name),
+    namespace: textOf(json.namespace),
+    operation: textOf(json.operation),
     object: isJsonObject(json.object) ? json.object : undefined,
     oldObject: isJsonObject(json.oldObject) ? json.oldObject : undefined,
     json,
@@ -53,7 +54,7 @@ export function admissionRequest(json: JsonObject): AdmissionRequest {
 /** The name of a request's object for messages; a name to be generated is not known yet. */
 export function objectName({ name, object }: AdmissionRequest): string {
   const metadata = isJsonObject(object?.metadata) ? object.metadata : {};
-  return name || text(metadata.name) || text(metadata.generateName) || 'Unknown';
+  return name || textOf(metadata.name) || textOf(metadata.generateName) || 'Unknown';
 }
 
 /** Whether the request is for a Namespace, which counts as cluster-scoped even if `namespace` is set. */
@@ -63,14 +64,10 @@ export function isForNamespace({ requestKind }: AdmissionRequest): boolean {
 
 function kindOf(value: JsonValue | undefined): KindId {
   const { group, version, kind } = isJsonObject(value) ? value : {};
-  return { group: text(group), version: text(version), kind: text(kind) };
+  return { group: textOf(group), version: textOf(version), kind: textOf(kind) };
 }
 
 function resourceOf(value: JsonValue | undefined): ResourceId {
   const { group, version, resource } = isJsonObject(value) ? value : {};
-  return { group: text(group), version: text(version), resource: text(resource) };
-}
-
-function text(value: JsonValue | undefined): string {
-  return typeof value === 'string' ? value : '';
+  return { group: textOf(group), version: textOf(version), resource: textOf(resource) };
 }

@@ -17,7 +17,7 @@ import type { BindingSpec, Reason } from './policy-spec.ts';
 import { validate } from './validate.ts';
 
 /** The annotation for failed validations of bindings with the action Audit. */
-export const VALIDATION_FAILURE_ANNOTATION = 'validation.policy.admission.k8s.io/validation_failure';
+const VALIDATION_FAILURE_ANNOTATION = 'validation.policy.admission.k8s.io/validation_failure';
 
 /** Since this minor version API servers report all failures, up to a limit, instead of the last. */
 const ALL_FAILURES_SINCE = 37;

@@ -1,5 +1,5 @@
-// Blocking requests from a thread that evaluates, which cannot wait for promises, to a thread that can. It sends the request,
-// sleeps on a cell of shared memory, and takes the answer from the port when it wakes up.
+// Blocking requests to a thread that can wait for promises, from one that cannot because it evaluates. The latter sends the
+// request, sleeps on a cell of shared memory, and reads the answer from the port when it wakes up.
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import { DEFAULT_CAPABILITY_TIMEOUT_MS } from '../../engine/definition/index.ts';
 import type { ContextAwareResource, HostCaller } from '../../engine/index.ts';
@@ -23,10 +23,10 @@ export const COUNTER_REQUEST = 'revision-counter';
 
 /** Time that a guest has left for its verdict when a call that may take the whole evaluation fails. Milliseconds. */
 const VERDICT_MS = 100;
-/** An error must arrive before this thread gives up, because it says more. Milliseconds. */
+/** An error must arrive before this thread times out, because its message is more precise. Milliseconds. */
 export const ANSWER_MARGIN_MS = 200;
 
-/** How long a counter's number is used: only the capability thread knows whether its watch still works. Milliseconds. */
+/** How long a counter's number is used before the capability thread confirms that its watch works. Milliseconds. */
 const COUNTER_MS = 10_000;
 
 /** A request on a connection. */

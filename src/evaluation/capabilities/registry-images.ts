@@ -21,7 +21,7 @@ import { errorText, shortened } from '../../values/index.ts';
 import { NotBegun, SharedAnswers } from './shared-answers.ts';
 import { TransferSlots } from './transfer-slots.ts';
 
-/** Time limits of one transfer, which goes on when the review that needs it has ended. Milliseconds. */
+/** Time limits of one transfer, which continues after the review that started it. Milliseconds. */
 const TIMEOUTS = { connectMs: 5_000, idleMs: 5_000, totalMs: 20_000 };
 
 /** Characters of a name that a message quotes. */

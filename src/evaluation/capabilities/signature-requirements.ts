@@ -1,4 +1,5 @@
 // The signatures that a payload of oci/v1/verify or oci/v2/verify requires, in the form of verification.yml.
+import { certificateBytes } from '../../engine/index.ts';
 import { isJsonObject, type JsonObject, type JsonValue, own } from '../../values/index.ts';
 import {
   isGithubOwner,
@@ -11,8 +12,6 @@ import { certificateProblem, MAX_CHAIN_CERTIFICATES } from '../../modules/verify
 
 /** Most required signatures, and most annotations, of one call. */
 const MAX_ENTRIES = 100;
-/** Largest certificate in bytes: real ones, with hundreds of names, stay below 20 KB. */
-const MAX_CERTIFICATE_BYTES = 65_536;
 
 type Annotations = Pick<SignatureRequirement, 'annotations'>;
 
@@ -87,12 +86,12 @@ function githubOf(fields: JsonObject): { readonly owner: string; readonly repo?:
 }
 
 function certificateOf(fields: JsonObject, annotations: Annotations): SignatureRequirement {
-  const certificate = bytesAsText(own(fields, 'certificate') ?? null, 'certificate');
+  const certificate = certificateBytes(own(fields, 'certificate'), 'certificate').toString('latin1');
   const list = own(fields, 'certificate_chain') ?? null;
   if (list !== null && (!Array.isArray(list) || list.length > MAX_CHAIN_CERTIFICATES)) {
     throw new Error(`certificate_chain: expected a list of at most ${MAX_CHAIN_CERTIFICATES} certificates`);
   }
-  const chain = list?.map((one, index) => bytesAsText(one, `certificate_chain[${index}]`));
+  const chain = list?.map((one, index) => certificateBytes(one, `certificate_chain[${index}]`).toString('latin1'));
   const isLogRequired = own(fields, 'require_rekor_bundle');
   if (typeof isLogRequired !== 'boolean') {
     throw new Error('require_rekor_bundle: expected true or false');
@@ -102,17 +101,6 @@ function certificateOf(fields: JsonObject, annotations: Annotations): SignatureR
     throw new Error(problem);
   }
   return { kind: 'certificate', certificate, isLogRequired, ...annotations };
-}
-
-function bytesAsText(value: JsonValue, field: string): string {
-  if (!Array.isArray(value) || value.length > MAX_CERTIFICATE_BYTES || !value.every(isByte)) {
-    throw new Error(`${field}: expected a list of at most ${MAX_CERTIFICATE_BYTES} bytes`);
-  }
-  return Buffer.from(value).toString('latin1');
-}
-
-function isByte(value: JsonValue): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 255;
 }
 
 function annotationsOf(value: JsonValue | undefined): Annotations {

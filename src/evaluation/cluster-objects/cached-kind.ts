@@ -11,7 +11,7 @@ import { errorText } from '../../values/index.ts';
 import type { KindRevisions } from './kind-revisions.ts';
 
 /** Age at which a silent watch counts as broken: longer than detecting a dead connection (150 s) and reconnecting. Milliseconds. */
-export const MAX_STALE_MS = 5 * 60_000;
+const MAX_STALE_MS = 5 * 60_000;
 
 /** A kind has too many objects to be cached: it is read from the API server instead. */
 export class TooManyObjects extends Error {

@@ -28,20 +28,20 @@ import {
   selectableFieldsOf,
 } from '../../resources/index.ts';
 import type { KubernetesObject, ObjectKey } from '../../resources/index.ts';
-import { errorText } from '../../values/index.ts';
+import { asJson, errorText } from '../../values/index.ts';
 import { CachedKind, NotServed, reasonOf, TooManyObjects, withoutManagedFields } from './cached-kind.ts';
 import type { ClusterSource } from './cluster-source.ts';
 import type { KindRevisions } from './kind-revisions.ts';
 import { accessReviewSpec } from './subject-access-review.ts';
 
 /** Maximum number of cached kinds: policies of a cluster share a dozen, and each is a watch. Others are read from the API server. */
-export const MAX_CACHED_KINDS = 64;
+const MAX_CACHED_KINDS = 64;
 /** Maximum number of cached objects: at 7 KiB for a pod 350 MiB. A kind that does not fit is read from the API server. */
-export const MAX_CACHED_OBJECTS = 50_000;
+const MAX_CACHED_OBJECTS = 50_000;
 /** How long the answer to an access review is used again, unless the policy wants a new one. As in Kubewarden. Milliseconds. */
-export const ACCESS_REVIEW_MS = 5_000;
+const ACCESS_REVIEW_MS = 5_000;
 /** Maximum number of kept access reviews: a few KiB each. */
-export const MAX_ACCESS_REVIEWS = 1_000;
+const MAX_ACCESS_REVIEWS = 1_000;
 
 const EVENTS_GROUP = 'events.k8s.io';
 const METADATA_FIELDS: ReadonlySet<string> = new Set(['metadata.name', 'metadata.namespace']);
@@ -118,7 +118,8 @@ export class ClusterReader implements KubernetesReader {
     if (cached !== undefined) {
       try {
         const cache = await cached.read(signal);
-        return asJson(cache.get(objectKey(request, cache.type.namespaced)));
+        const object = cache.get(objectKey(request, cache.type.namespaced));
+        return object && asJson(object);
       } catch (error) {
         if (!(error instanceof TooManyObjects)) {
           throw error;
@@ -305,15 +306,10 @@ function selection(request: ListRequest): ((object: KubernetesObject) => boolean
   return (object) => selected.matches(object);
 }
 
-/** Types a cached object as JSON. It is only serialized, never changed. */
-function asJson<T extends KubernetesObject | undefined>(object: T): T extends undefined ? undefined : JsonObject {
-  return object as unknown as T extends undefined ? undefined : JsonObject;
-}
-
 function listOf(
   { apiVersion, kind }: ListRequest,
   resourceVersion: string,
   items: readonly KubernetesObject[],
 ): JsonObject {
-  return { apiVersion, kind: `${kind}List`, metadata: { resourceVersion }, items: items as unknown as JsonObject[] };
+  return asJson({ apiVersion, kind: `${kind}List`, metadata: { resourceVersion }, items });
 }

@@ -24,8 +24,8 @@ const WATCHDOG_INTERVAL_MS = 50;
 /** Size of the thread's young generation: it works rarely, and should not keep its garbage. */
 const YOUNG_HEAP_MB = 8;
 
-/** How many threads in a row may end without an answer before their work fails. */
-export const MAX_DEATHS = 3;
+/** Number of threads in a row that end without an answer before their work fails. */
+const MAX_DEATHS = 3;
 
 /** How long an idle thread lives. A change after that waits some 100 ms for a new thread. Milliseconds. */
 export const IDLE_MS = 10_000;
@@ -105,14 +105,14 @@ export type FromLoader =
   | { readonly type: 'read'; readonly seq: number; readonly entries: readonly ReadEntry[] }
   | { readonly type: 'unparsable'; readonly seq: number; readonly message: string }
   | { readonly type: 'loaded'; readonly outcomes: Loaded }
-  /** Loads that need more time than a quick thread has. */
+  /** Loads that need more time than a quick thread gives. */
   | { readonly type: 'unfinished'; readonly seqs: readonly number[] }
   | { readonly type: 'log'; readonly entry: LogEntry };
 
 /** Callbacks of a lane. */
 export interface LaneListener {
   loaded(outcomes: Loaded): void;
-  /** A load did not end in the time of this lane. `stage` is undefined when the thread itself gave the load up. */
+  /** A load exceeded the time limit of this lane. `stage` is undefined when the thread itself stopped it. */
   unfinished(job: LoadJob, stage: Stage | undefined): void;
   log(entry: LogEntry): void;
 }
@@ -185,7 +185,7 @@ export class LoaderLane {
     this.#worker?.postMessage({ type: 'peers', addresses } satisfies ToLoader);
   }
 
-  /** Replaces the thread, when the data that it started with is out of date. */
+  /** Replaces the thread, because its start options are outdated. */
   renew(): void {
     this.#replace();
     this.#resend();

@@ -101,7 +101,7 @@ interface Candidate {
 }
 
 const candidates: Candidate[] = [];
-/** Candidates whose module did not end with other settings: they come last. */
+/** Candidates whose module never returned for other settings: they are checked last. */
 const suspects: Candidate[] = [];
 const suspected = new Set<string>();
 let checking: NodeJS.Immediate | undefined;

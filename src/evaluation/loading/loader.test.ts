@@ -382,7 +382,7 @@ describe('the loader', () => {
     );
   });
 
-  it('tells where a file is not YAML', async () => {
+  it('reports where a file is not YAML', async () => {
     await using at = await setUp();
     await assert.rejects(at.loader.parse('a: [', 'policies.yml'), {
       code: 'policies-unreadable',

@@ -107,7 +107,7 @@ export class Loader {
     this.#patient.peers(addresses);
   }
 
-  /** Replaces the threads, when the data that they started with is out of date. Loads in progress start again. */
+  /** Replaces the threads, because their start options are outdated. Loads in progress start again. */
   renew(): void {
     this.#quick.renew();
     this.#patient.renew();

@@ -1,5 +1,5 @@
-// What modules state that they need and their policy does not grant. Many modules need it with some settings only, so the
-// policy is loaded all the same.
+// Warnings about needs that modules declare and their policy does not grant. Many modules need them with some settings only, so
+// the policy is loaded nevertheless.
 import type { ModuleUse, PolicyDefinition } from '../../engine/index.ts';
 import { MAX_WARNING_LENGTH, MAX_WARNINGS } from '../../resources/index.ts';
 import { shortened } from '../../values/index.ts';

@@ -42,7 +42,7 @@ describe('the published table', () => {
     assert.deepEqual(whole.numbers, [numbers[1]]);
   });
 
-  it('knows in which buckets a policy is asked', () => {
+  it('knows in which buckets a policy is evaluated', () => {
     const table = new PublishedTable();
     table.apply(change([entry('kw.cap.a', 'validating', ['mutating']), entry('kw.cap.b')]));
     const own = ['validating.kw.cap.a', 'mutating.kw.cap.a', 'kw.cap.a'];

@@ -10,16 +10,16 @@ import type { UsualTimes } from './usual-times.ts';
  * Expected work posted to a worker at once: enough that a message carries several reviews under load, little enough that no
  * review waits noticeably behind another. A review that takes longer, or is new, is posted alone. Milliseconds.
  */
-export const WORK_AHEAD_MS = 0.5;
+const WORK_AHEAD_MS = 0.5;
 /**
  * Work that an awake worker gets before another one is woken: waking a thread costs as much as an evaluation or two.
  * Milliseconds.
  */
-export const WORTH_WAKING_MS = 0.1;
-/** A worker that runs one review for longer gets no more, and its waiting reviews are taken back. Milliseconds. */
+const WORTH_WAKING_MS = 0.1;
+/** A worker that runs one review for longer gets no more, and its waiting reviews are withdrawn. Milliseconds. */
 export const STUCK_MS = 20;
 /** Most reviews posted to a worker at once. */
-export const REVIEWS_AHEAD = 8;
+const REVIEWS_AHEAD = 8;
 /** Posts waiting reviews to the workers of a pool. */
 export class ReviewDispatch {
   /** Waiting reviews, without those in the slow lane. */

@@ -51,11 +51,11 @@ export class ReviewJob {
   expectedMs = 0;
   /** Policies and members that are to be answered as timed out; null: none. */
   timedOut: readonly string[] | null = null;
-  /** Whether a worker handed it back because it is for a slow policy. */
+  /** Whether a worker deferred it, because it matches a slow policy. */
   isDeferred = false;
   /** See ReviewTerms. */
   readonly failedLookups: FailedLookup[] = [];
-  /** Policies that were reported already as cut off. */
+  /** Policies whose timeout was reported already. */
   readonly reported = new Set<string>();
   tries = 0;
   /** Its position among all reviews that its worker got. */

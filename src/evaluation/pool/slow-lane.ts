@@ -6,7 +6,7 @@ import type { ReviewJob } from './review-job.ts';
 import { SlowPolicies } from './slow-policies.ts';
 
 /**
- * Time that a parked review keeps for an evaluation without the slow policies: far more than the others usually take.
+ * Time reserved for evaluating a parked review without the slow policies: far more than the others usually take.
  * Milliseconds.
  */
 export const LAST_CALL_MS = 250;
@@ -21,7 +21,7 @@ export class SlowLane {
   readonly #policies = new SlowPolicies();
   #parked: ReviewJob[] = [];
 
-  /** @param onTimeout called when a policy is cut off */
+  /** @param onTimeout called when a policy times out */
   constructor(table: PublishedTable, onTimeout: (policy: string) => void) {
     this.#table = table;
     this.#onTimeout = onTimeout;
@@ -50,7 +50,7 @@ export class SlowLane {
     this.#policies.delete(policy);
   }
 
-  /** Whether a review is known to be for a slow policy: it names one, or a worker found out. */
+  /** Whether a review is known to need a slow policy: it names one, or a worker deferred it. */
   isFor({ target, timedOut, isNamed, isDeferred }: ReviewJob): boolean {
     return this.#policies.size > 0 && (isNamed || isDeferred) && this.slowOf(target, timedOut) !== null;
   }
@@ -113,7 +113,7 @@ export class SlowLane {
     }
   }
 
-  /** Reports a cut-off policy, once for each review. */
+  /** Reports the timeout of a policy, once for each review. */
   report(job: ReviewJob, policy: string): void {
     if (!job.reported.has(policy)) {
       job.reported.add(policy);

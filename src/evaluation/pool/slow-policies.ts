@@ -1,7 +1,7 @@
 /** How long a policy counts as slow. Milliseconds. */
-export const SLOW_LANE_MS = 60_000;
+const SLOW_LANE_MS = 60_000;
 
-/** Policies that held workers for long, or were cut off, within {@link SLOW_LANE_MS}. */
+/** Policies that occupied workers for long, or timed out, within {@link SLOW_LANE_MS}. */
 export class SlowPolicies {
   readonly #until = new Map<string, number>();
 

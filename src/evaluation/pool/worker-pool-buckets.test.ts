@@ -130,7 +130,7 @@ describe('a bucket in the worker pool', () => {
   const outcomes = ({ observed }: Answer): string[] =>
     observed.map(({ observation: { policy, outcome } }) => `${policy.slice('kw.cap.'.length)} ${outcome}`);
 
-  it('tells what was observed of each policy, and how long it took', async () => {
+  it('reports what was observed of each policy, and how long it took', async () => {
     await publish(entry('a', accept, match('pods')), entry('b', accept, match('pods')));
     const answer = await admit('pods');
     assert.deepEqual(outcomes(answer), ['a verdict', 'b verdict']);

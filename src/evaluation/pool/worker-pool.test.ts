@@ -62,7 +62,7 @@ describe('the worker pool', () => {
     assert.deepEqual([pool.held, pool.waiting], [0, 0]);
   });
 
-  it('tells what was observed, and how long it took', async () => {
+  it('reports what was observed, and how long it took', async () => {
     const { observed, evaluationMs, totalMs } = await ask('accept');
     assert.deepEqual(
       observed.map(({ observation: { policy, outcome } }) => [policy, outcome]),

@@ -20,18 +20,18 @@ export const WATCHDOG_INTERVAL_MS = 25;
  * When every worker has been busy this long while others wait, the policies that hold them are moved to the slow
  * lane: long against an evaluation (well under a millisecond), short against a webhook timeout (seconds). Milliseconds.
  */
-export const HOLD_LIMIT_MS = 100;
+const HOLD_LIMIT_MS = 100;
 /**
  * Reviews that wait or run at once. At the API server's largest request (3 MiB) this bounds memory only together with
  * {@link MAX_HELD_BYTES}; alone it bounds the time that a new request would wait.
  */
-export const MAX_HELD_REVIEWS = 20_000;
+const MAX_HELD_REVIEWS = 20_000;
 /** Bytes of bodies that wait or run at once: room for 36 reviews of the largest size, or 50,000 ordinary ones. */
 export const MAX_HELD_BYTES = 256 * 1024 * 1024;
-/** How often one review is tried when workers end under it; then it is answered as if its policy had timed out. */
-export const MAX_TRIES = 2;
+/** Attempts for a review whose workers end during its evaluation; then it is answered as if its policy had timed out. */
+const MAX_TRIES = 2;
 /** How long the pool waits before it replaces a worker that ended before it was ready. Milliseconds. */
-export const START_RETRY_MS = 1_000;
+const START_RETRY_MS = 1_000;
 
 const NO_CLUSTER: FindResult = { state: 'unreadable', reason: 'no cluster is configured' };
 
@@ -107,8 +107,8 @@ export class WorkerPool {
   }
 
   /**
-   * Evaluates a review, by a policy or by all of a bucket (route `admit`) that it is for; `done` is called once. A review of a
-   * slow policy that has found no free worker after `requestTimeoutMs` is answered as if its policy had timed out.
+   * Evaluates a review by a policy, or by the policies of a bucket that it matches (route `admit`); `done` is called once. A
+   * review of a slow policy that finds no free worker within `requestTimeoutMs` is answered as if its policy had timed out.
    * @throws EvaluationError 'overloaded' when too many reviews are held already, 'stopping' after stop().
    */
   submit(
@@ -157,7 +157,7 @@ export class WorkerPool {
     this.#threads.publishWatched(change);
   }
 
-  /** Replaces every worker, when what they were started with is out of date. Reviews under way start again. */
+  /** Replaces every worker, because their start options are outdated. Reviews under way start again. */
   renew(): void {
     for (const worker of this.#threads.workers) {
       this.#end(worker, 'renewed');
@@ -232,7 +232,7 @@ export class WorkerPool {
     job.answer({ result, observed, evaluationMs, ...(monitored === undefined ? {} : { monitored }) });
   }
 
-  /** Queues a review again that turned out to be for a slow policy. */
+  /** Queues a deferred review again. */
   #deferred(job: ReviewJob | undefined): void {
     if (job !== undefined) {
       job.isDeferred = true;
@@ -255,7 +255,7 @@ export class WorkerPool {
     );
     clearTimeout(patience);
     if (!this.#stopped) {
-      // One lookup of an object for each review: it counts as absent when it is gone again before the review is evaluated.
+      // One lookup of an object for each review: it counts as absent when it is deleted before the review is evaluated.
       job.failedLookups.push({ object, result: found.state === 'published' ? { state: 'absent' } : found });
       this.#dispatch.queue.push(job);
       this.#dispatch.soon();
@@ -271,7 +271,7 @@ export class WorkerPool {
     for (const worker of this.#threads.workers) {
       const { overdue } = worker;
       if (overdue !== undefined && !worker.isEnding) {
-        // Undefined after takeBack(): another worker evaluates the review.
+        // Undefined after withdraw(): another worker evaluates the review.
         const job = worker.jobs.find(({ seq }) => seq === overdue.seq);
         if (job !== undefined) {
           this.#slowLane.cutOff(job, overdue);
@@ -280,9 +280,9 @@ export class WorkerPool {
       }
     }
     const now = performance.now();
-    // After a pause of this thread, workers may look stuck whose answers are not read yet.
+    // After a pause of this thread, workers seem stuck whose answers are not read yet.
     if (now - this.#watchedAt < 2 * WATCHDOG_INTERVAL_MS) {
-      this.#takeBack();
+      this.#withdraw();
       this.#freeAWorker();
     }
     this.#watchedAt = now;
@@ -292,11 +292,11 @@ export class WorkerPool {
     this.#dispatch.soon();
   }
 
-  /** Takes back reviews that wait behind one that takes long. */
-  #takeBack(): void {
+  /** Withdraws reviews that wait behind one that takes long. */
+  #withdraw(): void {
     for (const worker of this.#threads.workers) {
       if (worker.jobs.length > 1 && performance.now() - worker.busySince > STUCK_MS) {
-        this.#dispatch.queue.putBack(worker.takeBack());
+        this.#dispatch.queue.putBack(worker.withdraw());
       }
     }
   }

@@ -15,12 +15,12 @@ import type { ReviewJob } from './review-job.ts';
 import { threadEnvironment } from '../thread-environment.ts';
 
 /** JavaScript heap of one worker: tables of thousands of policies need tens of MiB. Guests' memory is bounded elsewhere. */
-export const WORKER_HEAP_MB = 512;
+const WORKER_HEAP_MB = 512;
 /**
  * Space for new objects in one worker. V8's default (48 MiB) would be most of what a small server uses; a review leaves
  * some tens of KiB behind, so this is still hundreds of reviews between two collections.
  */
-export const WORKER_YOUNG_HEAP_MB = 12;
+const WORKER_YOUNG_HEAP_MB = 12;
 
 /** Callbacks of a worker. */
 export interface WorkerListener {
@@ -135,11 +135,11 @@ export class WorkerThread {
   }
 
   /** Removes the reviews behind the one that runs; late answers to them are ignored. */
-  takeBack(): readonly ReviewJob[] {
+  withdraw(): readonly ReviewJob[] {
     const running = this.runningJob;
     const behind = this.#jobs.filter((job) => job !== running);
     this.#jobs = running === undefined ? [] : [running];
-    this.#activity.takeBack(((running?.turn ?? 0) + 1) | 0, this.#turn);
+    this.#activity.withdraw(((running?.turn ?? 0) + 1) | 0, this.#turn);
     return behind;
   }
 

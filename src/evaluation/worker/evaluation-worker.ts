@@ -22,7 +22,7 @@ parentPort?.on('message', (message: ToWorker) => {
   switch (message.type) {
     case 'reviews':
       for (const review of message.reviews) {
-        if (!activity.isTakenBack(review[0])) {
+        if (!activity.isWithdrawn(review[0])) {
           // Each answer at once: the next review may hold this thread for as long as its policy is allowed to.
           say(evaluation.review(review));
         }

@@ -28,7 +28,7 @@ test('an observation is sent once, and arrives as the same object for all that a
   assert.equal(sender.send(observe()), 0);
 });
 
-test('observations that differ in an absent field are told apart', () => {
+test('observations that differ in an absent field are distinct', () => {
   const sender = new ObservationSender();
   sender.send(observe({ kind: 'Pod' }));
   assert.deepEqual(sender.send(observe({ namespace: 'Pod' })), observe({ namespace: 'Pod' }));

@@ -1,8 +1,8 @@
-// Observations on their way from a worker to the main thread. There are few different ones, and cloning one costs as much
-// as a small review's bytes, so each goes over once and is named by its number afterwards.
+// Sends observations from a worker to the main thread. Few of them differ, and cloning one costs as much as the bytes of a
+// small review, so each is sent once, and later its number.
 import type { Observation } from '../../engine/index.ts';
 
-/** How many different observations are numbered; with one more, both ends begin anew. */
+/** Maximum number of numbered observations; beyond it, both ends clear their tables. */
 export const MAX_NUMBERED_OBSERVATIONS = 10_000;
 
 /** An observation, or the number of one that was sent before: they count from 0 in the order of their first sending. */

@@ -63,7 +63,7 @@ export class PolicyEvaluation {
     );
   }
 
-  /** Evaluates a review by one policy, or by those of a bucket that it is for. Synchronous. */
+  /** Evaluates a review by one policy, or by the policies of a bucket that it matches. Synchronous. */
   review([, seq, route, target, body, terms]: ReviewMessage): ReviewOutcome {
     const startedAt = performance.now();
     const activity = new ReviewActivity({

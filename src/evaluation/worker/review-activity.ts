@@ -2,8 +2,8 @@ import { type OnUnitStart, MATCH_CONDITIONS, type Observation } from '../../engi
 import type { WorkerActivity } from '../evaluation-protocol.ts';
 
 /**
- * Kept of the time of a bucket's review for evaluating it once more without the policy that had to be cut off: two intervals
- * of the watchdog, and far more than all its policies usually take. Milliseconds.
+ * Time reserved to evaluate a bucket's review again without the policy that timed out: two intervals of the watchdog, and far
+ * more than all policies of a bucket usually take. Milliseconds.
  */
 const SECOND_TRY_MS = 250;
 
@@ -53,7 +53,7 @@ export class ReviewActivity {
   }
 }
 
-/** How long a policy may take, of the time that is left for the review. */
+/** The timeout of a policy, within the time that is left for the review. */
 function timeToEvaluate(leftMs: number): number {
   return leftMs === Infinity ? Infinity : Math.max(leftMs - SECOND_TRY_MS, leftMs / 2, 0);
 }

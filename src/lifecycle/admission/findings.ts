@@ -5,7 +5,7 @@ import { shortened } from '../../values/index.ts';
 /** Characters of one message, which may quote an expression of a hundred thousand. */
 const MAX_MESSAGE_CHARACTERS = 4096;
 /** Errors of one object. With {@link MAX_MESSAGE_CHARACTERS}, a response stays below a megabyte. */
-export const MAX_FINDINGS = 100;
+const MAX_FINDINGS = 100;
 /** API servers pass on at most 4 KiB of warnings per request. */
 const MAX_WARNINGS = 10;
 const MAX_WARNING_CHARACTERS = 400;

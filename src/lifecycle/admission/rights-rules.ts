@@ -1,5 +1,5 @@
-// Checks that policies have the rights that their settings need, and that these rights exist. A policy without them would
-// serve, and reject every request or admit every request.
+// Checks that policies declare the rights that their settings need, and that these rights exist. Without them, a policy would
+// reject or admit every request.
 import { nearestKey, type SettingsNeed } from '../../engine/index.ts';
 import {
   type AdmissionPolicySpec,

@@ -38,7 +38,7 @@ export const BACKDATED_MS = 5 * MINUTE_MS;
 export const RENEWAL_SHARE = 1 / 3;
 
 /** A shorter lifetime would cause constant renewals, because certificates have whole seconds. Milliseconds. */
-export const MIN_LEAF_LIFETIME_MS = 6_000;
+const MIN_LEAF_LIFETIME_MS = 6_000;
 
 /** Overlaps reserved for a rotation: one for each of its two phases, and one in reserve. */
 const OVERLAPS_OF_A_ROTATION = 3;

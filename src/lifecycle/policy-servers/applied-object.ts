@@ -16,7 +16,7 @@ import {
 import { FieldSet, fieldSetOf } from '../../resources/structured-merge/index.ts';
 
 /** Annotation with a digest of the applied object. */
-export const APPLIED_ANNOTATION = 'portcullis.dev/applied';
+const APPLIED_ANNOTATION = 'portcullis.dev/applied';
 /** Hexadecimal digits of the digest: enough, because it is compared with one other digest only. */
 const DIGITS = 32;
 

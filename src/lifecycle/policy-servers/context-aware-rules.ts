@@ -1,6 +1,6 @@
 // RBAC rules for the kinds that context-aware policies declare.
 import type { ApiResource, Discovery } from '../../cluster/index.ts';
-import { isGroupSpec, policyId } from '../../resources/index.ts';
+import { isGroupSpec, policyId, snapshotOf } from '../../resources/index.ts';
 import type { AccessRule, AdmissionPolicyObject, AdmissionPolicySpec, PolicyRevision } from '../../resources/index.ts';
 
 /** A declared kind, with the policies that declare it. */
@@ -39,10 +39,10 @@ export function kindsOfPolicy({ metadata, spec }: AdmissionPolicyObject): readon
 }
 
 /** The kinds that a revision may read in its state. */
-export function kindsOfRevision({ spec, status }: PolicyRevision): readonly ContextAwareResource[] {
-  const { policy, snapshot } = spec;
-  return policy.namespace === undefined && ACTIVE_STATES.has(status?.state ?? 'Candidate')
-    ? kindsOfSpec(snapshot as unknown as AdmissionPolicySpec)
+export function kindsOfRevision(revision: PolicyRevision): readonly ContextAwareResource[] {
+  const { spec, status } = revision;
+  return spec.policy.namespace === undefined && ACTIVE_STATES.has(status?.state ?? 'Candidate')
+    ? kindsOfSpec(snapshotOf(revision))
     : [];
 }
 

@@ -1,7 +1,7 @@
 // The volume for the module cache and the record of serving revisions.
 import type { JsonObject, PolicyServer } from '../../resources/index.ts';
 
-/** The type of the volume. Only the latter two survive when all pods are gone at once. */
+/** The type of the volume. An emptyDir is lost when all pods are deleted at once. */
 export type ModuleCacheKind = 'emptyDir' | 'persistentVolumeClaim' | 'hostPath';
 
 /** The fsGroup of a claim, so that a user other than root can write. An arbitrary unprivileged group. */

@@ -4,13 +4,14 @@ import type { Logger } from 'pino';
 import { unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
 import { CONTROLLER_FIELD_MANAGER, POLICY_SERVERS, setCondition, setReadiness } from '../../resources/index.ts';
-import type { Condition, JsonObject, ObjectKey, PolicyServer, Readiness } from '../../resources/index.ts';
+import type { Condition, ObjectKey, PolicyServer, Readiness } from '../../resources/index.ts';
 import { anyOf, Controller, generationChanged, watch, WrittenObjects } from '../../runtime/index.ts';
 import type { Predicate, Runnable, RuntimeMetrics, SharedCaches } from '../../runtime/index.ts';
 import type { PolicyServerReport, PolicyServerReports } from '../policy-servers/policy-server-conditions.ts';
 import { AUTHORITY_CONDITION, CERTIFICATE_CONDITION } from '../policy-servers/certificate-conditions.ts';
 import { OBJECT_CONDITIONS, STALLED_REASONS } from '../policy-servers/policy-server-conditions.ts';
 import type { KnownReplica, ReplicaDirectory } from './replica-directory.ts';
+import { asJson } from '../../values/index.ts';
 
 /** Delay that collects changes of several replicas into one write. Milliseconds. */
 const GATHER_MS = 50;
@@ -18,7 +19,7 @@ const GATHER_MS = 50;
 const MAX_NAMES = 10;
 
 /** Reasons of the condition `Ready`, besides those of the conditions that it summarises. */
-export const READY_REASONS = {
+const READY_REASONS = {
   /** All replicas of the spec are connected, and no other is lost. */
   allReplicas: 'AllReplicasConnected',
   /** Some are connected; fewer than in the spec, or others are lost. */
@@ -112,7 +113,7 @@ export class PolicyServerController implements Runnable {
     if (isDeepStrictEqual({ ...before, ...status }, { ...before })) {
       return;
     }
-    const patch = { type: 'merge', body: { status } as unknown as JsonObject } as const;
+    const patch = { type: 'merge', body: asJson({ status }) } as const;
     const options = { subresource: 'status', fieldManager: CONTROLLER_FIELD_MANAGER, signal };
     this.#servers.recordWrite(key, await unlessGone(this.#options.cluster.patch(POLICY_SERVERS, key, patch, options)));
   }

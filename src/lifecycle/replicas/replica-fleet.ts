@@ -24,7 +24,7 @@ import type { ReplicaTiming } from './replica-timing.ts';
  * Replicas on which a policy is tried when connections break: a policy that crashes replicas must not reach all of
  * them.
  */
-export const MAX_PREVALIDATION_TRIES = 2;
+const MAX_PREVALIDATION_TRIES = 2;
 
 export interface ReplicaFleetOptions {
   readonly cluster: Cluster;

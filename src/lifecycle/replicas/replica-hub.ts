@@ -16,9 +16,9 @@ import { REPLICA_TIMING } from './replica-timing.ts';
 import type { ReplicaTiming } from './replica-timing.ts';
 
 /** Delay before a policy tries again to find a replica for pre-validation. Milliseconds. */
-export const NO_REPLICA_WAIT_MS = 1_000;
+const NO_REPLICA_WAIT_MS = 1_000;
 /** The reason of a policy that waits for a replica to pre-validate it. */
-export const NO_REPLICA_REASON = 'NoReplicaAnswers';
+const NO_REPLICA_REASON = 'NoReplicaAnswers';
 
 const NOTHING_MONITORED = new MonitoredReports();
 

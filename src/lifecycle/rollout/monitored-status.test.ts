@@ -54,7 +54,7 @@ describe('what a policy in monitor mode would have rejected', () => {
     assert.equal(status.lastReported, new Date(NOW).toISOString());
   });
 
-  it('adds only what is new, whoever reads the same reports again', () => {
+  it('adds only what is new, also when another leader reads the same reports', () => {
     const reports = [count('a', FIRST, 3, requests(1, 2, 3))];
     const first = statusAfter(undefined, sceneOf(reports));
     assert.equal(statusAfter(first, sceneOf(reports, { now: NOW + 1 })), first);

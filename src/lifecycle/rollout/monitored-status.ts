@@ -5,9 +5,9 @@ import { answeringRevision } from './revision-choice.ts';
 import type { RevisionFacts, RolloutView } from './rollout-view.ts';
 
 /**
- * Adds the counts of replicas to the status before. Each replica's count grows as long as its process runs, and the
- * status says which part of it it contains; so nothing is counted twice, whoever adds it. The count begins anew with
- * each revision; undefined unless a revision serves in monitor mode.
+ * Adds the counts of replicas to the previous status. Each replica's count grows as long as its process runs. The status
+ * records how much of each count it contains, so that a new leader counts nothing twice. The count restarts with each revision;
+ * undefined unless a revision serves in monitor mode.
  */
 export function monitoredStatus(view: RolloutView, before: PolicyStatus | undefined): MonitoredStatus | undefined {
   const serving = answeringRevision(view);

@@ -186,8 +186,8 @@ function mayAnswer({ replicas = [], ...view }: RolloutView, revision: RevisionFa
 }
 
 /**
- * Corrects what the newest revision tells replicas, after a change of settings or of what served: before the revision that
- * serves is retired for it.
+ * Corrects `isEnforced` of the newest revision after a change of settings or of the serving revision. This happens before the
+ * serving revision is retired, so that replicas know the answer by then.
  */
 function enforcement(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
   const newest = view.revisions.at(-1);

@@ -47,7 +47,7 @@ export function lastGoodRevision({ revisions }: Revisions): RevisionFacts | unde
   return latest(revisions.filter(({ order, state }) => order > 0 && state !== 'Failed'));
 }
 
-/** The last revision that served, whatever became of it: that one did is never forgotten. */
+/** The last revision that served, also when it failed or was retired later. */
 export function lastServedRevision({ revisions }: Revisions): RevisionFacts | undefined {
   return latest(revisions.filter(({ order }) => order > 0));
 }

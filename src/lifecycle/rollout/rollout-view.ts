@@ -156,7 +156,7 @@ export type RolloutStep =
   | { readonly type: 'widen'; readonly revisions: readonly number[] }
   /** Set the coverage to this revision; undefined: to the spec, because nothing could serve. */
   | { readonly type: 'enforce'; readonly revision: number | undefined }
-  /** Tell replicas whether to answer by the failurePolicy while this revision is the newest, failed, and none serves. */
+  /** Publish whether replicas answer by the failurePolicy while this revision is the newest, failed, and none serves. */
   | { readonly type: 'setEnforced'; readonly revision: number; readonly isEnforced: boolean }
   /** Let webhooks cover no request of the policy. */
   | { readonly type: 'uncover' }

@@ -40,7 +40,7 @@ export const WEBHOOK_SUFFIX = '.portcullis.dev';
  */
 export const MAX_RULES = 1_000;
 /** Bytes of the rules of one webhook: with namespaces and selectors, it stays far below the size limit of an object. */
-export const MAX_RULES_BYTES = 200_000;
+const MAX_RULES_BYTES = 200_000;
 /** Hexadecimal digits of the hash of a group's rules: 128 bits, because tenants choose the rules and must not find collisions. */
 const GROUP_DIGITS = 32;
 

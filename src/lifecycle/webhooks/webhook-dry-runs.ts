@@ -22,7 +22,7 @@ export class WebhookRefusal extends Error {
 }
 
 /** Bytes of rules and selectors that one policy may add to a shared webhook: some 400 rules. */
-export const MAX_SHARED_BYTES = 64_000;
+const MAX_SHARED_BYTES = 64_000;
 
 export interface WebhookDryRunsOptions extends ExemptionSettings {
   readonly objects: ConfigurationObjects;

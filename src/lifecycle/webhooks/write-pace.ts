@@ -1,7 +1,7 @@
 // Rate limit of writes: a single change is written at once, a stream of changes with few writes.
 
 /** Minimum gaps before the first, second, … write of a stream: 1,000 policies take five writes. Milliseconds. */
-export const WRITE_GAPS_MS: readonly number[] = [0, 1_000, 3_000, 9_000, 15_000];
+const WRITE_GAPS_MS: readonly number[] = [0, 1_000, 3_000, 9_000, 15_000];
 /** A pause of this length triggers a write, {@link QUIET_GAP_MS} or more after the last one. Milliseconds. */
 export const QUIET_MS = 400;
 /** Minimum gap before a write after a pause. It doubles each time, so that a slow stream with many pauses takes few writes. Milliseconds. */

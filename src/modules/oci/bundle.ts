@@ -20,7 +20,7 @@ const MAX_MANIFESTS = 200;
 const MAX_ARTIFACT_BYTES = 256 * 1024 * 1024;
 /** The tag of cosign's signatures, and that of a list of referrers. */
 const SIGNATURE_TAG = /^sha256-[0-9a-f]{64}(?:\.sig)?$/;
-/** Types of artifacts that are signatures; some registries do not tell the type. */
+/** Types of artifacts that are signatures; some registries omit the type. */
 const SIGNATURE_TYPE = /^(?:|application\/vnd\.dev\.(?:sigstore\.bundle|cosign\.artifact\.sig)\..*)$/;
 const LAYOUT_FILE = Buffer.from('{"imageLayoutVersion":"1.0.0"}');
 

@@ -1,4 +1,4 @@
-// Manifests and configurations of container images, for policies that look at the images of a pod.
+// Manifests and configurations of container images, for policies that check the images of a pod.
 import type { Digest } from '../digest.ts';
 import { ModuleError } from '../errors.ts';
 import type { TransferOptions } from '../http/http-transfer.ts';

@@ -17,7 +17,7 @@ export class LayoutRepository implements ArtifactSource {
   readonly #files: LayoutFiles;
   readonly #name: string;
   readonly #shown: string;
-  /** Read once: a reader of signatures looks into it several times. */
+  /** Read once, because finding signatures needs it several times. */
   #index: Promise<readonly Descriptor[]> | undefined;
 
   /**

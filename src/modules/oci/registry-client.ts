@@ -242,8 +242,8 @@ export class RegistryClient implements ArtifactSource {
     realm.username = '';
     realm.password = '';
     // The first request of a push only reads, so its challenge asks for less than the push needs.
-    const asked = isPush ? undefined : parameters.get('scope');
-    const scope = asked ?? `repository:${repository}:${isPush ? 'pull,push' : 'pull'}`;
+    const challenged = isPush ? undefined : parameters.get('scope');
+    const scope = challenged ?? `repository:${repository}:${isPush ? 'pull,push' : 'pull'}`;
     const service = parameters.get('service');
     const { response, url } = await transfer.send(tokenRequest(realm, { scope, service }, credentials));
     if (response.statusCode !== 200) {

@@ -438,7 +438,7 @@ describe('authentication of pullModule', () => {
 });
 
 describe('a busy registry', () => {
-  it('is asked again when it says so', async () => {
+  it('gets the request again when it asks for a retry', async () => {
     await using registry = await TestRegistry.start(identity);
     registry.push('p', 'v1', MODULE);
     let refusals = 2;

@@ -106,8 +106,8 @@ export function versionOf({ manifest, tag }: RegistryReference): string {
 }
 
 /**
- * Runs work on a repository: on that of each mirror until it succeeds, then on that of the registry. The error is that of the
- * registry, or of the only mirror that has the artifact, and names what the others said.
+ * Runs work on the repository of each mirror until it succeeds, then on that of the registry. The error is that of the
+ * registry, or of the only mirror that has the artifact, and contains the messages of the others.
  */
 export async function withRepository<T>(
   reference: RegistryReference,
@@ -205,14 +205,14 @@ function transferOptions({ trustedHost }: Endpoint, options: TransferOptions): T
     : { ...options, sources: { ...sources, tenantHosts: [...sources.tenantHosts, trustedHost] } };
 }
 
-/** Codes of errors that say that an endpoint is down or lacks the artifact: others say more about what is wrong. */
+/** Codes for an endpoint that is down or lacks the artifact. Any other error explains more. */
 const IS_ABSENT: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>([
   'source-unreachable',
   'source-timeout',
   'source-not-found',
 ]);
 
-/** The error that says most, with the messages of the others. */
+/** The last error that is not in {@link IS_ABSENT}, if any, with the messages of all. */
 function combined(failures: readonly ModuleError[]): ModuleError {
   const main = failures.findLast(({ code }) => !IS_ABSENT.has(code)) ?? failures.at(-1);
   if (main === undefined || failures.length === 1) {

@@ -60,7 +60,7 @@ export async function uploadManifest(
   }
 }
 
-/** A registry that cannot tell gets the blob again. */
+/** False also for a registry that does not support the check: it gets the blob again. */
 async function hasBlob(client: RegistryClient, digest: Digest): Promise<boolean> {
   const answer = await client.send({ target: `blobs/${digest}`, method: 'HEAD' });
   const { statusCode = 0 } = answer.response;

@@ -89,7 +89,7 @@ export async function readAt(file: FileHandle, position: number, length: number)
   return bytes;
 }
 
-/** Writes a tarball: the same files give the same bytes, whoever writes them and when. */
+/** Writes a tarball. The same files always give the same bytes, because neither owner nor time is recorded. */
 export class TarballWriter {
   readonly #file: FileHandle;
 

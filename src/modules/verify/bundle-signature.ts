@@ -8,7 +8,7 @@ import { fromBase64, type Signature } from './signature.ts';
 
 /** The media types of bundles, without version and suffix. */
 export const BUNDLE_MEDIA_TYPE = 'application/vnd.dev.sigstore.bundle';
-/** The predicate type of signatures. Other statements, such as scans or provenance, approve of nothing. */
+/** The predicate type of signatures. Other statements, such as scans or provenance, are no approval. */
 export const SIGN_PREDICATE_TYPE = 'https://sigstore.dev/cosign/sign/v1';
 
 const STATEMENT_PAYLOAD_TYPE = 'application/vnd.in-toto+json';

@@ -35,7 +35,7 @@ export async function verifyArtifact(
   const { identified, untrusted } = await identify(signatures, verification);
   const outcome = await outcomeOf(verification.config, async (requirement) => {
     for (const signature of identified) {
-      // Hostile keys and signatures take many milliseconds: other work of the thread goes on in between.
+      // Hostile keys and signatures take many milliseconds: the thread does other work in between.
       await nextTurn();
       if (satisfies(requirement, signature, verification.trustRoot)) {
         return 'satisfied';
@@ -82,7 +82,7 @@ async function identify(
   const untrusted: string[] = [];
   const identified: IdentifiedSignature[] = [];
   for (const signature of signatures) {
-    // Hostile certificates take many milliseconds: other work of the thread goes on in between.
+    // Hostile certificates take many milliseconds: the thread does other work in between.
     await nextTurn();
     const identity = signature.bundle === undefined ? undefined : verifier?.identityOf(signature);
     if (typeof identity === 'string') {

@@ -8,7 +8,7 @@ import { POLICIES_GROUP, PORTCULLIS_GROUP } from './common-schemas.ts';
 /** The label of every namespace with its name (KEP-2161). */
 export const NAMESPACE_NAME_LABEL = 'kubernetes.io/metadata.name';
 /** The default timeout of webhooks. */
-export const DEFAULT_WEBHOOK_TIMEOUT_SECONDS = 10;
+const DEFAULT_WEBHOOK_TIMEOUT_SECONDS = 10;
 
 /** `admissionregistration.k8s.io/v1` RuleWithOperations, with all defaults applied. */
 export interface MatchRule {

@@ -1,18 +1,11 @@
 import { anything, choice, flag, integer, listByKey, object, optional, text, time } from '../schema-builder.ts';
+import type { AdmissionPolicySpec } from './policy-names.ts';
 import { POLICY_WARNINGS, PORTCULLIS_GROUP } from './common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
 
 /** States of a revision, in the order of a rollout; the last two end it early. */
-export const REVISION_STATES = [
-  'Candidate',
-  'Validated',
-  'Staged',
-  'Serving',
-  'Retired',
-  'Failed',
-  'Superseded',
-] as const;
+const REVISION_STATES = ['Candidate', 'Validated', 'Staged', 'Serving', 'Retired', 'Failed', 'Superseded'] as const;
 
 export type RevisionState = (typeof REVISION_STATES)[number];
 
@@ -152,6 +145,11 @@ const policyRevision = {
 } as const satisfies KindDeclaration;
 
 export type PolicyRevision = ObjectOfKind<typeof policyRevision>;
+
+/** The spec of the policy in a revision. The schema of the kind does not validate it: its controller wrote it. */
+export function snapshotOf({ spec }: Pick<PolicyRevision, 'spec'>): AdmissionPolicySpec {
+  return spec.snapshot as unknown as AdmissionPolicySpec;
+}
 
 /** Decides which of several revisions in state Serving serves. */
 export interface ServingTurn {

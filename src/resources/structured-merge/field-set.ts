@@ -13,7 +13,7 @@ interface Node {
 }
 
 /** Maximum number of fields in one entry of `metadata.managedFields`: a hundred times that of large objects. */
-export const MAX_FIELDS = 500_000;
+const MAX_FIELDS = 500_000;
 
 /**
  * A set of paths into an object. A path may be in it without those above and below it. The function that creates a set

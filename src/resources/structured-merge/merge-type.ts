@@ -45,7 +45,7 @@ const UNTYPED: MergeType = {
 };
 
 /** Any value; maps are merged, lists are atomic. For values without a schema. */
-export const DEDUCED_TYPE: MergeType = {
+const DEDUCED_TYPE: MergeType = {
   scalar: 'untyped',
   list: { isAtomic: true, keys: [], element: () => UNTYPED },
   map: { ...NOTHING, isAtomic: false, isDeduced: true, field: () => DEDUCED_TYPE },

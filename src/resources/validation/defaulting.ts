@@ -33,7 +33,7 @@ export function removeNulls(value: JsonValue, schema: Schema | undefined, depth 
  * Maximum length of JSON that defaults add to one object; a larger object would be rejected for its size. Prevents that
  * a default of a thousand characters for each of a hundred thousand elements exhausts memory.
  */
-export const MAX_DEFAULTED_CHARACTERS = 4 * 1024 * 1024;
+const MAX_DEFAULTED_CHARACTERS = 4 * 1024 * 1024;
 
 /** The quotes, the colon and the comma of a field. */
 const FIELD_PUNCTUATION = 4;

@@ -5,6 +5,7 @@ import { isJsonObject, own } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { dns1035LabelProblems } from '../../names/index.ts';
 import type { Schema } from '../schema.ts';
+import { pathOfField } from './field-path.ts';
 import { metadataErrors } from './metadata-validation.ts';
 import { MAX_NESTING, propertyOf, schemaOfField } from './schema-fields.ts';
 
@@ -25,7 +26,7 @@ export function embeddedErrors(value: JsonValue, schema: Schema, path: string, d
   const embedded = schema['x-kubernetes-embedded-resource'] === true ? resourceErrors(value, path) : [];
   const inner = Object.keys(value).flatMap((name) => {
     const childSchema = schemaOfField(schema, name);
-    const childPath = propertyOf(schema, name) === undefined ? `${path}[${name}]` : join(path, name);
+    const childPath = propertyOf(schema, name) === undefined ? `${path}[${name}]` : pathOfField(path, name);
     return childSchema === undefined ? [] : embeddedErrors(own(value, name) ?? null, childSchema, childPath, depth + 1);
   });
   return [...embedded, ...inner];
@@ -46,7 +47,7 @@ function textErrors(
   problemOf: (text: string) => string | undefined,
 ): FieldError[] {
   const value = own(object, name);
-  const field = join(path, name);
+  const field = pathOfField(path, name);
   if (value === undefined) {
     return [required(field)];
   }
@@ -79,9 +80,5 @@ function nestedMetadataErrors(object: JsonObject, path: string): FieldError[] {
     namespaced: typeof namespace === 'string' && namespace !== '',
     nameRule: 'path-segment',
   });
-  return errors.map((error) => ({ ...error, field: join(path, error.field) }));
-}
-
-function join(path: string, field: string): string {
-  return path === '' ? field : `${path}.${field}`;
+  return errors.map((error) => ({ ...error, field: pathOfField(path, error.field) }));
 }

@@ -7,6 +7,11 @@ export interface FieldPath {
   readonly schema: Schema;
 }
 
+/** The path of a field; `path` is empty for the object itself. */
+export function pathOfField(path: string, name: string): string {
+  return path === '' ? name : `${path}.${name}`;
+}
+
 const TOKEN = /'(?:[^'\\]|\\.)*'|[.[\]]|[^.[\]]+/gsu;
 
 const ESCAPES: Readonly<Record<string, string>> = {
@@ -60,7 +65,7 @@ export function parseFieldPath(text: string, root: Schema, { isBracketAllowed = 
     if (next === undefined) {
       return 'does not refer to a valid field';
     }
-    path = isProperty ? (path === '' ? name : `${path}.${name}`) : `${path}[${name}]`;
+    path = isProperty ? pathOfField(path, name) : `${path}[${name}]`;
     schema = next;
   }
   return { path, schema };

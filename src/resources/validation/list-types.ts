@@ -5,6 +5,7 @@ import type { FieldError } from '../field-error.ts';
 import { isJsonObject, own } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import type { Schema } from '../schema.ts';
+import { pathOfField } from './field-path.ts';
 import { additionalOf, MAX_NESTING, propertyOf } from './schema-fields.ts';
 
 /** Duplicates in all lists of a value. */
@@ -27,7 +28,7 @@ function fieldErrors(object: JsonObject, schema: Schema, path: string, depth: nu
     const property = propertyOf(schema, name);
     const child = own(object, name) ?? null;
     if (property !== undefined) {
-      return listErrors(child, property, path === '' ? name : `${path}.${name}`, depth + 1);
+      return listErrors(child, property, pathOfField(path, name), depth + 1);
     }
     return additional === undefined ? [] : listErrors(child, additional, `${path}[${name}]`, depth + 1);
   });

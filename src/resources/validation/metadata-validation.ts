@@ -32,7 +32,7 @@ export interface MetadataRules {
 export const MAX_ANNOTATIONS_BYTES = 256 * 1024;
 
 /** Kubernetes' limits for entries of `managedFields`. */
-export const MAX_FIELD_MANAGER_BYTES = 128;
+const MAX_FIELD_MANAGER_BYTES = 128;
 const MAX_SUBRESOURCE_BYTES = 256;
 
 const IMMUTABLE = 'field is immutable';

@@ -2,6 +2,7 @@
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { OBJECT_META_SCHEMA } from '../object-meta-schema.ts';
 import type { Schema } from '../schema.ts';
+import { pathOfField } from './field-path.ts';
 import { additionalOf, MAX_NESTING, propertyOf } from './schema-fields.ts';
 import { own } from '../../values/index.ts';
 
@@ -46,7 +47,7 @@ class PruneWalk {
   resource(object: JsonObject, schema: Schema, path: string): void {
     const metadata = own(object, 'metadata');
     if (metadata !== undefined) {
-      this.#value(metadata, OBJECT_META_SCHEMA, join(path, 'metadata'));
+      this.#value(metadata, OBJECT_META_SCHEMA, pathOfField(path, 'metadata'));
     }
     this.#fields(object, schema, path, { isResource: true });
   }
@@ -83,9 +84,9 @@ class PruneWalk {
       }
       const property = schema === undefined ? undefined : (propertyOf(schema, field) ?? additionalOf(schema));
       if (property !== undefined) {
-        this.#value(value, property, join(path, field));
+        this.#value(value, property, pathOfField(path, field));
       } else if (schema === undefined || !isPreserving(schema)) {
-        this.#find(join(path, field));
+        this.#find(pathOfField(path, field));
         if (this.#options.isRemoving) {
           delete object[field];
         }
@@ -102,8 +103,4 @@ function isPreserving(schema: Schema): boolean {
 /** Elements of a list that preserves unknown fields preserve theirs as well. */
 function preserving(items: Schema | undefined): Schema {
   return { ...items, 'x-kubernetes-preserve-unknown-fields': true };
-}
-
-function join(path: string, field: string): string {
-  return path === '' ? field : `${path}.${field}`;
 }

@@ -7,7 +7,7 @@ import { parseFieldPath } from './field-path.ts';
  * The CEL environment of rules. An API server accepts only rules that the previous minor version supports; this folder
  * imitates 1.34.
  */
-export const RULES_KUBERNETES_VERSION = 33;
+const RULES_KUBERNETES_VERSION = 33;
 
 /** A compiled rule. */
 export interface CompiledRule {

@@ -14,6 +14,7 @@ import type { JsonObject, JsonValue } from '../../values/index.ts';
 import type { Schema, ValidationRule } from '../schema.ts';
 import type { Correlation } from './correlation.ts';
 import { ListItems } from './correlation.ts';
+import { pathOfField } from './field-path.ts';
 import { additionalOf, MAX_NESTING, propertyOf } from './schema-fields.ts';
 import { RuleCompiler } from './rule-programs.ts';
 import type { CompiledRule } from './rule-programs.ts';
@@ -126,7 +127,7 @@ export class SchemaRules {
       const property = this.#properties.get(name);
       const rules = property ?? this.#additional;
       if (rules !== undefined) {
-        const childPath = property === undefined ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`;
+        const childPath = property === undefined ? `${path}[${name}]` : pathOfField(path, name);
         const oldChild = isJsonObject(old) ? own(old, name) : undefined;
         rules.#run(run, own(object, name) ?? null, oldChild, childPath, fieldBefore(before, name), depth + 1);
       }
@@ -185,7 +186,7 @@ export class SchemaRules {
   /** Reports that a rule failed. */
   #refuse(run: RuleRun, { rule, message, fieldPath }: CompiledRule, bindings: Bindings, path: string): void {
     const type = this.#schema.type ?? '';
-    const place = fieldPath === '' ? path : path === '' ? fieldPath : `${path}.${fieldPath}`;
+    const place = fieldPath === '' ? path : pathOfField(path, fieldPath);
     const text = message === undefined ? undefined : this.#messageText(run, message, rule, bindings, place);
     if (run.isEnded) {
       return;

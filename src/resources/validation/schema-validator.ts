@@ -4,6 +4,7 @@ import { numberText, quote } from '../../go/index.ts';
 import { isJsonObject, own } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import type { Schema } from '../schema.ts';
+import { pathOfField } from './field-path.ts';
 import type { Correlation } from './correlation.ts';
 import { equalJson } from './equality.ts';
 import { formatCheck } from './formats.ts';
@@ -194,8 +195,7 @@ export class SchemaValidator {
       const child = own(object, name);
       const property = properties[name];
       if (child !== undefined && property !== undefined) {
-        const childPath = path === '' ? name : `${path}.${name}`;
-        result.merge(this.#validate(child, property, childPath, fieldBefore(old, path, name), depth + 1));
+        result.merge(this.#validate(child, property, pathOfField(path, name), fieldBefore(old, path, name), depth + 1));
       }
     }
     for (const name of required) {

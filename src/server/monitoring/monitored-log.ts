@@ -2,7 +2,7 @@ import { monitoredLogEntry } from '../../engine/definition/index.ts';
 import type { MonitoredVerdict } from '../../engine/index.ts';
 import type { Logger } from '../../log/index.ts';
 
-/** Lines of one policy in a window: all while somebody tries it out; under load, enough to see what it would reject. */
+/** Lines of one policy in a window: all lines of a trial by hand; under load, enough to see what it would reject. */
 export const MAX_MONITORED_LINES = 20;
 const WINDOW_MS = 1_000;
 

@@ -12,7 +12,7 @@ const FORMAT = 1;
 /**
  * For the tested limit of Kubernetes (10,000 namespaces) with 1.6 KiB of labels each; five labels take 0.3 KiB. Bytes.
  */
-export const MAX_NAMESPACE_RECORD_BYTES = 16 * 1024 * 1024;
+const MAX_NAMESPACE_RECORD_BYTES = 16 * 1024 * 1024;
 /** More than the file contains besides namespaces. Bytes. */
 const FRAME_BYTES = 100;
 

@@ -9,7 +9,7 @@ import { errorText } from '../../values/index.ts';
 /** Renewal interval. Milliseconds. */
 export const LEASE_RENEW_MS = 5_000;
 /** A Lease that is not renewed for this long is expired: two renewals may be late. Seconds. */
-export const LEASE_DURATION_SECONDS = 15;
+const LEASE_DURATION_SECONDS = 15;
 /** Timeout of one request. Milliseconds. */
 const REQUEST_TIMEOUT_MS = 4_000;
 

@@ -14,7 +14,7 @@ import type { ReplicaStatus } from './replica-status.ts';
 import type { ReplicaView } from './replica-view.ts';
 
 /** Minimum time between two reports; changes in between are combined. Milliseconds. */
-export const REPORT_INTERVAL_MS = 2_000;
+const REPORT_INTERVAL_MS = 2_000;
 /** Delay before the next comparison when nothing had changed. Milliseconds. */
 const LOOK_INTERVAL_MS = 100;
 /** Timeout of one request. Milliseconds. */
@@ -23,7 +23,7 @@ const REQUEST_TIMEOUT_MS = 10_000;
  * How long a stopping replica tries to remove its report; otherwise garbage collection by its owner removes it.
  * Milliseconds.
  */
-export const REMOVAL_TIMEOUT_MS = 2_000;
+const REMOVAL_TIMEOUT_MS = 2_000;
 
 export interface ReplicaReporterOptions {
   readonly cluster: Cluster;

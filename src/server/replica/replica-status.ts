@@ -11,7 +11,7 @@ export type ReplicaStatus = NonNullable<PolicyServerReplica['status']>;
 export const MAX_DEVIATION_MESSAGE = 1024;
 
 /** Reasons of the condition Ready of a PolicyServerReplica. */
-export const REPLICA_REASONS = {
+const REPLICA_REASONS = {
   /** The replica has not read the revisions of its cluster yet; recorded ones may serve. */
   starting: 'Starting',
   /** Everything that should serve does. */

@@ -16,7 +16,7 @@ export const KEEP_MS = 60_000;
 export interface PrevalidatorCollaborators {
   read(policies: readonly UnreadPolicy[]): Promise<readonly ReadPolicy[]>;
   load(requests: readonly LoadRequest[], done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void): void;
-  /** Whether the cluster serves a kind; true when that cannot be told. */
+  /** Whether the cluster serves a kind; true when that is unknown. */
   isServed(resource: ContextAwareResource): Promise<boolean>;
   /** Called when the kept modules change, or loaded modules are not kept. */
   modulesChanged(): void;

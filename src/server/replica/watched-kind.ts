@@ -13,7 +13,7 @@ import { errorText } from '../../values/index.ts';
  * How long an object that was read individually stays published when the watch does not have it: longer than the delay
  * of a watch. Milliseconds.
  */
-export const FOUND_MS = 5_000;
+const FOUND_MS = 5_000;
 /** Timeout of a read of one object: shorter than that of most webhooks. Milliseconds. */
 const FIND_TIMEOUT_MS = 3_000;
 
@@ -108,7 +108,7 @@ export class WatchedKind {
     }
   }
 
-  /** Afterwards only the watch applies. Until then it may lag behind, or fail. */
+  /** Replaces an object that was read by the watch's state after {@link FOUND_MS}. Until then the watch may lag behind, or fail. */
   #keepForAWhile(key: ObjectKey): void {
     const id = keyText(key);
     clearTimeout(this.#found.get(id));

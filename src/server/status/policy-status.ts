@@ -1,7 +1,7 @@
 import type { PolicyReason } from '../../evaluation/index.ts';
 
 /** Phases of a policy, in their usual order. */
-export const POLICY_PHASES = ['Pending', 'Updating', 'Active', 'Degraded', 'Error'] as const;
+const POLICY_PHASES = ['Pending', 'Updating', 'Active', 'Degraded', 'Error'] as const;
 
 /**
  * - Pending: declared; nothing serves, the first version is loading

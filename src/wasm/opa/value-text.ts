@@ -10,7 +10,7 @@ import { parseJson } from '../../values/index.ts';
  * Maximum nesting of values in builtins. Kubernetes objects stay below 100. Builtins recurse over values on a stack that
  * already holds the guest's frames, and must not overflow it.
  */
-export const MAX_VALUE_DEPTH = 1000;
+const MAX_VALUE_DEPTH = 1000;
 
 /** Maximum length of a builtin's result as text: above any admission review (3 MiB), far below a guest's memory. */
 export const MAX_RESULT_CHARS = 4 * 1024 * 1024;

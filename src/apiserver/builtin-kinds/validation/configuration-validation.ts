@@ -10,7 +10,7 @@ import { immutable, oldField } from './workload-validation.ts';
 type Old = KubernetesObject | undefined;
 
 /** Maximum total size of the data of a ConfigMap or Secret. */
-export const MAX_DATA_BYTES = 1024 ** 2;
+const MAX_DATA_BYTES = 1024 ** 2;
 
 const IMMUTABLE = 'field is immutable when `immutable` is set';
 

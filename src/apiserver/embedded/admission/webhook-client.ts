@@ -14,7 +14,7 @@ import type { Endpoint } from './webhook-target.ts';
 export const MAX_RESPONSE_BYTES = 5 * 1024 * 1024;
 
 /** Maximum number of connections to a webhook; further calls wait. A policy server evaluates a few dozen reviews at a time. */
-export const MAX_WEBHOOK_CONNECTIONS = 100;
+const MAX_WEBHOOK_CONNECTIONS = 100;
 
 /** Idle connections are closed after this time. Servers keep them for 60 s or more. Milliseconds. */
 const IDLE_MS = 30_000;

@@ -49,7 +49,7 @@ export interface AuthenticatorOptions {
   readonly now?: () => number;
 }
 
-export const DEFAULT_ISSUER = 'https://kubernetes.default.svc.cluster.local';
+const DEFAULT_ISSUER = 'https://kubernetes.default.svc.cluster.local';
 
 const CREDENTIAL_ID = 'authentication.kubernetes.io/credential-id';
 const INVALID_TOKEN = 'invalid bearer token';

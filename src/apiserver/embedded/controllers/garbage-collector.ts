@@ -10,6 +10,7 @@ import { TimeSlice } from '../time-slice.ts';
 import { parsePath, pathText } from './object-path.ts';
 import { ReconcileQueue } from './reconcile-queue.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
+import { asJson } from '../../../values/index.ts';
 
 /** The owners of an object by state, as in the garbage collector of Kubernetes. */
 interface Owners {
@@ -261,7 +262,7 @@ export class GarbageCollector {
 
   async #removeOwners(served: ServedResource, object: KubernetesObject, uids: ReadonlySet<string>): Promise<void> {
     const kept = (object.metadata.ownerReferences ?? []).filter(({ uid }) => !uids.has(uid));
-    await this.#changeMetadata(served, object, 'ownerReferences', kept as unknown as JsonValue[]);
+    await this.#changeMetadata(served, object, 'ownerReferences', kept.map(asJson));
   }
 
   async #unblockOwners(served: ServedResource, object: KubernetesObject): Promise<KubernetesObject> {

@@ -7,7 +7,7 @@ import { Collection } from './collection.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 
 /** Minimum number of changes of a resource that are kept for watches. API servers keep 100 to 102,400. */
-export const HISTORY_SIZE = 2048;
+const HISTORY_SIZE = 2048;
 
 /**
  * Largest object as JSON. It is the default limit of requests in etcd (`--max-request-bytes`), which limits objects of API

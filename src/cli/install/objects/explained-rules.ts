@@ -12,7 +12,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'policyservers.policies.kubewarden.io':
     "Removes Kubewarden's finalizer when a PolicyServer that was taken over is deleted.",
   'validatingwebhookconfigurations.admissionregistration.k8s.io':
-    "The webhooks of policies, and the one for the product's own kinds. RBAC cannot restrict this to names that begin with portcullis- or namespaced-portcullis-, and API servers call no admission policy for webhook configurations: whoever has the token of this account can change what the cluster admits.",
+    "The webhooks of policies, and the one for the product's own kinds. RBAC cannot restrict this to names that begin with portcullis- or namespaced-portcullis-, and API servers call no admission policy for webhook configurations: a thief of the token of this account can change what the cluster admits.",
   'mutatingwebhookconfigurations.admissionregistration.k8s.io': 'The same for mutating policies.',
   events: 'Events about policies, in the namespaces of the policies.',
   'clusterroles.rbac.authorization.k8s.io':

@@ -1,4 +1,4 @@
-// A replica that sends what a test tells it, over the real protocol.
+// A replica that sends the messages of a test, over the real protocol.
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';

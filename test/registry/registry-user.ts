@@ -1,0 +1,3 @@
+// The user of a registry in tests.
+export const USER = 'ci';
+export const PASSWORD = 'correct horse';
