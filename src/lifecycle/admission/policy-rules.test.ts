@@ -648,6 +648,125 @@ const POLICY_CASES: readonly Case[] = [
     [],
     ['spec.settings.matchConstraints.resourceRules [constraints-never-match]'],
   ],
+  ...(
+    [
+      ['object.spec.x == 1', ['DELETE'], 'rejects'],
+      ['object.spec.x == 1', ['CREATE', 'UPDATE', 'DELETE'], 'warns'],
+      ['object.spec.x == 1', ['*'], 'warns'],
+      ['object.spec.x == 1', ['CREATE', 'UPDATE', 'CONNECT'], 'accepts'],
+      ['oldObject.spec.x == 1', ['CREATE'], 'rejects'],
+      ['oldObject.spec.x == 1', ['CREATE', 'CONNECT'], 'rejects'],
+      ['oldObject.spec.x == 1', ['CREATE', 'UPDATE'], 'warns'],
+      ['oldObject.spec.x == 1', ['UPDATE', 'DELETE'], 'accepts'],
+      ['variables.name != "a"', ['DELETE'], 'rejects'],
+      ['object["spec"].x == 1', ['DELETE'], 'rejects'],
+      ['object.spec.containers.all(c, c.image != "a")', ['DELETE'], 'rejects'],
+      ['has(object.metadata.labels) ? true : false', ['DELETE'], 'rejects'],
+      ['has(object.metadata)', ['DELETE'], 'accepts'],
+      ['object.?spec.x.orValue(1) == 1', ['DELETE'], 'accepts'],
+      ['object == null || object.spec.x == 1', ['DELETE'], 'accepts'],
+      ['object != null ? object.spec.x == 1 : true', ['DELETE'], 'accepts'],
+      ['[1].all(x, object.spec.x == x)', ['DELETE'], 'accepts'],
+      ['oldObject.?a.orValue(oldObject.b) == 1', ['CREATE'], 'accepts'],
+    ] as const
+  ).map(([expression, operations, outcome]): Case => {
+    const variables = [{ name: 'name', expression: 'object.metadata.name' }];
+    const found = ['spec.settings.validations[0].expression [null-object]'];
+    return [
+      `${expression} on ${operations.join(', ')}`,
+      'cap',
+      {
+        ...module('builtin:cel', { variables, validations: [{ expression }] }),
+        rules: [{ ...RULE, operations }],
+      },
+      outcome === 'rejects' ? found : [],
+      outcome === 'warns' ? found : [],
+    ];
+  }),
+  ...(
+    [
+      [{ matchConditions: [{ name: 'a', expression: 'object.spec.x == 1' }] }, ['matchConditions[0].expression']],
+      [{ matchConditions: [{ name: 'a', expression: 'object != null' }] }, []],
+      [
+        {
+          matchConditions: [
+            { name: 'a', expression: 'object.spec.x == 1' },
+            { name: 'b', expression: 'request.name == "a"' },
+          ],
+        },
+        [],
+      ],
+      [{ failurePolicy: 'Ignore' }, []],
+      [{ matchConstraints: { objectSelector: { matchLabels: { a: 'b' } } } }, []],
+      [
+        {
+          auditAnnotations: [{ key: 'a', valueExpression: 'string(object.a)' }],
+          validations: [{ expression: 'true' }],
+        },
+        ['auditAnnotations[0].valueExpression'],
+      ],
+    ] as const
+  ).map(([settings, fields]): Case => {
+    const spec = module('builtin:cel', { validations: [{ expression: 'object.spec.x == 1' }], ...settings });
+    return [
+      `a read of the object on DELETE, and ${JSON.stringify(settings)}`,
+      'cap',
+      { ...spec, rules: [{ ...RULE, operations: ['DELETE'] }] },
+      fields.map((field) => `spec.settings.${field} [null-object]`),
+    ];
+  }),
+  [
+    'a read of the object on DELETE, behind a match condition',
+    'cap',
+    {
+      ...module('builtin:cel', { validations: [{ expression: 'object.spec.x == 1' }] }),
+      rules: [{ ...RULE, operations: ['DELETE'] }],
+      matchConditions: [{ name: 'a', expression: 'object != null' }],
+    },
+    [],
+  ],
+  [
+    'a mutation that reads the old object on CREATE',
+    'cap',
+    {
+      ...module('builtin:cel', {
+        mutations: [
+          {
+            patchType: 'JSONPatch',
+            jsonPatch: { expression: "[JSONPatch{op: 'test', path: oldObject.metadata.name}]" },
+          },
+        ],
+      }),
+      mutating: true,
+    },
+    ['spec.settings.mutations[0].jsonPatch.expression [null-object]'],
+  ],
+  [
+    'a mutation that reads the object, which runs only where there is one',
+    'cap',
+    {
+      ...module('builtin:cel', {
+        mutations: [
+          { patchType: 'JSONPatch', jsonPatch: { expression: "[JSONPatch{op: 'test', path: object.metadata.name}]" } },
+        ],
+      }),
+      mutating: true,
+      rules: [{ ...RULE, operations: ['DELETE', 'CREATE'] }],
+    },
+    [],
+  ],
+  [
+    'a member that reads the object on DELETE',
+    'capg',
+    {
+      ...group('first() || second()', {
+        first: { module: 'builtin:cel', settings: { validations: [{ expression: 'object.a == 1' }] } },
+      }),
+      rules: [{ ...RULE, operations: ['DELETE'] }],
+    },
+    [],
+    ['spec.policies[first].settings.validations[0].expression [null-object]'],
+  ],
   [
     'kinds that Kubernetes does not have',
     'cap',

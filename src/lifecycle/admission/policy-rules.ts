@@ -7,6 +7,7 @@ import { checkConstraints } from './constraint-rules.ts';
 import type { Findings } from './findings.ts';
 import { MatchConditions } from './match-conditions.ts';
 import { checkModule } from './module-rules.ts';
+import { checkNullReads } from './null-object-rules.ts';
 import { checkRequestRules } from './request-rules.ts';
 import { checkContextAwareKinds, checkNeeds, modulesOf } from './rights-rules.ts';
 import { checkRunnable } from './runnable-policy.ts';
@@ -95,11 +96,12 @@ export class PolicyRules {
       if (builtin === undefined) {
         hintAtBuiltin(use, isNamespaced, this.#settings, findings);
       } else {
-        const { problems, needs, constraints } = this.#settings.check(builtin, use.settings ?? {});
+        const { problems, needs, constraints, nullReads } = this.#settings.check(builtin, use.settings ?? {});
         for (const problem of problems) {
           this.#report(`${use.field}.settings`, problem, findings);
         }
         checkNeeds(use, needs, isNamespaced, findings);
+        checkNullReads(`${use.field}.settings`, nullReads, spec, findings);
         if (constraints !== undefined) {
           checkConstraints(`${use.field}.settings`, constraints, spec, findings);
         }
