@@ -18,6 +18,7 @@ import {
 
 const rules = (...given: readonly object[]): object => ({ ...SPEC, rules: given.map((one) => ({ ...RULE, ...one })) });
 const selector = (objectSelector: object): object => ({ ...SPEC, objectSelector });
+const CUSTOM = { ...RULE, apiGroups: ['example.com'] };
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
 const CEL_POLICY = 'registry://ghcr.io/kubewarden/policies/cel-policy:v1.0.0';
@@ -227,6 +228,23 @@ const POLICY_CASES: readonly Case[] = [
     ],
     /expected "v1" here, and the group in apiGroups/,
   ],
+  [
+    'resources that Kubernetes does not have in these groups',
+    'cap',
+    rules(
+      { resources: ['pods', 'pods/log', '*/scale', 'pod', 'others'] },
+      { apiGroups: ['', 'apps'], resources: ['pods', 'deployments', 'jobs'] },
+    ),
+    [],
+    ['spec.rules[0].resources[3] [rule-never-matches]', 'spec.rules[1].resources[2] [rule-never-matches]'],
+    /Kubernetes has no resource "pod" in apiGroups "". Did you mean pods\?/,
+  ],
+  ...[['*'], ['apps', 'example.com'], ['', 'extensions']].map((apiGroups): Case => [
+    `resources of groups that are not all known: ${apiGroups.join(', ')}`,
+    'cap',
+    rules({ apiGroups, resources: ['others', '*/scale'] }),
+    [],
+  ]),
 
   [
     'valid conditions',
@@ -627,10 +645,10 @@ const POLICY_CASES: readonly Case[] = [
       ...module('builtin:cel', {
         validations: [{ expression: 'true' }],
         matchConstraints: {
-          resourceRules: [{ ...RULE, resources: Array.from({ length: 20_000 }, (_, index) => `other${index}`) }],
+          resourceRules: [{ ...CUSTOM, resources: Array.from({ length: 20_000 }, (_, index) => `other${index}`) }],
         },
       }),
-      rules: [{ ...RULE, resources: Array.from({ length: 100 }, (_, index) => `kinds${index}`) }],
+      rules: [{ ...CUSTOM, resources: Array.from({ length: 100 }, (_, index) => `kinds${index}`) }],
     },
     [],
     [],
