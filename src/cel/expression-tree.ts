@@ -34,6 +34,25 @@ export function usesVariable(root: Expression, name: string): boolean {
   return findExpression(root, (node) => node.kind === 'identifier' && node.name === name) !== undefined;
 }
 
+/**
+ * Whether a node is `variable.field` or `variable[key]`, which fails while the variable is null. `has(variable.field)` is
+ * false then.
+ */
+export function readsField(node: Expression, variable: string): boolean {
+  switch (node.kind) {
+    case 'select':
+      return !node.isTest && isVariable(node.operand, variable);
+    case 'call':
+      return node.function === '_[_]' && isVariable(node.args[0], variable);
+    default:
+      return false;
+  }
+}
+
+function isVariable(node: Expression | undefined, name: string): boolean {
+  return node?.kind === 'identifier' && node.name === name;
+}
+
 /** Whether an expression contains a call of a function, on a value of any type. */
 export function callsFunction(root: Expression, name: string): boolean {
   return findExpression(root, (node) => node.kind === 'call' && node.function === name) !== undefined;

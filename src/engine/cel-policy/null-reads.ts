@@ -1,6 +1,6 @@
 // Finds expressions that fail on every request with some operation: API servers give policies no `object` on DELETE, and no
 // `oldObject` on CREATE and CONNECT.
-import { type Expression, findCertain, type Program } from '../../cel/index.ts';
+import { type Expression, findCertain, type Program, readsField } from '../../cel/index.ts';
 import type { CompiledPolicy } from './compiled-policy.ts';
 import { fieldOfPatch } from './read-policy.ts';
 
@@ -49,8 +49,7 @@ function decisive(policy: CompiledPolicy, variable: Variable): readonly (readonl
 function failsWithout(variable: Variable, { variables }: CompiledPolicy): (program: Program) => boolean {
   const failing = new Set<string>();
   const isFailure = (node: Expression): boolean =>
-    readsField(node, variable) ||
-    (node.kind === 'select' && isVariable(node.operand, 'variables') && failing.has(node.field));
+    readsField(node, variable) || (node.kind === 'select' && readsField(node, 'variables') && failing.has(node.field));
   const fails = ({ checked }: Program): boolean => findCertain(checked.expression, isFailure) !== undefined;
   // Variables use earlier ones only, so each is looked at once.
   for (const [name, program] of variables) {
@@ -59,20 +58,4 @@ function failsWithout(variable: Variable, { variables }: CompiledPolicy): (progr
     }
   }
   return fails;
-}
-
-/** Whether a node is `variable.field` or `variable[key]`. `has(variable.field)` is false for null, without a failure. */
-function readsField(node: Expression, variable: Variable): boolean {
-  switch (node.kind) {
-    case 'select':
-      return !node.isTest && isVariable(node.operand, variable);
-    case 'call':
-      return node.function === '_[_]' && isVariable(node.args[0], variable);
-    default:
-      return false;
-  }
-}
-
-function isVariable(node: Expression | undefined, name: string): boolean {
-  return node?.kind === 'identifier' && node.name === name;
 }

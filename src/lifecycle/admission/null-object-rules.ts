@@ -1,6 +1,6 @@
-// Compares the operations of a policy's rules with expressions of builtin:cel that fail where there is no object.
+// Compares the operations of a policy's rules with expressions that fail where there is no object.
 import type { NullRead } from '../../engine/index.ts';
-import { type AdmissionPolicySpec, forbidden, isGroupSpec } from '../../resources/index.ts';
+import { type AdmissionPolicySpec, forbidden } from '../../resources/index.ts';
 import type { Findings } from './findings.ts';
 
 const OPERATIONS = ['CREATE', 'UPDATE', 'DELETE', 'CONNECT'] as const;
@@ -10,17 +10,22 @@ const NULL_ON: Readonly<Record<NullRead['variable'], readonly string[]>> = {
   oldObject: ['CREATE', 'CONNECT'],
 };
 
-/** Refuses settings that reject every request; warns of those that reject every request with one of the operations. */
+/** Expressions whose failure rejects requests. */
+export interface FailingReads {
+  /** Path of what contains the expressions. */
+  readonly field: string;
+  readonly reads: readonly NullRead[];
+  /** Whether a failure is always a rejection. Not so in a member of a group, whose expression may admit in spite of it. */
+  readonly isDecisive: boolean;
+}
+
+/** Refuses policies that would reject every request; warns of those that would reject every request with some operation. */
 export function checkNullReads(
-  settings: string,
-  reads: readonly NullRead[],
-  spec: AdmissionPolicySpec,
+  { field: parent, reads, isDecisive }: FailingReads,
+  rules: AdmissionPolicySpec['rules'],
   findings: Findings,
 ): void {
-  if ((spec.matchConditions ?? []).length > 0) {
-    return;
-  }
-  const operations = operationsOf(spec.rules);
+  const operations = operationsOf(rules);
   for (const { variable, field } of reads) {
     const failing = operations.filter((operation) => NULL_ON[variable].includes(operation));
     if (failing.length === 0) {
@@ -28,11 +33,10 @@ export function checkNullReads(
     }
     const names = failing.join(' and ');
     const text = `always reads a field of ${variable}, which is null on ${names}: every such request would be rejected. Read it only where ${variable} != null, or remove ${names} from the rules`;
-    // The expression of a group may admit in spite of a member that fails.
-    if (failing.length === operations.length && !isGroupSpec(spec)) {
-      findings.reject('null-object', forbidden(`${settings}.${field}`, text));
+    if (failing.length === operations.length && isDecisive) {
+      findings.reject('null-object', forbidden(`${parent}.${field}`, text));
     } else {
-      findings.warn('null-object', `${settings}.${field}`, text);
+      findings.warn('null-object', `${parent}.${field}`, text);
     }
   }
 }

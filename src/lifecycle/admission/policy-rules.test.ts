@@ -743,6 +743,25 @@ const POLICY_CASES: readonly Case[] = [
     },
     [],
   ],
+  ...(
+    [
+      [['object.metadata.name != "a"'], {}, true],
+      [['object.metadata.name != "a"', 'request.name != "a"'], {}, false],
+      [['object.metadata.name != "a"'], { failurePolicy: 'Ignore' }, false],
+      [['has(object.metadata)'], {}, false],
+    ] as const
+  ).map(([expressions, spec, isRefused]): Case => [
+    `match conditions ${expressions.join(', ')} on DELETE, and ${JSON.stringify(spec)}`,
+    'cap',
+    { ...conditions(...expressions), ...spec, rules: [{ ...RULE, operations: ['DELETE'] }] },
+    isRefused ? ['spec.matchConditions[0].expression [null-object]'] : [],
+  ]),
+  [
+    'a match condition of a group that reads the old object on CREATE',
+    'capg',
+    { ...group('first() || second()'), matchConditions: [{ name: 'a', expression: 'oldObject.a == 1' }] },
+    ['spec.matchConditions[0].expression [null-object]'],
+  ],
   [
     'a mutation that reads the old object on CREATE',
     'cap',

@@ -1,5 +1,5 @@
 import { BuiltinSettings } from '../../engine/index.ts';
-import { type AdmissionPolicyObject, invalid, notSupported, policyId } from '../../resources/index.ts';
+import { type AdmissionPolicyObject, invalid, isGroupSpec, notSupported, policyId } from '../../resources/index.ts';
 import { MAX_SUBDOMAIN_LENGTH } from '../../names/index.ts';
 import { checkAuthorizerUse } from './authorizer-rules.ts';
 import { hintAtBuiltin } from './builtin-hints.ts';
@@ -77,7 +77,11 @@ export class PolicyRules {
     const { policyServer } = spec;
     const isNamespaced = policy.metadata.namespace !== undefined;
     checkRequestRules(spec.rules, isNamespaced, findings);
-    this.#conditions.check(spec.matchConditions ?? [], isNamespaced, findings);
+    const conditions = spec.matchConditions ?? [];
+    const reads = this.#conditions.check(conditions, isNamespaced, findings);
+    if (spec.failurePolicy !== 'Ignore') {
+      checkNullReads({ field: 'spec', reads, isDecisive: true }, spec.rules, findings);
+    }
     checkSelector(spec.objectSelector, 'spec.objectSelector', findings);
     if ('namespaceSelector' in spec) {
       checkSelector(spec.namespaceSelector, 'spec.namespaceSelector', findings);
@@ -101,7 +105,10 @@ export class PolicyRules {
           this.#report(`${use.field}.settings`, problem, findings);
         }
         checkNeeds(use, needs, isNamespaced, findings);
-        checkNullReads(`${use.field}.settings`, nullReads, spec, findings);
+        if (conditions.length === 0) {
+          const failing = { field: `${use.field}.settings`, reads: nullReads, isDecisive: !isGroupSpec(spec) };
+          checkNullReads(failing, spec.rules, findings);
+        }
         if (constraints !== undefined) {
           checkConstraints(`${use.field}.settings`, constraints, spec, findings);
         }
