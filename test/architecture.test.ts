@@ -113,6 +113,9 @@ const LOADING = /^(?:import|export)\s+(?!type\b)(?:[^'";]*?from\s+)?'(\.[^']+)'/
 
 const isProduction = (file: string): boolean => !/\.(?:test|fuzz)\.ts$|\/testing\//.test(file);
 
+/** The lines of a text that are not only comment. */
+const withoutComments = (text: string): string => text.replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, '');
+
 /** The modules that are loaded with each production module, directly: paths below src/. */
 function loadedModules(): ReadonlyMap<string, readonly string[]> {
   const files = globSync('**/*.ts', { cwd: source }).filter(isProduction);
@@ -216,11 +219,27 @@ describe('src/resources/index.ts', () => {
 });
 
 describe('JSON from outside', () => {
+  const parsesJson = (text: string): boolean =>
+    /\bJSON\s*(?:\??\.\s*parse\b|\[)|(?:=|[(,])\s*JSON\s*[;,)]/.test(withoutComments(text));
+
   it('is parsed by parseJson only, which reads keys right that JSON.parse may not', () => {
     const callers = globSync('**/*.ts', { cwd: source }).filter(
-      (file) => isProduction(file) && readFileSync(join(source, file), 'utf8').includes('JSON.parse('),
+      (file) => isProduction(file) && parsesJson(readFileSync(join(source, file), 'utf8')),
     );
     assert.deepEqual(callers, [join('values', 'json.ts')]);
+  });
+
+  it('is noticed in whichever way it is parsed', () => {
+    for (const text of [
+      'JSON.parse(text)',
+      'texts.map(JSON.parse)',
+      "JSON['parse'](text)",
+      'const { parse } = JSON;',
+      'JSON\n  .parse(text)',
+    ]) {
+      assert.ok(parsesJson(text), text);
+    }
+    assert.ok(!parsesJson('// As JSON.parse does.\nJSON.stringify(value)'));
   });
 });
 

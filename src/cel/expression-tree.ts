@@ -1,13 +1,30 @@
 import type { Expression } from './ast.ts';
 
-/** The first expression of a tree, including the root, that passes a test. Not recursive, because trees may be deep. */
+/** The first expression of a tree, including the root, that passes a test. */
 export function findExpression(root: Expression, test: (node: Expression) => boolean): Expression | undefined {
+  return search(root, test, childrenOf);
+}
+
+/**
+ * The first expression that passes a test, among those whose failure always makes the evaluation of the root fail: without
+ * operands that `&&`, `||`, `?:`, `or` and macros may skip or whose failure they may ignore.
+ */
+export function findCertain(root: Expression, test: (node: Expression) => boolean): Expression | undefined {
+  return search(root, test, certainChildrenOf);
+}
+
+/** Not recursive, because trees may be deep. */
+function search(
+  root: Expression,
+  test: (node: Expression) => boolean,
+  children: (node: Expression) => readonly Expression[],
+): Expression | undefined {
   const open: Expression[] = [root];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
     if (test(node)) {
       return node;
     }
-    open.push(...childrenOf(node));
+    open.push(...children(node));
   }
   return undefined;
 }
@@ -17,9 +34,49 @@ export function usesVariable(root: Expression, name: string): boolean {
   return findExpression(root, (node) => node.kind === 'identifier' && node.name === name) !== undefined;
 }
 
+/**
+ * Whether a node is `variable.field` or `variable[key]`, which fails while the variable is null. `has(variable.field)` is
+ * false then.
+ */
+export function readsField(node: Expression, variable: string): boolean {
+  switch (node.kind) {
+    case 'select':
+      return !node.isTest && isVariable(node.operand, variable);
+    case 'call':
+      return node.function === '_[_]' && isVariable(node.args[0], variable);
+    default:
+      return false;
+  }
+}
+
+function isVariable(node: Expression | undefined, name: string): boolean {
+  return node?.kind === 'identifier' && node.name === name;
+}
+
 /** Whether an expression contains a call of a function, on a value of any type. */
 export function callsFunction(root: Expression, name: string): boolean {
   return findExpression(root, (node) => node.kind === 'call' && node.function === name) !== undefined;
+}
+
+function certainChildrenOf(node: Expression): readonly Expression[] {
+  if (node.kind === 'comprehension') {
+    return [node.range, node.initial];
+  }
+  if (node.kind !== 'call') {
+    return childrenOf(node);
+  }
+  switch (node.function) {
+    case '_&&_':
+    case '_||_':
+      return [];
+    case '_?_:_':
+      return node.args.slice(0, 1);
+    case 'or':
+    case 'orValue':
+      return node.target === undefined ? [] : [node.target];
+    default:
+      return childrenOf(node);
+  }
 }
 
 function childrenOf(node: Expression): readonly Expression[] {

@@ -15,6 +15,7 @@ export interface CheckedSettings {
   readonly needs: readonly celPolicy.SettingsNeed[];
   /** The requests that the settings match, if they say so. */
   readonly constraints?: RequestConstraints | undefined;
+  readonly nullReads: readonly celPolicy.NullRead[];
 }
 
 /** Validates settings of builtin modules before a policy is created. Keeps no state of the settings. */
@@ -29,12 +30,13 @@ export class BuiltinSettings {
         const { parseSettings, PolicyEnvironments } = require(`./cel-policy/index.${extension}`) as typeof celPolicy;
         this.#environments ??= new PolicyEnvironments({ hasWholeRequest: true });
         const { policy, problems = [] } = parseSettings(settings, this.#environments);
-        return { problems, needs: policy?.needs ?? [], constraints: policy?.constraints };
+        const { needs = [], constraints, nullReads = [] } = policy ?? {};
+        return { problems, needs, constraints, nullReads };
       }
       case 'pod-security': {
         const { parsePodSecuritySettings } = require(`./pod-security/index.${extension}`) as typeof podSecurity;
         const parsed = parsePodSecuritySettings(settings);
-        return { problems: parsed.problems ?? [], needs: [] };
+        return { problems: parsed.problems ?? [], needs: [], nullReads: [] };
       }
       default:
         return name satisfies never;

@@ -12,7 +12,7 @@ export { ReplayPort, SessionRecorder } from './capabilities/session.ts';
 export { BuiltinSettings } from './builtin-settings.ts';
 export type { RequestConstraints } from './builtin-settings.ts';
 export { isGranted } from './host-capabilities.ts';
-export type { SettingsNeed } from './cel-policy/index.ts';
+export type { NullRead, SettingsNeed } from './cel-policy/index.ts';
 export { EngineError, textPosition } from './errors.ts';
 export { checkSettings, evaluate, readReview } from './evaluate.ts';
 export { FUEL_PER_SECOND, MATCH_CONDITIONS, MAX_ANSWER_BYTES } from './evaluator.ts';

@@ -1,7 +1,8 @@
 // JSON.parse of V8 12.8 and later misreads some keys that are written with an escape sequence: once an object had the key
 // `ab\`, the key `ab"` in a later text can be read as `ab\` (https://github.com/nodejs/node/issues/63785). The author
 // of the first text could change what a policy reads in the second, so the result of JSON.parse is not used for texts with
-// escaped keys.
+// escaped keys. A library that calls JSON.parse itself, as @sigstore/verify does for entries of logs, must look for no keys with
+// a backslash: only such keys appear by mistake.
 import { endOfJsonString } from './json-text.ts';
 import { setOwn } from './set-own.ts';
 

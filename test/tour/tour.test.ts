@@ -11,6 +11,7 @@ import { StartedPortcullis } from '../cli/started.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { LayoutFolder } from '../registry/layout-folder.ts';
+import { OTHER_TESTS } from './other-tests.ts';
 
 const CREATE_PODS = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] };
 const TENANT = ['--as=dev', '--as-group=system:authenticated'];
@@ -83,6 +84,14 @@ function failed({ code, stdout, stderr }: CommandResult, message: RegExp): void 
   assert.match(stderr, message);
 }
 
+describe('the tests that show what the tour does not try', () => {
+  for (const { promise, file, title } of OTHER_TESTS) {
+    it(`exist: ${promise}`, () => {
+      assert.ok(readFileSync(file, 'utf8').includes(`it('${title}`), `${file} has no test "${title}"`);
+    });
+  }
+});
+
 describe('the tour', { skip: skipWithoutCluster(), timeout: 240_000 }, () => {
   let started: StartedPortcullis;
   let layout: LayoutFolder;
@@ -135,6 +144,32 @@ describe('the tour', { skip: skipWithoutCluster(), timeout: 240_000 }, () => {
       await remove('cap/typo');
     });
 
+    it('nor does it beside policies that are enforced, as a group with one bad member, or as a new policy with an old name', async () => {
+      succeeded(await apply(cel('beside', "object.metadata.name != 'bad'")));
+      await active('cap/beside');
+      const good = { module: 'builtin:cel', settings: { validations: [{ expression: 'true' }] } };
+      const policies = { good, bad: REFUSED };
+      succeeded(
+        await apply({
+          apiVersion: 'policies.kubewarden.io/v1',
+          kind: 'ClusterAdmissionPolicyGroup',
+          metadata: { name: 'members' },
+          spec: { expression: 'good() && bad()', message: 'no', policies, rules: [CREATE_PODS] },
+        }),
+      );
+      succeeded(await apply(cel('renewed', "object.metadata.name != 'bad'")));
+      await active('cap/renewed');
+      await remove('cap/renewed');
+      succeeded(await apply(policy('renewed', REFUSED)));
+      for (const object of ['capg/members', 'cap/renewed']) {
+        await eventually(async () => assert.equal(await field(object, '.status.reason'), 'InvalidSettings'), PATIENT);
+        assert.match(await field(object, '.status.message'), /not enforced yet/);
+      }
+      succeeded(await run());
+      failed(await kubectl('run', 'bad', '--image=nginx:1.27'), /beside says no/);
+      await remove('cap/beside', 'capg/members', 'cap/renewed');
+    });
+
     it('a policy that served stays enforced by its last good version', async () => {
       succeeded(await apply(cel('no-hosts', "object.metadata.name != 'bad'")));
       await active('cap/no-hosts');
@@ -180,6 +215,10 @@ describe('the tour', { skip: skipWithoutCluster(), timeout: 240_000 }, () => {
         validations: [{ expression: 'params.data.size() > 0' }],
       };
       failed(await apply(policy('wrong', { module: 'builtin:cel', settings })), /contextAwareResources/);
+      failed(await apply(cel('wrong', 'oldObject.spec.priority == 0')), /oldObject, which is null on CREATE/);
+      const rules = [{ ...CREATE_PODS, resources: ['pod'] }];
+      const { stderr } = await apply(cel('wrong', 'true', { rules }), '--dry-run=server');
+      assert.match(stderr, /Did you mean pods\?/);
     });
 
     it('a rollback leads from protect back to monitor, and Git may apply again', async () => {
@@ -195,7 +234,8 @@ describe('the tour', { skip: skipWithoutCluster(), timeout: 240_000 }, () => {
       await remove('cap/modes');
     });
 
-    it('reset refuses while the cluster runs, and names the process', async () => {
+    it('reset refuses while the cluster runs, and names the process; the greeting names the command', async () => {
+      assert.ok(started.output.includes(`portcullis reset --data-dir ${started.dataDir}`), started.output);
       failed(await started.portcullis(['reset', '--data-dir', started.dataDir]), new RegExp(`process ${started.pid}`));
     });
   });
@@ -321,6 +361,11 @@ describe('the tour', { skip: skipWithoutCluster(), timeout: 240_000 }, () => {
       const expression =
         "authorizer.serviceAccount('kube-system', 'default').group('').resource('pods').check('get').allowed()";
       failed(await apply(cel('spy', expression, {}, 'shop')), /authorizer|serviceAccount/);
+      const own = "authorizer.group('').resource('pods').check('get').allowed()";
+      failed(
+        await apply(cel('spy', own, {}, 'shop')),
+        /add "kubernetes\/can_i" to spec.namespacedPoliciesCapabilities of PolicyServer default/,
+      );
     });
 
     it('modules of tenants come from public addresses only', async () => {
@@ -380,6 +425,7 @@ describe('the tour', { skip: skipWithoutCluster(), timeout: 240_000 }, () => {
 
     it('explains what fields do', async () => {
       assert.match(succeeded(await kubectl('explain', 'cap.spec.module')), /registry:\/\//);
+      assert.match(succeeded(await kubectl('explain', 'cap.spec.backgroundAudit')), /no effect yet/);
     });
   });
 

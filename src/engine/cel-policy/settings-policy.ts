@@ -9,6 +9,7 @@ import type { FieldProblem } from '../field-problem.ts';
 import type { ContextAwareResource } from '../policy-definition.ts';
 import { matchRequest, type MatchResources, NamespaceMissing } from './match-resources.ts';
 import { mutate, plainJson } from './mutate.ts';
+import { type NullRead, nullReads } from './null-reads.ts';
 import { collectParams } from './params.ts';
 import { ACCEPTED, denied, verdictOf } from './policy-verdict.ts';
 import type { PolicyEnvironments } from './policy-environment.ts';
@@ -88,6 +89,11 @@ class SettingsPolicy {
     }
     needs.push(...accountUses.map((field) => ({ right: 'authorize-account', field }) as const));
     return needs;
+  }
+
+  /** Expressions that fail on every request without an `object`, or without an `oldObject`. */
+  get nullReads(): readonly NullRead[] {
+    return nullReads(this.compiled);
   }
 
   /**

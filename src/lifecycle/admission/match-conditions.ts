@@ -1,4 +1,14 @@
-import { callsFunction, CelError, describeIssue, type Environment, formatType, type Program } from '../../cel/index.ts';
+import {
+  callsFunction,
+  CelError,
+  describeIssue,
+  type Environment,
+  findCertain,
+  formatType,
+  type Program,
+  readsField,
+} from '../../cel/index.ts';
+import type { NullRead } from '../../engine/index.ts';
 import { invalid, required } from '../../resources/index.ts';
 import { matchConditionEnvironment } from '../../resources/match-conditions/index.ts';
 import { qualifiedNameProblems } from '../../names/index.ts';
@@ -13,8 +23,13 @@ export class MatchConditions {
   /** Created for the first condition, since most policies have none. */
   #environment: Environment | undefined;
 
-  /** Checks `spec.matchConditions`. The schema already checks that names are unique. */
-  check(conditions: readonly MatchCondition[], isNamespaced: boolean, findings: Findings): void {
+  /**
+   * Checks `spec.matchConditions`. The schema already checks that names are unique.
+   *
+   * @returns reads of null that make a single condition fail: where there are more, another one that is false decides
+   */
+  check(conditions: readonly MatchCondition[], isNamespaced: boolean, findings: Findings): readonly NullRead[] {
+    const reads: NullRead[] = [];
     for (const [index, { name, expression }] of conditions.entries()) {
       const path = `spec.matchConditions[${index}]`;
       if (name === '') {
@@ -34,8 +49,11 @@ export class MatchConditions {
         findings.reject('condition-expression', invalid(`${path}.expression`, expression, compiled.problem));
       } else if (isNamespaced && callsFunction(compiled.program.checked.expression, 'serviceAccount')) {
         rejectAccount(`${path}.expression`, findings);
+      } else if (conditions.length === 1) {
+        reads.push(...nullReadsOf(compiled.program, `matchConditions[${index}].expression`));
       }
     }
+    return reads;
   }
 
   #compiled(expression: string): { readonly program: Program } | { readonly problem: string } {
@@ -59,4 +77,10 @@ export class MatchConditions {
       throw error;
     }
   }
+}
+
+function nullReadsOf({ checked }: Program, field: string): readonly NullRead[] {
+  return (['object', 'oldObject'] as const)
+    .filter((variable) => findCertain(checked.expression, (node) => readsField(node, variable)) !== undefined)
+    .map((variable) => ({ variable, field }));
 }

@@ -18,6 +18,7 @@ import {
 
 const rules = (...given: readonly object[]): object => ({ ...SPEC, rules: given.map((one) => ({ ...RULE, ...one })) });
 const selector = (objectSelector: object): object => ({ ...SPEC, objectSelector });
+const CUSTOM = { ...RULE, apiGroups: ['example.com'] };
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
 const CEL_POLICY = 'registry://ghcr.io/kubewarden/policies/cel-policy:v1.0.0';
@@ -227,6 +228,23 @@ const POLICY_CASES: readonly Case[] = [
     ],
     /expected "v1" here, and the group in apiGroups/,
   ],
+  [
+    'resources that Kubernetes does not have in these groups',
+    'cap',
+    rules(
+      { resources: ['pods', 'pods/log', '*/scale', 'pod', 'others'] },
+      { apiGroups: ['', 'apps'], resources: ['pods', 'deployments', 'jobs'] },
+    ),
+    [],
+    ['spec.rules[0].resources[3] [rule-never-matches]', 'spec.rules[1].resources[2] [rule-never-matches]'],
+    /Kubernetes has no resource "pod" in apiGroups "". Did you mean pods\?/,
+  ],
+  ...[['*'], ['apps', 'example.com'], ['', 'extensions']].map((apiGroups): Case => [
+    `resources of groups that are not all known: ${apiGroups.join(', ')}`,
+    'cap',
+    rules({ apiGroups, resources: ['others', '*/scale'] }),
+    [],
+  ]),
 
   [
     'valid conditions',
@@ -627,10 +645,10 @@ const POLICY_CASES: readonly Case[] = [
       ...module('builtin:cel', {
         validations: [{ expression: 'true' }],
         matchConstraints: {
-          resourceRules: [{ ...RULE, resources: Array.from({ length: 20_000 }, (_, index) => `other${index}`) }],
+          resourceRules: [{ ...CUSTOM, resources: Array.from({ length: 20_000 }, (_, index) => `other${index}`) }],
         },
       }),
-      rules: [{ ...RULE, resources: Array.from({ length: 100 }, (_, index) => `kinds${index}`) }],
+      rules: [{ ...CUSTOM, resources: Array.from({ length: 100 }, (_, index) => `kinds${index}`) }],
     },
     [],
     [],
@@ -647,6 +665,144 @@ const POLICY_CASES: readonly Case[] = [
     },
     [],
     ['spec.settings.matchConstraints.resourceRules [constraints-never-match]'],
+  ],
+  ...(
+    [
+      ['object.spec.x == 1', ['DELETE'], 'rejects'],
+      ['object.spec.x == 1', ['CREATE', 'UPDATE', 'DELETE'], 'warns'],
+      ['object.spec.x == 1', ['*'], 'warns'],
+      ['object.spec.x == 1', ['CREATE', 'UPDATE', 'CONNECT'], 'accepts'],
+      ['oldObject.spec.x == 1', ['CREATE'], 'rejects'],
+      ['oldObject.spec.x == 1', ['CREATE', 'CONNECT'], 'rejects'],
+      ['oldObject.spec.x == 1', ['CREATE', 'UPDATE'], 'warns'],
+      ['oldObject.spec.x == 1', ['UPDATE', 'DELETE'], 'accepts'],
+      ['variables.name != "a"', ['DELETE'], 'rejects'],
+      ['object["spec"].x == 1', ['DELETE'], 'rejects'],
+      ['object.spec.containers.all(c, c.image != "a")', ['DELETE'], 'rejects'],
+      ['has(object.metadata.labels) ? true : false', ['DELETE'], 'rejects'],
+      ['has(object.metadata)', ['DELETE'], 'accepts'],
+      ['object.?spec.x.orValue(1) == 1', ['DELETE'], 'accepts'],
+      ['object == null || object.spec.x == 1', ['DELETE'], 'accepts'],
+      ['object != null ? object.spec.x == 1 : true', ['DELETE'], 'accepts'],
+      ['[1].all(x, object.spec.x == x)', ['DELETE'], 'accepts'],
+      ['oldObject.?a.orValue(oldObject.b) == 1', ['CREATE'], 'accepts'],
+    ] as const
+  ).map(([expression, operations, outcome]): Case => {
+    const variables = [{ name: 'name', expression: 'object.metadata.name' }];
+    const found = ['spec.settings.validations[0].expression [null-object]'];
+    return [
+      `${expression} on ${operations.join(', ')}`,
+      'cap',
+      {
+        ...module('builtin:cel', { variables, validations: [{ expression }] }),
+        rules: [{ ...RULE, operations }],
+      },
+      outcome === 'rejects' ? found : [],
+      outcome === 'warns' ? found : [],
+    ];
+  }),
+  ...(
+    [
+      [{ matchConditions: [{ name: 'a', expression: 'object.spec.x == 1' }] }, ['matchConditions[0].expression']],
+      [{ matchConditions: [{ name: 'a', expression: 'object != null' }] }, []],
+      [
+        {
+          matchConditions: [
+            { name: 'a', expression: 'object.spec.x == 1' },
+            { name: 'b', expression: 'request.name == "a"' },
+          ],
+        },
+        [],
+      ],
+      [{ failurePolicy: 'Ignore' }, []],
+      [{ matchConstraints: { objectSelector: { matchLabels: { a: 'b' } } } }, []],
+      [
+        {
+          auditAnnotations: [{ key: 'a', valueExpression: 'string(object.a)' }],
+          validations: [{ expression: 'true' }],
+        },
+        ['auditAnnotations[0].valueExpression'],
+      ],
+    ] as const
+  ).map(([settings, fields]): Case => {
+    const spec = module('builtin:cel', { validations: [{ expression: 'object.spec.x == 1' }], ...settings });
+    return [
+      `a read of the object on DELETE, and ${JSON.stringify(settings)}`,
+      'cap',
+      { ...spec, rules: [{ ...RULE, operations: ['DELETE'] }] },
+      fields.map((field) => `spec.settings.${field} [null-object]`),
+    ];
+  }),
+  [
+    'a read of the object on DELETE, behind a match condition',
+    'cap',
+    {
+      ...module('builtin:cel', { validations: [{ expression: 'object.spec.x == 1' }] }),
+      rules: [{ ...RULE, operations: ['DELETE'] }],
+      matchConditions: [{ name: 'a', expression: 'object != null' }],
+    },
+    [],
+  ],
+  ...(
+    [
+      [['object.metadata.name != "a"'], {}, true],
+      [['object.metadata.name != "a"', 'request.name != "a"'], {}, false],
+      [['object.metadata.name != "a"'], { failurePolicy: 'Ignore' }, false],
+      [['has(object.metadata)'], {}, false],
+    ] as const
+  ).map(([expressions, spec, isRefused]): Case => [
+    `match conditions ${expressions.join(', ')} on DELETE, and ${JSON.stringify(spec)}`,
+    'cap',
+    { ...conditions(...expressions), ...spec, rules: [{ ...RULE, operations: ['DELETE'] }] },
+    isRefused ? ['spec.matchConditions[0].expression [null-object]'] : [],
+  ]),
+  [
+    'a match condition of a group that reads the old object on CREATE',
+    'capg',
+    { ...group('first() || second()'), matchConditions: [{ name: 'a', expression: 'oldObject.a == 1' }] },
+    ['spec.matchConditions[0].expression [null-object]'],
+  ],
+  [
+    'a mutation that reads the old object on CREATE',
+    'cap',
+    {
+      ...module('builtin:cel', {
+        mutations: [
+          {
+            patchType: 'JSONPatch',
+            jsonPatch: { expression: "[JSONPatch{op: 'test', path: oldObject.metadata.name}]" },
+          },
+        ],
+      }),
+      mutating: true,
+    },
+    ['spec.settings.mutations[0].jsonPatch.expression [null-object]'],
+  ],
+  [
+    'a mutation that reads the object, which runs only where there is one',
+    'cap',
+    {
+      ...module('builtin:cel', {
+        mutations: [
+          { patchType: 'JSONPatch', jsonPatch: { expression: "[JSONPatch{op: 'test', path: object.metadata.name}]" } },
+        ],
+      }),
+      mutating: true,
+      rules: [{ ...RULE, operations: ['DELETE', 'CREATE'] }],
+    },
+    [],
+  ],
+  [
+    'a member that reads the object on DELETE',
+    'capg',
+    {
+      ...group('first() || second()', {
+        first: { module: 'builtin:cel', settings: { validations: [{ expression: 'object.a == 1' }] } },
+      }),
+      rules: [{ ...RULE, operations: ['DELETE'] }],
+    },
+    [],
+    ['spec.policies[first].settings.validations[0].expression [null-object]'],
   ],
   [
     'kinds that Kubernetes does not have',

@@ -1,5 +1,5 @@
 import { BuiltinSettings } from '../../engine/index.ts';
-import { type AdmissionPolicyObject, invalid, notSupported, policyId } from '../../resources/index.ts';
+import { type AdmissionPolicyObject, invalid, isGroupSpec, notSupported, policyId } from '../../resources/index.ts';
 import { MAX_SUBDOMAIN_LENGTH } from '../../names/index.ts';
 import { checkAuthorizerUse } from './authorizer-rules.ts';
 import { hintAtBuiltin } from './builtin-hints.ts';
@@ -7,6 +7,7 @@ import { checkConstraints } from './constraint-rules.ts';
 import type { Findings } from './findings.ts';
 import { MatchConditions } from './match-conditions.ts';
 import { checkModule } from './module-rules.ts';
+import { checkNullReads } from './null-object-rules.ts';
 import { checkRequestRules } from './request-rules.ts';
 import { checkContextAwareKinds, checkNeeds, modulesOf } from './rights-rules.ts';
 import { checkRunnable } from './runnable-policy.ts';
@@ -76,7 +77,11 @@ export class PolicyRules {
     const { policyServer } = spec;
     const isNamespaced = policy.metadata.namespace !== undefined;
     checkRequestRules(spec.rules, isNamespaced, findings);
-    this.#conditions.check(spec.matchConditions ?? [], isNamespaced, findings);
+    const conditions = spec.matchConditions ?? [];
+    const reads = this.#conditions.check(conditions, isNamespaced, findings);
+    if (spec.failurePolicy !== 'Ignore') {
+      checkNullReads({ field: 'spec', reads, isDecisive: true }, spec.rules, findings);
+    }
     checkSelector(spec.objectSelector, 'spec.objectSelector', findings);
     if ('namespaceSelector' in spec) {
       checkSelector(spec.namespaceSelector, 'spec.namespaceSelector', findings);
@@ -95,11 +100,15 @@ export class PolicyRules {
       if (builtin === undefined) {
         hintAtBuiltin(use, isNamespaced, this.#settings, findings);
       } else {
-        const { problems, needs, constraints } = this.#settings.check(builtin, use.settings ?? {});
+        const { problems, needs, constraints, nullReads } = this.#settings.check(builtin, use.settings ?? {});
         for (const problem of problems) {
           this.#report(`${use.field}.settings`, problem, findings);
         }
         checkNeeds(use, needs, isNamespaced, findings);
+        if (conditions.length === 0) {
+          const failing = { field: `${use.field}.settings`, reads: nullReads, isDecisive: !isGroupSpec(spec) };
+          checkNullReads(failing, spec.rules, findings);
+        }
         if (constraints !== undefined) {
           checkConstraints(`${use.field}.settings`, constraints, spec, findings);
         }

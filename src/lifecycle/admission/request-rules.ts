@@ -1,7 +1,15 @@
 // Validates the rules of policies like API servers those of webhooks (k8s.io/kubernetes 1.34,
 // pkg/apis/admissionregistration/validation), beyond our schema.
+import { nearestKey } from '../../engine/index.ts';
 import type { AdmissionPolicySpec } from '../../resources/index.ts';
-import { forbidden, invalid, PORTCULLIS_GROUP, privilegedNames, required } from '../../resources/index.ts';
+import {
+  builtinKinds,
+  forbidden,
+  invalid,
+  PORTCULLIS_GROUP,
+  privilegedNames,
+  required,
+} from '../../resources/index.ts';
 import type { Findings } from './findings.ts';
 
 type Rule = AdmissionPolicySpec['rules'][number];
@@ -36,6 +44,7 @@ function checkRule(rule: Rule, path: string, findings: Findings): void {
   checkTexts(resources, `${path}.resources`, 'pods', findings);
   checkOverlaps(resources, `${path}.resources`, findings);
   warnOfMistakes(rule, path, findings);
+  warnOfUnknown(rule, path, findings);
   if (meansEverything(rule)) {
     const text = 'the policy matches every kind of object: requests of all users wait for it, and fail if it fails';
     findings.warn('rules-everything', path, text);
@@ -149,6 +158,27 @@ function warnOfMistakes({ apiGroups = [], apiVersions, resources }: Rule, path: 
       const detail = `"${text}" is no API group: expected "" for the core group, or a name such as "apps" without a version`;
       findings.warn('rule-never-matches', `${path}.apiGroups[${index}]`, detail);
     }
+  }
+}
+
+/**
+ * Warns of the first resource that no group of the rule has, where all are known: groups without a dot have no custom resources.
+ */
+function warnOfUnknown({ apiGroups = [], resources }: Rule, path: string, findings: Findings): void {
+  const kinds = apiGroups.map((group) => (group.includes('.') ? [] : builtinKinds(group)));
+  if (kinds.length === 0 || kinds.some((ofGroup) => ofGroup.length === 0)) {
+    return;
+  }
+  const known = kinds.flat().map(({ resource }) => resource);
+  const names = resources.map((text) => text.split('/', 1)[0] ?? '');
+  const index = names.findIndex((name) => /^[^A-Z*]+$/.test(name) && !known.includes(name));
+  const name = names[index];
+  if (name !== undefined) {
+    const nearest = nearestKey(name, known);
+    const hint = nearest === undefined ? '' : `. Did you mean ${nearest}?`;
+    const groups = apiGroups.map((group) => `"${group}"`).join(', ');
+    const detail = `Kubernetes has no resource "${name}" in apiGroups ${groups}${hint}`;
+    findings.warn('rule-never-matches', `${path}.resources[${index}]`, detail);
   }
 }
 

@@ -219,9 +219,11 @@ function checkRule(rule: CheckedValue): void {
   const resources = rule.at('resources');
   resources.needed();
   const names = resources.items.map(({ text }) => text);
+  // API servers check the last one only: they refuse `["*", "pods"]`, but not `["pods", "*"]`.
+  const lastWhole = names.findLast((name) => !name.includes('/'));
   if (names.includes('*/*') && names.length > 1) {
     resources.invalid("if '*/*' is present, must not specify other resources");
-  } else if (names.includes('*') && names.some((name) => name !== '*' && !name.includes('/'))) {
+  } else if (names.includes('*') && lastWhole !== '*') {
     resources.invalid("if '*' is present, must not specify other resources without subresources");
   }
   rule.at('scope').oneOf(['*', 'Cluster', 'Namespaced']);

@@ -41,6 +41,27 @@ describe('validation of kinds of Kubernetes', () => {
     ]);
   });
 
+  it('refuses a resource after *, and not before it, as API servers do', () => {
+    const configuration = (resources: readonly string[]): MutableObject => ({
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingWebhookConfiguration',
+      metadata: { name: 'a' },
+      webhooks: [
+        {
+          name: 'a.example.com',
+          sideEffects: 'None',
+          admissionReviewVersions: ['v1'],
+          clientConfig: { url: 'https://example.com' },
+          rules: [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources }],
+        },
+      ],
+    });
+    assert.deepEqual(problems(configuration(['pods', '*', 'pods/log'])), []);
+    assert.deepEqual(problems(configuration(['*', 'pods', 'pods/log'])), [
+      `webhooks[0].rules[0].resources: Invalid value: ["*","pods","pods/log"]: if '*' is present, must not specify other resources without subresources`,
+    ]);
+  });
+
   it('refuses changes of immutable fields', () => {
     const old = deployment();
     problems(old);
