@@ -9,6 +9,7 @@ import { redactUrl } from '../module-reference.ts';
 import { authoritiesOf } from '../sources.ts';
 import type { SourcesConfig } from '../sources.ts';
 import { tenantLookup } from '../tenant-sources.ts';
+import { needsNoProxy } from './no-proxy.ts';
 import { type FetchTimeouts, TimeLimits } from './time-limits.ts';
 
 /** Most redirects of one request: a release download takes two, a mirror in front of it one more. */
@@ -189,7 +190,7 @@ export class HttpTransfer {
         ...(authorization === undefined || url.origin !== request.url.origin ? {} : { authorization }),
         ...(body === undefined ? {} : { 'content-length': body.length }),
       },
-      agent: await agentFor(url, sources),
+      agent: await agentFor(url, sources, this.#shown),
       signal: this.limits.signal,
     };
     // Credentials in the Location header of a redirect are never sent.
@@ -321,16 +322,8 @@ function contextFor(authorities: readonly string[]): SecureContext {
   return context;
 }
 
-async function agentFor(url: URL, sources: SourcesConfig): Promise<HttpAgent> {
-  const { httpProxy, httpsProxy, noProxy } = sources.proxies;
-  const agentOptions: AgentOptions = {
-    keepAlive: false,
-    proxyEnv: {
-      ...(httpProxy === undefined ? {} : { HTTP_PROXY: httpProxy }),
-      ...(httpsProxy === undefined ? {} : { HTTPS_PROXY: httpsProxy }),
-      ...(noProxy === undefined ? {} : { NO_PROXY: noProxy }),
-    },
-  };
+async function agentFor(url: URL, sources: SourcesConfig, shown: string): Promise<HttpAgent> {
+  const agentOptions: AgentOptions = { keepAlive: false, proxyEnv: proxyFor(url, sources.proxies, shown) };
   if (url.protocol === 'http:') {
     return new HttpAgent(agentOptions);
   }
@@ -340,6 +333,26 @@ async function agentFor(url: URL, sources: SourcesConfig): Promise<HttpAgent> {
     rejectUnauthorized: !sources.insecureSources.includes(url.host),
     ...(authorities === undefined ? {} : { secureContext: contextFor(authorities) }),
   });
+}
+
+/** The proxy for a URL, as Node takes it. @throws ModuleError `source-unreachable` */
+function proxyFor(
+  url: URL,
+  { httpProxy, httpsProxy, noProxy = '' }: SourcesConfig['proxies'],
+  shown: string,
+): NonNullable<AgentOptions['proxyEnv']> {
+  const proxy = url.protocol === 'http:' ? httpProxy : httpsProxy;
+  if (proxy === undefined || needsNoProxy(url, noProxy)) {
+    return {};
+  }
+  // Node would connect without the proxy. Not printed: it may hold a password.
+  if (!['http:', 'https:'].includes(URL.parse(proxy)?.protocol ?? '')) {
+    throw new ModuleError(
+      'source-unreachable',
+      `${shown} cannot be reached: the proxy of the environment is not supported: expected a URL http://host:port`,
+    );
+  }
+  return url.protocol === 'http:' ? { HTTP_PROXY: proxy } : { HTTPS_PROXY: proxy };
 }
 
 /** The length of the body that a server announces. */
