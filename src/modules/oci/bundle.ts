@@ -99,7 +99,10 @@ class BundleWriter {
       this.#list(await artifact.copy(digest), name);
       const signatures = await artifact.copySignatures(digest);
       for (const { entry, tag } of signatures) {
-        this.#list(entry, tag === undefined ? undefined : `${repository}:${tag}`);
+        // The tag alone as well, because oras takes no name with a colon.
+        for (const signatureName of tag === undefined ? [undefined] : [`${repository}:${tag}`, tag]) {
+          this.#list(entry, signatureName);
+        }
       }
       return { shown: reference.shown, digest, signatures: signatures.length };
     });
