@@ -8,7 +8,7 @@ import { ModuleError, systemCode } from '../errors.ts';
 import { redactUrl } from '../module-reference.ts';
 import { authoritiesOf } from '../sources.ts';
 import type { SourcesConfig } from '../sources.ts';
-import { tenantLookup } from '../tenant-sources.ts';
+import { assertProxiedHost, tenantLookup } from '../tenant-sources.ts';
 import { needsNoProxy } from './no-proxy.ts';
 import { type FetchTimeouts, TimeLimits } from './time-limits.ts';
 
@@ -180,6 +180,10 @@ export class HttpTransfer {
     const redirectedFrom = isFromAnswer ? this.#shown : undefined;
     const lookingUp = isForTenant ? tenantLookup(url, sources.tenantHosts, redirectedFrom, lookup) : lookup;
     const { method = 'GET', headers, authorization, body, onSent } = request;
+    const proxy = proxyFor(url, sources.proxies, this.#shown);
+    if (isForTenant && lookingUp !== undefined && proxy !== undefined) {
+      await assertProxiedHost(url, lookingUp);
+    }
     const options: RequestOptions = {
       method,
       ...(lookingUp === undefined ? {} : { lookup: lookingUp }),
@@ -190,7 +194,7 @@ export class HttpTransfer {
         ...(authorization === undefined || url.origin !== request.url.origin ? {} : { authorization }),
         ...(body === undefined ? {} : { 'content-length': body.length }),
       },
-      agent: await agentFor(url, sources, this.#shown),
+      agent: await agentFor(url, sources, proxy),
       signal: this.limits.signal,
     };
     // Credentials in the Location header of a redirect are never sent.
@@ -322,8 +326,9 @@ function contextFor(authorities: readonly string[]): SecureContext {
   return context;
 }
 
-async function agentFor(url: URL, sources: SourcesConfig, shown: string): Promise<HttpAgent> {
-  const agentOptions: AgentOptions = { keepAlive: false, proxyEnv: proxyFor(url, sources.proxies, shown) };
+async function agentFor(url: URL, sources: SourcesConfig, proxy: string | undefined): Promise<HttpAgent> {
+  const proxyEnv = proxy === undefined ? {} : { HTTP_PROXY: proxy, HTTPS_PROXY: proxy };
+  const agentOptions: AgentOptions = { keepAlive: false, proxyEnv };
   if (url.protocol === 'http:') {
     return new HttpAgent(agentOptions);
   }
@@ -335,15 +340,15 @@ async function agentFor(url: URL, sources: SourcesConfig, shown: string): Promis
   });
 }
 
-/** The proxy for a URL, as Node takes it. @throws ModuleError `source-unreachable` */
+/** The proxy for a URL; undefined if it needs none. @throws ModuleError `source-unreachable` */
 function proxyFor(
   url: URL,
   { httpProxy, httpsProxy, noProxy = '' }: SourcesConfig['proxies'],
   shown: string,
-): NonNullable<AgentOptions['proxyEnv']> {
+): string | undefined {
   const proxy = url.protocol === 'http:' ? httpProxy : httpsProxy;
   if (proxy === undefined || needsNoProxy(url, noProxy)) {
-    return {};
+    return undefined;
   }
   // Node would connect without the proxy. Not printed: it may hold a password.
   if (!['http:', 'https:'].includes(URL.parse(proxy)?.protocol ?? '')) {
@@ -352,7 +357,7 @@ function proxyFor(
       `${shown} cannot be reached: the proxy of the environment is not supported: expected a URL http://host:port`,
     );
   }
-  return url.protocol === 'http:' ? { HTTP_PROXY: proxy } : { HTTPS_PROXY: proxy };
+  return proxy;
 }
 
 /** The length of the body that a server announces. */
