@@ -6,6 +6,8 @@ import type { Registry } from './registry-lab.ts';
 export class ConnectProxy implements AsyncDisposable {
   /** `host:port` of each tunnel. */
   readonly tunnels: string[] = [];
+  /** Whether it makes connections; otherwise it answers 403. */
+  isOpen = true;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
@@ -18,6 +20,10 @@ export class ConnectProxy implements AsyncDisposable {
     const proxy = new ConnectProxy(server);
     const port = Number(new URL(`https://${host}`).port);
     server.on('connect', ({ url = '' }, socket: Socket) => {
+      if (!proxy.isOpen) {
+        socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
+        return;
+      }
       proxy.tunnels.push(url);
       const upstream = connect(port, '127.0.0.1', () => {
         socket.write('HTTP/1.1 200 Connection established\r\n\r\n');

@@ -84,6 +84,22 @@ describe('a registry behind a proxy', { skip: skipWithoutRegistry(), timeout: 12
     assert.match((await digest({}, 'none.yml')).stderr, /cannot be reached \(E/);
   });
 
+  it('is not reached past a proxy that is down or refuses, and the message names the proxy', async () => {
+    proxy.isOpen = false;
+    try {
+      for (const [host, code] of [
+        [proxy.host, 'ERR_PROXY_TUNNEL'],
+        ['127.0.0.1:9', 'ECONNREFUSED'],
+      ] as const) {
+        const { stderr } = await digest({ HTTPS_PROXY: `http://joe:s3cr3t@${host}` });
+        assert.match(stderr, new RegExp(`cannot be reached through the proxy \\(${code}\\): check the proxy`));
+        assert.doesNotMatch(stderr, /s3cr3t/);
+      }
+    } finally {
+      proxy.isOpen = true;
+    }
+  });
+
   it('is not reached past a proxy of another kind, whose password no message shows', async () => {
     const { code, stderr } = await digest({ HTTPS_PROXY: 'socks5://joe:s3cr3t@127.0.0.1:1080' });
     assert.equal(code, 1);

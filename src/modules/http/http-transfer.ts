@@ -214,7 +214,7 @@ export class HttpTransfer {
     try {
       return await promise;
     } catch (error) {
-      throw this.#failed(error, url.host);
+      throw this.#failed(error, url.host, proxy !== undefined);
     }
   }
 
@@ -227,7 +227,7 @@ export class HttpTransfer {
   }
 
   /** The error for a failed connection, by the code that Node reports. */
-  #failed(error: unknown, host: string): unknown {
+  #failed(error: unknown, host: string, isProxied = false): unknown {
     if (error instanceof ModuleError || this.limits.signal.aborted) {
       return error;
     }
@@ -247,11 +247,12 @@ export class HttpTransfer {
         { cause: error },
       );
     }
-    const advice =
-      code === 'ENOTFOUND'
+    const advice = isProxied
+      ? `check the proxy, and whether it may reach ${host}`
+      : code === 'ENOTFOUND'
         ? `no host of that name: check ${host}`
         : `check that the server runs and is reachable from here`;
-    const problem = `${this.#shown} cannot be reached (${code})`;
+    const problem = `${this.#shown} cannot be reached${isProxied ? ' through the proxy' : ''} (${code})`;
     return new ModuleError('source-unreachable', `${problem}: ${advice}`, {
       cause: error,
       // The host may be one that the server redirects to.
