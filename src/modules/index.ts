@@ -22,6 +22,7 @@ export { ModuleCache } from './module-cache.ts';
 export type { CachedModule } from './module-cache.ts';
 export { ModulesInUse } from './modules-in-use.ts';
 export { saveBundle } from './oci/bundle.ts';
+export type { SavedArtifact } from './oci/bundle.ts';
 export { pushModule } from './oci/push.ts';
 export { resolveDigest } from './oci/registry-source.ts';
 export { hostPlatform, readImage, readImageConfig } from './oci/image.ts';

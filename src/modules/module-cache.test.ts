@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
@@ -113,7 +114,7 @@ describe('ModuleCache', () => {
     assert.ok(left.includes('module 19'));
   });
 
-  it('bounds the corrupt modules and the locations, and removes what writers that died left', async () => {
+  it('bounds the corrupt modules, and removes what writers that died left', async () => {
     await using folder = await TemporaryFolder.create();
     const old = join(folder.path, 'sha256', '.tmp-old');
     const corrupt = join(folder.path, 'corrupt');
@@ -135,6 +136,23 @@ describe('ModuleCache', () => {
       (await readdir(join(folder.path, 'sha256'))).filter((name) => name.startsWith('.')),
       ['.tmp-new'],
     );
+  });
+
+  it('bounds the locations, also when all of them serve a module that it has', async () => {
+    await using folder = await TemporaryFolder.create();
+    const cache = open(folder, MIB / 4);
+    await store(cache, folder, { a: 0 });
+    const locations = join(folder.path, 'locations');
+    await mkdir(locations);
+    for (let index = 0; index < 20_100; index++) {
+      writeFileSync(join(locations, `${index}.json`), '');
+    }
+    for (let index = 0; index < 10; index++) {
+      await cache.remember(parseReference(`registry://example.com/a:v${index}`), digestOf(sized('a')));
+    }
+    const names = await readdir(locations);
+    assert.ok(names.length <= 20_010, `${names.length} are left`);
+    assert.notEqual(await cache.locate(parseReference('registry://example.com/a:v9')), undefined);
   });
 
   it('writes a location once, as long as it has the same module', async () => {

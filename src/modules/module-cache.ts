@@ -13,6 +13,8 @@ import { parseJson } from '../values/index.ts';
 const DEFAULT_MAX_CACHE_BYTES = 1024 * 1024 * 1024;
 /** The cache is bounded each time that this share of its size was written. */
 const WRITTEN_SHARE = 1 / 16;
+/** What a record counts: a block of the disk. Bytes. */
+const RECORD_BYTES = 4096;
 /** Uses of an entry within this time count once, because each use writes to the disk. Milliseconds. */
 const USE_INTERVAL_MS = 5 * 60 * 1000;
 
@@ -129,11 +131,16 @@ export class ModuleCache {
   async write(digest: Digest, bytes: Uint8Array): Promise<void> {
     if ((await this.read(digest)) === undefined) {
       await this.#writeFile(this.#modulePath(digest), bytes);
-      this.#writtenBytes += bytes.length;
-      if (this.#writtenBytes > this.#maxBytes * WRITTEN_SHARE) {
-        this.#writtenBytes = 0;
-        await evict(this.#dir, this.#maxBytes);
-      }
+      await this.#wrote(bytes.length);
+    }
+  }
+
+  /** Bounds the cache when enough was written. */
+  async #wrote(bytes: number): Promise<void> {
+    this.#writtenBytes += bytes;
+    if (this.#writtenBytes > this.#maxBytes * WRITTEN_SHARE) {
+      this.#writtenBytes = 0;
+      await evict(this.#dir, this.#maxBytes);
     }
   }
 
@@ -162,6 +169,7 @@ export class ModuleCache {
       fetchedAt: new Date().toISOString(),
     };
     await this.#writeFile(this.#locationPath(reference), Buffer.from(`${JSON.stringify(known)}\n`));
+    await this.#wrote(RECORD_BYTES);
   }
 
   /** Whether a verification is recorded. @throws ModuleError `cache-failed` */
@@ -181,6 +189,7 @@ export class ModuleCache {
   async recordVerified(verified: VerifiedModule): Promise<void> {
     const { path, text } = this.#record(verified);
     await this.#writeFile(path, Buffer.from(text));
+    await this.#wrote(RECORD_BYTES);
   }
 
   #record({ id, manifest, module }: VerifiedModule): { readonly path: string; readonly text: string } {

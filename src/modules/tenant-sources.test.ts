@@ -100,6 +100,18 @@ describe('a module for a tenant', () => {
     );
   });
 
+  it('does not come through a proxy from a name that has such an address here', async () => {
+    await using proxy = await TestServer.start((_request, response) => response.end(MODULE));
+    const options = { proxy: proxy.origin, lookup: answering('1.1.1.1', '10.0.0.1') };
+    await assert.rejects(download('http://registry.internal/p.wasm', options), FORBIDDEN);
+    assert.equal(proxy.requests, 0);
+    const tenantHosts = ['registry.internal'];
+    const lookup: LookupFunction = (name, lookupOptions, callback) =>
+      answering(name === 'registry.internal' ? '10.0.0.1' : '127.0.0.1')(name, lookupOptions, callback);
+    await download('http://registry.internal/p.wasm', { ...options, lookup, tenantHosts });
+    assert.equal(proxy.requests, 1);
+  });
+
   it('comes from files of the folder for tenants only', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'portcullis-tenant-'));
     const inside = join(folder.path, 'modules', 'p.wasm');

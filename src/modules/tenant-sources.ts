@@ -9,6 +9,9 @@ import type { FileReference } from './module-reference.ts';
 import { isPrivateHost, isPublicAddress } from './public-address.ts';
 import type { RegistryMirror, SourcesConfig } from './sources.ts';
 
+/** Time for the lookup of a name that a proxy looks up as well; many networks with proxies know no other names. Milliseconds. */
+const PROXIED_LOOKUP_MS = 2_000;
+
 /** Whether a file is below a folder; both absolute. Symbolic links are not resolved. */
 function isInside(path: string, folder: string): boolean {
   const way = relative(folder, path);
@@ -50,7 +53,7 @@ export function assertTenantHost(url: URL, tenantHosts: readonly string[], redir
 
 /**
  * The lookup for a request of a tenant. It checks the very addresses that are connected to, so DNS rebinding does not get
- * around it. Other names, those of proxies, are not checked. For the other parameters see {@link assertTenantHost}.
+ * around it. Other names, those of proxies, are not checked, see {@link assertProxiedHost}. For the other parameters see {@link assertTenantHost}.
  * @throws ModuleError `source-forbidden` for an address in the URL
  */
 export function tenantLookup(
@@ -78,6 +81,19 @@ export function tenantLookup(
       }
     });
   };
+}
+
+/**
+ * Refuses a host that a proxy would look up, if its addresses are known here and one of them is not public. A name that is unknown
+ * here is left to the proxy.
+ * @param lookup of {@link tenantLookup} for this URL
+ * @throws ModuleError `source-forbidden`
+ */
+export async function assertProxiedHost({ hostname }: URL, lookup: LookupFunction): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, PROXIED_LOOKUP_MS);
+  lookup(hostname, { all: true }, (error) => (error instanceof ModuleError ? reject(error) : resolve()));
+  await promise.finally(() => clearTimeout(timer));
 }
 
 function privateHostError({ host }: URL, redirectedFrom: string | undefined): ModuleError {

@@ -5,9 +5,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { digestOf } from '../../src/modules/index.ts';
-import { portcullis, run } from '../cli/command.ts';
+import { keySigner, signatureLayer, statementBundle } from '../../src/modules/testing/test-signer.ts';
+import { portcullis, ROOT, run } from '../cli/command.ts';
 import { goProgramPath, type RegistryClientProgram, skipWithoutRegistryClients } from '../cluster/binaries.ts';
 import { Registry } from './registry-lab.ts';
+import { attachBundles, attachLayers } from './signatures.ts';
 
 const POLICY = 'examples/required-labels/policy.wasm';
 const LAYER_TYPE = 'application/vnd.wasm.content.layer.v1+wasm';
@@ -87,6 +89,36 @@ describe('artifacts', { skip: skipWithoutRegistryClients(), timeout: 120_000 }, 
     await run('tar', ['-xf', join(folder, 'ours.tar'), '-C', join(folder, 'unpacked')]);
     await client('crane', 'push', 'unpacked', `${registry.host}/crane/from-tarball:v1`);
     assert.equal((await client('crane', 'digest', `${registry.host}/crane/from-tarball:v1`)).trim(), manifest);
+  });
+
+  it('that we save are copied with their signatures as docs/registries.md says', async () => {
+    const page = await readFile(join(ROOT, 'docs', 'registries.md'), 'utf8');
+    const commands = [...page.matchAll(/`oras (cp [^`]*)`/g)].map(([, command = '']) => command);
+    assert.equal(commands.length, 2);
+    const signer = keySigner();
+    await writeFile(join(folder, 'cosign.pub'), signer.publicKey);
+    const size = Buffer.byteLength(await client('crane', 'manifest', pushed));
+    for (const [layout, attach] of [
+      ['layers', () => attachLayers(registry, 'signed/layers', manifest, [signatureLayer(signer, manifest)])],
+      ['bundles', () => attachBundles(registry, 'signed/bundles', manifest, [statementBundle(signer, manifest)], size)],
+    ] as const) {
+      const reference = `${registry.host}/signed/${layout}:v1`;
+      await client('crane', 'copy', pushed, reference);
+      await attach();
+      const saved = await ours('save', `registry://${reference}`, '-o', 'policies.tar', ...sourcesFlags());
+      assert.match(saved, /, 1 signature\n$/);
+      const copy = `${registry.host}/copied/${layout}`;
+      for (const command of commands.filter((one) => layout === 'layers' || !one.includes('.sig'))) {
+        const args = command
+          .replaceAll('registry.example.com/policies/pod-privileged', copy)
+          .replaceAll('ghcr.io/kubewarden/policies/pod-privileged', `${registry.host}/signed/${layout}`)
+          .replaceAll('sha256:…', manifest)
+          .replaceAll('sha256-…', manifest.replace(':', '-'));
+        await client('oras', ...args.split(' '), '--to-plain-http=false');
+      }
+      const verified = await ours('verify', `registry://${copy}:v1.0.8`, '-k', 'cosign.pub', ...sourcesFlags());
+      assert.equal(verified, `Verified registry://${copy}@${manifest}\n`);
+    }
   });
 
   it('that oras and crane save are mirrors, as a folder and as a tarball', async () => {

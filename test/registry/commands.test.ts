@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { digestOf } from '../../src/modules/index.ts';
 import { keySigner, signatureLayer } from '../../src/modules/testing/test-signer.ts';
 import { type CommandResult, portcullis, REQUEST, ROOT } from '../cli/command.ts';
 import { skipWithoutRegistry } from '../cluster/binaries.ts';
 import { guest, moduleBytes } from '../server/harness.ts';
-import { Registry } from './registry-lab.ts';
+import { PASSWORD, Registry, USER } from './registry-lab.ts';
 import { attachLayers } from './signatures.ts';
 
 const accept = await moduleBytes(guest('accept'));
@@ -66,6 +66,33 @@ describe('commands on a registry', { skip: skipWithoutRegistry(), timeout: 120_0
     } finally {
       await registry.resume();
     }
+  });
+
+  it('use the credentials that a helper on PATH gives for the registry', async () => {
+    const programs = join(folder, 'programs');
+    await mkdir(programs);
+    const script = `#!/bin/sh\nread -r host\n[ "$1 $host" = "get ${registry.host}" ] || exit 1\n`;
+    const answer = JSON.stringify({ Username: USER, Secret: PASSWORD });
+    const helper = (name: string, text: string): Promise<void> =>
+      writeFile(join(programs, `docker-credential-${name}`), text, { mode: 0o755 });
+    await helper('portcullis-test', `${script}echo '${answer}'\n`);
+    await helper('portcullis-broken', `${script}echo '${PASSWORD}'\n`);
+    const config = join(folder, 'helpers.json');
+    const digest = async (name: string): Promise<CommandResult> => {
+      await writeFile(config, JSON.stringify({ credHelpers: { [registry.host]: name } }));
+      const flags = ['--sources-path', join(folder, 'sources.yml'), '--docker-config-json-path', config];
+      const env = { PATH: `${programs}${delimiter}${process.env['PATH'] ?? ''}` };
+      return await portcullis(['digest', reference(), ...flags], { env });
+    };
+    const { stdout, stderr } = await digest('portcullis-test');
+    assert.ok(stdout.endsWith(`@${manifest}\n`), stderr);
+    const broken = await digest('portcullis-broken');
+    assert.match(broken.stderr, /docker-credential-portcullis-broken gave no credentials: expected JSON/);
+    assert.doesNotMatch(broken.stderr, new RegExp(PASSWORD));
+    assert.match(
+      (await digest('portcullis-none')).stderr,
+      /docker-credential-portcullis-none .* could not be run \(ENOENT\)/,
+    );
   });
 
   it('push a policy, once, and print its immutable reference', async () => {

@@ -176,6 +176,20 @@ describe('modules from a registry', { skip: skipWithoutRegistry(), timeout: 120_
     }
   });
 
+  it('are asked for again when the registry says so', async () => {
+    await registry.push('policies/busy', 'v1', variant('busy'));
+    const requests = proxy.paths.length;
+    const isOfModule = (path: string): boolean => path.includes('policies/busy');
+    proxy.faults.set('/v2/policies/busy/', (_request, response) => {
+      proxy.faults.delete('/v2/policies/busy/');
+      response.writeHead(429, { 'retry-after': '1' }).end();
+    });
+    const module = `registry://${proxy.host}/policies/busy:v1`;
+    await using server = await startServer({ policies: { p: { module } }, sources });
+    assert.equal((await server.status('p')).phase, 'Active');
+    assert.equal(proxy.paths.slice(requests).filter(isOfModule).length, 3, 'the manifest twice, and the module');
+  });
+
   it('need the password of the registry', async () => {
     await registry.push('policies/secret', 'v1', accept);
     const module = `registry://${proxy.host}/policies/secret:v1`;

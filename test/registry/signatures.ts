@@ -22,15 +22,19 @@ export async function attachLayers(
   await registry.manifest(repository, `${digest.replace(':', '-')}.sig`, { mediaType: MANIFEST_TYPE, config, layers });
 }
 
-/** Stores bundles as referrers. The registry has no API for these, so they are listed under a tag. */
+/**
+ * Stores bundles as referrers. The registry has no API for these, so they are listed under a tag.
+ * @param size of the manifest, which other clients look at
+ */
 export async function attachBundles(
   registry: Registry,
   repository: string,
   digest: string,
   bundles: readonly object[],
+  size: number = 1,
 ): Promise<void> {
   const config = await registry.blob(repository, Buffer.from('{}'), EMPTY_TYPE);
-  const subject = { mediaType: MANIFEST_TYPE, digest, size: 1 };
+  const subject = { mediaType: MANIFEST_TYPE, digest, size };
   const manifests = await Promise.all(
     bundles.map(async (bundle) => {
       const layers = [await registry.blob(repository, Buffer.from(JSON.stringify(bundle)), BUNDLE_TYPE)];

@@ -2,6 +2,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { DEFAULT_SOURCES, parseSources, type SourcesConfig } from '../../modules/index.ts';
 import { readText } from '../document.ts';
+import { proxiesOf } from './proxy-environment.ts';
 import type { SourceFlags } from './source-flags.ts';
 
 /** The sources of a command, by default with the credentials of `docker login`. @throws CliError, ModuleError */
@@ -9,10 +10,18 @@ export async function readSources(flags: SourceFlags): Promise<SourcesConfig> {
   return { dockerConfig: dockerLoginFile(), ...(await readServerSources(flags)) };
 }
 
-/** The sources of a policy server, which uses no credentials of its user. @throws CliError, ModuleError */
+/**
+ * The sources of a policy server, which uses no credentials of its user. Proxies of the environment count if the file names none.
+ * @throws CliError, ModuleError
+ */
 export async function readServerSources({ sourcesPath, dockerConfigJsonPath }: SourceFlags): Promise<SourcesConfig> {
   const sources = sourcesPath === undefined ? DEFAULT_SOURCES : parseSources(await readText(sourcesPath), sourcesPath);
-  return { ...sources, ...(dockerConfigJsonPath === undefined ? {} : { dockerConfig: dockerConfigJsonPath }) };
+  const hasProxies = Object.keys(sources.proxies).length > 0;
+  return {
+    ...sources,
+    proxies: hasProxies ? sources.proxies : (proxiesOf(process.env) ?? {}),
+    ...(dockerConfigJsonPath === undefined ? {} : { dockerConfig: dockerConfigJsonPath }),
+  };
 }
 
 /** Where `docker login` keeps credentials. */

@@ -1,8 +1,9 @@
 // `portcullis save`: writes policies of registries to a tarball, for clusters without network.
 import { Command } from 'commander';
-import { parseReference, type RegistryReference, saveBundle } from '../../modules/index.ts';
+import { parseReference, type RegistryReference, saveBundle, type SavedArtifact } from '../../modules/index.ts';
 import { usageError } from '../errors.ts';
 import { Progress } from '../progress.ts';
+import { transferLabel } from '../transfer-label.ts';
 import { readSources } from './read-sources.ts';
 import { addSourceFlags, type SourceFlags } from './source-flags.ts';
 
@@ -33,14 +34,16 @@ async function save(targets: readonly string[], flags: SaveFlags): Promise<void>
   const references = targets.map(registryReference);
   const sources = await readSources(flags);
   const [first] = references;
-  await progress.during(`saving ${first?.shown}`, async (update) => {
-    let saved = 0;
+  let label = `saving ${first?.shown}`;
+  await progress.during(label, async (update) => {
     const lines: string[] = [];
-    await saveBundle(flags.output, references, { sources }, ({ shown, digest, signatures }) => {
-      saved += 1;
+    const onSaved = ({ shown, digest, signatures }: SavedArtifact): void => {
       lines.push(`Saved ${shown}: ${digest}, ${signatures} ${signatures === 1 ? 'signature' : 'signatures'}\n`);
-      update(`${saved} of ${references.length} saved: ${references[saved]?.shown ?? flags.output}`);
-    });
+      label = `${lines.length} of ${references.length} saved: ${references[lines.length]?.shown ?? flags.output}`;
+      update(label);
+    };
+    const onProgress = (received: number, total?: number): void => update(transferLabel(label, received, total));
+    await saveBundle(flags.output, references, { sources, onSaved, onProgress });
     process.stdout.write(lines.join(''));
   });
 }

@@ -8,6 +8,7 @@ import { PolicyServer, type PolicyServerOptions } from '../../server/index.ts';
 import { addLogFlags, addMemberFlags, type LogFlags, type MemberFlags } from '../daemon-flags.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { portNumber } from '../port-flag.ts';
+import { proxiesOf } from '../module/proxy-environment.ts';
 import {
   DOCKER_CONFIG_FLAG,
   DOCKER_CONFIG_HELP,
@@ -211,7 +212,9 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
           },
         }),
     ...clusterOption(flags),
-    ...(flags.sourcesPath === undefined && flags.dockerConfigJsonPath === undefined
+    ...(flags.sourcesPath === undefined &&
+    flags.dockerConfigJsonPath === undefined &&
+    proxiesOf(process.env) === undefined
       ? {}
       : { sources: await readSources(flags) }),
     ...(flags.verificationPath === undefined && flags.sigstoreTrustConfig === undefined

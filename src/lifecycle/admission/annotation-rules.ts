@@ -1,7 +1,9 @@
 import { nearestKey } from '../../engine/index.ts';
+import { parseSources } from '../../modules/index.ts';
 import { ANNOTATIONS, invalid } from '../../resources/index.ts';
+import { errorText } from '../../values/index.ts';
 import { type AnnotationProblem, parseRolloutAnnotations } from '../rollout-settings.ts';
-import { tenantModuleHosts } from '../policy-servers/module-sources.ts';
+import { registryMirrors, tenantModuleHosts } from '../policy-servers/module-sources.ts';
 import { refreshAnnotationProblems } from '../refresh-request.ts';
 import { webhookAnnotationProblems } from '../webhooks/own-webhook.ts';
 import type { Findings } from './findings.ts';
@@ -11,7 +13,7 @@ type Annotations = Readonly<Record<string, string>>;
 
 const { pin, rollbackTo, refresh: _, webhook: __, ...SERVER_ANNOTATIONS } = ANNOTATIONS;
 /** The annotations of policies: all except those that only PolicyServers have. */
-const { takeOver: ___, tenantModuleHosts: ____, ...POLICY_ANNOTATIONS } = ANNOTATIONS;
+const { takeOver: ___, tenantModuleHosts: ____, registryMirrors: _____, ...POLICY_ANNOTATIONS } = ANNOTATIONS;
 const PREFIX = 'portcullis.dev/';
 
 /** A revision number. Fifteen digits are exact in JSON. */
@@ -48,7 +50,30 @@ export function checkServerAnnotations(annotations: Annotations, before: Annotat
   if (wrong !== undefined && textOf(annotations, key) !== textOf(before, key)) {
     findings.reject('source-host', invalid(fieldOf(key), wrong, SOURCE_HOST_EXPECTED));
   }
+  checkMirrors(annotations, before, findings);
   warnOfUnknown(annotations, before, Object.values(SERVER_ANNOTATIONS), findings);
+}
+
+function checkMirrors(annotations: Annotations, before: Annotations, findings: Findings): void {
+  const key = ANNOTATIONS.registryMirrors;
+  const problem = mirrorProblem(annotations);
+  if (problem !== undefined && textOf(annotations, key) !== textOf(before, key)) {
+    findings.reject('source-host', invalid(fieldOf(key), textOf(annotations, key) ?? '', problem));
+  }
+}
+
+/** What is wrong with the mirrors of registries, which policy servers read from `sources.yml`. */
+function mirrorProblem(annotations: Annotations): string | undefined {
+  const mirrors = registryMirrors(annotations);
+  if (mirrors.some(([, urls]) => urls.some((url) => !/^https?:\/\//i.test(url)))) {
+    return 'expected HOST=URL, separated by commas, such as "ghcr.io=https://mirror.example.com/ghcr.io"';
+  }
+  try {
+    parseSources(JSON.stringify({ mirrors: Object.fromEntries(mirrors) as object }), ANNOTATIONS.registryMirrors);
+    return undefined;
+  } catch (error) {
+    return errorText(error);
+  }
 }
 
 function checkRollout(annotations: Annotations, before: Annotations, findings: Findings): void {

@@ -108,3 +108,21 @@ describe('hosts that policies of namespaces may have modules from', () => {
     ]);
   });
 });
+
+it('mirrors of registries are URLs by the hosts of registries', () => {
+  const errorsOf = (mirrors: string): readonly string[] =>
+    validated(review('ps', object('ps', server({}), { annotations: { 'portcullis.dev/registry-mirrors': mirrors } })))
+      .errors;
+  assert.deepEqual(errorsOf('ghcr.io=https://mirror.example.com/ghcr.io,ghcr.io=http://10.0.0.5:5000'), []);
+  for (const wrong of [
+    'https://mirror.example.com',
+    'ghcr.io=mirror.example.com',
+    'ghcr.io=file:///var/lib/layout',
+    'ghcr.io=https://user:password@mirror.example.com',
+    'https://ghcr.io=https://mirror.example.com',
+    '=https://mirror.example.com',
+    Array.from({ length: 9 }, (_, index) => `ghcr.io=https://${index}.example`).join(),
+  ]) {
+    assert.deepEqual(errorsOf(wrong), ['metadata.annotations[portcullis.dev/registry-mirrors] [source-host]'], wrong);
+  }
+});

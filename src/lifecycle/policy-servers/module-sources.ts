@@ -12,8 +12,9 @@ export const SOURCES_FILE = 'sources.yml';
 export function moduleSources({ metadata, spec }: Pick<PolicyServer, 'metadata' | 'spec'>): string | undefined {
   const { insecureSources = [], sourceAuthorities = {} } = spec;
   const tenantHosts = tenantModuleHosts(metadata.annotations);
+  const mirrors = registryMirrors(metadata.annotations);
   const authorities = Object.entries(sourceAuthorities).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  if (insecureSources.length === 0 && authorities.length === 0 && tenantHosts.length === 0) {
+  if ([insecureSources, authorities, tenantHosts, mirrors].every(({ length }) => length === 0)) {
     return undefined;
   }
   const withData = authorities.map(([host, certificates]) => [
@@ -23,17 +24,34 @@ export function moduleSources({ metadata, spec }: Pick<PolicyServer, 'metadata' 
   return JSON.stringify({
     insecure_sources: insecureSources,
     source_authorities: Object.fromEntries(withData) as object,
-    // Absent where it is empty: policy servers of earlier versions do not know it.
+    // Absent where they are empty: policy servers of earlier versions do not know them.
     ...(tenantHosts.length === 0 ? {} : { tenant_hosts: tenantHosts }),
+    ...(mirrors.length === 0 ? {} : { mirrors: Object.fromEntries(mirrors) as object }),
   });
 }
 
 /** The hosts of the annotation {@link ANNOTATIONS.tenantModuleHosts}, as they are written there. */
 export function tenantModuleHosts(annotations: Readonly<Record<string, string>> = {}): readonly string[] {
-  return (annotations[ANNOTATIONS.tenantModuleHosts] ?? '')
+  return entriesOf(annotations[ANNOTATIONS.tenantModuleHosts]);
+}
+
+/** The mirrors of the annotation {@link ANNOTATIONS.registryMirrors} by the host of the registry, as they are written there. */
+export function registryMirrors(
+  annotations: Readonly<Record<string, string>> = {},
+): readonly (readonly [host: string, urls: readonly string[]])[] {
+  const mirrors = entriesOf(annotations[ANNOTATIONS.registryMirrors]).map((entry) => {
+    const [host = '', ...url] = entry.split('=');
+    return { host: host.trim(), url: url.join('=').trim() };
+  });
+  return [...Map.groupBy(mirrors, ({ host }) => host)].map(([host, all]) => [host, all.map(({ url }) => url)]);
+}
+
+/** The entries of a list that is separated by commas. */
+function entriesOf(list: string = ''): readonly string[] {
+  return list
     .split(',')
-    .map((host) => host.trim())
-    .filter((host) => host !== '');
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
 }
 
 /** Changes with the sources, so that pods restart: the process reads them once, at its start. */

@@ -176,11 +176,23 @@ describe('objects of a PolicyServer', () => {
     const [one, other] = ['a', 'b'].map((host) => at(objectsOf({ insecureSources: [host] }).Deployment, ...path));
     assert.notEqual(one, other);
     assert.equal(argument(podOf({ insecureSources: ['a'] }), 'sources-path'), '/etc/portcullis/sources/sources.yml');
-    const annotations = { 'portcullis.dev/tenant-module-hosts': ' a.example, b.example:8443,' };
+    const mirrors = 'ghcr.io=https://a.example/ghcr.io, docker.io=http://b.example:5000,ghcr.io = https://c.example';
+    const annotations = {
+      'portcullis.dev/tenant-module-hosts': ' a.example, b.example:8443,',
+      'portcullis.dev/registry-mirrors': mirrors,
+    };
     const server = policyServer({});
     const named = { ...server, metadata: { ...server.metadata, annotations } };
-    const hosts = at(policyServerObjects(named, SETTINGS, []).ConfigMap, 'data', 'sources.yml');
-    assert.deepEqual(parseSources(String(hosts), 'sources.yml').tenantHosts, ['a.example', 'b.example:8443']);
+    const annotated = at(policyServerObjects(named, SETTINGS, []).ConfigMap, 'data', 'sources.yml');
+    const sources = parseSources(String(annotated), 'sources.yml');
+    assert.deepEqual(sources.tenantHosts, ['a.example', 'b.example:8443']);
+    assert.deepEqual(
+      [...sources.mirrors].map(([host, all]) => [host, all.map(({ shown }) => shown)]),
+      [
+        ['ghcr.io', ['https://a.example/ghcr.io', 'https://c.example']],
+        ['docker.io', ['http://b.example:5000']],
+      ],
+    );
     assert.equal(objectsOf().ConfigMap, undefined);
     assert.equal(argument(podOf(), 'sources-path'), undefined);
   });

@@ -8,7 +8,8 @@ import { ModuleError, systemCode } from '../errors.ts';
 import { redactUrl } from '../module-reference.ts';
 import { authoritiesOf } from '../sources.ts';
 import type { SourcesConfig } from '../sources.ts';
-import { tenantLookup } from '../tenant-sources.ts';
+import { assertProxiedHost, tenantLookup } from '../tenant-sources.ts';
+import { needsNoProxy } from './no-proxy.ts';
 import { type FetchTimeouts, TimeLimits } from './time-limits.ts';
 
 /** Most redirects of one request: a release download takes two, a mirror in front of it one more. */
@@ -179,6 +180,10 @@ export class HttpTransfer {
     const redirectedFrom = isFromAnswer ? this.#shown : undefined;
     const lookingUp = isForTenant ? tenantLookup(url, sources.tenantHosts, redirectedFrom, lookup) : lookup;
     const { method = 'GET', headers, authorization, body, onSent } = request;
+    const proxy = proxyFor(url, sources.proxies, this.#shown);
+    if (isForTenant && lookingUp !== undefined && proxy !== undefined) {
+      await assertProxiedHost(url, lookingUp);
+    }
     const options: RequestOptions = {
       method,
       ...(lookingUp === undefined ? {} : { lookup: lookingUp }),
@@ -189,7 +194,7 @@ export class HttpTransfer {
         ...(authorization === undefined || url.origin !== request.url.origin ? {} : { authorization }),
         ...(body === undefined ? {} : { 'content-length': body.length }),
       },
-      agent: await agentFor(url, sources),
+      agent: await agentFor(url, sources, proxy),
       signal: this.limits.signal,
     };
     // Credentials in the Location header of a redirect are never sent.
@@ -209,7 +214,7 @@ export class HttpTransfer {
     try {
       return await promise;
     } catch (error) {
-      throw this.#failed(error, url.host);
+      throw this.#failed(error, url.host, proxy !== undefined);
     }
   }
 
@@ -222,7 +227,7 @@ export class HttpTransfer {
   }
 
   /** The error for a failed connection, by the code that Node reports. */
-  #failed(error: unknown, host: string): unknown {
+  #failed(error: unknown, host: string, isProxied = false): unknown {
     if (error instanceof ModuleError || this.limits.signal.aborted) {
       return error;
     }
@@ -242,11 +247,12 @@ export class HttpTransfer {
         { cause: error },
       );
     }
-    const advice =
-      code === 'ENOTFOUND'
+    const advice = isProxied
+      ? `check the proxy, and whether it may reach ${host}`
+      : code === 'ENOTFOUND'
         ? `no host of that name: check ${host}`
         : `check that the server runs and is reachable from here`;
-    const problem = `${this.#shown} cannot be reached (${code})`;
+    const problem = `${this.#shown} cannot be reached${isProxied ? ' through the proxy' : ''} (${code})`;
     return new ModuleError('source-unreachable', `${problem}: ${advice}`, {
       cause: error,
       // The host may be one that the server redirects to.
@@ -321,16 +327,9 @@ function contextFor(authorities: readonly string[]): SecureContext {
   return context;
 }
 
-async function agentFor(url: URL, sources: SourcesConfig): Promise<HttpAgent> {
-  const { httpProxy, httpsProxy, noProxy } = sources.proxies;
-  const agentOptions: AgentOptions = {
-    keepAlive: false,
-    proxyEnv: {
-      ...(httpProxy === undefined ? {} : { HTTP_PROXY: httpProxy }),
-      ...(httpsProxy === undefined ? {} : { HTTPS_PROXY: httpsProxy }),
-      ...(noProxy === undefined ? {} : { NO_PROXY: noProxy }),
-    },
-  };
+async function agentFor(url: URL, sources: SourcesConfig, proxy: string | undefined): Promise<HttpAgent> {
+  const proxyEnv = proxy === undefined ? {} : { HTTP_PROXY: proxy, HTTPS_PROXY: proxy };
+  const agentOptions: AgentOptions = { keepAlive: false, proxyEnv };
   if (url.protocol === 'http:') {
     return new HttpAgent(agentOptions);
   }
@@ -340,6 +339,26 @@ async function agentFor(url: URL, sources: SourcesConfig): Promise<HttpAgent> {
     rejectUnauthorized: !sources.insecureSources.includes(url.host),
     ...(authorities === undefined ? {} : { secureContext: contextFor(authorities) }),
   });
+}
+
+/** The proxy for a URL; undefined if it needs none. @throws ModuleError `source-unreachable` */
+function proxyFor(
+  url: URL,
+  { httpProxy, httpsProxy, noProxy = '' }: SourcesConfig['proxies'],
+  shown: string,
+): string | undefined {
+  const proxy = url.protocol === 'http:' ? httpProxy : httpsProxy;
+  if (proxy === undefined || needsNoProxy(url, noProxy)) {
+    return undefined;
+  }
+  // Node would connect without the proxy. Not printed: it may hold a password.
+  if (!['http:', 'https:'].includes(URL.parse(proxy)?.protocol ?? '')) {
+    throw new ModuleError(
+      'source-unreachable',
+      `${shown} cannot be reached: the proxy of the environment is not supported: expected a URL http://host:port`,
+    );
+  }
+  return proxy;
 }
 
 /** The length of the body that a server announces. */

@@ -48,8 +48,8 @@ async function signedPolicy(): Promise<{ readonly registry: TestRegistry; readon
 async function save(registry: TestRegistry, name: string, ...references: string[]): Promise<readonly SavedArtifact[]> {
   const saved: SavedArtifact[] = [];
   const path = join(folder.path, name);
-  const options = { sources: sourcesOf(registry) };
-  await saveBundle(path, references.map(referenceOf), options, (artifact) => saved.push(artifact));
+  const options = { sources: sourcesOf(registry), onSaved: (artifact: SavedArtifact) => void saved.push(artifact) };
+  await saveBundle(path, references.map(referenceOf), options);
   return saved;
 }
 
@@ -83,6 +83,17 @@ describe('a bundle', () => {
     assert.ok(names.includes(`blobs/sha256/${digestOf(SIGNATURE).slice(7)}`));
     assert.equal(new Set(names).size, names.length);
     assert.deepEqual(names.slice(-2), ['index.json', 'oci-layout']);
+  });
+
+  it('reports the progress of each module', async () => {
+    await using registry = await TestRegistry.start(identity);
+    registry.push('a/b', 'v1', MODULE);
+    const reports: (readonly [number, number | undefined])[] = [];
+    await saveBundle(join(folder.path, 'progress.tar'), [referenceOf(`${registry.host}/a/b:v1`)], {
+      sources: sourcesOf(registry),
+      onProgress: (received, total) => reports.push([received, total]),
+    });
+    assert.deepEqual(reports.at(-1), [MODULE.length, MODULE.length]);
   });
 
   it('is the same each time', async () => {

@@ -5,7 +5,7 @@ import { open, rename, rm } from 'node:fs/promises';
 import { isJsonObject, own, parseJson, textOf } from '../../values/index.ts';
 import type { Digest } from '../digest.ts';
 import { ModuleError, systemCode } from '../errors.ts';
-import type { TransferOptions } from '../http/http-transfer.ts';
+import type { ProgressListener, TransferOptions } from '../http/http-transfer.ts';
 import { parseReference, type RegistryReference } from '../module-reference.ts';
 import { type ArtifactSource, type RawManifest, resolveArtifact, signatureTag } from './artifact-source.ts';
 import { LayoutFiles } from './layout-files.ts';
@@ -33,6 +33,13 @@ export interface SavedArtifact {
   readonly signatures: number;
 }
 
+export interface SaveOptions extends TransferOptions {
+  /** Called after each artifact. */
+  readonly onSaved?: (artifact: SavedArtifact) => void;
+  /** Called as the bytes of a module or signature arrive. */
+  readonly onProgress?: ProgressListener;
+}
+
 /** An artifact of a bundle. */
 export interface BundledModule {
   readonly reference: RegistryReference;
@@ -49,14 +56,12 @@ interface IndexEntry {
 
 /**
  * Writes artifacts to a tarball, which replaces the file as a whole. The same artifacts give the same bytes.
- * @param onSaved called after each artifact
  * @throws ModuleError as {@link withRepository}, `media-type-unsupported`, `file-unreadable` (the tarball cannot be written)
  */
 export async function saveBundle(
   path: string,
   references: readonly RegistryReference[],
-  options: TransferOptions,
-  onSaved: (artifact: SavedArtifact) => void = () => undefined,
+  options: SaveOptions,
 ): Promise<void> {
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
@@ -64,7 +69,8 @@ export async function saveBundle(
       await using file = await open(temporary, 'wx');
       const bundle = new BundleWriter(new TarballWriter(file));
       for (const reference of references) {
-        onSaved(await bundle.add(reference, options));
+        const saved = await bundle.add(reference, options);
+        options.onSaved?.(saved);
       }
       await bundle.end();
       await file.sync();
@@ -88,18 +94,21 @@ class BundleWriter {
     this.#tarball = tarball;
   }
 
-  async add(reference: RegistryReference, options: TransferOptions): Promise<SavedArtifact> {
+  async add(reference: RegistryReference, options: SaveOptions): Promise<SavedArtifact> {
     return await withRepository(reference, options, async (source, { shown }) => {
       const { digest, manifest } = await resolveArtifact(source, versionOf(reference), shown);
       // Only policies are saved: other artifacts may have any size.
       moduleLayer(manifest.layers, shown);
-      const artifact = new ArtifactReader(source, shown, this);
+      const artifact = new ArtifactReader(source, shown, this, options.onProgress);
       const repository = `${reference.host}/${reference.repository}`;
       const name = reference.tag === undefined ? `${repository}@${digest}` : `${repository}:${reference.tag}`;
       this.#list(await artifact.copy(digest), name);
       const signatures = await artifact.copySignatures(digest);
       for (const { entry, tag } of signatures) {
-        this.#list(entry, tag === undefined ? undefined : `${repository}:${tag}`);
+        // The tag alone as well, because oras takes no name with a colon.
+        for (const signatureName of tag === undefined ? [undefined] : [`${repository}:${tag}`, tag]) {
+          this.#list(entry, signatureName);
+        }
       }
       return { shown: reference.shown, digest, signatures: signatures.length };
     });
@@ -140,13 +149,15 @@ class ArtifactReader {
   readonly #source: ArtifactSource;
   readonly #shown: string;
   readonly #bundle: BundleWriter;
+  readonly #onProgress: ProgressListener | undefined;
   #manifests = 0;
   #bytes = 0;
 
-  constructor(source: ArtifactSource, shown: string, bundle: BundleWriter) {
+  constructor(source: ArtifactSource, shown: string, bundle: BundleWriter, onProgress: ProgressListener | undefined) {
     this.#source = source;
     this.#shown = shown;
     this.#bundle = bundle;
+    this.#onProgress = onProgress;
   }
 
   /** Copies a manifest or index, and all that it refers to. */
@@ -166,7 +177,7 @@ class ArtifactReader {
       for (const blob of config === undefined ? layers : [config, ...layers]) {
         if (!this.#bundle.has(blob.digest)) {
           this.#count(blob.size);
-          await this.#bundle.write(blob.digest, await this.#source.blob(blob));
+          await this.#bundle.write(blob.digest, await this.#source.blob(blob, this.#onProgress));
         }
       }
     }

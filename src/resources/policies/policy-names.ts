@@ -101,6 +101,8 @@ export const ANNOTATIONS = {
   takeOver: 'portcullis.dev/take-over',
   /** On PolicyServers: hosts, `host` or `host:port`, separated by commas, that modules of namespaced policies may come from although their addresses are not public. */
   tenantModuleHosts: 'portcullis.dev/tenant-module-hosts',
+  /** On PolicyServers: mirrors of registries, `HOST=URL`, separated by commas, which are tried in their order before the registry. */
+  registryMirrors: 'portcullis.dev/registry-mirrors',
 } as const;
 
 /** The annotation `refresh` of a policy. It is copied into statuses. */
