@@ -1,9 +1,10 @@
 // Compares the template of an object with the live object: whether it matches, and what to write if not.
 import { compareStrings, quote } from '../../go/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
-import { isJsonObject, own, setOwn } from '../../values/index.ts';
+import { CodedError, isJsonObject, own, setOwn } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { checkNesting, ComparisonBudget, ComparisonError } from './comparison-budget.ts';
+import type { ComparisonErrorCode } from './comparison-budget.ts';
 import { equivalence } from './equivalent-objects.ts';
 import { ListKeyError, ListKeys } from './list-keys.ts';
 import type { ListKey } from './list-keys.ts';
@@ -39,7 +40,10 @@ export type ObjectComparison =
       readonly merged: KubernetesObject;
     }
   /** The template cannot be compared with the object: a violation, with the message of OCM. */
-  | { readonly type: 'failed'; readonly message: string };
+  | { readonly type: 'failed'; readonly code: ComparisonFailure; readonly message: string };
+
+/** `incomparable`: the object differs in a way that no write can repair. With all others it is not known whether it differs. */
+export type ComparisonFailure = 'incomparable' | ComparisonErrorCode | ListKeyError['code'];
 
 /** Fields that are never compared: a difference there would be another object. */
 const IDENTITY_FIELDS: ReadonlySet<string> = new Set(['apiVersion', 'kind']);
@@ -63,16 +67,16 @@ export function compareObject(
     checkNesting(existing);
     return new Comparison(desired, existing, options).run();
   } catch (error) {
-    if (error instanceof ComparisonError || error instanceof ListKeyError || error instanceof Incomparable) {
-      return { type: 'failed', message: error.message };
+    if (error instanceof ComparisonError || error instanceof ListKeyError || error instanceof IncomparableError) {
+      return { type: 'failed', code: error.code, message: error.message };
     }
     throw error;
   }
 }
 
 /** A field of the template does not fit that of the object. */
-class Incomparable extends Error {
-  override readonly name = 'Incomparable';
+class IncomparableError extends CodedError<'incomparable'> {
+  override readonly name = 'IncomparableError';
 }
 
 class Comparison {
@@ -134,7 +138,7 @@ class Comparison {
     const live = own(this.#live, key);
     if (live !== undefined && live !== null && isContainer(desired) && !isSameShape(desired, live)) {
       const reason = 'object type of template and existing do not match';
-      throw new Incomparable(`Error merging changes into key ${quote(key)}: ${reason}`);
+      throw new IncomparableError('incomparable', `Error merging changes into key ${quote(key)}: ${reason}`);
     }
     const context = { ...this.#context, listKeys: this.#context.listKeys.field(key) };
     const merge = this.#merge(desired, live, context);
@@ -159,7 +163,7 @@ class Comparison {
     }
     const problem = metadataProblem(desired);
     if (problem !== undefined) {
-      throw new Incomparable(problem);
+      throw new IncomparableError('incomparable', problem);
     }
     for (const field of COMPARED_METADATA) {
       const strings = own(desired, field);
@@ -189,7 +193,7 @@ class Comparison {
   #compareStringData(desired: JsonValue): void {
     const decoded = decodeData(own(this.#live, 'data'), this.#live.metadata.name ?? '');
     if ('error' in decoded) {
-      throw new Incomparable(decoded.error);
+      throw new IncomparableError('incomparable', decoded.error);
     }
     const merge = this.#merge(desired, decoded.strings, this.#context);
     const result = equivalence(merge.value, decoded.strings, this.#context);
