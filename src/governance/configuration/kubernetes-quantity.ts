@@ -1,0 +1,7 @@
+import { parseQuantity, Quantity } from '../../cel/index.ts';
+
+/** The quantity that a text denotes; undefined if it is none. */
+export function parseKubernetesQuantity(text: string): Quantity | undefined {
+  const quantity = parseQuantity(text);
+  return quantity instanceof Quantity ? quantity : undefined;
+}

@@ -1,0 +1,246 @@
+// Plans the evaluation of a ConfigurationPolicy. Pure: the policy and the objects of the source determine the plan.
+import { Selector } from '../../resources/index.ts';
+import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
+import { own } from '../../values/index.ts';
+import type { ObjectResult } from './compliance-message.ts';
+import { REASONS } from './compliance-reasons.ts';
+import { desiredObjects, isNarrowed, nothingSelected, templateResult } from './desired-objects.ts';
+import type { DesiredObject, ObjectDefinition, ObjectScope } from './desired-objects.ts';
+import { compareObject } from './object-comparison.ts';
+import type { ComparisonOptions } from './object-comparison.ts';
+import { diffRecord, statusDiff } from './object-diff.ts';
+import { failed, objectResult } from './object-plan.ts';
+import type { ObjectPlan, ObjectSettings } from './object-plan.ts';
+import { ObjectReadError } from './object-source.ts';
+import type { ObjectSource } from './object-source.ts';
+import { comparisonTypeOf, complianceTypeOf } from './object-template.ts';
+import type { ObjectTemplate } from './object-template.ts';
+import type { RelatedObjectProperties } from './related-objects.ts';
+
+/** A ConfigurationPolicy, of a shape that the kind's schema has checked. */
+export interface EvaluatedPolicy extends ObjectScope {
+  /** In any of the capitalisations that the schema accepts. */
+  readonly remediationAction: string;
+  /** The entries of `object-templates`, or those that `object-templates-raw` produces. */
+  readonly templates: readonly ObjectTemplate[];
+}
+
+/** The plan of one object template. */
+export interface TemplatePlan {
+  readonly index: number;
+  /** `pods`; empty if it is unknown. */
+  readonly resource: string;
+  readonly objects: readonly ObjectPlan[];
+  /** Instead of objects: what is wrong with the template, or why it has no objects. */
+  readonly result?: ObjectResult;
+}
+
+/** The plans of all object templates, in their order. */
+export function planEvaluation(policy: EvaluatedPolicy, source: ObjectSource): readonly TemplatePlan[] {
+  return policy.templates.map((template, index) => planTemplate(policy, template, index, source));
+}
+
+function planTemplate(
+  policy: EvaluatedPolicy,
+  template: ObjectTemplate,
+  index: number,
+  source: ObjectSource,
+): TemplatePlan {
+  const desired = desiredObjects(template, index, policy, source);
+  if (desired.type === 'result') {
+    return { index, resource: desired.resource, objects: [], result: desired.result };
+  }
+  const { resource: type, objects } = desired;
+  const isEnforced = policy.remediationAction.toLowerCase() === 'enforce';
+  const plans = objects.flatMap((object) =>
+    new ObjectPlanner(template, index, type, object, isEnforced, source).plan(),
+  );
+  return plans.length > 0
+    ? { index, resource: type.resource, objects: plans }
+    : {
+        index,
+        resource: type.resource,
+        objects: [],
+        result: templateResult(true, '', nothingSelected(type.kind)),
+      };
+}
+
+/** The results to report first, or last, of all objects of a template. */
+export function templateHistories({ objects, result }: TemplatePlan): readonly (readonly ObjectResult[])[] {
+  return result === undefined ? objects.map(({ history }) => history) : [[result]];
+}
+
+/** It is not known whether an object is as the definition says. */
+class ObjectUnknown extends Error {
+  override readonly name = 'ObjectUnknown';
+}
+
+class ObjectPlanner {
+  readonly #template: ObjectTemplate;
+  readonly #index: number;
+  readonly #source: ObjectSource;
+  readonly #desired: DesiredObject;
+  readonly #plan: Omit<ObjectPlan, 'verdict' | 'history'>;
+
+  constructor(
+    template: ObjectTemplate,
+    index: number,
+    type: ResourceType,
+    desired: DesiredObject,
+    isEnforced: boolean,
+    source: ObjectSource,
+  ) {
+    this.#template = template;
+    this.#index = index;
+    this.#source = source;
+    this.#desired = desired;
+    this.#plan = {
+      type,
+      namespace: desired.namespace,
+      name: desired.name,
+      settings: settingsOf(template, desired, isEnforced),
+      action: { type: 'none' },
+      statusMatches: true,
+      hasStatus: Object.hasOwn(desired.definition, 'status'),
+      mismatches: [],
+      desired: withoutStatus(desired.definition),
+    };
+  }
+
+  /** The plan; none for an object that a narrowed template does not mean. */
+  plan(): readonly ObjectPlan[] {
+    try {
+      return this.#desired.name === '' ? [this.#planAny()] : this.#planNamed();
+    } catch (error) {
+      if (error instanceof ObjectReadError) {
+        const what = `Error retrieving an object for object-template at index [${this.#index}]`;
+        return [
+          failed({ ...this.#plan, verdict: 'failed', history: [] }, REASONS.readFailed, `${what}: ${error.message}`),
+        ];
+      }
+      throw error;
+    }
+  }
+
+  #failed(reason: string, message: string): ObjectPlan {
+    return failed({ ...this.#plan, verdict: 'failed', history: [] }, reason, message);
+  }
+
+  #planNamed(): readonly ObjectPlan[] {
+    const { type, namespace, name } = this.#plan;
+    const live = this.#source.get(type, namespace, name);
+    if (complianceTypeOf(this.#template.complianceType) === 'mustnothave') {
+      const isMeant = live === undefined || !isNarrowed(this.#template) || this.#matches(live);
+      return isMeant ? [this.#planRemoval(live)] : [];
+    }
+    return [live === undefined ? this.#planCreation() : this.#planUpdate(live)];
+  }
+
+  #planRemoval(live: KubernetesObject | undefined): ObjectPlan {
+    const plan = this.#plan;
+    if (live === undefined) {
+      return { ...plan, verdict: 'absent', history: [objectResult(plan, true, REASONS.absent)] };
+    }
+    return {
+      ...plan,
+      live,
+      verdict: 'unwanted',
+      history: [objectResult(plan, false, REASONS.unwanted)],
+      action: plan.settings.isEnforced ? { type: 'delete' } : { type: 'none' },
+    };
+  }
+
+  #planCreation(): ObjectPlan {
+    const plan = this.#plan;
+    const { desired, settings } = plan;
+    return {
+      ...plan,
+      verdict: 'notFound',
+      history: [objectResult(plan, false, REASONS.notFound)],
+      action: settings.isEnforced ? { type: 'create', object: desired } : { type: 'none' },
+    };
+  }
+
+  #planUpdate(live: KubernetesObject): ObjectPlan {
+    const plan = { ...this.#plan, live, properties: propertiesOf(live) };
+    const mismatch = objectResult(plan, false, REASONS.mismatch);
+    const comparison = compareObject(this.#desired.definition, live, optionsOf(this.#template));
+    if (comparison.type === 'failed') {
+      return failed({ ...plan, verdict: 'failed', history: [mismatch] }, REASONS.updateFailed, comparison.message);
+    }
+    const { matches, statusMatches, isDoubtful, mismatches, merged } = comparison;
+    const facts = { ...plan, statusMatches, mismatches };
+    if (!matches || isDoubtful) {
+      return { ...facts, verdict: 'unsure', history: [matches ? this.#found(facts) : mismatch], dryRun: merged };
+    }
+    if (statusMatches) {
+      return { ...facts, verdict: 'found', history: [this.#found(facts)] };
+    }
+    const wanted = { ...live, status: own(this.#desired.definition, 'status') };
+    const diff = statusDiff(plan.settings.diffRecord, live, wanted);
+    const properties = { ...plan.properties, ...(diff === '' ? {} : { diff }) };
+    return { ...facts, verdict: 'mismatch', history: [mismatch], properties };
+  }
+
+  #found(plan: Pick<ObjectPlan, 'namespace' | 'name' | 'statusMatches'>): ObjectResult {
+    return objectResult(plan, plan.statusMatches, plan.statusMatches ? REASONS.found : REASONS.mismatch);
+  }
+
+  /** A template without a name is only reported: any object of the namespace may match it. */
+  #planAny(): ObjectPlan {
+    const { type, namespace } = this.#plan;
+    const objects = this.#source.list(type, namespace, Selector.EVERYTHING);
+    const names = objects.filter((object) => this.#matches(object)).map(({ metadata }) => metadata.name ?? '');
+    const verdict = this.#verdictOfAny(names.length > 0, objects.length > 0);
+    const result: ObjectResult = {
+      namespace,
+      names,
+      isCompliant: verdict === 'found' || verdict === 'absent',
+      reason: REASONS[verdict],
+    };
+    return { ...this.#plan, verdict, history: [result] };
+  }
+
+  #verdictOfAny(isMatched: boolean, areThere: boolean): 'found' | 'mismatch' | 'notFound' | 'unwanted' | 'absent' {
+    if (complianceTypeOf(this.#template.complianceType) === 'mustnothave') {
+      return isMatched ? 'unwanted' : 'absent';
+    }
+    return isMatched ? 'found' : areThere ? 'mismatch' : 'notFound';
+  }
+
+  /** Whether an object is as the definition says, whatever its name. No dry run helps here. */
+  #matches(live: KubernetesObject): boolean {
+    const options = { ...optionsOf(this.#template), zeroValueEqualsNil: true };
+    const comparison = compareObject(this.#desired.definition, live, options);
+    if (comparison.type === 'failed' && comparison.code !== 'incomparable') {
+      // Not known to differ, which must not count as absent.
+      throw new ObjectUnknown(comparison.message);
+    }
+    return comparison.type === 'compared' && comparison.matches && comparison.statusMatches;
+  }
+}
+
+function settingsOf(template: ObjectTemplate, desired: DesiredObject, isEnforced: boolean): ObjectSettings {
+  return {
+    isEnforced: isEnforced && desired.name !== '',
+    recreateOption: template.recreateOption ?? 'None',
+    diffRecord: diffRecord(template.recordDiff, desired.definition, desired.isSensitive),
+  };
+}
+
+function optionsOf({ complianceType, metadataComplianceType, listKeys }: ObjectTemplate): ComparisonOptions {
+  return {
+    type: comparisonTypeOf(complianceType),
+    ...(metadataComplianceType === undefined ? {} : { metadataType: comparisonTypeOf(metadataComplianceType) }),
+    ...(listKeys === undefined ? {} : { listKeys }),
+  };
+}
+
+function propertiesOf({ metadata: { uid } }: KubernetesObject): RelatedObjectProperties {
+  return { createdByPolicy: false, ...(uid === undefined ? {} : { uid }) };
+}
+
+/** The object to create. A status is never written. */
+function withoutStatus({ status: _status, apiVersion, kind, metadata, ...fields }: ObjectDefinition): KubernetesObject {
+  return { ...fields, apiVersion, kind, metadata };
+}

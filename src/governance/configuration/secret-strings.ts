@@ -1,0 +1,40 @@
+// The field `stringData` of Secrets, which API servers encode into `data` and never return.
+import { isJsonObject, setOwn } from '../../values/index.ts';
+import type { JsonObject, JsonValue } from '../../values/index.ts';
+
+/** Standard base64 with padding; Go ignores line breaks in it. */
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** The data of a Secret as strings, or why there are none. */
+export type DecodedData = { readonly strings: JsonObject } | { readonly error: string };
+
+/** Decodes the field `data` of the Secret with a name. */
+export function decodeData(data: JsonValue | undefined, name: string): DecodedData {
+  const strings: JsonObject = {};
+  if (data === undefined || data === null) {
+    return { strings };
+  }
+  if (!isJsonObject(data)) {
+    return { error: 'Error accessing encoded data' };
+  }
+  for (const [key, value] of Object.entries(data)) {
+    if (typeof value !== 'string') {
+      return { error: 'Error accessing encoded data' };
+    }
+    const encoded = value.replace(/[\r\n]/g, '');
+    if (!BASE64.test(encoded)) {
+      return { error: `Error decoding secret: ${name}` };
+    }
+    setOwn(strings, key, utf8Text(encoded));
+  }
+  return { strings };
+}
+
+/** The encoded text; null if it is not UTF-8, since then it equals no string of a template. */
+function utf8Text(encoded: string): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Buffer.from(encoded, 'base64'));
+  } catch {
+    return null;
+  }
+}
