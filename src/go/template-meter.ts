@@ -32,6 +32,7 @@ const MAX_VALUE_DEPTH = 1000;
  */
 export function chargeValue(value: GoValue, meter: Pick<TemplateMeter, 'steps'>, depth = 0): void {
   if (!isGoList(value) && !isGoObject(value)) {
+    meter.steps(stepsToRead(value));
     return;
   }
   if (depth > MAX_VALUE_DEPTH) {

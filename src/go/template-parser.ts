@@ -52,16 +52,20 @@ const MAX_VARIABLES = 1000;
 
 /**
  * Parses Go's text/template.
- * @param functions names that may be called
+ * @param isFunction whether a name may be called
  * @throws TemplateError `template-invalid`; UnknownFunctionError
  */
-export function parseTemplate(text: string, functions: ReadonlySet<string>, delimiters?: Delimiters): ParsedTemplate {
-  return new TemplateParser(lexTemplate(text, delimiters), functions).parse();
+export function parseTemplate(
+  text: string,
+  isFunction: (name: string) => boolean,
+  delimiters?: Delimiters,
+): ParsedTemplate {
+  return new TemplateParser(lexTemplate(text, delimiters), isFunction).parse();
 }
 
 class TemplateParser {
   readonly #pieces: readonly Piece[];
-  readonly #functions: ReadonlySet<string>;
+  readonly #isFunction: (name: string) => boolean;
   #at = 0;
   #depth = 0;
   #loops = 0;
@@ -71,9 +75,9 @@ class TemplateParser {
   #names: string[] = ['$'];
   readonly #definitions = new Map<string, readonly TemplateNode[]>();
 
-  constructor(pieces: readonly Piece[], functions: ReadonlySet<string>) {
+  constructor(pieces: readonly Piece[], isFunction: (name: string) => boolean) {
     this.#pieces = pieces;
-    this.#functions = functions;
+    this.#isFunction = isFunction;
   }
 
   parse(): ParsedTemplate {
@@ -321,7 +325,7 @@ class TemplateParser {
       case 'nil':
         return { kind: 'constant', value: null };
       default:
-        return this.#functions.has(word) ? { kind: 'function', name: word } : unknownFunction(word, this.#line);
+        return this.#isFunction(word) ? { kind: 'function', name: word } : unknownFunction(word, this.#line);
     }
   }
 

@@ -45,8 +45,10 @@ export class Template {
    * @throws TemplateError `template-invalid`; UnknownFunctionError
    */
   constructor(text: string, functions: TemplateFunctions = new Map(), delimiters?: Delimiters) {
-    this.#functions = new Map([...BUILTIN_FUNCTIONS, ...functions]);
-    this.#parsed = parseTemplate(text, new Set([...SHORT_CIRCUIT, ...this.#functions.keys()]), delimiters);
+    this.#functions = functions;
+    const isKnown = (name: string): boolean =>
+      functions.has(name) || BUILTIN_FUNCTIONS.has(name) || SHORT_CIRCUIT.has(name);
+    this.#parsed = parseTemplate(text, isKnown, delimiters);
   }
 
   /**
@@ -261,7 +263,8 @@ class Execution {
     if (DEEP_READERS.has(name)) {
       values.forEach((value) => chargeValue(value, this.#meter));
     }
-    const call = this.#functions.get(name) ?? failTemplate(`there is no function ${name}`);
+    const call =
+      this.#functions.get(name) ?? BUILTIN_FUNCTIONS.get(name) ?? failTemplate(`there is no function ${name}`);
     return call(values, this.#meter.chars);
   }
 
