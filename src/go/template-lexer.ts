@@ -7,8 +7,16 @@ export interface Token {
   readonly spaced: boolean;
 }
 
-/** A text, or the tokens between `{{` and `}}`. */
-export type Piece = { readonly text: string } | { readonly action: readonly Token[] };
+/** A text, or the tokens between `{{` and `}}` with the line of `{{`. */
+export type Piece = { readonly text: string } | { readonly action: readonly Token[]; readonly line: number };
+
+/** The texts before and after each action. */
+export interface Delimiters {
+  readonly left: string;
+  readonly right: string;
+}
+
+export const DEFAULT_DELIMITERS: Delimiters = { left: '{{', right: '}}' };
 
 const TOKEN_KINDS = ['quoted', 'variable', 'field', 'number', 'word', 'sign'] as const;
 
@@ -17,30 +25,38 @@ const TOKEN =
   /("[^"\\\n]*(?:\\.[^"\\\n]*)*"|`[^`]*`|'[^'\\\n]*(?:\\.[^'\\\n]*)*')|(\$\w*(?:\.[\p{L}_][\p{L}\p{Nd}_]*)*)|((?:\.[\p{L}_][\p{L}\p{Nd}_]*)+|\.)(?!\d)|([+-]?(?:0[xX][0-9a-fA-F_]+|0[bBoO][0-7_]+|\d[\d_]*\.?\d*(?:[eE][+-]?\d+)?|\.\d+))|([\p{L}_][\p{L}\p{Nd}_]*)|(:=|[|(),=])/uy;
 
 /** Splits a template into texts and actions, with spaces trimmed where `{{-` and `-}}` ask for it; comments are dropped. */
-export function lexTemplate(text: string): Piece[] {
-  return new Lexer(text).run();
+export function lexTemplate(text: string, delimiters: Delimiters = DEFAULT_DELIMITERS): Piece[] {
+  return new Lexer(text, delimiters).run();
 }
 
 class Lexer {
   readonly #text: string;
+  readonly #delimiters: Delimiters;
   readonly #pieces: Piece[] = [];
   #at = 0;
+  #line = 1;
+  /** The line feeds before this index are counted. */
+  #counted = 0;
 
-  constructor(text: string) {
+  constructor(text: string, delimiters: Delimiters) {
     this.#text = text;
+    this.#delimiters = delimiters;
   }
 
   run(): Piece[] {
     let trimsLeft = false;
+    const { left } = this.#delimiters;
     while (this.#at < this.#text.length) {
-      const open = this.#text.indexOf('{{', this.#at);
+      const open = this.#text.indexOf(left, this.#at);
       const end = open === -1 ? this.#text.length : open;
-      const trimsRight = this.#text.charAt(end + 2) === '-' && isSpace(this.#text.charAt(end + 3));
+      const inner = end + left.length;
+      const trimsRight = this.#text.charAt(inner) === '-' && isSpace(this.#text.charAt(inner + 1));
       this.#put(this.#text.slice(this.#at, end), trimsLeft, trimsRight);
       if (open === -1) {
         break;
       }
-      this.#at = open + (trimsRight ? 4 : 2);
+      this.#countLines(open);
+      this.#at = inner + (trimsRight ? 2 : 0);
       trimsLeft = this.#text.startsWith('/*', this.#at) ? this.#comment() : this.#action();
     }
     return this.#pieces;
@@ -61,14 +77,14 @@ class Lexer {
   /** @returns whether the spaces after it are trimmed */
   #comment(): boolean {
     const end = this.#text.indexOf('*/', this.#at + 2);
-    this.#at = end === -1 ? invalidTemplate('a comment has no end') : end + 2;
-    return this.#close() ?? invalidTemplate('a comment does not fill its action');
+    this.#at = end === -1 ? invalidTemplate('a comment has no end', this.#line) : end + 2;
+    return this.#close() ?? invalidTemplate('a comment does not fill its action', this.#line);
   }
 
   /** @returns whether the spaces after it are trimmed */
   #action(): boolean {
     const tokens: Token[] = [];
-    this.#pieces.push({ action: tokens });
+    this.#pieces.push({ action: tokens, line: this.#line });
     let spaced = true;
     for (;;) {
       const trims = this.#close();
@@ -87,20 +103,32 @@ class Lexer {
 
   /** Reads the end of an action. @returns whether the spaces after it are trimmed; undefined when it does not end here */
   #close(): boolean | undefined {
-    const trims = isSpace(this.#text.charAt(this.#at)) && this.#text.startsWith('-}}', this.#at + 1);
-    if (!trims && !this.#text.startsWith('}}', this.#at)) {
+    const { right } = this.#delimiters;
+    const trims = isSpace(this.#text.charAt(this.#at)) && this.#text.startsWith(`-${right}`, this.#at + 1);
+    if (!trims && !this.#text.startsWith(right, this.#at)) {
       return undefined;
     }
-    this.#at += trims ? 4 : 2;
+    this.#at += right.length + (trims ? 2 : 0);
     return trims;
+  }
+
+  #countLines(end: number): void {
+    for (
+      let at = this.#text.indexOf('\n', this.#counted);
+      at !== -1 && at < end;
+      at = this.#text.indexOf('\n', at + 1)
+    ) {
+      this.#line += 1;
+    }
+    this.#counted = end;
   }
 
   #token(spaced: boolean): Token {
     if (this.#at >= this.#text.length) {
-      return invalidTemplate('an action has no end');
+      return invalidTemplate('an action has no end', this.#line);
     }
     TOKEN.lastIndex = this.#at;
-    const match = TOKEN.exec(this.#text) ?? invalidTemplate(`unexpected ${this.#text.charAt(this.#at)}`);
+    const match = TOKEN.exec(this.#text) ?? invalidTemplate(`unexpected ${this.#text.charAt(this.#at)}`, this.#line);
     this.#at = TOKEN.lastIndex;
     const index = match.slice(1).findIndex((group) => group !== undefined);
     return { text: match[0], kind: TOKEN_KINDS[index] ?? 'sign', spaced };

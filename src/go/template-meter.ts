@@ -1,6 +1,6 @@
 import { TemplateError } from './errors.ts';
 import type { GoValue } from './value.ts';
-import { isGoObject } from './value.ts';
+import { isGoList, isGoObject } from './value.ts';
 
 /** Limits the execution of a template. Both are called before the work is done, and throw to end it. */
 export interface TemplateMeter {
@@ -20,6 +20,27 @@ export function stepsToRead(value: GoValue): number {
     return value.length / CHARS_PER_STEP;
   }
   return isGoObject(value) ? Object.keys(value).length / KEYS_PER_STEP : 0;
+}
+
+/** Deepest value that may be read as a whole; Kubernetes objects have less than 100 levels. */
+const MAX_VALUE_DEPTH = 1000;
+
+/**
+ * Charges for reading all of a value, before it is read: functions can make values that contain a value many times, or
+ * themselves.
+ * @throws TemplateError `template-limit`, also from the meter
+ */
+export function chargeValue(value: GoValue, meter: Pick<TemplateMeter, 'steps'>, depth = 0): void {
+  if (!isGoList(value) && !isGoObject(value)) {
+    meter.steps(stepsToRead(value));
+    return;
+  }
+  if (depth > MAX_VALUE_DEPTH) {
+    throw new TemplateError('template-limit', `a value is nested deeper than ${MAX_VALUE_DEPTH} levels`);
+  }
+  const items = isGoList(value) ? value : Object.values(value);
+  meter.steps(items.length);
+  items.forEach((item) => chargeValue(item, meter, depth + 1));
 }
 
 /** @throws TemplateError `template-limit`, from the meter, beyond so many steps or characters */

@@ -1,6 +1,6 @@
-import { invalidTemplate } from './errors.ts';
+import { invalidTemplate, UnknownFunctionError } from './errors.ts';
 import { lexTemplate } from './template-lexer.ts';
-import type { Piece, Token } from './template-lexer.ts';
+import type { Delimiters, Piece, Token } from './template-lexer.ts';
 import { floatLiteral, integerLiteral, quotedLiteral } from './template-literal.ts';
 import type { Constant } from './template-literal.ts';
 
@@ -23,6 +23,7 @@ export type Branch = 'if' | 'range' | 'with';
 
 export interface BranchNode {
   readonly kind: Branch;
+  readonly line: number;
   readonly pipeline: Pipeline;
   readonly body: readonly TemplateNode[];
   /** The nodes after `else`. */
@@ -31,9 +32,17 @@ export interface BranchNode {
 
 export type TemplateNode =
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'action'; readonly pipeline: Pipeline }
+  | { readonly kind: 'action'; readonly line: number; readonly pipeline: Pipeline }
   | BranchNode
+  /** Executes another template; without a pipeline, its data is nothing. */
+  | { readonly kind: 'template'; readonly line: number; readonly name: string; readonly pipeline: Pipeline | undefined }
   | { readonly kind: 'break' | 'continue' };
+
+/** A template, and those that `define` and `block` name. */
+export interface ParsedTemplate {
+  readonly nodes: readonly TemplateNode[];
+  readonly definitions: ReadonlyMap<string, readonly TemplateNode[]>;
+}
 
 /** Deepest nesting of actions and parentheses. */
 const MAX_DEPTH = 100;
@@ -42,32 +51,44 @@ const MAX_DEPTH = 100;
 const MAX_VARIABLES = 1000;
 
 /**
- * Parses Go's text/template, without definitions of further templates.
- * @param functions names that may be called
- * @throws TemplateError `template-invalid`
+ * Parses Go's text/template.
+ * @param isFunction whether a name may be called
+ * @throws TemplateError `template-invalid`; UnknownFunctionError
  */
-export function parseTemplate(text: string, functions: ReadonlySet<string>): readonly TemplateNode[] {
-  return new TemplateParser(lexTemplate(text), functions).parse();
+export function parseTemplate(
+  text: string,
+  isFunction: (name: string) => boolean,
+  delimiters?: Delimiters,
+): ParsedTemplate {
+  return new TemplateParser(lexTemplate(text, delimiters), isFunction).parse();
 }
 
 class TemplateParser {
   readonly #pieces: readonly Piece[];
-  readonly #functions: ReadonlySet<string>;
+  readonly #isFunction: (name: string) => boolean;
   #at = 0;
   #depth = 0;
   #loops = 0;
   #tokens: readonly Token[] = [];
   #token = 0;
+  #line = 1;
   #names: string[] = ['$'];
+  readonly #definitions = new Map<string, readonly TemplateNode[]>();
 
-  constructor(pieces: readonly Piece[], functions: ReadonlySet<string>) {
+  constructor(pieces: readonly Piece[], isFunction: (name: string) => boolean) {
     this.#pieces = pieces;
-    this.#functions = functions;
+    this.#isFunction = isFunction;
   }
 
-  parse(): readonly TemplateNode[] {
+  parse(): ParsedTemplate {
     const nodes = this.#list();
-    return this.#at > this.#pieces.length ? nodes : invalidTemplate('unexpected end or else');
+    return this.#at > this.#pieces.length
+      ? { nodes, definitions: this.#definitions }
+      : this.#invalid('unexpected end or else');
+  }
+
+  #invalid(message: string): never {
+    return invalidTemplate(message, this.#line);
   }
 
   /** Nodes up to `end`, `else` or the end of the template. The caller reads that action. */
@@ -86,16 +107,22 @@ class TemplateParser {
       }
       this.#tokens = piece.action;
       this.#token = 0;
+      this.#line = piece.line;
       const word = this.#peek()?.kind === 'word' ? this.#peek()?.text : undefined;
       if (word === 'end' || word === 'else') {
         this.#names.length = names;
         return nodes;
       }
-      nodes.push(this.#action(word));
+      if (word === 'define') {
+        this.#define();
+      } else {
+        nodes.push(this.#action(word));
+      }
     }
   }
 
   #action(word: string | undefined): TemplateNode {
+    const line = this.#line;
     switch (word) {
       case 'if':
       case 'range':
@@ -106,20 +133,77 @@ class TemplateParser {
       case 'continue':
         this.#token += 1;
         this.#expectEnd();
-        return this.#loops > 0 ? { kind: word } : invalidTemplate(`${word} outside of range`);
-      case 'define':
-      case 'template':
-      case 'block':
-        return invalidTemplate(`${word} is not supported`);
+        return this.#loops > 0 ? { kind: word } : this.#invalid(`${word} outside of range`);
+      case 'template': {
+        this.#token += 1;
+        const name = this.#templateName();
+        const pipeline = this.#peek() === undefined ? undefined : this.#pipeline();
+        this.#expectEnd();
+        return { kind: 'template', line, name, pipeline };
+      }
+      case 'block': {
+        this.#token += 1;
+        const name = this.#templateName();
+        const pipeline = this.#pipeline();
+        this.#expectEnd();
+        this.#definition(name);
+        return { kind: 'template', line, name, pipeline };
+      }
       default: {
         const pipeline = this.#pipeline();
         this.#expectEnd();
-        return { kind: 'action', pipeline };
+        return { kind: 'action', line, pipeline };
       }
     }
   }
 
+  /** `define` stands outside of all other actions. */
+  #define(): void {
+    if (this.#depth > 0) {
+      this.#invalid('define inside of another action');
+    }
+    this.#token += 1;
+    const name = this.#templateName();
+    this.#expectEnd();
+    this.#definition(name);
+  }
+
+  #templateName(): string {
+    const token = this.#peek();
+    const name = token?.kind === 'quoted' ? quotedLiteral(token.text) : undefined;
+    this.#token += 1;
+    return typeof name === 'string' ? name : this.#invalid('the name of a template must be a quoted text');
+  }
+
+  /** Reads a template up to its `end`. It sees no variables but `$`. */
+  #definition(name: string): void {
+    this.#enter();
+    const [names, loops] = [this.#names, this.#loops];
+    this.#names = ['$'];
+    this.#loops = 0;
+    const nodes = this.#list();
+    if (this.#at > this.#pieces.length || !this.#take('end')) {
+      this.#invalid('end is missing');
+    }
+    this.#expectEnd();
+    this.#names = names;
+    this.#loops = loops;
+    this.#depth -= 1;
+    this.#add(name, nodes);
+  }
+
+  /** As in Go, a template without content gives way to another of its name. */
+  #add(name: string, nodes: readonly TemplateNode[]): void {
+    const known = this.#definitions.get(name);
+    if (known === undefined || isBlank(known)) {
+      this.#definitions.set(name, nodes);
+    } else if (!isBlank(nodes)) {
+      this.#invalid(`there are two templates ${name}`);
+    }
+  }
+
   #branch(kind: Branch): TemplateNode {
+    const line = this.#line;
     this.#enter();
     const names = this.#names.length;
     const pipeline = this.#pipeline(kind === 'range');
@@ -135,24 +219,24 @@ class TemplateParser {
         otherwise = [this.#branch(kind)];
         this.#names.length = names;
         this.#depth -= 1;
-        return { kind, pipeline, body, otherwise };
+        return { kind, line, pipeline, body, otherwise };
       }
       this.#expectEnd();
       otherwise = this.#list();
     }
     if (this.#at > this.#pieces.length || !this.#take('end')) {
-      return invalidTemplate('end is missing');
+      return this.#invalid('end is missing');
     }
     this.#expectEnd();
     this.#names.length = names;
     this.#depth -= 1;
-    return { kind, pipeline, body, otherwise };
+    return { kind, line, pipeline, body, otherwise };
   }
 
   #enter(): void {
     this.#depth += 1;
     if (this.#depth > MAX_DEPTH) {
-      invalidTemplate('nested too deep');
+      this.#invalid('nested too deep');
     }
   }
 
@@ -166,28 +250,28 @@ class TemplateParser {
       this.#token += 1;
       if (this.#take(',')) {
         const other = this.#peek();
-        names.push(isRange && other?.kind === 'variable' ? other.text : invalidTemplate('too many variables'));
+        names.push(isRange && other?.kind === 'variable' ? other.text : this.#invalid('too many variables'));
         this.#token += 1;
       }
       isAssignment = this.#take('=');
       if (!isAssignment && !this.#take(':=')) {
-        invalidTemplate('expected :=');
+        this.#invalid('expected :=');
       }
     }
     const commands = [this.#command()];
     while (this.#take('|')) {
       const command = this.#command();
       if (command[0]?.kind === 'constant') {
-        invalidTemplate('a value cannot be called');
+        this.#invalid('a value cannot be called');
       }
       commands.push(command);
     }
     if (isAssignment && !names.every((name) => this.#names.includes(name))) {
-      invalidTemplate('undefined variable');
+      this.#invalid('undefined variable');
     }
     this.#names.push(...names);
     if (this.#names.length > MAX_VARIABLES) {
-      invalidTemplate('too many variables');
+      this.#invalid('too many variables');
     }
     return { names, isAssignment, commands };
   }
@@ -200,13 +284,13 @@ class TemplateParser {
       token = this.#peek()
     ) {
       if (operands.length > 0 && !token.spaced) {
-        invalidTemplate('operands must be separated');
+        this.#invalid('operands must be separated');
       }
       operands.push(this.#operand(token));
     }
     const [first] = operands;
     if (first === undefined || (first.kind === 'constant' && first.value === null)) {
-      invalidTemplate('a command is missing');
+      this.#invalid('a command is missing');
     }
     return operands;
   }
@@ -222,14 +306,14 @@ class TemplateParser {
         const [name = '', ...fields] = token.text.split('.');
         return this.#names.includes(name)
           ? { kind: 'path', variable: name, fields }
-          : invalidTemplate('undefined variable');
+          : this.#invalid('undefined variable');
       }
       case 'field':
         return { kind: 'path', variable: undefined, fields: token.text === '.' ? [] : token.text.slice(1).split('.') };
       case 'word':
         return this.#word(token.text);
       default:
-        return token.text === '(' ? this.#parenthesis() : invalidTemplate(`unexpected ${token.text}`);
+        return token.text === '(' ? this.#parenthesis() : this.#invalid(`unexpected ${token.text}`);
     }
   }
 
@@ -241,9 +325,7 @@ class TemplateParser {
       case 'nil':
         return { kind: 'constant', value: null };
       default:
-        return this.#functions.has(word)
-          ? { kind: 'function', name: word }
-          : invalidTemplate(`there is no function ${word}`);
+        return this.#isFunction(word) ? { kind: 'function', name: word } : unknownFunction(word, this.#line);
     }
   }
 
@@ -251,7 +333,7 @@ class TemplateParser {
     this.#enter();
     const pipeline = this.#pipeline();
     if (!this.#take(')')) {
-      invalidTemplate('a parenthesis is not closed');
+      this.#invalid('a parenthesis is not closed');
     }
     this.#depth -= 1;
     const next = this.#peek();
@@ -275,7 +357,15 @@ class TemplateParser {
 
   #expectEnd(): void {
     if (this.#peek() !== undefined) {
-      invalidTemplate('unexpected operand');
+      this.#invalid('unexpected operand');
     }
   }
+}
+
+function isBlank(nodes: readonly TemplateNode[]): boolean {
+  return nodes.every((node) => node.kind === 'text' && node.text.trim() === '');
+}
+
+function unknownFunction(name: string, line: number): never {
+  throw new UnknownFunctionError(name, line);
 }

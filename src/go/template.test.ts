@@ -156,6 +156,16 @@ const TEXTS: readonly (readonly [string, string])[] = [
   ['{{printf "%v" .map .list}}', 'map[a:x b:2]%!(EXTRA []interface {}=[a b c])'],
   ['{{printf "a" nil 1}}', 'a%!(EXTRA <nil>, int=1)'],
   ['{{1_000.5}}', '1000.5'],
+  ['{{define "t"}}<{{.}}>{{end}}{{template "t" .a}}{{template "t" 1}}', '<A><1>'],
+  ['{{template "t" .int}}{{define "t"}}{{$}}{{end}}', '3'],
+  ['{{define "t"}}[{{.}}{{.x}}]{{end}}{{template "t"}}', '[<no value><no value>]'],
+  ['{{block "b" .map}}{{.a}}{{end}}{{template "b" .map}}', 'xx'],
+  ['{{if true}}{{block "b" .a}}({{.}}){{end}}{{end}}', '(A)'],
+  ['{{define "a"}}1{{template "b" .}}{{end}}{{define "b"}}2{{end}}{{template "a"}}', '12'],
+  ['{{define "t"}}{{end}}{{define "t"}}x{{end}}{{define "t"}} {{end}}{{template "t"}}', 'x'],
+  ['a {{- define `t` -}} x {{- end -}} b{{template `t`}}', 'abx'],
+  ['{{$x := 1}}{{define "t"}}{{$x := 2}}{{$x}}{{end}}{{template "t"}}{{$x}}', '21'],
+  ['{{range .list}}{{template "t" .}}{{end}}{{define "t"}}{{range 2}}{{break}}{{end}}{{.}}{{end}}', 'abc'],
 ];
 
 /** Templates that Go does not parse. */
@@ -195,6 +205,18 @@ const INVALID: readonly string[] = [
   '{{range $a, $b, $c := .list}}{{end}}',
   '{{| print}}',
   '{{1|2}}',
+  '{{define}}{{end}}',
+  '{{define t}}{{end}}',
+  "{{define 't'}}{{end}}",
+  '{{define "t"}}',
+  '{{define "t"}}{{else}}{{end}}',
+  '{{define "t" .}}{{end}}',
+  '{{if true}}{{define "t"}}{{end}}{{end}}',
+  '{{define "t"}}x{{end}}{{define "t"}}y{{end}}',
+  '{{$x := 1}}{{define "t"}}{{$x}}{{end}}',
+  '{{range .list}}{{block "t" .}}{{break}}{{end}}{{end}}',
+  '{{block "t"}}{{end}}',
+  '{{template t}}',
 ];
 
 /** Templates that Go cannot execute with DATA; some mistakes are found earlier here, when the template is parsed. */
@@ -295,6 +317,66 @@ describe('templates', () => {
     assert.throws(() => execute('{{refuse}}', {}, functions), isCode('template-failed'));
   });
 
+  test('other delimiters leave the usual ones as text', () => {
+    const template = new Template('{{hub- /* c */ -hub}} {{hub .a hub}}{{hub- "}}" -hub}} {{ .a }}', new Map(), {
+      left: '{{hub',
+      right: 'hub}}',
+    });
+    assert.equal(template.execute(DATA, limitedMeter(100, 100)), 'A}}{{ .a }}');
+  });
+
+  test('errors name the line of the action', () => {
+    assert.throws(() => new Template('\n{{/*\n*/}}\n{{.a\n}}{{nofunc}}'), {
+      functionName: 'nofunc',
+      line: 5,
+      message: 'not a valid template: line 5: there is no function nofunc',
+    });
+    assert.throws(() => new Template('\n{{if}}'), /line 2: a command is missing/);
+    assert.throws(() => execute('{{with .a}}\n\n{{.x}}{{end}}'), /execute the template: line 3: there is no field x/);
+    assert.throws(
+      () => execute('\n{{template "t" .}}\n{{define "t"}}\n{{index .list 9}}{{end}}'),
+      /: line 4: index out/,
+    );
+    assert.throws(() => execute('\n{{template "t" .}}'), /line 2: there is no template t/);
+  });
+
+  test('a template that executes itself without end is stopped, also where each level is deep', () => {
+    const deep = `${'{{if true}}'.repeat(49)}{{template "t" ${'(print '.repeat(49)}.${')'.repeat(49)}}}${'{{end}}'.repeat(49)}`;
+    for (const body of ['{{template "t" .}}', deep, '{{template "t" .}}{{template "t" .}}']) {
+      assert.throws(() => execute(`{{define "t"}}${body}{{end}}{{template "t" 1}}`), isCode('template-limit'));
+    }
+  });
+
+  test('values that contain themselves, or one value many times, are not read without end', () => {
+    const self: Record<string, GoValue> = {};
+    self['self'] = self;
+    let doubled: GoValue = 'x';
+    for (let level = 0; level < 60; level++) {
+      doubled = [doubled, doubled];
+    }
+    for (const value of [self, doubled]) {
+      for (const template of ['{{.}}', '{{print .}}', '{{printf "%v" .}}', '{{html .}}', '{{println .}}']) {
+        assert.throws(() => execute(template, value), isCode('template-limit'), template);
+      }
+    }
+  });
+
+  test('parts tell the text of the template from what actions wrote', () => {
+    const parts = new Template('a{{.int}}{{"x" | print}}{{if true}}{{len .a}}{{end}}').parts(
+      DATA,
+      limitedMeter(99, 99),
+    );
+    assert.deepEqual(
+      parts.filter(({ text }) => text !== ''),
+      [
+        { text: 'a' },
+        { text: '3', action: { value: 3, functionName: undefined } },
+        { text: 'x', action: { value: 'x', functionName: 'print' } },
+        { text: '1', action: { value: 1n, functionName: 'len' } },
+      ],
+    );
+  });
+
   test('the execution is bounded, whatever makes it long', () => {
     const long = 'x'.repeat(1000);
     const hostile: readonly (readonly [string, GoValue])[] = [
@@ -340,6 +422,9 @@ describe('templates', () => {
       "'",
       ' ',
       'print ',
+      'define ',
+      'template ',
+      'block ',
       'a',
       '/*',
       '*/',

@@ -1,10 +1,11 @@
-import { failTemplate } from './errors.ts';
+import { failTemplate, TemplateError, withLine } from './errors.ts';
 import { BUILTIN_FUNCTIONS, entryOf, isTrue, NO_VALUE } from './template-functions.ts';
 import type { TemplateFunction } from './template-functions.ts';
-import { stepsToRead } from './template-meter.ts';
+import { chargeValue, stepsToRead } from './template-meter.ts';
 import type { TemplateMeter } from './template-meter.ts';
 import { parseTemplate } from './template-parser.ts';
-import type { BranchNode, Operand, Pipeline, TemplateNode } from './template-parser.ts';
+import type { Delimiters } from './template-lexer.ts';
+import type { BranchNode, Operand, ParsedTemplate, Pipeline, TemplateNode } from './template-parser.ts';
 import { isGoList, isGoObject, isIntegerNumber } from './value.ts';
 import type { GoValue } from './value.ts';
 import { sortedEntries, valueText } from './value-text.ts';
@@ -15,22 +16,39 @@ export type TemplateFunctions = ReadonlyMap<string, TemplateFunction>;
 /** Functions that evaluate their operands one by one. */
 const SHORT_CIRCUIT: ReadonlySet<string> = new Set(['and', 'or']);
 
+/** Functions that read all of a value that they are given, however deep. */
+const DEEP_READERS: ReadonlySet<string> = new Set(['print', 'println', 'printf', 'html', 'js', 'urlquery']);
+
+/** A piece of what a template makes: a text of the template itself, or what an action wrote. */
+export interface TemplatePart {
+  readonly text: string;
+  /** Absent for the texts of the template. */
+  readonly action?: {
+    readonly value: GoValue;
+    /** The function that was called last; undefined for a value that no function made. */
+    readonly functionName: string | undefined;
+  };
+}
+
 /**
- * A template of Go's text/template: https://pkg.go.dev/text/template. Not supported: `define`, `template`, `block`,
- * `call`, complex numbers, methods, and channels; a map without the key of a field gives no value (`missingkey=default`).
+ * A template of Go's text/template: https://pkg.go.dev/text/template. Not supported: `call`, complex numbers, methods,
+ * and channels; a map without the key of a field gives no value (`missingkey=default`).
  */
 export class Template {
-  readonly #nodes: readonly TemplateNode[];
+  readonly #parsed: ParsedTemplate;
   readonly #functions: TemplateFunctions;
 
   /**
    * Parses a template, in time linear in its length.
    * @param functions in addition to Go's own, or instead of them where the names are equal
-   * @throws TemplateError `template-invalid`
+   * @param delimiters instead of `{{` and `}}`
+   * @throws TemplateError `template-invalid`; UnknownFunctionError
    */
-  constructor(text: string, functions: TemplateFunctions = new Map()) {
-    this.#functions = new Map([...BUILTIN_FUNCTIONS, ...functions]);
-    this.#nodes = parseTemplate(text, new Set([...SHORT_CIRCUIT, ...this.#functions.keys()]));
+  constructor(text: string, functions: TemplateFunctions = new Map(), delimiters?: Delimiters) {
+    this.#functions = functions;
+    const isKnown = (name: string): boolean =>
+      functions.has(name) || BUILTIN_FUNCTIONS.has(name) || SHORT_CIRCUIT.has(name);
+    this.#parsed = parseTemplate(text, isKnown, delimiters);
   }
 
   /**
@@ -39,12 +57,25 @@ export class Template {
    * @throws TemplateError `template-failed`, and errors of the meter and the functions
    */
   execute(data: GoValue, meter: TemplateMeter): string {
-    return new Execution(data, this.#functions, meter).run(this.#nodes);
+    return this.parts(data, meter)
+      .map(({ text }) => text)
+      .join('');
+  }
+
+  /** {@link execute}, with the text of each action apart. */
+  parts(data: GoValue, meter: TemplateMeter): readonly TemplatePart[] {
+    return new Execution(data, this.#functions, meter, this.#parsed.definitions).run(this.#parsed.nodes);
   }
 }
 
 /** Maximum number of iterations of a range over an integer. */
 const MAX_RANGE = 1_000_000;
+
+/**
+ * Deepest nesting of actions while they are executed, where templates may execute themselves. Far above that of
+ * templates that people write; half of what the stack of a thread holds.
+ */
+const MAX_EXECUTION_DEPTH = 500;
 
 interface Variable {
   readonly name: string;
@@ -56,28 +87,60 @@ type Jump = 'break' | 'continue' | undefined;
 class Execution {
   readonly #functions: TemplateFunctions;
   readonly #meter: TemplateMeter;
+  readonly #definitions: ParsedTemplate['definitions'];
   readonly #data: GoValue;
-  readonly #variables: Variable[];
-  readonly #output: string[] = [];
+  #variables: Variable[];
+  readonly #output: TemplatePart[] = [];
+  #line = 1;
+  #depth = 0;
 
-  constructor(data: GoValue, functions: TemplateFunctions, meter: TemplateMeter) {
+  constructor(
+    data: GoValue,
+    functions: TemplateFunctions,
+    meter: TemplateMeter,
+    definitions: ParsedTemplate['definitions'],
+  ) {
     this.#data = data;
     this.#functions = functions;
     this.#meter = meter;
+    this.#definitions = definitions;
     this.#variables = [{ name: '$', value: data }];
   }
 
-  run(nodes: readonly TemplateNode[]): string {
-    this.#walk(nodes, this.#data);
-    return this.#output.join('');
+  run(nodes: readonly TemplateNode[]): readonly TemplatePart[] {
+    try {
+      this.#walk(nodes, this.#data);
+    } catch (error) {
+      throw withLine(error, this.#line);
+    }
+    return this.#output;
   }
 
-  #put(text: string): void {
-    this.#meter.chars(text.length);
-    this.#output.push(text);
+  #put(part: TemplatePart): void {
+    this.#meter.chars(part.text.length);
+    this.#output.push(part);
+  }
+
+  #write(value: GoValue, pipeline: Pipeline): void {
+    chargeValue(value, this.#meter);
+    const last = pipeline.commands.at(-1)?.[0];
+    this.#put({
+      text: value === undefined || value === null ? NO_VALUE : valueText(value),
+      action: { value, functionName: last?.kind === 'function' ? last.name : undefined },
+    });
   }
 
   #walk(nodes: readonly TemplateNode[], dot: GoValue): Jump {
+    this.#depth += 1;
+    if (this.#depth > MAX_EXECUTION_DEPTH) {
+      throw new TemplateError('template-limit', `the template is nested deeper than ${MAX_EXECUTION_DEPTH} actions`);
+    }
+    const jump = this.#list(nodes, dot);
+    this.#depth -= 1;
+    return jump;
+  }
+
+  #list(nodes: readonly TemplateNode[], dot: GoValue): Jump {
     const mark = this.#variables.length;
     for (const node of nodes) {
       this.#meter.steps(1);
@@ -92,17 +155,23 @@ class Execution {
   }
 
   #node(node: TemplateNode, dot: GoValue): Jump {
+    if ('line' in node) {
+      this.#line = node.line;
+    }
     switch (node.kind) {
       case 'text':
-        this.#put(node.text);
+        this.#put({ text: node.text });
         return undefined;
       case 'action': {
         const value = this.#pipeline(node.pipeline, dot);
         if (node.pipeline.names.length === 0) {
-          this.#put(value === undefined || value === null ? NO_VALUE : valueText(value));
+          this.#write(value, node.pipeline);
         }
         return undefined;
       }
+      case 'template':
+        this.#template(node.name, node.pipeline === undefined ? undefined : this.#pipeline(node.pipeline, dot));
+        return undefined;
       case 'break':
       case 'continue':
         return node.kind;
@@ -111,6 +180,15 @@ class Execution {
       default:
         return this.#branch(node, dot);
     }
+  }
+
+  /** Executes another template, which sees no variables but `$`: its own data. */
+  #template(name: string, data: GoValue): void {
+    const nodes = this.#definitions.get(name) ?? failTemplate(`there is no template ${name}`);
+    const variables = this.#variables;
+    this.#variables = [{ name: '$', value: data }];
+    this.#walk(nodes, data);
+    this.#variables = variables;
   }
 
   #branch(node: BranchNode, dot: GoValue): Jump {
@@ -182,7 +260,11 @@ class Execution {
     }
     const values = [...operands.map((operand) => this.#operand(operand, dot)), ...piped];
     this.#meter.steps(values.reduce((steps: number, value) => steps + stepsToRead(value), 1));
-    const call = this.#functions.get(name) ?? failTemplate(`there is no function ${name}`);
+    if (DEEP_READERS.has(name)) {
+      values.forEach((value) => chargeValue(value, this.#meter));
+    }
+    const call =
+      this.#functions.get(name) ?? BUILTIN_FUNCTIONS.get(name) ?? failTemplate(`there is no function ${name}`);
     return call(values, this.#meter.chars);
   }
 

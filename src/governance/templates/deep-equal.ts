@@ -1,0 +1,24 @@
+import { chargeValue, isGoList, isGoObject, valueText } from '../../go/index.ts';
+import type { GoValue, TemplateMeter } from '../../go/index.ts';
+import { kindOf } from './value-kind.ts';
+
+/** Whether two values are equal with their types, as `reflect.DeepEqual`; charged by the size of the first. */
+export function deepEqual(a: GoValue, b: GoValue, meter: Pick<TemplateMeter, 'steps'>): boolean {
+  meter.steps(1);
+  chargeValue(a, meter);
+  return isSame(a, b);
+}
+
+function isSame(a: GoValue, b: GoValue): boolean {
+  if (isGoList(a)) {
+    return isGoList(b) && a.length === b.length && a.every((item, index) => isSame(item, b[index]));
+  }
+  if (isGoObject(a)) {
+    return (
+      isGoObject(b) &&
+      Object.keys(a).length === Object.keys(b).length &&
+      Object.entries(a).every(([key, item]) => Object.hasOwn(b, key) && isSame(item, b[key]))
+    );
+  }
+  return kindOf(a) === kindOf(b) && valueText(a) === valueText(b);
+}

@@ -1,0 +1,11 @@
+export { hasTemplates, namespaceGate, resolveHubTemplates, resolveTemplates } from './resolve-templates.ts';
+export type { TemplateOptions, TemplateResult } from './resolve-templates.ts';
+export { NO_TEMPLATE_OBJECTS } from './template-objects.ts';
+export type {
+  ListAnswer,
+  NoAnswer,
+  ObjectAnswer,
+  ReadGate,
+  TemplateLookup,
+  TemplateObjects,
+} from './template-objects.ts';

@@ -1,0 +1,36 @@
+import { failTemplate } from '../../go/index.ts';
+import type { GoValue, TemplateMeter } from '../../go/index.ts';
+import type { ObjectLookups } from './object-lookups.ts';
+
+/** What functions use of the rendering that they are called in. */
+export interface Rendering {
+  readonly meter: TemplateMeter;
+  readonly lookups: ObjectLookups;
+  readonly now: Date;
+  /** Spaces that YAML has before the lines of the text that is rendered: `indent` counts them, and the text lacks them. */
+  readonly blockIndent: number;
+  /** Set by `skipObject`; undefined where there is no object to skip. */
+  skip: boolean | undefined;
+}
+
+/** A function of governance templates. A piped value is its last operand. */
+export type GovernanceFunction = (operands: readonly GoValue[], rendering: Rendering) => GoValue;
+
+export type FunctionRow = readonly [name: string, call: GovernanceFunction];
+
+/** A function with so many operands; Go counts them before it calls. */
+export function counted(least: number, most: number, call: GovernanceFunction): GovernanceFunction {
+  const expected = least === most ? String(least) : most === Infinity ? `at least ${least}` : `${least} to ${most}`;
+  return (operands, rendering) =>
+    operands.length >= least && operands.length <= most
+      ? call(operands, rendering)
+      : failTemplate(`expected ${expected} operands, got ${operands.length}`);
+}
+
+/** Functions that Sprig has also under a name with `must`, which here fail alike. */
+export function withMust(rows: readonly FunctionRow[]): readonly FunctionRow[] {
+  return rows.flatMap(([name, call]): readonly FunctionRow[] => [
+    [name, call],
+    [`must${name.charAt(0).toUpperCase()}${name.slice(1)}`, call],
+  ]);
+}
