@@ -9,7 +9,8 @@ import { keySigner, signatureLayer } from '../../src/modules/testing/test-signer
 import { type CommandResult, portcullis, REQUEST, ROOT } from '../cli/command.ts';
 import { skipWithoutRegistry } from '../cluster/binaries.ts';
 import { guest, moduleBytes } from '../server/harness.ts';
-import { PASSWORD, Registry, USER } from './registry-lab.ts';
+import { Registry } from './registry-lab.ts';
+import { PASSWORD, USER } from './registry-user.ts';
 import { attachLayers } from './signatures.ts';
 
 const accept = await moduleBytes(guest('accept'));

@@ -9,7 +9,8 @@ import { LoggingProcess } from '../cli/logging-process.ts';
 import { skipWithoutRegistry } from '../cluster/binaries.ts';
 import { guest, moduleBytes, TestFolder } from '../server/harness.ts';
 import { ConnectProxy } from './connect-proxy.ts';
-import { PASSWORD, Registry, USER } from './registry-lab.ts';
+import { Registry } from './registry-lab.ts';
+import { PASSWORD, USER } from './registry-user.ts';
 
 /** No name server knows it. */
 const HOST = 'registry.invalid';
