@@ -1,0 +1,9 @@
+export type { CertificateSpec } from './certificate-requirements.ts';
+export { evaluateCertificates } from './evaluate-certificates.ts';
+export type {
+  CertificateEvaluation,
+  CompliancyDetails,
+  ListedCertificate,
+  NamespaceDetails,
+} from './evaluate-certificates.ts';
+export type { NamespaceSecrets } from './violations.ts';
