@@ -1,24 +1,15 @@
-import { RE2JS } from 're2js';
 import { parseDuration } from '../../go/index.ts';
-import { errorText } from '../../values/index.ts';
+import type { CertificatePolicy } from '../../resources/index.ts';
+import { compilePattern } from '../../resources/validation/index.ts';
 
 /** The least remaining time without `minimumDuration`: four weeks, in nanoseconds. */
 const DEFAULT_MINIMUM = 672n * 3600n * 1_000_000_000n;
 
-/** Length of a pattern, as of those in schemas: longer ones take too much memory. Characters. */
-const MAX_PATTERN_LENGTH = 10_000;
+/** The requirements as written. */
+export type CertificateSpec = Omit<CertificatePolicy['spec'], 'remediationAction' | 'severity' | 'namespaceSelector'>;
 
-/** The requirements in the spec of a CertificatePolicy. */
-export interface CertificateSpec {
-  /** Labels that Secrets must have. */
-  readonly labelSelector?: Readonly<Record<string, string>>;
-  readonly minimumDuration?: string;
-  readonly minimumCADuration?: string;
-  readonly maximumDuration?: string;
-  readonly maximumCADuration?: string;
-  readonly allowedSANPattern?: string;
-  readonly disallowedSANPattern?: string;
-}
+/** A regular expression (RE2). */
+type Pattern = Exclude<ReturnType<typeof compilePattern>, string>;
 
 /** The requirements, parsed. Durations in nanoseconds. */
 export interface CertificateRequirements {
@@ -26,8 +17,8 @@ export interface CertificateRequirements {
   readonly minimumCa: bigint | undefined;
   readonly maximum: bigint | undefined;
   readonly maximumCa: bigint | undefined;
-  readonly allowed: RE2JS | undefined;
-  readonly disallowed: RE2JS | undefined;
+  readonly allowed: Pattern | undefined;
+  readonly disallowed: Pattern | undefined;
   /** The patterns as messages name them. */
   readonly patterns: string;
   /** What is wrong with the spec. A requirement that is wrong is not checked, so the policy is not compliant. */
@@ -45,7 +36,8 @@ export function certificateRequirements(spec: CertificateSpec): CertificateRequi
     return parsed;
   };
   const pattern = (field: 'allowedSANPattern' | 'disallowedSANPattern') => {
-    const compiled = compiledPattern(spec[field] ?? '');
+    const source = spec[field] ?? '';
+    const compiled = source === '' ? undefined : compilePattern(source);
     if (typeof compiled === 'string') {
       problems.push(`spec.${field} is not a regular expression: ${compiled}`);
       return undefined;
@@ -62,21 +54,6 @@ export function certificateRequirements(spec: CertificateSpec): CertificateRequi
     patterns: patternsText(spec),
     problems,
   };
-}
-
-/** Undefined for an absent pattern, a message for one that cannot be used. */
-function compiledPattern(pattern: string): RE2JS | string | undefined {
-  if (pattern === '') {
-    return undefined;
-  }
-  if (pattern.length > MAX_PATTERN_LENGTH) {
-    return `longer than ${MAX_PATTERN_LENGTH} characters`;
-  }
-  try {
-    return RE2JS.compile(pattern);
-  } catch (error) {
-    return errorText(error);
-  }
 }
 
 /** Upstream's format: the second pattern begins with a space, also alone. */

@@ -1,6 +1,6 @@
 // The compliance of the certificates in Secrets with a CertificatePolicy. Pure.
 import { compareStrings, formatDuration } from '../../go/index.ts';
-import { timeText } from '../../resources/index.ts';
+import { type NamespaceCertificates, type NonCompliantCertificate, timeText } from '../../resources/index.ts';
 import {
   certificateRequirements,
   type CertificateRequirements,
@@ -14,27 +14,8 @@ import { type NamespaceSecrets, type Violation, violationsIn } from './violation
 const MAX_DETAILS_LENGTH = 512 * 1024;
 /** Names of one certificate in the status. */
 const MAX_LISTED_NAMES = 100;
-/** A certificate in the status. Fields that are not known are absent. */
-export interface ListedCertificate {
-  readonly secretName: string;
-  /** RFC 3339. */
-  readonly expiration?: string;
-  /** Nanoseconds until then at the time when the certificate was first listed; negative when it had expired. */
-  readonly expiry?: number;
-  readonly ca?: boolean;
-  /** Nanoseconds. */
-  readonly duration?: number;
-  readonly sans?: readonly string[];
-}
-
-/** `status.compliancyDetails` of one namespace. */
-export interface NamespaceDetails {
-  readonly nonCompliantCertificates: number;
-  readonly nonCompliantCertificatesList: Readonly<Record<string, ListedCertificate>>;
-  readonly message: string;
-}
-
-export type CompliancyDetails = Readonly<Record<string, NamespaceDetails>>;
+/** `status.compliancyDetails`, by namespace. */
+export type CompliancyDetails = Readonly<Record<string, NamespaceCertificates>>;
 
 export interface CertificateEvaluation {
   readonly compliant: 'Compliant' | 'NonCompliant';
@@ -48,7 +29,8 @@ export interface CertificateEvaluation {
 /**
  * Evaluates all Secrets of the selected namespaces.
  *
- * @param before the details in the status, whose `expiry` stays: it would change with every evaluation
+ * @param before the details in the status, whose `expiry` stays: it would change with every evaluation. It is the time
+ *   that remained when the certificate was first listed
  * @param now milliseconds since 1970
  */
 export function evaluateCertificates(
@@ -86,7 +68,7 @@ function detailsOf(
   return Object.fromEntries(
     namespaces.map(({ namespace, violations }) => {
       const known = Object.hasOwn(before, namespace) ? before[namespace]?.nonCompliantCertificatesList : undefined;
-      const listed: [string, ListedCertificate][] = [];
+      const listed: [string, NonCompliantCertificate][] = [];
       const lines: string[] = [];
       for (const violation of violations) {
         const entry = listedCertificate(violation, now, known);
@@ -99,7 +81,7 @@ function detailsOf(
         listed.push([violation.name, entry]);
         lines.push(text);
       }
-      const details: NamespaceDetails = {
+      const details: NamespaceCertificates = {
         nonCompliantCertificates: violations.length,
         nonCompliantCertificatesList: Object.fromEntries(listed),
         message: namespaceMessage(namespace, violations.length, lines),
@@ -134,8 +116,8 @@ function detailLines(
 function listedCertificate(
   { secret, name, certificate }: Violation,
   now: number,
-  known: NamespaceDetails['nonCompliantCertificatesList'] | undefined,
-): ListedCertificate {
+  known: NamespaceCertificates['nonCompliantCertificatesList'],
+): NonCompliantCertificate {
   if (certificate === undefined) {
     return { secretName: secret };
   }
