@@ -5,7 +5,7 @@ import { errorText } from '../values/index.ts';
 /** Certificates that are parsed from one text; a bundle has two or three during a rotation. */
 const MAX_CERTIFICATES = 32;
 /** Longest text that is parsed: that many certificates of 4 KiB. Characters. */
-export const MAX_PEM_LENGTH = 128 * 1024;
+const MAX_PEM_LENGTH = 128 * 1024;
 const BLOCK = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
 const BEGIN = /-----BEGIN CERTIFICATE-----/g;
 

@@ -1,4 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
+import ipaddr from 'ipaddr.js';
 import { parseJson, textOf } from '../../values/index.ts';
 
 /** Names that are checked. Certificates of public authorities have at most 100. */
@@ -8,7 +9,7 @@ export const MAX_ALTERNATIVE_NAMES = 1000;
  * One name in the text of Node (https://nodejs.org/api/crypto.html#x509subjectaltname), which quotes values as JSON when
  * they contain a comma, a quote or another special character.
  */
-const NAME = /([A-Za-z0-9 ]+):("(?:[^"\\]|\\.)*"|(?!")[^,]*)(?:, |$)/y;
+const NAME = /([A-Za-z0-9 ]+):("(?:[^"\\]|\\.)*"|[^,]*)(?:, |$)/y;
 
 /** Kinds of names that a pattern is about. */
 const CHECKED: ReadonlySet<string> = new Set(['DNS', 'IP Address', 'URI', 'email']);
@@ -25,7 +26,7 @@ export function alternativeNames({
     if (kind === '' || names.length === MAX_ALTERNATIVE_NAMES) {
       return undefined;
     }
-    const name = value.startsWith('"') ? unquoted(value) : value;
+    const name = kind === 'IP Address' ? addressText(value) : value.startsWith('"') ? unquoted(value) : value;
     if (name === undefined) {
       return undefined;
     }
@@ -42,4 +43,9 @@ function unquoted(value: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Node does not shorten IPv6 addresses, but patterns are written for `::1`. */
+function addressText(value: string): string | undefined {
+  return ipaddr.isValid(value) ? ipaddr.parse(value).toString() : undefined;
 }

@@ -1,4 +1,4 @@
-import { MAX_PEM_LENGTH, type ParsedCertificate, readCertificates } from '../../https/index.ts';
+import { type ParsedCertificate, readCertificates } from '../../https/index.ts';
 import type { KubernetesObject, Labels } from '../../resources/index.ts';
 import { isJsonObject, own } from '../../values/index.ts';
 import { alternativeNames, MAX_ALTERNATIVE_NAMES } from './alternative-names.ts';
@@ -8,9 +8,6 @@ const KEY_LABEL = 'certificate_key_name';
 /** Name the certificate in messages; the first one counts. */
 const NAME_LABELS = ['certificate-name', 'certmanager.k8s.io/certificate-name'];
 const DEFAULT_KEY = 'tls.crt';
-
-/** Encoded length of the longest text that is parsed. */
-const MAX_ENCODED_LENGTH = Math.ceil(MAX_PEM_LENGTH / 3) * 4;
 
 /** One certificate of a Secret. */
 export interface SecretCertificate {
@@ -58,9 +55,7 @@ export function secretCertificates(secret: KubernetesObject): SecretCertificates
 }
 
 function checkedCertificates(encoded: string): Pick<SecretCertificates, 'certificates' | 'problems'> {
-  if (encoded.length > MAX_ENCODED_LENGTH) {
-    return { certificates: [], problems: [`longer than ${MAX_PEM_LENGTH} characters`] };
-  }
+  // A cluster stores no Secret of more than 1 MiB.
   const text = readCertificates(Buffer.from(encoded, 'base64').toString('latin1'));
   const problems = [...text.problems];
   const certificates = text.certificates.flatMap((certificate, index) => {
