@@ -1,3 +1,4 @@
+import { NS_PER_SECOND } from './civil-time.ts';
 import { isInt64 } from './int64.ts';
 
 /** Nanoseconds per unit. */
@@ -55,4 +56,34 @@ function fractionOf(digits: string, unit: number): bigint {
     kept = kept.slice(0, -1);
   }
   return BigInt(Math.trunc(Number(kept) * (unit / 10 ** kept.length)));
+}
+
+/** A duration as Go prints it (`Duration.String`): `300h0m0s`, `1.5s`, `0s`. */
+export function formatDuration(nanoseconds: bigint): string {
+  const magnitude = nanoseconds < 0n ? -nanoseconds : nanoseconds;
+  return `${nanoseconds < 0n ? '-' : ''}${magnitude < NS_PER_SECOND ? shortDuration(magnitude) : longDuration(magnitude)}`;
+}
+
+function shortDuration(nanoseconds: bigint): string {
+  if (nanoseconds === 0n) {
+    return '0s';
+  }
+  const [unit, digits] = nanoseconds < 1_000n ? ['ns', 0] : nanoseconds < 1_000_000n ? ['\u00b5s', 3] : ['ms', 6];
+  return `${decimal(nanoseconds, digits)}${unit}`;
+}
+
+function longDuration(nanoseconds: bigint): string {
+  const minutes = nanoseconds / (60n * NS_PER_SECOND);
+  const seconds = `${decimal(nanoseconds % (60n * NS_PER_SECOND), 9)}s`;
+  if (minutes === 0n) {
+    return seconds;
+  }
+  return minutes < 60n ? `${minutes}m${seconds}` : `${minutes / 60n}h${minutes % 60n}m${seconds}`;
+}
+
+/** A number with `digits` decimals, without zeros at its end. */
+function decimal(value: bigint, digits: number): string {
+  const unit = 10n ** BigInt(digits);
+  const fraction = (value % unit).toString().padStart(digits, '0').replace(/0+$/, '');
+  return `${value / unit}${digits === 0 || fraction === '' ? '' : `.${fraction}`}`;
 }

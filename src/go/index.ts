@@ -1,7 +1,7 @@
 export { civilOf, dayOfYear, daysInMonth, NS_PER_SECOND, secondsOf, weekdayOf } from './civil-time.ts';
 export type { CivilTime } from './civil-time.ts';
 export { compareStrings } from './compare-strings.ts';
-export { parseDuration } from './duration.ts';
+export { formatDuration, parseDuration } from './duration.ts';
 export { failTemplate, invalidTemplate, TemplateError, UnknownFunctionError } from './errors.ts';
 export type { TemplateErrorCode } from './errors.ts';
 export { formatFloat } from './float.ts';

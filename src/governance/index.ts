@@ -1,3 +1,5 @@
+export { evaluateCertificates } from './certificates/index.ts';
+export type { CertificateEvaluation, CertificateSpec, CompliancyDetails } from './certificates/index.ts';
 export {
   canonicalDependencies,
   complianceOf,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { type HistoryEntry, MAX_HISTORY_ENTRIES, recordHistory } from './compliance-history.ts';
+import { MAX_HISTORY } from '../../resources/index.ts';
+import { type HistoryEntry, recordHistory } from './compliance-history.ts';
 
 /** Records messages, one second apart. */
 function history(...messages: readonly string[]): readonly HistoryEntry[] {
@@ -16,7 +17,7 @@ describe('recordHistory', () => {
     const messages = Array.from({ length: 15 }, (_, index) => `m${index}`);
     assert.deepEqual(
       history(...messages).map(({ message }) => message),
-      messages.toReversed().slice(0, MAX_HISTORY_ENTRIES),
+      messages.toReversed().slice(0, MAX_HISTORY),
     );
   });
 
@@ -59,8 +60,8 @@ describe('recordHistory', () => {
         const entries = history(...messages);
         const changes = messages.filter((message, index) => message !== messages[index - 1]).length;
         const counted = entries.reduce((sum, { count = 1 }) => sum + count, 0);
-        assert.ok(entries.length <= MAX_HISTORY_ENTRIES);
-        assert.ok(entries.length === MAX_HISTORY_ENTRIES ? counted <= changes : counted === changes);
+        assert.ok(entries.length <= MAX_HISTORY);
+        assert.ok(entries.length === MAX_HISTORY ? counted <= changes : counted === changes);
         assert.equal(entries[0]?.message, messages.at(-1));
       }),
     );

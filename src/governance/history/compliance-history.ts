@@ -1,5 +1,5 @@
-/** Entries of a history, as upstream. */
-export const MAX_HISTORY_ENTRIES = 10;
+import { MAX_HISTORY } from '../../resources/index.ts';
+
 /** Length of a message, as upstream. Characters. */
 export const MAX_HISTORY_MESSAGE_LENGTH = 4096;
 const TRUNCATED = '...[truncated]';
@@ -29,10 +29,10 @@ export function recordHistory(entries: readonly HistoryEntry[], next: HistoryEnt
     return entries;
   }
   if (newest === undefined || earlier?.message !== message) {
-    return [{ ...next, message }, ...entries].slice(0, MAX_HISTORY_ENTRIES);
+    return [{ ...next, message }, ...entries].slice(0, MAX_HISTORY);
   }
   const { count = 1, firstTimestamp = earlier.lastTimestamp } = earlier;
-  return [{ ...next, message, count: count + 1, firstTimestamp }, newest, ...rest].slice(0, MAX_HISTORY_ENTRIES);
+  return [{ ...next, message, count: count + 1, firstTimestamp }, newest, ...rest].slice(0, MAX_HISTORY);
 }
 
 function truncated(message: string): string {

@@ -1,45 +1,11 @@
-// Parses and checks certificates in PEM, which users and other programs may have written.
-import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+// Checks certificates, which users and other programs may have written.
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+import type { ParsedCertificate } from '../../https/index.ts';
 
-/** Certificates that are parsed from one text; a bundle has two or three during a rotation. */
-const MAX_CERTIFICATES = 32;
-/** Longest text that is parsed: that many certificates of 4 KiB. Characters. */
-const MAX_PEM_LENGTH = 128 * 1024;
-const BLOCK = /-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g;
+export { parseCertificates } from '../../https/index.ts';
+export type { ParsedCertificate } from '../../https/index.ts';
 
 const USAGE_OIDS = { serverAuth: '1.3.6.1.5.5.7.3.1', clientAuth: '1.3.6.1.5.5.7.3.2' } as const;
-
-export interface ParsedCertificate {
-  /** SHA-256 fingerprint. */
-  readonly id: string;
-  readonly pem: string;
-  /** Milliseconds since 1970. */
-  readonly notBefore: number;
-  readonly notAfter: number;
-  readonly x509: X509Certificate;
-}
-
-/** The certificates in a text, in order. Ignores everything else. */
-export function parseCertificates(text: string): readonly ParsedCertificate[] {
-  if (text.length > MAX_PEM_LENGTH) {
-    return [];
-  }
-  return text
-    .matchAll(BLOCK)
-    .take(MAX_CERTIFICATES)
-    .flatMap(([block]) => {
-      try {
-        const x509 = new X509Certificate(block);
-        const pem = x509.toString();
-        const [notBefore, notAfter] = [x509.validFromDate.getTime(), x509.validToDate.getTime()];
-        const id = createHash('sha256').update(x509.raw).digest('hex');
-        return [{ id, pem, notBefore, notAfter, x509 }];
-      } catch {
-        return [];
-      }
-    })
-    .toArray();
-}
 
 /** Certificates as one text, without duplicates. Does not depend on their order. */
 export function bundleOf(certificates: Iterable<ParsedCertificate>): string {
