@@ -1,7 +1,7 @@
 // Writes the CustomResourceDefinitions of our own kinds in deploy/crds/, and a page for each kind in docs/reference/, from their
 // schemas. `--check` writes nothing, and fails when a file is stale.
 import { dump } from 'js-yaml';
-import { apiVersionOf, customResourceDefinition, OWN_KINDS } from '../src/resources/index.ts';
+import { apiVersionOf, customResourceDefinition, ALL_KINDS } from '../src/resources/index.ts';
 import type { OwnKind } from '../src/resources/index.ts';
 import { writeGenerated } from './generated-files.ts';
 import { referenceIndex, referencePage } from './reference-page.ts';
@@ -14,20 +14,20 @@ function exampleOf(kind: OwnKind): string {
 }
 
 const files = new Map<string, string>([
-  ...OWN_KINDS.map((kind): [string, string] => [
+  ...ALL_KINDS.map((kind): [string, string] => [
     `deploy/crds/${kind.resource}.${kind.group}.yaml`,
-    `# Written by tools/crds.ts from src/resources/policies.\n${yaml(customResourceDefinition(kind))}`,
+    `# Written by tools/crds.ts from src/resources.\n${yaml(customResourceDefinition(kind))}`,
   ]),
-  ...OWN_KINDS.map((kind): [string, string] => [
+  ...ALL_KINDS.map((kind): [string, string] => [
     `docs/reference/${kind.kind.toLowerCase()}.md`,
     referencePage(kind, exampleOf(kind)),
   ]),
-  ['docs/reference/README.md', referenceIndex(OWN_KINDS)],
+  ['docs/reference/README.md', referenceIndex(ALL_KINDS)],
 ]);
 
 writeGenerated({
   files,
   folders: ['deploy/crds', 'docs/reference'],
-  source: 'src/resources/policies',
+  source: 'src/resources',
   tool: 'tools/crds.ts',
 });

@@ -1,7 +1,7 @@
 import { apiVersionOf } from '../src/resources/index.ts';
 import type { OwnKind, Schema } from '../src/resources/index.ts';
 
-const WRITTEN = '<!-- Written by tools/crds.ts from src/resources/policies. -->';
+const WRITTEN = '<!-- Written by tools/crds.ts from src/resources. -->';
 
 /** The page of a kind: an example, every field, the status, and what `kubectl get` shows. */
 export function referencePage(kind: OwnKind, example: string): string {

@@ -34,7 +34,7 @@ export { AUTHORIZER, AuthorizerValue, MUTATION_LIBRARIES, RESOURCE_CHECK } from 
 export type { AuthorizationAnswer, AuthorizationRequest, AuthorizationUser, Authorizer } from './libraries/index.ts';
 export type { FunctionRow } from './libraries/index.ts';
 export { parseQuantity, Quantity } from './libraries/quantity-value.ts';
-export { callsFunction, usesVariable } from './expression-tree.ts';
+export { callsFunction, findExpression, usesVariable } from './expression-tree.ts';
 export { Program } from './program.ts';
 export { languageReference } from './reference.ts';
 export { BINDING_MACROS, isIdentifier, MATH_MACROS } from './syntax/index.ts';

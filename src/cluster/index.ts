@@ -18,7 +18,7 @@ export type {
 } from './cluster.ts';
 export { EMBEDDED_BUILD } from './embedded-build.ts';
 export { ClusterError } from './errors.ts';
-export { tokenCredentials } from './kubernetes/connection.ts';
+export { connectionAs, tokenCredentials } from './kubernetes/connection.ts';
 export type { Connection } from './kubernetes/connection.ts';
 export { inClusterAccess } from './kubernetes/in-cluster.ts';
 export { LineSplitter } from './kubernetes/line-splitter.ts';

@@ -11,6 +11,7 @@ import {
   policyId,
   type PolicyServer,
   type ResourceType,
+  MANAGED_BY_SELECTOR,
 } from '../resources/index.ts';
 import {
   aborted,
@@ -32,7 +33,6 @@ import {
 import { errorText } from '../values/index.ts';
 import { AnnotationWarnings } from './annotation-warnings.ts';
 import { LifecycleMetrics } from './lifecycle-metrics.ts';
-import { MANAGED_BY_SELECTOR } from './managed-by.ts';
 import { MUTATING_WEBHOOKS, POLICY_KINDS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
 import { Prevalidations } from './prevalidations.ts';

@@ -18,6 +18,7 @@ import {
   type ReconcileStep,
   runSteps,
   withStatus,
+  WrittenObjects,
 } from '../runtime/index.ts';
 import type { AnnotationWarnings } from './annotation-warnings.ts';
 import { PolicyRemoval } from './policy-removal.ts';
@@ -25,7 +26,6 @@ import { PolicyReports } from './policy-reports.ts';
 import { PolicyRollout, type PolicyRolloutOptions } from './policy-rollout.ts';
 import { annotationProblems, policyView } from './policy-view.ts';
 import { rollBack } from './rollbacks.ts';
-import { WrittenObjects } from './written-objects.ts';
 
 export interface PolicyReconcilerOptions extends Omit<PolicyRolloutOptions, 'policies'> {
   readonly cluster: Cluster;

@@ -12,14 +12,13 @@ import {
   type RefreshedStatus,
   type ResourceType,
 } from '../resources/index.ts';
-import { type EventSink, FAILED_REASON, type ReconcileResult } from '../runtime/index.ts';
+import { type EventSink, FAILED_REASON, type ReconcileResult, type WrittenObjects } from '../runtime/index.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import type { ReplicaDirectory } from './replicas/replica-directory.ts';
 import { hasNewDenials, settledCounts } from './rollout/monitored-status.ts';
 import { policyStatus } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
 import type { RolloutView } from './rollout/rollout-view.ts';
-import type { WrittenObjects } from './written-objects.ts';
 import { asJson } from '../values/index.ts';
 
 /**

@@ -1,7 +1,14 @@
 // Rolls out one policy: executes the first step of its plan that has something to write, then plans again.
 import type { AdmissionPolicyObject, ObjectKey, PolicyRevision, PolicyServer } from '../resources/index.ts';
 import { movedModules, type PrevalidationResult } from '../control/index.ts';
-import { type ObjectCache, ReconcileError, type ReconcileResult, Waiting, worstFailure } from '../runtime/index.ts';
+import {
+  type ObjectCache,
+  ReconcileError,
+  type ReconcileResult,
+  Waiting,
+  worstFailure,
+  type WrittenObjects,
+} from '../runtime/index.ts';
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { policyReference, matchOf, policyView } from './policy-view.ts';
 import type { Prevalidations } from './prevalidations.ts';
@@ -14,7 +21,6 @@ import { isFailurePolicyInForce, servingRevision } from './rollout/revision-choi
 import type { RolloutSettings, RolloutStep, RolloutView } from './rollout/rollout-view.ts';
 import type { EnforceResult, PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 import { WebhookRefusal } from './webhooks/webhook-dry-runs.ts';
-import type { WrittenObjects } from './written-objects.ts';
 import { isRefusal } from './refusal.ts';
 
 /** Steps of one reconciliation: a rollout has a handful, and one for each revision that is pruned or superseded. */

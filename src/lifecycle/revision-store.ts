@@ -12,13 +12,12 @@ import {
   revisionName,
   snapshotOf,
   timeText,
+  MANAGED_BY,
 } from '../resources/index.ts';
-import type { ObjectCache, ObjectIndex } from '../runtime/index.ts';
+import { type ObjectCache, type ObjectIndex, WrittenObjects } from '../runtime/index.ts';
 import type { PrevalidatedRevision } from './rollout/after-prevalidation.ts';
 import { cannotServe } from './rollout/revision-choice.ts';
 import type { RevisionFacts, RolloutStep } from './rollout/rollout-view.ts';
-import { MANAGED_BY } from './managed-by.ts';
-import { WrittenObjects } from './written-objects.ts';
 import { asJson } from '../values/index.ts';
 
 type RevisionStatus = NonNullable<PolicyRevision['status']>;

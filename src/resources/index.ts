@@ -25,6 +25,7 @@ export type {
   ObjectMeta,
   OwnerReference,
 } from './kubernetes-object.ts';
+export { labelsText, MANAGED_BY, MANAGED_BY_SELECTOR } from './managed-by.ts';
 export { apiVersionOf, groupResourceOf, groupVersionOf, keyOf, keyText } from './resource-type.ts';
 export type { ObjectKey, ResourceType } from './resource-type.ts';
 export type { Schema, ValidationRule } from './schema.ts';
@@ -70,7 +71,7 @@ export { MAX_MONITORED_REQUESTS, POLICIES_GROUP, PORTCULLIS_GROUP } from './poli
 export { monitoredText } from './policies/monitored-text.ts';
 export { MAX_WARNING_LENGTH, MAX_WARNINGS } from './policies/common-schemas.ts';
 export type { MonitoredRequest, MonitoredStatus, PolicyStatus, RefreshedStatus } from './policies/common-schemas.ts';
-export { OWN_KINDS } from './policies/own-kinds.ts';
+export { ALL_KINDS, OWN_KINDS } from './policies/own-kinds.ts';
 export { customResourceDefinition } from './policies/own-kind.ts';
 export type { OwnKind } from './policies/own-kind.ts';
 export {
@@ -115,3 +116,44 @@ export { POLICY_SERVERS } from './policies/policy-server.ts';
 export type { PolicyServer } from './policies/policy-server.ts';
 export { READY, RECONCILING, setReadiness, STALLED } from './readiness.ts';
 export type { Readiness } from './readiness.ts';
+export { CERTIFICATE_POLICIES } from './governance/certificate-policy.ts';
+export type {
+  CertificatePolicy,
+  NamespaceCertificates,
+  NonCompliantCertificate,
+} from './governance/certificate-policy.ts';
+export { CONFIGURATION_POLICIES } from './governance/configuration-policy.ts';
+export type {
+  ConfigurationPolicy,
+  ListKey,
+  NamespaceSelector,
+  ObjectTemplate,
+  ObjectTemplateStatus,
+  RelatedObject,
+} from './governance/configuration-policy.ts';
+export { GOVERNANCE_KINDS } from './governance/governance-kinds.ts';
+export {
+  DEPENDENCIES_VALID,
+  GOVERNANCE_ANNOTATIONS,
+  GOVERNANCE_GROUP,
+  GOVERNANCE_LABELS,
+  PRUNE_FINALIZER,
+} from './governance/governance-names.ts';
+export { MAX_HISTORY } from './governance/governance-schemas.ts';
+export type { ComplianceState, HistoryEntry, RemediationAction } from './governance/governance-schemas.ts';
+export { POLICY_SETS } from './governance/policy-set.ts';
+export type { PolicySet } from './governance/policy-set.ts';
+export { MAX_DEPENDENCIES, MAX_POLICY_TEMPLATES, POLICIES } from './governance/policy.ts';
+export type {
+  ClusterCompliance,
+  PendingDependency,
+  PendingReason,
+  PendingTemplate,
+  Policy,
+  PolicyDependency,
+  PolicyHistoryEntry,
+  PolicyPlacement,
+  PolicyTemplate,
+  TemplateDetails,
+  TemplateState,
+} from './governance/policy.ts';

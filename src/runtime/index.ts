@@ -30,3 +30,4 @@ export { SharedCaches } from './shared-caches.ts';
 export { annotationsChanged, anyOf, generationChanged, watch } from './watch.ts';
 export type { Predicate, Watch } from './watch.ts';
 export { LOW_PRIORITY } from './work-queue.ts';
+export { WrittenObjects } from './written-objects.ts';

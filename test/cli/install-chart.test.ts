@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { dump, loadAll } from 'js-yaml';
 import { HELM_PARTS, installObjects } from '../../src/cli/install/install-objects.ts';
 import { installValues } from '../../src/cli/install/read-values.ts';
-import type { KubernetesObject } from '../../src/resources/index.ts';
+import { ALL_KINDS, type KubernetesObject } from '../../src/resources/index.ts';
 import { clusterAvailable, skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { ROOT, run } from './command.ts';
@@ -203,7 +203,7 @@ describe('on a kube-apiserver', { skip: skipWithoutCluster() }, () => {
     await helm('uninstall', 'portcullis', '--no-hooks');
     await helm('uninstall', 'portcullis-crds');
     const { items } = await cluster.expect<{ items: unknown[] }>('GET', CRDS);
-    assert.equal(items.length, 7);
+    assert.equal(items.length, ALL_KINDS.length);
   });
 
   it('the plain manifests are applied in two passes: the second one has the kinds of the first', async () => {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { installObjects } from '../../src/cli/install/install-objects.ts';
 import { defaultValues } from '../../src/cli/install/read-values.ts';
+import { ALL_KINDS, customResourceDefinition, POLICIES as GOVERNANCE_POLICIES } from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, type KubernetesObject, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
@@ -307,7 +308,7 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     ]) {
       assert.deepEqual(await names(path), [], path);
     }
-    assert.equal((await names(CRDS)).length, 7);
+    assert.equal((await names(CRDS)).length, ALL_KINDS.length);
     await remove(`${CONFIGURATIONS}/somebody-elses`);
   });
 
@@ -341,6 +342,33 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     assert.match(stderr, /--delete-policies/);
     // A finalizer of Kubewarden would hold it for ever.
     await cluster.expect('PATCH', `${SERVERS}/default`, { metadata: { finalizers: ['kubewarden.io/finalizer'] } });
+    await done('uninstall', '--keep-namespace', '--delete-policies', '--delete-crds');
+    assert.deepEqual(await names(CRDS), []);
+  });
+
+  it('leaves kinds of Open Cluster Management as they are, until they are labelled', async () => {
+    const name = 'policies.policy.open-cluster-management.io';
+    const theirs = structuredClone(customResourceDefinition(GOVERNANCE_POLICIES)) as unknown as {
+      spec: { versions: { schema: object }[] };
+    };
+    const [version] = theirs.spec.versions;
+    assert.ok(version !== undefined);
+    version.schema = { openAPIV3Schema: { type: 'object', description: 'theirs' } };
+    await cluster.expect('POST', CRDS, theirs);
+    const schema = async (): Promise<string> => JSON.stringify(await cluster.expect('GET', `${CRDS}/${name}`));
+    const first = await done('install', '--no-wait');
+    assert.match(first.stderr, new RegExp(`${name} was not changed: it is of Open Cluster Management`, 'u'));
+    assert.match(await schema(), /theirs/);
+    const codes = (await findings()).map(({ code, where }) => `${code} ${where}`);
+    assert.ok(codes.includes(`KindOwnedElsewhere customresourcedefinition/${name}`), codes.join(', '));
+    const { stderr } = await done('uninstall', '--keep-namespace', '--delete-policies', '--delete-crds');
+    assert.match(stderr, new RegExp(`Kept: .*${name}, which is of Open Cluster Management`, 'u'));
+    assert.deepEqual(await names(CRDS), [name]);
+    await cluster.expect('PATCH', `${CRDS}/${name}`, {
+      metadata: { labels: { 'app.kubernetes.io/part-of': 'portcullis' } },
+    });
+    await done('install', '--no-wait');
+    assert.doesNotMatch(await schema(), /theirs/);
     await done('uninstall', '--keep-namespace', '--delete-policies', '--delete-crds');
     assert.deepEqual(await names(CRDS), []);
   });

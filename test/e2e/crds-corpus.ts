@@ -620,6 +620,54 @@ const CASES_BY_KIND: Readonly<Record<string, readonly ObjectCase[]>> = {
     { name: 'nothing', spec: {} },
     { name: 'least', spec: { policyServer: 'a' } },
   ],
+  Policy: [
+    { name: 'nothing', spec: {} },
+    { name: 'least', spec: { disabled: false, 'policy-templates': [] } },
+    ...[
+      { namespace: 'a' },
+      { kind: 'ConfigurationPolicy', namespace: 'a' },
+      { kind: 'ConfigurationPolicy', namespace: '' },
+      { kind: 'CertificatePolicy', namespace: 'a' },
+      { compliance: 'compliant' },
+    ].map((fields): ObjectCase => {
+      const dependency = { apiVersion: 'v1', kind: 'Policy', name: 'a', compliance: 'Compliant', ...fields };
+      const template = { objectDefinition: { kind: 'A', list: [1, '1', null] }, extraDependencies: [dependency] };
+      return {
+        name: `dependency ${JSON.stringify(fields)}`,
+        spec: { disabled: true, dependencies: [dependency], 'policy-templates': [template], other: 1 },
+      };
+    }),
+  ],
+  PolicySet: [
+    { name: 'nothing', spec: {} },
+    { name: 'least', spec: { policies: [] } },
+    { name: 'empty names', spec: { policies: [''], exclusions: [{ policyName: '', clusterNames: [] }] } },
+  ],
+  ConfigurationPolicy: [
+    { name: 'nothing', spec: {} },
+    { name: 'raw', spec: { 'object-templates-raw': '' } },
+    { name: 'both', spec: { 'object-templates': [], 'object-templates-raw': '' } },
+    { name: 'null', spec: { 'object-templates': null, 'object-templates-raw': '' } },
+    {
+      name: 'intervals',
+      spec: { 'object-templates': [], evaluationInterval: { compliant: '1d', noncompliant: '1h30m' } },
+    },
+    {
+      name: 'spellings',
+      spec: {
+        'object-templates': ['MustHave', 'Mustonlyhave', 'mustNotHave'].map((complianceType) => ({
+          complianceType,
+          objectDefinition: { metadata: { creationTimestamp: null }, a: null },
+          objectSelector: {},
+        })),
+      },
+    },
+  ],
+  CertificatePolicy: [
+    { name: 'nothing', spec: {} },
+    { name: 'durations', spec: { minimumDuration: '300h', maximumDuration: '1d', minimumCADuration: '1.5h' } },
+    { name: 'patterns', spec: { allowedSANPattern: '', disallowedSANPattern: '(' } },
+  ],
 };
 
 /** Objects of one of our own kinds: its example, and objects that its rules accept or reject. */

@@ -9,8 +9,8 @@ import {
 } from '../../src/apiserver/index.ts';
 import type { ResourceDefinition } from '../../src/apiserver/index.ts';
 import {
+  ALL_KINDS,
   customResourceDefinition,
-  OWN_KINDS,
   parseFieldSelector,
   parseLabelSelector,
   SelectorError,
@@ -115,7 +115,8 @@ describe('schemas as a kube-apiserver has them', { skip: skipWithoutCluster() },
 
   /** Compares the results for an object, here and in the API server. */
   async function compare(judge: Judge, path: string, given: ObjectCase): Promise<void> {
-    const { apiVersion, kind } = { apiVersion: `${judge.definition.group}/v1`, kind: judge.definition.kind };
+    const { group, version, kind } = judge.definition;
+    const apiVersion = `${group}/${version}`;
     const make = (spec: unknown): Mutable => ({
       apiVersion,
       kind,
@@ -180,7 +181,7 @@ describe('schemas as a kube-apiserver has them', { skip: skipWithoutCluster() },
     assert.ok(definition !== undefined);
     const judge = new Judge(definition);
     const scope = definition.namespaced ? 'namespaces/default/' : '';
-    const path = `/apis/${definition.group}/v1/${scope}${definition.resource}`;
+    const path = `/apis/${definition.group}/${definition.version}/${scope}${definition.resource}`;
     await eventually(async () => assert.equal((await cluster.request('GET', path)).status, 200));
     const failures: string[] = [];
     for (const one of cases) {
@@ -197,7 +198,7 @@ describe('schemas as a kube-apiserver has them', { skip: skipWithoutCluster() },
     await compareAll(definitionObject('keywords', 'Keyword', KEYWORDS_SCHEMA), KEYWORDS_CASES);
   });
 
-  for (const kind of OWN_KINDS) {
+  for (const kind of ALL_KINDS) {
     it(`takes ${kind.kind}, and judges it the same`, async () => {
       const cases = ownCases(kind);
       await compareAll(structuredClone(customResourceDefinition(kind)) as Mutable, cases);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { loadAll } from 'js-yaml';
-import { apiVersionOf, customResourceDefinition, isJsonObject, OWN_KINDS } from '../../resources/index.ts';
+import { ALL_KINDS, apiVersionOf, customResourceDefinition, isJsonObject, OWN_KINDS } from '../../resources/index.ts';
 import type {
   AdmissionPolicy,
   ClusterAdmissionPolicy,
@@ -14,7 +14,7 @@ import { metadataErrors, ObjectSchema } from '../../resources/validation/index.t
 import { customResourceErrors } from './custom-resource-validation.ts';
 import { applyCustomResourceDefaults, definitionsOfCustomResource } from './custom-resource.ts';
 
-const SCHEMAS = new Map(OWN_KINDS.map((kind) => [kind.kind, { kind, schema: new ObjectSchema(kind.schema()) }]));
+const SCHEMAS = new Map(ALL_KINDS.map((kind) => [kind.kind, { kind, schema: new ObjectSchema(kind.schema()) }]));
 
 function judge(given: object, old?: object): { readonly object: KubernetesObject; readonly errors: readonly string[] } {
   const object = structuredClone(given) as MutableObject & KubernetesObject;
@@ -51,7 +51,7 @@ const group = (spec: object = {}): object => ({
 });
 
 describe('own kinds', () => {
-  for (const kind of OWN_KINDS) {
+  for (const kind of ALL_KINDS) {
     it(`${kind.kind} is a CustomResourceDefinition that API servers take`, () => {
       const crd = structuredClone(customResourceDefinition(kind)) as KubernetesObject & MutableObject;
       applyCustomResourceDefaults(crd);
@@ -91,7 +91,7 @@ describe('own kinds', () => {
   });
 
   it('have observedGeneration -1 until a controller has seen them, if a controller reconciles their kind', () => {
-    for (const kind of OWN_KINDS) {
+    for (const kind of ALL_KINDS) {
       const example = { apiVersion: apiVersionOf(kind), kind: kind.kind, ...kind.declaration.example };
       const { status } = judge(example).object as { status?: unknown };
       const isReconciled = !['PolicyRevision', 'PolicyServerReplica'].includes(kind.kind);

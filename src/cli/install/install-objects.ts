@@ -1,6 +1,6 @@
 // All objects of an installation. tools/chart.ts writes the Helm chart and the plain manifests from them, and
 // `portcullis install` applies them.
-import { customResourceDefinition, type KubernetesObject, OWN_KINDS } from '../../resources/index.ts';
+import { ALL_KINDS, customResourceDefinition, type KubernetesObject, type OwnKind } from '../../resources/index.ts';
 import { accessGuard } from './objects/access-guard.ts';
 import { contextAwareAccess, controllerAccess, namespaceAccess, userRoles } from './objects/access-objects.ts';
 import { certManagerCertificates } from './objects/certificate-objects.ts';
@@ -26,7 +26,7 @@ export interface InstallPart {
 /** Sorted for applying: dependencies come first. Their objects have comments. */
 export const INSTALL_PARTS: readonly InstallPart[] = [
   { name: 'namespace', objects: namespaceObject },
-  { name: 'crds', objects: () => OWN_KINDS.map(labelledDefinition) },
+  { name: 'crds', objects: () => ALL_KINDS.map(labelledDefinition) },
   { name: 'access-guard', objects: accessGuard },
   { name: 'access', objects: controllerAccess },
   ...(['own', 'external'] as const).map((mode) => ({
@@ -90,7 +90,10 @@ function namespaceObject({ namespace }: InstallContext): readonly KubernetesObje
   ];
 }
 
-function labelledDefinition(kind: (typeof OWN_KINDS)[number]): KubernetesObject {
+function labelledDefinition(kind: OwnKind): KubernetesObject {
   const definition = customResourceDefinition(kind);
-  return { ...definition, metadata: { ...definition.metadata, labels: PRODUCT_LABELS } };
+  return {
+    ...definition,
+    metadata: { ...definition.metadata, labels: { ...definition.metadata.labels, ...PRODUCT_LABELS } },
+  };
 }

@@ -15,6 +15,7 @@ import { CRDS, DEPLOYMENTS, NAMESPACES, typeOf } from './kinds.ts';
 import { CONTROLLER, DEFAULT_POLICY_SERVER, type InstallContext, PRODUCT_LABELS } from './objects/naming.ts';
 import { checkKubewarden, checkNamespace, checkRights, checkVersion, rightsToApply } from './preflight.ts';
 import { withOtherVersions } from './kept-versions.ts';
+import { isForeignGovernanceKind, takeOverHint } from './open-cluster-management.ts';
 
 /** The label of namespaces that an installation created. */
 const PART_OF = 'app.kubernetes.io/part-of';
@@ -125,6 +126,9 @@ export class Installation {
     if (type.resource === POLICY_SERVERS.resource) {
       const reason = await foreignReasonIn(this.#cluster, this.#context.namespace, live);
       return reason === undefined ? undefined : `${reason}. docs/migration.md describes how to take it over.`;
+    }
+    if (type.resource === CRDS.resource && isForeignGovernanceKind(live)) {
+      return `it is of Open Cluster Management. ${takeOverHint(live)}`;
     }
     return undefined;
   }

@@ -1,6 +1,6 @@
 // Kinds of installed objects, and of objects that the commands read.
 import type { Cluster } from '../../cluster/index.ts';
-import { type KubernetesObject, OWN_KINDS, type ResourceType } from '../../resources/index.ts';
+import { ALL_KINDS, type KubernetesObject, type ResourceType } from '../../resources/index.ts';
 import { CliError } from '../errors.ts';
 
 const type = (group: string, version: string, kind: string, resource: string, namespaced: boolean): ResourceType => ({
@@ -60,7 +60,7 @@ export const OWNED_KINDS: readonly ResourceType[] = [
 
 /** The type of an object, also of our own kinds before they are installed. @throws CliError when the cluster does not serve it */
 export async function typeOf(cluster: Cluster, { apiVersion, kind }: KubernetesObject): Promise<ResourceType> {
-  const own = OWN_KINDS.find((one) => `${one.group}/${one.version}` === apiVersion && one.kind === kind);
+  const own = ALL_KINDS.find((one) => `${one.group}/${one.version}` === apiVersion && one.kind === kind);
   const found = own ?? (await cluster.discovery.find(apiVersion, kind));
   if (found === undefined) {
     throw new CliError(`the cluster has no kind ${kind} in ${apiVersion}, which the values need`, {

@@ -2,6 +2,7 @@
 // answers. Each step can be repeated.
 import { ApiError, type KubernetesCluster, listAll, unlessGone } from '../../cluster/index.ts';
 import {
+  ALL_KINDS,
   keyOf,
   type KubernetesObject,
   OWN_KINDS,
@@ -29,6 +30,7 @@ import {
 import { kubewardenControllers } from './kubewarden.ts';
 import { PASSED_ON } from './objects/access-objects.ts';
 import { CONTROLLER } from './objects/naming.ts';
+import { isForeignGovernanceKind } from './open-cluster-management.ts';
 import { isOurConfiguration } from './our-configurations.ts';
 import { removeKubewardenFinalizers } from './remove-finalizers.ts';
 import { checkNamespace, checkRights } from './preflight.ts';
@@ -257,8 +259,13 @@ export class Removal {
     if (!this.#options.definitions) {
       return;
     }
-    for (const { resource, group } of OWN_KINDS) {
+    for (const { resource, group } of ALL_KINDS) {
       const key = { name: `${resource}.${group}` };
+      const live = await unlessGone(this.#cluster.get(CRDS, key));
+      if (live !== undefined && isForeignGovernanceKind(live)) {
+        this.#progress.line(`Kept: ${objectName(CRDS, key.name)}, which is of Open Cluster Management.`);
+        continue;
+      }
       await this.#remove(CRDS, key);
       await this.#gone(CRDS, key);
     }

@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { EmbeddedCluster, Gateway, writeKubeconfig } from '../../apiserver/index.ts';
 import { ApiError } from '../../cluster/index.ts';
 import {
+  ALL_KINDS,
   customResourceDefinition,
   type JsonObject,
   keyOf,
   kubernetesKind,
   type KubernetesObject,
-  OWN_KINDS,
 } from '../../resources/index.ts';
 import type { LocalCertificates } from '../../control/index.ts';
 import type { Logger } from '../../log/index.ts';
@@ -94,7 +94,7 @@ async function installKinds(cluster: EmbeddedCluster): Promise<boolean> {
   if (type === undefined) {
     throw new Error('the embedded cluster has no CustomResourceDefinitions');
   }
-  const definitions = OWN_KINDS.map((kind) => customResourceDefinition(kind));
+  const definitions = ALL_KINDS.map((kind) => customResourceDefinition(kind));
   const first = definitions[0]?.metadata.name ?? '';
   const isNew = cluster.state.get(type, undefined, first) === undefined;
   for (const definition of definitions) {

@@ -55,6 +55,27 @@ export function tokenCredentials(token: string, description = 'a bearer token'):
   return fixedCredentials({ authorization: `Bearer ${token}` }, description);
 }
 
+/** The same credentials, used as another user. Needs the right to impersonate it. */
+export function impersonating(source: CredentialSource, impersonate: Impersonation): CredentialSource {
+  const own = new WeakMap<Credentials, Credentials>();
+  return {
+    description: source.description,
+    async current(signal) {
+      const credentials = await source.current(signal);
+      const both = { ...credentials, impersonate };
+      own.set(both, credentials);
+      return both;
+    },
+    refused: (credentials) => source.refused(own.get(credentials) ?? credentials),
+  };
+}
+
+/** A connection to the same cluster as another user. Needs the right to impersonate it. */
+export function connectionAs(connection: Connection, user: Impersonation): Connection {
+  const anonymous = fixedCredentials({}, 'no credentials');
+  return { ...connection, credentials: impersonating(connection.credentials ?? anonymous, user) };
+}
+
 /** The headers that carry credentials. */
 export function credentialHeaders({ authorization, impersonate }: Credentials): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = {};

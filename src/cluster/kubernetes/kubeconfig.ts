@@ -5,7 +5,7 @@ import { ClusterError } from '../errors.ts';
 import { errorText } from '../../values/index.ts';
 import type { ConfigSection } from './config-section.ts';
 import type { Connection, Credentials, CredentialSource, Impersonation } from './connection.ts';
-import { fixedCredentials } from './connection.ts';
+import { fixedCredentials, impersonating } from './connection.ts';
 import { EXEC_API_VERSIONS, ExecPlugin } from './exec-plugin.ts';
 import type { ExecPluginConfig, ExecPluginOptions } from './exec-plugin.ts';
 import type { ClusterAccess } from './in-cluster.ts';
@@ -249,20 +249,6 @@ function impersonationOf(user: ConfigSection): Impersonation | undefined {
     ...(uid === undefined ? {} : { uid }),
     groups: user.texts('as-groups'),
     ...(extra === undefined ? {} : { extra: Object.fromEntries(extra.keys().map((key) => [key, extra.texts(key)])) }),
-  };
-}
-
-function impersonating(source: CredentialSource, impersonate: Impersonation): CredentialSource {
-  const own = new WeakMap<Credentials, Credentials>();
-  return {
-    description: source.description,
-    async current(signal) {
-      const credentials = await source.current(signal);
-      const both = { ...credentials, impersonate };
-      own.set(both, credentials);
-      return both;
-    },
-    refused: (credentials) => source.refused(own.get(credentials) ?? credentials),
   };
 }
 

@@ -8,8 +8,8 @@ import {
   POLICY_REVISIONS,
   POLICY_SERVERS,
   PORTCULLIS_GROUP,
+  MANAGED_BY,
 } from '../../resources/index.ts';
-import { MANAGED_BY } from '../managed-by.ts';
 import { clientConfig, type WebhookConfiguration, type WebhookTarget } from '../webhooks/webhook-object.ts';
 
 export const OWN_KINDS_CONFIGURATION = 'portcullis-own-kinds';

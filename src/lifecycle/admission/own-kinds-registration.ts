@@ -9,9 +9,8 @@ import {
   Waiting,
   watch,
 } from '../../runtime/index.ts';
-import { type AccessRule, CONTROLLER_FIELD_MANAGER } from '../../resources/index.ts';
+import { type AccessRule, CONTROLLER_FIELD_MANAGER, MANAGED_BY_SELECTOR } from '../../resources/index.ts';
 import { VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
-import { MANAGED_BY_SELECTOR } from '../managed-by.ts';
 import { corrected, type WebhookConfiguration } from '../webhooks/webhook-object.ts';
 import { OWN_KINDS_CONFIGURATION } from './own-kinds-configuration.ts';
 

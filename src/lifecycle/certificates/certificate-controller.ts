@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Cluster } from '../../cluster/index.ts';
-import type { KubernetesObject, Readiness } from '../../resources/index.ts';
+import { type KubernetesObject, type Readiness, MANAGED_BY_SELECTOR } from '../../resources/index.ts';
 import {
   aborted,
   type Clock,
@@ -28,7 +28,6 @@ import type { CertificateSettings } from './certificate-settings.ts';
 import type { CertificateProblem, CertificatesReport } from './certificates-report.ts';
 import { inspectCertificates } from './external-certificates.ts';
 import { RetainedAuthorities } from './retained-authorities.ts';
-import { MANAGED_BY_SELECTOR } from '../managed-by.ts';
 import { OwnCertificates } from './own-certificates.ts';
 import { arePublished, publishedAuthorities } from './published-authorities.ts';
 import type { ParsedCertificate } from './parsed-certificate.ts';

@@ -1,7 +1,7 @@
 // One pass over own certificates: reads the Secrets, plans, writes, and repeats until nothing is left to write.
 import type { Logger } from 'pino';
 import { ApiError, type Cluster, listAll, unlessGone } from '../../cluster/index.ts';
-import type { KubernetesObject } from '../../resources/index.ts';
+import { type KubernetesObject, MANAGED_BY_SELECTOR } from '../../resources/index.ts';
 import { Waiting } from '../../runtime/index.ts';
 import { changedAuthority } from './authority-change.ts';
 import {
@@ -27,7 +27,6 @@ import type { IssueRateLimit } from './issue-rate-limit.ts';
 import { type FoundLeaf, issueLeaf, leafSecret, readLeaf, survivingAuthorities } from './leaf-secret.ts';
 import { bundleOf, type ParsedCertificate } from './parsed-certificate.ts';
 import { isOurs, type Secret, SECRETS } from './secret.ts';
-import { MANAGED_BY_SELECTOR } from '../managed-by.ts';
 import { errorText } from '../../values/index.ts';
 
 /** Rounds of one pass: create a CA, issue certificates, record the time, and some for conflicts. */

@@ -1,6 +1,11 @@
 // Secrets of certificates as Kubernetes objects.
-import { isJsonObject, type JsonObject, type KubernetesObject, type ResourceType } from '../../resources/index.ts';
-import { MANAGED_BY } from '../managed-by.ts';
+import {
+  isJsonObject,
+  type JsonObject,
+  type KubernetesObject,
+  type ResourceType,
+  MANAGED_BY,
+} from '../../resources/index.ts';
 
 /** `v1` Secret. */
 export interface Secret extends KubernetesObject {

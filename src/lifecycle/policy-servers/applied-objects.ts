@@ -10,6 +10,7 @@ import {
   type ObjectKey,
   POLICY_SERVER_LABEL,
   type ResourceType,
+  labelsText,
 } from '../../resources/index.ts';
 import {
   anyOf,
@@ -18,9 +19,8 @@ import {
   type SharedCaches,
   type Watch,
   watch,
+  WrittenObjects,
 } from '../../runtime/index.ts';
-import { labelsText } from '../managed-by.ts';
-import { WrittenObjects } from '../written-objects.ts';
 import { hasDigestOf, isAsApplied, ownFields, withDigest, withOwnFieldsOnly } from './applied-object.ts';
 import { type Deployment, deploymentsOf } from './ownership.ts';
 import { deploymentFailure, rolloutProgress } from './deployment-failure.ts';

@@ -8,9 +8,9 @@ import {
   POLICY_SERVERS,
   type PolicyServer,
   type ResourceType,
+  MANAGED_BY_SELECTOR,
 } from '../../resources/index.ts';
 import type { ObjectCache, SharedCaches } from '../../runtime/index.ts';
-import { MANAGED_BY_SELECTOR } from '../managed-by.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
 import { withOwnFieldsOnly } from './applied-object.ts';
 import { isObjectOf, policyServerObjectName } from './policy-server-names.ts';

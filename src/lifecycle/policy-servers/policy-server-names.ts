@@ -1,7 +1,6 @@
 // Names and labels of the objects of a PolicyServer.
-import { MANAGED_BY } from '../managed-by.ts';
 import { createHash } from 'node:crypto';
-import { type KubernetesObject, POLICY_SERVER_LABEL } from '../../resources/index.ts';
+import { type KubernetesObject, POLICY_SERVER_LABEL, MANAGED_BY } from '../../resources/index.ts';
 import { dns1035LabelProblems } from '../../names/index.ts';
 
 /** Prefix of the names of all objects of PolicyServers, including service accounts. */

@@ -12,6 +12,7 @@ import {
   POLICY_SERVERS,
   type PolicyServer,
   type Readiness,
+  MANAGED_BY_SELECTOR,
 } from '../../resources/index.ts';
 import {
   annotationsChanged,
@@ -35,7 +36,6 @@ import {
   withStatus,
   worstFailure,
 } from '../../runtime/index.ts';
-import { MANAGED_BY_SELECTOR } from '../managed-by.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
 import { errorText } from '../../values/index.ts';
 import { AppliedObjects, NameTaken } from './applied-objects.ts';

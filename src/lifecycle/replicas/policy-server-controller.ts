@@ -5,12 +5,11 @@ import { unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
 import { CONTROLLER_FIELD_MANAGER, POLICY_SERVERS, setCondition, setReadiness } from '../../resources/index.ts';
 import type { Condition, ObjectKey, PolicyServer, Readiness } from '../../resources/index.ts';
-import { anyOf, Controller, generationChanged, watch } from '../../runtime/index.ts';
+import { anyOf, Controller, generationChanged, watch, WrittenObjects } from '../../runtime/index.ts';
 import type { Predicate, Runnable, RuntimeMetrics, SharedCaches } from '../../runtime/index.ts';
 import type { PolicyServerReport, PolicyServerReports } from '../policy-servers/policy-server-conditions.ts';
 import { AUTHORITY_CONDITION, CERTIFICATE_CONDITION } from '../policy-servers/certificate-conditions.ts';
 import { OBJECT_CONDITIONS, STALLED_REASONS } from '../policy-servers/policy-server-conditions.ts';
-import { WrittenObjects } from '../written-objects.ts';
 import type { KnownReplica, ReplicaDirectory } from './replica-directory.ts';
 import { asJson } from '../../values/index.ts';
 

@@ -8,8 +8,7 @@ import {
   type PolicyMatch,
   type ResourceType,
 } from '../../resources/index.ts';
-import type { ObjectCache, ObjectIndex } from '../../runtime/index.ts';
-import { WrittenObjects } from '../written-objects.ts';
+import { type ObjectCache, type ObjectIndex, WrittenObjects } from '../../runtime/index.ts';
 import { ConfigurationCoverage } from './configuration-coverage.ts';
 import type { ExemptionSettings } from './exemptions.ts';
 import { bodyOf } from './webhook-configurations.ts';

@@ -1,6 +1,5 @@
 // Computes webhook configurations: few webhooks for any number of policies. Pure: the same policies and settings give the
 // same objects, whatever their order.
-import { MANAGED_BY } from '../managed-by.ts';
 import { createHash } from 'node:crypto';
 import {
   isNamespacedBucket,
@@ -13,6 +12,7 @@ import {
   type PolicyMatch,
   policyOfBucket,
   unionRules,
+  MANAGED_BY,
 } from '../../resources/index.ts';
 import { bytesOf, packWebhooks } from './configuration-parts.ts';
 import { exemptions, type ExemptionSettings, isExemption, outsideExemptNamespaces } from './exemptions.ts';

@@ -44,28 +44,27 @@ export const RULE = object('Requests of some resources.', {
   ),
 });
 
+/** Fields of a label selector. */
+export const LABEL_SELECTOR_FIELDS = {
+  matchLabels: optional(entries('Labels that objects must have.', text('The value.'))),
+  matchExpressions: optional(
+    list(
+      'Requirements that labels must meet, all of them.',
+      object('One requirement.', {
+        key: text('The label.'),
+        operator: text('`In`, `NotIn`, `Exists` or `DoesNotExist`.'),
+        values: optional(
+          list('The values for `In` and `NotIn`.', text('A value.'), { 'x-kubernetes-list-type': 'atomic' }),
+        ),
+      }),
+      { 'x-kubernetes-list-type': 'atomic' },
+    ),
+  ),
+} as const;
+
 /** `metav1.LabelSelector` */
 export const LABEL_SELECTOR = (description: string) =>
-  object(
-    description,
-    {
-      matchLabels: optional(entries('Labels that objects must have.', text('The value.'))),
-      matchExpressions: optional(
-        list(
-          'Requirements that labels must meet, all of them.',
-          object('One requirement.', {
-            key: text('The label.'),
-            operator: text('`In`, `NotIn`, `Exists` or `DoesNotExist`.'),
-            values: optional(
-              list('The values for `In` and `NotIn`.', text('A value.'), { 'x-kubernetes-list-type': 'atomic' }),
-            ),
-          }),
-          { 'x-kubernetes-list-type': 'atomic' },
-        ),
-      ),
-    },
-    { 'x-kubernetes-map-type': 'atomic' },
-  );
+  object(description, LABEL_SELECTOR_FIELDS, { 'x-kubernetes-map-type': 'atomic' });
 
 /** Expressions that decide whether the policy matches. */
 export const MATCH_CONDITIONS = listByKey(

@@ -13,6 +13,8 @@ export interface KindDeclaration<Spec = unknown, Status = unknown> {
   readonly plural: string;
   readonly shortNames: readonly string[];
   readonly categories: readonly string[];
+  /** Labels of the CustomResourceDefinition. */
+  readonly labels?: Readonly<Record<string, string>>;
   readonly scope: 'Cluster' | 'Namespaced';
   /** Description of the kind in a sentence or two. */
   readonly description: string;
@@ -60,15 +62,17 @@ export function customResourceDefinition(kind: OwnKind): KubernetesObject {
 }
 
 function definitionObject(declaration: KindDeclaration): KubernetesObject {
-  const { group, version, kind, plural, shortNames, categories, scope, columns } = declaration;
+  const { group, version, kind, plural, categories, labels, scope, columns } = declaration;
+  // API servers leave out an empty list of short names.
+  const shortNames = declaration.shortNames.length === 0 ? {} : { shortNames: declaration.shortNames };
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${plural}.${group}` },
+    metadata: { name: `${plural}.${group}`, ...(labels === undefined ? {} : { labels }) },
     spec: {
       group,
       scope,
-      names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List`, shortNames, categories },
+      names: { plural, singular: kind.toLowerCase(), kind, listKind: `${kind}List`, ...shortNames, categories },
       versions: [
         {
           name: version,

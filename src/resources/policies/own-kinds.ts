@@ -4,12 +4,13 @@ import {
   CLUSTER_ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICY_GROUPS,
 } from './admission-policies.ts';
+import { GOVERNANCE_KINDS } from '../governance/governance-kinds.ts';
 import type { OwnKind } from './own-kind.ts';
 import { POLICY_REVISIONS } from './policy-revision.ts';
 import { POLICY_SERVER_REPLICAS } from './policy-server-replica.ts';
 import { POLICY_SERVERS } from './policy-server.ts';
 
-/** All kinds of the product. */
+/** The kinds of admission control: policies, their PolicyServers, and their records. */
 export const OWN_KINDS: readonly OwnKind[] = [
   CLUSTER_ADMISSION_POLICIES,
   ADMISSION_POLICIES,
@@ -19,3 +20,6 @@ export const OWN_KINDS: readonly OwnKind[] = [
   POLICY_REVISIONS,
   POLICY_SERVER_REPLICAS,
 ];
+
+/** All kinds of the product. */
+export const ALL_KINDS: readonly OwnKind[] = [...OWN_KINDS, ...GOVERNANCE_KINDS];

@@ -11,6 +11,7 @@ import { deploymentProgress } from '../installed-state.ts';
 import { INSTALL_PARTS } from '../install-objects.ts';
 import type { InstallContext } from '../objects/naming.ts';
 import { CONTROLLER } from '../objects/naming.ts';
+import { isForeignGovernanceKind, takeOverHint } from '../open-cluster-management.ts';
 import { isTooOld, minorVersion } from '../preflight.ts';
 import { MIN_KUBERNETES } from '../requirements.ts';
 import { type Finding, finding } from './finding.ts';
@@ -45,6 +46,10 @@ export function checkDefinitions({ definitions, unread }: Snapshot, context: Ins
     const found = live.get(definition.metadata.name);
     if (found === undefined) {
       return [finding('KindMissing', where, 'it does not exist', INSTALL)];
+    }
+    if (isForeignGovernanceKind(found)) {
+      const message = 'it is of Open Cluster Management: API servers drop what only Portcullis writes into the status';
+      return [finding('KindOwnedElsewhere', where, message, takeOverHint(found))];
     }
     const findings: Finding[] = [];
     if (!hasVersionOf(found, definition)) {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KubernetesObject } from '../resources/index.ts';
-import { ObjectStore } from '../runtime/index.ts';
+import { ObjectStore } from './object-store.ts';
 import { WrittenObjects } from './written-objects.ts';
 
 const KEY = { name: 'a' };

@@ -1,7 +1,7 @@
 // A cache plus this process's own recent writes. Watches deliver a write some milliseconds late; a decision from the stale
 // object would be made twice.
 import { keyOf, keyText, type KubernetesObject, type ObjectKey } from '../resources/index.ts';
-import type { ObjectCache } from '../runtime/index.ts';
+import type { ObjectCache } from './object-cache.ts';
 
 type Written<T> =
   | { readonly key: ObjectKey; readonly object: T }

@@ -1,0 +1,156 @@
+// Why a policy is pending: the chain of dependencies to what keeps all of them waiting, in sentences.
+import type { ObjectKey } from '../../../resources/index.ts';
+import { shortened } from '../../../values/index.ts';
+import { objectId } from '../dependency.ts';
+import type { DependencyLookup, UnmetDependency } from '../unmet-dependencies.ts';
+import type { DependencyGraph } from './dependency-graph.ts';
+import { partText, requirementText } from './dependency-text.ts';
+import { type GraphPolicy, type GraphTemplate, policyText } from './graph-policy.ts';
+import { printableText } from './printable-text.ts';
+import { stateSince } from './state-since.ts';
+
+/** Sentences of one explanation: what a user reads. */
+const MAX_SENTENCES = 50;
+/** Length of a message within a sentence. Characters. */
+const MAX_MESSAGE_LENGTH = 300;
+
+export interface Explanation {
+  /** One for each dependency that is not met, beginning with those of the subject. */
+  readonly sentences: readonly string[];
+  /** The dependencies that wait for nothing further: what a user can act on. */
+  readonly rootCauses: readonly UnmetDependency[];
+}
+
+/** A policy, or one template of it, that may wait. */
+interface Subject {
+  readonly policy: GraphPolicy;
+  readonly template: GraphTemplate | undefined;
+}
+
+/** Explains why a policy, or one of its templates, is pending. */
+export function explainPending(
+  graph: DependencyGraph,
+  key: Required<ObjectKey>,
+  lookup: DependencyLookup,
+  templateName?: string,
+): Explanation {
+  const policy = graph.policy(key);
+  const template = policy?.templates.find(({ name }) => name === templateName);
+  if (policy === undefined || (templateName !== undefined && template === undefined)) {
+    const what = templateName === undefined ? 'does not exist' : `has no template ${templateName}`;
+    return { sentences: [printableText(`policy ${policyText(key)} ${what}.`)], rootCauses: [] };
+  }
+  return new ExplainedPending(graph, lookup).explain({ policy, template });
+}
+
+class ExplainedPending {
+  readonly #graph: DependencyGraph;
+  readonly #lookup: DependencyLookup;
+  readonly #sentences: string[] = [];
+  readonly #rootCauses = new Map<string, UnmetDependency>();
+  readonly #seen = new Set<GraphPolicy | GraphTemplate>();
+
+  constructor(graph: DependencyGraph, lookup: DependencyLookup) {
+    this.#graph = graph;
+    this.#lookup = lookup;
+  }
+
+  explain(subject: Subject): Explanation {
+    const queue = [subject];
+    for (const next of queue) {
+      if (this.#sentences.length < MAX_SENTENCES && !this.#seen.has(next.template ?? next.policy)) {
+        this.#seen.add(next.template ?? next.policy);
+        queue.push(...this.#explainOne(next));
+      }
+    }
+    if (this.#sentences.length === 0) {
+      this.#sentences.push(`${printableText(partText(subject.policy, subject.template))} waits for nothing.`);
+    }
+    return { sentences: this.#sentences.slice(0, MAX_SENTENCES), rootCauses: [...this.#rootCauses.values()] };
+  }
+
+  /** Adds the sentences of one subject, and returns what waits further. */
+  #explainOne({ policy, template }: Subject): readonly Subject[] {
+    const unmet = new Map<string, { readonly dependency: UnmetDependency; readonly templates: GraphTemplate[] }>();
+    const templates = template === undefined ? policy.templates : [template];
+    for (const each of templates) {
+      for (const dependency of this.#graph.unmetOf(each, this.#lookup)) {
+        const id = JSON.stringify([objectId(dependency), dependency.reason]);
+        unmet.set(id, { dependency, templates: [...(unmet.get(id)?.templates ?? []), each] });
+      }
+    }
+    return [...unmet.values()].slice(0, MAX_SENTENCES).flatMap(({ dependency, templates: waiting }) => {
+      const isWhole = template === undefined && waiting.length === policy.templates.length;
+      const subjects = isWhole ? [undefined] : waiting;
+      subjects.forEach((one) => this.#sentences.push(this.#sentence(policy, one, waiting[0], dependency)));
+      return this.#further(dependency);
+    });
+  }
+
+  #sentence(
+    policy: GraphPolicy,
+    template: GraphTemplate | undefined,
+    waiting: GraphTemplate | undefined,
+    dependency: UnmetDependency,
+  ): string {
+    const object = requirementText(this.#graph, dependency);
+    const cycle = dependency.reason === 'Cycle' && waiting !== undefined ? this.#graph.cycleOf(waiting) : undefined;
+    const why = this.#why(dependency, cycle);
+    return printableText(`${partText(policy, template)} waits for ${object}, ${why}.`);
+  }
+
+  #why(dependency: UnmetDependency, cycle: readonly string[] | undefined): string {
+    const { reason, compliance, actual, kind, apiVersion, detail } = dependency;
+    switch (reason) {
+      case 'NoSuchKind':
+        return `but the cluster has no kind ${kind} in ${apiVersion}: install its CRD`;
+      case 'NotFound':
+        return 'which does not exist';
+      case 'NotPlaced':
+        return 'which is not placed on this cluster';
+      case 'NoStatus':
+        return 'which has no status yet';
+      case 'Stale':
+        return 'whose status is about an older spec';
+      case 'Forbidden':
+        return `which the controller may not read: ${detail}`;
+      case 'GetFailed':
+        return `which could not be read: ${detail}`;
+      case 'Mismatch':
+        return `which is ${actual ?? ''}${this.#details(dependency)}`.concat(
+          actual === 'NonCompliant' || actual === 'Pending' ? '' : ` and must be ${compliance}`,
+        );
+      case 'Cycle':
+        return `which waits for it in turn, for ever (${cycle?.join(' → ') ?? ''}): remove one of these dependencies`;
+      default:
+        return reason satisfies never;
+    }
+  }
+
+  /** ` since …: …`, as far as it is known. */
+  #details(dependency: UnmetDependency): string {
+    const found = this.#lookup(dependency);
+    if (found.type !== 'found') {
+      return '';
+    }
+    const { since, message } = stateSince(found.object, dependency.actual ?? '');
+    const text = shortened(message || dependency.detail, MAX_MESSAGE_LENGTH).replace(/\.$/u, '');
+    return `${since === '' ? '' : ` since ${since}`}${text === '' ? '' : `: ${text}`}`;
+  }
+
+  /** What the object of a dependency waits for in turn; a root cause if that is nothing. */
+  #further(dependency: UnmetDependency): readonly Subject[] {
+    const target = this.#graph.targetOf(dependency);
+    const isWaiting = dependency.reason !== 'NotPlaced' && dependency.actual !== 'NonCompliant' && target !== undefined;
+    const waiting = isWaiting ? this.#waitingParts(target) : [];
+    if (waiting.length === 0 || dependency.reason === 'Cycle') {
+      this.#rootCauses.set(objectId(dependency), dependency);
+    }
+    return waiting;
+  }
+
+  #waitingParts(target: Subject): readonly Subject[] {
+    const templates = target.template === undefined ? target.policy.templates : [target.template];
+    return templates.some((template) => this.#graph.unmetOf(template, this.#lookup).length > 0) ? [target] : [];
+  }
+}

@@ -1,0 +1,75 @@
+import { type KubernetesObject, type ObjectKey, keyText } from '../../../resources/index.ts';
+import { isJsonObject, own, textOf } from '../../../values/index.ts';
+import { canonicalDependencies, type PolicySetLookup } from '../canonical-dependencies.ts';
+import { type Dependency, DependencyError, readDependencies, type Requirement } from '../dependency.ts';
+import { at } from '../kstatus.ts';
+import { unionDependencies } from '../union-dependencies.ts';
+
+/** A root policy in the graph of a cluster. */
+export interface GraphPolicy {
+  readonly namespace: string;
+  readonly name: string;
+  /** Whether the policy is to be on this cluster. */
+  readonly isPlaced: boolean;
+  readonly templates: readonly GraphTemplate[];
+  /** What is wrong with its dependencies. */
+  readonly problems: readonly string[];
+}
+
+export interface GraphTemplate {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** Empty if the template has none. */
+  readonly name: string;
+  readonly ignorePending: boolean;
+  /** Its own dependencies and those of its policy. */
+  readonly requirements: readonly Requirement[];
+}
+
+export interface GraphSource {
+  readonly clusterNamespace: string;
+  readonly policiesOfSet: PolicySetLookup;
+  /** Default: every policy that is not disabled. */
+  readonly isPlaced?: (policy: KubernetesObject) => boolean;
+}
+
+/** A root policy as the graph needs it. */
+export function graphPolicy(policy: KubernetesObject, source: GraphSource): GraphPolicy {
+  const { namespace = '', name = '' } = policy.metadata;
+  const problems = new Set<string>();
+  const canonical = (list: unknown): readonly Dependency[] => {
+    try {
+      return canonicalDependencies(readDependencies(list), namespace, source.policiesOfSet);
+    } catch (error) {
+      if (error instanceof DependencyError) {
+        problems.add(error.message);
+        return [];
+      }
+      throw error;
+    }
+  };
+  const topLevel = canonical(at(policy, 'spec', 'dependencies'));
+  const listed = at(policy, 'spec', 'policy-templates');
+  const templates = (Array.isArray(listed) ? listed.filter(isJsonObject) : []).map((template): GraphTemplate => {
+    const extra = canonical(own(template, 'extraDependencies'));
+    const { requirements, conflict } = unionDependencies(topLevel, extra, source.clusterNamespace);
+    if (conflict !== undefined) {
+      problems.add(conflict);
+    }
+    return {
+      apiVersion: textOf(at(template, 'objectDefinition', 'apiVersion')),
+      kind: textOf(at(template, 'objectDefinition', 'kind')),
+      name: textOf(at(template, 'objectDefinition', 'metadata', 'name')),
+      ignorePending: own(template, 'ignorePending') === true,
+      requirements,
+    };
+  });
+  const isEnabled = at(policy, 'spec', 'disabled') !== true;
+  const isPlaced = isEnabled && (source.isPlaced?.(policy) ?? true);
+  return { namespace, name, isPlaced, templates, problems: [...problems] };
+}
+
+/** `namespace/name`, as messages name a policy. */
+export function policyText({ namespace, name }: Required<ObjectKey>): string {
+  return keyText({ namespace, name });
+}

@@ -1,0 +1,290 @@
+// Assembles the controllers of governance policies.
+import type { Logger } from 'pino';
+import type { Cluster } from '../cluster/index.ts';
+import {
+  CERTIFICATE_POLICIES,
+  CONFIGURATION_POLICIES,
+  keyOf,
+  type KubernetesObject,
+  type ObjectKey,
+  POLICIES,
+  POLICY_SETS,
+  type Policy,
+  type PolicySet,
+} from '../resources/index.ts';
+import {
+  aborted,
+  annotationsChanged,
+  anyOf,
+  Controller,
+  type EventSink,
+  generationChanged,
+  LOW_PRIORITY,
+  type ObjectCache,
+  type Predicate,
+  type Runnable,
+  type RuntimeMetrics,
+  type SharedCaches,
+  watch,
+} from '../runtime/index.ts';
+import { ClusterNamespace, NAMESPACES } from './cluster-namespace.ts';
+import { objectId, policySetsOf, readDependencies, requirementOf } from './dependencies/index.ts';
+import { DependencyGraphs } from './dependency-graphs.ts';
+import type { GovernanceSettings } from './governance-settings.ts';
+import { CUSTOM_RESOURCE_DEFINITIONS, KindMappings, withoutSchemas } from './objects/kind-mappings.ts';
+import { MissingKinds } from './objects/missing-kinds.ts';
+import { WatchedKinds } from './objects/watched-kinds.ts';
+import { PolicySetReconciler } from './propagation/policy-set-reconciler.ts';
+import { PropagationReconciler } from './propagation/propagation-reconciler.ts';
+import { copyName, rootOf } from './propagation/replicated-policy.ts';
+import { DependencyObjects } from './template-sync/dependency-objects.ts';
+import { TemplateKinds } from './template-sync/template-kinds.ts';
+import { TemplatePlans } from './template-sync/template-plans.ts';
+import { TemplateSyncReconciler } from './template-sync/template-sync-reconciler.ts';
+
+/** Concurrent reconciliations of one kind. They mostly wait for API servers. */
+const CONCURRENCY = 8;
+
+export interface GovernanceOptions {
+  /** A client with the rights of `GOVERNANCE_CONTROLLER_RULES`. */
+  readonly cluster: Cluster;
+  /** The cluster as the governance account, whose rights administrators grant. */
+  readonly governed: Cluster;
+  readonly caches: SharedCaches;
+  readonly settings: GovernanceSettings;
+  readonly events: EventSink;
+  readonly log: Logger;
+  readonly metrics?: RuntimeMetrics;
+}
+
+/** The controllers of Policies, PolicySets and the kinds of their templates. One leader runs them. */
+export class GovernanceControllers implements Runnable {
+  readonly name = 'governance';
+  readonly ready: Promise<void>;
+  readonly #options: GovernanceOptions;
+  readonly #policies: ObjectCache<Policy>;
+  readonly #policySets: ObjectCache<PolicySet>;
+  readonly #own: readonly ObjectCache[];
+  readonly #watched: WatchedKinds;
+  readonly #mappings: KindMappings;
+  readonly #graphs: DependencyGraphs;
+  readonly #propagation: Controller;
+  readonly #sets: Controller;
+  readonly #sync: Controller;
+  readonly #missing = new MissingKinds();
+  readonly #isReady = Promise.withResolvers<void>();
+
+  constructor(options: GovernanceOptions) {
+    this.#options = options;
+    this.ready = this.#isReady.promise;
+    const { caches, settings, governed, log } = options;
+    this.#policies = caches.cache(POLICIES);
+    this.#policySets = caches.cache(POLICY_SETS);
+    const namespace = settings.clusterName;
+    this.#own = [CONFIGURATION_POLICIES, CERTIFICATE_POLICIES].map((kind) =>
+      caches.cache<KubernetesObject>(kind, { namespace }),
+    );
+    const definitions = caches.cache(CUSTOM_RESOURCE_DEFINITIONS, { transform: withoutSchemas });
+    this.#watched = new WatchedKinds({ cluster: governed, log });
+    this.#mappings = new KindMappings(options.cluster.discovery, definitions);
+    const sources = { settings, policies: this.#policies, policySets: this.#policySets };
+    this.#graphs = new DependencyGraphs(sources);
+    this.#propagation = this.#propagationController();
+    this.#sets = this.#setController();
+    this.#sync = this.#syncController();
+  }
+
+  /** Runs until `signal` is aborted; may then be started again. */
+  async start(signal: AbortSignal): Promise<void> {
+    const definitions = this.#options.caches.cache(CUSTOM_RESOURCE_DEFINITIONS, { transform: withoutSchemas });
+    const ends = [
+      this.#missing.follow(definitions, (key) => this.#sync.enqueue(key)),
+      this.#graphs.subscribe(() => this.#graphChanged()),
+    ];
+    const controllers = [this.#propagation, this.#sets, this.#sync];
+    const running = [this.#watched, ...controllers].map((one) => one.start(signal));
+    try {
+      await Promise.race([aborted(signal), Promise.all(controllers.map(({ ready }) => ready)), ...running]);
+      this.#isReady.resolve();
+      await Promise.all(running);
+    } finally {
+      for (const end of ends) {
+        end();
+      }
+    }
+  }
+
+  /** Findings about dependencies can change with any Policy. */
+  #graphChanged(): void {
+    for (const copy of this.#policies.list(this.#options.settings.clusterName)) {
+      if (requirementsOf(copy, this.#options.settings.clusterName).length > 0) {
+        this.#sync.enqueue(keyOf(copy), { priority: LOW_PRIORITY });
+      }
+    }
+  }
+
+  #propagationController(): Controller {
+    const { cluster, caches, settings, events } = this.#options;
+    const policies = this.#policies;
+    const policySets = this.#policySets;
+    const namespaces = caches.cache(NAMESPACES);
+    const bySet = policies.index((policy) => (this.#isCopied(policy) ? [] : setsOf(policy)));
+    const reconciler = new PropagationReconciler({
+      cluster,
+      settings,
+      policies,
+      policySets,
+      namespace: new ClusterNamespace(cluster, namespaces, settings.clusterName),
+      events,
+    });
+    return this.#controller('governance-policies', {
+      reconcile: (key, signal, attempt) => reconciler.reconcile(key, signal, attempt),
+      watches: [
+        watch(policies, { keys: (policy) => (this.#isCopied(policy) ? [] : [keyOf(policy)]), when: [specChanged] }),
+        watch(policies, { keys: (policy) => (this.#isCopied(policy) ? rootKeys(policy) : []) }),
+        watch(policySets, {
+          keys: (set) => bySet.get(`${set.metadata.namespace ?? ''}/${set.metadata.name ?? ''}`).map(keyOf),
+          when: [generationChanged],
+        }),
+        watch(namespaces, {
+          keys: ({ metadata }) =>
+            metadata.name === settings.clusterName
+              ? policies
+                  .list()
+                  .filter((policy) => !this.#isCopied(policy))
+                  .map(keyOf)
+              : [],
+        }),
+      ],
+    });
+  }
+
+  #setController(): Controller {
+    const policies = this.#policies;
+    const policySets = this.#policySets;
+    const byMember = policySets.index(({ metadata, spec }) =>
+      spec.policies.map((name) => `${metadata.namespace ?? ''}/${name}`),
+    );
+    const reconciler = new PolicySetReconciler({ cluster: this.#options.cluster, policies, policySets });
+    return this.#controller('governance-policy-sets', {
+      reconcile: (key, signal) => reconciler.reconcile(key, signal),
+      watches: [
+        watch(policySets, { when: [generationChanged] }),
+        watch(policies, {
+          keys: ({ metadata }) => byMember.get(`${metadata.namespace ?? ''}/${metadata.name ?? ''}`).map(keyOf),
+        }),
+      ],
+    });
+  }
+
+  #syncController(): Controller {
+    const { cluster, governed, caches, settings, events } = this.#options;
+    const policies = this.#policies;
+    const mappings = this.#mappings;
+    const reader = this.#watched.reader((key) => this.#sync.enqueue(key));
+    const kinds = new TemplateKinds({ cluster, governed, mappings, reader, own: this.#own });
+    const own = [caches.cache<KubernetesObject>(POLICIES), ...this.#own];
+    const dependents = policies.index((copy) => requirementsOf(copy, settings.clusterName));
+    const plans = new TemplatePlans({
+      clusterName: settings.clusterName,
+      kinds,
+      dependencies: new DependencyObjects({ mappings, reader, policies, own }),
+      reader,
+      missing: this.#missing,
+      graph: () => this.#graphs.current(),
+    });
+    const reconciler = new TemplateSyncReconciler({
+      cluster,
+      settings,
+      policies,
+      plans,
+      kinds,
+      graphs: this.#graphs,
+      events,
+    });
+    const dependentsOf = (object: KubernetesObject): readonly ObjectKey[] =>
+      dependents.get(objectKeyText(object)).map(keyOf);
+    const templates = this.#own.map((cache) =>
+      watch(cache, { keys: (object) => [...ownerKeys(object), ...dependentsOf(object)] }),
+    );
+    return this.#controller('governance-templates', {
+      reconcile: (key, signal, attempt) => reconciler.reconcile(key, signal, attempt),
+      watches: [
+        watch(policies, { keys: (policy) => (this.#isCopied(policy) ? [keyOf(policy)] : []), when: [specChanged] }),
+        // A dependency is on a copy, and its verdict counts once the copy has the spec of its root.
+        watch(policies, {
+          keys: (policy) =>
+            this.#isCopied(policy)
+              ? dependentsOf(policy)
+              : dependents.get(copyKeyText(keyOf(policy), settings.clusterName)).map(keyOf),
+        }),
+        ...templates,
+      ],
+    });
+  }
+
+  #controller(
+    name: string,
+    options: Pick<ConstructorParameters<typeof Controller>[0], 'reconcile' | 'watches'>,
+  ): Controller {
+    const { events, log, metrics } = this.#options;
+    return new Controller({
+      name,
+      concurrency: CONCURRENCY,
+      ...options,
+      events: { sink: events, of: (key) => this.#policies.get(key) },
+      log,
+      ...(metrics === undefined ? {} : { metrics }),
+    });
+  }
+
+  /** Whether a Policy is in the namespace of the cluster. */
+  #isCopied({ metadata }: Policy): boolean {
+    return metadata.namespace === this.#options.settings.clusterName;
+  }
+}
+
+const labelsChanged: Predicate = ({ before, after }) =>
+  JSON.stringify(before?.metadata.labels) !== JSON.stringify(after?.metadata.labels);
+
+/** What a Policy declares has changed, not only its status. */
+const specChanged = anyOf(generationChanged, annotationsChanged, labelsChanged);
+
+function rootKeys({ metadata }: Policy): readonly ObjectKey[] {
+  const root = rootOf(metadata.name ?? '');
+  return root === undefined ? [] : [root];
+}
+
+function ownerKeys({ metadata }: KubernetesObject): readonly ObjectKey[] {
+  const { namespace = '', ownerReferences = [] } = metadata;
+  return ownerReferences.filter(({ kind }) => kind === POLICIES.kind).map(({ name }) => ({ namespace, name }));
+}
+
+/** `namespace/name` of the PolicySets that a Policy depends on. */
+function setsOf({ metadata, spec }: Policy): readonly string[] {
+  const listed = [spec.dependencies, ...spec['policy-templates'].map(({ extraDependencies }) => extraDependencies)];
+  return listed.flatMap((list) =>
+    policySetsOf(readDependencies(list), metadata.namespace ?? '').map(({ namespace, name }) => `${namespace}/${name}`),
+  );
+}
+
+/** The objects that a copy depends on, as {@link objectKeyText} names them. */
+function requirementsOf({ metadata, spec }: Policy, clusterName: string): readonly string[] {
+  if (metadata.namespace !== clusterName) {
+    return [];
+  }
+  const listed = [spec.dependencies, ...spec['policy-templates'].map(({ extraDependencies }) => extraDependencies)];
+  return listed.flatMap((list) =>
+    readDependencies(list).map((dependency) => objectId(requirementOf(dependency, clusterName))),
+  );
+}
+
+function objectKeyText({ apiVersion, kind, metadata }: KubernetesObject): string {
+  return objectId({ apiVersion, kind, namespace: metadata.namespace ?? '', name: metadata.name ?? '' });
+}
+
+/** The copy of a Policy, as {@link objectKeyText} names it. */
+function copyKeyText(root: ObjectKey, clusterName: string): string {
+  const { group, version, kind } = POLICIES;
+  return objectId({ apiVersion: `${group}/${version}`, kind, namespace: clusterName, name: copyName(root) ?? '' });
+}

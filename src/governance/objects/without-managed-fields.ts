@@ -1,0 +1,7 @@
+import type { KubernetesObject } from '../../resources/index.ts';
+
+/** The object without `managedFields`, which API servers keep when a write leaves them out. */
+export function withoutManagedFields(object: KubernetesObject): KubernetesObject {
+  const { managedFields, ...metadata } = object.metadata;
+  return managedFields === undefined ? object : { ...object, metadata };
+}

@@ -1,0 +1,29 @@
+import type { Policy } from '../resources/index.ts';
+
+export type PolicyStatus = NonNullable<Policy['status']>;
+
+/** Reasons of the condition `Ready` of Policies. */
+export const POLICY_REASONS = {
+  /** `spec.disabled` is true. */
+  disabled: 'Disabled',
+  /** Policies of the namespace do not count. */
+  namespaceNotGoverned: 'NamespaceNotGoverned',
+  /** A Policy in the namespace of the cluster that is no copy. */
+  notACopy: 'NotACopy',
+  /** No placement selects a cluster. */
+  notPlaced: 'NotPlaced',
+  /** The Policy has more dependencies than are allowed. */
+  dependenciesInvalid: 'DependenciesInvalid',
+  /** The name of a copy would be too long. */
+  nameTooLong: 'NameTooLong',
+  /** The namespace of the cluster belongs to someone else. */
+  clusterNamespaceNotOurs: 'ClusterNamespaceNotOurs',
+  /** All templates were evaluated. The compliance is a result, not a failure. */
+  evaluated: 'Evaluated',
+  /** Some templates wait for dependencies. */
+  pending: 'DependenciesPending',
+  /** The copy or a template was not evaluated since the last change. */
+  evaluating: 'Evaluating',
+  /** A template cannot be applied. */
+  templateError: 'TemplateError',
+} as const;

@@ -1,0 +1,194 @@
+// Copies a Policy to the namespace of the cluster, and summarises the status of the copy on it.
+import { type Cluster, unlessGone } from '../../cluster/index.ts';
+import {
+  CONTROLLER_FIELD_MANAGER,
+  type ObjectKey,
+  POLICIES,
+  type Policy,
+  type PolicyDependency,
+  type PolicySet,
+  type Readiness,
+} from '../../resources/index.ts';
+import {
+  type EventSink,
+  type LastStep,
+  type ObjectCache,
+  type ReconcileAttempt,
+  type ReconcileResult,
+  type ReconcileStep,
+  runSteps,
+  withStatus,
+  WrittenObjects,
+} from '../../runtime/index.ts';
+import type { ClusterNamespace } from '../cluster-namespace.ts';
+import { canonicalDependencies, DependencyError, readDependencies } from '../dependencies/index.ts';
+import { type GovernanceSettings, isGoverned } from '../governance-settings.ts';
+import { StatusWriter } from '../status-writer.ts';
+import { copyName, isCopy, isUpToDate, replicatedPolicy } from './replicated-policy.ts';
+import { POLICY_REASONS } from '../policy-reasons.ts';
+import { type NotApplied, notAppliedStatus, rootStatus } from './root-status.ts';
+
+export interface PropagationOptions {
+  readonly cluster: Cluster;
+  readonly settings: GovernanceSettings;
+  readonly policies: ObjectCache<Policy>;
+  readonly policySets: ObjectCache<PolicySet>;
+  readonly namespace: ClusterNamespace;
+  readonly events: EventSink;
+}
+
+/** State of one pass, shared by its steps. */
+interface Subject {
+  readonly root: Policy | undefined;
+  readonly copyKey: ObjectKey | undefined;
+  /** The copy as it should be; undefined if there should be none. */
+  readonly wanted: Policy | undefined;
+  /** Why the Policy applies nowhere; undefined if it applies. */
+  readonly notApplied: NotApplied | undefined;
+}
+
+/** Reconciles Policies outside of the namespace of the cluster. */
+export class PropagationReconciler {
+  readonly #options: PropagationOptions;
+  readonly #policies: WrittenObjects<Policy>;
+  readonly #status: StatusWriter<Policy>;
+  readonly #steps: readonly ReconcileStep<Subject>[] = [
+    (subject, signal) => this.#remove(subject, signal),
+    (_subject, signal) => this.#options.namespace.ensure(signal),
+    (subject, signal) => this.#copy(subject, signal),
+  ];
+
+  constructor(options: PropagationOptions) {
+    this.#options = options;
+    this.#policies = new WrittenObjects(options.policies);
+    this.#status = new StatusWriter(options.cluster, POLICIES, this.#policies);
+  }
+
+  async reconcile(key: ObjectKey, signal: AbortSignal, attempt: ReconcileAttempt): Promise<ReconcileResult> {
+    const subject = this.#subject(key);
+    return await withStatus(
+      attempt,
+      async (failure, stopped) => await this.#writeStatus(key, subject, failure, stopped),
+      async () => await runSteps(this.#steps, subject, signal),
+    );
+  }
+
+  #subject(key: ObjectKey): Subject {
+    const root = this.#policies.get(key);
+    const name = copyName(key);
+    const copyKey = name === undefined ? undefined : { namespace: this.#options.settings.clusterName, name };
+    const isGone = root === undefined || root.metadata.deletionTimestamp !== undefined;
+    const notApplied = isGone ? undefined : this.#notApplied(root, name);
+    if (isGone || name === undefined || notApplied !== undefined) {
+      return { root, copyKey, wanted: undefined, notApplied };
+    }
+    try {
+      return { root, copyKey, wanted: this.#wanted(root, name), notApplied };
+    } catch (error) {
+      if (!(error instanceof DependencyError)) {
+        throw error;
+      }
+      const invalid = { reason: POLICY_REASONS.dependenciesInvalid, message: error.message, isStalled: true };
+      return { root, copyKey, wanted: undefined, notApplied: invalid };
+    }
+  }
+
+  /** Why a Policy applies nowhere. */
+  #notApplied({ metadata, spec }: Policy, name: string | undefined): NotApplied | undefined {
+    const { settings } = this.#options;
+    const namespace = metadata.namespace ?? '';
+    if (!isGoverned(namespace, settings)) {
+      const message = `Policies in namespace ${namespace} do not count: see --governance-namespaces`;
+      return { reason: POLICY_REASONS.namespaceNotGoverned, message, isStalled: true };
+    }
+    if (name === undefined) {
+      const message = 'the name is too long: its copy is named NAMESPACE.NAME, which has at most 253 characters';
+      return { reason: POLICY_REASONS.nameTooLong, message, isStalled: true };
+    }
+    if (spec.disabled) {
+      return { reason: POLICY_REASONS.disabled, message: 'the Policy is disabled', isStalled: false };
+    }
+    return settings.mode === 'hub'
+      ? { reason: POLICY_REASONS.notPlaced, message: 'the Policy is placed on no cluster', isStalled: false }
+      : undefined;
+  }
+
+  /** Deletes the copy of a Policy that applies nowhere. A Policy that is no copy of it stays. */
+  async #remove({ copyKey, wanted }: Subject, signal: AbortSignal): Promise<LastStep | void> {
+    if (wanted !== undefined) {
+      return;
+    }
+    const copy = copyKey === undefined ? undefined : this.#policies.get(copyKey);
+    if (copyKey !== undefined && copy !== undefined && isCopy(copy, this.#options.settings.clusterName)) {
+      await unlessGone(this.#options.cluster.delete(POLICIES, copyKey, { signal }));
+    }
+    return { isLast: true };
+  }
+
+  async #copy({ copyKey, wanted }: Subject, signal: AbortSignal): Promise<void> {
+    if (wanted === undefined || copyKey === undefined) {
+      return;
+    }
+    const stored = this.#policies.get(copyKey);
+    if (stored !== undefined && isUpToDate(stored, wanted)) {
+      return;
+    }
+    const { cluster } = this.#options;
+    const options = { fieldManager: CONTROLLER_FIELD_MANAGER, signal };
+    const { labels = {}, annotations = {} } = wanted.metadata;
+    const written =
+      stored === undefined
+        ? await cluster.create<Policy>(POLICIES, wanted, options)
+        : await cluster.update<Policy>(
+            POLICIES,
+            { ...stored, metadata: { ...stored.metadata, labels, annotations }, spec: wanted.spec },
+            options,
+          );
+    this.#policies.recordWrite(copyKey, written);
+  }
+
+  /** @throws DependencyError */
+  #wanted(root: Policy, name: string): Policy {
+    const { settings, policySets } = this.#options;
+    const namespace = root.metadata.namespace ?? '';
+    return replicatedPolicy(
+      root,
+      name,
+      settings.clusterName,
+      (dependencies) =>
+        canonicalDependencies(
+          readDependencies(dependencies),
+          namespace,
+          (set) => policySets.get(set)?.spec.policies,
+          // The states are those of the root, which the schema of the kind has checked.
+        ) as readonly PolicyDependency[],
+    );
+  }
+
+  async #writeStatus(
+    key: ObjectKey,
+    subject: Subject,
+    failure: Readiness | undefined,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
+    const root = this.#policies.get(key);
+    if (root !== undefined && root.metadata.deletionTimestamp === undefined) {
+      await this.#status.write(root, this.#statusOf(root, subject, failure), signal);
+    }
+    return {};
+  }
+
+  #statusOf(
+    root: Policy,
+    { copyKey, wanted, notApplied }: Subject,
+    failure: Readiness | undefined,
+  ): NonNullable<Policy['status']> {
+    const now = Date.now();
+    if (notApplied !== undefined && failure === undefined) {
+      return notAppliedStatus(root, notApplied, now);
+    }
+    const copy = copyKey === undefined ? undefined : this.#policies.get(copyKey);
+    const isCurrent = copy !== undefined && wanted !== undefined && isUpToDate(copy, wanted);
+    return rootStatus(root, isCurrent ? copy : undefined, this.#options.settings.clusterName, failure, now);
+  }
+}

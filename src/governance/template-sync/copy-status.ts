@@ -1,0 +1,183 @@
+// The status of a copy by the results of its templates.
+import {
+  type ComplianceState,
+  type Condition,
+  DEPENDENCIES_VALID,
+  type PendingDependency,
+  type PendingTemplate,
+  type Policy,
+  type Readiness,
+  setCondition,
+  setReadiness,
+  type TemplateDetails,
+  type TemplateState,
+} from '../../resources/index.ts';
+import { shortened } from '../../values/index.ts';
+import { withMessage } from '../history/status-history.ts';
+import { POLICY_REASONS, type PolicyStatus } from '../policy-reasons.ts';
+
+/** Length of the message of a Policy, a cell of a table. Characters. */
+const MAX_SUMMARY_LENGTH = 200;
+/** Findings that a condition names. */
+const MAX_FINDINGS = 10;
+
+/** The result of one template. */
+export interface TemplateResult {
+  readonly name: string;
+  readonly state: TemplateState;
+  /** Undefined while it is not known. */
+  readonly compliant: ComplianceState | undefined;
+  /** `State; text`, as Open Cluster Management writes it. Empty if there is none. */
+  readonly message: string;
+  /** The generation of its object that the compliance is about. */
+  readonly observedGeneration?: number | undefined;
+  readonly pending: readonly PendingDependency[];
+}
+
+/** What is wrong with the dependencies of a Policy. */
+export interface DependencyProblem {
+  readonly type: string;
+  readonly message: string;
+}
+
+/** Reasons of the condition `DependenciesValid`. */
+const FINDING_REASONS: Readonly<Record<string, string>> = {
+  cycle: 'Cycle',
+  'not-found': 'NotFound',
+  'not-placed': 'NotPlaced',
+  invalid: 'Invalid',
+};
+
+/**
+ * The status of a copy.
+ * @param problems what is wrong with its dependencies
+ * @param failure the failure of the pass that ends with this status
+ * @param now milliseconds since 1970
+ */
+export function copyStatus(
+  copy: Policy,
+  results: readonly TemplateResult[],
+  problems: readonly DependencyProblem[],
+  failure: Readiness | undefined,
+  now: number,
+): PolicyStatus {
+  const generation = copy.metadata.generation ?? 0;
+  const compliant = complianceOf(results);
+  const message = failure?.message ?? summaryOf(results);
+  const pending = pendingTemplates(results);
+  const readiness = failure ?? readinessOf(results, compliant, message);
+  const conditions = setReadiness(copy.status?.conditions, readiness, generation, now);
+  return {
+    ...(compliant === undefined ? {} : { compliant }),
+    ...(message === '' ? {} : { message }),
+    ...(pending.length === 0 ? {} : { pending }),
+    details: results.map((result) => detailsOf(result, copy, now)),
+    conditions: setCondition(conditions, dependencyCondition(problems, generation), now),
+    observedGeneration: generation,
+  };
+}
+
+/** NonCompliant if a template is, else Pending if one is; Compliant only if all are. */
+export function complianceOf(results: readonly Pick<TemplateResult, 'compliant'>[]): ComplianceState | undefined {
+  const states = results.map(({ compliant }) => compliant);
+  const worst = (['NonCompliant', 'Pending'] as const).find((state) => states.includes(state));
+  return worst ?? (states.includes(undefined) ? undefined : 'Compliant');
+}
+
+function detailsOf(
+  { name, state, compliant, message, observedGeneration, pending }: TemplateResult,
+  copy: Policy,
+  now: number,
+): TemplateDetails {
+  const before = copy.status?.details?.find(({ templateMeta }) => templateMeta?.name === name);
+  const history = message === '' ? (before?.history ?? []) : withMessage(before?.history, message, now);
+  return {
+    templateMeta: { name },
+    ...(compliant === undefined ? {} : { compliant }),
+    history,
+    state,
+    ...(observedGeneration === undefined ? {} : { observedGeneration }),
+    ...(pending.length === 0 ? {} : { pending }),
+  };
+}
+
+function pendingTemplates(results: readonly TemplateResult[]): readonly PendingTemplate[] {
+  return results.flatMap(({ name, pending }) => {
+    const [first] = pending;
+    const message = pending.map(dependencyText).join('; ');
+    return first === undefined ? [] : [{ template: name, reason: first.reason, message }];
+  });
+}
+
+/** The most important message, for a cell of a table. */
+function summaryOf(results: readonly TemplateResult[]): string {
+  const failed = results.find(({ compliant, pending }) => compliant === 'NonCompliant' && pending.length === 0);
+  if (failed !== undefined) {
+    return shortened(`${failed.name}: ${withoutState(failed.message)}`, MAX_SUMMARY_LENGTH);
+  }
+  const waiting = results.find(({ pending }) => pending.length > 0);
+  const [first] = waiting?.pending ?? [];
+  if (waiting === undefined || first === undefined) {
+    return '';
+  }
+  return shortened(`${waiting.name} waits for ${dependencyText(first)}`, MAX_SUMMARY_LENGTH);
+}
+
+/** `Policy policies.kafka-operator, which is NonCompliant`. */
+function dependencyText({ kind, namespace, name, actual, reason, required, message }: PendingDependency): string {
+  const object = `${kind} ${namespace === undefined || kind.endsWith('Policy') ? '' : `${namespace}/`}${name}`;
+  const why = message ?? (actual === undefined ? REASON_TEXTS[reason] : `which is ${actual} and must be ${required}`);
+  return `${object}, ${why}`;
+}
+
+const REASON_TEXTS: Readonly<Record<PendingDependency['reason'], string>> = {
+  NoSuchKind: 'whose kind the cluster does not have',
+  NotFound: 'which does not exist',
+  NoStatus: 'which has no status yet',
+  Mismatch: 'which has another state',
+  NotPlaced: 'which is not placed on this cluster',
+  Cycle: 'which waits for it in turn',
+  Stale: 'whose status is about an older spec',
+  Forbidden: 'which the controller may not read',
+  GetFailed: 'which could not be read',
+};
+
+function readinessOf(
+  results: readonly TemplateResult[],
+  compliant: ComplianceState | undefined,
+  message: string,
+): Readiness {
+  if (results.some(({ state }) => state === 'Failed')) {
+    return { state: 'stalled', reason: POLICY_REASONS.templateError, message };
+  }
+  if (results.some((result) => result.compliant === undefined)) {
+    return { state: 'reconciling', reason: POLICY_REASONS.evaluating, message: 'some templates are being evaluated' };
+  }
+  if (results.some(({ pending }) => pending.length > 0)) {
+    return { state: 'reconciling', reason: POLICY_REASONS.pending, message };
+  }
+  const text = message === '' ? `all templates are evaluated: ${compliant ?? ''}` : message;
+  return { state: 'ready', reason: POLICY_REASONS.evaluated, message: text };
+}
+
+function dependencyCondition(
+  problems: readonly DependencyProblem[],
+  observedGeneration: number,
+): Omit<Condition, 'lastTransitionTime'> {
+  const [first] = problems;
+  const type = DEPENDENCIES_VALID;
+  if (first === undefined) {
+    return { type, status: 'True', observedGeneration, reason: 'Valid', message: '' };
+  }
+  const message = problems
+    .slice(0, MAX_FINDINGS)
+    .map((problem) => problem.message)
+    .join('; ');
+  const reason = FINDING_REASONS[first.type] ?? 'Invalid';
+  return { type, status: 'False', observedGeneration, reason, message };
+}
+
+/** The text of a message without the state in front. */
+function withoutState(message: string): string {
+  return message.replace(/^(?:NonCompliant|Compliant|Pending); */, '');
+}

@@ -1,0 +1,327 @@
+// Applies the templates of a copy when their dependencies are met, and collects the results.
+import { ApiError, type Cluster, unlessGone } from '../../cluster/index.ts';
+import {
+  type ComplianceState,
+  CONTROLLER_FIELD_MANAGER,
+  isJsonObject,
+  type JsonObject,
+  keyOf,
+  type KubernetesObject,
+  type ObjectKey,
+  own,
+  POLICIES,
+  type Policy,
+  type Readiness,
+  textOf,
+} from '../../resources/index.ts';
+import {
+  type EventSink,
+  type LastStep,
+  type ObjectCache,
+  type ReconcileAttempt,
+  type ReconcileResult,
+  type ReconcileStep,
+  runSteps,
+  Stalled,
+  withStatus,
+  worstFailure,
+  WrittenObjects,
+} from '../../runtime/index.ts';
+import { errorText } from '../../values/index.ts';
+import { complianceOf, pendingDependencies, templateErrorMessage } from '../dependencies/index.ts';
+import type { DependencyGraphs } from '../dependency-graphs.ts';
+import type { GovernanceSettings } from '../governance-settings.ts';
+import { isCopy, rootOf } from '../propagation/replicated-policy.ts';
+import { POLICY_REASONS } from '../policy-reasons.ts';
+import { StatusWriter } from '../status-writer.ts';
+import { copyStatus, type TemplateResult } from './copy-status.ts';
+import type { TemplateKinds } from './template-kinds.ts';
+import { isApplied, SUSPENDED_ANNOTATION, templateObject, updatedTemplate } from './template-object.ts';
+import type { PlannedTemplate, TemplatePlans } from './template-plans.ts';
+
+/** Reasons of events about templates. */
+const EVENTS = {
+  removing: 'TemplateRemoving',
+  suspended: 'TemplateSuspended',
+  dropped: 'TemplateRemoved',
+} as const;
+
+/** Related objects that an event about a removal names. */
+const MAX_NAMED_OBJECTS = 10;
+
+export interface TemplateSyncOptions {
+  readonly cluster: Cluster;
+  readonly settings: GovernanceSettings;
+  readonly policies: ObjectCache<Policy>;
+  readonly plans: TemplatePlans;
+  readonly kinds: TemplateKinds;
+  readonly graphs: DependencyGraphs;
+  readonly events: EventSink;
+}
+
+/** State of one pass, shared by its steps. */
+interface Subject {
+  readonly key: ObjectKey;
+  readonly copy: Policy | undefined;
+  planned: readonly PlannedTemplate[];
+  /** Results of templates that could not be written, by name. */
+  readonly failed: Map<string, TemplateResult>;
+  readonly failures: unknown[];
+}
+
+/** Reconciles the copies of Policies. */
+export class TemplateSyncReconciler {
+  readonly #options: TemplateSyncOptions;
+  readonly #copies: WrittenObjects<Policy>;
+  readonly #status: StatusWriter<Policy>;
+  readonly #steps: readonly ReconcileStep<Subject>[] = [
+    (subject) => this.#leave(subject),
+    (subject, signal) => this.#plan(subject, signal),
+    (subject, signal) => this.#announce(subject, signal),
+    (subject, signal) => this.#apply(subject, signal),
+    (subject, signal) => this.#removeDropped(subject, signal),
+  ];
+
+  constructor(options: TemplateSyncOptions) {
+    this.#options = options;
+    this.#copies = new WrittenObjects(options.policies);
+    this.#status = new StatusWriter(options.cluster, POLICIES, this.#copies);
+  }
+
+  async reconcile(key: ObjectKey, signal: AbortSignal, attempt: ReconcileAttempt): Promise<ReconcileResult> {
+    const subject: Subject = { key, copy: this.#copies.get(key), planned: [], failed: new Map(), failures: [] };
+    return await withStatus(
+      attempt,
+      async (failure, stopped) => await this.#writeStatus(subject, failure, stopped),
+      async () => {
+        const result = await runSteps(this.#steps, subject, signal);
+        const failure = worstFailure(subject.failures);
+        if (failure !== undefined) {
+          throw failure;
+        }
+        return result;
+      },
+    );
+  }
+
+  #leave({ key, copy }: Subject): LastStep | void {
+    if (copy === undefined || copy.metadata.deletionTimestamp !== undefined) {
+      this.#options.plans.forget(key);
+      return { isLast: true };
+    }
+    if (!isCopy(copy, this.#options.settings.clusterName)) {
+      throw new Stalled(
+        POLICY_REASONS.notACopy,
+        'Policies in the namespace of the cluster are copies: create the Policy in another namespace',
+      );
+    }
+  }
+
+  async #plan(subject: Subject, signal: AbortSignal): Promise<void> {
+    subject.planned = subject.copy === undefined ? [] : await this.#options.plans.of(subject.copy, signal);
+  }
+
+  /** Announces deletions by status and event, before anything is deleted. */
+  async #announce(subject: Subject, signal: AbortSignal): Promise<void> {
+    const removed = subject.planned.filter(({ plan }) => plan.type === 'remove-because-unmet');
+    if (removed.length === 0 || subject.copy === undefined) {
+      return;
+    }
+    await this.#writeStatus(subject, undefined, signal, 'Removing');
+    for (const { plan, stored } of removed) {
+      const message = 'message' in plan ? plan.message : '';
+      const objects = relatedObjects(stored);
+      const text = `${plan.template} is deleted, because a dependency is no longer met: ${message}${objects}`;
+      this.#options.events.event(subject.copy, 'Warning', EVENTS.removing, text);
+    }
+  }
+
+  async #apply(subject: Subject, signal: AbortSignal): Promise<void> {
+    for (const planned of subject.planned) {
+      try {
+        await this.#applyOne(subject, planned, signal);
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.code === 409) {
+          throw error;
+        }
+        const verb = planned.stored === undefined ? 'create' : 'update';
+        const message = templateErrorMessage(`Failed to ${verb} policy template: ${errorText(error)}`);
+        const name = planned.plan.template;
+        subject.failed.set(name, { name, state: 'Failed', compliant: 'NonCompliant', message, pending: [] });
+        subject.failures.push(error);
+      }
+    }
+  }
+
+  async #applyOne({ copy }: Subject, planned: PlannedTemplate, signal: AbortSignal): Promise<void> {
+    const { plan, kind, stored, key, template } = planned;
+    if (copy === undefined || kind === undefined) {
+      return;
+    }
+    switch (plan.type) {
+      case 'apply': {
+        const wanted = templateObject(copy, template.objectDefinition, kind.type.namespaced);
+        if (stored === undefined || !isApplied(stored, wanted)) {
+          const options = { fieldManager: CONTROLLER_FIELD_MANAGER, fieldValidation: 'Strict', signal } as const;
+          const written =
+            stored === undefined
+              ? await kind.cluster.create(kind.type, wanted, options)
+              : await kind.cluster.update(kind.type, updatedTemplate(stored, wanted), options);
+          kind.recordWrite(key, written);
+        }
+        return;
+      }
+      case 'suspend':
+        await this.#suspend(copy, planned, signal);
+        return;
+      case 'remove-because-unmet':
+        await unlessGone(kind.cluster.delete(kind.type, key, { signal }));
+        return;
+      case 'pending':
+      case 'error':
+        return;
+      default:
+        plan satisfies never;
+    }
+  }
+
+  /** Ends the evaluation of a template of our own kinds. Others stay as they are. */
+  async #suspend(copy: Policy, { plan, kind, stored, key }: PlannedTemplate, signal: AbortSignal): Promise<void> {
+    const isSuspended = stored?.metadata.annotations?.[SUSPENDED_ANNOTATION] !== undefined;
+    if (kind === undefined || kind.isWatchedHere || isSuspended || !('message' in plan)) {
+      return;
+    }
+    const body = { metadata: { annotations: { [SUSPENDED_ANNOTATION]: plan.message } } };
+    const options = { fieldManager: CONTROLLER_FIELD_MANAGER, signal };
+    kind.recordWrite(key, await kind.cluster.patch(kind.type, key, { type: 'merge', body }, options));
+    const message = `${plan.template} is not evaluated, because a dependency is no longer met: ${plan.message}`;
+    this.#options.events.event(copy, 'Warning', EVENTS.suspended, message);
+  }
+
+  /** Deletes the objects of templates that left the Policy. */
+  async #removeDropped({ copy, planned }: Subject, signal: AbortSignal): Promise<void> {
+    const uid = copy?.metadata.uid;
+    if (copy === undefined || uid === undefined) {
+      return;
+    }
+    const wanted = new Set(planned.map(({ kind, key }) => `${kind?.type.kind ?? ''}/${key.name}`));
+    const kinds = new Set([...this.#options.kinds.own, ...planned.flatMap(({ kind }) => kind ?? [])]);
+    for (const kind of kinds) {
+      const dropped = kind
+        .ownedBy(uid)
+        .filter(({ metadata }) => !wanted.has(`${kind.type.kind}/${metadata.name ?? ''}`))
+        .filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+      for (const object of dropped) {
+        const message = `${object.kind} ${object.metadata.name ?? ''} is deleted, because the Policy has no such template any more`;
+        this.#options.events.event(copy, 'Normal', EVENTS.dropped, message);
+        await unlessGone(kind.cluster.delete(kind.type, keyOf(object), { signal }));
+      }
+    }
+  }
+
+  async #writeStatus(
+    { key, planned, failed }: Subject,
+    failure: Readiness | undefined,
+    signal: AbortSignal,
+    removed: 'Removing' | 'Removed' = 'Removed',
+  ): Promise<ReconcileResult> {
+    const copy = this.#copies.get(key);
+    if (copy === undefined || copy.metadata.deletionTimestamp !== undefined) {
+      return {};
+    }
+    const now = Date.now();
+    const results = planned.map((one) => failed.get(one.plan.template) ?? resultOf(one, copy, removed, now));
+    const root = rootOf(key.name);
+    const problems = root === undefined ? [] : this.#options.graphs.current().findingsOf({ namespace: '', ...root });
+    const status = copyStatus(copy, results, problems, failure, now);
+    if (await this.#status.write(copy, status, signal)) {
+      this.#emit(copy, status.details ?? []);
+    }
+    return {};
+  }
+
+  /** An event for each template whose compliance changed. */
+  #emit(copy: Policy, details: NonNullable<NonNullable<Policy['status']>['details']>): void {
+    for (const { templateMeta, compliant, history } of details) {
+      const before = copy.status?.details?.find((one) => one.templateMeta?.name === templateMeta?.name);
+      if (compliant !== undefined && compliant !== before?.compliant) {
+        const type = compliant === 'Compliant' ? 'Normal' : 'Warning';
+        const message = `${templateMeta?.name ?? ''}: ${history?.[0]?.message ?? compliant}`;
+        this.#options.events.event(copy, compliant === 'Pending' ? 'Normal' : type, compliant, message);
+      }
+    }
+  }
+}
+
+/** The result of a template by its plan and its object. */
+function resultOf(
+  { template, kind, key, plan }: PlannedTemplate,
+  copy: Policy,
+  removed: 'Removing' | 'Removed',
+  now: number,
+): TemplateResult {
+  const name = plan.template;
+  if (plan.type === 'error') {
+    return { name, state: 'Failed', compliant: 'NonCompliant', message: plan.message, pending: [] };
+  }
+  if (plan.type === 'apply') {
+    return { name, state: 'Applied', pending: [], ...verdictOf(kind?.get(key)) };
+  }
+  const before = copy.status?.details?.find(({ templateMeta }) => templateMeta?.name === name);
+  const states = { pending: 'Waiting', suspend: 'Suspended', 'remove-because-unmet': removed } as const;
+  return {
+    name,
+    // A template that was removed stays absent, as one that was never applied.
+    state: plan.type === 'pending' && before?.state === 'Removed' ? 'Removed' : states[plan.type],
+    compliant: template.ignorePending === true ? 'Compliant' : 'Pending',
+    message: plan.message,
+    pending: pendingDependencies(plan.dependencies, before?.pending ?? [], now),
+  };
+}
+
+/** The compliance of a template's object; not known while its status is about an older spec. */
+function verdictOf(
+  object: KubernetesObject | undefined,
+): Pick<TemplateResult, 'compliant' | 'message' | 'observedGeneration'> {
+  if (object === undefined) {
+    return { compliant: undefined, message: '' };
+  }
+  const verdict = complianceOf(object);
+  const compliant = 'state' in verdict ? STATES[verdict.state] : undefined;
+  if (compliant === undefined) {
+    return { compliant, message: '' };
+  }
+  const message = newestMessage(object) ?? [compliant, verdict.detail].filter(Boolean).join('; ');
+  return { compliant, message, observedGeneration: object.metadata.generation };
+}
+
+const STATES: Readonly<Record<string, ComplianceState>> = {
+  Compliant: 'Compliant',
+  NonCompliant: 'NonCompliant',
+  Pending: 'Pending',
+};
+
+function newestMessage(object: KubernetesObject): string | undefined {
+  const { status } = object as KubernetesObject & { readonly status?: JsonObject };
+  const history = isJsonObject(status) ? own(status, 'history') : undefined;
+  const [newest] = Array.isArray(history) ? history : [];
+  const message = textOf(isJsonObject(newest) ? own(newest, 'message') : undefined);
+  return message === '' ? undefined : message;
+}
+
+/** What the deletion of a ConfigurationPolicy prunes, for an event. */
+function relatedObjects(stored: KubernetesObject | undefined): string {
+  const { spec, status } = (stored ?? {}) as { readonly spec?: JsonObject; readonly status?: JsonObject };
+  const related = isJsonObject(status) ? own(status, 'relatedObjects') : undefined;
+  const names = (Array.isArray(related) ? related : []).flatMap((one) => {
+    const object = isJsonObject(one) ? own(one, 'object') : undefined;
+    const metadata = isJsonObject(object) ? own(object, 'metadata') : undefined;
+    const name = isJsonObject(metadata) ? textOf(own(metadata, 'name')) : '';
+    return isJsonObject(object) && name !== '' ? [`${textOf(own(object, 'kind'))} ${name}`] : [];
+  });
+  const behavior = textOf(isJsonObject(spec) ? own(spec, 'pruneObjectBehavior') : undefined);
+  const more = names.length > MAX_NAMED_OBJECTS ? ` and ${names.length - MAX_NAMED_OBJECTS} more` : '';
+  return names.length === 0
+    ? ''
+    : `; pruneObjectBehavior ${behavior}: ${names.slice(0, MAX_NAMED_OBJECTS).join(', ')}${more}`;
+}
