@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { EngineError } from './errors.ts';
-import { evaluateGroupExpression, MAX_EXPRESSION_DEPTH, parseGroupExpression } from './group-expression.ts';
+import {
+  constantResult,
+  evaluateGroupExpression,
+  MAX_EXPRESSION_DEPTH,
+  parseGroupExpression,
+} from './group-expression.ts';
 import type { GroupExpression } from './group-expression.ts';
 
 const MEMBERS = new Set(['a', 'b', 'c']);
@@ -145,4 +150,25 @@ test('the parser throws only EngineError for any text', () => {
     }),
     { numRuns: 1_000 },
   );
+});
+
+for (const [source, expected] of [
+  ['a() && !a()', false],
+  ['a() || !a()', true],
+  ['a() && false', false],
+  ['a() != a() || b() == !b()', false],
+  ['(a() || b()) == (b() || a())', true],
+  ['a()', undefined],
+  ['a() && (b() || !b())', undefined],
+  ['a() != b()', undefined],
+] as const) {
+  test(`${source} is ${expected ?? 'not the same'}, whatever its members say`, () => {
+    assert.equal(constantResult(source, MEMBERS), expected);
+  });
+}
+
+test('an expression of more members than are tried is not called constant', () => {
+  const names = Array.from({ length: 64 }, (_, index) => `m${index}`);
+  const source = names.map((name) => `(${name}() || !${name}())`).join(' && ');
+  assert.equal(constantResult(source, new Set(names)), undefined);
 });

@@ -18,6 +18,9 @@ const MAX_EXPRESSION_LENGTH = 8_192;
 /** Bounds the recursion of parser and evaluation (`((((…` and `!!!!…`); chains of && and || also count per operator. */
 export const MAX_EXPRESSION_DEPTH = 256;
 
+/** Most members for which all combinations of verdicts are tried: a thousand evaluations. */
+const MAX_TRIED_MEMBERS = 10;
+
 const TOKEN = /\s*(?:([_a-zA-Z][_a-zA-Z0-9]*)|(==|!=|&&|\|\||[!()]))/y;
 
 interface Token {
@@ -83,6 +86,34 @@ export function evaluateGroupExpression(
     }
     default:
       return expression satisfies never;
+  }
+}
+
+/** The result of a valid expression if it is the same whatever the members say; undefined if not, or if it has too many members. */
+export function constantResult(source: string, members: ReadonlySet<string>): boolean | undefined {
+  const expression = parseGroupExpression(source, members);
+  const names = [...membersOf(expression)];
+  if (names.length > MAX_TRIED_MEMBERS) {
+    return undefined;
+  }
+  const results = new Set<boolean | undefined>();
+  for (let verdicts = 0; verdicts < 2 ** names.length; verdicts++) {
+    results.add(evaluateGroupExpression(expression, (name) => ((verdicts >> names.indexOf(name)) & 1) === 1));
+  }
+  const [result, ...others] = results;
+  return others.length === 0 ? result : undefined;
+}
+
+function membersOf(expression: GroupExpression): ReadonlySet<string> {
+  switch (expression.kind) {
+    case 'literal':
+      return new Set();
+    case 'member':
+      return new Set([expression.name]);
+    case 'not':
+      return membersOf(expression.operand);
+    default:
+      return new Set([...membersOf(expression.left), ...membersOf(expression.right)]);
   }
 }
 

@@ -43,6 +43,7 @@ export type {
   SinglePolicyDefinition,
 } from './policy-definition.ts';
 export type { PolicyGuest } from './policy-guest.ts';
+export { constantResult } from './group-expression.ts';
 export { isCapabilityPattern, readPolicyDefinition } from './policy-reader.ts';
 export type { PolicyFault } from './policy-reader.ts';
 export { ReviewError } from './review-body.ts';

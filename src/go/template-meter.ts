@@ -32,7 +32,8 @@ const MAX_VALUE_DEPTH = 1000;
  */
 export function chargeValue(value: GoValue, meter: Pick<TemplateMeter, 'steps'>, depth = 0): void {
   if (!isGoList(value) && !isGoObject(value)) {
-    meter.steps(stepsToRead(value));
+    // A text by itself is charged by its characters.
+    meter.steps(depth === 0 ? 0 : stepsToRead(value));
     return;
   }
   if (depth > MAX_VALUE_DEPTH) {

@@ -22,3 +22,20 @@ export type {
   UnmetDependency,
   UnmetReason,
 } from './dependencies/index.ts';
+export {
+  hasTemplates,
+  namespaceGate,
+  NO_TEMPLATE_OBJECTS,
+  resolveHubTemplates,
+  resolveTemplates,
+} from './templates/index.ts';
+export type {
+  ListAnswer,
+  NoAnswer,
+  ObjectAnswer,
+  ReadGate,
+  TemplateLookup,
+  TemplateObjects,
+  TemplateOptions,
+  TemplateResult,
+} from './templates/index.ts';

@@ -493,6 +493,22 @@ const POLICY_CASES: readonly Case[] = [
     [],
     /did you mean second\(\)\?/,
   ],
+  [
+    'an expression that is never true',
+    'capg',
+    group('first() && !first()'),
+    ['spec.expression [group-expression]'],
+    [],
+    /is false whatever the members say: every request would be rejected/,
+  ],
+  [
+    'an expression that is always true',
+    'capg',
+    group('first() || second() || true'),
+    [],
+    ['spec.expression [group-expression]'],
+    /the group rejects nothing/,
+  ],
   ['a member that is not called', 'capg', group('first'), ['spec.expression [group-expression]']],
   [
     'an operator of CEL that groups do not have',

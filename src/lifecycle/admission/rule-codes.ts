@@ -51,6 +51,7 @@ export const WARNINGS = [
   'rule-never-matches',
   'constraints-never-match',
   'null-object',
+  'group-expression',
   'selector-matches-nothing',
   'annotation-unknown',
   'pin-outlasts-rollback',

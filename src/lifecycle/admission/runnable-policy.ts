@@ -1,6 +1,6 @@
 import { policyEntry } from '../../engine/definition/index.ts';
-import { fieldPathText, readPolicyDefinition } from '../../engine/index.ts';
-import type { PolicyFault } from '../../engine/index.ts';
+import { constantResult, fieldPathText, readPolicyDefinition } from '../../engine/index.ts';
+import type { PolicyDefinition, PolicyFault } from '../../engine/index.ts';
 import { type AdmissionPolicyObject, invalid, isGroupSpec, isJsonObject, policyId } from '../../resources/index.ts';
 import type { Findings } from './findings.ts';
 import type { RejectionCode } from './rule-codes.ts';
@@ -19,7 +19,10 @@ const CHECKED_ELSEWHERE: ReadonlySet<PolicyFault['code']> = new Set<PolicyFault[
  * fields that have an error already.
  */
 export function checkRunnable(policy: AdmissionPolicyObject, findings: Findings): void {
-  const { faults = [] } = readPolicyDefinition(policyId(policy), policyEntry(policy));
+  const { definition, faults = [] } = readPolicyDefinition(policyId(policy), policyEntry(policy));
+  if (definition?.kind === 'group') {
+    checkConstant(definition, findings);
+  }
   for (const fault of faults) {
     const field = fieldOf(fault.path);
     if (CHECKED_ELSEWHERE.has(fault.code) || findings.has(field)) {
@@ -28,6 +31,20 @@ export function checkRunnable(policy: AdmissionPolicyObject, findings: Findings)
     const isMembers = isGroupSpec(policy.spec) && field === 'spec.policies';
     const value = valueAt(policy.spec, fault.path);
     findings.reject(codeOf(fault, isMembers), invalid(field, value, fault.message));
+  }
+}
+
+/** A group that rejects every request can never work; one that rejects none may be on the way to become one. */
+function checkConstant(
+  { expression, members }: Extract<PolicyDefinition, { kind: 'group' }>,
+  findings: Findings,
+): void {
+  const result = constantResult(expression, new Set(members.map(({ name }) => name)));
+  if (result === false) {
+    const detail = 'is false whatever the members say: every request would be rejected';
+    findings.reject('group-expression', invalid('spec.expression', expression, detail));
+  } else if (result === true) {
+    findings.warn('group-expression', 'spec.expression', 'is true whatever the members say: the group rejects nothing');
   }
 }
 

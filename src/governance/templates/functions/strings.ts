@@ -52,7 +52,7 @@ function repeated(text: string, count: number, { meter }: Rendering): string {
 
 /** Go puts an empty `old` between all code points. */
 function replaced(old: string, by: string, text: string, rendering: Rendering): string {
-  const parts = old === '' ? ['', ...text, ''] : text.split(old);
+  const parts = old === '' ? ['', ...Array.from(text), ''] : text.split(old);
   return joined(by, parts, rendering);
 }
 
