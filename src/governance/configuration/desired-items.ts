@@ -1,39 +1,41 @@
 import { valueText } from '../../go/index.ts';
 import { isJsonObject, own } from '../../values/index.ts';
-import type { JsonObject, JsonValue } from '../../values/index.ts';
+import type { JsonValue } from '../../values/index.ts';
 import type { ComparisonBudget } from './comparison-budget.ts';
 import { parseKubernetesQuantity } from './kubernetes-quantity.ts';
 
 /** Indexes of items, ascending. */
 type Indexes = Set<number>;
-const NO_INDEXES: Indexes = new Set();
+
+/** A text that an item of the template has in common with every live item that it matches. */
+type Trait = string;
 
 /**
- * The items of a template's list that no live item has matched yet. Each is filed under the value of one of its fields, so
- * that a live item need not be compared with every item of the template.
+ * The items of a template's list that no live item has matched yet. Each is filed under one of its traits, so that a live
+ * item need not be compared with every item of the template.
  */
 export class DesiredItems {
   readonly #key: string;
-  /** Items that any live item may match. */
+  /** Items without traits, which any live item may match. */
   readonly #unfiled: Indexes = new Set();
-  /** Items that are no objects, by their text. */
-  readonly #scalars = new Map<string, Indexes>();
-  /** Objects, by a field and by the text of its value. */
-  readonly #objects = new Map<string, Map<string, Indexes>>();
+  readonly #files = new Map<Trait, Indexes>();
+  /** The fields whose traits are in use. */
+  readonly #fields = new Set<string>();
+  /** The file of each item. */
+  readonly #fileOf: readonly Indexes[];
 
   /** @param key the field that identifies items */
   constructor(items: readonly JsonValue[], key: string) {
     this.#key = key;
-    const frequencies = countValues(items);
-    for (const [index, item] of items.entries()) {
-      this.#fileOf(item, frequencies).add(index);
-    }
+    const traits = items.map((item) => this.#traitsOf(item));
+    const frequencies = countTraits(traits);
+    this.#fileOf = traits.map((ofItem, index) => this.#file(ofItem, frequencies).add(index));
   }
 
   /** The items that a live item may match, in the order of the template. Those that were yielded may be removed. */
   *candidates(live: JsonValue, liveText: string, budget: ComparisonBudget): Generator<number> {
-    const files = [this.#unfiled, this.#scalars.get(liveText) ?? NO_INDEXES, ...this.#filesOf(live)];
-    const cursors = files.filter(({ size }) => size > 0).map((file) => file.values());
+    const files = new Set([this.#unfiled, ...this.#filesOf(live, liveText)]);
+    const cursors = [...files].filter(({ size }) => size > 0).map((file) => file.values());
     const heads = cursors.map(nextOf);
     for (let index = least(heads); index < Infinity; index = least(heads)) {
       budget.visit(heads.length);
@@ -44,54 +46,49 @@ export class DesiredItems {
   }
 
   /** Removes an item that a live item has matched. */
-  remove(index: number, item: JsonValue): void {
-    this.#unfiled.delete(index);
-    if (!isJsonObject(item)) {
-      this.#scalars.get(valueText(item))?.delete(index);
-      return;
-    }
-    for (const file of this.#filesOf(item)) {
-      file.delete(index);
-    }
+  remove(index: number): void {
+    this.#fileOf[index]?.delete(index);
   }
 
-  #filesOf(item: JsonValue): readonly Indexes[] {
+  #traitsOf(item: JsonValue): readonly FieldTrait[] {
     if (!isJsonObject(item)) {
-      return [];
+      const text = Array.isArray(item) ? undefined : plainText(item);
+      return text === undefined ? [] : [{ field: '', trait: wholeTrait(text) }];
     }
-    return Object.entries(item).flatMap(([field, value]) => this.#objects.get(field)?.get(valueText(value)) ?? []);
+    // An item that has an identity may also match by that alone.
+    const key = own(item, this.#key);
+    return isIdentity(key)
+      ? fieldTraits(this.#key, key)
+      : Object.entries(item).flatMap(([field, value]) => fieldTraits(field, value));
   }
 
-  #fileOf(item: JsonValue, frequencies: Frequencies): Indexes {
-    if (!isJsonObject(item)) {
-      const text = Array.isArray(item) ? undefined : fileText(item);
-      return text === undefined ? this.#unfiled : fileIn(this.#scalars, text);
+  /** The file for an item: that of its rarest trait. */
+  #file(traits: readonly FieldTrait[], frequencies: ReadonlyMap<Trait, number>): Indexes {
+    let rarest: FieldTrait | undefined;
+    for (const one of traits) {
+      const isRarer = rarest === undefined || (frequencies.get(one.trait) ?? 0) < (frequencies.get(rarest.trait) ?? 0);
+      rarest = isRarer ? one : rarest;
     }
-    const field = this.#fieldOf(item, frequencies);
-    const text = field === undefined ? undefined : fileText(own(item, field));
-    if (field === undefined || text === undefined) {
+    if (rarest === undefined) {
       return this.#unfiled;
     }
-    const byText = this.#objects.get(field) ?? new Map<string, Indexes>();
-    this.#objects.set(field, byText);
-    return fileIn(byText, text);
+    const file = this.#files.get(rarest.trait) ?? new Set();
+    this.#files.set(rarest.trait, file);
+    this.#fields.add(rarest.field);
+    return file;
   }
 
-  /** The field under which an object is filed: its key, which decides alone, or else the one with the rarest value. */
-  #fieldOf(item: JsonObject, frequencies: Frequencies): string | undefined {
-    if (isIdentity(own(item, this.#key))) {
-      return this.#key;
-    }
-    let rarest: string | undefined;
-    let least = Infinity;
-    for (const [field, value] of Object.entries(item)) {
-      const text = fileText(value);
-      const frequency = text === undefined ? Infinity : (frequencies.get(field)?.get(text) ?? Infinity);
-      if (frequency < least) {
-        [rarest, least] = [field, frequency];
-      }
-    }
-    return rarest;
+  #filesOf(live: JsonValue, liveText: string): readonly Indexes[] {
+    return [wholeTrait(liveText), ...this.#liveTraits(live)].flatMap((trait) => this.#files.get(trait) ?? []);
+  }
+
+  #liveTraits(live: JsonValue): readonly Trait[] {
+    return Object.entries(isJsonObject(live) ? live : {})
+      .filter(([field]) => this.#fields.has(field))
+      .flatMap(([field, value]) => [
+        valueTrait(field, valueText(value)),
+        ...(Array.isArray(value) ? value.map((item) => itemTrait(field, valueText(item))) : []),
+      ]);
   }
 }
 
@@ -100,38 +97,45 @@ export function isIdentity(value: JsonValue | undefined): value is string | numb
   return typeof value === 'number' || (typeof value === 'string' && value !== '');
 }
 
-type Frequencies = ReadonlyMap<string, ReadonlyMap<string, number>>;
-
-/** How many objects have each value of each field. */
-function countValues(items: readonly JsonValue[]): Frequencies {
-  const frequencies = new Map<string, Map<string, number>>();
-  for (const item of items) {
-    for (const [field, value] of isJsonObject(item) ? Object.entries(item) : []) {
-      const text = fileText(value);
-      if (text !== undefined) {
-        const counts = frequencies.get(field) ?? new Map<string, number>();
-        frequencies.set(field, counts.set(text, (counts.get(text) ?? 0) + 1));
-      }
-    }
-  }
-  return frequencies;
+interface FieldTrait {
+  readonly field: string;
+  readonly trait: Trait;
 }
 
-/**
- * The text that each live value has that equals the value of a template; undefined if several texts do, because of zero
- * values or quantities.
- */
-function fileText(value: JsonValue | undefined): string | undefined {
-  if (typeof value === 'string') {
-    return value === '' || parseKubernetesQuantity(value) !== undefined ? undefined : value;
+function fieldTraits(field: string, value: JsonValue): readonly FieldTrait[] {
+  if (Array.isArray(value)) {
+    const texts = value.flatMap((item) => plainText(item) ?? []);
+    return texts.map((text) => ({ field, trait: itemTrait(field, text) }));
   }
-  return typeof value === 'number' || typeof value === 'boolean' ? (value ? valueText(value) : undefined) : undefined;
+  // Quantities are equal to others with other texts.
+  const isQuantity = typeof value === 'string' && parseKubernetesQuantity(value) !== undefined;
+  const text = isQuantity ? undefined : plainText(value);
+  return text === undefined ? [] : [{ field, trait: valueTrait(field, text) }];
 }
 
-function fileIn(files: Map<string, Indexes>, text: string): Indexes {
-  const file = files.get(text) ?? new Set();
-  files.set(text, file);
-  return file;
+/** The text of a scalar that is not zero; zero values equal absent ones. */
+function plainText(value: JsonValue): string | undefined {
+  return typeof value === 'object' || value === '' || value === 0 || value === false ? undefined : valueText(value);
+}
+
+function wholeTrait(text: string): Trait {
+  return `=${text}`;
+}
+
+function valueTrait(field: string, text: string): Trait {
+  return `.${field}=${text}`;
+}
+
+function itemTrait(field: string, text: string): Trait {
+  return `.${field}[]=${text}`;
+}
+
+function countTraits(traits: readonly (readonly FieldTrait[])[]): ReadonlyMap<Trait, number> {
+  const counts = new Map<Trait, number>();
+  for (const { trait } of traits.flat()) {
+    counts.set(trait, (counts.get(trait) ?? 0) + 1);
+  }
+  return counts;
 }
 
 /** The next index; Infinity after the last one. */

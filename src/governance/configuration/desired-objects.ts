@@ -120,6 +120,7 @@ class TemplateObjects {
   }
 
   determine(): DesiredObjects {
+    checkMetadata(this.#template.objectDefinition);
     const resource = this.#resource();
     const objects: DesiredObject[] = [];
     let isSkipped = false;
@@ -194,10 +195,14 @@ class TemplateObjects {
     }
   }
 
-  /** The objectSelector, unless the template has a name. */
+  /** Whether the objectSelector gives the names, because the template has none. */
+  get #isSelecting(): boolean {
+    return this.#template.objectSelector !== undefined && this.#name === '';
+  }
+
   #selector(): Selector | undefined {
     const { objectSelector } = this.#template;
-    if (objectSelector === undefined || this.#name !== '') {
+    if (!this.#isSelecting) {
       return undefined;
     }
     try {
@@ -262,6 +267,7 @@ class TemplateObjects {
     namespace: string,
     name: string,
   ): DesiredObject {
+    checkMetadata(definition);
     const ownNamespace = metadataText(definition, 'namespace') || namespace;
     const actual = {
       // A cluster-scoped object has no namespace, whatever its definition says.
@@ -297,7 +303,7 @@ class TemplateObjects {
     if (resource.namespaced && actual.namespace === '') {
       throw failure(REASONS.templateFailed, `${this.#namespaced()} has no namespace specified ${after}`);
     }
-    if (this.#selector() !== undefined && actual.name !== name) {
+    if (this.#isSelecting && actual.name !== name) {
       const result = 'must match the result from the object selector';
       throw failure(REASONS.templateFailed, `The object definition's name ${result} ${after}`);
     }
@@ -344,6 +350,16 @@ function bounded<T>(places: readonly T[]): readonly T[] {
     throw failure(REASONS.objectSelector, message);
   }
   return places;
+}
+
+/** Refuses a name such as 10, which would otherwise count as none: then the template would be about any object. */
+function checkMetadata(definition: JsonObject): void {
+  const metadata = own(definition, 'metadata') ?? {};
+  const fields = isJsonObject(metadata) ? [own(metadata, 'name'), own(metadata, 'namespace')] : [metadata];
+  if (fields.some((value) => (value ?? '') !== '' && typeof value !== 'string')) {
+    const what = 'expected the name and the namespace in its metadata to be strings';
+    throw failure(REASONS.invalidDefinition, `Error parsing the namespace from the object definition: ${what}`);
+  }
 }
 
 /** A field of the metadata; a value of several lines may end with a line break. */

@@ -254,6 +254,10 @@ describe('merging lists by their fields', () => {
         many((index) => ({ protocol: 'TCP', port: index })),
         many((index) => ({ protocol: 'TCP', port: index + 5_000 })),
       ],
+      [
+        many((index) => ({ verbs: ['get'], resources: ['a', `r${index}`] })),
+        many((index) => ({ verbs: ['get'], resources: ['a', `r${9_999 - index}`] })),
+      ],
       [many((index) => ({ cpu: `${index}m` })), many((index) => ({ cpu: `${index}m`, x: 1 }))],
     ];
     for (const [desired, live] of lists) {
@@ -262,7 +266,7 @@ describe('merging lists by their fields', () => {
   });
 
   it('ends with an error for long lists whose items are all similar', () => {
-    const [desired, live] = [many((index) => ({ a: [index] })), many((index) => ({ a: [-1 - index] }))];
+    const [desired, live] = [many((index) => ({ a: { b: index } })), many((index) => ({ a: { b: -1 - index } }))];
     assert.throws(
       () => mergeValues(desired, live, context()),
       (error) => error instanceof ComparisonError && error.code === 'too-much-work',

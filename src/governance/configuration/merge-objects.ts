@@ -72,7 +72,7 @@ export function mergeLists(
       if (match !== undefined) {
         value[index] = match.value;
         hasMissingKey ||= match.hasMissingKey;
-        items.remove(index, desired[index] ?? null);
+        items.remove(index);
         unmatched -= 1;
       }
       if (unmatched === 0) {

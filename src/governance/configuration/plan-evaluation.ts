@@ -114,9 +114,10 @@ class ObjectPlanner {
     } catch (error) {
       if (error instanceof ObjectReadError) {
         const what = `Error retrieving an object for object-template at index [${this.#index}]`;
-        return [
-          failed({ ...this.#plan, verdict: 'failed', history: [] }, REASONS.readFailed, `${what}: ${error.message}`),
-        ];
+        return [this.#failed(REASONS.readFailed, `${what}: ${error.message}`)];
+      }
+      if (error instanceof ObjectUnknown) {
+        return [this.#failed(REASONS.updateFailed, error.message)];
       }
       throw error;
     }
