@@ -58,7 +58,7 @@ type TemplateOutcome =
   | { readonly state: 'skipped' }
   /** Objects have not been read yet: read them, and render again. */
   | { readonly state: 'unknown'; readonly missing: readonly TemplateLookup[] }
-  /** The message says where and why, and has no values of the cluster. */
+  /** The message says where and why. It has no values of the cluster, but names that are looked up, and the text of `fail`. */
   | { readonly state: 'failed'; readonly error: TemplateError };
 
 /** Whether a value has templates: rendering others changes nothing. */
