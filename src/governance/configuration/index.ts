@@ -19,7 +19,7 @@ export { ObjectReadError } from './object-source.ts';
 export type { ObjectSource } from './object-source.ts';
 export { planEvaluation, templateHistories } from './plan-evaluation.ts';
 export type { EvaluatedPolicy, TemplatePlan } from './plan-evaluation.ts';
-export { mergedRelatedObjects, relatedKey, relatedObjects } from './related-objects.ts';
+export { CONDENSED_NAME, mergedRelatedObjects, relatedKey, relatedObjects } from './related-objects.ts';
 export type { RelatedObject } from './related-objects.ts';
 export { selectNamespaces } from './select-namespaces.ts';
 export type { TerminatingInclusion } from './select-namespaces.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../resources/index.ts';
 import { asJson, errorText } from '../../values/index.ts';
 import { Stalled } from '../../runtime/index.ts';
-import { ObjectReadError, type ObjectSource } from '../configuration/object-source.ts';
+import { ObjectReadError, type ObjectSource } from '../configuration/index.ts';
 import { type KindMappings, typeKey } from '../objects/kind-mappings.ts';
 import type { KindObjects, ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
 import type { ListAnswer, NoAnswer, ObjectAnswer, TemplateObjects } from '../templates/index.ts';

@@ -1,6 +1,5 @@
 // Tries and writes what the plan of an object says.
 import { createHash } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, type Cluster, isNotFound, unlessGone } from '../../cluster/index.ts';
 import { keyText, type KubernetesObject, type ObjectKey } from '../../resources/index.ts';
@@ -10,9 +9,10 @@ import {
   afterDryRun,
   afterWrite,
   type DryRunOutcome,
+  isUnchanged,
   type ObjectPlan,
   type WriteOutcome,
-} from '../configuration/object-plan.ts';
+} from '../configuration/index.ts';
 import { typeKey } from '../objects/kind-mappings.ts';
 import type { ContestedObjects } from './contested-objects.ts';
 
@@ -131,9 +131,7 @@ export class ObjectWriter {
     } as const;
     try {
       const updated = await this.#options.governed.update(plan.type, object, options);
-      return isDeepStrictEqual(comparable(updated), comparable(live))
-        ? { type: 'unchanged' }
-        : { type: 'changed', object: updated };
+      return isUnchanged(live, updated) ? { type: 'unchanged' } : { type: 'changed', object: updated };
     } catch (error) {
       if (!(error instanceof ApiError)) {
         throw error;
@@ -225,17 +223,6 @@ function written({ metadata }: KubernetesObject): WriteOutcome {
 
 function keyOfPlan({ namespace, name }: ObjectPlan): ObjectKey {
   return namespace === '' ? { name } : { namespace, name };
-}
-
-/** The object without what an update changes in any case. */
-function comparable(object: KubernetesObject): unknown {
-  const { managedFields: _, resourceVersion: _version, generation: _generation, ...metadata } = object.metadata;
-  return plain({ ...object, metadata });
-}
-
-/** Cached objects may have no prototype, which a strict comparison would tell from others. */
-function plain(value: unknown): unknown {
-  return structuredClone(value);
 }
 
 function contestedText(policy: string, rival: string): string {

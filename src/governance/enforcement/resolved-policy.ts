@@ -9,9 +9,13 @@ import {
   textOf,
 } from '../../resources/index.ts';
 import { asJson } from '../../values/index.ts';
-import type { DefinitionContext, DefinitionResolver, ResolvedDefinition } from '../configuration/desired-objects.ts';
+import type {
+  DefinitionContext,
+  DefinitionResolver,
+  EvaluatedPolicy,
+  ResolvedDefinition,
+} from '../configuration/index.ts';
 import type { ObjectTemplate } from '../configuration/object-template.ts';
-import type { EvaluatedPolicy } from '../configuration/plan-evaluation.ts';
 import { hasTemplates, resolveTemplates, type TemplateOptions } from '../templates/index.ts';
 import { type EvaluationObjects, NotYetRead } from './evaluation-objects.ts';
 
@@ -27,8 +31,10 @@ export function resolvedPolicy(policy: ConfigurationPolicy, objects: EvaluationO
   const { spec, metadata } = policy;
   const isLiteral = metadata.annotations?.[GOVERNANCE_ANNOTATIONS.disableTemplates] === 'true';
   const raw = spec['object-templates-raw'];
-  const resolved =
-    raw === undefined ? { templates: spec['object-templates'] ?? [] } : rawTemplates(raw, isLiteral, objects);
+  const resolved: RawTemplates =
+    raw === undefined
+      ? { templates: (spec['object-templates'] ?? []).map((template) => asJson(template)) }
+      : rawTemplates(raw, isLiteral, objects);
   if ('failure' in resolved) {
     return resolved;
   }
