@@ -27,6 +27,7 @@ import {
   type SharedCaches,
   watch,
 } from '../runtime/index.ts';
+import { CertificateReconciler, isSelectionChange } from './certificates/certificate-reconciler.ts';
 import { ClusterNamespace, NAMESPACES } from './cluster-namespace.ts';
 import { objectId, policySetsOf, readDependencies, requirementOf } from './dependencies/index.ts';
 import { DependencyGraphs } from './dependency-graphs.ts';
@@ -71,6 +72,7 @@ export class GovernanceControllers implements Runnable {
   readonly #propagation: Controller;
   readonly #sets: Controller;
   readonly #sync: Controller;
+  readonly #certificates: Controller;
   readonly #missing = new MissingKinds();
   readonly #isReady = Promise.withResolvers<void>();
 
@@ -92,6 +94,7 @@ export class GovernanceControllers implements Runnable {
     this.#propagation = this.#propagationController();
     this.#sets = this.#setController();
     this.#sync = this.#syncController();
+    this.#certificates = this.#certificateController();
   }
 
   /** Runs until `signal` is aborted; may then be started again. */
@@ -101,7 +104,7 @@ export class GovernanceControllers implements Runnable {
       this.#missing.follow(definitions, (key) => this.#sync.enqueue(key)),
       this.#graphs.subscribe(() => this.#graphChanged()),
     ];
-    const controllers = [this.#propagation, this.#sets, this.#sync];
+    const controllers = [this.#propagation, this.#sets, this.#sync, this.#certificates];
     const running = [this.#watched, ...controllers].map((one) => one.start(signal));
     try {
       await Promise.race([aborted(signal), Promise.all(controllers.map(({ ready }) => ready)), ...running]);
@@ -223,16 +226,35 @@ export class GovernanceControllers implements Runnable {
     });
   }
 
+  #certificateController(): Controller {
+    const { cluster, caches, settings, events } = this.#options;
+    const policies = caches.cache(CERTIFICATE_POLICIES, { namespace: settings.clusterName });
+    const namespaces = caches.cache(NAMESPACES);
+    const reader = this.#watched.reader((key) => this.#certificates.enqueue(key));
+    const reconciler = new CertificateReconciler({ cluster, policies, namespaces, reader, events });
+    return this.#controller('governance-certificates', {
+      reconcile: (key, signal, attempt) => reconciler.reconcile(key, signal, attempt),
+      watches: [
+        watch(policies, { when: [specChanged] }),
+        watch(namespaces, {
+          keys: () => policies.list().map(keyOf),
+          when: [({ before, after }) => isSelectionChange(before, after)],
+        }),
+      ],
+      events: { sink: events, of: (key) => policies.get(key) },
+    });
+  }
+
   #controller(
     name: string,
-    options: Pick<ConstructorParameters<typeof Controller>[0], 'reconcile' | 'watches'>,
+    options: Pick<ConstructorParameters<typeof Controller>[0], 'reconcile' | 'watches' | 'events'>,
   ): Controller {
     const { events, log, metrics } = this.#options;
     return new Controller({
       name,
       concurrency: CONCURRENCY,
-      ...options,
       events: { sink: events, of: (key) => this.#policies.get(key) },
+      ...options,
       log,
       ...(metrics === undefined ? {} : { metrics }),
     });

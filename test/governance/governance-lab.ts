@@ -7,6 +7,7 @@ import { GovernanceControllers } from '../../src/governance/governance-controlle
 import { DEFAULT_GOVERNANCE_SETTINGS, type GovernanceSettings } from '../../src/governance/governance-settings.ts';
 import {
   ALL_KINDS,
+  type Condition,
   customResourceDefinition,
   isJsonObject,
   type JsonObject,
@@ -23,9 +24,17 @@ import { until } from '../server/harness.ts';
 /** An object, of which tests read any field. */
 export type LabObject = KubernetesObject & {
   readonly spec?: JsonObject;
-  readonly status?: JsonObject;
+  readonly status?: LabStatus;
   readonly data?: JsonObject;
 };
+
+export interface LabStatus {
+  readonly compliant?: string;
+  readonly history?: readonly { readonly message: string }[];
+  readonly conditions?: readonly Condition[];
+  readonly observedGeneration?: number;
+  readonly [field: string]: unknown;
+}
 
 /** An object of the embedded cluster: its kind as in `kubectl get`, and `namespace/name` or `name`. */
 export interface LabReference {
@@ -153,7 +162,7 @@ export class GovernanceLab implements AsyncDisposable {
   /** All objects of a kind, by name. */
   async list(kind: string, apiVersion?: string): Promise<readonly LabObject[]> {
     const { type } = await this.#find({ kind, name: '', ...(apiVersion === undefined ? {} : { apiVersion }) });
-    const { items } = await this.cluster.admin.list<LabObject>(type as ResourceType<LabObject>);
+    const { items } = await this.cluster.admin.list(type);
     return items;
   }
 
@@ -184,7 +193,7 @@ export class GovernanceLab implements AsyncDisposable {
 
   /** Waits until a Policy, or its copy, has a compliance. */
   async reaches(name: string, compliant: string): Promise<Policy> {
-    const policy = await this.sees({ kind: 'Policy', name }, (object) => object?.status?.['compliant'] === compliant);
+    const policy = await this.sees({ kind: 'Policy', name }, (object) => object?.status?.compliant === compliant);
     return policy as unknown as Policy;
   }
 
