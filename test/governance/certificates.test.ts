@@ -114,7 +114,7 @@ describe('a CertificatePolicy', () => {
 
   it('is reported on the Policy that has it as a template', async () => {
     await using lab = await GovernanceLab.start();
-    const { metadata, ...definition } = policy({
+    const definition = policy({
       namespaceSelector: { include: ['default'] },
       minimumDuration: '300h',
     });
