@@ -29,6 +29,7 @@ import {
   watch,
   withWriteBackoff,
 } from '../runtime/index.ts';
+import { CertificateReconciler, isSelectionChange } from './certificates/certificate-reconciler.ts';
 import { ClusterNamespace, NAMESPACES } from './cluster-namespace.ts';
 import { objectId, policySetsOf, readDependencies, requirementOf } from './dependencies/index.ts';
 import { DependencyGraphs } from './dependency-graphs.ts';
@@ -75,6 +76,7 @@ export class GovernanceControllers implements Runnable {
   readonly #sets: Controller;
   readonly #sync: Controller;
   readonly #configuration: Controller;
+  readonly #certificates: Controller;
   /** Kinds that templates and dependencies miss, and those that ConfigurationPolicies miss. */
   readonly #missing = { sync: new MissingKinds(), configuration: new MissingKinds() };
   readonly #isReady = Promise.withResolvers<void>();
@@ -98,6 +100,7 @@ export class GovernanceControllers implements Runnable {
     this.#sets = this.#setController();
     this.#sync = this.#syncController();
     this.#configuration = this.#configurationController();
+    this.#certificates = this.#certificateController();
   }
 
   /** Runs until `signal` is aborted; may then be started again. */
@@ -108,7 +111,7 @@ export class GovernanceControllers implements Runnable {
       this.#missing.configuration.follow(definitions, (key) => this.#configuration.enqueue(key)),
       this.#graphs.subscribe(() => this.#graphChanged()),
     ];
-    const controllers = [this.#propagation, this.#sets, this.#sync, this.#configuration];
+    const controllers = [this.#propagation, this.#sets, this.#sync, this.#configuration, this.#certificates];
     const running = [this.#watched, ...controllers].map((one) => one.start(signal));
     try {
       await Promise.race([aborted(signal), Promise.all(controllers.map(({ ready }) => ready)), ...running]);
@@ -181,6 +184,7 @@ export class GovernanceControllers implements Runnable {
           keys: ({ metadata }) => byMember.get(`${metadata.namespace ?? ''}/${metadata.name ?? ''}`).map(keyOf),
         }),
       ],
+      events: { sink: this.#options.events, of: (key) => policySets.get(key) },
     });
   }
 
@@ -253,22 +257,42 @@ export class GovernanceControllers implements Runnable {
         watch(policies, { when: [specChanged] }),
         watch(namespaces, {
           keys: () => policies.list().filter(selectsNamespaces).map(keyOf),
-          when: [anyOf(generationChanged, labelsChanged)],
+          when: [({ before, after }) => isSelectionChange(before, after)],
         }),
       ],
+      events: { sink: events, of: (key) => policies.get(key) },
+    });
+  }
+
+  #certificateController(): Controller {
+    const { cluster, caches, settings, events } = this.#options;
+    const policies = caches.cache(CERTIFICATE_POLICIES, { namespace: settings.clusterName });
+    const namespaces = caches.cache(NAMESPACES);
+    const reader = this.#watched.reader((key) => this.#certificates.enqueue(key));
+    const reconciler = new CertificateReconciler({ cluster, policies, namespaces, reader, events });
+    return this.#controller('governance-certificates', {
+      reconcile: (key, signal, attempt) => reconciler.reconcile(key, signal, attempt),
+      watches: [
+        watch(policies, { when: [specChanged] }),
+        watch(namespaces, {
+          keys: () => policies.list().map(keyOf),
+          when: [({ before, after }) => isSelectionChange(before, after)],
+        }),
+      ],
+      events: { sink: events, of: (key) => policies.get(key) },
     });
   }
 
   #controller(
     name: string,
-    options: Pick<ConstructorParameters<typeof Controller>[0], 'reconcile' | 'watches'>,
+    options: Pick<ConstructorParameters<typeof Controller>[0], 'reconcile' | 'watches' | 'events'>,
   ): Controller {
     const { events, log, metrics } = this.#options;
     return new Controller({
       name,
       concurrency: CONCURRENCY,
-      ...options,
       events: { sink: events, of: (key) => this.#policies.get(key) },
+      ...options,
       log,
       ...(metrics === undefined ? {} : { metrics }),
     });
