@@ -38,6 +38,7 @@ import type { GovernanceSettings } from './governance-settings.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, KindMappings, withoutSchemas } from './objects/kind-mappings.ts';
 import { MissingKinds } from './objects/missing-kinds.ts';
 import { WatchedKinds } from './objects/watched-kinds.ts';
+import type { OtherControllers } from './other-controllers.ts';
 import { PolicySetReconciler } from './propagation/policy-set-reconciler.ts';
 import { PropagationReconciler } from './propagation/propagation-reconciler.ts';
 import { copyName, rootOf } from './propagation/replicated-policy.ts';
@@ -56,6 +57,8 @@ export interface GovernanceOptions {
   readonly governed: Cluster;
   readonly caches: SharedCaches;
   readonly settings: GovernanceSettings;
+  /** While one of them runs, these do nothing. Default: there are none. */
+  readonly others?: Pick<OtherControllers, 'whileNone'>;
   readonly events: EventSink;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
@@ -64,6 +67,7 @@ export interface GovernanceOptions {
 /** The controllers of Policies, PolicySets and the kinds of their templates. One leader runs them. */
 export class GovernanceControllers implements Runnable {
   readonly name = 'governance';
+  /** Resolves when they work, or when another controller keeps them from it. */
   readonly ready: Promise<void>;
   readonly #options: GovernanceOptions;
   readonly #policies: ObjectCache<Policy>;
@@ -105,6 +109,17 @@ export class GovernanceControllers implements Runnable {
 
   /** Runs until `signal` is aborted; may then be started again. */
   async start(signal: AbortSignal): Promise<void> {
+    const { others } = this.#options;
+    await (others === undefined
+      ? this.#run(signal)
+      : others.whileNone(
+          signal,
+          (alone) => this.#run(alone),
+          () => this.#isReady.resolve(),
+        ));
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
     const definitions = this.#options.caches.cache(CUSTOM_RESOURCE_DEFINITIONS, { transform: withoutSchemas });
     const ends = [
       this.#missing.sync.follow(definitions, (key) => this.#sync.enqueue(key)),

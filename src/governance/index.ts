@@ -22,6 +22,18 @@ export type {
   UnmetDependency,
   UnmetReason,
 } from './dependencies/index.ts';
+export { GovernanceControllers } from './governance-controllers.ts';
+export type { GovernanceOptions } from './governance-controllers.ts';
+export { registerGovernanceMetrics } from './governance-metrics.ts';
+export {
+  GOVERNANCE_ACCOUNT,
+  GOVERNANCE_ACCOUNT_RULES,
+  GOVERNANCE_CONTROLLER_RULES,
+  governanceNamespaceRules,
+} from './governance-rules.ts';
+export { DEFAULT_GOVERNANCE_SETTINGS, isGoverned } from './governance-settings.ts';
+export type { GovernanceMode, GovernanceSettings } from './governance-settings.ts';
+export { isRunning, OTHER_CONTROLLERS, OtherControllers } from './other-controllers.ts';
 export {
   hasTemplates,
   namespaceGate,

@@ -1,0 +1,57 @@
+// Access rules of the governance controllers and of the governance account.
+import type { AccessRule } from '../resources/index.ts';
+import { OTHER_CONTROLLERS } from './other-controllers.ts';
+
+/** The default service account that reads and writes what policies are about. */
+export const GOVERNANCE_ACCOUNT = 'portcullis-governance';
+
+const GROUP = 'policy.open-cluster-management.io';
+
+/** For owner references that block the deletion of a Policy, where API servers check that (OwnerReferencesPermissionEnforcement). */
+const OWNERSHIP: AccessRule = { apiGroups: [GROUP], resources: ['policies/finalizers'], verbs: ['update'] };
+
+/** Cluster-wide access rules of the controllers. None of them is a right to what policies are about. */
+export const GOVERNANCE_CONTROLLER_RULES: readonly AccessRule[] = [
+  { apiGroups: [GROUP], resources: ['policies'], verbs: ['list', 'watch', 'create', 'update', 'delete'] },
+  {
+    apiGroups: [GROUP],
+    resources: ['configurationpolicies', 'certificatepolicies'],
+    // Suspensions and finalizers are patches.
+    verbs: ['list', 'watch', 'create', 'update', 'patch', 'delete'],
+  },
+  { apiGroups: [GROUP], resources: ['policysets'], verbs: ['list', 'watch'] },
+  {
+    apiGroups: [GROUP],
+    resources: ['policies/status', 'configurationpolicies/status', 'certificatepolicies/status', 'policysets/status'],
+    verbs: ['update'],
+  },
+  OWNERSHIP,
+  { apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'list', 'watch', 'create'] },
+  { apiGroups: ['apiextensions.k8s.io'], resources: ['customresourcedefinitions'], verbs: ['list', 'watch'] },
+  { apiGroups: ['apps'], resources: ['deployments'], resourceNames: OTHER_CONTROLLERS, verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
+
+/** Access rules of the controllers in the namespace of the governance account. @param account its name */
+export function governanceNamespaceRules(account: string): readonly AccessRule[] {
+  return [{ apiGroups: [''], resources: ['serviceaccounts'], resourceNames: [account], verbs: ['impersonate'] }];
+}
+
+/**
+ * Cluster-wide access rules of the governance account: the kinds that a policy may depend on without a grant. Administrators
+ * grant everything else.
+ */
+export const GOVERNANCE_ACCOUNT_RULES: readonly AccessRule[] = [
+  {
+    apiGroups: ['policies.kubewarden.io'],
+    resources: [
+      'clusteradmissionpolicies',
+      'admissionpolicies',
+      'clusteradmissionpolicygroups',
+      'admissionpolicygroups',
+      'policyservers',
+    ],
+    verbs: ['get', 'list', 'watch'],
+  },
+  OWNERSHIP,
+];

@@ -1,0 +1,143 @@
+// Controllers of Open Cluster Management in the same cluster. They reconcile the same kinds, so governance stops while one runs.
+import type { Logger } from 'pino';
+import type { Cluster } from '../cluster/index.ts';
+import { isJsonObject, type KubernetesObject, kubernetesKind, own, type ResourceType } from '../resources/index.ts';
+import { aborted, type EventSink, ObjectCache } from '../runtime/index.ts';
+
+/** The names of the Deployments of Open Cluster Management that reconcile governance kinds. */
+export const OTHER_CONTROLLERS: readonly string[] = [
+  'governance-policy-propagator',
+  'governance-policy-framework',
+  'governance-policy-addon-controller',
+  'config-policy-controller',
+  'cert-policy-controller',
+];
+
+const DEPLOYMENTS: ResourceType = kubernetesKind('apps/v1', 'Deployment') ?? {
+  group: 'apps',
+  version: 'v1',
+  resource: 'deployments',
+  kind: 'Deployment',
+  namespaced: true,
+};
+const EVENT_REASON = 'GovernanceStopped';
+
+export interface OtherControllersOptions {
+  /** With the right to list and watch Deployments named {@link OTHER_CONTROLLERS}. */
+  readonly cluster: Pick<Cluster, 'list' | 'watch'>;
+  readonly events: EventSink;
+  readonly log: Logger;
+}
+
+/** Whether a Deployment has pods, or should have. */
+export function isRunning({ spec, status }: KubernetesObject): boolean {
+  const wanted = isJsonObject(spec) ? own(spec, 'replicas') : undefined;
+  const actual = isJsonObject(status) ? own(status, 'replicas') : undefined;
+  return (wanted ?? 1) !== 0 || (actual ?? 0) !== 0;
+}
+
+/** Runs governance only while no controller of Open Cluster Management runs. */
+export class OtherControllers {
+  readonly #options: OtherControllersOptions;
+  #caches: readonly ObjectCache[] = [];
+  /** UIDs of reported Deployments. */
+  #reported: ReadonlySet<string> = new Set();
+
+  constructor(options: OtherControllersOptions) {
+    this.#options = options;
+  }
+
+  /** The Deployments that run; empty before they are known. */
+  running(): readonly KubernetesObject[] {
+    return this.#caches.flatMap((cache) => cache.list().filter(isRunning));
+  }
+
+  /**
+   * Calls `run` while no other controller runs; its signal is aborted when one appears. Ends when `signal` is aborted.
+   * @param blocked called when another controller runs
+   * @throws the error of `run`
+   */
+  async whileNone(
+    signal: AbortSignal,
+    run: (alone: AbortSignal) => Promise<void>,
+    blocked: () => void = () => undefined,
+  ): Promise<void> {
+    // Ends the watches when `run` fails, too.
+    const watching = new AbortController();
+    const until = AbortSignal.any([signal, watching.signal]);
+    const caches = OTHER_CONTROLLERS.map((name) => this.#cacheOf(name));
+    const ends = caches.map((cache) => cache.start(until));
+    try {
+      await Promise.race([Promise.all(caches.map(({ synced }) => synced)), aborted(signal)]).catch((error: unknown) => {
+        // A cache that stops before it is synced fails.
+        if (!signal.aborted) {
+          throw error;
+        }
+      });
+      this.#caches = caches;
+      while (!signal.aborted) {
+        await this.#runWhileNone(signal, caches, run, blocked);
+      }
+    } finally {
+      this.#caches = [];
+      watching.abort();
+      await Promise.all(ends);
+    }
+  }
+
+  async #runWhileNone(
+    signal: AbortSignal,
+    caches: readonly ObjectCache[],
+    run: (alone: AbortSignal) => Promise<void>,
+    blocked: () => void,
+  ): Promise<void> {
+    const changed = new AbortController();
+    const isAlone = this.running().length === 0;
+    const ends = caches.map((cache) =>
+      cache.subscribe(() => {
+        this.#report();
+        if ((this.running().length === 0) !== isAlone) {
+          changed.abort();
+        }
+      }),
+    );
+    this.#report();
+    const until = AbortSignal.any([signal, changed.signal]);
+    try {
+      if (isAlone) {
+        await run(until);
+      } else {
+        blocked();
+      }
+      await aborted(until);
+    } finally {
+      for (const end of ends) {
+        end();
+      }
+    }
+  }
+
+  #cacheOf(name: string): ObjectCache {
+    const { cluster, log } = this.#options;
+    return new ObjectCache({ cluster, type: DEPLOYMENTS, fieldSelector: `metadata.name=${name}`, log });
+  }
+
+  /** Reports each running Deployment once, and again when it stopped in between. */
+  #report(): void {
+    const running = this.running();
+    for (const deployment of running.filter(({ metadata }) => !this.#reported.has(metadata.uid ?? ''))) {
+      const { namespace = '', name = '' } = deployment.metadata;
+      this.#options.log.warn(
+        { namespace, deployment: name },
+        'a controller of Open Cluster Management runs: the governance of Portcullis stops until it is gone',
+      );
+      const message =
+        'It reconciles the same kinds as the governance of Portcullis, which does nothing until this Deployment is gone or has no replicas. Without Portcullis for governance: --no-governance';
+      this.#options.events.event(deployment, 'Warning', EVENT_REASON, message);
+    }
+    if (this.#reported.size > 0 && running.length === 0) {
+      this.#options.log.info('no controller of Open Cluster Management runs any more: governance continues');
+    }
+    this.#reported = new Set(running.map(({ metadata }) => metadata.uid ?? ''));
+  }
+}
