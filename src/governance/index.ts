@@ -10,6 +10,9 @@ export {
   graphAsMermaid,
   graphAsText,
   graphPolicy,
+  isPolicyKind,
+  objectId,
+  requirementText,
 } from './dependencies/index.ts';
 export type {
   Dependency,
@@ -19,6 +22,7 @@ export type {
   Explanation,
   GraphPolicy,
   GraphSource,
+  Requirement,
   UnmetDependency,
   UnmetReason,
 } from './dependencies/index.ts';
