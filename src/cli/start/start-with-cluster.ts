@@ -156,6 +156,8 @@ function replicaOptions({
 }: Parts): ReplicaOptions {
   return {
     cluster: local.cluster.as(REPLICA_USER, { fieldManager: 'portcullis-policy-server' }),
+    // Policies read with the kubeconfig, as the administrator.
+    policyCluster: local.cluster.admin,
     namespace: PRODUCT_NAMESPACE,
     policyServer: POLICY_SERVER,
     name: REPLICA,
