@@ -4,6 +4,7 @@ import type { Cluster } from '../cluster/index.ts';
 import {
   CERTIFICATE_POLICIES,
   CONFIGURATION_POLICIES,
+  type ConfigurationPolicy,
   keyOf,
   type KubernetesObject,
   type ObjectKey,
@@ -26,10 +27,13 @@ import {
   type RuntimeMetrics,
   type SharedCaches,
   watch,
+  withWriteBackoff,
 } from '../runtime/index.ts';
+import { CertificateReconciler, isSelectionChange } from './certificates/certificate-reconciler.ts';
 import { ClusterNamespace, NAMESPACES } from './cluster-namespace.ts';
 import { objectId, policySetsOf, readDependencies, requirementOf } from './dependencies/index.ts';
 import { DependencyGraphs } from './dependency-graphs.ts';
+import { ConfigurationReconciler } from './enforcement/configuration-reconciler.ts';
 import type { GovernanceSettings } from './governance-settings.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, KindMappings, withoutSchemas } from './objects/kind-mappings.ts';
 import { MissingKinds } from './objects/missing-kinds.ts';
@@ -75,7 +79,10 @@ export class GovernanceControllers implements Runnable {
   readonly #propagation: Controller;
   readonly #sets: Controller;
   readonly #sync: Controller;
-  readonly #missing = new MissingKinds();
+  readonly #configuration: Controller;
+  readonly #certificates: Controller;
+  /** Kinds that templates and dependencies miss, and those that ConfigurationPolicies miss. */
+  readonly #missing = { sync: new MissingKinds(), configuration: new MissingKinds() };
   readonly #isReady = Promise.withResolvers<void>();
 
   constructor(options: GovernanceOptions) {
@@ -96,6 +103,8 @@ export class GovernanceControllers implements Runnable {
     this.#propagation = this.#propagationController();
     this.#sets = this.#setController();
     this.#sync = this.#syncController();
+    this.#configuration = this.#configurationController();
+    this.#certificates = this.#certificateController();
   }
 
   /** Runs until `signal` is aborted; may then be started again. */
@@ -113,10 +122,11 @@ export class GovernanceControllers implements Runnable {
   async #run(signal: AbortSignal): Promise<void> {
     const definitions = this.#options.caches.cache(CUSTOM_RESOURCE_DEFINITIONS, { transform: withoutSchemas });
     const ends = [
-      this.#missing.follow(definitions, (key) => this.#sync.enqueue(key)),
+      this.#missing.sync.follow(definitions, (key) => this.#sync.enqueue(key)),
+      this.#missing.configuration.follow(definitions, (key) => this.#configuration.enqueue(key)),
       this.#graphs.subscribe(() => this.#graphChanged()),
     ];
-    const controllers = [this.#propagation, this.#sets, this.#sync];
+    const controllers = [this.#propagation, this.#sets, this.#sync, this.#configuration, this.#certificates];
     const running = [this.#watched, ...controllers].map((one) => one.start(signal));
     try {
       await Promise.race([aborted(signal), Promise.all(controllers.map(({ ready }) => ready)), ...running]);
@@ -189,6 +199,7 @@ export class GovernanceControllers implements Runnable {
           keys: ({ metadata }) => byMember.get(`${metadata.namespace ?? ''}/${metadata.name ?? ''}`).map(keyOf),
         }),
       ],
+      events: { sink: this.#options.events, of: (key) => policySets.get(key) },
     });
   }
 
@@ -205,7 +216,7 @@ export class GovernanceControllers implements Runnable {
       kinds,
       dependencies: new DependencyObjects({ mappings, reader, policies, own }),
       reader,
-      missing: this.#missing,
+      missing: this.#missing.sync,
       graph: () => this.#graphs.current(),
     });
     const reconciler = new TemplateSyncReconciler({
@@ -238,16 +249,65 @@ export class GovernanceControllers implements Runnable {
     });
   }
 
+  #configurationController(): Controller {
+    const { cluster, governed, caches, settings, events, log } = this.#options;
+    const namespace = settings.clusterName;
+    const policies = caches.cache(CONFIGURATION_POLICIES, { namespace });
+    const namespaces = caches.cache(NAMESPACES);
+    const reconciler = new ConfigurationReconciler({
+      cluster,
+      governed: withWriteBackoff(governed, { log }),
+      policies,
+      mappings: this.#mappings,
+      reader: this.#watched.reader((key) => this.#configuration.enqueue(key)),
+      missing: this.#missing.configuration,
+      namespaces,
+      isRemoved: () => namespaces.get({ name: namespace })?.metadata.deletionTimestamp !== undefined,
+      events,
+      log,
+    });
+    return this.#controller('governance-configuration', {
+      reconcile: (key, signal, attempt) => reconciler.reconcile(key, signal, attempt),
+      watches: [
+        watch(policies, { when: [specChanged] }),
+        watch(namespaces, {
+          keys: () => policies.list().filter(selectsNamespaces).map(keyOf),
+          when: [({ before, after }) => isSelectionChange(before, after)],
+        }),
+      ],
+      events: { sink: events, of: (key) => policies.get(key) },
+    });
+  }
+
+  #certificateController(): Controller {
+    const { cluster, caches, settings, events } = this.#options;
+    const policies = caches.cache(CERTIFICATE_POLICIES, { namespace: settings.clusterName });
+    const namespaces = caches.cache(NAMESPACES);
+    const reader = this.#watched.reader((key) => this.#certificates.enqueue(key));
+    const reconciler = new CertificateReconciler({ cluster, policies, namespaces, reader, events });
+    return this.#controller('governance-certificates', {
+      reconcile: (key, signal, attempt) => reconciler.reconcile(key, signal, attempt),
+      watches: [
+        watch(policies, { when: [specChanged] }),
+        watch(namespaces, {
+          keys: () => policies.list().map(keyOf),
+          when: [({ before, after }) => isSelectionChange(before, after)],
+        }),
+      ],
+      events: { sink: events, of: (key) => policies.get(key) },
+    });
+  }
+
   #controller(
     name: string,
-    options: Pick<ConstructorParameters<typeof Controller>[0], 'reconcile' | 'watches'>,
+    options: Pick<ConstructorParameters<typeof Controller>[0], 'reconcile' | 'watches' | 'events'>,
   ): Controller {
     const { events, log, metrics } = this.#options;
     return new Controller({
       name,
       concurrency: CONCURRENCY,
-      ...options,
       events: { sink: events, of: (key) => this.#policies.get(key) },
+      ...options,
       log,
       ...(metrics === undefined ? {} : { metrics }),
     });
@@ -264,6 +324,11 @@ const labelsChanged: Predicate = ({ before, after }) =>
 
 /** What a Policy declares has changed, not only its status. */
 const specChanged = anyOf(generationChanged, annotationsChanged, labelsChanged);
+
+/** Whether the objects of a policy depend on which namespaces there are. */
+function selectsNamespaces({ spec }: ConfigurationPolicy): boolean {
+  return spec.namespaceSelector !== undefined;
+}
 
 function rootKeys({ metadata }: Policy): readonly ObjectKey[] {
   const root = rootOf(metadata.name ?? '');

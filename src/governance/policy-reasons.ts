@@ -2,7 +2,7 @@ import type { Policy } from '../resources/index.ts';
 
 export type PolicyStatus = NonNullable<Policy['status']>;
 
-/** Reasons of the condition `Ready` of Policies. */
+/** Reasons of the condition `Ready` of Policies and of the kinds of their templates. */
 export const POLICY_REASONS = {
   /** `spec.disabled` is true. */
   disabled: 'Disabled',
@@ -26,4 +26,10 @@ export const POLICY_REASONS = {
   evaluating: 'Evaluating',
   /** A template cannot be applied. */
   templateError: 'TemplateError',
+  /** A dependency of the Policy is no longer met, so that nothing is evaluated. */
+  suspended: 'Suspended',
+  /** The governance account may not read what the policy is about. */
+  forbidden: 'Forbidden',
+  /** `spec.namespaceSelector` cannot be used. */
+  selectorInvalid: 'NamespaceSelectorInvalid',
 } as const;

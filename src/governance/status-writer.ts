@@ -20,17 +20,26 @@ export class StatusWriter<T extends WithStatus> {
 
   /**
    * Replaces the status if it differs.
+   * @param times fields that are written with a status that differs, and alone are no difference
    * @returns whether it was written
    * @throws ApiError (409 if the object has changed since), ClusterError
    */
-  async write(object: T, status: NonNullable<T['status']>, signal: AbortSignal): Promise<boolean> {
+  async write(
+    object: T,
+    status: NonNullable<T['status']>,
+    signal: AbortSignal,
+    times: Readonly<Record<string, string>> = {},
+  ): Promise<boolean> {
     if (isDeepStrictEqual(plain(object.status), plain(status))) {
       return false;
     }
     const key = keyOf(object);
     try {
       const options = { subresource: 'status', fieldManager: CONTROLLER_FIELD_MANAGER, signal };
-      this.#objects.recordWrite(key, await this.#cluster.update(this.#type, { ...object, status }, options));
+      this.#objects.recordWrite(
+        key,
+        await this.#cluster.update(this.#type, { ...object, status: { ...status, ...times } }, options),
+      );
       return true;
     } catch (error) {
       this.#objects.forget(key);

@@ -2,7 +2,7 @@ import { CodedError } from '../../values/index.ts';
 
 /** The field by which the items of a list are identified, instead of `name`. */
 export interface ListKey {
-  /** The list, from the root of the object: `spec.ports`, `spec.template.spec.containers[].ports`. */
+  /** The list, from the root of the object; lists on the way need no index: `spec.template.spec.containers.ports`. */
   readonly path: string;
   /** A field of each item: `containerPort`. */
   readonly key: string;
@@ -15,10 +15,8 @@ export class ListKeyError extends CodedError<'invalid-list-key'> {
 
 /** The field that identifies items of lists without a {@link ListKey}. */
 export const DEFAULT_KEY = 'name';
-/** The step of a path from a list to its items. */
-const ITEMS = '[]';
-/** A field, and any number of steps into nested lists: `ports`, `containers[]`. */
-const PATH_PART = /^([^[\].]+)((?:\[\])*)$/;
+/** A field, also written as `containers[]` if it is a list. */
+const PATH_PART = /^([^[\].]+)(?:\[\])?$/;
 
 interface Rule {
   readonly steps: readonly string[];
@@ -43,12 +41,14 @@ export class ListKeys {
 
   /** The list keys that apply in a field of the object at this place. */
   field(name: string): ListKeys {
-    return this.#step(name);
+    return this.#narrowed(
+      this.#rules.flatMap(({ steps: [first, ...steps], key }) => (first === name ? [{ steps, key }] : [])),
+    );
   }
 
   /** The list keys that apply in the items of the list at this place. */
   items(): ListKeys {
-    return this.#step(ITEMS);
+    return this.#narrowed(this.#rules.filter(({ steps }) => steps.length > 0));
   }
 
   /** The field that identifies the items of the list at this place. */
@@ -56,8 +56,7 @@ export class ListKeys {
     return this.#rules.find(({ steps }) => steps.length === 0)?.key ?? DEFAULT_KEY;
   }
 
-  #step(step: string): ListKeys {
-    const rules = this.#rules.flatMap(({ steps: [first, ...steps], key }) => (first === step ? [{ steps, key }] : []));
+  #narrowed(rules: readonly Rule[]): ListKeys {
     return rules.length === 0 ? ListKeys.NONE : new ListKeys(rules);
   }
 }
@@ -66,13 +65,13 @@ function ruleOf({ path, key }: ListKey): Rule {
   if (key === '') {
     throw new ListKeyError('invalid-list-key', `the list key of "${path}" is empty: expected the name of a field`);
   }
-  const steps = path.split('.').flatMap((part) => {
-    const [, field, items = ''] = PATH_PART.exec(part) ?? [];
+  const steps = path.split('.').map((part) => {
+    const field = PATH_PART.exec(part)?.[1];
     if (field === undefined) {
-      const expected = 'fields separated by dots, and [] for the items of a list, such as "spec.containers[].ports"';
+      const expected = 'names of fields separated by dots, such as "spec.template.spec.containers.ports"';
       throw new ListKeyError('invalid-list-key', `the path "${path}" of a list key is invalid: expected ${expected}`);
     }
-    return [field, ...Array.from({ length: items.length / ITEMS.length }, () => ITEMS)];
+    return field;
   });
   return { steps, key };
 }

@@ -128,20 +128,19 @@ describe('list keys', () => {
   });
 
   it('apply at their path only', () => {
-    for (const path of ['ports', 'spec', 'spec.ports[]', 'spec.ports.port']) {
+    for (const path of ['ports', 'spec', 'spec.ports.port', 'ports.spec']) {
       assert.notDeepEqual(merge(ports, livePorts, [{ path, key: 'port' }]), edited, path);
     }
   });
 
-  it('apply in the items of lists', () => {
-    const path = 'c[].ports';
-    assert.deepEqual(
-      merge({ c: [{ name: 'a', ports: [{ p: '1', x: 1 }] }] }, { c: [{ name: 'a', ports: [{ p: 1, x: 2 }] }] }, [
-        { path, key: 'p' },
-      ]),
-      { c: [{ name: 'a', ports: [{ p: '1', x: 1 }] }] },
-    );
-  });
+  for (const path of ['c.ports', 'c[].ports', 'c[].ports[]']) {
+    it(`apply in the items of lists: ${path}`, () => {
+      const withPort = (port: JsonObject): JsonObject => ({ c: [{ name: 'a', ports: [port] }] });
+      const [desired, live] = [withPort({ p: '1', x: 1 }), withPort({ p: 1, x: 2 })];
+      assert.deepEqual(merge(desired, live, [{ path, key: 'p' }]), desired);
+      assert.notDeepEqual(merge(desired, live), desired);
+    });
+  }
 
   it('identify items instead of the name', () => {
     const items = (name: string): JsonValue => [{ id: 'x', name }];
@@ -158,8 +157,11 @@ describe('list keys', () => {
   });
 
   it('are refused when they are no paths', () => {
-    for (const path of ['', 'a..b', '[]', 'a[0]', 'a.[]']) {
-      assert.throws(() => ListKeys.of([{ path, key: 'k' }]), { code: 'invalid-list-key', message: /expected fields/ });
+    for (const path of ['', 'a..b', '[]', 'a[0]', 'a.[]', 'a[][]']) {
+      assert.throws(() => ListKeys.of([{ path, key: 'k' }]), {
+        code: 'invalid-list-key',
+        message: /expected names of fields/,
+      });
     }
     assert.throws(() => ListKeys.of([{ path: 'a', key: '' }]), { code: 'invalid-list-key' });
   });

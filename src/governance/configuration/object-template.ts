@@ -20,7 +20,7 @@ export interface ObjectTemplate {
   /** Default: InStatus, except for objects that may contain secrets. */
   readonly recordDiff?: RecordDiff;
   /** A `metav1.LabelSelector`. Ignored if the definition has a name. */
-  readonly objectSelector?: JsonObject;
+  readonly objectSelector?: object;
   /** Our extension: lists whose items are identified by another field than `name`. */
   readonly listKeys?: readonly ListKey[];
   readonly objectDefinition: JsonObject;

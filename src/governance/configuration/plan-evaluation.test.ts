@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { KubernetesObject } from '../../resources/index.ts';
+import type { ConfigurationPolicy, KubernetesObject } from '../../resources/index.ts';
 import type { JsonObject } from '../../values/index.ts';
 import { complianceMessage, resultBatches, templateCondition } from './compliance-message.ts';
 import { afterDryRun, afterWrite } from './object-plan.ts';
@@ -31,6 +31,12 @@ function template(
   others: Partial<ObjectTemplate> = {},
 ): ObjectTemplate {
   return { complianceType, objectDefinition, ...others };
+}
+
+/** The spec of a ConfigurationPolicy as it is evaluated; the schema's types must fit. */
+function evaluated({ spec }: Pick<ConfigurationPolicy, 'spec'>): EvaluatedPolicy {
+  const { remediationAction, namespaceSelector, 'object-templates': templates = [] } = spec;
+  return policy(templates, { remediationAction, ...(namespaceSelector === undefined ? {} : { namespaceSelector }) });
 }
 
 function policy(templates: readonly ObjectTemplate[], others: Partial<EvaluatedPolicy> = {}): EvaluatedPolicy {
@@ -223,6 +229,20 @@ describe('the plan of an evaluation', () => {
       assert.equal(conditionOf(noDryRun), message);
     });
   }
+
+  it('takes the spec of a ConfigurationPolicy', () => {
+    const given = evaluated({
+      spec: {
+        remediationAction: 'Enforce',
+        pruneObjectBehavior: 'None',
+        namespaceSelector: { include: ['ns'] },
+        'object-templates': [
+          { complianceType: 'MustHave', recreateOption: 'None', objectDefinition: definition({ name: 'x' }) },
+        ],
+      },
+    });
+    assert.equal(onlyPlan(given, new MemorySource([namespace('ns')])).action.type, 'create');
+  });
 
   it('says when objects cannot be read', () => {
     const source = new MemorySource([namespace('ns')]);
@@ -622,12 +642,9 @@ describe('an enforced policy', () => {
     fc.assert(
       fc.property(types, jsonObjects(), fc.option(jsonObjects()), (complianceType, desired, live) => {
         const source = new MemorySource([namespace('ns'), ...(live === null ? [] : [pod('x', live)])]);
-        const evaluated = policy(
-          [template(definition({ name: 'x', namespace: 'ns' }, desired), complianceType)],
-          ENFORCE,
-        );
-        enforce(evaluated, source);
-        assert.deepEqual(enforce(evaluated, source), ['none']);
+        const given = policy([template(definition({ name: 'x', namespace: 'ns' }, desired), complianceType)], ENFORCE);
+        enforce(given, source);
+        assert.deepEqual(enforce(given, source), ['none']);
       }),
       { numRuns: 500 },
     );

@@ -58,6 +58,14 @@ describe('hub templates', () => {
     });
   });
 
+  test('indent counts from the object that the ConfigurationPolicy wraps', () => {
+    const policy = (text: string): JsonObject => ({
+      spec: { 'object-templates': [{ objectDefinition: { data: { k: text } } }] },
+    });
+    const source = policy('a:\n  {{hub "x\\ny" | indent 6 hub}}\n  {{hub "x\\ny" | autoindent hub}}');
+    assert.deepEqual(valueOf(onHub(source)), policy('a:\n  x\n  y\n  x\n  y'));
+  });
+
   test('read their namespace and their cluster only, and no Secrets', () => {
     assert.match(errorOf(onHub({ a: '{{hub fromConfigMap "b" "cm" "k" hub}}' })), /restricted to namespace policies/);
     assert.match(

@@ -1,5 +1,8 @@
-/** Longest template, in UTF-16 units. etcd stores objects of up to 1.5 MiB. */
-export const MAX_TEMPLATE_LENGTH = 1_500_000;
+/**
+ * Longest template, in UTF-16 units: all texts of an object together. Ten times the longest that are published; parsing
+ * takes half a second at most.
+ */
+export const MAX_TEMPLATE_LENGTH = 500_000;
 
 /** Most steps of a rendering. A step takes well below a microsecond, so this is less than a second. */
 export const MAX_STEPS = 1_000_000;

@@ -35,12 +35,17 @@ export class ObjectLookups {
     return [...this.#unknown.values()];
   }
 
+  /** The namespace that a look-up reads: its own, or the default. */
+  namespaceOf(namespace: string): string {
+    return namespace === '' ? this.#defaultNamespace : namespace;
+  }
+
   /** The object; undefined when the cluster does not have it. */
   get(apiVersion: string, kind: string, namespace: string, name: string): JsonObject | undefined {
     const lookup = this.#record({
       apiVersion,
       kind,
-      namespace: namespace || this.#defaultNamespace,
+      namespace: this.namespaceOf(namespace),
       name,
       selector: '',
     });
@@ -59,7 +64,7 @@ export class ObjectLookups {
     const lookup = this.#record({
       apiVersion,
       kind,
-      namespace: namespace || this.#defaultNamespace,
+      namespace: this.namespaceOf(namespace),
       name: '',
       selector: checkedSelector(selector),
     });

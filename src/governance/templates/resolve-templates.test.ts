@@ -137,6 +137,9 @@ const FIELDS: readonly (readonly [template: string, value: JsonValue])[] = [
   // Four columns of YAML come before the lines of this field.
   [`start\n  {{ ${FROM('text')} | indent 6 }}\nend`, 'start\n  one\n  two\nend'],
   [`start{{ ${FROM('text')} | nindent 6 }}\nend`, 'start\n  one\n  two\nend'],
+  // Within a field of several lines, quotes around an action that makes another type go, as upstream.
+  [`a: '{{ ${FROM('port')} | toInt }}'\nb: '{{ 1 }}'\n`, "a: 8080\nb: '1'\n"],
+  [`a: '{{ ${FROM('list')} | toLiteral }}' # list\n`, 'a: [1, two] # list\n'],
   ['{{ define "t" }}<{{ . }}>{{ end }}{{ template "t" "x" }}', '<x>'],
   ['{{ .ObjectName }}/{{ .Object.spec.replicas }}', 'me/3'],
 ];
@@ -220,6 +223,7 @@ describe('objectDefinitions', () => {
     assert.match(errorOf({ a: '{{ lookup "v1" "Pod" "ns" "" "a in" }}' }), /not a valid label selector: /);
     assert.match(errorOf({ a: '{{ fromClusterClaim "none" }}' }), /there is no ClusterClaim none/);
     assert.match(errorOf({ a: '{{ fromConfigMap "ns" "" "x" }}' }), /the name of the ConfigMap is empty/);
+    assert.match(errorOf({ a: '{{ copySecretData "" "x" }}' }), /the namespace of the Secret is empty/);
     assert.match(errorOf({ a: '{{ getNodesWithExactRoles "" }}' }), /at least one role is required/);
     assert.match(errorOf({ a: '{{hub .ManagedClusterName hub}}' }), /resolved on a hub/);
   });

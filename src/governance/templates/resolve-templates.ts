@@ -27,6 +27,9 @@ const MAX_DEPTH = 100;
 /** Columns by which each level of an object is indented in YAML. */
 const YAML_INDENT = 2;
 
+/** Columns of the objects that a ConfigurationPolicy wraps (`spec.object-templates[].objectDefinition`). */
+const WRAPPED_INDENT = 8;
+
 const MANAGED: Delimiters = { left: '{{', right: '}}' };
 const HUB: Delimiters = { left: '{{hub', right: 'hub}}' };
 
@@ -55,7 +58,7 @@ type TemplateOutcome =
   | { readonly state: 'skipped' }
   /** Objects have not been read yet: read them, and render again. */
   | { readonly state: 'unknown'; readonly missing: readonly TemplateLookup[] }
-  /** The message says where and why, and has no values of the cluster. */
+  /** The message says where and why. It has no values of the cluster, but names that are looked up, and the text of `fail`. */
   | { readonly state: 'failed'; readonly error: TemplateError };
 
 /** Whether a value has templates: rendering others changes nothing. */
@@ -89,6 +92,7 @@ export function resolveTemplates(source: JsonObject | string, options: TemplateO
  * well. `{{ … }}` stays for the cluster. Values of the hub are data there too: outside of `{{ … }}` their braces are
  * escaped; inside, only numbers and what cannot leave a text in double quotes are accepted. Secrets are refused: their
  * values would be stored in the policy.
+ * @param source a ConfigurationPolicy: `indent` counts from the objects that it wraps
  * @param options with the variables `ManagedClusterName`, `ManagedClusterLabels` and `PolicyMetadata`; restrict look-ups by
  *   {@link namespaceGate}
  */
@@ -243,7 +247,7 @@ class TemplateResolver {
   #string(text: string, path: Path): JsonValue {
     const isInList = typeof path.at(-1) === 'number';
     const value = this.#at(path, (): JsonValue => {
-      const parts = this.#render(text);
+      const parts = this.#render(text.includes('\n') ? withoutQuotes(text) : text);
       const typed = !isInList && isTypedText(text, this.#delimiters) ? this.#typed(parts) : undefined;
       return typed === undefined ? this.#text(parts) : typed;
     });
@@ -252,7 +256,7 @@ class TemplateResolver {
 
   /** Adds the path to errors. Undefined when the value needs an object that is not known yet: others are evaluated. */
   #at<Value>(path: Path, evaluate: () => Value): Value | undefined {
-    this.#blockIndent = path.length * YAML_INDENT;
+    this.#blockIndent = path.length * YAML_INDENT - (this.#delimiters === HUB ? WRAPPED_INDENT : 0);
     try {
       return evaluate();
     } catch (error) {

@@ -6,6 +6,9 @@ import type { JsonObject, JsonValue } from '../../values/index.ts';
 /** Deepest value from outside. YAML is parsed to 100 levels, but aliases may repeat them. */
 const MAX_DEPTH = 200;
 
+/** Values that are copied in the time of a step. A rendering may copy all nodes of the largest cluster. */
+const VALUES_PER_STEP = 2;
+
 /** An empty map that functions may change. It has no prototype. */
 export function newObject(): Record<string, GoValue> {
   return Object.create(null) as Record<string, GoValue>;
@@ -35,12 +38,12 @@ export function goValueOf(
     throw new TemplateError('template-limit', `a value is nested deeper than ${MAX_DEPTH} levels`);
   }
   if (Array.isArray(value)) {
-    meter.steps(value.length);
+    meter.steps(value.length / VALUES_PER_STEP);
     return value.map((item) => goValueOf(item, meter, numberOf, depth + 1));
   }
   if (isJsonObject(value)) {
     const entries = Object.entries(value);
-    meter.steps(entries.length);
+    meter.steps(entries.length / VALUES_PER_STEP);
     return objectOf(entries.map(([key, item]) => [key, goValueOf(item, meter, numberOf, depth + 1)]));
   }
   return typeof value === 'number' ? numberOf(value) : scalarOf(value);

@@ -11,8 +11,8 @@ const CLAIM_API_VERSION = 'cluster.open-cluster-management.io/v1alpha1';
 
 /** The object, which must exist. */
 function required(kind: string, namespace: string, name: string, { lookups }: Rendering): JsonObject {
-  if (name === '') {
-    failTemplate(`the name of the ${kind} is empty`);
+  if (name === '' || lookups.namespaceOf(namespace) === '') {
+    failTemplate(`the ${name === '' ? 'name' : 'namespace'} of the ${kind} is empty`);
   }
   return (
     lookups.get('v1', kind, namespace, name) ??

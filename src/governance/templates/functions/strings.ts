@@ -6,14 +6,24 @@ import { counted } from '../rendering.ts';
 import type { FunctionRow, GovernanceFunction, Rendering } from '../rendering.ts';
 import { chargeTexts, objectOf } from '../value-conversion.ts';
 
+/** Characters that are read one by one in the time of a step; a call is charged for less. */
+const CHARS_PER_STEP = 8;
+
+/** A text that is read character by character. */
+function scanned(operands: readonly GoValue[], index: number, { meter }: Rendering): string {
+  const text = textOperand(operands, index);
+  meter.steps(text.length / CHARS_PER_STEP);
+  return text;
+}
+
 /** A function of one text whose result is about as long. */
 function mapping(map: (text: string) => string): GovernanceFunction {
-  return counted(1, 1, (operands) => map(textOperand(operands, 0)));
+  return counted(1, 1, (operands, rendering) => map(scanned(operands, 0, rendering)));
 }
 
 /** A function of two texts, the piped one last. */
 function pairwise(call: (first: string, text: string) => GoValue): GovernanceFunction {
-  return counted(2, 2, (operands) => call(textOperand(operands, 0), textOperand(operands, 1)));
+  return counted(2, 2, (operands, rendering) => call(textOperand(operands, 0), scanned(operands, 1, rendering)));
 }
 
 /** The text of any value, as Sprig's `strval`. */
@@ -166,26 +176,33 @@ export const STRING_FUNCTIONS: readonly FunctionRow[] = [
     'repeat',
     counted(2, 2, (operands, rendering) => repeated(textOperand(operands, 1), intOperand(operands, 0), rendering)),
   ],
-  ['trunc', counted(2, 2, (operands) => truncated(intOperand(operands, 0), textOperand(operands, 1)))],
+  [
+    'trunc',
+    counted(2, 2, (operands, rendering) => truncated(intOperand(operands, 0), scanned(operands, 1, rendering))),
+  ],
   [
     'substr',
-    counted(3, 3, (operands) => substring(intOperand(operands, 0), intOperand(operands, 1), textOperand(operands, 2))),
+    counted(3, 3, (operands, rendering) =>
+      substring(intOperand(operands, 0), intOperand(operands, 1), scanned(operands, 2, rendering)),
+    ),
   ],
   [
     'split',
     counted(2, 2, (operands, rendering) =>
-      numbered(splitN(textOperand(operands, 0), -1, textOperand(operands, 1), rendering)),
+      numbered(splitN(textOperand(operands, 0), -1, scanned(operands, 1, rendering), rendering)),
     ),
   ],
   [
     'splitn',
     counted(3, 3, (operands, rendering) =>
-      numbered(splitN(textOperand(operands, 0), intOperand(operands, 1), textOperand(operands, 2), rendering)),
+      numbered(splitN(textOperand(operands, 0), intOperand(operands, 1), scanned(operands, 2, rendering), rendering)),
     ),
   ],
   [
     'splitList',
-    counted(2, 2, (operands, rendering) => splitN(textOperand(operands, 0), -1, textOperand(operands, 1), rendering)),
+    counted(2, 2, (operands, rendering) =>
+      splitN(textOperand(operands, 0), -1, scanned(operands, 1, rendering), rendering),
+    ),
   ],
   [
     'join',

@@ -1,0 +1,221 @@
+// Evaluates the certificates in Secrets: when a Secret or a namespace changes, and when a certificate expires.
+import { ApiError, type Cluster } from '../../cluster/index.ts';
+import {
+  CERTIFICATE_POLICIES,
+  type CertificatePolicy,
+  kubernetesKind,
+  type KubernetesObject,
+  type ObjectKey,
+  type Readiness,
+  type ResourceType,
+  setReadiness,
+} from '../../resources/index.ts';
+import {
+  type EventSink,
+  type LastStep,
+  type ObjectCache,
+  type ReconcileAttempt,
+  ReconcileError,
+  type ReconcileResult,
+  type ReconcileStep,
+  runSteps,
+  Stalled,
+  withStatus,
+  WrittenObjects,
+} from '../../runtime/index.ts';
+import { shortened } from '../../values/index.ts';
+import { NamespaceSelectorError, selectNamespaces } from '../configuration/select-namespaces.ts';
+import { withMessage } from '../history/status-history.ts';
+import type { ObjectReader } from '../objects/watched-kinds.ts';
+import { POLICY_REASONS } from '../policy-reasons.ts';
+import { StatusWriter } from '../status-writer.ts';
+import { SUSPENDED_ANNOTATION } from '../template-sync/template-object.ts';
+import { type CertificateEvaluation, evaluateCertificates } from './evaluate-certificates.ts';
+import type { NamespaceSecrets } from './violations.ts';
+
+/** A timer runs by a clock that stops while the machine sleeps, so the next change is checked daily. Milliseconds. */
+const MAX_DELAY_MS = 86_400_000;
+/** Length of the message of a condition; the history has all of it. Characters. */
+const MAX_CONDITION_LENGTH = 1024;
+
+export const SECRETS: ResourceType = kubernetesKind('v1', 'Secret') ?? {
+  group: '',
+  version: 'v1',
+  resource: 'secrets',
+  kind: 'Secret',
+  namespaced: true,
+};
+
+export interface CertificateReconcilerOptions {
+  readonly cluster: Cluster;
+  readonly policies: ObjectCache<CertificatePolicy>;
+  readonly namespaces: Pick<ObjectCache, 'list'>;
+  /** Reads Secrets as the governance account. */
+  readonly reader: ObjectReader;
+  readonly events: EventSink;
+}
+
+type CertificateStatus = NonNullable<CertificatePolicy['status']>;
+/** Why a CertificatePolicy has no verdict. */
+type Unknown = Readiness & { readonly state: 'reconciling' };
+type Verdict = Pick<CertificateEvaluation, 'compliant' | 'message' | 'compliancyDetails'>;
+
+/** State of one pass, shared by its steps. */
+interface Subject {
+  readonly key: ObjectKey;
+  readonly policy: CertificatePolicy | undefined;
+  namespaces: readonly string[];
+  result: Verdict | Unknown | undefined;
+}
+
+/** Reconciles CertificatePolicies in the namespace of the cluster. */
+export class CertificateReconciler {
+  readonly #options: CertificateReconcilerOptions;
+  readonly #policies: WrittenObjects<CertificatePolicy>;
+  readonly #status: StatusWriter<CertificatePolicy>;
+  readonly #steps: readonly ReconcileStep<Subject>[] = [
+    (subject) => this.#release(subject),
+    (subject) => this.#select(subject),
+    (subject, signal) => this.#evaluate(subject, signal),
+  ];
+
+  constructor(options: CertificateReconcilerOptions) {
+    this.#options = options;
+    this.#policies = new WrittenObjects(options.policies);
+    this.#status = new StatusWriter(options.cluster, CERTIFICATE_POLICIES, this.#policies);
+  }
+
+  async reconcile(key: ObjectKey, signal: AbortSignal, attempt: ReconcileAttempt): Promise<ReconcileResult> {
+    const subject: Subject = { key, policy: this.#policies.get(key), namespaces: [], result: undefined };
+    return await withStatus(
+      attempt,
+      async (failure, stopped) => await this.#writeStatus(subject, failure, stopped),
+      async () => await runSteps(this.#steps, subject, signal),
+    );
+  }
+
+  /** Ends the watch of Secrets for a policy that is gone or suspended. */
+  #release(subject: Subject): LastStep | void {
+    const { key, policy } = subject;
+    const suspended = policy?.metadata.annotations?.[SUSPENDED_ANNOTATION];
+    if (policy !== undefined && policy.metadata.deletionTimestamp === undefined && suspended === undefined) {
+      return;
+    }
+    this.#options.reader.use(key, []);
+    if (suspended !== undefined) {
+      subject.result = { state: 'reconciling', reason: POLICY_REASONS.suspended, message: suspended };
+    }
+    return { isLast: true };
+  }
+
+  #select(subject: Subject): void {
+    const { key, policy } = subject;
+    try {
+      subject.namespaces = selectNamespaces(policy?.spec.namespaceSelector ?? {}, this.#options.namespaces.list());
+    } catch (error) {
+      if (!(error instanceof NamespaceSelectorError)) {
+        throw error;
+      }
+      this.#options.reader.use(key, []);
+      subject.result = { compliant: 'NonCompliant', message: `NonCompliant; ${error.message}`, compliancyDetails: {} };
+      throw new Stalled(POLICY_REASONS.selectorInvalid, error.message, { cause: error });
+    }
+  }
+
+  async #evaluate(subject: Subject, signal: AbortSignal): Promise<ReconcileResult | void> {
+    const { policy } = subject;
+    if (policy === undefined) {
+      return;
+    }
+    const secrets = await this.#secrets(subject, signal);
+    const now = Date.now();
+    const evaluation = evaluateCertificates(policy.spec, secrets, now, policy.status?.compliancyDetails);
+    subject.result = evaluation;
+    const { nextChange } = evaluation;
+    return nextChange === undefined ? {} : { requeueAfterMs: Math.min(nextChange - now, MAX_DELAY_MS) };
+  }
+
+  /** @throws ReconcileError if the governance account may not read Secrets; ApiError, ClusterError */
+  async #secrets({ key, namespaces }: Subject, signal: AbortSignal): Promise<readonly NamespaceSecrets[]> {
+    const { reader } = this.#options;
+    const selections = namespaces.map((namespace) => ({ type: SECRETS, namespace }));
+    reader.use(key, selections);
+    if (selections.length === 0) {
+      return [];
+    }
+    try {
+      const objects = await reader.open(SECRETS, signal);
+      return namespaces.map((namespace) => ({ namespace, secrets: objects.list(namespace) }));
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 403) {
+        throw error;
+      }
+      const message = `The governance account may not list and watch Secrets: grant it the right. ${error.message}`;
+      throw new ReconcileError(POLICY_REASONS.forbidden, message, { cause: error });
+    }
+  }
+
+  async #writeStatus(
+    { key, policy: evaluated, result }: Subject,
+    failure: Readiness | undefined,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
+    const policy = this.#policies.get(key);
+    const generation = evaluated?.metadata.generation;
+    if (policy === undefined || policy.metadata.deletionTimestamp !== undefined || generation === undefined) {
+      return {};
+    }
+    const status = statusOf(policy, generation, result, failure, Date.now());
+    if (status !== undefined && (await this.#status.write(policy, status, signal))) {
+      this.#emit(policy, status);
+    }
+    return {};
+  }
+
+  /** An event for each new message of a verdict. */
+  #emit(policy: CertificatePolicy, { compliant, history }: CertificateStatus): void {
+    const message = history?.[0]?.message;
+    if (compliant !== undefined && message !== undefined && message !== policy.status?.history?.[0]?.message) {
+      this.#options.events.event(policy, compliant === 'Compliant' ? 'Normal' : 'Warning', compliant, message.trim());
+    }
+  }
+}
+
+/** Whether a change of a namespace can change what selectors select. */
+export function isSelectionChange(before: KubernetesObject | undefined, after: KubernetesObject | undefined): boolean {
+  const relevant = (namespace: KubernetesObject | undefined) =>
+    JSON.stringify([namespace?.metadata.name, namespace?.metadata.labels, namespace?.metadata.deletionTimestamp]);
+  return relevant(before) !== relevant(after);
+}
+
+/** The status after a pass; undefined if it stays. Without a verdict, the compliance is absent. */
+function statusOf(
+  { status }: CertificatePolicy,
+  generation: number,
+  result: Verdict | Unknown | undefined,
+  failure: Readiness | undefined,
+  now: number,
+): CertificateStatus | undefined {
+  if (result !== undefined && 'compliant' in result) {
+    const message = shortened(result.message.trim(), MAX_CONDITION_LENGTH);
+    const readiness = failure ?? { state: 'ready', reason: POLICY_REASONS.evaluated, message };
+    return {
+      compliant: result.compliant,
+      compliancyDetails: result.compliancyDetails,
+      history: withMessage(status?.history, result.message, now),
+      conditions: setReadiness(status?.conditions, readiness, generation, now),
+      observedGeneration: generation,
+    };
+  }
+  const unknown = result ?? failure;
+  if (unknown === undefined) {
+    return undefined;
+  }
+  const conditions = setReadiness(status?.conditions, unknown, generation, now);
+  if (result === undefined && unknown.reason !== POLICY_REASONS.forbidden) {
+    // The last verdict stands while the cluster does not answer, for the spec that it is about.
+    return { ...status, conditions };
+  }
+  const history = withMessage(status?.history, `UnknownCompliancy; ${unknown.message}`, now);
+  return { history, conditions, observedGeneration: generation };
+}

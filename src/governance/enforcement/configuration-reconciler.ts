@@ -1,0 +1,354 @@
+// Evaluates a ConfigurationPolicy, enforces it, and deletes what it leaves.
+import type { Cluster } from '../../cluster/index.ts';
+import {
+  CONFIGURATION_POLICIES,
+  type ConfigurationPolicy,
+  CONTROLLER_FIELD_MANAGER,
+  keyText,
+  type KubernetesObject,
+  type ObjectKey,
+  PRUNE_FINALIZER,
+  type Readiness,
+  type RelatedObject,
+} from '../../resources/index.ts';
+import {
+  type EventSink,
+  type LastStep,
+  type ObjectCache,
+  type ReconcileAttempt,
+  type ReconcileResult,
+  type ReconcileStep,
+  runSteps,
+  Waiting,
+  withStatus,
+  WrittenObjects,
+} from '../../runtime/index.ts';
+import type { Logger } from '../../log/index.ts';
+import { objectDiff, planEvaluation, type TemplatePlan } from '../configuration/index.ts';
+import type { KindMappings } from '../objects/kind-mappings.ts';
+import type { MissingKinds } from '../objects/missing-kinds.ts';
+import type { ObjectReader } from '../objects/watched-kinds.ts';
+import { StatusWriter } from '../status-writer.ts';
+import { SUSPENDED_ANNOTATION } from '../template-sync/template-object.ts';
+import {
+  type ConfigurationStatus,
+  evaluatedStatus,
+  type Evaluation,
+  EVALUATION_REASONS,
+  unevaluatedStatus,
+} from './configuration-status.ts';
+import { ContestedObjects } from './contested-objects.ts';
+import { EvaluationObjects } from './evaluation-objects.ts';
+import { EvaluationSchedule, intervalOf } from './evaluation-schedule.ts';
+import { KnownDryRuns, ObjectWriter } from './object-writer.ts';
+import { leftObjects, mayPrune, pruneFailureText, Pruning, prunes } from './pruning.ts';
+import { resolvedPolicy } from './resolved-policy.ts';
+
+/** Delay before a deletion that was refused, or that a finalizer holds, is tried again. Milliseconds. */
+const PRUNE_RETRY_MS = 10_000;
+
+export interface ConfigurationOptions {
+  readonly cluster: Cluster;
+  /** The cluster as the governance account. */
+  readonly governed: Cluster;
+  readonly policies: ObjectCache<ConfigurationPolicy>;
+  readonly mappings: KindMappings;
+  readonly reader: ObjectReader;
+  readonly missing: MissingKinds;
+  readonly namespaces: Pick<ObjectCache, 'list'>;
+  /** Whether the namespace of the cluster exists and stays: with it, policies go without pruning. */
+  readonly isRemoved: () => boolean;
+  readonly events: EventSink;
+  readonly log: Logger;
+}
+
+/** State of one pass, shared by its steps. */
+interface Subject {
+  readonly key: ObjectKey;
+  readonly policy: ConfigurationPolicy | undefined;
+  /** The status that the pass ends with; undefined to keep the stored one. */
+  status: ConfigurationStatus | undefined;
+  /** Whether the status is that of an evaluation. */
+  isEvaluated: boolean;
+}
+
+/** Reconciles ConfigurationPolicies in the namespace of the cluster. */
+export class ConfigurationReconciler {
+  readonly #options: ConfigurationOptions;
+  readonly #policies: WrittenObjects<ConfigurationPolicy>;
+  readonly #statuses: StatusWriter<ConfigurationPolicy>;
+  readonly #schedule = new EvaluationSchedule();
+  readonly #contested = new ContestedObjects();
+  readonly #dryRuns = new Map<string, KnownDryRuns>();
+  readonly #pruning: Pruning;
+  readonly #steps: readonly ReconcileStep<Subject>[] = [
+    (subject) => this.#forget(subject),
+    (subject, signal) => this.#finish(subject, signal),
+    (subject) => this.#suspend(subject),
+    (subject, signal) => this.#guard(subject, signal),
+    (subject, signal) => this.#evaluate(subject, signal),
+  ];
+
+  constructor(options: ConfigurationOptions) {
+    this.#options = options;
+    this.#policies = new WrittenObjects(options.policies);
+    this.#statuses = new StatusWriter(options.cluster, CONFIGURATION_POLICIES, this.#policies);
+    this.#pruning = new Pruning(options);
+  }
+
+  async reconcile(key: ObjectKey, signal: AbortSignal, attempt: ReconcileAttempt): Promise<ReconcileResult> {
+    const subject: Subject = { key, policy: this.#policies.get(key), status: undefined, isEvaluated: false };
+    return await withStatus(
+      attempt,
+      async (failure, stopped) => await this.#writeStatus(subject, failure, stopped),
+      async () => await runSteps(this.#steps, subject, signal),
+    );
+  }
+
+  #forget({ key, policy }: Subject): LastStep | void {
+    if (policy === undefined) {
+      this.#read(key, [], []);
+      this.#schedule.forget(key);
+      this.#dryRuns.delete(keyText(key));
+      return { isLast: true };
+    }
+  }
+
+  /** Deletes the objects of a deleted policy, then lets it go. */
+  async #finish(subject: Subject, signal: AbortSignal): Promise<LastStep | void> {
+    const { key, policy } = subject;
+    if (policy?.metadata.deletionTimestamp === undefined) {
+      return;
+    }
+    this.#read(key, [], []);
+    if (policy.metadata.finalizers?.includes(PRUNE_FINALIZER) === true) {
+      if (!this.#options.isRemoved()) {
+        const related = policy.status?.relatedObjects ?? [];
+        await this.#prune(
+          subject,
+          policy,
+          related.filter((object) => mayPrune(policy, object)),
+          signal,
+        );
+      }
+      await this.#setFinalizers(
+        policy,
+        (policy.metadata.finalizers ?? []).filter((one) => one !== PRUNE_FINALIZER),
+        signal,
+      );
+    }
+    return { isLast: true };
+  }
+
+  #suspend(subject: Subject): LastStep | void {
+    const { key, policy } = subject;
+    const reason = policy?.metadata.annotations?.[SUSPENDED_ANNOTATION];
+    if (policy !== undefined && reason !== undefined) {
+      this.#read(key, [], []);
+      const readiness = { state: 'reconciling', reason: EVALUATION_REASONS.suspended, message: reason } as const;
+      subject.status = unevaluatedStatus(policy, 'Pending', readiness, Date.now());
+      return { isLast: true };
+    }
+  }
+
+  /** Adds the finalizer before anything is written, and removes it when nothing is to be pruned. */
+  async #guard({ policy }: Subject, signal: AbortSignal): Promise<void> {
+    const finalizers = policy?.metadata.finalizers ?? [];
+    const isWanted = policy !== undefined && policy.spec.pruneObjectBehavior !== 'None';
+    if (policy === undefined || finalizers.includes(PRUNE_FINALIZER) === isWanted) {
+      return;
+    }
+    const others = finalizers.filter((one) => one !== PRUNE_FINALIZER);
+    await this.#setFinalizers(policy, isWanted ? [...others, PRUNE_FINALIZER] : others, signal);
+  }
+
+  async #evaluate(subject: Subject, signal: AbortSignal): Promise<ReconcileResult> {
+    const { key } = subject;
+    const policy = this.#policies.get(key);
+    if (policy === undefined) {
+      return {};
+    }
+    const due = this.#schedule.take(key, policy, Date.now());
+    if (!due.isDue) {
+      return due.afterMs === undefined ? {} : { requeueAfterMs: due.afterMs };
+    }
+    const { mappings, reader, namespaces } = this.#options;
+    const objects = new EvaluationObjects({ mappings, reader, namespaces: () => namespaces.list() });
+    const planned = await objects.evaluate((): Evaluation => {
+      const resolved = resolvedPolicy(policy, objects);
+      return 'failure' in resolved ? resolved : { plans: planEvaluation(resolved.policy, objects) };
+    }, signal);
+    // Before anything is awaited, so that no change is missed.
+    this.#read(key, objects.selections, objects.missingGroups);
+    const { evaluation, rivals, retryAfterMs } = await this.#enforce(key, planned, signal);
+    const readiness = readinessOf(objects, rivals);
+    const status = evaluatedStatus(policy, evaluation, readiness, Date.now());
+    await this.#pruneLeft(subject, policy, status, 'plans' in evaluation, signal);
+    subject.status = status;
+    subject.isEvaluated = true;
+    return this.#next(key, policy, status, retryAfterMs, objects);
+  }
+
+  async #enforce(key: ObjectKey, evaluation: Evaluation, signal: AbortSignal): Promise<Enforced> {
+    if (!('plans' in evaluation)) {
+      return { evaluation, rivals: new Set(), retryAfterMs: undefined };
+    }
+    const dryRuns = this.#dryRuns.get(keyText(key)) ?? new KnownDryRuns();
+    this.#dryRuns.set(keyText(key), dryRuns);
+    const { governed } = this.#options;
+    const writer = new ObjectWriter({ governed, contested: this.#contested, policy: key.name, dryRuns });
+    const rivals = new Set<string>();
+    const retries: number[] = [];
+    const plans: TemplatePlan[] = [];
+    for (const template of evaluation.plans) {
+      const done = [];
+      for (const planned of template.objects) {
+        const { plan, rival, retryAfterMs } = await writer.carryOut(planned, signal);
+        done.push(plan);
+        if (rival !== undefined) {
+          rivals.add(rival);
+        }
+        if (retryAfterMs !== undefined) {
+          retries.push(retryAfterMs);
+        }
+        this.#log(key, plan.live, plan.desired, plan.settings.diffRecord, plan.verdict);
+      }
+      plans.push({ ...template, objects: done });
+    }
+    dryRuns.sweep();
+    return { evaluation: { plans }, rivals, retryAfterMs: retries.length === 0 ? undefined : Math.min(...retries) };
+  }
+
+  /** Deletes what an edit removed from the policy; not while it is unclear what the policy is about. */
+  async #pruneLeft(
+    subject: Subject,
+    policy: ConfigurationPolicy,
+    status: ConfigurationStatus,
+    isResolved: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { metadata, status: before } = policy;
+    const isEdited = before?.lastEvaluatedGeneration !== metadata.generation;
+    if (isResolved && isEdited && prunes(policy)) {
+      const left = leftObjects(policy, before?.relatedObjects ?? [], status.relatedObjects ?? []);
+      await this.#prune(subject, policy, left, signal);
+    }
+  }
+
+  /** @throws Waiting while objects are left */
+  async #prune(
+    subject: Subject,
+    policy: ConfigurationPolicy,
+    objects: readonly RelatedObject[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (objects.length === 0) {
+      return;
+    }
+    const result = await this.#pruning.delete(policy, objects, signal);
+    if (result.failures.length > 0 || result.terminating.length > 0) {
+      const message = pruneFailureText(result);
+      const readiness = { state: 'reconciling', reason: EVALUATION_REASONS.pruning, message } as const;
+      subject.status = unevaluatedStatus(policy, 'Terminating', readiness, Date.now());
+      throw new Waiting(EVALUATION_REASONS.pruning, PRUNE_RETRY_MS, message);
+    }
+    this.#options.events.event(policy, 'Normal', 'ObjectsPruned', prunedText(result.deleted));
+  }
+
+  #next(
+    key: ObjectKey,
+    policy: ConfigurationPolicy,
+    { compliant }: ConfigurationStatus,
+    retryAfterMs: number | undefined,
+    objects: EvaluationObjects,
+  ): ReconcileResult {
+    const interval = intervalOf(policy, compliant === 'Compliant');
+    if (interval !== 'watch') {
+      this.#read(key, [], []);
+      return interval === 'never' ? {} : { requeueAfterMs: interval };
+    }
+    const waits = [retryAfterMs, objects.failures.length === 0 ? undefined : PRUNE_RETRY_MS].filter(
+      (wait) => wait !== undefined,
+    );
+    return waits.length === 0 ? {} : { requeueAfterMs: Math.min(...waits) };
+  }
+
+  async #setFinalizers(policy: ConfigurationPolicy, finalizers: readonly string[], signal: AbortSignal): Promise<void> {
+    const { cluster } = this.#options;
+    const { namespace = '', name = '', resourceVersion = '' } = policy.metadata;
+    const key = { namespace, name };
+    const body = { metadata: { resourceVersion, finalizers: [...finalizers] } };
+    const options = { fieldManager: CONTROLLER_FIELD_MANAGER, signal };
+    this.#policies.recordWrite(key, await cluster.patch(CONFIGURATION_POLICIES, key, { type: 'merge', body }, options));
+  }
+
+  #read(key: ObjectKey, selections: EvaluationObjects['selections'], missing: Iterable<string>): void {
+    this.#options.reader.use(key, selections);
+    this.#options.missing.set(key, missing);
+  }
+
+  #log(
+    key: ObjectKey,
+    live: KubernetesObject | undefined,
+    desired: KubernetesObject,
+    record: string,
+    verdict: string,
+  ): void {
+    if (record === 'Log' && verdict === 'mismatch' && live !== undefined) {
+      this.#options.log.info({ ...key, diff: objectDiff(live, desired) }, 'an object differs from its policy');
+    }
+  }
+
+  async #writeStatus(
+    { key, status, isEvaluated }: Subject,
+    failure: Readiness | undefined,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
+    const policy = this.#policies.get(key);
+    if (policy === undefined) {
+      return {};
+    }
+    const now = Date.now();
+    const next =
+      status ?? (failure === undefined ? undefined : unevaluatedStatus(policy, policy.status?.compliant, failure, now));
+    if (next === undefined) {
+      return {};
+    }
+    const times = isEvaluated ? { lastEvaluated: new Date(now).toISOString() } : {};
+    const isChanged = await this.#statuses.write(policy, next, signal, times);
+    if (isChanged && next.compliant !== undefined && next.compliant !== policy.status?.compliant) {
+      const type = next.compliant === 'NonCompliant' ? 'Warning' : 'Normal';
+      this.#options.events.event(policy, type, next.compliant, next.history?.[0]?.message ?? next.compliant);
+    }
+    return {};
+  }
+}
+
+interface Enforced {
+  readonly evaluation: Evaluation;
+  /** Policies that change the same objects in turn. */
+  readonly rivals: ReadonlySet<string>;
+  readonly retryAfterMs: number | undefined;
+}
+
+function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>): Readiness {
+  const [failure] = objects.failures;
+  if (failure !== undefined) {
+    const message = `${failure}: grant the governance account the right to read it`;
+    return { state: 'reconciling', reason: EVALUATION_REASONS.unreadable, message };
+  }
+  if (rivals.size > 0) {
+    const message = `objects are changed in turn with ${[...rivals].join(', ')}: let only one policy enforce them`;
+    return { state: 'reconciling', reason: EVALUATION_REASONS.contested, message };
+  }
+  return { state: 'ready', reason: EVALUATION_REASONS.evaluated, message: '' };
+}
+
+/** Names in an event. */
+const MAX_NAMED_OBJECTS = 10;
+
+function prunedText(objects: readonly RelatedObject[]): string {
+  const names = objects.map(({ object }) => `${object?.kind ?? ''} ${object?.metadata?.name ?? ''}`);
+  const more = names.length > MAX_NAMED_OBJECTS ? ` and ${names.length - MAX_NAMED_OBJECTS} more` : '';
+  return `deleted by pruneObjectBehavior: ${names.slice(0, MAX_NAMED_OBJECTS).join(', ')}${more}`;
+}

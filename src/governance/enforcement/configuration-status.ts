@@ -1,0 +1,181 @@
+// The status of a ConfigurationPolicy by the plans of its evaluation.
+import {
+  type ConfigurationPolicy,
+  type ObjectTemplateStatus,
+  type Readiness,
+  type RelatedObject,
+  setReadiness,
+  timeText,
+} from '../../resources/index.ts';
+import { asJson } from '../../values/index.ts';
+import {
+  complianceMessage,
+  complianceState,
+  conditionType,
+  customComplianceMessage,
+  failedCustomMessage,
+  mergedRelatedObjects,
+  noTemplatesMessage,
+  REASONS,
+  relatedObjects,
+  resultBatches,
+  type TemplateCondition,
+  templateCondition,
+  templateHistories,
+  type TemplatePlan,
+  withInterval,
+} from '../configuration/index.ts';
+import { withMessage } from '../history/status-history.ts';
+import { NO_TEMPLATE_OBJECTS, resolveTemplates } from '../templates/index.ts';
+
+export type ConfigurationStatus = NonNullable<ConfigurationPolicy['status']>;
+
+/** The result of an evaluation. */
+export type Evaluation =
+  | { readonly plans: readonly TemplatePlan[] }
+  /** The templates of the policy could not be resolved. */
+  | { readonly failure: string };
+
+/** Reasons of the condition `Ready` of ConfigurationPolicies and CertificatePolicies. */
+export const EVALUATION_REASONS = {
+  /** All objects were evaluated. The compliance is a result, not a failure. */
+  evaluated: 'Evaluated',
+  /** Some objects cannot be read with the rights of the governance account. */
+  unreadable: 'ObjectsUnreadable',
+  /** A dependency is no longer met: nothing is evaluated. */
+  suspended: 'Suspended',
+  /** Another policy changes the same objects in turn. */
+  contested: 'Contested',
+  /** The objects of a deleted policy are being deleted. */
+  pruning: 'Pruning',
+} as const;
+
+/** The status after an evaluation. */
+export function evaluatedStatus(
+  policy: ConfigurationPolicy,
+  evaluation: Evaluation,
+  readiness: Readiness,
+  now: number,
+): ConfigurationStatus {
+  const { status: before, spec } = policy;
+  const steps = 'plans' in evaluation ? stepsOf(policy, evaluation.plans) : [[failedTemplates(evaluation.failure)]];
+  const conditions = (steps.at(-1) ?? []).map((condition) => withInterval(condition, spec.evaluationInterval ?? {}));
+  const compliant = conditions.length === 0 ? 'Compliant' : complianceState(conditions);
+  const related =
+    'plans' in evaluation ? relatedOf(evaluation.plans, before?.relatedObjects ?? []) : (before?.relatedObjects ?? []);
+  const generation = policy.metadata.generation ?? 0;
+  const status: ConfigurationStatus = {
+    ...(compliant === undefined ? {} : { compliant }),
+    compliancyDetails: conditions.map((condition, index) =>
+      detailsOf(condition, before?.compliancyDetails?.[index], now),
+    ),
+    ...(before?.lastEvaluated === undefined ? {} : { lastEvaluated: before.lastEvaluated }),
+    lastEvaluatedGeneration: generation,
+    relatedObjects: related,
+    ...(before?.history === undefined ? {} : { history: before.history }),
+    conditions: setReadiness(before?.conditions, readiness, generation, now),
+    observedGeneration: generation,
+  };
+  return { ...status, history: historyOf(policy, status, [...steps.slice(0, -1), conditions], now) };
+}
+
+/** The status while nothing is evaluated. */
+export function unevaluatedStatus(
+  { metadata, status: before }: ConfigurationPolicy,
+  compliant: ConfigurationStatus['compliant'],
+  readiness: Readiness,
+  now: number,
+): ConfigurationStatus {
+  const { compliant: _, ...rest } = before ?? {};
+  const generation = metadata.generation ?? 0;
+  return {
+    ...rest,
+    ...(compliant === undefined ? {} : { compliant }),
+    conditions: setReadiness(before?.conditions, readiness, generation, now),
+    observedGeneration: generation,
+  };
+}
+
+/** The conditions of all templates, one after the other: enforcing reports what was wrong, and then what was done. */
+function stepsOf(
+  { metadata }: ConfigurationPolicy,
+  plans: readonly TemplatePlan[],
+): readonly (readonly TemplateCondition[])[] {
+  if (plans.length === 0) {
+    const message = noTemplatesMessage(metadata.name ?? '');
+    return [[{ isCompliant: true, reason: REASONS.noTemplates, message }]];
+  }
+  const all = plans.map((plan) =>
+    resultBatches(templateHistories(plan)).map((results) => templateCondition(plan.resource, results)),
+  );
+  const count = Math.max(...all.map(({ length }) => length));
+  return Array.from({ length: count }, (_, step) =>
+    all.flatMap((batches) => batches[Math.max(0, step - (count - batches.length))] ?? []),
+  );
+}
+
+function failedTemplates(message: string): TemplateCondition {
+  return { isCompliant: false, reason: REASONS.templateFailed, message };
+}
+
+function detailsOf(
+  { isCompliant, reason, message }: TemplateCondition,
+  before: ObjectTemplateStatus | undefined,
+  now: number,
+): ObjectTemplateStatus {
+  const type = conditionType({ isCompliant });
+  const [last] = before?.conditions ?? [];
+  const isSame = last?.type === type && last.reason === reason && last.message === message;
+  const lastTransitionTime = isSame ? (last.lastTransitionTime ?? timeText(now)) : timeText(now);
+  return {
+    Compliant: isCompliant ? 'Compliant' : 'NonCompliant',
+    Validity: {},
+    conditions: [{ type, status: 'True', lastTransitionTime, reason, message }],
+  };
+}
+
+function relatedOf(plans: readonly TemplatePlan[], before: readonly RelatedObject[]): readonly RelatedObject[] {
+  const entries = plans.flatMap(({ objects }) =>
+    objects.flatMap(({ type, history, properties }) => {
+      const result = history.at(-1);
+      return result === undefined ? [] : relatedObjects(type, result, properties);
+    }),
+  );
+  // The schema of the kind allows more than is ever written.
+  return mergedRelatedObjects(entries, before as Parameters<typeof mergedRelatedObjects>[1]);
+}
+
+function historyOf(
+  policy: ConfigurationPolicy,
+  status: ConfigurationStatus,
+  steps: readonly (readonly TemplateCondition[])[],
+  now: number,
+): NonNullable<ConfigurationStatus['history']> {
+  let history = policy.status?.history;
+  for (const [index, conditions] of steps.entries()) {
+    // Each message has its own time.
+    history = withMessage(history, messageOf(policy, status, conditions), now + index);
+  }
+  return history ?? [];
+}
+
+/** The message for the history: the default one, or that of `customMessage`. */
+function messageOf(
+  policy: ConfigurationPolicy,
+  status: ConfigurationStatus,
+  conditions: readonly TemplateCondition[],
+): string {
+  const state = complianceState(conditions) ?? 'Compliant';
+  const message = complianceMessage(conditions);
+  const custom = policy.spec.customMessage?.[state === 'Compliant' ? 'compliant' : 'noncompliant'];
+  if (custom === undefined || custom === '') {
+    return message;
+  }
+  const context = { DefaultMessage: message, Policy: asJson({ ...policy, status }) };
+  const result = resolveTemplates({ message: custom }, { objects: NO_TEMPLATE_OBJECTS, context });
+  if (result.state !== 'resolved') {
+    return failedCustomMessage(message, result.state === 'failed' ? result.error.message : 'it looks up objects');
+  }
+  const { message: text } = result.value as { readonly message?: unknown };
+  return customComplianceMessage(state, typeof text === 'string' ? text : JSON.stringify(text));
+}

@@ -1,0 +1,73 @@
+// Notices policies that change one object in turn: each undoes what the other wants, without end.
+import { groupResourceOf, keyText, type ObjectKey, type ResourceType } from '../../resources/index.ts';
+
+/** Changes of writers that are allowed within {@link WINDOW_MS}: two edits of two policies are no fight. */
+const MAX_TURNS = 4;
+/** Milliseconds. */
+const WINDOW_MS = 60_000;
+/** Delay of the first write of a fight; doubles with each one. Milliseconds. */
+const FIRST_DELAY_MS = 5_000;
+/** Longest delay. Milliseconds. */
+const MAX_DELAY_MS = 300_000;
+/** Objects that are remembered: some hundred bytes each. The oldest is forgotten first. */
+const MAX_OBJECTS = 50_000;
+
+interface Writes {
+  /** The policy that wrote last. */
+  readonly writer: string;
+  /** The policy that wrote before it. */
+  readonly other: string | undefined;
+  /** How often the writer changed in the window. */
+  readonly turns: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** A fight over an object. */
+export interface Contest {
+  /** The other policy. */
+  readonly with: string;
+  /** When the next write is allowed. Milliseconds since 1970. */
+  readonly until: number;
+}
+
+/** The writes of policies to objects. */
+export class ContestedObjects {
+  readonly #writes = new Map<string, Writes>();
+
+  /** The fight that a write of the policy would continue, if it is too early for it. */
+  contest(type: ResourceType, key: ObjectKey, policy: string, now: number): Contest | undefined {
+    const known = this.#writes.get(idOf(type, key));
+    if (known === undefined || known.turns < MAX_TURNS) {
+      return undefined;
+    }
+    const rival = known.writer === policy ? known.other : known.writer;
+    const delay = Math.min(FIRST_DELAY_MS * 2 ** (known.turns - MAX_TURNS), MAX_DELAY_MS);
+    const until = known.at + delay;
+    return rival === undefined || until <= now ? undefined : { with: rival, until };
+  }
+
+  /** Records a write. @returns the policy with which this one fights over the object */
+  record(type: ResourceType, key: ObjectKey, policy: string, now: number): string | undefined {
+    const id = idOf(type, key);
+    const known = this.#writes.get(id);
+    this.#writes.delete(id);
+    const window = known !== undefined && known.turns >= MAX_TURNS ? 2 * MAX_DELAY_MS : WINDOW_MS;
+    const isRecent = known !== undefined && now - known.at < window;
+    const isTurn = isRecent && known.writer !== policy;
+    const turns = isRecent ? known.turns + (isTurn ? 1 : 0) : 0;
+    const other = isTurn ? known.writer : isRecent ? known.other : undefined;
+    this.#writes.set(id, { writer: policy, other, turns, at: now });
+    for (const oldest of this.#writes.keys()) {
+      if (this.#writes.size <= MAX_OBJECTS) {
+        break;
+      }
+      this.#writes.delete(oldest);
+    }
+    return turns >= MAX_TURNS ? other : undefined;
+  }
+}
+
+function idOf(type: ResourceType, key: ObjectKey): string {
+  return `${groupResourceOf(type)} ${keyText(key)}`;
+}

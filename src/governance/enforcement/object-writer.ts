@@ -1,0 +1,230 @@
+// Tries and writes what the plan of an object says.
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ApiError, type Cluster, isNotFound, unlessGone } from '../../cluster/index.ts';
+import { keyText, type KubernetesObject, type ObjectKey } from '../../resources/index.ts';
+import { Waiting } from '../../runtime/index.ts';
+import { errorText } from '../../values/index.ts';
+import {
+  afterDryRun,
+  afterWrite,
+  type DryRunOutcome,
+  isUnchanged,
+  type ObjectPlan,
+  type WriteOutcome,
+} from '../configuration/index.ts';
+import { typeKey } from '../objects/kind-mappings.ts';
+import type { ContestedObjects } from './contested-objects.ts';
+
+/** The owner of the fields that policies enforce. */
+export const GOVERNANCE_FIELD_MANAGER = 'portcullis-governance';
+/** How often, and how long apart, a recreated object is looked for until it is gone. As upstream. */
+const GONE_TRIES = 3;
+const GONE_INTERVAL_MS = 1_000;
+
+/** A dry run whose answer is still valid. */
+interface KnownDryRun {
+  readonly resourceVersion: string;
+  readonly digest: string;
+  readonly outcome: DryRunOutcome;
+}
+
+/** Answers of dry runs of one policy, for objects that have not changed since. */
+export class KnownDryRuns {
+  #known = new Map<string, KnownDryRun>();
+  #used = new Map<string, KnownDryRun>();
+
+  get(id: string, live: KubernetesObject, digest: string): DryRunOutcome | undefined {
+    const known = this.#known.get(id);
+    const isValid =
+      known !== undefined && known.resourceVersion === live.metadata.resourceVersion && known.digest === digest;
+    if (isValid) {
+      this.#used.set(id, known);
+    }
+    return isValid ? known.outcome : undefined;
+  }
+
+  set(id: string, live: KubernetesObject, digest: string, outcome: DryRunOutcome): void {
+    const known = { resourceVersion: live.metadata.resourceVersion ?? '', digest, outcome };
+    this.#known.set(id, known);
+    this.#used.set(id, known);
+  }
+
+  /** Forgets what the last evaluation did not use. */
+  sweep(): void {
+    this.#known = this.#used;
+    this.#used = new Map();
+  }
+}
+
+export interface ObjectWriterOptions {
+  /** The cluster as the governance account. */
+  readonly governed: Cluster;
+  readonly contested: ContestedObjects;
+  /** The policy, for messages: `namespace/name`. */
+  readonly policy: string;
+  readonly dryRuns: KnownDryRuns;
+}
+
+/** The plan of an object after it was tried and written. */
+export interface WrittenObject {
+  readonly plan: ObjectPlan;
+  /** When the policy should be evaluated again, although nothing changes. Milliseconds. */
+  readonly retryAfterMs?: number;
+  /** The policy with which this one fights over the object. */
+  readonly rival?: string;
+}
+
+export class ObjectWriter {
+  readonly #options: ObjectWriterOptions;
+
+  constructor(options: ObjectWriterOptions) {
+    this.#options = options;
+  }
+
+  /** Tries an update if the plan is unsure, and does what the policy enforces. */
+  async carryOut(plan: ObjectPlan, signal: AbortSignal): Promise<WrittenObject> {
+    const tried = await this.#try(plan, signal);
+    if (tried.action.type === 'none') {
+      return { plan: tried };
+    }
+    const key = keyOfPlan(tried);
+    const { contested, policy } = this.#options;
+    const contest = contested.contest(tried.type, key, policy, Date.now());
+    if (contest !== undefined) {
+      return {
+        plan: afterWrite(tried, { type: 'failed', message: contestedText(policy, contest.with) }),
+        retryAfterMs: contest.until - Date.now(),
+        rival: contest.with,
+      };
+    }
+    return await this.#write(tried, key, signal);
+  }
+
+  async #try(plan: ObjectPlan, signal: AbortSignal): Promise<ObjectPlan> {
+    const { dryRun, live } = plan;
+    if (dryRun === undefined || live === undefined) {
+      return plan;
+    }
+    const { dryRuns } = this.#options;
+    const id = `${typeKey(plan.type)} ${keyText(keyOfPlan(plan))}`;
+    const digest = createHash('sha256').update(JSON.stringify(dryRun)).digest('base64');
+    const known = dryRuns.get(id, live, digest);
+    const outcome = known ?? (await this.#dryRun(plan, dryRun, live, signal));
+    if (outcome.type !== 'failed') {
+      dryRuns.set(id, live, digest, outcome);
+    }
+    return afterDryRun(plan, outcome);
+  }
+
+  async #dryRun(
+    plan: ObjectPlan,
+    object: KubernetesObject,
+    live: KubernetesObject,
+    signal: AbortSignal,
+  ): Promise<DryRunOutcome> {
+    const options = {
+      dryRun: true,
+      fieldManager: GOVERNANCE_FIELD_MANAGER,
+      fieldValidation: 'Strict',
+      signal,
+    } as const;
+    try {
+      const updated = await this.#options.governed.update(plan.type, object, options);
+      return isUnchanged(live, updated) ? { type: 'unchanged' } : { type: 'changed', object: updated };
+    } catch (error) {
+      if (!(error instanceof ApiError)) {
+        throw error;
+      }
+      if (error.code === 403 && !plan.settings.isEnforced) {
+        // An account that only reads can still compare.
+        return { type: 'unavailable' };
+      }
+      return error.reason === 'Invalid'
+        ? { type: 'invalid' }
+        : { type: 'failed', message: errorText(error), isNotFound: isNotFound(error) };
+    }
+  }
+
+  async #write(plan: ObjectPlan, key: ObjectKey, signal: AbortSignal): Promise<WrittenObject> {
+    try {
+      const outcome = await this.#act(plan, key, signal);
+      const { contested, policy } = this.#options;
+      const rival = outcome.type === 'written' ? contested.record(plan.type, key, policy, Date.now()) : undefined;
+      return {
+        plan: afterWrite(plan, outcome),
+        ...(rival === undefined ? {} : { rival }),
+        ...(outcome.type === 'timeout' ? { retryAfterMs: GONE_INTERVAL_MS } : {}),
+      };
+    } catch (error) {
+      if (error instanceof Waiting) {
+        return { plan: afterWrite(plan, { type: 'failed', message: error.message }), retryAfterMs: error.afterMs };
+      }
+      if (!(error instanceof ApiError) || error.code === 409 || error.code === 429) {
+        // A change since the object was read: the next evaluation sees it.
+        throw error;
+      }
+      const outcome = { type: 'failed', message: errorText(error), isNotFound: isNotFound(error) } as const;
+      return { plan: afterWrite(plan, outcome), retryAfterMs: RETRY_MS };
+    }
+  }
+
+  async #act({ type, action, live }: ObjectPlan, key: ObjectKey, signal: AbortSignal): Promise<WriteOutcome> {
+    const { governed } = this.#options;
+    const options = { fieldManager: GOVERNANCE_FIELD_MANAGER, fieldValidation: 'Strict', signal } as const;
+    switch (action.type) {
+      case 'none':
+        return { type: 'written' };
+      case 'create':
+        return written(await governed.create(type, action.object, options));
+      case 'update':
+        return written(await governed.update(type, action.object, options));
+      case 'delete':
+        await unlessGone(governed.delete(type, key, { signal }));
+        return { type: 'written' };
+      case 'recreate': {
+        const uid = live?.metadata.uid;
+        const preconditions = uid === undefined ? {} : { preconditions: { uid } };
+        await unlessGone(governed.delete(type, key, { ...preconditions, signal }));
+        if (!(await this.#isGone({ type, key, uid, signal }))) {
+          return { type: 'timeout' };
+        }
+        return written(await governed.create(type, action.object, options));
+      }
+      default:
+        return action satisfies never;
+    }
+  }
+
+  async #isGone({ type, key, uid, signal }: Pick<ObjectPlan, 'type'> & GoneObject): Promise<boolean> {
+    for (let tries = 0; tries < GONE_TRIES; tries += 1) {
+      const left = await unlessGone(this.#options.governed.get(type, key, { signal }));
+      if (left === undefined || left.metadata.uid !== uid) {
+        return true;
+      }
+      await sleep(GONE_INTERVAL_MS, undefined, { signal });
+    }
+    return false;
+  }
+}
+
+/** Delay before a refused write is tried again: an administrator may have granted the right. Milliseconds. */
+const RETRY_MS = 30_000;
+
+interface GoneObject {
+  readonly key: ObjectKey;
+  readonly uid: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+function written({ metadata }: KubernetesObject): WriteOutcome {
+  return { type: 'written', ...(metadata.uid === undefined ? {} : { uid: metadata.uid }) };
+}
+
+function keyOfPlan({ namespace, name }: ObjectPlan): ObjectKey {
+  return namespace === '' ? { name } : { namespace, name };
+}
+
+function contestedText(policy: string, rival: string): string {
+  return `ConfigurationPolicy ${policy} and ConfigurationPolicy ${rival} change this object in turn: let only one of them enforce it`;
+}

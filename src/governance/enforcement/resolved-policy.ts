@@ -1,0 +1,163 @@
+// A ConfigurationPolicy with its templates resolved.
+import {
+  type ConfigurationPolicy,
+  GOVERNANCE_ANNOTATIONS,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  own,
+  textOf,
+} from '../../resources/index.ts';
+import { asJson } from '../../values/index.ts';
+import type {
+  DefinitionContext,
+  DefinitionResolver,
+  EvaluatedPolicy,
+  ResolvedDefinition,
+} from '../configuration/index.ts';
+import type { ObjectTemplate } from '../configuration/object-template.ts';
+import { hasTemplates, resolveTemplates, type TemplateOptions } from '../templates/index.ts';
+import { type EvaluationObjects, NotYetRead } from './evaluation-objects.ts';
+
+/** Object templates of one policy, those of `object-templates-raw` too. */
+const MAX_OBJECT_TEMPLATES = 10_000;
+const COMPLIANCE_TYPES: ReadonlySet<string> = new Set(['musthave', 'mustonlyhave', 'mustnothave']);
+
+/** The policy as it is evaluated, or why its templates cannot be resolved. */
+export type ResolvedPolicy = { readonly policy: EvaluatedPolicy } | { readonly failure: string };
+
+/** Resolves `object-templates-raw`; the definitions of `object-templates` are resolved for each object. */
+export function resolvedPolicy(policy: ConfigurationPolicy, objects: EvaluationObjects): ResolvedPolicy {
+  const { spec, metadata } = policy;
+  const isLiteral = metadata.annotations?.[GOVERNANCE_ANNOTATIONS.disableTemplates] === 'true';
+  const raw = spec['object-templates-raw'];
+  const resolved: RawTemplates =
+    raw === undefined
+      ? { templates: (spec['object-templates'] ?? []).map((template) => asJson(template)) }
+      : rawTemplates(raw, isLiteral, objects);
+  if ('failure' in resolved) {
+    return resolved;
+  }
+  const { namespaceSelector, remediationAction } = spec;
+  return {
+    policy: {
+      policyName: metadata.name ?? '',
+      remediationAction,
+      // The schema of the kind, or `checkedTemplates`, has checked them.
+      templates: resolved.templates as unknown as readonly ObjectTemplate[],
+      ...(namespaceSelector === undefined ? {} : { namespaceSelector }),
+      ...(isLiteral || raw !== undefined ? {} : { resolve: definitionResolver(objects) }),
+      ...(resolved.isSensitive === true ? { resolve: SENSITIVE } : {}),
+    },
+  };
+}
+
+function definitionResolver(objects: EvaluationObjects): DefinitionResolver {
+  return ({ objectDefinition }, context): ResolvedDefinition => {
+    if (!hasTemplates(objectDefinition)) {
+      return { type: 'resolved', definition: objectDefinition, isSensitive: false };
+    }
+    const result = resolveTemplates(objectDefinition, { objects: objects.templates, context: variables(context) });
+    switch (result.state) {
+      case 'unknown':
+        throw new NotYetRead();
+      case 'skipped':
+        return { type: 'skipped' };
+      case 'failed':
+        return { type: 'failed', message: result.error.message };
+      case 'resolved':
+        return isJsonObject(result.value)
+          ? { type: 'resolved', definition: result.value, isSensitive: result.usedSensitive }
+          : { type: 'failed', message: 'the object definition is no object after template resolution' };
+      default:
+        return result satisfies never;
+    }
+  };
+}
+
+/** `.ObjectName`, `.ObjectNamespace`, and `.Object` where an object is selected. */
+function variables({ name, namespace, live }: DefinitionContext): NonNullable<TemplateOptions['context']> {
+  const object = live();
+  return {
+    ObjectName: name,
+    ObjectNamespace: namespace,
+    ...(object === undefined ? {} : { Object: asJson(object) }),
+  };
+}
+
+/** Definitions that were made from Secrets, without templates left. */
+const SENSITIVE: DefinitionResolver = ({ objectDefinition }) => ({
+  type: 'resolved',
+  definition: objectDefinition,
+  isSensitive: true,
+});
+
+type RawTemplates =
+  | { readonly templates: readonly JsonObject[]; readonly isSensitive?: boolean }
+  | { readonly failure: string };
+
+function rawTemplates(raw: string, isLiteral: boolean, objects: EvaluationObjects): RawTemplates {
+  const text = isLiteral ? raw.replaceAll('{{', '{{ "{{" }}') : raw;
+  const result = resolveTemplates(text, { objects: objects.templates });
+  switch (result.state) {
+    case 'unknown':
+      throw new NotYetRead();
+    case 'skipped':
+      return { templates: [] };
+    case 'failed':
+      return { failure: result.error.message };
+    case 'resolved':
+      return { ...checkedTemplates(result.value), isSensitive: result.usedSensitive };
+    default:
+      return result satisfies never;
+  }
+}
+
+/** Checks what the schema of the kind checks for templates that are not raw. */
+function checkedTemplates(value: JsonValue): RawTemplates {
+  if (!Array.isArray(value)) {
+    return { failure: 'expected a list of object templates' };
+  }
+  if (value.length > MAX_OBJECT_TEMPLATES) {
+    return { failure: `expected at most ${MAX_OBJECT_TEMPLATES} object templates, got ${value.length}` };
+  }
+  const templates: JsonObject[] = [];
+  for (const [index, template] of value.entries()) {
+    const problem = templateProblem(template);
+    if (problem !== undefined || !isJsonObject(template)) {
+      return { failure: `object-templates-raw: [${index}]${problem ?? ''}` };
+    }
+    templates.push(template);
+  }
+  return { templates };
+}
+
+function templateProblem(template: JsonValue): string | undefined {
+  if (!isJsonObject(template)) {
+    return ': expected an object';
+  }
+  const type = textOf(own(template, 'complianceType')).toLowerCase();
+  if (!COMPLIANCE_TYPES.has(type)) {
+    return `.complianceType: expected musthave, mustonlyhave or mustnothave, got ${JSON.stringify(type)}`;
+  }
+  const metadataType = own(template, 'metadataComplianceType');
+  if (metadataType !== undefined && !['musthave', 'mustonlyhave'].includes(textOf(metadataType).toLowerCase())) {
+    return '.metadataComplianceType: expected musthave or mustonlyhave';
+  }
+  const choices = { recreateOption: ['None', 'IfRequired', 'Always'], recordDiff: ['Log', 'InStatus', 'None'] };
+  for (const [field, values] of Object.entries(choices)) {
+    const choice = own(template, field);
+    if (choice !== undefined && !values.includes(textOf(choice))) {
+      return `.${field}: expected one of ${values.join(', ')}`;
+    }
+  }
+  const listKeys = own(template, 'listKeys') ?? [];
+  if (!Array.isArray(listKeys) || !listKeys.every(isListKey)) {
+    return '.listKeys: expected a list of objects with path and key';
+  }
+  return isJsonObject(own(template, 'objectDefinition')) ? undefined : '.objectDefinition: expected an object';
+}
+
+function isListKey(value: JsonValue): boolean {
+  return isJsonObject(value) && textOf(own(value, 'path')) !== '' && textOf(own(value, 'key')) !== '';
+}
