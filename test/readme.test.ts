@@ -239,6 +239,24 @@ describe('README.md', () => {
         assert.match(failed(command(/kubectl run web/)), /denied the request/);
       });
 
+      it('sees why a governance policy waits, and finishes it', () => {
+        const said = sh(command(/kubectl get policy -A/));
+        assert.match(said, /^policies +kafka-prerequisites .* Compliant /m);
+        assert.match(
+          said,
+          /^policies +kafka-operator .* NonCompliant .* found but not as specified in namespace kafka$/m,
+        );
+        assert.match(
+          said,
+          /^policies +kafka-cluster .* Pending .* waits for Policy policies\.kafka-operator, which is /m,
+        );
+        assert.match(said, /kafka-cluster waits for policy policies\/kafka-operator, which is NonCompliant since /);
+        assert.match(said, /kafka-cluster condition met\nNAMESPACE +NAME +AGE\nkafka +events /);
+        for (const line of command(/kubectl get policy -A/).split('\n')) {
+          assert.ok(output.includes(`  ${line}\n`), `npm start does not print ${line}`);
+        }
+      });
+
       it('sees what it was, and rolls it back', () => {
         const said = sh(command(/rollout undo/));
         assert.match(said, /^REVISION +STATE +SINCE +CAUSE +DIGEST\n1 +Serving /m);
