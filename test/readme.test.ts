@@ -179,7 +179,7 @@ describe('README.md', () => {
       }
       const anyPort = (line: string): string => line.replace(/localhost:\d+/, 'localhost:PORT');
       assert.equal(anyPort(printedCurl()), anyPort(command(/curl --cacert/)));
-      const patch = /kubectl patch .*/.exec(command(/kubectl patch/))?.[0];
+      const patch = /kubectl patch cap.*/.exec(command(/kubectl patch cap/))?.[0];
       for (const line of [
         'kubectl apply -f examples/pinned-images/policy.yaml\n',
         'kubectl run web --image=nginx\n',
@@ -233,7 +233,7 @@ describe('README.md', () => {
       });
 
       it('breaks it, sees why, and is still rejected', () => {
-        const described = sh(command(/kubectl patch/));
+        const described = sh(command(/kubectl patch cap/));
         assert.match(described, /Degraded/);
         assert.match(described, /not\/there\/yet\.wasm/);
         assert.match(failed(command(/kubectl run web/)), /denied the request/);
