@@ -36,6 +36,14 @@ export interface LabStatus {
   readonly [field: string]: unknown;
 }
 
+/** The fields of an event that tests read. */
+export interface LabEvent {
+  readonly reason?: string;
+  readonly note?: string;
+  readonly message?: string;
+  readonly regarding?: { readonly kind?: string; readonly name?: string };
+}
+
 /** An object of the embedded cluster: its kind as in `kubectl get`, and `namespace/name` or `name`. */
 export interface LabReference {
   readonly apiVersion?: string;
@@ -166,6 +174,12 @@ export class GovernanceLab implements AsyncDisposable {
     const { type } = await this.#find({ kind, name: '', ...(apiVersion === undefined ? {} : { apiVersion }) });
     const { items } = await this.cluster.admin.list(type);
     return items;
+  }
+
+  /** Events with a reason, of any object. */
+  async events(reason: string): Promise<readonly LabEvent[]> {
+    const events = (await this.list('Event', 'events.k8s.io/v1')) as readonly (LabObject & LabEvent)[];
+    return events.filter((event) => event.reason === reason);
   }
 
   /** The Policy `namespace/name`, or a copy. */

@@ -127,8 +127,8 @@ export class TemplateSyncReconciler {
     if (removed.length === 0 || subject.copy === undefined) {
       return;
     }
-    await this.#writeStatus(subject, undefined, signal, 'Removing');
-    for (const { plan, stored } of removed) {
+    await this.#writeStatus(subject, undefined, signal);
+    for (const { plan, stored } of removed.filter(({ stored }) => !isTerminating(stored))) {
       const message = 'message' in plan ? plan.message : '';
       const objects = relatedObjects(stored);
       const text = `${plan.template} is deleted, because a dependency is no longer met: ${message}${objects}`;
@@ -175,7 +175,9 @@ export class TemplateSyncReconciler {
         await this.#suspend(copy, planned, signal);
         return;
       case 'remove-because-unmet':
-        await unlessGone(kind.cluster.delete(kind.type, key, { signal }));
+        if (!isTerminating(stored)) {
+          await unlessGone(kind.cluster.delete(kind.type, key, { signal }));
+        }
         return;
       case 'pending':
       case 'error':
@@ -223,14 +225,13 @@ export class TemplateSyncReconciler {
     { key, planned, failed }: Subject,
     failure: Readiness | undefined,
     signal: AbortSignal,
-    removed: 'Removing' | 'Removed' = 'Removed',
   ): Promise<ReconcileResult> {
     const copy = this.#copies.get(key);
     if (copy === undefined || copy.metadata.deletionTimestamp !== undefined) {
       return {};
     }
     const now = Date.now();
-    const results = planned.map((one) => failed.get(one.plan.template) ?? resultOf(one, copy, removed, now));
+    const results = planned.map((one) => failed.get(one.plan.template) ?? resultOf(one, copy, now));
     const root = rootOf(key.name);
     const problems = root === undefined ? [] : this.#options.graphs.current().findingsOf({ namespace: '', ...root });
     const status = copyStatus(copy, results, problems, failure, now);
@@ -254,12 +255,7 @@ export class TemplateSyncReconciler {
 }
 
 /** The result of a template by its plan and its object. */
-function resultOf(
-  { template, kind, key, plan }: PlannedTemplate,
-  copy: Policy,
-  removed: 'Removing' | 'Removed',
-  now: number,
-): TemplateResult {
+function resultOf({ template, kind, key, plan }: PlannedTemplate, copy: Policy, now: number): TemplateResult {
   const name = plan.template;
   if (plan.type === 'error') {
     return { name, state: 'Failed', compliant: 'NonCompliant', message: plan.message, pending: [] };
@@ -268,15 +264,23 @@ function resultOf(
     return { name, state: 'Applied', pending: [], ...verdictOf(kind?.get(key)) };
   }
   const before = copy.status?.details?.find(({ templateMeta }) => templateMeta?.name === name);
-  const states = { pending: 'Waiting', suspend: 'Suspended', 'remove-because-unmet': removed } as const;
+  const isRemoved = before?.state === 'Removing' || before?.state === 'Removed';
+  const states = {
+    pending: isRemoved ? 'Removed' : 'Waiting',
+    suspend: 'Suspended',
+    'remove-because-unmet': 'Removing',
+  } as const;
   return {
     name,
-    // A template that was removed stays absent, as one that was never applied.
-    state: plan.type === 'pending' && before?.state === 'Removed' ? 'Removed' : states[plan.type],
+    state: states[plan.type],
     compliant: template.ignorePending === true ? 'Compliant' : 'Pending',
     message: plan.message,
     pending: pendingDependencies(plan.dependencies, before?.pending ?? [], now),
   };
+}
+
+function isTerminating(object: KubernetesObject | undefined): boolean {
+  return object?.metadata.deletionTimestamp !== undefined;
 }
 
 /** The compliance of a template's object; not known while its status is about an older spec. */
