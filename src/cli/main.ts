@@ -37,6 +37,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   wait: async () => (await import('./cluster/wait.ts')).waitCommand(),
   rollout: async () => (await import('./rollout/rollout.ts')).rolloutCommand(),
   governance: async () => (await import('./governance/governance.ts')).governanceCommand(),
+  dryrun: async () => (await import('./governance/dryrun/dryrun.ts')).dryrunCommand(),
   explain: async () => (await import('./governance/explain.ts')).explainCommand(),
   install: async () => (await import('./install/install.ts')).installCommand(),
   uninstall: async () => (await import('./install/uninstall.ts')).uninstallCommand(),

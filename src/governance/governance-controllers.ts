@@ -62,6 +62,8 @@ export interface GovernanceOptions {
   readonly events: EventSink;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
+  /** Whether differences in statuses are complete, for dry runs. Default: their first lines. */
+  readonly fullDiffs?: boolean;
 }
 
 /** The controllers of Policies, PolicySets and the kinds of their templates. One leader runs them. */
@@ -119,6 +121,15 @@ export class GovernanceControllers implements Runnable {
         ));
   }
 
+  /** Whether nothing is left to do at present: changes that the caches do not show yet may bring new work. */
+  get isIdle(): boolean {
+    return this.#controllers.every(({ isIdle }) => isIdle);
+  }
+
+  get #controllers(): readonly Controller[] {
+    return [this.#propagation, this.#sets, this.#sync, this.#configuration, this.#certificates];
+  }
+
   async #run(signal: AbortSignal): Promise<void> {
     const definitions = this.#options.caches.cache(CUSTOM_RESOURCE_DEFINITIONS, { transform: withoutSchemas });
     const ends = [
@@ -126,7 +137,7 @@ export class GovernanceControllers implements Runnable {
       this.#missing.configuration.follow(definitions, (key) => this.#configuration.enqueue(key)),
       this.#graphs.subscribe(() => this.#graphChanged()),
     ];
-    const controllers = [this.#propagation, this.#sets, this.#sync, this.#configuration, this.#certificates];
+    const controllers = this.#controllers;
     const running = [this.#watched, ...controllers].map((one) => one.start(signal));
     try {
       await Promise.race([aborted(signal), Promise.all(controllers.map(({ ready }) => ready)), ...running]);
@@ -265,6 +276,7 @@ export class GovernanceControllers implements Runnable {
       isRemoved: () => namespaces.get({ name: namespace })?.metadata.deletionTimestamp !== undefined,
       events,
       log,
+      fullDiffs: this.#options.fullDiffs ?? false,
     });
     return this.#controller('governance-configuration', {
       reconcile: (key, signal, attempt) => reconciler.reconcile(key, signal, attempt),

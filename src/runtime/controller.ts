@@ -69,6 +69,11 @@ export class Controller implements Runnable {
     this.#queue?.add(keyText(key), options);
   }
 
+  /** Whether no key is being reconciled, or waits for it other than by a delay. */
+  get isIdle(): boolean {
+    return this.#queue === undefined || this.#queue.depth + this.#queue.active === 0;
+  }
+
   /** Runs until `signal` is aborted. Can be started again. */
   async start(signal: AbortSignal): Promise<void> {
     const { concurrency = 1, metrics, watches } = this.#options;

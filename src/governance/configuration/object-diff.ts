@@ -32,8 +32,8 @@ const SENSITIVE_KINDS: ReadonlySet<string> = new Set([
   'route.openshift.io/Route',
 ]);
 
-/** Where a difference is recorded; `Censored` says in the status that there is one. */
-export type DiffRecord = RecordDiff | 'Censored';
+/** Where a difference is recorded; `Censored` says in the status that there is one, `Full` records all lines of it. */
+export type DiffRecord = RecordDiff | 'Censored' | 'Full';
 
 /** Where differences are recorded: as the template says, or by default in the status, unless they may contain secrets. */
 export function diffRecord(
@@ -51,6 +51,8 @@ export function statusDiff(record: DiffRecord, live: KubernetesObject, updated: 
   switch (record) {
     case 'InStatus':
       return objectDiff(live, updated);
+    case 'Full':
+      return objectDiff(live, updated, { isFull: true });
     case 'Censored':
       return REDACTED;
     case 'Log':

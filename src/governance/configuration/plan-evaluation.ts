@@ -23,6 +23,8 @@ export interface EvaluatedPolicy extends ObjectScope {
   readonly remediationAction: string;
   /** The entries of `object-templates`, or those that `object-templates-raw` produces. */
   readonly templates: readonly ObjectTemplate[];
+  /** Whether differences in the status are complete. Default: their first lines. */
+  readonly hasFullDiffs?: boolean;
 }
 
 /** The plan of one object template. */
@@ -51,9 +53,8 @@ function planTemplate(
     return { index, resource: desired.resource, objects: [], result: desired.result };
   }
   const { resource: type, objects } = desired;
-  const isEnforced = policy.remediationAction.toLowerCase() === 'enforce';
   const plans = objects.flatMap((object) =>
-    new ObjectPlanner(template, index, type, object, isEnforced, source).plan(),
+    new ObjectPlanner(template, index, type, object, settingsOf(policy, template, object), source).plan(),
   );
   return plans.length > 0
     ? { index, resource: type.resource, objects: plans }
@@ -87,7 +88,7 @@ class ObjectPlanner {
     index: number,
     type: ResourceType,
     desired: DesiredObject,
-    isEnforced: boolean,
+    settings: ObjectSettings,
     source: ObjectSource,
   ) {
     this.#template = template;
@@ -98,7 +99,7 @@ class ObjectPlanner {
       type,
       namespace: desired.namespace,
       name: desired.name,
-      settings: settingsOf(template, desired, isEnforced),
+      settings,
       action: { type: 'none' },
       statusMatches: true,
       hasStatus: Object.hasOwn(desired.definition, 'status'),
@@ -221,11 +222,16 @@ class ObjectPlanner {
   }
 }
 
-function settingsOf(template: ObjectTemplate, desired: DesiredObject, isEnforced: boolean): ObjectSettings {
+function settingsOf(
+  { remediationAction, hasFullDiffs }: EvaluatedPolicy,
+  template: ObjectTemplate,
+  desired: DesiredObject,
+): ObjectSettings {
+  const record = diffRecord(template.recordDiff, desired.definition, desired.isSensitive);
   return {
-    isEnforced: isEnforced && desired.name !== '',
+    isEnforced: remediationAction.toLowerCase() === 'enforce' && desired.name !== '',
     recreateOption: template.recreateOption ?? 'None',
-    diffRecord: diffRecord(template.recordDiff, desired.definition, desired.isSensitive),
+    diffRecord: record === 'InStatus' && hasFullDiffs === true ? 'Full' : record,
   };
 }
 

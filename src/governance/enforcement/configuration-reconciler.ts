@@ -60,6 +60,8 @@ export interface ConfigurationOptions {
   readonly isRemoved: () => boolean;
   readonly events: EventSink;
   readonly log: Logger;
+  /** Whether differences in statuses are complete. Default: false. */
+  readonly fullDiffs?: boolean;
 }
 
 /** State of one pass, shared by its steps. */
@@ -172,11 +174,13 @@ export class ConfigurationReconciler {
     if (!due.isDue) {
       return due.afterMs === undefined ? {} : { requeueAfterMs: due.afterMs };
     }
-    const { mappings, reader, namespaces } = this.#options;
+    const { mappings, reader, namespaces, fullDiffs = false } = this.#options;
     const objects = new EvaluationObjects({ mappings, reader, namespaces: () => namespaces.list() });
     const planned = await objects.evaluate((): Evaluation => {
       const resolved = resolvedPolicy(policy, objects);
-      return 'failure' in resolved ? resolved : { plans: planEvaluation(resolved.policy, objects) };
+      return 'failure' in resolved
+        ? resolved
+        : { plans: planEvaluation({ ...resolved.policy, hasFullDiffs: fullDiffs }, objects) };
     }, signal);
     // Before anything is awaited, so that no change is missed.
     this.#read(key, objects.selections, objects.missingGroups);
