@@ -146,21 +146,27 @@ describe('the API server in this process', () => {
   const isApiServer = (file: string): boolean => folderOf(file) === 'apiserver';
   const loaders = loadersOf(isApiServer).filter((file) => !isApiServer(file));
 
-  it('is loaded by `start` alone, and not before that needs a cluster', () => {
+  const users = [join('cli', 'start'), join('cli', 'governance', 'dryrun')];
+
+  it('is loaded by `start` and `dryrun` alone, and not before they need a cluster', () => {
     assert.ok(
       loaders.includes(join('cli', 'start', 'start-with-cluster.ts')),
       'expected start-with-cluster.ts among the loaders',
     );
-    const others = loaders.filter((file) => dirname(file) !== join('cli', 'start'));
+    const others = loaders.filter((file) => !users.includes(dirname(file)));
     assert.deepEqual(others, []);
     assert.ok(!loaders.includes(join('cli', 'start', 'start.ts')), 'start.ts loads it for a policies file as well');
+    assert.ok(
+      !loaders.includes(join('cli', 'governance', 'dryrun', 'dryrun.ts')),
+      'dryrun.ts loads it before it has read its policies',
+    );
   });
 
-  it('is known to `start` alone, by its types as well', () => {
+  it('is known to `start` and `dryrun` alone, by its types as well', () => {
     const importers = relativeImports().filter(
       ({ file, specifier }) => isProduction(file) && !isApiServer(file) && isApiServer(join(dirname(file), specifier)),
     );
-    assert.deepEqual([...new Set(importers.map(({ file }) => dirname(file)))], [join('cli', 'start')]);
+    assert.deepEqual([...new Set(importers.map(({ file }) => dirname(file)))].toSorted(), users.toSorted());
   });
 });
 
