@@ -25,7 +25,7 @@ import {
   type ResourceType,
 } from '../../src/resources/index.ts';
 import { SharedCaches } from '../../src/runtime/index.ts';
-import { portcullis } from '../cli/command.ts';
+import { type CommandResult, portcullis } from '../cli/command.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
@@ -102,6 +102,13 @@ describe('governance on a kube-apiserver', { skip: skipWithoutCluster() }, () =>
   const isThere = async (type: ResourceType, namespace: string, name: string): Promise<boolean> =>
     (await admin.list(type, { namespace })).items.some(({ metadata }) => metadata.name === name);
 
+  const command = async (...args: readonly string[]): Promise<CommandResult> => {
+    const result = await portcullis(args, { env: { KUBECONFIG: cluster.kubeconfig } });
+    // The doctor finds that nothing runs.
+    assert.ok(result.code === 0 || args[0] === 'doctor', result.stderr);
+    return result;
+  };
+
   before(async () => {
     cluster = running.use(await startCluster({ users: { [TENANT]: {} } }));
     admin = client(connectionOf(cluster.adminToken));
@@ -117,9 +124,7 @@ describe('governance on a kube-apiserver', { skip: skipWithoutCluster() }, () =>
     for (const namespace of [GOVERNED, SHOP]) {
       await cluster.createNamespace(namespace);
     }
-    const install = ['install', '--no-wait', '--governance-role', 'writes-config-maps'];
-    const { code, stderr } = await portcullis(install, { env: { KUBECONFIG: cluster.kubeconfig } });
-    assert.equal(code, 0, stderr);
+    await command('install', '--no-wait', '--governance-role', 'writes-config-maps');
     await cluster.expect('POST', `${RBAC}/namespaces/${SHOP}/roles`, {
       ...rbac,
       kind: 'Role',
@@ -193,6 +198,35 @@ describe('governance on a kube-apiserver', { skip: skipWithoutCluster() }, () =>
       );
     });
     assert.ok(!(await isThere(SECRETS, 'default', 'made')));
+  });
+
+  it('lets the doctor name all rights that a Policy lacks, and an installation grant and revoke them', async () => {
+    const missing = async (): Promise<readonly string[]> => {
+      const { stdout } = await command('doctor', '-o', 'json');
+      const { findings } = JSON.parse(stdout) as { findings: { code: string; where: string; message: string }[] };
+      return findings.filter(({ code }) => code === 'PolicyRightsMissing').map((one) => `${one.where}: ${one.message}`);
+    };
+    const [found = '', ...others] = await missing();
+    assert.match(found, /^policy too-much-objects -n local-cluster: the governance account may not: /);
+    for (const right of ['list secrets', 'watch secrets', 'create secrets in namespace default']) {
+      assert.ok(found.includes(right), found);
+    }
+    assert.deepEqual(others, []);
+    await cluster.expect('POST', `${RBAC}/clusterroles`, {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'writes-secrets' },
+      rules: [{ apiGroups: [''], resources: ['secrets'], verbs: ['*'] }],
+    });
+    await command('install', '--no-wait', '--governance-role', 'writes-config-maps,writes-secrets');
+    await eventually(() => governed.list(SECRETS, {}), PATIENCE);
+    const { stdout } = await command('install', '--no-wait', '--governance-role', 'writes-config-maps');
+    assert.match(stdout, /portcullis-governance-writes-secrets deleted/);
+    await eventually(() => refused(governed.list(SECRETS, {}), /cannot list/), PATIENCE);
+    const { stderr } = await command('install', '--governance-role', 'nobody').catch((error: Error) => ({
+      stderr: error.message,
+    }));
+    assert.match(stderr, /there is no ClusterRole nobody/);
   });
 
   it('gives a tenant nothing who may write Policies in a namespace that is not governed', async () => {
