@@ -15,13 +15,17 @@ interface GreetingOptions
   extends Pick<LocalCluster, 'url' | 'kubeconfig'>, Pick<StartedServer, 'admission' | 'operations'> {
   readonly dataDir: string;
   readonly certificates: LocalCertificates;
+  /** The ClusterRoles with the rights of Policies; undefined when governance is off. */
+  readonly governanceRoles: readonly string[] | undefined;
 }
 
-export function greeting({ url, kubeconfig, admission, operations, dataDir, certificates }: GreetingOptions): string {
+export function greeting(options: GreetingOptions): string {
+  const { url, kubeconfig, admission, operations, dataDir, certificates, governanceRoles } = options;
   const rows = [
     ['Cluster', `${url}   for kubectl, see below`],
     ['Reviews', `${admission}/validate/POLICY`],
     ['Status', `${operations}/policies   (also /metrics, /readyz)`],
+    ['Governance', governanceText(governanceRoles)],
     ['Data', `${pathFromHere(dataDir)}   (\`${resetCommandFor(dataDir)}\` removes it)`],
   ] as const;
   const example = (path: string): string => pathFromHere(join(EXAMPLES, path));
@@ -43,4 +47,12 @@ export function greeting({ url, kubeconfig, admission, operations, dataDir, cert
     `  curl --cacert ${caFile} -H 'Content-Type: application/json' -d @${review} ${admission}/validate/kw.cap.required-labels`,
   ];
   return `${headed(rows)}\n\n${lines.join('\n')}\n\nCtrl-C stops.\n`;
+}
+
+/** Policies have the rights of these ClusterRoles, whoever writes them. */
+function governanceText(roles: readonly string[] | undefined): string {
+  if (roles === undefined) {
+    return 'off';
+  }
+  return `Policies have the rights of ${roles.length === 0 ? 'no ClusterRole' : roles.join(', ')}   (--governance-role)`;
 }
