@@ -37,6 +37,7 @@ export {
 } from './governance-rules.ts';
 export { DEFAULT_GOVERNANCE_SETTINGS, isGoverned } from './governance-settings.ts';
 export type { GovernanceMode, GovernanceSettings } from './governance-settings.ts';
+export { rootOf } from './propagation/replicated-policy.ts';
 export { isRunning, OTHER_CONTROLLERS, OtherControllers } from './other-controllers.ts';
 export {
   hasTemplates,

@@ -1,6 +1,6 @@
 // An embedded cluster with our kinds, and the controllers of governance.
 import { pino } from 'pino';
-import { EmbeddedCluster } from '../../src/apiserver/index.ts';
+import { EmbeddedCluster, type EmbeddedClusterOptions } from '../../src/apiserver/index.ts';
 import { type Cluster, isNotFound } from '../../src/cluster/index.ts';
 import { parseYaml } from '../../src/engine/index.ts';
 import { GovernanceControllers } from '../../src/governance/governance-controllers.ts';
@@ -55,6 +55,8 @@ export interface GovernanceLabOptions {
   readonly settings?: Partial<GovernanceSettings>;
   /** The cluster as the governance account. Default: with all rights. */
   readonly governed?: (cluster: EmbeddedCluster) => Cluster;
+  /** Tokens of users of a gateway. Default: none. */
+  readonly tokens?: EmbeddedClusterOptions['tokens'];
 }
 
 const GOVERNANCE = 'policy.open-cluster-management.io/v1';
@@ -93,7 +95,7 @@ export class GovernanceLab implements AsyncDisposable {
   }
 
   static async start(options: GovernanceLabOptions = {}): Promise<GovernanceLab> {
-    const lab = new GovernanceLab(await EmbeddedCluster.open(), options);
+    const lab = new GovernanceLab(await EmbeddedCluster.open({ tokens: options.tokens ?? [] }), options);
     await lab.apply(...ALL_KINDS.map((kind) => customResourceDefinition(kind)), CHECKS);
     await lab.namespace('default', 'policies');
     await lab.startControllers();

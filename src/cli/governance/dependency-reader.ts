@@ -7,6 +7,7 @@ import {
   objectId,
   type Requirement,
 } from '../../governance/index.ts';
+import { rootOfCopy, type PolicyGraph } from './policy-graph.ts';
 import { GOVERNANCE_GROUP, groupVersionOf, type KubernetesObject } from '../../resources/index.ts';
 
 /** Requests at the same time: more would only wait in the API server's queue for this user. */
@@ -16,16 +17,15 @@ type Listed = ReadonlyMap<string, KubernetesObject> | DependencyObject;
 
 export class DependencyReader {
   readonly #cluster: Cluster;
-  readonly #isOutdated: (copy: string) => boolean;
+  readonly #policies: PolicyGraph;
   /** By {@link objectId}. */
   readonly #found = new Map<string, DependencyObject>();
   /** The kinds of governance by namespace, listed because Policies depend on many of their objects. */
   readonly #lists = new Map<string, Promise<Listed>>();
 
-  /** @param isOutdated whether the Policy of a copy has changed, and the copy not yet */
-  constructor(cluster: Cluster, isOutdated: (copy: string) => boolean) {
+  constructor(cluster: Cluster, policies: PolicyGraph) {
     this.#cluster = cluster;
-    this.#isOutdated = isOutdated;
+    this.#policies = policies;
   }
 
   /** Computes with a lookup; again after reading what was looked up, until everything was read. */
@@ -65,8 +65,8 @@ export class DependencyReader {
       if (type === undefined) {
         return { type: 'no-such-kind' };
       }
-      if (isPolicyKind(requirement) && this.#isOutdated(name)) {
-        return { type: 'outdated' };
+      if (isPolicyKind(requirement)) {
+        return await this.#policy(type, requirement);
       }
       if (groupVersionOf(apiVersion).group === GOVERNANCE_GROUP) {
         return await this.#listed(type, namespace, name);
@@ -76,6 +76,16 @@ export class DependencyReader {
     } catch (error) {
       return failureOf(error);
     }
+  }
+
+  /** A copy; for a user who may not read copies, the Policy itself, whose status is a summary. */
+  async #policy(type: ApiResource, { namespace, name }: Requirement): Promise<DependencyObject> {
+    const root = rootOfCopy(this.#policies, name);
+    if (root?.status !== undefined && root.status.observedGeneration !== root.metadata.generation) {
+      return { type: 'outdated' };
+    }
+    const copy = await this.#listed(type, namespace, name);
+    return copy.type === 'forbidden' && root !== undefined ? { type: 'found', object: root } : copy;
   }
 
   async #listed(type: ApiResource, namespace: string, name: string): Promise<DependencyObject> {

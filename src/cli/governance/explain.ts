@@ -1,6 +1,6 @@
 // `portcullis explain`: why a governance policy is pending or not compliant, and what to do.
 import { Argument, Command, Option } from 'commander';
-import { explainPending } from '../../governance/index.ts';
+import { explainPending, rootOf } from '../../governance/index.ts';
 import { GOVERNANCE_GROUP, type KubernetesObject, type ObjectKey, POLICIES } from '../../resources/index.ts';
 import { addClusterFlags, type ClusterFlags, connect, type Connected } from '../cluster/cluster-flags.ts';
 import { objectName, selectResources } from '../cluster/resource-arguments.ts';
@@ -10,7 +10,7 @@ import { oneLine } from '../table.ts';
 import { clusterNameOption } from './cluster-name-flag.ts';
 import { DependencyReader } from './dependency-reader.ts';
 import { answerOf, answerText, type Subject } from './policy-answer.ts';
-import { clusterPolicies, isOutdated, type PolicyGraph } from './policy-graph.ts';
+import { clusterPolicies, type PolicyGraph } from './policy-graph.ts';
 
 interface ExplainFlags extends ClusterFlags {
   readonly template?: string;
@@ -44,7 +44,7 @@ async function explain(args: readonly string[], flags: ExplainFlags): Promise<vo
   using connected = await connect(flags);
   const policies = await clusterPolicies(connected.cluster, flags.clusterName, connected.namespace);
   const subject = await subjectOf(args, flags, connected, policies);
-  const reader = new DependencyReader(connected.cluster, (copy) => isOutdated(policies, copy));
+  const reader = new DependencyReader(connected.cluster, policies);
   const explanation = await reader.resolve((lookup) =>
     explainPending(policies.graph, subject.key, lookup, subject.template),
   );
@@ -76,7 +76,8 @@ async function subjectOf(
     }
     return { key: owner.policy, template: name };
   }
-  const key = namespace === clusterName ? rootKey(name) : { namespace, name };
+  const root = namespace === clusterName ? rootOf(name) : undefined;
+  const key = { namespace, name, ...root };
   const policy = graph.policy(key);
   if (policy === undefined) {
     throw notFound(
@@ -91,12 +92,6 @@ async function subjectOf(
     });
   }
   return { key, template };
-}
-
-/** The Policy that a copy was made from. */
-function rootKey(copy: string): Required<ObjectKey> {
-  const [namespace = '', ...name] = copy.split('.');
-  return { namespace, name: name.join('.') };
 }
 
 function notFound({ namespace, name }: Required<ObjectKey>, elsewhere: readonly KubernetesObject[]): CliError {

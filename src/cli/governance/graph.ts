@@ -6,7 +6,7 @@ import { addClusterFlags, type ClusterFlags, connect } from '../cluster/cluster-
 import { oneLine } from '../table.ts';
 import { clusterNameOption } from './cluster-name-flag.ts';
 import { DependencyReader } from './dependency-reader.ts';
-import { clusterPolicies, filePolicies, isOutdated, type PolicyGraph } from './policy-graph.ts';
+import { clusterPolicies, filePolicies, type PolicyGraph } from './policy-graph.ts';
 
 const RENDERERS = { text: graphAsText, dot: graphAsDot, mermaid: graphAsMermaid } as const;
 
@@ -49,7 +49,7 @@ async function graph(flags: GraphFlags): Promise<void> {
   }
   using connected = await connect(flags);
   const policies = await clusterPolicies(connected.cluster, flags.clusterName, connected.namespace);
-  const reader = new DependencyReader(connected.cluster, (copy) => isOutdated(policies, copy));
+  const reader = new DependencyReader(connected.cluster, policies);
   const text = await reader.resolve((lookup: DependencyLookup) => render(policies.graph, lookup));
   print(policies, () => text);
 }

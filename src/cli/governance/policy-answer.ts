@@ -4,7 +4,7 @@ import type { Explanation, GraphPolicy } from '../../governance/index.ts';
 import { type ObjectKey, READY, type TemplateDetails } from '../../resources/index.ts';
 import { oneLine } from '../table.ts';
 import { describeText, nextSteps } from './next-steps.ts';
-import type { PolicyGraph } from './policy-graph.ts';
+import type { PolicyGraph, PolicyManifest } from './policy-graph.ts';
 
 /** A policy, or one template of it. */
 export interface Subject {
@@ -33,11 +33,13 @@ export function answerOf({ key, template }: Subject, policies: PolicyGraph, expl
   const compliant = template === undefined ? root?.status?.compliant : details[0]?.compliant;
   const failing = details.filter((one) => one.compliant === 'NonCompliant' && one.pending === undefined);
   const reasons = [
-    ...(root?.status !== undefined && copy === undefined ? notAppliedText(policy, policies) : []),
+    ...notAppliedText(policy, root),
     ...graph.findingsOf(key).map(({ message }) => `policy ${policy}: ${message}.`),
     ...(explanation.rootCauses.length === 0 ? [] : explanation.sentences),
     ...failing.map((one) => `${nameOf(one)} reports: ${one.history?.[0]?.message ?? 'nothing'}`),
   ];
+  const summary = root?.status?.message ?? '';
+  const fallback = summary === '' || template !== undefined ? explanation.sentences : [`policy ${policy}: ${summary}`];
   const steps = [
     ...(root?.status === undefined
       ? ['No controller has seen the policy yet. To find out why: portcullis doctor']
@@ -49,7 +51,7 @@ export function answerOf({ key, template }: Subject, policies: PolicyGraph, expl
     policy,
     ...(template === undefined ? {} : { template }),
     ...(compliant === undefined ? {} : { compliant }),
-    because: (reasons.length === 0 ? explanation.sentences : reasons).map((text) => oneLine(text)),
+    because: (reasons.length === 0 ? fallback : reasons).map((text) => oneLine(text)),
     toDo: steps.map((text) => oneLine(text)),
   };
 }
@@ -69,10 +71,11 @@ function nameOf({ templateMeta }: TemplateDetails): string {
   return templateMeta?.name ?? '';
 }
 
-/** Why the controller made no copy of a Policy. */
-function notAppliedText(policy: string, { roots }: PolicyGraph): readonly string[] {
-  const ready = roots.get(policy)?.status?.conditions?.find(({ type }) => type === READY);
-  return ready === undefined ? [] : [`policy ${policy} applies nowhere: ${ready.message}.`];
+/** Why the controller made no copy of a Policy: its status is then about no cluster. */
+function notAppliedText(policy: string, root: PolicyManifest | undefined): readonly string[] {
+  const { status, conditions } = root?.status ?? { status: [] };
+  const ready = conditions?.find(({ type }) => type === READY);
+  return status !== undefined || ready === undefined ? [] : [`policy ${policy} applies nowhere: ${ready.message}.`];
 }
 
 /** How to look at a template that is not compliant. */

@@ -1,6 +1,6 @@
 // The Policies of a cluster or of files, and the graph of their dependencies.
 import { ApiError, type Cluster, listAll } from '../../cluster/index.ts';
-import { DependencyGraph, graphPolicy, isPolicyKind } from '../../governance/index.ts';
+import { DependencyGraph, graphPolicy, isPolicyKind, rootOf } from '../../governance/index.ts';
 import {
   GOVERNANCE_GROUP,
   groupVersionOf,
@@ -67,11 +67,10 @@ export function filePolicies(
   return { ...graphOf(policies, sets, clusterName), copies: new Map() };
 }
 
-/** Whether a Policy has changed, and its copy not yet. */
-export function isOutdated({ roots }: PolicyGraph, copy: string): boolean {
-  const [namespace = '', ...name] = copy.split('.');
-  const root = roots.get(keyText({ namespace, name: name.join('.') }));
-  return root?.status !== undefined && root.status.observedGeneration !== root.metadata.generation;
+/** The Policy that a copy was made from. */
+export function rootOfCopy({ roots }: Pick<PolicyGraph, 'roots'>, copy: string): PolicyManifest | undefined {
+  const key = rootOf(copy);
+  return key && roots.get(keyText(key));
 }
 
 function graphOf(
