@@ -5,7 +5,7 @@ export type { Compliance } from './compliance-of.ts';
 export { DependencyError, isPolicyKind, objectId, readDependencies, requirementOf } from './dependency.ts';
 export type { Dependency, DependencyErrorCode, Requirement } from './dependency.ts';
 export { partText, requirementText } from './graph/dependency-text.ts';
-export { DependencyGraph } from './graph/dependency-graph.ts';
+export { DependencyGraph, MAX_GRAPH_DEPENDENCIES } from './graph/dependency-graph.ts';
 export type { DependencyFinding, DependencyTarget } from './graph/dependency-graph.ts';
 export { explainPending } from './graph/explain-pending.ts';
 export type { Explanation } from './graph/explain-pending.ts';
