@@ -1,6 +1,6 @@
 // An embedded cluster with our kinds, and the controllers of governance.
 import { pino } from 'pino';
-import { EmbeddedCluster } from '../../src/apiserver/index.ts';
+import { EmbeddedCluster, type EmbeddedClusterOptions } from '../../src/apiserver/index.ts';
 import { type Cluster, isNotFound } from '../../src/cluster/index.ts';
 import { parseYaml } from '../../src/engine/index.ts';
 import { GovernanceControllers } from '../../src/governance/governance-controllers.ts';
@@ -36,6 +36,14 @@ export interface LabStatus {
   readonly [field: string]: unknown;
 }
 
+/** The fields of an event that tests read. */
+export interface LabEvent {
+  readonly reason?: string;
+  readonly note?: string;
+  readonly message?: string;
+  readonly regarding?: { readonly kind?: string; readonly name?: string };
+}
+
 /** An object of the embedded cluster: its kind as in `kubectl get`, and `namespace/name` or `name`. */
 export interface LabReference {
   readonly apiVersion?: string;
@@ -47,6 +55,8 @@ export interface GovernanceLabOptions {
   readonly settings?: Partial<GovernanceSettings>;
   /** The cluster as the governance account. Default: with all rights. */
   readonly governed?: (cluster: EmbeddedCluster) => Cluster;
+  /** Tokens of users of a gateway. Default: none. */
+  readonly tokens?: EmbeddedClusterOptions['tokens'];
 }
 
 const GOVERNANCE = 'policy.open-cluster-management.io/v1';
@@ -85,7 +95,7 @@ export class GovernanceLab implements AsyncDisposable {
   }
 
   static async start(options: GovernanceLabOptions = {}): Promise<GovernanceLab> {
-    const lab = new GovernanceLab(await EmbeddedCluster.open(), options);
+    const lab = new GovernanceLab(await EmbeddedCluster.open({ tokens: options.tokens ?? [] }), options);
     await lab.apply(...ALL_KINDS.map((kind) => customResourceDefinition(kind)), CHECKS);
     await lab.namespace('default', 'policies');
     await lab.startControllers();
@@ -164,6 +174,12 @@ export class GovernanceLab implements AsyncDisposable {
     const { type } = await this.#find({ kind, name: '', ...(apiVersion === undefined ? {} : { apiVersion }) });
     const { items } = await this.cluster.admin.list(type);
     return items;
+  }
+
+  /** Events with a reason, of any object. */
+  async events(reason: string): Promise<readonly LabEvent[]> {
+    const events = (await this.list('Event', 'events.k8s.io/v1')) as readonly (LabObject & LabEvent)[];
+    return events.filter((event) => event.reason === reason);
   }
 
   /** The Policy `namespace/name`, or a copy. */

@@ -26,7 +26,7 @@ import { CliError } from '../errors.ts';
 import { readVerification } from '../module/read-verification.ts';
 import { governanceSettings } from '../controller/governance-flags.ts';
 import { failingPolicies } from '../controller/failing-policies-flags.ts';
-import { EXAMPLES } from './examples-folder.ts';
+import { EXAMPLES, GOVERNANCE_EXAMPLE } from './examples-folder.ts';
 import { applyObject, type LocalCluster, startLocalCluster } from './local-cluster.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { stopSignal } from '../signals.ts';
@@ -98,10 +98,10 @@ export async function startWithCluster(
     await ended;
   });
   await Promise.race([controller.working, ended]);
-  await furnish(local, flags.examples === true);
+  await furnish(local, flags.examples === true, governance !== undefined);
   await settled(local);
   process.stdout.write(
-    `\n${policyTable(started.server.policies().policies)}\n\n${greeting({ ...local, ...started, dataDir, certificates, governanceRoles })}`,
+    `\n${policyTable(started.server.policies().policies)}\n\n${greeting({ ...local, ...started, dataDir, certificates, hasGovernance: governance !== undefined && flags.examples === true, governanceRoles })}`,
   );
   await Promise.race([stopped, ended]);
   process.stdout.write('\nStopping…\n');
@@ -164,6 +164,8 @@ function replicaOptions({
 }: Parts): ReplicaOptions {
   return {
     cluster: local.cluster.as(REPLICA_USER, { fieldManager: 'portcullis-policy-server' }),
+    // Policies read with the kubeconfig, as the administrator.
+    policyCluster: local.cluster.admin,
     namespace: PRODUCT_NAMESPACE,
     policyServer: POLICY_SERVER,
     name: REPLICA,
@@ -219,7 +221,7 @@ function localController(
 }
 
 /** Creates the PolicyServer if it is missing, and in a new cluster the examples if the flag is set. */
-async function furnish({ cluster, isNew }: LocalCluster, withExamples: boolean): Promise<void> {
+async function furnish({ cluster, isNew }: LocalCluster, withExamples: boolean, hasGovernance: boolean): Promise<void> {
   if (cluster.state.get(POLICY_SERVERS, undefined, POLICY_SERVER) === undefined) {
     await applyObject(cluster, {
       apiVersion: 'policies.kubewarden.io/v1',
@@ -231,7 +233,8 @@ async function furnish({ cluster, isNew }: LocalCluster, withExamples: boolean):
   }
   if (withExamples && isNew) {
     const manifests = join(EXAMPLES, 'manifests');
-    for (const object of await readObjects([join(manifests, 'namespace.yaml'), manifests], false)) {
+    const files = [join(manifests, 'namespace.yaml'), manifests, ...(hasGovernance ? [GOVERNANCE_EXAMPLE] : [])];
+    for (const object of await readObjects(files, false)) {
       await applyObject(cluster, object);
     }
   }

@@ -77,6 +77,23 @@ export function copyStatus(
   };
 }
 
+/**
+ * The status of a copy after a pass that failed before anything was planned: the templates are as far as they were. What
+ * users must change first has no compliance.
+ */
+export function unplannedStatus({ metadata, status }: Policy, failure: Readiness, now: number): PolicyStatus {
+  const { compliant, ...rest } = status ?? {};
+  const isStalled = failure.state === 'stalled';
+  const generation = metadata.generation ?? 0;
+  return {
+    ...rest,
+    ...(compliant === undefined || isStalled ? {} : { compliant }),
+    message: failure.message,
+    conditions: setReadiness(status?.conditions, failure, generation, now),
+    ...(isStalled ? { observedGeneration: generation } : {}),
+  };
+}
+
 /** NonCompliant if a template is, else Pending if one is; Compliant only if all are. */
 export function complianceOf(results: readonly Pick<TemplateResult, 'compliant'>[]): ComplianceState | undefined {
   const states = results.map(({ compliant }) => compliant);
