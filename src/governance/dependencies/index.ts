@@ -1,4 +1,9 @@
-export { canonicalDependencies, policySetsOf } from './canonical-dependencies.ts';
+export {
+  canonicalDependencies,
+  checkDependencyCount,
+  MAX_TEMPLATE_DEPENDENCIES,
+  policySetsOf,
+} from './canonical-dependencies.ts';
 export type { PolicySetLookup } from './canonical-dependencies.ts';
 export { complianceOf } from './compliance-of.ts';
 export type { Compliance } from './compliance-of.ts';
