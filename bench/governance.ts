@@ -179,7 +179,7 @@ function policy(name: string, object: KubernetesObject, dependency: string | und
     kind: 'Policy',
     metadata: { name, namespace: 'policies' },
     spec: { disabled: false, dependencies, 'policy-templates': [{ objectDefinition }] },
-  } as KubernetesObject;
+  };
 }
 
 function configurationPolicy(index: number, remediationAction: string): KubernetesObject {
@@ -192,7 +192,7 @@ function configurationPolicy(index: number, remediationAction: string): Kubernet
     kind: 'ConfigurationPolicy',
     metadata: { namespace: CLUSTER, name: `policy-${index}` },
     spec: { remediationAction, 'object-templates': templates },
-  } as KubernetesObject;
+  };
 }
 
 function configMap(index: number, template: number): KubernetesObject {
@@ -201,7 +201,7 @@ function configMap(index: number, template: number): KubernetesObject {
     kind: 'ConfigMap',
     metadata: { namespace: 'objects', name: `object-${index}-${template}` },
     data: { key: 'value', index: String(index) },
-  } as KubernetesObject;
+  };
 }
 
 function kind(apiVersion: string, name: string): ResourceType {

@@ -1,7 +1,7 @@
 // The dependency graph of all Policies of the cluster, built anew only after a change of a spec.
 import type { ObjectKey, Policy, PolicySet } from '../resources/index.ts';
 import { generationChanged, type ObjectCache } from '../runtime/index.ts';
-import { DependencyGraph, graphPolicy, type GraphPolicy } from './dependencies/index.ts';
+import { DependencyGraph, graphPolicy, type GraphPolicy, MAX_GRAPH_DEPENDENCIES } from './dependencies/index.ts';
 import { type GovernanceSettings, isGoverned } from './governance-settings.ts';
 
 /** Changes within this time give one graph. Milliseconds. */
@@ -36,7 +36,7 @@ export class DependencyGraphs {
     });
   }
 
-  /** @throws DependencyError when there are too many dependencies */
+  /** The graph. Policies with too many dependencies are not part of it. */
   current(): DependencyGraph {
     this.#graph ??= this.#build();
     return this.#graph;
@@ -79,10 +79,8 @@ export class DependencyGraphs {
   #build(): DependencyGraph {
     const { policies, settings } = this.#options;
     const roots = policies.list().filter((policy) => this.#isRoot(policy));
-    return new DependencyGraph(
-      roots.map((root) => this.#part(root)),
-      settings.clusterName,
-    );
+    const parts = roots.map((root) => this.#part(root));
+    return new DependencyGraph(fittingParts(parts, MAX_GRAPH_DEPENDENCIES), settings.clusterName);
   }
 
   #part(root: Policy): GraphPolicy {
@@ -103,4 +101,22 @@ export class DependencyGraphs {
   #isRoot({ metadata }: Policy): boolean {
     return metadata.namespace !== this.#options.settings.clusterName;
   }
+}
+
+/** The parts that fit into a graph, smallest first: a user with many dependencies must not take the graph from all others. */
+export function fittingParts(parts: readonly GraphPolicy[], most: number): readonly GraphPolicy[] {
+  const sized = parts.map((part) => ({
+    part,
+    size: part.templates.reduce((sum, one) => sum + one.requirements.length, 0),
+  }));
+  const fitting = new Set<GraphPolicy>();
+  let sum = 0;
+  for (const { part, size } of sized.toSorted((left, right) => left.size - right.size)) {
+    sum += size;
+    if (sum > most) {
+      break;
+    }
+    fitting.add(part);
+  }
+  return parts.filter((part) => fitting.has(part));
 }

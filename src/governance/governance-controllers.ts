@@ -47,6 +47,9 @@ import { TemplateKinds } from './template-sync/template-kinds.ts';
 import { TemplatePlans } from './template-sync/template-plans.ts';
 import { TemplateSyncReconciler } from './template-sync/template-sync-reconciler.ts';
 
+/** The definitions with which ConfigurationPolicies are deleted. */
+const OWN_DEFINITIONS = [POLICIES, CONFIGURATION_POLICIES].map(({ group, resource }) => `${resource}.${group}`);
+
 /** Concurrent reconciliations of one kind. They mostly wait for API servers. */
 const CONCURRENCY = 8;
 
@@ -265,6 +268,7 @@ export class GovernanceControllers implements Runnable {
     const namespace = settings.clusterName;
     const policies = caches.cache(CONFIGURATION_POLICIES, { namespace });
     const namespaces = caches.cache(NAMESPACES);
+    const definitions = caches.cache(CUSTOM_RESOURCE_DEFINITIONS, { transform: withoutSchemas });
     const reconciler = new ConfigurationReconciler({
       cluster,
       governed: withWriteBackoff(governed, { log }),
@@ -273,7 +277,10 @@ export class GovernanceControllers implements Runnable {
       reader: this.#watched.reader((key) => this.#configuration.enqueue(key)),
       missing: this.#missing.configuration,
       namespaces,
-      isRemoved: () => namespaces.get({ name: namespace })?.metadata.deletionTimestamp !== undefined,
+      isRemoved: () =>
+        [namespaces.get({ name: namespace }), ...OWN_DEFINITIONS.map((name) => definitions.get({ name }))].some(
+          (object) => object?.metadata.deletionTimestamp !== undefined,
+        ),
       events,
       log,
       fullDiffs: this.#options.fullDiffs ?? false,

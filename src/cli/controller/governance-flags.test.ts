@@ -19,7 +19,7 @@ describe('flags of governance', () => {
       mode: 'standalone',
       clusterName: 'local-cluster',
       namespaces: undefined,
-      exemptNamespaces: ['kube-system', 'kube-public', 'kube-node-lease'],
+      exemptNamespaces: ['kube-system', 'kube-public', 'kube-node-lease', 'portcullis'],
     });
     assert.deepEqual(settingsOf('--governance-namespaces='), settingsOf());
   });

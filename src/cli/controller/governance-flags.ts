@@ -36,7 +36,7 @@ export function addGovernanceFlags(command: Command): Command {
     .addOption(
       new Option(
         '--governance-namespaces <names>',
-        `namespaces whose Policies count (default: all but ${exemptNamespaces.join(', ')})`,
+        `namespaces whose Policies count (default: all but ${exemptNamespaces.join(', ')} and that of Portcullis)`,
       ).argParser(namespaceNames),
     );
 }
@@ -60,9 +60,9 @@ export function governanceSettings(
     );
   }
   return {
-    ...DEFAULT_GOVERNANCE_SETTINGS,
     mode,
     clusterName,
+    exemptNamespaces: [...DEFAULT_GOVERNANCE_SETTINGS.exemptNamespaces, productNamespace],
     namespaces: namespaces.length === 0 ? undefined : namespaces,
   };
 }

@@ -202,7 +202,7 @@ export function valuesDeclaration(version: string): ValueSection {
         { pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' },
       ),
       namespaces: texts(
-        'Namespaces whose Policies count: whoever may write Policies there has the rights of the governance account. Empty: all but kube-system, kube-public and kube-node-lease.',
+        'Namespaces whose Policies count: whoever may write Policies there has the rights of the governance account. Empty: all but kube-system, kube-public, kube-node-lease and that of Portcullis.',
       ),
       roles: texts(
         'ClusterRoles that are bound to the governance account: what Policies may read, and change where they enforce. Without any, Policies report what they may not read.',

@@ -90,7 +90,8 @@ export class Installation {
 
   /** @throws CliError when a ClusterRole for Policies does not exist */
   async #checkGovernanceRoles(): Promise<void> {
-    for (const name of this.#context.values.governance.roles) {
+    const { enabled, roles } = this.#context.values.governance;
+    for (const name of enabled ? roles : []) {
       if ((await unlessGone(this.#cluster.get(CLUSTER_ROLES, { name }))) === undefined) {
         throw new CliError(`there is no ClusterRole ${name}, which Policies should have the rights of`, {
           hint: 'Nothing was changed. Create it first, or name another one with --governance-role.',

@@ -29,21 +29,17 @@ interface GreetingOptions
   readonly certificates: LocalCertificates;
   /** Whether the examples of governance were applied. */
   readonly hasGovernance: boolean;
+  /** The ClusterRoles with the rights of Policies; undefined when governance is off. */
+  readonly governanceRoles: readonly string[] | undefined;
 }
 
-export function greeting({
-  url,
-  kubeconfig,
-  admission,
-  operations,
-  dataDir,
-  certificates,
-  hasGovernance,
-}: GreetingOptions): string {
+export function greeting(options: GreetingOptions): string {
+  const { url, kubeconfig, admission, operations, dataDir, certificates, hasGovernance, governanceRoles } = options;
   const rows = [
     ['Cluster', `${url}   for kubectl, see below`],
     ['Reviews', `${admission}/validate/POLICY`],
     ['Status', `${operations}/policies   (also /metrics, /readyz)`],
+    ['Governance', governanceText(governanceRoles)],
     ['Data', `${pathFromHere(dataDir)}   (\`${resetCommandFor(dataDir)}\` removes it)`],
   ] as const;
   const example = (path: string): string => pathFromHere(join(EXAMPLES, path));
@@ -66,4 +62,12 @@ export function greeting({
     ...(hasGovernance ? GOVERNANCE_LINES : []),
   ];
   return `${headed(rows)}\n\n${lines.join('\n')}\n\nCtrl-C stops.\n`;
+}
+
+/** Policies have the rights of these ClusterRoles, whoever writes them. */
+function governanceText(roles: readonly string[] | undefined): string {
+  if (roles === undefined) {
+    return 'off';
+  }
+  return `Policies have the rights of ${roles.length === 0 ? 'no ClusterRole' : roles.join(', ')}   (--governance-role)`;
 }

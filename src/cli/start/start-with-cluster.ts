@@ -67,7 +67,8 @@ export async function startWithCluster(
   }
   const governance = governanceSettings(flags, PRODUCT_NAMESPACE);
   await grantAccess(local.cluster);
-  await grantGovernance(local.cluster, governance === undefined ? [] : flags.governanceRole);
+  const governanceRoles = governance === undefined ? undefined : flags.governanceRole;
+  await grantGovernance(local.cluster, governanceRoles ?? []);
   rmSync(join(dataDir, FORMER_POLICIES_FILE), { force: true });
   const parts = {
     local,
@@ -100,7 +101,7 @@ export async function startWithCluster(
   await furnish(local, flags.examples === true, governance !== undefined);
   await settled(local);
   process.stdout.write(
-    `\n${policyTable(started.server.policies().policies)}\n\n${greeting({ ...local, ...started, dataDir, certificates, hasGovernance: governance !== undefined && flags.examples === true })}`,
+    `\n${policyTable(started.server.policies().policies)}\n\n${greeting({ ...local, ...started, dataDir, certificates, hasGovernance: governance !== undefined && flags.examples === true, governanceRoles })}`,
   );
   await Promise.race([stopped, ended]);
   process.stdout.write('\nStopping…\n');

@@ -2,6 +2,7 @@
 import { compareStrings } from '../../go/index.ts';
 import type { ResourceType } from '../../resources/index.ts';
 import { apiVersionOf } from '../../resources/index.ts';
+import { REASONS } from './compliance-reasons.ts';
 import type { ComplianceState, ObjectResult } from './compliance-message.ts';
 
 /** What is remembered of an object, mainly for pruning. */
@@ -78,6 +79,10 @@ export function relatedKey({ object: { apiVersion, kind, metadata } }: RelatedOb
 function withCreation(entry: RelatedObject, before: RelatedObject | undefined): RelatedObject {
   const { properties } = entry;
   const known = before?.properties;
+  if (properties === undefined && known?.createdByPolicy === true && entry.reason === REASONS.readFailed) {
+    // What cannot be read for a moment is still the policy's own.
+    return { ...entry, properties: known };
+  }
   if (properties?.createdByPolicy !== false || known?.createdByPolicy !== true) {
     return entry;
   }

@@ -34,6 +34,28 @@ export function canonicalDependencies(
   return canonical;
 }
 
+/**
+ * Maximum number of dependencies of all templates of a Policy together, those of the Policy counted for each: every pass
+ * looks up each of them. A thousand templates with ten each.
+ */
+export const MAX_TEMPLATE_DEPENDENCIES = 10_000;
+
+/**
+ * Refuses a Policy whose evaluation would keep all others waiting.
+ * @param ofPolicy number of dependencies of the Policy
+ * @param ofTemplates number of further dependencies of each template
+ * @throws DependencyError
+ */
+export function checkDependencyCount(ofPolicy: number, ofTemplates: readonly number[]): void {
+  const count = ofTemplates.reduce((sum, further) => sum + ofPolicy + further, 0);
+  if (count > MAX_TEMPLATE_DEPENDENCIES) {
+    throw new DependencyError(
+      'too-many-dependencies',
+      `expected at most ${MAX_TEMPLATE_DEPENDENCIES} dependencies of all templates of a Policy together, got ${count}: move templates to another Policy`,
+    );
+  }
+}
+
 /** The PolicySets among the dependencies, which change what a policy depends on. */
 export function policySetsOf(
   dependencies: readonly Dependency[],

@@ -1,11 +1,16 @@
-export { canonicalDependencies, policySetsOf } from './canonical-dependencies.ts';
+export {
+  canonicalDependencies,
+  checkDependencyCount,
+  MAX_TEMPLATE_DEPENDENCIES,
+  policySetsOf,
+} from './canonical-dependencies.ts';
 export type { PolicySetLookup } from './canonical-dependencies.ts';
 export { complianceOf } from './compliance-of.ts';
 export type { Compliance } from './compliance-of.ts';
 export { DependencyError, isPolicyKind, objectId, readDependencies, requirementOf } from './dependency.ts';
 export type { Dependency, DependencyErrorCode, Requirement } from './dependency.ts';
 export { partText, requirementText } from './graph/dependency-text.ts';
-export { DependencyGraph } from './graph/dependency-graph.ts';
+export { DependencyGraph, MAX_GRAPH_DEPENDENCIES } from './graph/dependency-graph.ts';
 export type { DependencyFinding, DependencyTarget } from './graph/dependency-graph.ts';
 export { explainPending } from './graph/explain-pending.ts';
 export type { Explanation } from './graph/explain-pending.ts';

@@ -1,13 +1,15 @@
 // Evaluates a ConfigurationPolicy, enforces it, and deletes what it leaves.
-import type { Cluster } from '../../cluster/index.ts';
+import { type Cluster, unlessGone } from '../../cluster/index.ts';
 import {
   CONFIGURATION_POLICIES,
   type ConfigurationPolicy,
   CONTROLLER_FIELD_MANAGER,
+  findCondition,
   keyText,
   type KubernetesObject,
   type ObjectKey,
   PRUNE_FINALIZER,
+  READY,
   type Readiness,
   type RelatedObject,
 } from '../../resources/index.ts';
@@ -27,7 +29,7 @@ import type { Logger } from '../../log/index.ts';
 import { objectDiff, planEvaluation, type TemplatePlan } from '../configuration/index.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
-import type { ObjectReader } from '../objects/watched-kinds.ts';
+import type { ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
 import { StatusWriter } from '../status-writer.ts';
 import { SUSPENDED_ANNOTATION } from '../template-sync/template-object.ts';
 import {
@@ -42,6 +44,7 @@ import { EvaluationObjects } from './evaluation-objects.ts';
 import { EvaluationSchedule, intervalOf } from './evaluation-schedule.ts';
 import { KnownDryRuns, ObjectWriter } from './object-writer.ts';
 import { leftObjects, mayPrune, pruneFailureText, Pruning, prunes } from './pruning.ts';
+import { RenderingTime } from './rendering-time.ts';
 import { resolvedPolicy } from './resolved-policy.ts';
 
 /** Delay before a deletion that was refused, or that a finalizer holds, is tried again. Milliseconds. */
@@ -56,7 +59,7 @@ export interface ConfigurationOptions {
   readonly reader: ObjectReader;
   readonly missing: MissingKinds;
   readonly namespaces: Pick<ObjectCache, 'list'>;
-  /** Whether the namespace of the cluster exists and stays: with it, policies go without pruning. */
+  /** Whether the namespace of the cluster, or the kind, is being deleted: policies then go without pruning. */
   readonly isRemoved: () => boolean;
   readonly events: EventSink;
   readonly log: Logger;
@@ -125,19 +128,12 @@ export class ConfigurationReconciler {
     this.#read(key, [], []);
     if (policy.metadata.finalizers?.includes(PRUNE_FINALIZER) === true) {
       if (!this.#options.isRemoved()) {
-        const related = policy.status?.relatedObjects ?? [];
-        await this.#prune(
-          subject,
-          policy,
-          related.filter((object) => mayPrune(policy, object)),
-          signal,
-        );
+        const related = (policy.status?.relatedObjects ?? []).filter((object) => mayPrune(policy, object));
+        await this.#prune(subject, policy, related, [], signal);
       }
-      await this.#setFinalizers(
-        policy,
-        (policy.metadata.finalizers ?? []).filter((one) => one !== PRUNE_FINALIZER),
-        signal,
-      );
+      const current = this.#policies.get(key) ?? policy;
+      const others = (current.metadata.finalizers ?? []).filter((one) => one !== PRUNE_FINALIZER);
+      await unlessGone(this.#setFinalizers(current, others, signal));
     }
     return { isLast: true };
   }
@@ -176,8 +172,9 @@ export class ConfigurationReconciler {
     }
     const { mappings, reader, namespaces, fullDiffs = false } = this.#options;
     const objects = new EvaluationObjects({ mappings, reader, namespaces: () => namespaces.list() });
+    const time = new RenderingTime();
     const planned = await objects.evaluate((): Evaluation => {
-      const resolved = resolvedPolicy(policy, objects);
+      const resolved = resolvedPolicy(policy, objects, time);
       return 'failure' in resolved
         ? resolved
         : { plans: planEvaluation({ ...resolved.policy, hasFullDiffs: fullDiffs }, objects) };
@@ -185,9 +182,8 @@ export class ConfigurationReconciler {
     // Before anything is awaited, so that no change is missed.
     this.#read(key, objects.selections, objects.missingGroups);
     const { evaluation, rivals, retryAfterMs } = await this.#enforce(key, planned, signal);
-    const readiness = readinessOf(objects, rivals);
-    const status = evaluatedStatus(policy, evaluation, readiness, Date.now());
-    await this.#pruneLeft(subject, policy, status, 'plans' in evaluation, signal);
+    const status = evaluatedStatus(policy, evaluation, readinessOf(objects, rivals), Date.now());
+    await this.#pruneLeft(subject, policy, status, objects.selections, signal);
     subject.status = status;
     subject.isEvaluated = true;
     return this.#next(key, policy, status, retryAfterMs, objects);
@@ -223,40 +219,56 @@ export class ConfigurationReconciler {
     return { evaluation: { plans }, rivals, retryAfterMs: retries.length === 0 ? undefined : Math.min(...retries) };
   }
 
-  /** Deletes what an edit removed from the policy; not while it is unclear what the policy is about. */
+  /** Deletes what an edit removed from the policy. */
   async #pruneLeft(
     subject: Subject,
     policy: ConfigurationPolicy,
     status: ConfigurationStatus,
-    isResolved: boolean,
+    selections: readonly ObjectSelection[],
     signal: AbortSignal,
   ): Promise<void> {
     const { metadata, status: before } = policy;
     const isEdited = before?.lastEvaluatedGeneration !== metadata.generation;
-    if (isResolved && isEdited && prunes(policy)) {
+    if (isEdited && prunes(policy)) {
       const left = leftObjects(policy, before?.relatedObjects ?? [], status.relatedObjects ?? []);
-      await this.#prune(subject, policy, left, signal);
+      await this.#prune(subject, policy, left, selections, signal);
     }
   }
 
-  /** @throws Waiting while objects are left */
+  /**
+   * Announces deletions, and deletes.
+   * @param selections what else the policy reads
+   * @throws Waiting while objects are left
+   */
   async #prune(
     subject: Subject,
     policy: ConfigurationPolicy,
     objects: readonly RelatedObject[],
+    selections: readonly ObjectSelection[],
     signal: AbortSignal,
   ): Promise<void> {
     if (objects.length === 0) {
       return;
     }
+    await this.#announce(policy, objects, signal);
     const result = await this.#pruning.delete(policy, objects, signal);
     if (result.failures.length > 0 || result.terminating.length > 0) {
       const message = pruneFailureText(result);
-      const readiness = { state: 'reconciling', reason: EVALUATION_REASONS.pruning, message } as const;
-      subject.status = unevaluatedStatus(policy, 'Terminating', readiness, Date.now());
+      subject.status = pruningStatus(policy, message);
+      this.#options.reader.use(subject.key, [...selections, ...result.awaited]);
       throw new Waiting(EVALUATION_REASONS.pruning, PRUNE_RETRY_MS, message);
     }
-    this.#options.events.event(policy, 'Normal', 'ObjectsPruned', prunedText(result.deleted));
+    this.#options.events.event(policy, 'Normal', 'ObjectsPruned', `deleted ${prunedText(policy, objects)}`);
+  }
+
+  /** Says by status and event what is going to be deleted, once. */
+  async #announce(policy: ConfigurationPolicy, objects: readonly RelatedObject[], signal: AbortSignal): Promise<void> {
+    const isAnnounced = findCondition(policy.status?.conditions, READY)?.reason === EVALUATION_REASONS.pruning;
+    if (!isAnnounced) {
+      const text = `deletes ${prunedText(policy, objects)}`;
+      await this.#statuses.write(policy, pruningStatus(policy, text), signal);
+      this.#options.events.event(policy, 'Normal', 'ObjectsPruning', text);
+    }
   }
 
   #next(
@@ -283,7 +295,9 @@ export class ConfigurationReconciler {
     const key = { namespace, name };
     const body = { metadata: { resourceVersion, finalizers: [...finalizers] } };
     const options = { fieldManager: CONTROLLER_FIELD_MANAGER, signal };
-    this.#policies.recordWrite(key, await cluster.patch(CONFIGURATION_POLICIES, key, { type: 'merge', body }, options));
+    const written = await cluster.patch(CONFIGURATION_POLICIES, key, { type: 'merge', body }, options);
+    const isGone = written.metadata.deletionTimestamp !== undefined && finalizers.length === 0;
+    this.#policies.recordWrite(key, isGone ? undefined : written);
   }
 
   #read(key: ObjectKey, selections: EvaluationObjects['selections'], missing: Iterable<string>): void {
@@ -320,6 +334,9 @@ export class ConfigurationReconciler {
     }
     const times = isEvaluated ? { lastEvaluated: new Date(now).toISOString() } : {};
     const isChanged = await this.#statuses.write(policy, next, signal, times);
+    if (isEvaluated) {
+      this.#schedule.evaluated(key, now);
+    }
     if (isChanged && next.compliant !== undefined && next.compliant !== policy.status?.compliant) {
       const type = next.compliant === 'NonCompliant' ? 'Warning' : 'Normal';
       this.#options.events.event(policy, type, next.compliant, next.history?.[0]?.message ?? next.compliant);
@@ -348,11 +365,16 @@ function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>): R
   return { state: 'ready', reason: EVALUATION_REASONS.evaluated, message: '' };
 }
 
+function pruningStatus(policy: ConfigurationPolicy, message: string): ConfigurationStatus {
+  const readiness = { state: 'reconciling', reason: EVALUATION_REASONS.pruning, message } as const;
+  return unevaluatedStatus(policy, 'Terminating', readiness, Date.now());
+}
+
 /** Names in an event. */
 const MAX_NAMED_OBJECTS = 10;
 
-function prunedText(objects: readonly RelatedObject[]): string {
+function prunedText({ spec }: ConfigurationPolicy, objects: readonly RelatedObject[]): string {
   const names = objects.map(({ object }) => `${object?.kind ?? ''} ${object?.metadata?.name ?? ''}`);
   const more = names.length > MAX_NAMED_OBJECTS ? ` and ${names.length - MAX_NAMED_OBJECTS} more` : '';
-  return `deleted by pruneObjectBehavior: ${names.slice(0, MAX_NAMED_OBJECTS).join(', ')}${more}`;
+  return `by pruneObjectBehavior ${spec.pruneObjectBehavior}: ${names.slice(0, MAX_NAMED_OBJECTS).join(', ')}${more}`;
 }

@@ -17,6 +17,8 @@ import {
   mergedRelatedObjects,
   noTemplatesMessage,
   REASONS,
+  relatedKey,
+  type RelatedObject as EvaluatedObject,
   relatedObjects,
   resultBatches,
   type TemplateCondition,
@@ -61,19 +63,27 @@ export function evaluatedStatus(
   const steps = 'plans' in evaluation ? stepsOf(policy, evaluation.plans) : [[failedTemplates(evaluation.failure)]];
   const conditions = (steps.at(-1) ?? []).map((condition) => withInterval(condition, spec.evaluationInterval ?? {}));
   const compliant = conditions.length === 0 ? 'Compliant' : complianceState(conditions);
-  const related =
+  const allRelated =
     'plans' in evaluation ? relatedOf(evaluation.plans, before?.relatedObjects ?? []) : (before?.relatedObjects ?? []);
+  const allDetails = conditions.map((condition, index) =>
+    detailsOf(condition, before?.compliancyDetails?.[index], now),
+  );
+  const room = roomFor(policy);
+  const related = fitting(withoutDiffs(allRelated, room.related), room.related);
+  const details = fitting(allDetails, room.details);
+  const omitted = [
+    omittedText('objects, and only these are pruned', related, allRelated),
+    omittedText('object templates', details, allDetails),
+  ];
   const generation = policy.metadata.generation ?? 0;
   const status: ConfigurationStatus = {
     ...(compliant === undefined ? {} : { compliant }),
-    compliancyDetails: conditions.map((condition, index) =>
-      detailsOf(condition, before?.compliancyDetails?.[index], now),
-    ),
+    compliancyDetails: details,
     ...(before?.lastEvaluated === undefined ? {} : { lastEvaluated: before.lastEvaluated }),
     lastEvaluatedGeneration: generation,
     relatedObjects: related,
     ...(before?.history === undefined ? {} : { history: before.history }),
-    conditions: setReadiness(before?.conditions, readiness, generation, now),
+    conditions: setReadiness(before?.conditions, withNote(readiness, omitted.join('')), generation, now),
     observedGeneration: generation,
   };
   return { ...status, history: historyOf(policy, status, [...steps.slice(0, -1), conditions], now) };
@@ -142,7 +152,61 @@ function relatedOf(plans: readonly TemplatePlan[], before: readonly RelatedObjec
     }),
   );
   // The schema of the kind allows more than is ever written.
-  return mergedRelatedObjects(entries, before as Parameters<typeof mergedRelatedObjects>[1]);
+  const known = before as Parameters<typeof mergedRelatedObjects>[1];
+  const merged = mergedRelatedObjects(entries, known);
+  // Which objects a failed template is about is not known: those that it was about must not be taken for ones that left.
+  const isFailed = plans.some(({ result }) => result?.isCompliant === false);
+  return isFailed ? mergedRelatedObjects([...merged, ...left(merged, known)], known) : merged;
+}
+
+function left(merged: readonly EvaluatedObject[], before: readonly EvaluatedObject[]): readonly EvaluatedObject[] {
+  const names = new Set(merged.map(relatedKey));
+  return before.filter((object) => !names.has(relatedKey(object)));
+}
+
+/** Bytes of an object that API servers store: etcd's 1.5 MiB, less what a write adds. */
+const MAX_OBJECT_BYTES = 1_450_000;
+/** Bytes of metadata, conditions, and ten messages of four thousand characters. */
+const OTHER_BYTES = 200_000;
+/** Bytes of the status of a policy whose own spec leaves nothing. */
+const MIN_ROOM = 50_000;
+
+/** The bytes that a status has for its two long lists. */
+function roomFor({ spec }: ConfigurationPolicy): { readonly related: number; readonly details: number } {
+  const room = Math.max(MIN_ROOM, MAX_OBJECT_BYTES - OTHER_BYTES - bytesOf(spec));
+  return { related: Math.floor(room * 0.7), details: Math.floor(room * 0.3) };
+}
+
+function bytesOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value));
+}
+
+/** The objects, without their differences if these are too long. */
+function withoutDiffs(related: readonly RelatedObject[], room: number): readonly RelatedObject[] {
+  if (bytesOf(related) <= room) {
+    return related;
+  }
+  return related.map(({ properties: { diff: _diff, ...properties } = {}, ...object }) =>
+    Object.keys(properties).length === 0 ? object : { ...object, properties },
+  );
+}
+
+/** The first entries that fit. */
+function fitting<Entry>(entries: readonly Entry[], room: number): readonly Entry[] {
+  let bytes = 0;
+  const end = entries.findIndex((entry) => (bytes += bytesOf(entry) + 1) > room);
+  return end < 0 ? entries : entries.slice(0, end);
+}
+
+function omittedText(what: string, kept: readonly unknown[], all: readonly unknown[]): string {
+  return kept.length === all.length
+    ? ''
+    : `; the status has only ${kept.length} of ${all.length} ${what}: split the policy`;
+}
+
+function withNote(readiness: Readiness, note: string): Readiness {
+  const message = readiness.message === '' ? note.slice(2) : `${readiness.message}${note}`;
+  return { ...readiness, message };
 }
 
 function historyOf(

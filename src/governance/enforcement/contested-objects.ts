@@ -37,18 +37,30 @@ export class ContestedObjects {
 
   /** The fight that a write of the policy would continue, if it is too early for it. */
   contest(type: ResourceType, key: ObjectKey, policy: string, now: number): Contest | undefined {
+    return this.#contest(type, key, policy, now, 1);
+  }
+
+  /** The fight that the policy is part of, until the other one had the time to go on with it. */
+  fight(type: ResourceType, key: ObjectKey, policy: string, now: number): Contest | undefined {
+    const known = this.#writes.get(idOf(type, key));
+    const isPart = known?.writer === policy || known?.other === policy;
+    return isPart ? this.#contest(type, key, policy, now, 2) : undefined;
+  }
+
+  /** @param delays how many delays after the last write */
+  #contest(type: ResourceType, key: ObjectKey, policy: string, now: number, delays: number): Contest | undefined {
     const known = this.#writes.get(idOf(type, key));
     if (known === undefined || known.turns < MAX_TURNS) {
       return undefined;
     }
     const rival = known.writer === policy ? known.other : known.writer;
     const delay = Math.min(FIRST_DELAY_MS * 2 ** (known.turns - MAX_TURNS), MAX_DELAY_MS);
-    const until = known.at + delay;
+    const until = known.at + delays * delay;
     return rival === undefined || until <= now ? undefined : { with: rival, until };
   }
 
-  /** Records a write. @returns the policy with which this one fights over the object */
-  record(type: ResourceType, key: ObjectKey, policy: string, now: number): string | undefined {
+  /** Records a write. */
+  record(type: ResourceType, key: ObjectKey, policy: string, now: number): void {
     const id = idOf(type, key);
     const known = this.#writes.get(id);
     this.#writes.delete(id);
@@ -64,7 +76,6 @@ export class ContestedObjects {
       }
       this.#writes.delete(oldest);
     }
-    return turns >= MAX_TURNS ? other : undefined;
   }
 }
 

@@ -37,32 +37,29 @@ export function intervalOf({ spec }: ConfigurationPolicy, isCompliant: boolean):
 export class EvaluationSchedule {
   readonly #known = new Map<string, Known>();
 
-  /** Decides whether a policy is evaluated in this pass, and counts the evaluation. */
+  /** Decides whether a policy is evaluated in this pass. */
   take(key: ObjectKey, policy: ConfigurationPolicy, now: number): Due {
     const known = this.#of(key);
-    const { metadata, status } = policy;
-    const isNew = status?.lastEvaluatedGeneration !== metadata.generation || known.at === undefined;
-    const wait = isNew ? 0 : this.#waitMs(known, intervalOf(policy, status?.compliant === 'Compliant'), now);
+    const { status } = policy;
+    const at = known.at ?? evaluatedAt(policy);
+    const isNew = at === undefined || !hasVerdict(policy);
+    const wait = isNew ? 0 : waitMs(at, intervalOf(policy, status?.compliant === 'Compliant'), now);
     if (wait !== 0) {
       return { isDue: false, afterMs: wait };
     }
     if (!known.pace.take(now) && !isNew) {
       return { isDue: false, afterMs: 1000 / PER_SECOND };
     }
-    known.at = now;
     return { isDue: true };
+  }
+
+  /** Counts an evaluation whose result is in the status. */
+  evaluated(key: ObjectKey, now: number): void {
+    this.#of(key).at = now;
   }
 
   forget(key: ObjectKey): void {
     this.#known.delete(keyText(key));
-  }
-
-  /** Undefined: never again. */
-  #waitMs({ at = 0 }: Known, interval: Interval, now: number): number | undefined {
-    if (interval === 'never') {
-      return undefined;
-    }
-    return interval === 'watch' ? 0 : Math.max(0, at + interval - now);
   }
 
   #of(key: ObjectKey): Known {
@@ -74,4 +71,24 @@ export class EvaluationSchedule {
     this.#known.set(text, known);
     return known;
   }
+}
+
+/** Whether the status is the result of an evaluation of the present spec: a suspended policy has none. */
+function hasVerdict({ metadata, status }: ConfigurationPolicy): boolean {
+  const { compliant, lastEvaluatedGeneration } = status ?? {};
+  return lastEvaluatedGeneration === metadata.generation && (compliant === 'Compliant' || compliant === 'NonCompliant');
+}
+
+/** The last evaluation by the status, which outlives the process. Milliseconds since 1970. */
+function evaluatedAt({ status }: ConfigurationPolicy): number | undefined {
+  const at = Date.parse(status?.lastEvaluated ?? '');
+  return Number.isNaN(at) ? undefined : at;
+}
+
+/** Undefined: never again. */
+function waitMs(at: number, interval: Interval, now: number): number | undefined {
+  if (interval === 'never') {
+    return undefined;
+  }
+  return interval === 'watch' ? 0 : Math.max(0, at + interval - now);
 }

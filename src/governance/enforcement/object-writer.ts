@@ -85,11 +85,16 @@ export class ObjectWriter {
   /** Tries an update if the plan is unsure, and does what the policy enforces. */
   async carryOut(plan: ObjectPlan, signal: AbortSignal): Promise<WrittenObject> {
     const tried = await this.#try(plan, signal);
-    if (tried.action.type === 'none') {
-      return { plan: tried };
-    }
     const key = keyOfPlan(tried);
     const { contested, policy } = this.#options;
+    if (tried.action.type === 'none') {
+      const isRefused = plan.dryRun !== undefined && tried.verdict === 'failed';
+      return { plan: tried, ...(isRefused ? { retryAfterMs: RETRY_MS } : this.#fight(tried, key)) };
+    }
+    if (tried.action.type === 'delete' && tried.live?.metadata.deletionTimestamp !== undefined) {
+      // Another request would change nothing, and the object is still there.
+      return { plan: afterWrite(tried, { type: 'failed', message: TERMINATING }) };
+    }
     const contest = contested.contest(tried.type, key, policy, Date.now());
     if (contest !== undefined) {
       return {
@@ -99,6 +104,14 @@ export class ObjectWriter {
       };
     }
     return await this.#write(tried, key, signal);
+  }
+
+  /** The fight over an object, for as long as the other policy may go on with it. */
+  #fight({ type, settings }: ObjectPlan, key: ObjectKey): Pick<WrittenObject, 'rival' | 'retryAfterMs'> {
+    const { contested, policy } = this.#options;
+    const now = Date.now();
+    const fight = settings.isEnforced ? contested.fight(type, key, policy, now) : undefined;
+    return fight === undefined ? {} : { rival: fight.with, retryAfterMs: fight.until - now };
   }
 
   async #try(plan: ObjectPlan, signal: AbortSignal): Promise<ObjectPlan> {
@@ -140,6 +153,9 @@ export class ObjectWriter {
         // An account that only reads can still compare.
         return { type: 'unavailable' };
       }
+      if (isOutdated(error)) {
+        throw error;
+      }
       return error.reason === 'Invalid'
         ? { type: 'invalid' }
         : { type: 'failed', message: errorText(error), isNotFound: isNotFound(error) };
@@ -150,18 +166,16 @@ export class ObjectWriter {
     try {
       const outcome = await this.#act(plan, key, signal);
       const { contested, policy } = this.#options;
-      const rival = outcome.type === 'written' ? contested.record(plan.type, key, policy, Date.now()) : undefined;
-      return {
-        plan: afterWrite(plan, outcome),
-        ...(rival === undefined ? {} : { rival }),
-        ...(outcome.type === 'timeout' ? { retryAfterMs: GONE_INTERVAL_MS } : {}),
-      };
+      if (outcome.type === 'timeout') {
+        return { plan: afterWrite(plan, outcome), retryAfterMs: GONE_INTERVAL_MS };
+      }
+      contested.record(plan.type, key, policy, Date.now());
+      return { plan: afterWrite(plan, outcome), ...this.#fight(plan, key) };
     } catch (error) {
       if (error instanceof Waiting) {
         return { plan: afterWrite(plan, { type: 'failed', message: error.message }), retryAfterMs: error.afterMs };
       }
-      if (!(error instanceof ApiError) || error.code === 409 || error.code === 429) {
-        // A change since the object was read: the next evaluation sees it.
+      if (!(error instanceof ApiError) || isOutdated(error)) {
         throw error;
       }
       const outcome = { type: 'failed', message: errorText(error), isNotFound: isNotFound(error) } as const;
@@ -206,6 +220,14 @@ export class ObjectWriter {
     }
     return false;
   }
+}
+
+/** The reason for which an object that is being deleted is not deleted again. */
+const TERMINATING = 'it is being deleted, and a finalizer or a grace period holds it';
+
+/** Whether the object has changed since it was read, or the server has too many requests: the next evaluation tries again. */
+function isOutdated({ code }: ApiError): boolean {
+  return code === 409 || code === 429;
 }
 
 /** Delay before a refused write is tried again: an administrator may have granted the right. Milliseconds. */

@@ -1,9 +1,16 @@
 // Deletes the objects of a ConfigurationPolicy by its `pruneObjectBehavior`.
 import { ApiError, type Cluster, unlessGone } from '../../cluster/index.ts';
-import type { ConfigurationPolicy, ObjectKey, RelatedObject, ResourceType } from '../../resources/index.ts';
+import {
+  type ConfigurationPolicy,
+  groupVersionOf,
+  type ObjectKey,
+  type RelatedObject,
+  type ResourceType,
+} from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
-import { CONDENSED_NAME, relatedKey } from '../configuration/index.ts';
+import { CONDENSED_NAME } from '../configuration/index.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
+import type { ObjectSelection } from '../objects/watched-kinds.ts';
 
 export interface PruningOptions {
   /** The cluster as the governance account. */
@@ -17,6 +24,8 @@ export interface PruneResult {
   readonly deleted: readonly RelatedObject[];
   /** Being deleted: a finalizer holds them. */
   readonly terminating: readonly RelatedObject[];
+  /** The same objects, to be watched until they are gone. */
+  readonly awaited: readonly ObjectSelection[];
   readonly failures: readonly { readonly object: RelatedObject; readonly message: string }[];
 }
 
@@ -31,22 +40,36 @@ export function leftObjects(
   before: readonly RelatedObject[],
   after: readonly RelatedObject[],
 ): readonly RelatedObject[] {
-  const kept = new Set(after.map((object) => relatedKey(object as Parameters<typeof relatedKey>[0])));
+  const names = new Set(after.map(identityOf));
+  const uids = new Set(after.map(({ properties }) => properties?.uid ?? ''));
   return before.filter(
-    (object) => !kept.has(relatedKey(object as Parameters<typeof relatedKey>[0])) && mayPrune(policy, object),
+    (object) => !names.has(identityOf(object)) && !isIn(uids, object.properties?.uid) && mayPrune(policy, object),
   );
 }
 
-/** Whether the policy may delete an object: with `DeleteIfCreated` only one that it created itself. */
+/**
+ * Whether the policy may delete an object: with `DeleteIfCreated` only one that it created itself. Objects of `mustnothave`,
+ * and those that a template without a name only looks at, have no `createdByPolicy`: they were never the policy's own.
+ */
 export function mayPrune(policy: ConfigurationPolicy, { object, properties }: RelatedObject): boolean {
   const name = object?.metadata?.name ?? '';
-  if (!prunes(policy) || name === '' || name === CONDENSED_NAME) {
+  if (!prunes(policy) || name === '' || name === CONDENSED_NAME || properties?.createdByPolicy === undefined) {
     return false;
   }
   return (
-    policy.spec.pruneObjectBehavior === 'DeleteAll' ||
-    (properties?.createdByPolicy === true && (properties.uid ?? '') !== '')
+    policy.spec.pruneObjectBehavior === 'DeleteAll' || (properties.createdByPolicy && (properties.uid ?? '') !== '')
   );
+}
+
+/** An object in any version of its group: an edit of the version is about the same object. */
+function identityOf({ object }: RelatedObject): string {
+  const { apiVersion = '', kind = '', metadata } = object ?? {};
+  return JSON.stringify([groupVersionOf(apiVersion).group, kind, metadata?.namespace ?? '', metadata?.name ?? '']);
+}
+
+/** Whether the uid is known to be one of these: the object is then served by another group, too. */
+function isIn(uids: ReadonlySet<string>, uid = ''): boolean {
+  return uid !== '' && uids.has(uid);
 }
 
 export class Pruning {
@@ -64,11 +87,17 @@ export class Pruning {
   ): Promise<PruneResult> {
     const deleted: RelatedObject[] = [];
     const terminating: RelatedObject[] = [];
+    const awaited: ObjectSelection[] = [];
     const failures: { readonly object: RelatedObject; readonly message: string }[] = [];
     for (const object of objects) {
       try {
-        const isGone = await this.#delete(policy, object, signal);
-        (isGone ? deleted : terminating).push(object);
+        const left = await this.#delete(policy, object, signal);
+        if (left === undefined) {
+          deleted.push(object);
+        } else {
+          terminating.push(object);
+          awaited.push(left);
+        }
       } catch (error) {
         if (!(error instanceof ApiError)) {
           throw error;
@@ -76,32 +105,37 @@ export class Pruning {
         failures.push({ object, message: errorText(error) });
       }
     }
-    return { deleted, terminating, failures };
+    return { deleted, terminating, awaited, failures };
   }
 
-  /** @returns whether the object is gone */
-  async #delete(policy: ConfigurationPolicy, related: RelatedObject, signal: AbortSignal): Promise<boolean> {
+  /** @returns the object while a finalizer holds it; undefined when it is gone */
+  async #delete(
+    policy: ConfigurationPolicy,
+    related: RelatedObject,
+    signal: AbortSignal,
+  ): Promise<ObjectSelection | undefined> {
     const { governed, mappings } = this.#options;
     const { apiVersion = '', kind = '', metadata = {} } = related.object ?? {};
     const type = await mappings.find(apiVersion, kind, signal);
     // With its kind, the object is gone.
     if (type === undefined) {
-      return true;
+      return undefined;
     }
     const key = keyIn(type, metadata);
     const found = await unlessGone(governed.get(type, key, { signal }));
     if (found === undefined) {
-      return true;
+      return undefined;
     }
     const { uid = '' } = found.metadata;
     // An object of the same name that somebody else created later stays.
     if (policy.spec.pruneObjectBehavior === 'DeleteIfCreated' && uid !== related.properties?.uid) {
-      return true;
+      return undefined;
     }
-    if (found.metadata.deletionTimestamp !== undefined) {
-      return false;
-    }
-    return (await unlessGone(governed.delete(type, key, { preconditions: { uid }, signal }))) === undefined;
+    const isTerminating = found.metadata.deletionTimestamp !== undefined;
+    const left = isTerminating
+      ? found
+      : await unlessGone(governed.delete(type, key, { preconditions: { uid }, signal }));
+    return left === undefined ? undefined : { type, ...key };
   }
 }
 

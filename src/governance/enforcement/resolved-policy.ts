@@ -18,6 +18,7 @@ import type {
 import type { ObjectTemplate } from '../configuration/object-template.ts';
 import { hasTemplates, resolveTemplates, type TemplateOptions } from '../templates/index.ts';
 import { type EvaluationObjects, NotYetRead } from './evaluation-objects.ts';
+import { RENDERING_TOO_LONG, type RenderingTime } from './rendering-time.ts';
 
 /** Object templates of one policy, those of `object-templates-raw` too. */
 const MAX_OBJECT_TEMPLATES = 10_000;
@@ -26,15 +27,22 @@ const COMPLIANCE_TYPES: ReadonlySet<string> = new Set(['musthave', 'mustonlyhave
 /** The policy as it is evaluated, or why its templates cannot be resolved. */
 export type ResolvedPolicy = { readonly policy: EvaluatedPolicy } | { readonly failure: string };
 
-/** Resolves `object-templates-raw`; the definitions of `object-templates` are resolved for each object. */
-export function resolvedPolicy(policy: ConfigurationPolicy, objects: EvaluationObjects): ResolvedPolicy {
+/**
+ * Resolves `object-templates-raw`; the definitions of `object-templates` are resolved for each object.
+ * @param time of all rounds of the evaluation
+ */
+export function resolvedPolicy(
+  policy: ConfigurationPolicy,
+  objects: EvaluationObjects,
+  time: RenderingTime,
+): ResolvedPolicy {
   const { spec, metadata } = policy;
   const isLiteral = metadata.annotations?.[GOVERNANCE_ANNOTATIONS.disableTemplates] === 'true';
   const raw = spec['object-templates-raw'];
   const resolved: RawTemplates =
     raw === undefined
       ? { templates: (spec['object-templates'] ?? []).map((template) => asJson(template)) }
-      : rawTemplates(raw, isLiteral, objects);
+      : rawTemplates(raw, isLiteral, objects, time);
   if ('failure' in resolved) {
     return resolved;
   }
@@ -46,18 +54,23 @@ export function resolvedPolicy(policy: ConfigurationPolicy, objects: EvaluationO
       // The schema of the kind, or `checkedTemplates`, has checked them.
       templates: resolved.templates as unknown as readonly ObjectTemplate[],
       ...(namespaceSelector === undefined ? {} : { namespaceSelector }),
-      ...(isLiteral || raw !== undefined ? {} : { resolve: definitionResolver(objects) }),
+      ...(isLiteral || raw !== undefined ? {} : { resolve: definitionResolver(objects, time) }),
       ...(resolved.isSensitive === true ? { resolve: SENSITIVE } : {}),
     },
   };
 }
 
-function definitionResolver(objects: EvaluationObjects): DefinitionResolver {
+function definitionResolver(objects: EvaluationObjects, time: RenderingTime): DefinitionResolver {
   return ({ objectDefinition }, context): ResolvedDefinition => {
     if (!hasTemplates(objectDefinition)) {
       return { type: 'resolved', definition: objectDefinition, isSensitive: false };
     }
-    const result = resolveTemplates(objectDefinition, { objects: objects.templates, context: variables(context) });
+    const result = time.render(() =>
+      resolveTemplates(objectDefinition, { objects: objects.templates, context: variables(context) }),
+    );
+    if (result === undefined) {
+      return { type: 'failed', message: RENDERING_TOO_LONG };
+    }
     switch (result.state) {
       case 'unknown':
         throw new NotYetRead();
@@ -96,9 +109,12 @@ type RawTemplates =
   | { readonly templates: readonly JsonObject[]; readonly isSensitive?: boolean }
   | { readonly failure: string };
 
-function rawTemplates(raw: string, isLiteral: boolean, objects: EvaluationObjects): RawTemplates {
+function rawTemplates(raw: string, isLiteral: boolean, objects: EvaluationObjects, time: RenderingTime): RawTemplates {
   const text = isLiteral ? raw.replaceAll('{{', '{{ "{{" }}') : raw;
-  const result = resolveTemplates(text, { objects: objects.templates });
+  const result = time.render(() => resolveTemplates(text, { objects: objects.templates }));
+  if (result === undefined) {
+    return { failure: RENDERING_TOO_LONG };
+  }
   switch (result.state) {
     case 'unknown':
       throw new NotYetRead();

@@ -33,7 +33,7 @@ export const CUSTOM_RESOURCE_DEFINITIONS: ResourceType<CustomResourceDefinition>
 /** Reduces a CustomResourceDefinition to what {@link KindMappings} needs: schemas are most of it. */
 export function withoutSchemas(definition: CustomResourceDefinition): CustomResourceDefinition {
   const { apiVersion, kind, spec, status } = definition;
-  const { name = '', uid, resourceVersion, labels } = definition.metadata;
+  const { name = '', uid, resourceVersion, labels, deletionTimestamp } = definition.metadata;
   const conditions = status?.conditions;
   return {
     apiVersion,
@@ -43,6 +43,7 @@ export function withoutSchemas(definition: CustomResourceDefinition): CustomReso
       ...(uid === undefined ? {} : { uid }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
       ...(labels === undefined ? {} : { labels }),
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
     },
     spec: {
       group: spec.group,

@@ -21,7 +21,12 @@ import {
   WrittenObjects,
 } from '../../runtime/index.ts';
 import type { ClusterNamespace } from '../cluster-namespace.ts';
-import { canonicalDependencies, DependencyError, readDependencies } from '../dependencies/index.ts';
+import {
+  canonicalDependencies,
+  checkDependencyCount,
+  DependencyError,
+  readDependencies,
+} from '../dependencies/index.ts';
 import { type GovernanceSettings, isGoverned } from '../governance-settings.ts';
 import { StatusWriter } from '../status-writer.ts';
 import { copyName, isCopy, isUpToDate, replicatedPolicy } from './replicated-policy.ts';
@@ -151,7 +156,7 @@ export class PropagationReconciler {
   #wanted(root: Policy, name: string): Policy {
     const { settings, policySets } = this.#options;
     const namespace = root.metadata.namespace ?? '';
-    return replicatedPolicy(
+    const copy = replicatedPolicy(
       root,
       name,
       settings.clusterName,
@@ -163,6 +168,11 @@ export class PropagationReconciler {
           // The states are those of the root, which the schema of the kind has checked.
         ) as readonly PolicyDependency[],
     );
+    checkDependencyCount(
+      copy.spec.dependencies?.length ?? 0,
+      copy.spec['policy-templates'].map(({ extraDependencies = [] }) => extraDependencies.length),
+    );
+    return copy;
   }
 
   async #writeStatus(

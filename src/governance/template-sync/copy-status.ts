@@ -21,6 +21,20 @@ const MAX_SUMMARY_LENGTH = 200;
 /** Findings that a condition names. */
 const MAX_FINDINGS = 10;
 
+/** Characters of the details of all templates: an object has 1.5 MiB at most, and its spec may need half of it. */
+const MAX_DETAILS_LENGTH = 600_000;
+/**
+ * What is kept of each template if the details are too long, in the order in which it is tried: messages, their length, and
+ * unmet dependencies. A thousand templates fit with the last one.
+ */
+const DETAIL_LIMITS = [
+  { messages: 10, length: 1024, pending: 100 },
+  { messages: 3, length: 512, pending: 10 },
+  { messages: 1, length: 128, pending: 1 },
+] as const;
+/** Characters of the message about the unmet dependencies of one template. */
+const MAX_PENDING_LENGTH = 400;
+
 /** The result of one template. */
 export interface TemplateResult {
   readonly name: string;
@@ -71,9 +85,26 @@ export function copyStatus(
     ...(compliant === undefined ? {} : { compliant }),
     ...(message === '' ? {} : { message }),
     ...(pending.length === 0 ? {} : { pending }),
-    details: results.map((result) => detailsOf(result, copy, now)),
+    details: boundedDetails(results.map((result) => detailsOf(result, copy, now))),
     conditions: setCondition(conditions, dependencyCondition(problems, generation), now),
     observedGeneration: generation,
+  };
+}
+
+/**
+ * The status of a copy after a pass that failed before anything was planned: the templates are as far as they were. What
+ * users must change first has no compliance.
+ */
+export function unplannedStatus({ metadata, status }: Policy, failure: Readiness, now: number): PolicyStatus {
+  const { compliant, ...rest } = status ?? {};
+  const isStalled = failure.state === 'stalled';
+  const generation = metadata.generation ?? 0;
+  return {
+    ...rest,
+    ...(compliant === undefined || isStalled ? {} : { compliant }),
+    message: failure.message,
+    conditions: setReadiness(status?.conditions, failure, generation, now),
+    ...(isStalled ? { observedGeneration: generation } : {}),
   };
 }
 
@@ -101,10 +132,28 @@ function detailsOf(
   };
 }
 
+/** The details with less of each template, if they are too long for an object. */
+function boundedDetails(details: readonly TemplateDetails[]): readonly TemplateDetails[] {
+  let bounded = details;
+  for (const { messages, length, pending: most } of DETAIL_LIMITS) {
+    if (JSON.stringify(bounded).length <= MAX_DETAILS_LENGTH) {
+      break;
+    }
+    bounded = details.map(({ history = [], pending, ...rest }) => ({
+      ...rest,
+      history: history
+        .slice(0, messages)
+        .map(({ message = '', ...entry }) => ({ ...entry, message: shortened(message, length) })),
+      ...(pending === undefined ? {} : { pending: pending.slice(0, most) }),
+    }));
+  }
+  return bounded;
+}
+
 function pendingTemplates(results: readonly TemplateResult[]): readonly PendingTemplate[] {
   return results.flatMap(({ name, pending }) => {
     const [first] = pending;
-    const message = pending.map(dependencyText).join('; ');
+    const message = shortened(pending.map(dependencyText).join('; '), MAX_PENDING_LENGTH);
     return first === undefined ? [] : [{ template: name, reason: first.reason, message }];
   });
 }

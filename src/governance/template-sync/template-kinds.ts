@@ -7,14 +7,19 @@ import {
   groupVersionOf,
   type KubernetesObject,
   type ObjectKey,
+  type Policy,
   type ResourceType,
 } from '../../resources/index.ts';
+import { ObjectSchema } from '../../resources/validation/index.ts';
 import { type ObjectCache, WrittenObjects } from '../../runtime/index.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { ObjectReader } from '../objects/watched-kinds.ts';
+import { POLICY_ANNOTATION } from './template-object.ts';
 
 /** Groups of Gatekeeper, whose kinds are templates although their definitions do not say so. */
 const GATEKEEPER_GROUPS: ReadonlySet<string> = new Set(['constraints.gatekeeper.sh', 'templates.gatekeeper.sh']);
+
+const OWN_KINDS = [CONFIGURATION_POLICIES, CERTIFICATE_POLICIES] as const;
 
 /** Objects of one kind of templates. */
 export interface TemplateKind {
@@ -26,7 +31,10 @@ export interface TemplateKind {
   /** The account that reads and writes them. */
   readonly cluster: Cluster;
   get(key: ObjectKey): KubernetesObject | undefined;
-  ownedBy(uid: string): readonly KubernetesObject[];
+  /** The objects that were applied for a copy. */
+  appliedBy(copy: Policy): readonly KubernetesObject[];
+  /** Adds the defaults of the kind; absent if they are unknown. */
+  readonly withDefaults?: (object: KubernetesObject) => KubernetesObject;
   /** Records a write, which {@link get} then returns. */
   recordWrite(key: ObjectKey, object: KubernetesObject | undefined): void;
 }
@@ -79,7 +87,7 @@ export class TemplateKinds {
         isWatchedHere: false,
         cluster: governed,
         get: () => undefined,
-        ownedBy: () => [],
+        appliedBy: () => [],
         recordWrite: () => undefined,
       };
     }
@@ -90,8 +98,7 @@ export class TemplateKinds {
       isWatchedHere: true,
       cluster: governed,
       get: (key) => objects.get(key),
-      ownedBy: (uid) =>
-        objects.list().filter(({ metadata }) => (metadata.ownerReferences ?? []).some((owner) => owner.uid === uid)),
+      appliedBy: (copy) => objects.list().filter((object) => isAppliedBy(object, copy, type)),
       recordWrite: () => undefined,
     };
   }
@@ -99,18 +106,35 @@ export class TemplateKinds {
 
 function ownTemplateKind(cache: ObjectCache, cluster: Cluster): TemplateKind {
   const written = new WrittenObjects(cache);
+  const kind = OWN_KINDS.find((one) => one.kind === cache.type.kind);
   return {
     type: cache.type,
     isAllowed: true,
     isWatchedHere: false,
     cluster,
     get: (key) => written.get(key),
-    ownedBy: (uid) => cache.ownedBy(uid),
+    appliedBy: ({ metadata }) => cache.ownedBy(metadata.uid ?? ''),
+    ...(kind === undefined ? {} : { withDefaults: defaulting(kind) }),
     recordWrite: (key, object) => written.recordWrite(key, object),
   };
 }
 
+function defaulting(kind: (typeof OWN_KINDS)[number]): (object: KubernetesObject) => KubernetesObject {
+  const schema = new ObjectSchema(kind.schema());
+  return (object) => {
+    const copy = structuredClone(object);
+    schema.applyDefaults(copy as Parameters<typeof schema.applyDefaults>[0]);
+    return copy;
+  };
+}
+
+function isAppliedBy({ metadata }: KubernetesObject, copy: Policy, { namespaced }: ResourceType): boolean {
+  return namespaced
+    ? (metadata.ownerReferences ?? []).some(({ uid }) => uid === copy.metadata.uid)
+    : metadata.annotations?.[POLICY_ANNOTATION] === copy.metadata.name;
+}
+
 /** Whether a kind is one that this controller reconciles. */
 export function isOwnKind({ group, kind }: ResourceType): boolean {
-  return [CONFIGURATION_POLICIES, CERTIFICATE_POLICIES].some((own) => own.group === group && own.kind === kind);
+  return OWN_KINDS.some((own) => own.group === group && own.kind === kind);
 }

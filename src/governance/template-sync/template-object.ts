@@ -20,6 +20,11 @@ export const APPLIED_ANNOTATION = 'portcullis.dev/applied';
 /** On a template whose dependency is no longer met: it is not evaluated. The value says why. */
 export const SUSPENDED_ANNOTATION = 'portcullis.dev/suspended';
 
+/** The copy that a cluster-scoped object was applied by: such an object cannot be owned by one with a namespace. */
+export const POLICY_ANNOTATION = 'portcullis.dev/policy';
+/** Annotations of this controller: a definition cannot set them. */
+const OWN_ANNOTATIONS = 'portcullis.dev/';
+
 const CONSTRAINTS_GROUP = 'constraints.gatekeeper.sh';
 /** The enforcement of a Gatekeeper constraint by the remediation of its Policy. */
 const ENFORCEMENT_ACTIONS: Readonly<Record<string, string>> = { inform: 'warn', enforce: 'deny' };
@@ -52,8 +57,10 @@ export function templateObject(copy: Policy, definition: JsonObject, namespaced:
         [GOVERNANCE_LABELS.clusterName]: namespace,
         [GOVERNANCE_LABELS.clusterNamespace]: namespace,
       },
-      annotations: textsIn(metadata, 'annotations'),
-      // An object without a namespace cannot be owned by one with a namespace.
+      annotations: {
+        ...withoutOwnAnnotations(textsIn(metadata, 'annotations')),
+        ...(namespaced ? {} : { [POLICY_ANNOTATION]: name }),
+      },
       ...(namespaced
         ? {
             ownerReferences: [
@@ -79,8 +86,15 @@ export function templateObject(copy: Policy, definition: JsonObject, namespaced:
   };
 }
 
-/** Whether a stored object has all that was last applied: API servers add defaults. */
-export function isApplied(stored: TemplateObject, wanted: TemplateObject): boolean {
+/**
+ * Whether a stored object is as it was last applied.
+ * @param withDefaults adds the defaults of its kind; undefined if they are unknown, then further fields are no difference
+ */
+export function isApplied(
+  stored: TemplateObject,
+  wanted: TemplateObject,
+  withDefaults?: (object: TemplateObject) => TemplateObject,
+): boolean {
   const { annotations = {}, labels = {}, ownerReferences = [] } = stored.metadata;
   return (
     annotations[APPLIED_ANNOTATION] === wanted.metadata.annotations?.[APPLIED_ANNOTATION] &&
@@ -88,7 +102,9 @@ export function isApplied(stored: TemplateObject, wanted: TemplateObject): boole
     hasAll(annotations, wanted.metadata.annotations) &&
     hasAll(labels, wanted.metadata.labels) &&
     (wanted.metadata.ownerReferences ?? []).every(({ uid }) => ownerReferences.some((one) => one.uid === uid)) &&
-    contains(stored.spec, wanted.spec)
+    (withDefaults === undefined
+      ? contains(stored.spec, wanted.spec)
+      : equals(stored.spec ?? {}, withDefaults(wanted).spec ?? {}))
   );
 }
 
@@ -131,6 +147,15 @@ function textsIn(metadata: JsonValue | undefined, field: string): Readonly<Recor
   const values = isJsonObject(metadata) ? own(metadata, field) : undefined;
   const entries = isJsonObject(values) ? Object.entries(values) : [];
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
+}
+
+function withoutOwnAnnotations(annotations: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(annotations).filter(([key]) => !key.startsWith(OWN_ANNOTATIONS)));
+}
+
+/** Whether two values contain each other: cached objects have other prototypes. */
+function equals(left: JsonValue, right: JsonValue): boolean {
+  return contains(left, right) && contains(right, left);
 }
 
 function hashOf(value: JsonValue | object): string {

@@ -32,6 +32,7 @@ import type { ObjectReader } from '../objects/watched-kinds.ts';
 import { rootOf } from '../propagation/replicated-policy.ts';
 import type { DependencyObjects } from './dependency-objects.ts';
 import type { TemplateKind, TemplateKinds } from './template-kinds.ts';
+import { POLICY_ANNOTATION } from './template-object.ts';
 
 /** A template, and what happens with it in a pass. */
 export interface PlannedTemplate {
@@ -183,9 +184,10 @@ function existingTemplate(stored: KubernetesObject): ExistingTemplate {
   const owner = (stored.metadata.ownerReferences ?? []).find(
     ({ apiVersion, kind }) => kind === POLICIES.kind && groupVersionOf(apiVersion).group === POLICIES.group,
   );
-  const { spec } = stored as KubernetesObject & { readonly spec?: JsonObject };
+  const { spec, metadata } = stored as KubernetesObject & { readonly spec?: JsonObject };
+  const policy = metadata.namespace === undefined ? metadata.annotations?.[POLICY_ANNOTATION] : owner?.name;
   const prune = isJsonObject(spec) ? own(spec, 'pruneObjectBehavior') : undefined;
-  return { policy: owner?.name, pruneObjectBehavior: textOf(prune) };
+  return { policy, pruneObjectBehavior: textOf(prune) };
 }
 
 function typeOf(definition: JsonObject): { readonly apiVersion: string; readonly kind: string } {

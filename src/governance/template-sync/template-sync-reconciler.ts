@@ -34,7 +34,7 @@ import type { GovernanceSettings } from '../governance-settings.ts';
 import { isCopy, rootOf } from '../propagation/replicated-policy.ts';
 import { POLICY_REASONS } from '../policy-reasons.ts';
 import { StatusWriter } from '../status-writer.ts';
-import { copyStatus, type TemplateResult } from './copy-status.ts';
+import { copyStatus, type TemplateResult, unplannedStatus } from './copy-status.ts';
 import type { TemplateKinds } from './template-kinds.ts';
 import { isApplied, SUSPENDED_ANNOTATION, templateObject, updatedTemplate } from './template-object.ts';
 import type { PlannedTemplate, TemplatePlans } from './template-plans.ts';
@@ -45,6 +45,9 @@ const EVENTS = {
   suspended: 'TemplateSuspended',
   dropped: 'TemplateRemoved',
 } as const;
+
+/** The finalizer of copies that applied cluster-scoped objects. */
+const CLUSTER_SCOPED_FINALIZER = 'portcullis.dev/cluster-scoped-templates';
 
 /** Related objects that an event about a removal names. */
 const MAX_NAMED_OBJECTS = 10;
@@ -75,9 +78,10 @@ export class TemplateSyncReconciler {
   readonly #copies: WrittenObjects<Policy>;
   readonly #status: StatusWriter<Policy>;
   readonly #steps: readonly ReconcileStep<Subject>[] = [
-    (subject) => this.#leave(subject),
+    (subject, signal) => this.#leave(subject, signal),
     (subject, signal) => this.#plan(subject, signal),
     (subject, signal) => this.#announce(subject, signal),
+    (subject, signal) => this.#guard(subject, signal),
     (subject, signal) => this.#apply(subject, signal),
     (subject, signal) => this.#removeDropped(subject, signal),
   ];
@@ -104,8 +108,12 @@ export class TemplateSyncReconciler {
     );
   }
 
-  #leave({ key, copy }: Subject): LastStep | void {
+  async #leave(subject: Subject, signal: AbortSignal): Promise<LastStep | void> {
+    const { key, copy } = subject;
     if (copy === undefined || copy.metadata.deletionTimestamp !== undefined) {
+      if (copy?.metadata.finalizers?.includes(CLUSTER_SCOPED_FINALIZER) === true) {
+        await this.#removeClusterScoped(copy, signal);
+      }
       this.#options.plans.forget(key);
       return { isLast: true };
     }
@@ -136,6 +144,39 @@ export class TemplateSyncReconciler {
     }
   }
 
+  /** Adds the finalizer by which cluster-scoped objects are deleted with the copy: they cannot be owned by it. */
+  async #guard(subject: Subject, signal: AbortSignal): Promise<void> {
+    const copy = this.#copies.get(subject.key);
+    const isWanted = subject.planned.some(({ plan, kind }) => plan.type === 'apply' && kind?.type.namespaced === false);
+    const finalizers = copy?.metadata.finalizers ?? [];
+    if (copy !== undefined && isWanted && !finalizers.includes(CLUSTER_SCOPED_FINALIZER)) {
+      await this.#setFinalizers(copy, [...finalizers, CLUSTER_SCOPED_FINALIZER], signal);
+    }
+  }
+
+  async #removeClusterScoped(copy: Policy, signal: AbortSignal): Promise<void> {
+    const planned = await this.#options.plans.of(copy, signal);
+    for (const kind of new Set(planned.flatMap((one) => one.kind ?? []))) {
+      for (const { metadata } of kind.type.namespaced ? [] : kind.appliedBy(copy)) {
+        await unlessGone(kind.cluster.delete(kind.type, { name: metadata.name ?? '' }, { signal }));
+      }
+    }
+    const finalizers = copy.metadata.finalizers ?? [];
+    await unlessGone(
+      this.#setFinalizers(
+        copy,
+        finalizers.filter((one) => one !== CLUSTER_SCOPED_FINALIZER),
+        signal,
+      ),
+    );
+  }
+
+  async #setFinalizers(copy: Policy, finalizers: readonly string[], signal: AbortSignal): Promise<void> {
+    const options = { fieldManager: CONTROLLER_FIELD_MANAGER, signal };
+    const wanted = { ...copy, metadata: { ...copy.metadata, finalizers } };
+    this.#copies.recordWrite(keyOf(copy), await this.#options.cluster.update<Policy>(POLICIES, wanted, options));
+  }
+
   async #apply(subject: Subject, signal: AbortSignal): Promise<void> {
     for (const planned of subject.planned) {
       try {
@@ -161,7 +202,7 @@ export class TemplateSyncReconciler {
     switch (plan.type) {
       case 'apply': {
         const wanted = templateObject(copy, template.objectDefinition, kind.type.namespaced);
-        if (stored === undefined || !isApplied(stored, wanted)) {
+        if (stored === undefined || !isApplied(stored, wanted, kind.withDefaults)) {
           const options = { fieldManager: CONTROLLER_FIELD_MANAGER, fieldValidation: 'Strict', signal } as const;
           const written =
             stored === undefined
@@ -202,15 +243,16 @@ export class TemplateSyncReconciler {
 
   /** Deletes the objects of templates that left the Policy. */
   async #removeDropped({ copy, planned }: Subject, signal: AbortSignal): Promise<void> {
-    const uid = copy?.metadata.uid;
-    if (copy === undefined || uid === undefined) {
+    // The object of a template without a name is not known, so that it could be taken for one that left the Policy.
+    if (copy === undefined || planned.some(({ key }) => key.name === '')) {
       return;
     }
-    const wanted = new Set(planned.map(({ kind, key }) => `${kind?.type.kind ?? ''}/${key.name}`));
+    // By the kind that the template names: it may not be served for a moment.
+    const wanted = new Set(planned.map(({ template, key }) => `${kindOf(template)}/${key.name}`));
     const kinds = new Set([...this.#options.kinds.own, ...planned.flatMap(({ kind }) => kind ?? [])]);
     for (const kind of kinds) {
       const dropped = kind
-        .ownedBy(uid)
+        .appliedBy(copy)
         .filter(({ metadata }) => !wanted.has(`${kind.type.kind}/${metadata.name ?? ''}`))
         .filter(({ metadata }) => metadata.deletionTimestamp === undefined);
       for (const object of dropped) {
@@ -231,6 +273,10 @@ export class TemplateSyncReconciler {
       return {};
     }
     const now = Date.now();
+    if (failure !== undefined && planned.length === 0) {
+      await this.#status.write(copy, unplannedStatus(copy, failure, now), signal);
+      return {};
+    }
     const results = planned.map((one) => failed.get(one.plan.template) ?? resultOf(one, copy, now));
     const root = rootOf(key.name);
     const problems = root === undefined ? [] : this.#options.graphs.current().findingsOf({ namespace: '', ...root });
@@ -277,6 +323,10 @@ function resultOf({ template, kind, key, plan }: PlannedTemplate, copy: Policy, 
     message: plan.message,
     pending: pendingDependencies(plan.dependencies, before?.pending ?? [], now),
   };
+}
+
+function kindOf({ objectDefinition }: PlannedTemplate['template']): string {
+  return textOf(own(objectDefinition, 'kind'));
 }
 
 function isTerminating(object: KubernetesObject | undefined): boolean {

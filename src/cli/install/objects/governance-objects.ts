@@ -19,6 +19,25 @@ export const GOVERNANCE_ROLES = 'governance-roles';
 /** Selects these bindings. */
 export const GOVERNANCE_BINDINGS = `app.kubernetes.io/part-of=portcullis,app.kubernetes.io/component=${GOVERNANCE_ROLES}`;
 
+/** A role that an installation binds to a service account of the product. */
+export interface Grant {
+  readonly kind: 'ClusterRole' | 'Role';
+  readonly name: string;
+  readonly account: string;
+  readonly rules: readonly AccessRule[];
+}
+
+export const GOVERNANCE_GRANTS: readonly Grant[] = [
+  { kind: 'ClusterRole', name: GOVERNANCE_ACCOUNT, account: GOVERNANCE_ACCOUNT, rules: GOVERNANCE_ACCOUNT_RULES },
+  { kind: 'ClusterRole', name: GOVERNANCE_CONTROLLER, account: CONTROLLER, rules: GOVERNANCE_CONTROLLER_RULES },
+  {
+    kind: 'Role',
+    name: GOVERNANCE_CONTROLLER,
+    account: CONTROLLER,
+    rules: governanceNamespaceRules(GOVERNANCE_ACCOUNT),
+  },
+];
+
 /** The governance account with the rights that it has in any case, and the controller's rights for governance. */
 export function governanceAccess({ namespace }: Pick<InstallContext, 'namespace'>): readonly KubernetesObject[] {
   const labels = componentLabels('governance');
@@ -32,20 +51,12 @@ export function governanceAccess({ namespace }: Pick<InstallContext, 'namespace'
         automountServiceAccountToken: false,
       },
     ),
-    ...granted('ClusterRole', GOVERNANCE_ACCOUNT, GOVERNANCE_ACCOUNT, namespace, GOVERNANCE_ACCOUNT_RULES),
-    ...granted('ClusterRole', GOVERNANCE_CONTROLLER, CONTROLLER, namespace, GOVERNANCE_CONTROLLER_RULES),
-    ...granted('Role', GOVERNANCE_CONTROLLER, CONTROLLER, namespace, governanceNamespaceRules(GOVERNANCE_ACCOUNT)),
+    ...GOVERNANCE_GRANTS.flatMap((grant) => granted(grant, namespace)),
   ];
 }
 
 /** A role with its binding to a service account of the product. */
-function granted(
-  kind: 'ClusterRole' | 'Role',
-  name: string,
-  account: string,
-  namespace: string,
-  rules: readonly AccessRule[],
-): readonly KubernetesObject[] {
+function granted({ kind, name, account, rules }: Grant, namespace: string): readonly KubernetesObject[] {
   const metadata = { name, ...(kind === 'Role' ? { namespace } : {}), labels: componentLabels('governance') };
   return [
     { apiVersion: RBAC_VERSION, kind, metadata, rules: explainedRules(rules) },

@@ -5,7 +5,7 @@ import { cycleThrough, deadlocks, type Goal } from './goals.ts';
 import { type GraphPolicy, type GraphTemplate, policyText } from './graph-policy.ts';
 
 /** Dependencies of all templates together: some 100 bytes each in memory. */
-const MAX_GRAPH_DEPENDENCIES = 500_000;
+export const MAX_GRAPH_DEPENDENCIES = 500_000;
 
 /** What is wrong with the dependencies of a policy. */
 export type DependencyFinding =

@@ -1,6 +1,6 @@
 import { type KubernetesObject, type ObjectKey, keyText } from '../../../resources/index.ts';
 import { isJsonObject, own, textOf } from '../../../values/index.ts';
-import { canonicalDependencies, type PolicySetLookup } from '../canonical-dependencies.ts';
+import { canonicalDependencies, checkDependencyCount, type PolicySetLookup } from '../canonical-dependencies.ts';
 import { type Dependency, DependencyError, readDependencies, type Requirement } from '../dependency.ts';
 import { at } from '../kstatus.ts';
 import { unionDependencies } from '../union-dependencies.ts';
@@ -37,9 +37,10 @@ export interface GraphSource {
 export function graphPolicy(policy: KubernetesObject, source: GraphSource): GraphPolicy {
   const { namespace = '', name = '' } = policy.metadata;
   const problems = new Set<string>();
-  const canonical = (list: unknown): readonly Dependency[] => {
+  /** The result, or nothing for dependencies that are refused. */
+  const unlessRefused = <Result>(read: () => readonly Result[]): readonly Result[] => {
     try {
-      return canonicalDependencies(readDependencies(list), namespace, source.policiesOfSet);
+      return read();
     } catch (error) {
       if (error instanceof DependencyError) {
         problems.add(error.message);
@@ -48,10 +49,21 @@ export function graphPolicy(policy: KubernetesObject, source: GraphSource): Grap
       throw error;
     }
   };
-  const topLevel = canonical(at(policy, 'spec', 'dependencies'));
+  const canonical = (list: unknown): readonly Dependency[] =>
+    unlessRefused(() => canonicalDependencies(readDependencies(list), namespace, source.policiesOfSet));
   const listed = at(policy, 'spec', 'policy-templates');
-  const templates = (Array.isArray(listed) ? listed.filter(isJsonObject) : []).map((template): GraphTemplate => {
-    const extra = canonical(own(template, 'extraDependencies'));
+  const definitions = Array.isArray(listed) ? listed.filter(isJsonObject) : [];
+  const ofPolicy = canonical(at(policy, 'spec', 'dependencies'));
+  const ofTemplates = definitions.map((template) => canonical(own(template, 'extraDependencies')));
+  const [topLevel, extras] = unlessRefused(() => {
+    checkDependencyCount(
+      ofPolicy.length,
+      ofTemplates.map(({ length }) => length),
+    );
+    return [[ofPolicy, ofTemplates] as const];
+  })[0] ?? [[], []];
+  const templates = definitions.map((template, index): GraphTemplate => {
+    const extra = extras[index] ?? [];
     const { requirements, conflict } = unionDependencies(topLevel, extra, source.clusterNamespace);
     if (conflict !== undefined) {
       problems.add(conflict);

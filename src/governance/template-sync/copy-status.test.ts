@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { findCondition, type PendingDependency, type Policy } from '../../resources/index.ts';
+import { complianceOf, copyStatus, type TemplateResult, unplannedStatus } from './copy-status.ts';
+
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+
+function copy(status: NonNullable<Policy['status']> = {}): Policy {
+  return {
+    apiVersion: 'policy.open-cluster-management.io/v1',
+    kind: 'Policy',
+    metadata: { name: 'policies.kafka', namespace: 'local-cluster', generation: 2 },
+    spec: { disabled: false, 'policy-templates': [] },
+    status,
+  };
+}
+
+function result(
+  name: string,
+  compliant: TemplateResult['compliant'],
+  message = `${compliant ?? ''}; as it is`,
+): TemplateResult {
+  return { name, state: 'Applied', compliant, message, pending: [] };
+}
+
+function dependency(name: string): PendingDependency {
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    namespace: 'default',
+    name,
+    required: 'Compliant',
+    reason: 'NotFound',
+    since: '2026-01-01T00:00:00Z',
+  };
+}
+
+const waiting = (
+  name: string,
+  pending: readonly PendingDependency[],
+  compliant: 'Pending' | 'Compliant' = 'Pending',
+): TemplateResult => ({
+  name,
+  state: 'Waiting',
+  compliant,
+  message: `${compliant}; it waits`,
+  pending,
+});
+
+describe('the compliance of templates together', () => {
+  for (const [states, expected] of [
+    [['Compliant', 'Compliant'], 'Compliant'],
+    [['Compliant', 'Pending'], 'Pending'],
+    [['Pending', 'NonCompliant', undefined], 'NonCompliant'],
+    [['Pending', undefined], 'Pending'],
+    [['Compliant', undefined], undefined],
+  ] as const) {
+    it(`of ${states.map(String).join(', ')} is ${String(expected)}`, () => {
+      assert.equal(complianceOf(states.map((compliant) => ({ compliant }))), expected);
+    });
+  }
+});
+
+describe('the status of a copy', () => {
+  it('names the template that is not compliant before one that waits', () => {
+    const results = [
+      waiting('second', [dependency('a')]),
+      result('first', 'NonCompliant', 'NonCompliant; violation - pods [x] not found'),
+    ];
+    const status = copyStatus(copy(), results, [], undefined, NOW);
+    assert.deepEqual([status.compliant, status.message], ['NonCompliant', 'first: violation - pods [x] not found']);
+    assert.equal(findCondition(status.conditions, 'Ready')?.reason, 'DependenciesPending');
+  });
+
+  it('says what a template waits for', () => {
+    const status = copyStatus(copy(), [waiting('second', [dependency('a'), dependency('b')])], [], undefined, NOW);
+    const first = 'ConfigMap default/a, which does not exist';
+    assert.equal(status.message, `second waits for ${first}`);
+    assert.deepEqual(status.pending, [
+      { template: 'second', reason: 'NotFound', message: `${first}; ConfigMap default/b, which does not exist` },
+    ]);
+  });
+
+  it('adds a message to the history only when it is new', () => {
+    const before = copyStatus(copy(), [result('first', 'Compliant')], [], undefined, NOW);
+    const same = copyStatus(copy(before), [result('first', 'Compliant')], [], undefined, NOW + 5_000);
+    assert.deepEqual(same.details, before.details);
+    const other = copyStatus(copy(before), [result('first', 'NonCompliant')], [], undefined, NOW + 5_000);
+    assert.deepEqual(
+      other.details?.[0]?.history?.map(({ message }) => message),
+      ['NonCompliant; as it is', 'Compliant; as it is'],
+    );
+  });
+
+  it('reports problems of dependencies as a condition', () => {
+    const problem = { type: 'cycle', message: 'a depends on b depends on a' };
+    const { conditions } = copyStatus(copy(), [result('first', 'Compliant')], [problem], undefined, NOW);
+    const { status, reason, message } = findCondition(conditions, 'DependenciesValid') ?? {};
+    assert.deepEqual([status, reason, message], ['False', 'Cycle', problem.message]);
+  });
+
+  it('stays smaller than an object may be, with every template in it', () => {
+    const many = Array.from({ length: 20 }, (_, index) =>
+      waiting(
+        `t${index}`,
+        Array.from({ length: 500 }, (__, number) => dependency(`${'x'.repeat(200)}${number}`)),
+      ),
+    );
+    const long = Array.from({ length: 1000 }, (_, index) =>
+      result(`r${index}`, 'NonCompliant', `NonCompliant; ${'é'.repeat(4000)}`),
+    );
+    for (const results of [many, long]) {
+      const status = copyStatus(copy(), results, [], undefined, NOW);
+      assert.ok(
+        Buffer.byteLength(JSON.stringify(status)) < 1024 * 1024,
+        `${Buffer.byteLength(JSON.stringify(status))} bytes`,
+      );
+      assert.equal(status.details?.length, results.length);
+      assert.ok(status.details?.every(({ history }) => (history ?? []).length > 0));
+    }
+  });
+});
+
+describe('the status of a copy after a pass that planned nothing', () => {
+  const before = copyStatus(copy(), [result('first', 'Compliant')], [], undefined, NOW);
+
+  it('keeps details and compliance of the generation that they are about', () => {
+    const failure = { state: 'reconciling', reason: 'ReconcileFailed', message: 'the cluster is away' } as const;
+    const status = unplannedStatus(copy({ ...before, observedGeneration: 1 }), failure, NOW);
+    assert.deepEqual([status.compliant, status.details, status.observedGeneration], ['Compliant', before.details, 1]);
+    assert.equal(findCondition(status.conditions, 'Ready')?.status, 'False');
+  });
+
+  it('has no compliance while a user must act', () => {
+    const failure = { state: 'stalled', reason: 'NotACopy', message: 'create it elsewhere' } as const;
+    const status = unplannedStatus(copy({ ...before, observedGeneration: 1 }), failure, NOW);
+    assert.deepEqual(
+      [status.compliant, status.observedGeneration, status.message],
+      [undefined, 2, 'create it elsewhere'],
+    );
+  });
+});
