@@ -90,7 +90,10 @@ export function withWrites(cluster: Cluster, write: <T>(send: () => Promise<T>, 
     list: (...parameters) => cluster.list(...parameters),
     watch: (...parameters) => cluster.watch(...parameters),
     create: (type, object, options) => write(() => cluster.create(type, object, options), `create ${type.resource}`),
-    update: (type, object, options) => write(() => cluster.update(type, object, options), `update ${type.resource}`),
+    update: (type, object, options) =>
+      options?.dryRun === true
+        ? cluster.update(type, object, options)
+        : write(() => cluster.update(type, object, options), `update ${type.resource}`),
     patch: (type, key, patch, options) =>
       write(() => cluster.patch(type, key, patch, options), `patch ${type.resource}`),
     delete: (type, key, options) => write(() => cluster.delete(type, key, options), `delete ${type.resource}`),
