@@ -293,6 +293,14 @@ export class GovernanceControllers implements Runnable {
           keys: () => policies.list().filter(selectsNamespaces).map(keyOf),
           when: [({ before, after }) => isSelectionChange(before, after)],
         }),
+        watch(namespaces, {
+          keys: ({ metadata }) =>
+            policies
+              .list()
+              .filter((policy) => lacksObjectIn(policy, metadata.name))
+              .map(keyOf),
+          when: [({ before }) => before === undefined],
+        }),
       ],
       events: { sink: events, of: (key) => policies.get(key) },
     });
@@ -347,6 +355,13 @@ const specChanged = anyOf(generationChanged, annotationsChanged, labelsChanged);
 /** Whether the objects of a policy depend on which namespaces there are. */
 function selectsNamespaces({ spec }: ConfigurationPolicy): boolean {
   return spec.namespaceSelector !== undefined;
+}
+
+/** Whether an object that is not as it should be is in a namespace, which may have been missing. */
+function lacksObjectIn({ status }: ConfigurationPolicy, namespace = ''): boolean {
+  return (status?.relatedObjects ?? []).some(
+    ({ object, compliant }) => compliant === 'NonCompliant' && object?.metadata?.namespace === namespace,
+  );
 }
 
 function rootKeys({ metadata }: Policy): readonly ObjectKey[] {

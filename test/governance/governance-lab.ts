@@ -57,6 +57,8 @@ export interface GovernanceLabOptions {
   readonly governed?: (cluster: EmbeddedCluster) => Cluster;
   /** Tokens of users of a gateway. Default: none. */
   readonly tokens?: EmbeddedClusterOptions['tokens'];
+  /** What the controllers use in place of the cluster, such as one that fails. */
+  readonly through?: (cluster: Cluster) => Cluster;
 }
 
 const GOVERNANCE = 'policy.open-cluster-management.io/v1';
@@ -82,6 +84,25 @@ spec:
 `;
 export const CHECK = { apiVersion: 'lab.example.com/v1', kind: 'Check' } as const;
 
+/** A cluster whose writes a test counts, delays or refuses. */
+export function withWrites(cluster: Cluster, write: <T>(send: () => Promise<T>, verb: string) => Promise<T>): Cluster {
+  return {
+    discovery: cluster.discovery,
+    get: (...parameters) => cluster.get(...parameters),
+    list: (...parameters) => cluster.list(...parameters),
+    watch: (...parameters) => cluster.watch(...parameters),
+    create: (type, object, options) => write(() => cluster.create(type, object, options), `create ${type.resource}`),
+    update: (type, object, options) =>
+      options?.dryRun === true
+        ? cluster.update(type, object, options)
+        : write(() => cluster.update(type, object, options), `update ${type.resource}`),
+    patch: (type, key, patch, options) =>
+      write(() => cluster.patch(type, key, patch, options), `patch ${type.resource}`),
+    delete: (type, key, options) => write(() => cluster.delete(type, key, options), `delete ${type.resource}`),
+    deleteCollection: (type, options) => cluster.deleteCollection(type, options),
+  };
+}
+
 /** Created by {@link GovernanceLab.start}. */
 export class GovernanceLab implements AsyncDisposable {
   readonly cluster: EmbeddedCluster;
@@ -104,14 +125,15 @@ export class GovernanceLab implements AsyncDisposable {
 
   async startControllers(): Promise<void> {
     const log = pino({ level: 'silent' });
-    const cluster = this.cluster.admin;
+    const { governed, settings, through = (one: Cluster) => one } = this.#options;
+    const cluster = through(this.cluster.admin);
     const caches = new SharedCaches({ cluster, log });
     const events = new EventRecorder({ cluster, component: 'portcullis', log });
     const controllers = new GovernanceControllers({
       cluster,
-      governed: this.#options.governed?.(this.cluster) ?? cluster,
+      governed: governed === undefined ? cluster : through(governed(this.cluster)),
       caches,
-      settings: { ...DEFAULT_GOVERNANCE_SETTINGS, ...this.#options.settings },
+      settings: { ...DEFAULT_GOVERNANCE_SETTINGS, ...settings },
       events,
       log,
     });

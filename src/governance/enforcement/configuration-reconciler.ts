@@ -40,6 +40,7 @@ import {
   unevaluatedStatus,
 } from './configuration-status.ts';
 import { ContestedObjects } from './contested-objects.ts';
+import { creatorOf, withCreatedObjects } from './created-objects.ts';
 import { EvaluationObjects } from './evaluation-objects.ts';
 import { EvaluationSchedule, intervalOf } from './evaluation-schedule.ts';
 import { KnownDryRuns, ObjectWriter } from './object-writer.ts';
@@ -181,7 +182,7 @@ export class ConfigurationReconciler {
     }, signal);
     // Before anything is awaited, so that no change is missed.
     this.#read(key, objects.selections, objects.missingGroups);
-    const { evaluation, rivals, retryAfterMs } = await this.#enforce(key, planned, signal);
+    const { evaluation, rivals, retryAfterMs } = await this.#enforce(key, policy, planned, signal);
     const status = evaluatedStatus(policy, evaluation, readinessOf(objects, rivals), Date.now());
     await this.#pruneLeft(subject, policy, status, objects.selections, signal);
     subject.status = status;
@@ -189,14 +190,25 @@ export class ConfigurationReconciler {
     return this.#next(key, policy, status, retryAfterMs, objects);
   }
 
-  async #enforce(key: ObjectKey, evaluation: Evaluation, signal: AbortSignal): Promise<Enforced> {
+  async #enforce(
+    key: ObjectKey,
+    policy: ConfigurationPolicy,
+    evaluation: Evaluation,
+    signal: AbortSignal,
+  ): Promise<Enforced> {
     if (!('plans' in evaluation)) {
       return { evaluation, rivals: new Set(), retryAfterMs: undefined };
     }
     const dryRuns = this.#dryRuns.get(keyText(key)) ?? new KnownDryRuns();
     this.#dryRuns.set(keyText(key), dryRuns);
     const { governed } = this.#options;
-    const writer = new ObjectWriter({ governed, contested: this.#contested, policy: key.name, dryRuns });
+    const writer = new ObjectWriter({
+      governed,
+      contested: this.#contested,
+      policy: key.name,
+      creator: creatorOf(policy),
+      dryRuns,
+    });
     const rivals = new Set<string>();
     const retries: number[] = [];
     const plans: TemplatePlan[] = [];
@@ -216,7 +228,12 @@ export class ConfigurationReconciler {
       plans.push({ ...template, objects: done });
     }
     dryRuns.sweep();
-    return { evaluation: { plans }, rivals, retryAfterMs: retries.length === 0 ? undefined : Math.min(...retries) };
+    const known = await withCreatedObjects(policy, plans, governed, signal);
+    return {
+      evaluation: { plans: known },
+      rivals,
+      retryAfterMs: retries.length === 0 ? undefined : Math.min(...retries),
+    };
   }
 
   /** Deletes what an edit removed from the policy. */

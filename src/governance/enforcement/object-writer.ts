@@ -15,9 +15,8 @@ import {
 } from '../configuration/index.ts';
 import { typeKey } from '../objects/kind-mappings.ts';
 import type { ContestedObjects } from './contested-objects.ts';
+import { GOVERNANCE_FIELD_MANAGER } from './field-manager.ts';
 
-/** The owner of the fields that policies enforce. */
-export const GOVERNANCE_FIELD_MANAGER = 'portcullis-governance';
 /** How often, and how long apart, a recreated object is looked for until it is gone. As upstream. */
 const GONE_TRIES = 3;
 const GONE_INTERVAL_MS = 1_000;
@@ -63,6 +62,8 @@ export interface ObjectWriterOptions {
   readonly contested: ContestedObjects;
   /** The policy, for messages: `namespace/name`. */
   readonly policy: string;
+  /** The field manager of objects that the policy creates. */
+  readonly creator: string;
   readonly dryRuns: KnownDryRuns;
 }
 
@@ -184,13 +185,14 @@ export class ObjectWriter {
   }
 
   async #act({ type, action, live }: ObjectPlan, key: ObjectKey, signal: AbortSignal): Promise<WriteOutcome> {
-    const { governed } = this.#options;
+    const { governed, creator } = this.#options;
     const options = { fieldManager: GOVERNANCE_FIELD_MANAGER, fieldValidation: 'Strict', signal } as const;
+    const creation = { ...options, fieldManager: creator };
     switch (action.type) {
       case 'none':
         return { type: 'written' };
       case 'create':
-        return written(await governed.create(type, action.object, options));
+        return written(await governed.create(type, action.object, creation));
       case 'update':
         return written(await governed.update(type, action.object, options));
       case 'delete':
@@ -203,7 +205,7 @@ export class ObjectWriter {
         if (!(await this.#isGone({ type, key, uid, signal }))) {
           return { type: 'timeout' };
         }
-        return written(await governed.create(type, action.object, options));
+        return written(await governed.create(type, action.object, creation));
       }
       default:
         return action satisfies never;

@@ -186,7 +186,11 @@ class WatchedKind {
 
   release(user: User): void {
     this.#readers.delete(user);
-    if (this.#readers.isEmpty) {
+    if (this.#readers.isEmpty && isUnreadable(this.#failure)) {
+      // A kind of the same name may be installed later: it is then listed at once, not when this watch is tried again.
+      this.close();
+      this.#options.closed();
+    } else if (this.#readers.isEmpty) {
       this.#closeLater();
     }
   }

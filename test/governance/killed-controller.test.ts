@@ -1,0 +1,167 @@
+// The controller is killed after any of its writes: a fresh one ends in the same state.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Cluster, ClusterError } from '../../src/cluster/index.ts';
+import type { JsonObject } from '../../src/resources/index.ts';
+import { until } from '../server/harness.ts';
+import { GovernanceLab, withWrites } from './governance-lab.ts';
+
+const GROUP = 'policy.open-cluster-management.io';
+const ROOT = 'policies/settings';
+const COPY = 'local-cluster/policies.settings';
+const CONFIGURATION = { kind: 'ConfigurationPolicy', name: 'local-cluster/settings' };
+
+function policy(names: readonly string[]): JsonObject {
+  return {
+    apiVersion: `${GROUP}/v1`,
+    kind: 'Policy',
+    metadata: { name: 'settings', namespace: 'policies' },
+    spec: {
+      disabled: false,
+      'policy-templates': [
+        {
+          objectDefinition: {
+            apiVersion: `${GROUP}/v1`,
+            kind: 'ConfigurationPolicy',
+            metadata: { name: 'settings' },
+            spec: {
+              remediationAction: 'enforce',
+              pruneObjectBehavior: 'DeleteIfCreated',
+              'object-templates': names.map((name) => ({
+                complianceType: 'musthave',
+                objectDefinition: {
+                  apiVersion: 'v1',
+                  kind: 'ConfigMap',
+                  metadata: { name, namespace: 'default' },
+                  data: { mode: 'safe' },
+                },
+              })),
+            },
+          },
+        },
+      ],
+    },
+  };
+}
+
+/** Kills a controller: its n-th write is done, and after it the cluster does not answer. */
+class Kill {
+  readonly #at: number;
+  writes = 0;
+  #isOff = false;
+
+  constructor(at: number) {
+    this.#at = at;
+  }
+
+  get isKilled(): boolean {
+    return this.writes >= this.#at;
+  }
+
+  /** For the controller that takes over. */
+  off(): void {
+    this.#isOff = true;
+  }
+
+  through(cluster: Cluster): Cluster {
+    return withWrites(cluster, async (send, verb) => {
+      // Events are written later, and change nothing.
+      if (this.#isOff || verb.endsWith(' events')) {
+        return await send();
+      }
+      if (this.isKilled) {
+        throw new ClusterError('unreachable', 'killed');
+      }
+      this.writes += 1;
+      const answer = await send();
+      if (this.isKilled) {
+        throw new ClusterError('unreachable', 'killed');
+      }
+      return answer;
+    });
+  }
+}
+
+/** What a user sees. */
+async function stateOf(lab: GovernanceLab): Promise<string> {
+  const [root, copy, configuration, maps] = await Promise.all([
+    lab.policy(ROOT),
+    lab.policy(COPY),
+    lab.get(CONFIGURATION),
+    lab.list('ConfigMap'),
+  ]);
+  const related = (configuration?.status?.['relatedObjects'] ?? []) as readonly {
+    readonly object: { readonly metadata: { readonly name: string } };
+    readonly properties?: { readonly createdByPolicy?: boolean };
+  }[];
+  return JSON.stringify({
+    root: [root?.status?.compliant, root?.status?.observedGeneration === root?.metadata.generation],
+    copy: [copy?.status?.compliant, copy?.status?.details?.map(({ state, compliant }) => [state, compliant])],
+    related: related.map(({ object, properties }) => [object.metadata.name, properties?.createdByPolicy]),
+    maps: maps.filter(({ metadata }) => metadata.namespace === 'default').map(({ metadata }) => metadata.name),
+  });
+}
+
+const seen = (related: readonly (readonly [string, boolean])[]): string =>
+  JSON.stringify({
+    root: ['Compliant', true],
+    copy: ['Compliant', [['Applied', 'Compliant']]],
+    related,
+    maps: related.map(([name]) => name),
+  });
+const GONE = JSON.stringify({ root: [null, true], copy: [null, null], related: [], maps: ['old'] });
+
+/** Each step, and the state after it. */
+const STEPS: readonly { readonly change: (lab: GovernanceLab) => Promise<void>; readonly state: string }[] = [
+  {
+    change: async (lab) => await lab.apply(policy(['a', 'b', 'old'])),
+    state: seen([
+      ['a', true],
+      ['b', true],
+      ['old', false],
+    ]),
+  },
+  {
+    change: async (lab) => await lab.apply(policy(['b', 'c', 'old'])),
+    state: seen([
+      ['b', true],
+      ['c', true],
+      ['old', false],
+    ]),
+  },
+  { change: async (lab) => await lab.delete({ kind: 'Policy', name: ROOT }), state: GONE },
+];
+
+async function run(kill: Kill): Promise<void> {
+  await using lab = await GovernanceLab.start({ through: (cluster) => kill.through(cluster) });
+  await lab.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'old', namespace: 'default' } });
+  let isRestarted = false;
+  for (const { change, state } of STEPS) {
+    await change(lab);
+    let last = '';
+    await until(
+      async () => {
+        if (kill.isKilled && !isRestarted) {
+          isRestarted = true;
+          await lab.stopControllers();
+          kill.off();
+          await lab.startControllers();
+        }
+        last = await stateOf(lab);
+        return last === state;
+      },
+      () => `after write ${kill.writes}: ${state}, last ${last}`,
+    );
+  }
+}
+
+describe('a controller that is killed', () => {
+  it('after any of its writes leaves nothing that a fresh one does not bring to the same end', async () => {
+    const whole = new Kill(Number.POSITIVE_INFINITY);
+    await run(whole);
+    assert.ok(whole.writes > 10, `${whole.writes} writes`);
+    for (let at = 1; at <= whole.writes; at += 1) {
+      await run(new Kill(at));
+    }
+  });
+});
