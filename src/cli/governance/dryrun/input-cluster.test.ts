@@ -120,6 +120,10 @@ describe('a cluster that is only read', () => {
       resourceVersion: metadata.resourceVersion,
       signal: AbortSignal.abort(),
     });
-    assert.deepEqual(await Array.fromAsync(events), []);
+    const received: unknown[] = [];
+    for await (const event of events) {
+      received.push(event);
+    }
+    assert.deepEqual(received, []);
   });
 });
