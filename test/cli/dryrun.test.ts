@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { HOUR, NOW, pem } from '../../src/governance/certificates/testing/certificate-scene.ts';
 import { ServedLab } from '../governance/served-lab.ts';
 import { type CommandOptions, type CommandResult, portcullis } from './command.ts';
 
@@ -219,6 +220,64 @@ NonCompliant; violation - deployments [shop] found but not as specified in names
       const invalid = await dryrun([...KAFKA, '--mappings-file', file]);
       assert.deepEqual([invalid.code, /lacks kind, version or plural/.test(invalid.stderr)], [1, true]);
     });
+  });
+
+  it('evaluates the certificates of CertificatePolicies, and says which templates have controllers of their own', async () => {
+    const template = (kind: string, name: string, spec: object) => ({
+      objectDefinition: {
+        apiVersion: `policy.open-cluster-management.io/v1${kind === 'OperatorPolicy' ? 'beta1' : ''}`,
+        kind,
+        metadata: { name },
+        spec,
+      },
+    });
+    const definition = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: {
+        name: 'operatorpolicies.policy.open-cluster-management.io',
+        labels: { 'policy.open-cluster-management.io/policy-type': 'template' },
+      },
+      spec: {
+        group: 'policy.open-cluster-management.io',
+        scope: 'Namespaced',
+        names: { kind: 'OperatorPolicy', plural: 'operatorpolicies' },
+        versions: [{ name: 'v1beta1', served: true, storage: true }],
+      },
+    };
+    const policy = {
+      apiVersion: 'policy.open-cluster-management.io/v1',
+      kind: 'Policy',
+      metadata: { name: 'mixed' },
+      spec: {
+        disabled: false,
+        'policy-templates': [
+          template('CertificatePolicy', 'expiry', {
+            namespaceSelector: { include: ['default'] },
+            minimumDuration: '300h',
+          }),
+          template('OperatorPolicy', 'operator', {}),
+        ],
+      },
+    };
+    // From the time of the scene to the present.
+    const hours = (Date.now() - NOW) / HOUR;
+    const secret = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'web' },
+      data: { 'tls.crt': Buffer.from(await pem({ from: hours - 2, until: hours + 200 })).toString('base64') },
+    };
+    const file = join(folder, 'mixed.json');
+    await writeFile(file, JSON.stringify(policy));
+    const stdin = [definition, secret].map((object) => JSON.stringify(object)).join('\n---\n');
+    const { code, stdout, stderr } = await dryrun(['-p', file, '-', '--print-diffs=false'], { stdin });
+    assert.equal(code, 2);
+    assert.match(
+      stdout,
+      /^expiry {2}-+\n# Compliance messages:\nNonCompliant; 1 certificates expire in less than 300h0m0s: default:web\n\noperator {2}-+\n# Compliance messages:\n$/,
+    );
+    assert.match(stderr, /note: mixed: nothing here evaluates the template operator\n$/);
   });
 
   it('refuses what it cannot evaluate', async () => {

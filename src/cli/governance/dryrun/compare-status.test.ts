@@ -90,7 +90,7 @@ describe('the comparison with an expected status', () => {
           tie('value'),
         ),
         { maxKeys: 4 },
-      ) as fc.Arbitrary<JsonObject>,
+      ),
     }));
     fc.assert(fc.property(values.value, (status) => compareStatus(status, status).isMatch));
   });

@@ -120,10 +120,8 @@ describe('a cluster that is only read', () => {
       resourceVersion: metadata.resourceVersion,
       signal: AbortSignal.abort(),
     });
-    const received: unknown[] = [];
     for await (const event of events) {
-      received.push(event);
+      assert.fail(event.type);
     }
-    assert.deepEqual(received, []);
   });
 });
