@@ -19,6 +19,7 @@ const BENCHES = [
   'embedded',
   'rollout',
   'webhooks',
+  'governance',
 ];
 /** Runs for twenty minutes, so only by name. */
 const LONG_BENCHES = ['soak'];

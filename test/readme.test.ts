@@ -179,7 +179,7 @@ describe('README.md', () => {
       }
       const anyPort = (line: string): string => line.replace(/localhost:\d+/, 'localhost:PORT');
       assert.equal(anyPort(printedCurl()), anyPort(command(/curl --cacert/)));
-      const patch = /kubectl patch .*/.exec(command(/kubectl patch/))?.[0];
+      const patch = /kubectl patch cap.*/.exec(command(/kubectl patch cap/))?.[0];
       for (const line of [
         'kubectl apply -f examples/pinned-images/policy.yaml\n',
         'kubectl run web --image=nginx\n',
@@ -233,10 +233,28 @@ describe('README.md', () => {
       });
 
       it('breaks it, sees why, and is still rejected', () => {
-        const described = sh(command(/kubectl patch/));
+        const described = sh(command(/kubectl patch cap/));
         assert.match(described, /Degraded/);
         assert.match(described, /not\/there\/yet\.wasm/);
         assert.match(failed(command(/kubectl run web/)), /denied the request/);
+      });
+
+      it('sees why a governance policy waits, and finishes it', () => {
+        const said = sh(command(/kubectl get policy -A/));
+        assert.match(said, /^policies +kafka-prerequisites .* Compliant /m);
+        assert.match(
+          said,
+          /^policies +kafka-operator .* NonCompliant .* found but not as specified in namespace kafka$/m,
+        );
+        assert.match(
+          said,
+          /^policies +kafka-cluster .* Pending .* waits for Policy policies\.kafka-operator, which is /m,
+        );
+        assert.match(said, /kafka-cluster waits for policy policies\/kafka-operator, which is NonCompliant since /);
+        assert.match(said, /kafka-cluster condition met\nNAMESPACE +NAME +AGE\nkafka +events /);
+        for (const line of command(/kubectl get policy -A/).split('\n')) {
+          assert.ok(output.includes(`  ${line}\n`), `npm start does not print ${line}`);
+        }
       });
 
       it('sees what it was, and rolls it back', () => {

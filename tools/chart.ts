@@ -14,7 +14,7 @@ import { defaultValues } from '../src/cli/install/read-values.ts';
 import { MIN_KUBERNETES } from '../src/cli/install/requirements.ts';
 import { commentedYaml, wrappedComment } from './commented-yaml.ts';
 import { root, writeGenerated } from './generated-files.ts';
-import { templateText, templateValues } from './helm-template.ts';
+import { templateForEach, templateText, templateValues } from './helm-template.ts';
 
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
 const declaration = valuesDeclaration(version);
@@ -45,10 +45,12 @@ function chartFile(name: string, description: string): string {
 function templates(): [string, string][] {
   const context = { namespace: templateValues.namespace, values: templateValues.of(declaration) };
   return [...INSTALL_PARTS.filter(({ name }) => !ELSEWHERE.has(name)), ...HELM_PARTS].map(
-    ({ name, when, is, objects }) => {
+    ({ name, when, is, each, objects }) => {
       const text = objects(context)
-        .map((object) => templateText(object, declaration))
-        .join('---\n');
+        .map((object) =>
+          each === undefined ? templateText(object, declaration) : templateForEach(object, declaration, each),
+        )
+        .join(each === undefined ? '---\n' : '');
       const condition = is === undefined ? `.Values.${when}` : `eq .Values.${when} ${JSON.stringify(is)}`;
       const whole = when === undefined ? text : `{{- if ${condition} }}\n${text}{{- end }}\n`;
       return [`${CHART}/templates/${name}.yaml`, `${WRITTEN_BY}\n${whole}`];

@@ -72,6 +72,16 @@ export function templateText(object: unknown, declaration: ValueSection): string
     .join('\n');
 }
 
+/** The template of an object for each element of a list of texts. @param path of the list */
+export function templateForEach(object: unknown, declaration: ValueSection, path: string): string {
+  const list = expressionOf(path);
+  const element = templateText(object, declaration)
+    .replaceAll(`(join "," ${list})`, '.')
+    .replaceAll(list, '.')
+    .replaceAll(expressionOf(NAMESPACE), `$${expressionOf(NAMESPACE)}`);
+  return `{{- range ${list} }}\n---\n${element}{{- end }}\n`;
+}
+
 function slotLine({ kind, expression }: Slot, indent: string, before: string): string {
   if ((kind === 'optional' || kind === 'whole') && before.startsWith('- ')) {
     throw new Error(`${expression} may be empty, and is the first field of an element: put another field first`);

@@ -36,6 +36,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   delete: async () => (await import('./cluster/delete.ts')).deleteCommand(),
   wait: async () => (await import('./cluster/wait.ts')).waitCommand(),
   rollout: async () => (await import('./rollout/rollout.ts')).rolloutCommand(),
+  governance: async () => (await import('./governance/governance.ts')).governanceCommand(),
+  explain: async () => (await import('./governance/explain.ts')).explainCommand(),
   install: async () => (await import('./install/install.ts')).installCommand(),
   uninstall: async () => (await import('./install/uninstall.ts')).uninstallCommand(),
   doctor: async () => (await import('./install/doctor.ts')).doctorCommand(),

@@ -14,7 +14,11 @@ export const SUBJECT_ACCESS_REVIEWS: ResourceType<KubernetesObject & { readonly 
  * @returns its status; without one, access is denied
  * @throws ApiError, ClusterError
  */
-export async function reviewAccess(cluster: Cluster, spec: JsonObject, options?: RequestOptions): Promise<JsonObject> {
+export async function reviewAccess(
+  cluster: Pick<Cluster, 'create'>,
+  spec: JsonObject,
+  options?: RequestOptions,
+): Promise<JsonObject> {
   const { group, version, kind } = SUBJECT_ACCESS_REVIEWS;
   const review = { apiVersion: `${group}/${version}`, kind, metadata: {}, spec };
   const { status } = await cluster.create(SUBJECT_ACCESS_REVIEWS, review, options);

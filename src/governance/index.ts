@@ -10,6 +10,9 @@ export {
   graphAsMermaid,
   graphAsText,
   graphPolicy,
+  isPolicyKind,
+  objectId,
+  requirementText,
 } from './dependencies/index.ts';
 export type {
   Dependency,
@@ -19,6 +22,7 @@ export type {
   Explanation,
   GraphPolicy,
   GraphSource,
+  Requirement,
   UnmetDependency,
   UnmetReason,
 } from './dependencies/index.ts';
@@ -33,6 +37,7 @@ export {
 } from './governance-rules.ts';
 export { DEFAULT_GOVERNANCE_SETTINGS, isGoverned } from './governance-settings.ts';
 export type { GovernanceMode, GovernanceSettings } from './governance-settings.ts';
+export { rootOf } from './propagation/replicated-policy.ts';
 export { isRunning, OTHER_CONTROLLERS, OtherControllers } from './other-controllers.ts';
 export {
   hasTemplates,

@@ -29,7 +29,6 @@ export { DEFAULT_CERTIFICATE_SETTINGS, settingsProblem } from './certificates/ce
 export type { CertificateSettings } from './certificates/certificate-settings.ts';
 export { servedCertificateFault } from './certificates/served-certificate.ts';
 export { ensureCertificates } from './certificates/ensure-certificates.ts';
-export { CONTEXT_AWARE_LABEL } from './policy-servers/context-aware-grant.ts';
 export { METRICS_PEERS } from './policy-servers/policy-server-network.ts';
 export { tenantModuleHosts } from './policy-servers/module-sources.ts';
 export { isTakenOver, tenantCapabilities } from './policy-servers/tenant-capabilities.ts';

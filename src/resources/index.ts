@@ -77,6 +77,7 @@ export type { OwnKind } from './policies/own-kind.ts';
 export {
   ANNOTATIONS,
   refreshRequest,
+  CONTEXT_AWARE_LABEL,
   CONTROLLER_FIELD_MANAGER,
   ROLLBACK_FAILED,
   isGroupSpec,

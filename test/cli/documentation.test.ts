@@ -70,7 +70,7 @@ describe('the pages', { concurrency: 2 }, () => {
     const { stdout: script } = await portcullis(['completion', 'fish']);
     const flags = [
       ...script.matchAll(
-        /seen_subcommand_from (run|test|export|inspect|pull|push|save|load|policies|rm|verify|digest|annotate|bench|start|get|describe|apply|delete|wait|rollout|controller|install|uninstall|doctor)'.* -l ([\w-]+)/g,
+        /seen_subcommand_from (run|test|export|inspect|pull|push|save|load|policies|rm|verify|digest|annotate|bench|start|get|describe|apply|delete|wait|rollout|explain|governance|controller|install|uninstall|doctor)'.* -l ([\w-]+)/g,
       ),
     ];
     assert.ok(flags.length > 30);

@@ -58,6 +58,12 @@ const VALUES: Readonly<Record<string, object>> = {
       imagePullSecret: 'one',
       env: [{ name: 'KUBEWARDEN_LOG_LEVEL', value: 'debug' }],
     },
+    governance: {
+      mode: 'hub',
+      clusterName: 'prod',
+      namespaces: ['policies', 'more'],
+      roles: ['view', 'system:node-reader', '0123'],
+    },
     recommendedPolicies: { enabled: true, mode: 'protect' },
     monitoring: {
       podMonitor: { enabled: true },
@@ -67,6 +73,7 @@ const VALUES: Readonly<Record<string, object>> = {
   },
   little: {
     exemptNamespaces: [],
+    governance: { enabled: false, roles: ['view'] },
     policyServer: { enabled: false },
     networkPolicy: { enabled: false },
     userRoles: { enabled: false },

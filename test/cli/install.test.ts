@@ -4,7 +4,12 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { installObjects } from '../../src/cli/install/install-objects.ts';
 import { defaultValues } from '../../src/cli/install/read-values.ts';
-import { ALL_KINDS, customResourceDefinition, POLICIES as GOVERNANCE_POLICIES } from '../../src/resources/index.ts';
+import {
+  ALL_KINDS,
+  customResourceDefinition,
+  POLICIES as GOVERNANCE_POLICIES,
+  PRUNE_FINALIZER,
+} from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, type KubernetesObject, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
@@ -342,6 +347,24 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     assert.match(stderr, /--delete-policies/);
     // A finalizer of Kubewarden would hold it for ever.
     await cluster.expect('PATCH', `${SERVERS}/default`, { metadata: { finalizers: ['kubewarden.io/finalizer'] } });
+    // So would one of a ConfigurationPolicy, whose controller does not run.
+    const group = 'policy.open-cluster-management.io';
+    const templates = `/apis/${group}/v1/namespaces/default/configurationpolicies`;
+    await cluster.expect('POST', templates, {
+      apiVersion: `${group}/v1`,
+      kind: 'ConfigurationPolicy',
+      metadata: { name: 'one', finalizers: [PRUNE_FINALIZER] },
+      spec: {
+        remediationAction: 'inform',
+        'object-templates': [{ complianceType: 'musthave', objectDefinition: { apiVersion: 'v1', kind: 'Namespace' } }],
+      },
+    });
+    const kept = await done('uninstall', '--keep-namespace');
+    assert.match(kept.stderr, /Kept: 1 configurationpolicies with the finalizer/);
+    const { stdout, stderr: said } = await done('uninstall', '--keep-namespace', '--delete-policies');
+    assert.match(stdout, /configurationpolicy\.policy\.open-cluster-management\.io\/one deleted/);
+    assert.match(said, /Kept: what Policies made.*Nothing was pruned/);
+    assert.deepEqual(await names(templates), []);
     await done('uninstall', '--keep-namespace', '--delete-policies', '--delete-crds');
     assert.deepEqual(await names(CRDS), []);
   });
@@ -355,6 +378,13 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     assert.ok(version !== undefined);
     version.schema = { openAPIV3Schema: { type: 'object', description: 'theirs' } };
     await cluster.expect('POST', CRDS, theirs);
+    await eventually(async () => {
+      await cluster.expect('POST', `/apis/policy.open-cluster-management.io/v1/namespaces/default/policies`, {
+        apiVersion: 'policy.open-cluster-management.io/v1',
+        kind: 'Policy',
+        metadata: { name: 'theirs' },
+      });
+    });
     const schema = async (): Promise<string> => JSON.stringify(await cluster.expect('GET', `${CRDS}/${name}`));
     const first = await done('install', '--no-wait');
     assert.match(first.stderr, new RegExp(`${name} was not changed: it is of Open Cluster Management`, 'u'));
@@ -363,6 +393,8 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     assert.ok(codes.includes(`KindOwnedElsewhere customresourcedefinition/${name}`), codes.join(', '));
     const { stderr } = await done('uninstall', '--keep-namespace', '--delete-policies', '--delete-crds');
     assert.match(stderr, new RegExp(`Kept: .*${name}, which is of Open Cluster Management`, 'u'));
+    assert.match(stderr, /Kept: Policies and the kinds of their templates, which are of Open Cluster Management/);
+    await cluster.expect('GET', `/apis/policy.open-cluster-management.io/v1/namespaces/default/policies/theirs`);
     assert.deepEqual(await names(CRDS), [name]);
     await cluster.expect('PATCH', `${CRDS}/${name}`, {
       metadata: { labels: { 'app.kubernetes.io/part-of': 'portcullis' } },

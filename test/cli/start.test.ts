@@ -404,6 +404,39 @@ describe('portcullis start --examples', () => {
     await eventually(async () => succeeded(await started.portcullis(['apply', '-f', '-', '--dry-run'], orphan)));
   });
 
+  it('lets a policy read kinds that an installation grants to none by default', async () => {
+    const config = { apiVersion: 'v1', kind: 'ConfigMap' };
+    const limits = { ...config, metadata: { name: 'limits', namespace: 'default' }, data: { names: 'good' } };
+    const policy = {
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'ClusterAdmissionPolicy',
+      metadata: { name: 'named-in-limits' },
+      spec: {
+        module: 'builtin:cel',
+        mutating: false,
+        contextAwareResources: [config],
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['serviceaccounts'], operations: ['CREATE'] }],
+        settings: {
+          paramKind: config,
+          paramRef: { name: 'limits', namespace: 'default', parameterNotFoundAction: 'Deny' },
+          validations: [{ expression: 'object.metadata.name == params.data.names' }],
+        },
+      },
+    };
+    for (const object of [limits, policy]) {
+      succeeded(await started.portcullis(['apply', '-f', '-'], JSON.stringify(object)));
+    }
+    const active = ['cap/named-in-limits', '--for', 'jsonpath={.status.phase}=Active', '--timeout', '60s'];
+    succeeded(await started.portcullis(['wait', ...active]));
+    const account = (name: string): Promise<CommandResult> => {
+      const object = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: 'default' } };
+      return started.portcullis(['apply', '-f', '-', '--dry-run'], JSON.stringify(object));
+    };
+    await eventually(async () => assert.match((await account('bad')).stderr, /cap\/named-in-limits/));
+    await eventually(async () => succeeded(await account('good')));
+    succeeded(await started.portcullis(['delete', 'cap/named-in-limits']));
+  });
+
   it('enforces namespaced policies in their namespace only: one rejects, one mutates', async () => {
     const deployment = (namespace: string, replicas: number): string =>
       JSON.stringify({

@@ -1,5 +1,5 @@
 // Context-aware policies read a real API server through `portcullis serve --kubeconfig`. They see changes, and a message says what
-// to do when a right is missing.
+// to do when a right is missing. A replica of a PolicyServer holds such a policy back.
 import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { request as httpsRequest } from 'node:https';
@@ -8,11 +8,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { writeMetadata } from '../../src/modules/index.ts';
-import { ensureLocalCertificates } from '../../src/control/index.ts';
+import { KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
+import {
+  ensureLocalCertificates,
+  type PrevalidationRequest,
+  type PrevalidationResult,
+  REPLICA_CLUSTER_RULES,
+  REPLICA_RULES,
+} from '../../src/control/index.ts';
+import { customResourceDefinition, OWN_KINDS } from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
-import { example, exampleReview, guest } from '../server/harness.ts';
+import { example, exampleReview, guest, type TestServer } from '../server/harness.ts';
+import { NAMESPACE, startReplica } from '../server/replica-lab.ts';
 import { serve, type Served } from './served.ts';
 
 const NAMESPACES = [{ apiVersion: 'v1', kind: 'Namespace' }];
@@ -70,24 +79,8 @@ describe('context-aware policies on a real API server', { skip: skipWithoutClust
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'portcullis-context-'));
-    cluster = await startCluster({ users: { reader: {} } });
-    const allow = (name: string, rules: object[]): Promise<unknown> =>
-      Promise.all([
-        cluster.expect('POST', '/apis/rbac.authorization.k8s.io/v1/clusterroles', {
-          apiVersion: 'rbac.authorization.k8s.io/v1',
-          kind: 'ClusterRole',
-          metadata: { name },
-          rules,
-        }),
-        cluster.expect('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
-          apiVersion: 'rbac.authorization.k8s.io/v1',
-          kind: 'ClusterRoleBinding',
-          metadata: { name },
-          roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
-          subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'reader' }],
-        }),
-      ]);
-    await allow('reader', [
+    cluster = await startCluster({ users: { reader: {}, replica: {} } });
+    await allow('reader', 'reader', [
       { apiGroups: [''], resources: ['namespaces', 'configmaps'], verbs: ['get', 'list', 'watch'] },
       { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
     ]);
@@ -111,6 +104,25 @@ describe('context-aware policies on a real API server', { skip: skipWithoutClust
     await cluster?.stop();
     await rm(folder, { recursive: true, force: true });
   });
+
+  /** Binds a user to a new ClusterRole. */
+  function allow(user: string, name: string, rules: readonly object[]): Promise<unknown> {
+    return Promise.all([
+      cluster.expect('POST', '/apis/rbac.authorization.k8s.io/v1/clusterroles', {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRole',
+        metadata: { name },
+        rules,
+      }),
+      cluster.expect('POST', '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings', {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        kind: 'ClusterRoleBinding',
+        metadata: { name },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name },
+        subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+      }),
+    ]);
+  }
 
   /** The verdict of a policy. */
   async function ask(policy: string, request: object): Promise<Verdict> {
@@ -241,4 +253,61 @@ describe('context-aware policies on a real API server', { skip: skipWithoutClust
     );
     await eventually(async () => assert.equal((await call('get_resource', payload)).error, undefined));
   });
+
+  it('are held back by a replica that may not read a kind, until it may', async () => {
+    await cluster.createNamespace(NAMESPACE);
+    const items = OWN_KINDS.map((kind) => customResourceDefinition(kind));
+    const { code, stderr } = await cluster.kubectl(['apply', '-f', '-'], {
+      stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }),
+    });
+    assert.equal(code, 0, stderr);
+    await cluster.kubectl(['wait', '--for=condition=Established', 'crd', '--all', '--timeout=20s']);
+    await allow('replica', 'replica', [...REPLICA_CLUSTER_RULES, ...REPLICA_RULES]);
+    const connection = { server: cluster.url, ca: readFileSync(cluster.caFile, 'utf8') };
+    const user = new KubernetesCluster({ ...connection, credentials: tokenCredentials(cluster.token('replica')) });
+    try {
+      await using server = await startReplica({ cluster: user, workers: 1 });
+      await holdsBack(server);
+    } finally {
+      user.close();
+    }
+  });
+
+  async function holdsBack(server: TestServer): Promise<void> {
+    const prevalidate = (spec: object): Promise<PrevalidationResult> => {
+      const whole = { settings: {}, mutating: false, rules: [], ...spec };
+      const policy = { kind: 'ClusterAdmissionPolicy', metadata: { name: 'p' }, spec: whole };
+      return server.server.prevalidate(policy as unknown as PrevalidationRequest);
+    };
+    const config = { apiVersion: 'v1', kind: 'ConfigMap' };
+    const cel = {
+      module: 'builtin:cel',
+      settings: {
+        paramKind: config,
+        paramRef: { name: 'limits', parameterNotFoundAction: 'Deny' },
+        validations: [{ expression: 'params != null' }],
+      },
+      contextAwareResources: [config],
+    };
+    const review = {
+      module: guest('echo-host-call'),
+      contextAwareResources: [{ apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview' }],
+    };
+    for (const [spec, expected] of [
+      [cel, /v1\/ConfigMap.*get, list, watch configmaps.*User "replica" cannot list resource "configmaps"/],
+      [review, /create subjectaccessreviews\.authorization\.k8s\.io.*User "replica" cannot create/],
+    ] as const) {
+      const result = await prevalidate(spec);
+      assert.partialDeepStrictEqual(result, { ok: false, reason: 'KindNotReadable', isTransient: true });
+      assert.match(result.ok ? '' : result.message, expected);
+    }
+    assert.partialDeepStrictEqual(await prevalidate({ ...review, contextAwareResources: NAMESPACES }), { ok: true });
+    await allow('replica', 'granted', [
+      { apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'list', 'watch'] },
+      { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+    ]);
+    for (const spec of [cel, review]) {
+      await eventually(async () => assert.partialDeepStrictEqual(await prevalidate(spec), { ok: true }));
+    }
+  }
 });

@@ -1,6 +1,6 @@
 // An embedded cluster with our kinds, and the controllers of governance.
 import { pino } from 'pino';
-import { EmbeddedCluster } from '../../src/apiserver/index.ts';
+import { EmbeddedCluster, type EmbeddedClusterOptions } from '../../src/apiserver/index.ts';
 import { type Cluster, isNotFound } from '../../src/cluster/index.ts';
 import { parseYaml } from '../../src/engine/index.ts';
 import { GovernanceControllers } from '../../src/governance/governance-controllers.ts';
@@ -57,6 +57,8 @@ export interface GovernanceLabOptions {
   readonly governed?: (cluster: EmbeddedCluster) => Cluster;
   /** What the controllers use in place of the cluster, such as one that fails. */
   readonly through?: (cluster: Cluster) => Cluster;
+  /** Tokens of users of a gateway. Default: none. */
+  readonly tokens?: EmbeddedClusterOptions['tokens'];
 }
 
 const GOVERNANCE = 'policy.open-cluster-management.io/v1';
@@ -114,7 +116,7 @@ export class GovernanceLab implements AsyncDisposable {
   }
 
   static async start(options: GovernanceLabOptions = {}): Promise<GovernanceLab> {
-    const lab = new GovernanceLab(await EmbeddedCluster.open(), options);
+    const lab = new GovernanceLab(await EmbeddedCluster.open({ tokens: options.tokens ?? [] }), options);
     await lab.apply(...ALL_KINDS.map((kind) => customResourceDefinition(kind)), CHECKS);
     await lab.namespace('default', 'policies');
     await lab.startControllers();

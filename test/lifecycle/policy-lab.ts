@@ -134,6 +134,8 @@ export interface PolicyLabOptions {
   readonly sources?: SourcesConfig;
   /** What modules must be signed by. Default: nothing. */
   readonly verification?: Verification;
+  /** The account that policies read with. Default: the administrator. */
+  readonly reader?: UserInfo;
   /** Intervals of reports and of status writes on policies in monitor mode. Milliseconds. */
   readonly monitoredReportMs?: number;
   readonly monitoredIntervalMs?: number;
@@ -176,6 +178,7 @@ export class PolicyLab implements AsyncDisposable {
       workers: 1,
       registry,
       ...(options.sources === undefined ? {} : { sources: options.sources }),
+      ...(options.reader === undefined ? {} : { policyCluster: cluster.as(options.reader) }),
       ...(options.verification === undefined ? {} : { verification: options.verification }),
       ...(options.monitoredReportMs === undefined ? {} : { monitoredReportMs: options.monitoredReportMs }),
       // Namespaced policies may only use modules below this folder.

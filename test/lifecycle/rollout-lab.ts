@@ -180,6 +180,8 @@ export class RolloutLab implements AsyncDisposable {
       [
         'controller',
         isElected ? '--leader-elect' : '--no-leader-elect',
+        // The cluster of the lab has no kinds of governance, and the controller no rights on them.
+        '--no-governance',
         ...flags({
           kubeconfig: await this.kubeconfig('controller'),
           namespace: NAMESPACE,

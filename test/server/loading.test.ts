@@ -71,6 +71,11 @@ describe('a source that does not answer', () => {
     assert.equal((await server.status('hangs')).phase, 'Pending');
     const early = await server.post('/validate/hangs', JSON.stringify(review()));
     assert.deepEqual([early.status, /is being loaded/.test(early.text)], [503, true]);
+    // The limit may be over before a busy machine has loaded the other policy.
+    await until(
+      async () => (await server.status('good')).phase === 'Active',
+      () => 'the other policy to be Active',
+    );
     assert.equal(requiredLabel(await server.review('good', review())), 'app');
   });
 

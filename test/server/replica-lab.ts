@@ -115,6 +115,7 @@ export interface LabReplicaOptions extends Partial<Omit<TestServerOptions, 'poli
   readonly cluster: Cluster;
   readonly name?: string;
   readonly modulesUrl?: URL;
+  readonly policyCluster?: Cluster;
   readonly monitoredReportMs?: number;
 }
 
@@ -123,6 +124,7 @@ export async function startReplica({
   cluster,
   name = 'replica-0',
   modulesUrl,
+  policyCluster,
   monitoredReportMs,
   ...options
 }: LabReplicaOptions): Promise<TestServer> {
@@ -135,6 +137,7 @@ export async function startReplica({
     name,
     control: { host: '127.0.0.1', port: 0, tls: { certFile, keyFile, caFile } },
     ...(modulesUrl === undefined ? {} : { modulesUrl }),
+    ...(policyCluster === undefined ? {} : { policyCluster }),
     ...(monitoredReportMs === undefined ? {} : { monitoredReportMs }),
   };
   return await startServer({ ...options, folder, policies: {}, replica });

@@ -3,6 +3,12 @@
 import type { Registry } from 'prom-client';
 import type { Cluster } from '../../cluster/index.ts';
 import {
+  GovernanceControllers,
+  type GovernanceSettings,
+  OtherControllers,
+  registerGovernanceMetrics,
+} from '../../governance/index.ts';
+import {
   LifecycleControllers,
   OwnKindsWebhook,
   type OwnKindsWebhookOptions,
@@ -14,6 +20,7 @@ import {
 import {
   aborted,
   EventRecorder,
+  type EventSink,
   type LeaderElector,
   withWriteBackoff,
   type Runnable,
@@ -49,6 +56,8 @@ export interface ControllerOptions {
   readonly identities: readonly string[];
   /** The webhook for our own kinds. Default: none, and policies are not validated when they are written. */
   readonly webhook?: WebhookOptions;
+  /** Default: none, and governance policies are left alone. */
+  readonly governance?: AssembledGovernance;
   readonly registry: Registry;
   readonly metrics: RuntimeMetrics;
   readonly log: Logger;
@@ -58,11 +67,18 @@ export interface ControllerOptions {
 export type WebhookOptions = Omit<OwnKindsWebhookOptions, 'cluster' | 'caches' | 'log' | 'metrics' | 'ca'> &
   Partial<Pick<OwnKindsWebhookOptions, 'ca'>>;
 
+/** The governance of a controller, whose `cluster` then needs the rights of GOVERNANCE_CONTROLLER_RULES, too. */
+export interface AssembledGovernance {
+  readonly settings: GovernanceSettings;
+  /** The cluster as the governance account. */
+  readonly governed: Cluster;
+}
+
 export interface AssembledController {
   readonly runtime: Runtime;
   /** Resolves when the caches are filled and the webhook answers, maybe before this process leads. */
   readonly ready: Promise<unknown>;
-  /** Resolves when this process leads and has reconciled every policy once. */
+  /** Resolves when this process leads, has reconciled every admission policy once, and governance has started. */
   readonly working: Promise<unknown>;
   readonly webhook: OwnKindsWebhook | undefined;
 }
@@ -135,12 +151,39 @@ export function assembleController(options: ControllerOptions): AssembledControl
     ownership.subscribe((name) => policies.policyServerChanged(name));
     runtime.add('cache', ...files).add('leader', certificates, objects);
   }
+  const governance =
+    options.governance === undefined ? undefined : addGovernance(runtime, options.governance, { ...options, events });
   return {
     runtime,
     ready: Promise.all([cached.promise, webhook?.ready]),
-    working: Promise.all([policies.ready, webhook?.registration.ready]),
+    working: Promise.all([policies.ready, webhook?.registration.ready, governance?.ready]),
     webhook,
   };
+}
+
+/** Adds the controllers of governance policies, with caches of their own: missing kinds of theirs keep nothing else waiting. */
+function addGovernance(
+  runtime: Runtime,
+  { settings, governed }: AssembledGovernance,
+  { cluster, events, registry, metrics, log }: Omit<ControllerOptions, 'governance'> & { readonly events: EventSink },
+): GovernanceControllers {
+  const caches = new SharedCaches({ cluster, log, metrics });
+  const others = new OtherControllers({ cluster, events, log });
+  const controllers = new GovernanceControllers({
+    cluster,
+    governed,
+    caches,
+    settings,
+    others,
+    events,
+    log,
+    metrics,
+  });
+  registerGovernanceMetrics({ registry, caches, clusterName: settings.clusterName, others });
+  // Without `ready`.
+  runtime.add('cache', { name: 'governance caches', start: (signal) => caches.start(signal) });
+  runtime.add('leader', controllers);
+  return controllers;
 }
 
 /** A part that only calls `onStart`, in the order of the start groups. */

@@ -1,5 +1,6 @@
 // The flags of `portcullis controller`, and the options that they make.
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { GOVERNANCE_ACCOUNT } from '../../governance/index.ts';
 import {
   MAX_HISTORY_LIMIT,
   MAX_PROGRESS_DEADLINE_MS,
@@ -7,6 +8,7 @@ import {
   type RolloutSettings,
   type RolloutStrategy,
 } from '../../lifecycle/index.ts';
+import { dnsSubdomainProblems } from '../../names/index.ts';
 import { durationMs } from '../cluster/duration.ts';
 import {
   addControlFlags,
@@ -20,6 +22,7 @@ import {
 import { usageError } from '../errors.ts';
 import { portNumber } from '../port-flag.ts';
 import { addFailingPoliciesFlags, failingPolicies, type FailingPoliciesFlags } from './failing-policies-flags.ts';
+import { addGovernanceFlags, type GovernanceFlags } from './governance-flags.ts';
 import { addManagedFlags, type ManagedFlags } from './managed-flags.ts';
 
 /** Next to the default port 8081 of a policy server on the same machine. */
@@ -29,7 +32,9 @@ const MIN_LEASE_MS = 3_000;
 /** The placeholder for the name of a PolicyServer in `--policy-server-url`. */
 const NAME = '{name}';
 
-export interface ControllerFlags extends MemberFlags, ControlFlags, LogFlags, ManagedFlags, FailingPoliciesFlags {
+export interface ControllerFlags
+  extends MemberFlags, ControlFlags, LogFlags, ManagedFlags, FailingPoliciesFlags, GovernanceFlags {
+  readonly governanceAccount: string;
   readonly namespace: string;
   readonly leaderElect: boolean;
   readonly leaseDuration: string;
@@ -66,7 +71,15 @@ export function controllerCommandWithFlags(): Command {
         .argParser(policyServerUrl),
     )
     .option('--policy-server-ca-file <file>', 'PEM CA of the certificates of those policy servers');
-  addFailingPoliciesFlags(addControlFlags(addManagedFlags(command)))
+  addGovernanceFlags(addFailingPoliciesFlags(addControlFlags(addManagedFlags(command))))
+    .addOption(
+      new Option(
+        '--governance-account <name>',
+        'service account in the namespace of Portcullis that reads and writes what Policies are about',
+      )
+        .default(GOVERNANCE_ACCOUNT)
+        .argParser(serviceAccountName),
+    )
     .addOption(
       new Option(
         '--rollout-strategy <strategy>',
@@ -207,6 +220,14 @@ function policyServerUrl(text: string): string {
     throw new InvalidArgumentError(`expected https://HOST:PORT, ${NAME} standing for a name, got ${text}`);
   }
   return text.replace(/\/+$/, '');
+}
+
+function serviceAccountName(text: string): string {
+  const [problem] = dnsSubdomainProblems(text);
+  if (problem !== undefined) {
+    throw new InvalidArgumentError(`expected the name of a service account: ${problem}`);
+  }
+  return text;
 }
 
 function count(text: string): number {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { Registry } from 'prom-client';
-import { KubernetesCluster } from '../../cluster/index.ts';
+import { type Connection, connectionAs, KubernetesCluster } from '../../cluster/index.ts';
 import { ensureCertificates, type WebhookTarget } from '../../lifecycle/index.ts';
 import { CONTROLLER_FIELD_MANAGER } from '../../resources/index.ts';
 import { LeaderElector, RuntimeMetrics } from '../../runtime/index.ts';
@@ -23,8 +23,15 @@ import {
   type WebhookFlags,
   webhookFlags,
 } from './controller-flags.ts';
+import { governanceSettings } from './governance-flags.ts';
 import { managedSettings } from './managed-flags.ts';
-import { certificateFiles, controllerService, type ManagedOptions, productIdentities } from './managed-servers.ts';
+import {
+  certificateFiles,
+  controllerService,
+  type ManagedOptions,
+  productIdentities,
+  serviceAccountUser,
+} from './managed-servers.ts';
 import { OperationsServer } from './operations-server.ts';
 import { untilAnswered } from './until-answered.ts';
 import { usernameIn } from './username.ts';
@@ -42,6 +49,7 @@ async function controller(flags: ControllerFlags): Promise<void> {
   const settings = rolloutSettings(flags);
   const times = electionTimes(flags);
   const servers = policyServers(flags);
+  const governing = governanceSettings(flags, flags.namespace);
   const connection = await connectionOf(flags);
   const stopped = stopSignal(['SIGINT', 'SIGTERM']);
   const stop = new AbortController();
@@ -67,6 +75,10 @@ async function controller(flags: ControllerFlags): Promise<void> {
   );
   const { exemptNamespaces, namespace } = flags;
   const user = await usernameIn(cluster, log, stop.signal);
+  const governance =
+    governing === undefined
+      ? undefined
+      : { settings: governing, governed: running.use(governedCluster(connection, flags)) };
   const { managed } = servers;
   if (managed?.certificates === 'own') {
     // The webhook and the connections to policy servers need certificates also before this process leads.
@@ -87,6 +99,7 @@ async function controller(flags: ControllerFlags): Promise<void> {
       ? { elector: new LeaderElector({ ...times, cluster: election, namespace, name: LEASE, log, metrics }) }
       : {}),
     ...(servers.webhook === undefined ? {} : { webhook: { ...servers.webhook, controllerUser: user } }),
+    ...(governance === undefined ? {} : { governance }),
   });
   notReady = () => runtime.notReady();
   const ended = runtime.run(stop.signal);
@@ -100,6 +113,15 @@ async function controller(flags: ControllerFlags): Promise<void> {
   log.info({ signal: await Promise.race([stopped, ended]) }, 'stopping');
   await ended;
   log.info('stopped');
+}
+
+/** The cluster as the governance account, whose groups API servers add. The rights of policies are those of this account. */
+function governedCluster(
+  connection: Connection,
+  { namespace, governanceAccount }: Pick<ControllerFlags, 'namespace' | 'governanceAccount'>,
+): KubernetesCluster {
+  const user = serviceAccountUser(namespace, governanceAccount);
+  return new KubernetesCluster(connectionAs(connection, { user }), { fieldManager: CONTROLLER_FIELD_MANAGER });
 }
 
 /** Only service accounts become exempt from policies: a controller may run with the kubeconfig of a user. */

@@ -7,9 +7,9 @@ import {
   DEFAULT_CERTIFICATE_SETTINGS,
   DEFAULT_EXEMPT_NAMESPACES,
 } from '../../lifecycle/index.ts';
-import { dnsLabelProblems } from '../../names/index.ts';
 import { durationMs } from '../cluster/duration.ts';
 import { usageError } from '../errors.ts';
+import { namespaceNames } from './namespace-names.ts';
 
 /** The longest valid lifetime: 30 years, longer than any certificate should live. Milliseconds. */
 const MAX_LIFETIME_MS = 30 * 365 * 24 * 3_600_000;
@@ -73,7 +73,7 @@ export function addManagedFlags(command: Command): Command {
     .addOption(
       new Option('--exempt-namespaces <names>', 'namespaces that policies of the cluster do not apply to')
         .default(DEFAULT_EXEMPT_NAMESPACES, DEFAULT_EXEMPT_NAMESPACES.join())
-        .argParser(namespaces),
+        .argParser(namespaceNames),
     );
 }
 
@@ -104,18 +104,4 @@ function ipAddress(text: string): string {
     throw new InvalidArgumentError(`expected an IP address, got ${JSON.stringify(text)}`);
   }
   return text;
-}
-
-/** Parses names that are separated by commas; empty for an empty text. */
-function namespaces(text: string): readonly string[] {
-  const names = text
-    .split(',')
-    .map((name) => name.trim())
-    .filter((name) => name !== '');
-  for (const name of names) {
-    if (dnsLabelProblems(name).length > 0) {
-      throw new InvalidArgumentError(`expected names of namespaces, separated by commas, got ${JSON.stringify(name)}`);
-    }
-  }
-  return [...new Set(names)];
 }

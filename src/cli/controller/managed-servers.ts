@@ -63,7 +63,7 @@ export function productIdentities(namespace: string): readonly string[] {
 }
 
 /** The username of a service account. */
-function serviceAccountUser(namespace: string, name: string): string {
+export function serviceAccountUser(namespace: string, name: string): string {
   return `system:serviceaccount:${namespace}:${name}`;
 }
 

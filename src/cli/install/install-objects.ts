@@ -6,6 +6,7 @@ import { contextAwareAccess, controllerAccess, namespaceAccess, userRoles } from
 import { certManagerCertificates } from './objects/certificate-objects.ts';
 import { withoutComments } from './objects/comments.ts';
 import { controllerDeployment, controllerService } from './objects/controller-objects.ts';
+import { GOVERNANCE_ROLES, governanceAccess, governanceBindings } from './objects/governance-objects.ts';
 import { podMonitors, prometheusRule } from './objects/monitoring-objects.ts';
 import { type InstallContext, PRODUCT_LABELS } from './objects/naming.ts';
 import { networkPolicies } from './objects/network-objects.ts';
@@ -20,6 +21,8 @@ export interface InstallPart {
   readonly when?: string;
   /** The value that switches it on. Default: true. */
   readonly is?: string;
+  /** The path of a list of texts, each of which has an object. */
+  readonly each?: string;
   readonly objects: (context: InstallContext) => readonly KubernetesObject[];
 }
 
@@ -36,6 +39,13 @@ export const INSTALL_PARTS: readonly InstallPart[] = [
     objects: (context: InstallContext) => namespaceAccess(mode, context),
   })),
   { name: 'context-aware', objects: contextAwareAccess },
+  { name: 'governance', when: 'governance.enabled', objects: governanceAccess },
+  {
+    name: GOVERNANCE_ROLES,
+    when: 'governance.enabled',
+    each: 'governance.roles',
+    objects: ({ namespace, values }) => governanceBindings(namespace, values.governance.roles),
+  },
   {
     name: 'user-roles',
     when: 'userRoles.enabled',

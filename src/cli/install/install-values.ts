@@ -53,6 +53,13 @@ export interface InstallValues {
     readonly lifetime: string;
     readonly certManager: { readonly enabled: boolean; readonly issuer: JsonObject };
   };
+  readonly governance: {
+    readonly enabled: boolean;
+    readonly mode: string;
+    readonly clusterName: string;
+    readonly namespaces: readonly string[];
+    readonly roles: readonly string[];
+  };
   readonly policyServer: {
     readonly enabled: boolean;
     readonly replicas: number;
@@ -182,6 +189,24 @@ export function valuesDeclaration(version: string): ValueSection {
           name: 'portcullis-ca',
         }),
       }),
+    }),
+    governance: section('Governance: Policies of the kinds of Open Cluster Management.', {
+      enabled: flag('Apply Policies. While the controllers of Open Cluster Management run, nothing is done.', true),
+      mode: choice('Apply Policies without a placement to this cluster (standalone), or only placed ones (hub).', [
+        'standalone',
+        'hub',
+      ]),
+      clusterName: text(
+        'Name of this cluster, and of the namespace for copies of its Policies, which the controller creates.',
+        'local-cluster',
+        { pattern: '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$' },
+      ),
+      namespaces: texts(
+        'Namespaces whose Policies count: whoever may write Policies there has the rights of the governance account. Empty: all but kube-system, kube-public, kube-node-lease and that of Portcullis.',
+      ),
+      roles: texts(
+        'ClusterRoles that are bound to the governance account: what Policies may read, and change where they enforce. Without any, Policies report what they may not read.',
+      ),
     }),
     policyServer: section('The PolicyServer `default`, which serves policies that name no PolicyServer.', {
       enabled: flag('Create the PolicyServer `default`.', true),

@@ -9,10 +9,12 @@ import { installObjects } from './install-objects.ts';
 import { Installation } from './installation.ts';
 import type { InstallContext } from './objects/naming.ts';
 import { installValues } from './read-values.ts';
+import { roleNames } from './role-names.ts';
 
 interface InstallFlags extends InstallationFlags {
   readonly image?: string;
   readonly values?: string;
+  readonly governanceRole?: readonly string[];
   readonly dryRun?: 'client' | 'server';
   readonly besideKubewarden?: true;
   readonly wait: boolean;
@@ -25,6 +27,12 @@ export function installCommand(): Command {
       .description('install Portcullis on a cluster, or upgrade it: kinds, rights, controller, default PolicyServer')
       .option('--image <image>', 'image of controller and policy servers (default: portcullis:VERSION)')
       .option('-f, --values <file>', 'values as for the Helm chart; - for standard input')
+      .addOption(
+        new Option(
+          '--governance-role <names>',
+          'ClusterRoles that Policies have the rights of, instead of the value governance.roles',
+        ).argParser(roleNames),
+      )
       .addOption(
         new Option(
           '--dry-run [how]',
@@ -44,7 +52,8 @@ Examples:
   portcullis install --image registry.example.com/portcullis:0.1.0
   portcullis install --dry-run=client > portcullis.yaml
   portcullis install --values values.yaml --dry-run
-  portcullis install --namespace policies --timeout 10m`,
+  portcullis install --namespace policies --timeout 10m
+  portcullis install --governance-role view,my-policies`,
     )
     .action(install);
 }
@@ -71,9 +80,10 @@ async function install(flags: InstallFlags): Promise<void> {
 }
 
 /** The namespace and the values of the flags. @throws CliError */
-async function contextOf({ namespace, values: file, image }: InstallFlags): Promise<InstallContext> {
+async function contextOf({ namespace, values: file, image, governanceRole }: InstallFlags): Promise<InstallContext> {
   const version = productVersion();
   const document = file === undefined ? undefined : await readDocument(file);
   const values = installValues(document?.value, version, document?.name ?? 'values');
-  return { namespace, values: image === undefined ? values : { ...values, image } };
+  const governance = governanceRole === undefined ? values.governance : { ...values.governance, roles: governanceRole };
+  return { namespace, values: { ...values, governance, ...(image === undefined ? {} : { image }) } };
 }

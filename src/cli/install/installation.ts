@@ -1,6 +1,6 @@
 // The steps of an installation. An upgrade has the same steps.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ApiError, type KubernetesCluster, unlessGone } from '../../cluster/index.ts';
+import { ApiError, type KubernetesCluster, listAll, unlessGone } from '../../cluster/index.ts';
 import { foreignReason, policyServerObjectName } from '../../lifecycle/index.ts';
 import { keyOf, type KubernetesObject, POLICY_SERVERS, type ResourceType } from '../../resources/index.ts';
 import { applyObject } from '../cluster/apply-object.ts';
@@ -11,9 +11,11 @@ import { Progress } from '../progress.ts';
 import { oneLine } from '../table.ts';
 import { deploymentProgress, policyServerProgress, type Progressing } from './installed-state.ts';
 import { chosenParts, type InstallPart, installObjects } from './install-objects.ts';
-import { CRDS, DEPLOYMENTS, NAMESPACES, typeOf } from './kinds.ts';
+import { CLUSTER_BINDINGS, CLUSTER_ROLES, CRDS, DEPLOYMENTS, NAMESPACES, typeOf } from './kinds.ts';
+import { GOVERNANCE_BINDINGS, GOVERNANCE_ROLES } from './objects/governance-objects.ts';
 import { CONTROLLER, DEFAULT_POLICY_SERVER, type InstallContext, PRODUCT_LABELS } from './objects/naming.ts';
 import { checkKubewarden, checkNamespace, checkRights, checkVersion, rightsToApply } from './preflight.ts';
+import { rightsTo } from './rights.ts';
 import { withOtherVersions } from './kept-versions.ts';
 import { isForeignGovernanceKind, takeOverHint } from './open-cluster-management.ts';
 
@@ -60,6 +62,7 @@ export class Installation {
     await this.#applyParts(definitions);
     const [last, first] = partition(others, ({ name }) => AFTER_CONTROLLER.has(name));
     await this.#applyParts(first);
+    await this.#removeFormerGrants();
     await this.#wait(DEPLOYMENTS, { namespace: this.#context.namespace, name: CONTROLLER }, deploymentProgress);
     await this.#applyParts(last);
     if (this.#hasPolicyServer) {
@@ -68,13 +71,47 @@ export class Installation {
     this.#printResult(isBeside);
   }
 
+  /** Unbinds the ClusterRoles that the values do not grant any more. */
+  async #removeFormerGrants(): Promise<void> {
+    const { isDryRun } = this.#options;
+    const wanted = new Set(this.#governanceBindings.map(({ metadata }) => metadata.name));
+    const { items } = await listAll(this.#cluster, CLUSTER_BINDINGS, { labelSelector: GOVERNANCE_BINDINGS });
+    for (const { metadata } of items.filter((one) => !wanted.has(one.metadata.name))) {
+      const name = metadata.name ?? '';
+      await unlessGone(this.#cluster.delete(CLUSTER_BINDINGS, { name }, { dryRun: isDryRun }));
+      process.stdout.write(`${objectName(CLUSTER_BINDINGS, name)} deleted${isDryRun ? ' (dry run)' : ''}\n`);
+    }
+  }
+
+  get #governanceBindings(): readonly KubernetesObject[] {
+    const part = chosenParts(this.#context).find(({ name }) => name === GOVERNANCE_ROLES);
+    return part?.objects(this.#context) ?? [];
+  }
+
+  /** @throws CliError when a ClusterRole for Policies does not exist */
+  async #checkGovernanceRoles(): Promise<void> {
+    const { enabled, roles } = this.#context.values.governance;
+    for (const name of enabled ? roles : []) {
+      if ((await unlessGone(this.#cluster.get(CLUSTER_ROLES, { name }))) === undefined) {
+        throw new CliError(`there is no ClusterRole ${name}, which Policies should have the rights of`, {
+          hint: 'Nothing was changed. Create it first, or name another one with --governance-role.',
+        });
+      }
+    }
+  }
+
   /** Checks the requirements. Returns whether Kubewarden runs in the same cluster. */
   async #check(): Promise<boolean> {
     const { isBesideKubewarden } = this.#options;
     await checkVersion(this.#cluster);
     await checkNamespace(this.#cluster, this.#context.namespace);
     const isBeside = await checkKubewarden(this.#cluster, isBesideKubewarden);
-    await checkRights(this.#cluster, await rightsToApply(this.#cluster, installObjects(this.#context)), 'install');
+    const rights = [
+      ...(await rightsToApply(this.#cluster, installObjects(this.#context))),
+      ...rightsTo(['list', 'delete'], CLUSTER_BINDINGS),
+    ];
+    await checkRights(this.#cluster, rights, 'install');
+    await this.#checkGovernanceRoles();
     return isBeside;
   }
 

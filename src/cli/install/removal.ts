@@ -1,13 +1,17 @@
 // The steps of an uninstallation. After each step, even if the next one fails, no webhook of ours is without a server that
 // answers. Each step can be repeated.
 import { ApiError, type KubernetesCluster, listAll, unlessGone } from '../../cluster/index.ts';
+import { isRunning, OTHER_CONTROLLERS } from '../../governance/index.ts';
 import {
   ALL_KINDS,
+  CONFIGURATION_POLICIES,
+  GOVERNANCE_KINDS,
   keyOf,
   type KubernetesObject,
   OWN_KINDS,
   POLICIES_GROUP,
   POLICY_SERVERS,
+  PRUNE_FINALIZER,
   type ResourceType,
 } from '../../resources/index.ts';
 import { LEASES } from '../../runtime/index.ts';
@@ -27,12 +31,12 @@ import {
   ROLE_BINDINGS,
   WEBHOOK_CONFIGURATIONS,
 } from './kinds.ts';
-import { kubewardenControllers } from './kubewarden.ts';
+import { KUBEWARDEN_FINALIZERS, kubewardenControllers } from './kubewarden.ts';
 import { PASSED_ON } from './objects/access-objects.ts';
 import { CONTROLLER } from './objects/naming.ts';
 import { isForeignGovernanceKind } from './open-cluster-management.ts';
 import { isOurConfiguration } from './our-configurations.ts';
-import { removeKubewardenFinalizers } from './remove-finalizers.ts';
+import { removeFinalizers } from './remove-finalizers.ts';
 import { checkNamespace, checkRights } from './preflight.ts';
 import { type Right, rightsTo } from './rights.ts';
 
@@ -43,6 +47,8 @@ const MANAGED = 'app.kubernetes.io/managed-by=portcullis';
 const CONTROLLER_PODS = 'app.kubernetes.io/name=portcullis,app.kubernetes.io/component=controller';
 /** Kinds that only the controller writes. */
 const RECORDS = OWN_KINDS.filter(({ group }) => group !== POLICIES_GROUP);
+/** The finalizers of governance. */
+const PRUNE_FINALIZERS: ReadonlySet<string> = new Set([PRUNE_FINALIZER]);
 const POLICIES = OWN_KINDS.filter(({ group }) => group === POLICIES_GROUP);
 /** Attempts to find no webhooks: a write that the controller began before it lost its rights may add one more. */
 const SWEEPS = 5;
@@ -110,6 +116,7 @@ export class Removal {
       await this.#removeLabelled(type);
     }
     await this.#removePolicies();
+    await this.#removeGovernance();
     await this.#removeDefinitions();
     await this.#removeNamespace();
     await this.#printRemaining();
@@ -139,7 +146,8 @@ export class Removal {
       ...[DEPLOYMENTS, ...OWNED_KINDS, ...RECORDS].flatMap((type) => rightsTo(verbs, type, this.#namespace)),
       ...rightsTo(['delete'], LEASES, this.#namespace),
       ...rightsTo(['get', 'list', 'watch'], PODS, this.#namespace),
-      ...(policies ? POLICIES.flatMap((type) => rightsTo([...verbs, 'patch'], type)) : []),
+      ...(policies ? [...POLICIES, ...GOVERNANCE_KINDS].flatMap((type) => rightsTo([...verbs, 'patch'], type)) : []),
+      ...(policies ? [...rightsTo(['get'], CRDS), ...rightsTo(['list'], DEPLOYMENTS)] : []),
       ...(definitions ? rightsTo(['get', 'delete'], CRDS) : []),
       ...(keepsNamespace ? [] : rightsTo(['get', 'delete'], NAMESPACES)),
     ];
@@ -248,11 +256,49 @@ export class Removal {
       for (const object of await this.#labelled(type)) {
         if (!this.#options.isDryRun) {
           // Kubewarden's controller, which would remove them, does not run.
-          await removeKubewardenFinalizers(this.#cluster, type, object);
+          await removeFinalizers(this.#cluster, type, object, KUBEWARDEN_FINALIZERS);
         }
         await this.#remove(type, keyOf(object));
       }
     }
+  }
+
+  /** Deletes governance policies without what they made: the controller, which would prune it, does not run. */
+  async #removeGovernance(): Promise<void> {
+    const { policies, isDryRun } = this.#options;
+    if (!policies || (await this.#isGovernedElsewhere())) {
+      return;
+    }
+    let deleted = 0;
+    for (const type of GOVERNANCE_KINDS) {
+      for (const object of await this.#labelled(type)) {
+        if (!isDryRun) {
+          await removeFinalizers(this.#cluster, type, object, PRUNE_FINALIZERS);
+        }
+        await this.#remove(type, keyOf(object));
+        deleted += 1;
+      }
+    }
+    if (deleted > 0) {
+      this.#progress.line('Kept: what Policies made, and the namespace with their copies. Nothing was pruned.');
+    }
+  }
+
+  /** Whether governance policies may be those of Open Cluster Management. */
+  async #isGovernedElsewhere(): Promise<boolean> {
+    const definitions = await Promise.all(
+      GOVERNANCE_KINDS.map(({ resource, group }) =>
+        unlessGone(this.#cluster.get(CRDS, { name: `${resource}.${group}` })),
+      ),
+    );
+    const foreign = definitions.some((one) => one !== undefined && isForeignGovernanceKind(one));
+    const deployments = (await this.#labelled(DEPLOYMENTS)).filter(
+      (one) => OTHER_CONTROLLERS.includes(one.metadata.name ?? '') && isRunning(one),
+    );
+    if (foreign || deployments.length > 0) {
+      this.#progress.line('Kept: Policies and the kinds of their templates, which are of Open Cluster Management.');
+    }
+    return foreign || deployments.length > 0;
   }
 
   async #removeDefinitions(): Promise<void> {
@@ -309,6 +355,18 @@ export class Removal {
     });
   }
 
+  /** Deletions of these objects wait for a controller. */
+  async #printFinalizers(): Promise<void> {
+    const templates = (await this.#labelled(CONFIGURATION_POLICIES)).filter(
+      ({ metadata }) => metadata.finalizers?.includes(PRUNE_FINALIZER) === true,
+    );
+    if (templates.length > 0) {
+      this.#progress.line(
+        `Kept: ${templates.length} configurationpolicies with the finalizer ${PRUNE_FINALIZER}. Their deletion waits for a controller of governance; --delete-policies deletes them without pruning.`,
+      );
+    }
+  }
+
   async #printRemaining(): Promise<void> {
     const { isDryRun, policies, definitions } = this.#options;
     if (isDryRun) {
@@ -323,6 +381,7 @@ export class Removal {
       if (left.length > 0) {
         this.#progress.line(`Kept: ${left.join(', ')}. They are not enforced any more; their status is the last one.`);
       }
+      await this.#printFinalizers();
     }
     if (!definitions) {
       this.#progress.line(

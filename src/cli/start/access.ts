@@ -1,9 +1,14 @@
 // Users of the cluster of `portcullis start`: controller and policy server have the same rights as in any other cluster.
+import { GOVERNANCE_ACCOUNT } from '../../governance/index.ts';
 import type { EmbeddedCluster, UserInfo } from '../../apiserver/index.ts';
 import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, OWN_KINDS_RULES } from '../../lifecycle/index.ts';
 import type { AccessRule, KubernetesObject } from '../../resources/index.ts';
 import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../control/index.ts';
+import { unlessGone } from '../../cluster/index.ts';
+import { CLUSTER_BINDINGS } from '../install/kinds.ts';
 import { applyObject } from './local-cluster.ts';
+import { GOVERNANCE_BINDINGS, governanceAccess, governanceBindings } from '../install/objects/governance-objects.ts';
+import { withoutComments } from '../install/objects/comments.ts';
 import { userRoles } from '../install/objects/access-objects.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 
@@ -13,10 +18,25 @@ const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
 export const CONTROLLER_USER = serviceAccount(CONTROLLER);
 export const REPLICA_USER = serviceAccount(REPLICA);
+export const GOVERNANCE_USER = serviceAccount(GOVERNANCE_ACCOUNT);
 
 /** Creates the namespace of Portcullis, its service accounts and their roles, and the roles for users. */
 export async function grantAccess(cluster: EmbeddedCluster): Promise<void> {
   for (const object of accessObjects()) {
+    await applyObject(cluster, object);
+  }
+}
+
+/** Binds exactly these ClusterRoles to the governance account. */
+export async function grantGovernance(cluster: EmbeddedCluster, roles: readonly string[]): Promise<void> {
+  const wanted = governanceBindings(PRODUCT_NAMESPACE, roles);
+  const { items } = await cluster.admin.list(CLUSTER_BINDINGS, { labelSelector: GOVERNANCE_BINDINGS });
+  for (const { metadata } of items.filter(
+    (one) => !wanted.some(({ metadata: { name } }) => name === one.metadata.name),
+  )) {
+    await unlessGone(cluster.admin.delete(CLUSTER_BINDINGS, { name: metadata.name ?? '' }));
+  }
+  for (const object of wanted) {
     await applyObject(cluster, object);
   }
 }
@@ -29,6 +49,7 @@ function accessObjects(): readonly KubernetesObject[] {
     ...grant(CONTROLLER, 'Role', CONTROLLER_NAMESPACE_RULES),
     ...grant(REPLICA, 'Role', REPLICA_RULES),
     ...grant(REPLICA, 'ClusterRole', REPLICA_CLUSTER_RULES),
+    ...governanceAccess({ namespace: PRODUCT_NAMESPACE }).map(withoutComments),
     ...userRoles(false),
   ];
 }

@@ -11,17 +11,35 @@ import { headed, type StartedServer } from './start-server.ts';
 const BROKEN = '{"spec":{"module":"file:///not/there/yet.wasm"}}';
 const IS_DEGRADED = "'--for=jsonpath={.status.phase}=Degraded'";
 
+/** The status that the operator of the example would have: no node runs it here. */
+const OPERATOR_RUNS = '{"status":{"replicas":1,"readyReplicas":1,"availableReplicas":1}}';
+const GOVERNANCE_LINES = [
+  '',
+  'Governance: three policies, of which one waits for another. See why; finish what it waits for; see it applied.',
+  '',
+  '  kubectl get policy -A',
+  '  npx portcullis explain policy/kafka-cluster -n policies',
+  `  kubectl patch deployment strimzi-cluster-operator -n kafka --subresource=status --type=merge -p '${OPERATOR_RUNS}'`,
+  '  kubectl wait policy/kafka-cluster -n policies --for=jsonpath={.status.compliant}=Compliant && kubectl get kafka -A',
+];
+
 interface GreetingOptions
   extends Pick<LocalCluster, 'url' | 'kubeconfig'>, Pick<StartedServer, 'admission' | 'operations'> {
   readonly dataDir: string;
   readonly certificates: LocalCertificates;
+  /** Whether the examples of governance were applied. */
+  readonly hasGovernance: boolean;
+  /** The ClusterRoles with the rights of Policies; undefined when governance is off. */
+  readonly governanceRoles: readonly string[] | undefined;
 }
 
-export function greeting({ url, kubeconfig, admission, operations, dataDir, certificates }: GreetingOptions): string {
+export function greeting(options: GreetingOptions): string {
+  const { url, kubeconfig, admission, operations, dataDir, certificates, hasGovernance, governanceRoles } = options;
   const rows = [
     ['Cluster', `${url}   for kubectl, see below`],
     ['Reviews', `${admission}/validate/POLICY`],
     ['Status', `${operations}/policies   (also /metrics, /readyz)`],
+    ['Governance', governanceText(governanceRoles)],
     ['Data', `${pathFromHere(dataDir)}   (\`${resetCommandFor(dataDir)}\` removes it)`],
   ] as const;
   const example = (path: string): string => pathFromHere(join(EXAMPLES, path));
@@ -41,6 +59,15 @@ export function greeting({ url, kubeconfig, admission, operations, dataDir, cert
     `history ${policy}\` lists its revisions. Reviews can be sent by anybody:`,
     '',
     `  curl --cacert ${caFile} -H 'Content-Type: application/json' -d @${review} ${admission}/validate/kw.cap.required-labels`,
+    ...(hasGovernance ? GOVERNANCE_LINES : []),
   ];
   return `${headed(rows)}\n\n${lines.join('\n')}\n\nCtrl-C stops.\n`;
+}
+
+/** Policies have the rights of these ClusterRoles, whoever writes them. */
+function governanceText(roles: readonly string[] | undefined): string {
+  if (roles === undefined) {
+    return 'off';
+  }
+  return `Policies have the rights of ${roles.length === 0 ? 'no ClusterRole' : roles.join(', ')}   (--governance-role)`;
 }

@@ -3,6 +3,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import type { GovernanceSettings } from '../../governance/index.ts';
 import {
   DEFAULT_ROLLOUT_SETTINGS,
   POLICY_KINDS,
@@ -23,12 +24,13 @@ import { readObjects } from '../cluster/apply-files.ts';
 import { type AssembledController, assembleController } from '../controller/assemble.ts';
 import { CliError } from '../errors.ts';
 import { readVerification } from '../module/read-verification.ts';
+import { governanceSettings } from '../controller/governance-flags.ts';
 import { failingPolicies } from '../controller/failing-policies-flags.ts';
-import { EXAMPLES } from './examples-folder.ts';
+import { EXAMPLES, GOVERNANCE_EXAMPLE } from './examples-folder.ts';
 import { applyObject, type LocalCluster, startLocalCluster } from './local-cluster.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { stopSignal } from '../signals.ts';
-import { CONTROLLER_USER, grantAccess, REPLICA_USER } from './access.ts';
+import { CONTROLLER_USER, GOVERNANCE_USER, grantAccess, grantGovernance, REPLICA_USER } from './access.ts';
 import { greeting } from './greeting.ts';
 import { policyTable, type StartedServer, startLog, startServer } from './start-server.ts';
 import type { StartFlags } from './start-flags.ts';
@@ -63,7 +65,10 @@ export async function startWithCluster(
   if (verification === undefined) {
     assertNoVerification(local);
   }
+  const governance = governanceSettings(flags, PRODUCT_NAMESPACE);
   await grantAccess(local.cluster);
+  const governanceRoles = governance === undefined ? undefined : flags.governanceRole;
+  await grantGovernance(local.cluster, governanceRoles ?? []);
   rmSync(join(dataDir, FORMER_POLICIES_FILE), { force: true });
   const parts = {
     local,
@@ -73,6 +78,7 @@ export async function startWithCluster(
     tenantHosts: sources.tenantHosts,
     tenantCapabilities: capabilitiesOf(local),
     failing: failingPolicies(flags),
+    governance,
   };
   const started = await startServer(flags, certificates, {
     replica: replicaOptions(parts),
@@ -92,10 +98,10 @@ export async function startWithCluster(
     await ended;
   });
   await Promise.race([controller.working, ended]);
-  await furnish(local, flags.examples === true);
+  await furnish(local, flags.examples === true, governance !== undefined);
   await settled(local);
   process.stdout.write(
-    `\n${policyTable(started.server.policies().policies)}\n\n${greeting({ ...local, ...started, dataDir, certificates })}`,
+    `\n${policyTable(started.server.policies().policies)}\n\n${greeting({ ...local, ...started, dataDir, certificates, hasGovernance: governance !== undefined && flags.examples === true, governanceRoles })}`,
   );
   await Promise.race([stopped, ended]);
   process.stdout.write('\nStopping…\n');
@@ -112,6 +118,8 @@ interface Parts {
   /** The host capabilities of policies of namespaces until the process ends. */
   readonly tenantCapabilities: readonly string[];
   readonly failing: Pick<RolloutSettings, 'degraded' | 'unserved'>;
+  /** Undefined: off. */
+  readonly governance: GovernanceSettings | undefined;
 }
 
 /**
@@ -156,6 +164,8 @@ function replicaOptions({
 }: Parts): ReplicaOptions {
   return {
     cluster: local.cluster.as(REPLICA_USER, { fieldManager: 'portcullis-policy-server' }),
+    // Policies read with the kubeconfig, as the administrator.
+    policyCluster: local.cluster.admin,
     namespace: PRODUCT_NAMESPACE,
     policyServer: POLICY_SERVER,
     name: REPLICA,
@@ -166,7 +176,16 @@ function replicaOptions({
 }
 
 function localController(
-  { local, certificates, log, modulesUrl: folder, tenantHosts, tenantCapabilities: granted, failing }: Parts,
+  {
+    local,
+    certificates,
+    log,
+    modulesUrl: folder,
+    tenantHosts,
+    tenantCapabilities: granted,
+    failing,
+    governance,
+  }: Parts,
   { admission, registry }: StartedServer,
 ): AssembledController {
   const ca = readFileSync(certificates.caFile, 'utf8');
@@ -187,6 +206,14 @@ function localController(
       tenantHosts: () => tenantHosts,
       tenantCapabilities: () => granted,
     },
+    ...(governance === undefined
+      ? {}
+      : {
+          governance: {
+            settings: governance,
+            governed: local.cluster.as(GOVERNANCE_USER, { fieldManager: CONTROLLER_FIELD_MANAGER }),
+          },
+        }),
     registry,
     metrics: new RuntimeMetrics(registry),
     log,
@@ -194,7 +221,7 @@ function localController(
 }
 
 /** Creates the PolicyServer if it is missing, and in a new cluster the examples if the flag is set. */
-async function furnish({ cluster, isNew }: LocalCluster, withExamples: boolean): Promise<void> {
+async function furnish({ cluster, isNew }: LocalCluster, withExamples: boolean, hasGovernance: boolean): Promise<void> {
   if (cluster.state.get(POLICY_SERVERS, undefined, POLICY_SERVER) === undefined) {
     await applyObject(cluster, {
       apiVersion: 'policies.kubewarden.io/v1',
@@ -206,7 +233,8 @@ async function furnish({ cluster, isNew }: LocalCluster, withExamples: boolean):
   }
   if (withExamples && isNew) {
     const manifests = join(EXAMPLES, 'manifests');
-    for (const object of await readObjects([join(manifests, 'namespace.yaml'), manifests], false)) {
+    const files = [join(manifests, 'namespace.yaml'), manifests, ...(hasGovernance ? [GOVERNANCE_EXAMPLE] : [])];
+    for (const object of await readObjects(files, false)) {
       await applyObject(cluster, object);
     }
   }

@@ -5,12 +5,17 @@ import { join, resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { ensureLocalCertificates } from '../../control/index.ts';
 import { addFailingPoliciesFlags } from '../controller/failing-policies-flags.ts';
+import { addGovernanceFlags } from '../controller/governance-flags.ts';
 import { CliError } from '../errors.ts';
+import { roleNames } from '../install/role-names.ts';
 import { DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP, SOURCES_FLAG, SOURCES_HELP } from '../module/source-flags.ts';
 import { TRUST_FLAG, TRUST_HELP, VERIFICATION_FLAG, VERIFICATION_HELP } from '../module/verification-flags.ts';
 import { portNumber } from '../port-flag.ts';
 import { DATA_DIR, openDataFolder } from './data-folder.ts';
 import type { StartFlags } from './start-flags.ts';
+
+/** Whoever may write Policies in this cluster has the token of an administrator, unless that administrator grants more. */
+const DEFAULT_GOVERNANCE_ROLES: readonly string[] = ['cluster-admin'];
 
 export function startCommand(): Command {
   const command = new Command('start')
@@ -20,6 +25,11 @@ export function startCommand(): Command {
       new Option('--policies <file>', 'serve the policies of this file, without a cluster; watched').conflicts([
         'degradedPolicies',
         'unservedPolicies',
+        'governance',
+        'governanceMode',
+        'clusterName',
+        'governanceNamespaces',
+        'governanceRole',
       ]),
     )
     .option('--port <port>', 'first port to try for admission reviews', portNumber, 8443)
@@ -30,7 +40,12 @@ export function startCommand(): Command {
     .option(DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP)
     .option(VERIFICATION_FLAG, VERIFICATION_HELP)
     .option(TRUST_FLAG, TRUST_HELP);
-  return addFailingPoliciesFlags(command)
+  return addGovernanceFlags(addFailingPoliciesFlags(command))
+    .addOption(
+      new Option('--governance-role <names>', 'ClusterRoles with the rights of Policies: here the only user is you')
+        .default(DEFAULT_GOVERNANCE_ROLES, DEFAULT_GOVERNANCE_ROLES.join())
+        .argParser(roleNames),
+    )
     .addHelpText(
       'after',
       `

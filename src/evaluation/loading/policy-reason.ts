@@ -48,6 +48,8 @@ export type PolicyReason =
   | 'SettingsCheckFailed'
   /** The cluster does not serve a kind that the policy reads for every request; it is tried again. */
   | 'KindNotServed'
+  /** The policy server may not read a kind that the policy declares; it is tried again. */
+  | 'KindNotReadable'
   /** The policies file cannot be used; the policies of before the restart serve. */
   | 'PoliciesFileUnusable'
   /** A worker could not load the policy. */

@@ -27,9 +27,6 @@ interface Rule {
 export class ListKeys {
   readonly #rules: readonly Rule[];
 
-  /** No list keys: items are identified by `name` everywhere. */
-  static readonly NONE: ListKeys = new ListKeys([]);
-
   private constructor(rules: readonly Rule[]) {
     this.#rules = rules;
   }
@@ -57,9 +54,12 @@ export class ListKeys {
   }
 
   #narrowed(rules: readonly Rule[]): ListKeys {
-    return rules.length === 0 ? ListKeys.NONE : new ListKeys(rules);
+    return rules.length === 0 ? NO_LIST_KEYS : new ListKeys(rules);
   }
 }
+
+/** Items are identified by `name` everywhere. */
+export const NO_LIST_KEYS: ListKeys = ListKeys.of([]);
 
 function ruleOf({ path, key }: ListKey): Rule {
   if (key === '') {

@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { checkNesting, ComparisonBudget, ComparisonError } from './comparison-budget.ts';
 import type { ComparisonErrorCode } from './comparison-budget.ts';
 import { equivalence } from './equivalent-objects.ts';
-import { ListKeyError, ListKeys } from './list-keys.ts';
+import { ListKeyError, ListKeys, NO_LIST_KEYS } from './list-keys.ts';
 import type { ListKey } from './list-keys.ts';
 import { mergeValues } from './merge-objects.ts';
 import type { Merge, MergeContext } from './merge-objects.ts';
@@ -178,7 +178,7 @@ class Comparison {
     const live = isJsonObject(metadata) ? own(metadata, field) : undefined;
     const comparison = compareMetadataField(desired, live, {
       ...this.#context,
-      listKeys: ListKeys.NONE,
+      listKeys: NO_LIST_KEYS,
       type: this.#options.metadataType ?? this.#options.type,
       isNamespace: apiVersion === 'v1' && kind === 'Namespace',
     });

@@ -7,8 +7,9 @@ export {
 export type { PolicySetLookup } from './canonical-dependencies.ts';
 export { complianceOf } from './compliance-of.ts';
 export type { Compliance } from './compliance-of.ts';
-export { DependencyError, objectId, readDependencies, requirementOf } from './dependency.ts';
+export { DependencyError, isPolicyKind, objectId, readDependencies, requirementOf } from './dependency.ts';
 export type { Dependency, DependencyErrorCode, Requirement } from './dependency.ts';
+export { partText, requirementText } from './graph/dependency-text.ts';
 export { DependencyGraph, MAX_GRAPH_DEPENDENCIES } from './graph/dependency-graph.ts';
 export type { DependencyFinding, DependencyTarget } from './graph/dependency-graph.ts';
 export { explainPending } from './graph/explain-pending.ts';

@@ -1,13 +1,11 @@
 // The condition about the rights of context-aware policies.
+import { CONTEXT_AWARE_LABEL } from '../../resources/index.ts';
 import { OBJECT_REASONS, CONTEXT_AWARE_CONDITION, type ReportedCondition } from './policy-server-conditions.ts';
 import type { DeclaredKind, KindAccess } from './context-aware-rules.ts';
 
 /** Kinds in a message, and policies of each; further ones are counted. */
 const MAX_KINDS = 10;
 const MAX_POLICIES = 3;
-
-/** Label of ClusterRoles whose rules the controller may grant to policy servers. */
-export const CONTEXT_AWARE_LABEL = 'rbac.portcullis.dev/aggregate-to-context-aware';
 
 export interface ContextAwareGrant {
   readonly granted: readonly KindAccess[];

@@ -67,10 +67,10 @@ import { VerificationConfigs, type VerificationTexts } from './verification-file
 /** PolicyServers that are reconciled in parallel, so that a slow one does not block others. */
 const CONCURRENCY = 4;
 /**
- * Delay before a new attempt at what no watch reports: missing rights, kinds that are not served, taken names.
- * Milliseconds.
+ * Delay before a new attempt at what no watch reports: missing rights and kinds that are not served, which hold policies back, and
+ * taken names. Milliseconds.
  */
-const RETRY_MS = 5 * 60_000;
+const RETRY_MS = 60_000;
 /** Failures before any object is applied. */
 const VERIFICATION_REASONS: ReadonlySet<string> = new Set([
   OBJECT_REASONS.verificationNotFound,

@@ -35,6 +35,7 @@ const POLICY_REASONS: Readonly<Record<PolicyReason, true>> = {
   InvalidSettings: true,
   SettingsCheckFailed: true,
   KindNotServed: true,
+  KindNotReadable: true,
   PoliciesFileUnusable: true,
   ActivationFailed: true,
   ServingFromRecord: true,

@@ -71,6 +71,8 @@ export function revisionName(id: string, revision: number): string {
 export const POLICY_SERVER_LABEL = 'portcullis.dev/policy-server';
 /** Label of PolicyRevisions: the uid of their policy, for listing. */
 export const POLICY_UID_LABEL = 'portcullis.dev/policy-uid';
+/** Label of ClusterRoles whose rules the controller may grant to policy servers. */
+export const CONTEXT_AWARE_LABEL = 'rbac.portcullis.dev/aggregate-to-context-aware';
 
 /** Reason of the event for a `rollbackTo` annotation that cannot be followed. */
 export const ROLLBACK_FAILED = 'RollbackFailed';

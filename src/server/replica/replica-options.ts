@@ -5,6 +5,8 @@ import type { ControlTls } from '../../control/index.ts';
 export interface ReplicaOptions {
   /** With the rights of a replica, see `REPLICA_RULES` and `REPLICA_CLUSTER_RULES`. */
   readonly cluster: Cluster;
+  /** The cluster with the account that context-aware policies read with. Default: `cluster`. */
+  readonly policyCluster?: Cluster;
   /** Namespace of the product: of PolicyRevisions, PolicyServerReplicas and Leases. */
   readonly namespace: string;
   /** The PolicyServer of the replica. */

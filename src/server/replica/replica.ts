@@ -11,6 +11,7 @@ import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
 import { withoutRevision, type PinnedPolicy } from '../policies/serving-record.ts';
 import { isOutage, NamespaceFeed } from './namespace-feed.ts';
 import { NamespaceRecord } from './namespace-record.ts';
+import { ReadableKinds } from './readable-kinds.ts';
 import { ReplicaControl } from './replica-control.ts';
 import type { ReplicaOptions } from './replica-options.ts';
 import { CONTROL_NAME, type PrevalidationRequest, type PrevalidationResult } from '../../control/index.ts';
@@ -47,6 +48,7 @@ export class Replica implements PolicySource {
   /** @param cacheDir folder of the module cache */
   constructor(options: ReplicaOptions, cacheDir: string, host: PolicyHost) {
     const { cluster, namespace, policyServer, modulesUrl, namespacedPoliciesCapabilities } = options;
+    const { policyCluster = cluster } = options;
     const { loader, log } = host;
     this.#options = options;
     this.#host = host;
@@ -57,11 +59,7 @@ export class Replica implements PolicySource {
     this.#prevalidator = new RevisionPrevalidator({
       read: (policies) => reader.read(policies),
       load: (requests, done) => loader.load(requests, done),
-      isServed: ({ apiVersion, kind }) =>
-        cluster.discovery.find(apiVersion, kind).then(
-          (found) => found !== undefined,
-          () => true,
-        ),
+      kinds: new ReadableKinds(policyCluster),
       modulesChanged: () => this.#keep(),
     });
     const view = new RevisionView(() => this.#registry.entries(), options.monitoredReportMs);

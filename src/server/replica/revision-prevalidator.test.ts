@@ -35,7 +35,11 @@ function setUp(): {
     read: (policies) => reader.read(policies),
     load: (requests, done) =>
       loads.push({ requests, end: (outcome) => done(new Map(requests.map((one) => [one, outcome]))) }),
-    isServed: async ({ kind }) => kind !== 'Missing',
+    kinds: {
+      isServed: async ({ kind }) => kind !== 'Missing',
+      forbiddenRead: async ({ kind }) =>
+        kind === 'Secret' ? { message: 'User "replica" cannot list', rights: 'get, list, watch secrets' } : undefined,
+    },
     modulesChanged: () => held.push(prevalidator.modules().length),
   });
   return { prevalidator, loads, held };
@@ -102,6 +106,52 @@ describe('pre-validation', () => {
       const failure = { reason: 'KindNotServed', isTransient: true };
       assert.partialDeepStrictEqual(await result, isOk ? { ok: true } : { ok: false, ...failure }, `${mode} ${kind}`);
     }
+    prevalidator.stop();
+  });
+
+  it('fails while the policy server may not read a kind that the policy or a member of a group declares', async () => {
+    const { prevalidator, loads } = setUp();
+    const declare = (kind: string): object => ({ contextAwareResources: [{ apiVersion: 'v1', kind }] });
+    const member = { module: 'file://./policy.wasm' };
+    const group = {
+      ...request('g', {
+        expression: 'a() || b()',
+        message: 'no',
+        policies: { a: { ...member, ...declare('Pod') }, b: { ...member, ...declare('Secret') } },
+      }),
+      kind: 'ClusterAdmissionPolicyGroup',
+    };
+    for (const [mode, asked, isOk] of [
+      ['opa', request('a', declare('Secret')), false],
+      ['builtin', request('a', declare('Secret')), false],
+      ['kubewarden-wapc', request('a', declare('Secret')), false],
+      ['kubewarden-wapc', group, false],
+      ['kubewarden-wapc', request('a', declare('Pod')), true],
+    ] as const) {
+      const result = prevalidator.prevalidate(asked);
+      await read();
+      loads.pop()?.end({ ...good, modules: [{ digest: DIGEST, mode } as CompiledPolicyModule] });
+      const expected = isOk
+        ? { ok: true }
+        : {
+            ok: false,
+            reason: 'KindNotReadable',
+            message:
+              'the policy may read v1/Secret, and the policy server may not: let the controller grant get, list, watch secrets, by a ClusterRole with the label rbac.portcullis.dev/aggregate-to-context-aware: "true" (User "replica" cannot list)',
+            isTransient: true,
+          };
+      assert.partialDeepStrictEqual(await result, expected, `${mode} ${asked.metadata.name}`);
+    }
+    prevalidator.stop();
+  });
+
+  it('reports a failed load, whatever the policy reads', async () => {
+    const { prevalidator, loads } = setUp();
+    const resource = { apiVersion: 'v1', kind: 'Secret' };
+    const result = prevalidator.prevalidate(request('a', { contextAwareResources: [resource] }));
+    await read();
+    loads.pop()?.end({ ok: false, reason: 'FetchFailed', message: 'down', transient: true });
+    assert.partialDeepStrictEqual(await result, { ok: false, reason: 'FetchFailed' });
     prevalidator.stop();
   });
 

@@ -1,25 +1,36 @@
 // Pre-validates policies: tries whether they could be served.
-import { isNamespacedPolicyId, policyId } from '../../resources/index.ts';
-import type { ContextAwareResource } from '../../engine/index.ts';
+import { CONTEXT_AWARE_LABEL, isNamespacedPolicyId, policyId } from '../../resources/index.ts';
+import type { ContextAwareResource, ModuleUse, PolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import { RequestRefused } from '../../https/index.ts';
 import type { LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from '../../control/index.ts';
 import type { ReadPolicy, UnreadPolicy } from '../policies/registry-loads.ts';
+import type { ReadableKinds } from './readable-kinds.ts';
 
 /**
  * How long compiled modules are kept for the revision that is usually staged soon after: the progress deadline of a
  * rollout. Milliseconds.
  */
 export const KEEP_MS = 60_000;
+/**
+ * Time limit of the checks of a policy's kinds, which take milliseconds, or some seconds where rights are granted meanwhile. An API
+ * server that does not answer fails no policy. Milliseconds.
+ */
+const KINDS_TIMEOUT_MS = 15_000;
 
 export interface PrevalidatorCollaborators {
   read(policies: readonly UnreadPolicy[]): Promise<readonly ReadPolicy[]>;
   load(requests: readonly LoadRequest[], done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void): void;
-  /** Whether the cluster serves a kind; true when that is unknown. */
-  isServed(resource: ContextAwareResource): Promise<boolean>;
+  readonly kinds: Pick<ReadableKinds, 'isServed' | 'forbiddenRead'>;
   /** Called when the kept modules change, or loaded modules are not kept. */
   modulesChanged(): void;
+}
+
+/** Why a policy could not read a kind. */
+interface KindFailure {
+  readonly reason: 'KindNotServed' | 'KindNotReadable';
+  readonly message: string;
 }
 
 interface Pending {
@@ -109,7 +120,7 @@ export class RevisionPrevalidator {
       }
       for (const [request, outcome] of outcomes) {
         const result = this.#result(requests.get(request)?.request, request, outcome);
-        requests.get(request)?.resolve(this.#withKinds(result, kindsOfEveryReview(request, outcome)));
+        requests.get(request)?.resolve(this.#withKinds(result, request, outcome));
       }
     });
   }
@@ -144,16 +155,44 @@ export class RevisionPrevalidator {
     return { ok: true, modules, ...(warnings === undefined ? {} : { warnings }) };
   }
 
-  /** The result, or a failure when the cluster does not serve one of the kinds. */
-  async #withKinds(result: PrevalidationResult, kinds: readonly ContextAwareResource[]): Promise<PrevalidationResult> {
+  /** The result, or a failure when the policy could not read a kind that it declares. */
+  async #withKinds(
+    result: PrevalidationResult,
+    request: LoadRequest,
+    outcome: LoadOutcome,
+  ): Promise<PrevalidationResult> {
+    if (!outcome.ok) {
+      return result;
+    }
+    const signal = AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(KINDS_TIMEOUT_MS)]);
+    const failure =
+      (await this.#notServed(kindsOfEveryReview(request, outcome), signal)) ??
+      (await this.#notReadable(declaredKinds(request), signal));
+    return failure === undefined ? result : { ok: false, ...failure, isTransient: true };
+  }
+
+  async #notServed(kinds: readonly ContextAwareResource[], signal: AbortSignal): Promise<KindFailure | undefined> {
     for (const resource of kinds) {
-      if (!(await this.#collaborators.isServed(resource))) {
-        const what = `${resource.apiVersion}/${resource.kind}`;
-        const message = `the policy reads ${what} for every request, and the cluster does not serve it: correct contextAwareResources, or install the CustomResourceDefinition`;
-        return { ok: false, reason: 'KindNotServed', message, isTransient: true };
+      if (!(await this.#collaborators.kinds.isServed(resource, signal))) {
+        const what = `the policy reads ${textOf(resource)} for every request, and the cluster does not serve it`;
+        const action = 'correct contextAwareResources, or install the CustomResourceDefinition';
+        return { reason: 'KindNotServed', message: `${what}: ${action}` };
       }
     }
-    return result;
+    return undefined;
+  }
+
+  async #notReadable(kinds: readonly ContextAwareResource[], signal: AbortSignal): Promise<KindFailure | undefined> {
+    for (const resource of kinds) {
+      const forbidden = await this.#collaborators.kinds.forbiddenRead(resource, signal);
+      if (forbidden !== undefined) {
+        const { message, rights } = forbidden;
+        const what = `the policy may read ${textOf(resource)}, and the policy server may not`;
+        const action = `let the controller grant ${rights}, by a ClusterRole with the label ${CONTEXT_AWARE_LABEL}: "true"`;
+        return { reason: 'KindNotReadable', message: `${what}: ${action} (${message})` };
+      }
+    }
+    return undefined;
   }
 
   #keep(modules: readonly CompiledPolicyModule[]): void {
@@ -177,16 +216,29 @@ export class RevisionPrevalidator {
  * Kinds that are read for every review: those of Rego and builtin policies. Other guests ask for what they need, and may
  * name a kind that a cluster does not have to have.
  */
-function kindsOfEveryReview({ definition }: LoadRequest, outcome: LoadOutcome): readonly ContextAwareResource[] {
-  if (!outcome.ok) {
-    return [];
-  }
-  const modes = new Map(outcome.modules.map(({ digest, mode }) => [digest, mode]));
-  const uses = definition.kind === 'policy' ? [definition] : definition.members;
-  return uses.flatMap(({ module, contextAwareResources }) => {
-    const mode = modes.get(outcome.digests[module] ?? '');
+function kindsOfEveryReview(
+  { definition }: LoadRequest,
+  { modules, digests }: LoadOutcome & { readonly ok: true },
+): readonly ContextAwareResource[] {
+  const modes = new Map(modules.map(({ digest, mode }) => [digest, mode]));
+  return usesOf(definition).flatMap(({ module, contextAwareResources }) => {
+    const mode = modes.get(digests[module] ?? '');
     return mode === 'opa' || mode === 'gatekeeper' || mode === 'builtin' ? contextAwareResources : [];
   });
+}
+
+/** All kinds that the policy or its members declare, without duplicates. */
+function declaredKinds({ definition }: LoadRequest): readonly ContextAwareResource[] {
+  const kinds = usesOf(definition).flatMap(({ contextAwareResources }) => contextAwareResources);
+  return [...new Map(kinds.map((resource) => [textOf(resource), resource])).values()];
+}
+
+function usesOf(definition: PolicyDefinition): readonly ModuleUse[] {
+  return definition.kind === 'policy' ? [definition] : definition.members;
+}
+
+function textOf({ apiVersion, kind }: ContextAwareResource): string {
+  return `${apiVersion}/${kind}`;
 }
 
 /** The reference of a module in the policy's spec. */

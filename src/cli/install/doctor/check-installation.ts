@@ -2,7 +2,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { CLUSTER_RULES } from '../../../lifecycle/index.ts';
 import { type CertificateMode, NAMESPACE_RULES } from '../objects/access-objects.ts';
-import { isJsonObject, textOf, textsOf } from '../../../resources/index.ts';
+import { type Grant, GOVERNANCE_GRANTS } from '../objects/governance-objects.ts';
+import { rightText } from '../rights.ts';
+import { isJsonObject, textOf } from '../../../resources/index.ts';
 import type { AccessRule, JsonObject, KubernetesObject } from '../../../resources/index.ts';
 import { LEASES } from '../../../runtime/index.ts';
 import { ACCESS_GUARDS, CRDS, DEPLOYMENTS } from '../kinds.ts';
@@ -14,6 +16,7 @@ import { CONTROLLER } from '../objects/naming.ts';
 import { isForeignGovernanceKind, takeOverHint } from '../open-cluster-management.ts';
 import { isTooOld, minorVersion } from '../preflight.ts';
 import { MIN_KUBERNETES } from '../requirements.ts';
+import { argumentOf, controllerOf } from './controller-arguments.ts';
 import { type Finding, finding } from './finding.ts';
 import { isUnread, type Snapshot } from './snapshot.ts';
 
@@ -141,20 +144,6 @@ function checkRolloutSettings(controller: KubernetesObject, where: string): read
   return findings;
 }
 
-export function controllerOf({ deployments, namespace }: Snapshot): KubernetesObject | undefined {
-  return deployments.find(({ metadata }) => metadata.namespace === namespace && metadata.name === CONTROLLER);
-}
-
-/** The value of a flag of the controller. The last one counts: extra arguments come after those of the values. */
-function argumentOf(deployment: KubernetesObject, flag: string): string | undefined {
-  const { template } = (deployment['spec'] ?? {}) as {
-    template?: { spec?: { containers?: readonly { args?: unknown }[] } };
-  };
-  const given = (template?.spec?.containers ?? []).flatMap(({ args }) => [...textsOf(args)]);
-  const last = given.findLastIndex((argument) => argument === flag || argument.startsWith(`${flag}=`));
-  return given[last] === flag ? given[last + 1] : given[last]?.slice(flag.length + 1);
-}
-
 /** Whether the controller or another program manages the certificates. */
 export function certificateMode(controller: KubernetesObject): CertificateMode {
   return argumentOf(controller, '--certificates') === 'external' ? 'external' : 'own';
@@ -200,51 +189,68 @@ export function checkAccessGuard(snapshot: Snapshot, context: InstallContext): r
     );
 }
 
-/** Compares the rights of the controller with those that it needs. */
+function neededRoles(controller: KubernetesObject): readonly Grant[] {
+  const name = CONTROLLER;
+  const account = CONTROLLER;
+  const own: readonly Grant[] = [
+    { kind: 'ClusterRole', name, account, rules: CLUSTER_RULES },
+    { kind: 'Role', name, account, rules: NAMESPACE_RULES[certificateMode(controller)] },
+  ];
+  return argumentOf(controller, '--governance') === 'false' ? own : [...own, ...GOVERNANCE_GRANTS];
+}
+
+/** Compares the rights of the product's accounts with those that they need. */
 export function checkRoles(snapshot: Snapshot): readonly Finding[] {
   const { roles, bindings, namespace, unread } = snapshot;
   const controller = controllerOf(snapshot);
   if (controller === undefined || unread.some(({ what }) => /role/.test(what))) {
     return [];
   }
-  return (
-    [
-      ['ClusterRole', CLUSTER_RULES],
-      ['Role', NAMESPACE_RULES[certificateMode(controller)]],
-    ] as const
-  ).flatMap(([kind, rules]) => {
-    const where = `${kind.toLowerCase()}/${CONTROLLER}${kind === 'Role' ? ` -n ${namespace}` : ''}`;
+  return neededRoles(controller).flatMap(({ kind, name, account, rules }) => {
+    const where = `${kind.toLowerCase()}/${name}${kind === 'Role' ? ` -n ${namespace}` : ''}`;
     const named = (object: KubernetesObject, of: string): boolean =>
-      object.kind === of && object.metadata.name === CONTROLLER;
+      object.kind === of && object.metadata.name === name;
     const role = roles.find((one) => named(one, kind));
     const missing = missingOf(rules, (role?.['rules'] ?? []) as readonly Partial<AccessRule>[]);
-    const isBound = bindings.some((one) => named(one, `${kind}Binding`) && isFor(one, namespace));
+    const isBound = bindings.some((one) => named(one, `${kind}Binding`) && isFor(one, account, namespace));
     const problems = [
-      ...(isBound ? [] : [`it is not bound to the service account of the controller`]),
-      ...(missing.length === 0 ? [] : [`the controller may not: ${missing.join('; ')}`]),
+      ...(isBound ? [] : [`it is not bound to the service account ${account}`]),
+      ...(missing.length === 0 ? [] : [`${account} may not: ${missing.join('; ')}`]),
     ];
     return problems.length === 0 ? [] : [finding('RightsMissing', where, problems.join('; '), INSTALL)];
   });
 }
 
-/** Whether a binding is for the controller of this namespace. Installations in other namespaces use the same names. */
-function isFor({ subjects }: KubernetesObject & { readonly subjects?: unknown }, namespace: string): boolean {
+/** Whether a binding is for an account of this namespace. Installations in other namespaces use the same names. */
+function isFor(
+  { subjects }: KubernetesObject & { readonly subjects?: unknown },
+  account: string,
+  namespace: string,
+): boolean {
   const all: readonly unknown[] = Array.isArray(subjects) ? subjects : [];
-  return all.some((one) => isJsonObject(one) && one['name'] === CONTROLLER && one['namespace'] === namespace);
+  return all.some((one) => isJsonObject(one) && one['name'] === account && one['namespace'] === namespace);
 }
 
 /** The rights that no rule grants, such as `patch policyservers.policies.kubewarden.io`. */
 function missingOf(wanted: readonly AccessRule[], live: readonly Partial<AccessRule>[]): readonly string[] {
   const has = (list: readonly string[] | undefined, one: string): boolean =>
     list?.includes(one) === true || list?.includes('*') === true;
-  const isGranted = (group: string, resource: string, verb: string): boolean =>
-    live.some((rule) => has(rule.apiGroups, group) && has(rule.resources, resource) && has(rule.verbs, verb));
-  const missing = wanted.flatMap(({ apiGroups, resources, verbs }) =>
+  const isGranted = (group: string, resource: string, verb: string, name: string | undefined): boolean =>
+    live.some(
+      ({ apiGroups, resources, verbs, resourceNames = [] }) =>
+        has(apiGroups, group) &&
+        has(resources, resource) &&
+        has(verbs, verb) &&
+        (resourceNames.length === 0 || (name !== undefined && resourceNames.includes(name))),
+    );
+  const missing = wanted.flatMap(({ apiGroups, resources, verbs, resourceNames = [undefined] }) =>
     apiGroups.flatMap((group) =>
       resources.flatMap((resource) =>
-        verbs
-          .filter((verb) => !isGranted(group, resource, verb))
-          .map((verb) => `${verb} ${resource}${group === '' ? '' : `.${group}`}`),
+        verbs.flatMap((verb) =>
+          resourceNames
+            .filter((name) => !isGranted(group, resource, verb, name))
+            .map((name) => rightText({ verb, group, resource, ...(name === undefined ? {} : { name }) })),
+        ),
       ),
     ),
   );

@@ -15,6 +15,28 @@ const NOW = Date.parse('2026-01-31T12:00:00Z');
 const NAMESPACE = 'portcullis';
 const context = { namespace: NAMESPACE, values: defaultValues('1.0.0') };
 
+function withArguments(deployment: KubernetesObject, ...more: readonly string[]): KubernetesObject {
+  const copy = structuredClone(deployment) as unknown as {
+    spec: { template: { spec: { containers: { args: string[] }[] } } };
+  };
+  copy.spec.template.spec.containers[0]?.args.push(...more);
+  return copy as unknown as KubernetesObject;
+}
+
+const governancePolicy = (status: object = {}): KubernetesObject => ({
+  apiVersion: 'policy.open-cluster-management.io/v1',
+  kind: 'Policy',
+  metadata: { namespace: 'local-cluster', name: 'shop.one' },
+  status,
+});
+
+const otherController = (name: string, replicas: number): KubernetesObject => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { namespace: 'open-cluster-management', name },
+  spec: { replicas },
+});
+
 type Change = (snapshot: Snapshot) => Partial<Snapshot>;
 
 describe('the doctor', () => {
@@ -146,6 +168,7 @@ describe('the doctor', () => {
         } as unknown as PolicyServer,
       ],
       policies: [policy('Active')],
+      governance: { policies: [], templates: [], denied: [] },
       unread: [],
     };
   });
@@ -217,6 +240,22 @@ describe('the doctor', () => {
         data: { ...(one['data'] as object), 'ca.crt': Buffer.from(other.cert).toString('base64') },
       })),
     }),
+    'warning GovernanceOff': ({ deployments, governance }) => ({
+      deployments: deployments.map((one) => withArguments(one, '--governance=false')),
+      governance: { ...governance, policies: [governancePolicy()] },
+    }),
+    'warning GovernanceStopped': ({ deployments }) => ({
+      deployments: [...deployments, otherController('governance-policy-framework', 1)],
+    }),
+    'error ClusterNamespaceForeign': ({ namespaces }) => ({
+      namespaces: [...namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'local-cluster' } }],
+    }),
+    'warning PolicyRightsMissing': ({ governance }) => ({
+      governance: {
+        ...governance,
+        denied: [{ policy: 'local-cluster/one', right: { verb: 'list', group: '', resource: 'secrets' } }],
+      },
+    }),
     'warning NotLookedAt': () => ({ unread: [{ what: 'pods', why: 'forbidden' }] }),
   };
   for (const [code, change] of Object.entries(broken)) {
@@ -234,18 +273,61 @@ describe('the doctor', () => {
 
   it('reads the last of the arguments that say the same', () => {
     const found = (...more: string[]): readonly string[] =>
-      codes(({ deployments }) => ({
-        deployments: deployments.map((one) => {
-          const copy = structuredClone(one) as unknown as {
-            spec: { template: { spec: { containers: { args: string[] }[] } } };
-          };
-          copy.spec.template.spec.containers[0]?.args.push(...more);
-          return copy as unknown as KubernetesObject;
-        }),
-      }));
+      codes(({ deployments }) => ({ deployments: deployments.map((one) => withArguments(one, ...more)) }));
     assert.ok(found('--degraded-policies=ignore').includes('warning DegradedPolicies'));
     assert.ok(found('--degraded-policies', 'reject').includes('info DegradedPolicies'));
     assert.ok(!found('--degraded-policies=ignore', '--degraded-policies=last-good').join().includes('Degraded'));
+  });
+
+  it('reports of governance nothing that is not there', () => {
+    const others = otherController('config-policy-controller', 0);
+    assert.deepEqual(
+      codes(({ deployments }) => ({ deployments: [...deployments, others] })),
+      ['info ExemptNamespaces'],
+    );
+    const off = ({ deployments }: Snapshot): Partial<Snapshot> => ({
+      deployments: deployments.map((one) => withArguments(one, '--governance=false')),
+      roles: healthy.roles.filter(({ metadata }) => metadata.name?.includes('governance') !== true),
+      bindings: healthy.bindings.filter(({ metadata }) => metadata.name?.includes('governance') !== true),
+    });
+    assert.deepEqual(codes(off), ['info ExemptNamespaces']);
+  });
+
+  it('names the rights that a policy lacks, and the flag that grants them', () => {
+    const account = 'system:serviceaccount:portcullis:portcullis-governance';
+    const message = `x; secrets is forbidden: User "${account}" cannot list resource "secrets" in API group "" at the cluster scope`;
+    const governance = {
+      policies: [governancePolicy({ message: message.replace(account, 'jane') })],
+      templates: [],
+      denied: [{ policy: 'local-cluster/one', right: { verb: 'create', group: 'apps', resource: 'deployments' } }],
+    };
+    const reported = { ...governance, policies: [...governance.policies, governancePolicy({ deep: [{ message }] })] };
+    const findings = diagnose({ ...healthy, governance: reported }, context).filter(({ code }) =>
+      code.startsWith('PolicyRights'),
+    );
+    assert.deepEqual(
+      findings.map(({ where, message: text }) => `${where}: ${text}`),
+      [
+        'policy one -n local-cluster: the governance account may not: create deployments.apps',
+        'policy shop.one -n local-cluster: the governance account may not: list secrets',
+      ],
+    );
+    assert.match(findings[0]?.action ?? '', /install --governance-role/);
+  });
+
+  it('finds a right to other names than those that the controller needs', () => {
+    const roles = healthy.roles.map((role) =>
+      role.kind === 'Role' && role.metadata.name === 'portcullis-controller-governance'
+        ? {
+            ...role,
+            rules: [
+              { apiGroups: [''], resources: ['serviceaccounts'], resourceNames: ['other'], verbs: ['impersonate'] },
+            ],
+          }
+        : role,
+    );
+    const [found] = diagnose({ ...healthy, roles }, context);
+    assert.equal(found?.message, 'portcullis-controller may not: impersonate serviceaccounts portcullis-governance');
   });
 
   it('finds a certificate with the key of another one', async () => {

@@ -8,6 +8,7 @@ import {
   checkRoles,
   checkVersion,
 } from './check-installation.ts';
+import { checkGovernance } from './check-governance.ts';
 import { checkKubewarden } from './check-kubewarden.ts';
 import { checkPolicies, checkPolicyServers } from './check-policies.ts';
 import { checkCertificates, checkWebhooks } from './check-webhooks.ts';
@@ -28,6 +29,7 @@ export function diagnose(snapshot: Snapshot, context: InstallContext): readonly 
     ...checkCertificates(snapshot),
     ...checkPolicyServers(snapshot),
     ...checkPolicies(snapshot),
+    ...checkGovernance(snapshot),
     ...checkKubewarden(snapshot),
     ...snapshot.unread.map(({ what, why }) =>
       finding('NotLookedAt', what, why, 'Run this as a user who may list them.'),

@@ -3,14 +3,18 @@ import { ApiError, type KubernetesCluster, listAll, type ServerVersion } from '.
 import { LEASES } from '../../../runtime/index.ts';
 import {
   type AdmissionPolicyObject,
+  CONFIGURATION_POLICIES,
+  type ConfigurationPolicy,
   type KubernetesObject,
   OWN_KINDS,
+  POLICIES as GOVERNANCE_POLICIES,
   POLICIES_GROUP,
   POLICY_SERVERS,
   type PolicyServer,
   type ResourceType,
 } from '../../../resources/index.ts';
 import { oneLine } from '../../table.ts';
+import { deniedRights, type PolicyRight } from './governance-rights.ts';
 import {
   ACCESS_GUARDS,
   CLUSTER_BINDINGS,
@@ -56,7 +60,16 @@ export interface Snapshot {
   readonly configurations: readonly KubernetesObject[];
   readonly policyServers: readonly PolicyServer[];
   readonly policies: readonly AdmissionPolicyObject[];
+  readonly governance: GovernanceState;
   readonly unread: readonly Unread[];
+}
+
+/** Governance policies of all namespaces. */
+export interface GovernanceState {
+  readonly policies: readonly KubernetesObject[];
+  readonly templates: readonly ConfigurationPolicy[];
+  /** What the governance account lacks for them. */
+  readonly denied: readonly PolicyRight[];
 }
 
 /** Whether objects of a kind could not be listed: missing ones may exist then. */
@@ -110,8 +123,29 @@ export async function takeSnapshot(cluster: KubernetesCluster, namespace: string
     policyServers: policyServers as readonly PolicyServer[],
     // Validated by the schemas of the kinds.
     policies: all as readonly AdmissionPolicyObject[],
+    governance: await readGovernance(cluster, namespace, read, unread),
     unread,
   };
+}
+
+async function readGovernance(
+  cluster: KubernetesCluster,
+  namespace: string,
+  read: (types: readonly ResourceType[]) => Promise<readonly KubernetesObject[]>,
+  unread: Unread[],
+): Promise<GovernanceState> {
+  const policies = await read([GOVERNANCE_POLICIES]);
+  // Validated by the schema of the kind.
+  const templates = (await read([CONFIGURATION_POLICIES])) as readonly ConfigurationPolicy[];
+  try {
+    return { policies, templates, denied: await deniedRights(cluster, namespace, templates) };
+  } catch (error) {
+    if (!(error instanceof ApiError)) {
+      throw error;
+    }
+    unread.push({ what: 'rights of the governance account', why: oneLine(error.message) });
+    return { policies, templates, denied: [] };
+  }
 }
 
 /** Empty when the cluster does not serve the kind, which another check reports. */

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import type { AccessRule, KubernetesObject } from '../../../resources/index.ts';
 import { installObjects } from '../install-objects.ts';
 import { installValues } from '../read-values.ts';
+import { CONTROLLER } from './naming.ts';
 
 /** The controller's rights on Secrets, and the number of its Roles. */
 function rightsOnSecrets(mode: 'own' | 'external'): { readonly verbs: readonly string[]; readonly roles: number } {
@@ -10,7 +11,10 @@ function rightsOnSecrets(mode: 'own' | 'external'): { readonly verbs: readonly s
   const objects = installObjects({ namespace: 'portcullis', values });
   const rules = objects.flatMap((object) => (object['rules'] ?? []) as readonly AccessRule[]);
   const verbs = rules.filter(({ resources }) => resources.includes('secrets')).flatMap((rule) => rule.verbs);
-  return { verbs: verbs.toSorted(), roles: objects.filter(({ kind }) => kind === 'Role').length };
+  return {
+    verbs: verbs.toSorted(),
+    roles: objects.filter(({ kind, metadata }) => kind === 'Role' && metadata.name === CONTROLLER).length,
+  };
 }
 
 describe('rights of the controller', () => {

@@ -2,7 +2,6 @@
 import {
   CERTIFICATE_NAMESPACE_RULES,
   CLUSTER_RULES,
-  CONTEXT_AWARE_LABEL,
   CONTEXT_AWARE_RULES,
   CONTROLLER_NAMESPACE_RULES,
   EXTERNAL_CERTIFICATE_NAMESPACE_RULES,
@@ -13,6 +12,9 @@ import {
   ADMISSION_POLICY_GROUPS,
   CLUSTER_ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICY_GROUPS,
+  CONTEXT_AWARE_LABEL,
+  GOVERNANCE_GROUP,
+  GOVERNANCE_KINDS,
   POLICIES_GROUP,
   POLICY_REVISIONS,
   POLICY_SERVER_REPLICAS,
@@ -119,7 +121,8 @@ const WRITE = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 /**
  * ClusterRoles for users. Kubernetes aggregates `portcullis-view` into its roles `view`, `edit` and `admin`. Administrators bind
  * `portcullis-edit` in the namespaces whose users may write policies; aggregation into `edit` and `admin` is a value.
- * Cluster-wide policies and PolicyServers are left to cluster administrators.
+ * Cluster-wide policies, PolicyServers, and Policies, which have the rights of the governance account, are left to cluster
+ * administrators.
  * @param aggregateWrite a text in templates of the chart
  */
 export function userRoles(aggregateWrite: boolean | string): readonly KubernetesObject[] {
@@ -148,6 +151,7 @@ export function userRoles(aggregateWrite: boolean | string): readonly Kubernetes
         resources: [POLICY_REVISIONS.resource, POLICY_SERVER_REPLICAS.resource],
         verbs: READ,
       },
+      { apiGroups: [GOVERNANCE_GROUP], resources: GOVERNANCE_KINDS.map(({ resource }) => resource), verbs: READ },
     ]),
     role('portcullis-edit', ['edit', 'admin'], String(aggregateWrite), [
       { apiGroups: [POLICIES_GROUP], resources: NAMESPACED, verbs: WRITE },

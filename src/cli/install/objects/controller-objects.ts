@@ -121,7 +121,7 @@ function podSpec({ namespace, values }: InstallContext): object {
 }
 
 function controllerArguments({ namespace, values }: InstallContext): readonly string[] {
-  const { certificates, controller } = values;
+  const { certificates, controller, governance } = values;
   return [
     'controller',
     '--in-cluster',
@@ -144,6 +144,10 @@ function controllerArguments({ namespace, values }: InstallContext): readonly st
     `--revision-history-limit=${controller.revisionHistoryLimit}`,
     `--degraded-policies=${controller.degradedPolicies}`,
     `--unserved-policies=${controller.unservedPolicies}`,
+    `--governance=${governance.enabled}`,
+    `--governance-mode=${governance.mode}`,
+    `--cluster-name=${governance.clusterName}`,
+    `--governance-namespaces=${governance.namespaces.join(',')}`,
     `--log-level=${controller.logLevel}`,
     `--log-fmt=${controller.logFormat}`,
     ...controller.extraArgs,

@@ -31,8 +31,24 @@ const REASONS: Readonly<Record<string, string>> = {
   services: POLICY_SERVER_OBJECTS,
   'poddisruptionbudgets.policy': POLICY_SERVER_OBJECTS,
   'networkpolicies.networking.k8s.io': POLICY_SERVER_OBJECTS,
+  'policies.policy.open-cluster-management.io':
+    'Copies the Policies of users to the namespace of the cluster, and changes and deletes these copies only.',
+  'policies/status.policy.open-cluster-management.io': 'Reports compliance, and why policies are pending.',
+  'policies/finalizers.policy.open-cluster-management.io':
+    'Objects of policy templates belong to the copy of their Policy, whose deletion waits for them.',
+  'configurationpolicies.policy.open-cluster-management.io':
+    'Applies the templates of Policies, in the namespace of the cluster.',
+  'certificatepolicies.policy.open-cluster-management.io':
+    'Applies the templates of Policies, in the namespace of the cluster.',
   'roles.rbac.authorization.k8s.io':
     'Each PolicyServer may read revisions and report. Without the verbs escalate and bind, API servers let this account grant only rights that it has.',
+};
+
+/** The same for rights to objects with certain names. */
+const REASONS_OF_NAMED: Readonly<Record<string, string>> = {
+  serviceaccounts:
+    'Policies read and write with the rights of this account only: the controller has no rights to what they are about.',
+  'deployments.apps': 'Governance does nothing while these controllers of Open Cluster Management run.',
 };
 
 /** The order of verbs in a rule. */
@@ -41,22 +57,33 @@ const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete'];
 /** The same rights with each resource in one rule, with reasons as comments. */
 export function explainedRules(rules: readonly AccessRule[]): readonly AccessRule[] {
   const verbsOf = new Map<string, Set<string>>();
-  for (const { apiGroups, resources, verbs } of rules) {
+  for (const { apiGroups, resources, verbs } of rules.filter(({ resourceNames }) => resourceNames === undefined)) {
     for (const key of apiGroups.flatMap((group) => resources.map((resource) => keyOf(group, resource)))) {
       verbsOf.set(key, new Set([...(verbsOf.get(key) ?? []), ...verbs]));
     }
   }
   const merged = Map.groupBy(verbsOf, ([key, verbs]) => JSON.stringify([groupOf(key), sorted(verbs)]));
-  return [...merged.values()].flatMap((same) => {
-    const [[first, verbs] = ['', new Set<string>()]] = same;
-    const reasons = [...new Set(same.flatMap(([key]) => REASONS[key] ?? []))];
-    const rule = {
-      apiGroups: [groupOf(first)],
-      resources: same.map(([key]) => key.slice(0, key.length - suffix(groupOf(key)).length)),
-      verbs: sorted(verbs),
-    };
-    return reasons.length === 0 ? [rule] : [commented(reasons.join(' '), rule)];
-  });
+  const named = rules.filter(({ resourceNames }) => resourceNames !== undefined);
+  return [...[...merged.values()].map(ruleOfSame), ...named.map(explainedNames)];
+}
+
+/** A rule for some names. Their groups and resources are not merged with those of others. */
+function explainedNames(rule: AccessRule): AccessRule {
+  const keys = rule.apiGroups.flatMap((group) => rule.resources.map((resource) => keyOf(group, resource)));
+  const reasons = keys.flatMap((key) => REASONS_OF_NAMED[key] ?? []);
+  return reasons.length === 0 ? rule : commented(reasons.join(' '), rule);
+}
+
+/** The rule for resources of one group with the same verbs. */
+function ruleOfSame(same: readonly (readonly [key: string, verbs: ReadonlySet<string>])[]): AccessRule {
+  const [[first, verbs] = ['', new Set<string>()]] = same;
+  const reasons = [...new Set(same.flatMap(([key]) => REASONS[key] ?? []))];
+  const rule = {
+    apiGroups: [groupOf(first)],
+    resources: same.map(([key]) => key.slice(0, key.length - suffix(groupOf(key)).length)),
+    verbs: sorted(verbs),
+  };
+  return reasons.length === 0 ? rule : commented(reasons.join(' '), rule);
 }
 
 function sorted(verbs: ReadonlySet<string>): readonly string[] {

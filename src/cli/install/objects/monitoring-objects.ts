@@ -78,6 +78,23 @@ export const ALERTS: readonly Alert[] = [
     whatToDo: '`portcullis rollout status` says why, `portcullis rollout diff` what changed.',
   },
   {
+    name: 'PortcullisGovernanceStopped',
+    severity: 'warning',
+    when: 'max(portcullis_governance_other_controllers) > 0',
+    lasting: '15m',
+    summary: 'A controller of Open Cluster Management runs, so the governance of Portcullis does nothing.',
+    whatToDo:
+      'Stop one of them: set `governance.enabled: false`, or scale its Deployment down. `portcullis doctor` names it.',
+  },
+  {
+    name: 'PortcullisPolicyNonCompliant',
+    severity: 'warning',
+    when: 'max by (kind) (portcullis_governance_policies{kind="Policy",compliance="NonCompliant"}) > 0',
+    lasting: '1h',
+    summary: 'Policies are not complied with.',
+    whatToDo: '`kubectl get policy -A` shows which, and why. Remove this alert if Policies only inform.',
+  },
+  {
     name: 'PortcullisReviewsSlow',
     severity: 'warning',
     when: 'histogram_quantile(0.99, sum by (le, pod) (rate(portcullis_review_duration_seconds_bucket[5m]))) > 1',

@@ -91,7 +91,7 @@ describe('explainPending', () => {
       ),
       [
         'kind, but the cluster has no kind Thing in example.com/v1: install its CRD.',
-        'secret, which the controller may not read: secrets "secret" is forbidden.',
+        'secret, which may not be read: secrets "secret" is forbidden.',
         'slow, which could not be read: timeout.',
         'stale, whose status is about an older spec.',
         'new, which has no status yet.',

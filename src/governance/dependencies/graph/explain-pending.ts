@@ -113,7 +113,7 @@ class ExplainedPending {
       case 'Stale':
         return 'whose status is about an older spec';
       case 'Forbidden':
-        return `which the controller may not read: ${detail}`;
+        return `which may not be read: ${detail}`;
       case 'GetFailed':
         return `which could not be read: ${detail}`;
       case 'Mismatch':

@@ -1,0 +1,68 @@
+// `portcullis governance graph`: what governance policies depend on, as a tree, or for Graphviz and Mermaid.
+import { Command, Option } from 'commander';
+import { type DependencyLookup, graphAsDot, graphAsMermaid, graphAsText } from '../../governance/index.ts';
+import { readObjects } from '../cluster/apply-files.ts';
+import { addClusterFlags, type ClusterFlags, connect } from '../cluster/cluster-flags.ts';
+import { oneLine } from '../table.ts';
+import { clusterNameOption } from './cluster-name-flag.ts';
+import { DependencyReader } from './dependency-reader.ts';
+import { clusterPolicies, filePolicies, type PolicyGraph } from './policy-graph.ts';
+
+const RENDERERS = { text: graphAsText, dot: graphAsDot, mermaid: graphAsMermaid } as const;
+
+interface GraphFlags extends ClusterFlags {
+  readonly filename?: readonly string[];
+  readonly recursive?: true;
+  readonly clusterName: string;
+  readonly output: keyof typeof RENDERERS;
+}
+
+export function graphCommand(): Command {
+  return addClusterFlags(
+    new Command('graph')
+      .description('show what governance policies depend on, and the state of each')
+      .option(
+        '-f, --filename <file...>',
+        'read policies from files, folders, or - for standard input; needs no cluster',
+      )
+      .option('-R, --recursive', 'include subfolders')
+      .addOption(new Option('-o, --output <format>', 'output format').choices(Object.keys(RENDERERS)).default('text'))
+      .addOption(clusterNameOption()),
+  )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portcullis governance graph
+  portcullis governance graph -o dot | dot -Tsvg > policies.svg
+  portcullis governance graph -f policies/ -o mermaid`,
+    )
+    .action(graph);
+}
+
+async function graph(flags: GraphFlags): Promise<void> {
+  const render = RENDERERS[flags.output];
+  if (flags.filename !== undefined) {
+    const manifests = await readObjects(flags.filename, flags.recursive === true);
+    print(filePolicies(manifests, flags.clusterName, flags.namespace ?? 'default'), ({ graph: one }) => render(one));
+    return;
+  }
+  using connected = await connect(flags);
+  const policies = await clusterPolicies(connected.cluster, flags.clusterName, connected.namespace);
+  const reader = new DependencyReader(connected.cluster, policies);
+  const text = await reader.resolve((lookup: DependencyLookup) => render(policies.graph, lookup));
+  print(policies, () => text);
+}
+
+/** Prints the graph, and on standard error what is wrong with it. */
+function print(policies: PolicyGraph, render: (policies: PolicyGraph) => string): void {
+  process.stdout.write(render(policies));
+  if (policies.roots.size === 0) {
+    process.stderr.write('no policies found\n');
+  }
+  for (const { namespace, name } of policies.graph.policies) {
+    for (const { message } of policies.graph.findingsOf({ namespace, name })) {
+      process.stderr.write(`warning: policy ${oneLine(`${namespace}/${name}: ${message}`)}\n`);
+    }
+  }
+}

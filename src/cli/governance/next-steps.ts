@@ -1,0 +1,53 @@
+// What a user can do about the root causes of a pending policy.
+import {
+  type DependencyGraph,
+  isPolicyKind,
+  type Requirement,
+  requirementText,
+  type UnmetDependency,
+} from '../../governance/index.ts';
+
+/** One sentence for each root cause. */
+export function nextSteps(graph: DependencyGraph, rootCauses: readonly UnmetDependency[]): readonly string[] {
+  return [...new Set(rootCauses.map((cause) => nextStep(graph, cause)))];
+}
+
+function nextStep(graph: DependencyGraph, cause: UnmetDependency): string {
+  const { apiVersion, kind, reason, compliance } = cause;
+  const object = requirementText(graph, cause);
+  switch (reason) {
+    case 'NoSuchKind':
+      return `Install the CRD of ${kind} (${apiVersion}), or remove the dependency on ${object}.`;
+    case 'NotFound':
+      return `Create ${object}, or correct the name of the dependency.`;
+    case 'NotPlaced':
+      return `Enable ${object} on this cluster, or remove the dependency on it.`;
+    case 'NoStatus':
+      return `Nothing has evaluated ${object} yet. If that lasts, check its controller: ${look(graph, cause)}`;
+    case 'Stale':
+      return `Wait until ${object} is evaluated again. If that lasts, check its controller: ${look(graph, cause)}`;
+    case 'Forbidden':
+      return `Grant the right to read ${object}, to the governance account and to you.`;
+    case 'GetFailed':
+      return `Try again: ${object} could not be read.`;
+    case 'Mismatch':
+      return `Make ${object} ${compliance}. What it lacks: ${look(graph, cause)}`;
+    case 'Cycle':
+      return `Remove one of the dependencies that form the cycle through ${object}.`;
+    default:
+      return reason satisfies never;
+  }
+}
+
+/** The command that shows an object; a policy is explained in turn. */
+function look(graph: DependencyGraph, cause: UnmetDependency): string {
+  const policy = isPolicyKind(cause) ? graph.targetOf(cause)?.policy : undefined;
+  return policy === undefined ? describeText(cause) : `portcullis explain policy/${policy.name} -n ${policy.namespace}`;
+}
+
+/** The command that shows an object. */
+export function describeText({ apiVersion, kind, namespace, name }: Omit<Requirement, 'compliance'>): string {
+  const [version = '', group = ''] = apiVersion.split('/').toReversed();
+  const type = [kind.toLowerCase(), ...(group === '' ? [] : [version, group])].join('.');
+  return `portcullis describe ${type}/${name}${namespace === '' ? '' : ` -n ${namespace}`}`;
+}

@@ -1,0 +1,86 @@
+// What `portcullis explain` says about a policy.
+import { styleText } from 'node:util';
+import type { Explanation, GraphPolicy } from '../../governance/index.ts';
+import { type ObjectKey, READY, type TemplateDetails } from '../../resources/index.ts';
+import { oneLine } from '../table.ts';
+import { describeText, nextSteps } from './next-steps.ts';
+import type { PolicyGraph, PolicyManifest } from './policy-graph.ts';
+
+/** A policy, or one template of it. */
+export interface Subject {
+  readonly key: Required<ObjectKey>;
+  readonly template: string | undefined;
+}
+
+export interface Answer {
+  /** `namespace/name` */
+  readonly policy: string;
+  readonly template?: string;
+  /** Absent while it is not known. */
+  readonly compliant?: string;
+  /** What the policy waits for and what its templates report, in sentences. */
+  readonly because: readonly string[];
+  /** What the user can do, in sentences. */
+  readonly toDo: readonly string[];
+}
+
+export function answerOf({ key, template }: Subject, policies: PolicyGraph, explanation: Explanation): Answer {
+  const { graph, roots, copies } = policies;
+  const policy = `${key.namespace}/${key.name}`;
+  const root = roots.get(policy);
+  const copy = copies.get(`${key.namespace}.${key.name}`);
+  const details = (copy?.status?.details ?? []).filter((one) => template === undefined || nameOf(one) === template);
+  const compliant = template === undefined ? root?.status?.compliant : details[0]?.compliant;
+  const failing = details.filter((one) => one.compliant === 'NonCompliant' && one.pending === undefined);
+  const reasons = [
+    ...notAppliedText(policy, root),
+    ...graph.findingsOf(key).map(({ message }) => `policy ${policy}: ${message}.`),
+    ...(explanation.rootCauses.length === 0 ? [] : explanation.sentences),
+    ...failing.map((one) => `${nameOf(one)} reports: ${one.history?.[0]?.message ?? 'nothing'}`),
+  ];
+  const summary = root?.status?.message ?? '';
+  const fallback = summary === '' || template !== undefined ? explanation.sentences : [`policy ${policy}: ${summary}`];
+  const steps = [
+    ...(root?.status === undefined
+      ? ['No controller has seen the policy yet. To find out why: portcullis doctor']
+      : []),
+    ...nextSteps(graph, explanation.rootCauses),
+    ...failing.flatMap((one) => failingStep(graph.policy(key), nameOf(one), graph.clusterNamespace)),
+  ];
+  return {
+    policy,
+    ...(template === undefined ? {} : { template }),
+    ...(compliant === undefined ? {} : { compliant }),
+    because: (reasons.length === 0 ? fallback : reasons).map((text) => oneLine(text)),
+    toDo: steps.map((text) => oneLine(text)),
+  };
+}
+
+export function answerText({ policy, template, compliant, because, toDo }: Answer): string {
+  const subject = template === undefined ? `policy ${policy}` : `template ${template} of policy ${policy}`;
+  const state = compliant === undefined ? 'has no compliance yet' : `is ${compliant}`;
+  const lines = [
+    styleText('bold', oneLine(`${subject} ${state}`)),
+    ...because.map((text) => `  ${text}`),
+    ...(toDo.length === 0 ? [] : ['', styleText('bold', 'What to do:'), ...toDo.map((text) => `  ${text}`)]),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function nameOf({ templateMeta }: TemplateDetails): string {
+  return templateMeta?.name ?? '';
+}
+
+/** Why the controller made no copy of a Policy: its status is then about no cluster. */
+function notAppliedText(policy: string, root: PolicyManifest | undefined): readonly string[] {
+  const { status, conditions } = root?.status ?? { status: [] };
+  const ready = conditions?.find(({ type }) => type === READY);
+  return status !== undefined || ready === undefined ? [] : [`policy ${policy} applies nowhere: ${ready.message}.`];
+}
+
+/** How to look at a template that is not compliant. */
+function failingStep(policy: GraphPolicy | undefined, name: string, clusterNamespace: string): readonly string[] {
+  const template = policy?.templates.find((one) => one.name === name);
+  const object = template && { ...template, namespace: clusterNamespace };
+  return object === undefined ? [] : [`See what ${name} compares with: ${describeText(object)}`];
+}

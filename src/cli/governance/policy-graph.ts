@@ -1,0 +1,142 @@
+// The Policies of a cluster or of files, and the graph of their dependencies.
+import { ApiError, type Cluster, listAll } from '../../cluster/index.ts';
+import { DependencyGraph, graphPolicy, isPolicyKind, rootOf } from '../../governance/index.ts';
+import {
+  GOVERNANCE_GROUP,
+  groupVersionOf,
+  isJsonObject,
+  type KubernetesObject,
+  keyText,
+  type ObjectKey,
+  own,
+  POLICIES,
+  POLICY_SETS,
+  type Policy,
+  READY,
+  type ResourceType,
+} from '../../resources/index.ts';
+import { CliError } from '../errors.ts';
+
+/** Reasons of the condition `Ready` of Policies that apply nowhere. */
+const UNPLACED_REASONS: ReadonlySet<string> = new Set(['NamespaceNotGoverned', 'NotPlaced', 'NameTooLong']);
+
+/** A Policy, whose spec is not validated if it comes from a file. */
+export type PolicyManifest = KubernetesObject & Pick<Policy, 'status'>;
+
+export interface PolicyGraph {
+  readonly graph: DependencyGraph;
+  /** The Policies as users wrote them, by `namespace/name`. */
+  readonly roots: ReadonlyMap<string, PolicyManifest>;
+  /** The copies in the namespace of the cluster, by name. */
+  readonly copies: ReadonlyMap<string, Policy>;
+}
+
+/**
+ * Reads the Policies of a cluster: of all namespaces, or of one namespace for a user without the right to list all.
+ * @throws CliError when the cluster has no Policies; ApiError, ClusterError
+ */
+export async function clusterPolicies(cluster: Cluster, clusterName: string, namespace: string): Promise<PolicyGraph> {
+  if ((await cluster.discovery.find(`${POLICIES.group}/${POLICIES.version}`, POLICIES.kind)) === undefined) {
+    const hint = 'Is governance installed there? With -f, policies are read from files.';
+    throw new CliError(`the cluster has no kind Policy of ${POLICIES.group}`, { hint });
+  }
+  const namespaces = [...new Set([namespace, clusterName])];
+  const [policies, sets] = await Promise.all([
+    readable(cluster, POLICIES, namespaces),
+    readable(cluster, POLICY_SETS, namespaces),
+  ]);
+  const roots = policies.filter(({ metadata }) => metadata.namespace !== clusterName);
+  const copies = policies.filter(({ metadata }) => metadata.namespace === clusterName);
+  return { ...graphOf(roots, sets, clusterName), copies: byName(copies) };
+}
+
+/** The Policies among manifests. @param namespace of manifests that name none */
+export function filePolicies(
+  manifests: readonly KubernetesObject[],
+  clusterName: string,
+  namespace: string,
+): PolicyGraph {
+  const own = manifests
+    .filter(({ apiVersion }) => groupVersionOf(apiVersion).group === GOVERNANCE_GROUP)
+    .map((object) => ({
+      ...object,
+      metadata: { ...object.metadata, namespace: object.metadata.namespace ?? namespace },
+    }));
+  const policies = own.filter(isPolicyKind);
+  const sets = own.filter(({ kind }) => kind === POLICY_SETS.kind);
+  return { ...graphOf(policies, sets, clusterName), copies: new Map() };
+}
+
+/** The Policy that a copy was made from. */
+export function rootOfCopy({ roots }: Pick<PolicyGraph, 'roots'>, copy: string): PolicyManifest | undefined {
+  const key = rootOf(copy);
+  return key && roots.get(keyText(key));
+}
+
+function graphOf(
+  roots: readonly KubernetesObject[],
+  sets: readonly KubernetesObject[],
+  clusterName: string,
+): Pick<PolicyGraph, 'graph' | 'roots'> {
+  const named = new Map(roots.map((root) => [textOfKey(root), root]));
+  const members = new Map(sets.map((set) => [textOfKey(set), membersOf(set)]));
+  const parts = [...named.values()].map((root) =>
+    graphPolicy(root, {
+      clusterNamespace: clusterName,
+      policiesOfSet: (key: ObjectKey) => members.get(keyText(key)),
+      isPlaced,
+    }),
+  );
+  return { roots: named, graph: new DependencyGraph(parts, clusterName) };
+}
+
+/** Whether the controller applies a Policy; the settings that decide are its own. */
+function isPlaced({ status }: PolicyManifest): boolean {
+  const ready = status?.conditions?.find(({ type }) => type === READY);
+  return ready === undefined || ready.status === 'True' || !UNPLACED_REASONS.has(ready.reason);
+}
+
+/** All objects of a kind; those of some namespaces when a user may not list all. @throws ApiError, ClusterError */
+async function readable<T extends KubernetesObject>(
+  cluster: Cluster,
+  type: ResourceType<T>,
+  namespaces: readonly string[],
+): Promise<readonly T[]> {
+  try {
+    return (await listAll(cluster, type)).items;
+  } catch (error) {
+    if (!isForbidden(error)) {
+      throw error;
+    }
+    const lists = await Promise.allSettled(namespaces.map((namespace) => listAll(cluster, type, { namespace })));
+    const [read, failed] = [lists.filter(isFulfilled), lists.filter((list) => !isFulfilled(list))];
+    const unexpected = failed.find(({ reason }) => !isForbidden(reason));
+    if (unexpected !== undefined || read.length === 0) {
+      throw unexpected?.reason ?? error;
+    }
+    return read.flatMap(({ value }) => value.items);
+  }
+}
+
+function isForbidden(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 403;
+}
+
+function isFulfilled<T>(result: PromiseSettledResult<T>): result is PromiseFulfilledResult<T> {
+  return result.status === 'fulfilled';
+}
+
+/** The members of a PolicySet, which may come from a file. */
+function membersOf(set: KubernetesObject): readonly string[] | undefined {
+  const { spec } = set as { readonly spec?: unknown };
+  const policies = isJsonObject(spec) ? own(spec, 'policies') : undefined;
+  return Array.isArray(policies) ? policies.filter((name) => typeof name === 'string') : undefined;
+}
+
+function byName(policies: readonly Policy[]): ReadonlyMap<string, Policy> {
+  return new Map(policies.map((policy) => [policy.metadata.name ?? '', policy]));
+}
+
+function textOfKey({ metadata: { namespace = '', name = '' } }: KubernetesObject): string {
+  return keyText({ namespace, name });
+}

@@ -1,0 +1,89 @@
+// Whether governance works: controllers beside ours, its namespace, and the rights of policies.
+import { isRunning, OTHER_CONTROLLERS } from '../../../governance/index.ts';
+import { MANAGED_BY } from '../../../resources/index.ts';
+import { rightText } from '../rights.ts';
+import { argumentOf, controllerOf } from './controller-arguments.ts';
+import { type Finding, finding } from './finding.ts';
+import { reportedRights } from './governance-rights.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** Rights that one finding names. */
+const MAX_NAMED_RIGHTS = 12;
+
+export function checkGovernance(snapshot: Snapshot): readonly Finding[] {
+  if (!isGoverning(snapshot)) {
+    return checkUngoverned(snapshot);
+  }
+  return [...checkOtherControllers(snapshot), ...checkClusterNamespace(snapshot), ...checkPolicyRights(snapshot)];
+}
+
+/** Whether a controller runs governance; without a controller nothing is known. */
+function isGoverning(snapshot: Snapshot): boolean {
+  const controller = controllerOf(snapshot);
+  return controller !== undefined && argumentOf(controller, '--governance') !== 'false';
+}
+
+function checkUngoverned(snapshot: Snapshot): readonly Finding[] {
+  const { policies } = snapshot.governance;
+  if (controllerOf(snapshot) === undefined || policies.length === 0 || otherControllers(snapshot).length > 0) {
+    return [];
+  }
+  const message = `governance is off, and there are ${policies.length} Policies: nothing applies them`;
+  return [finding('GovernanceOff', 'policies', message, 'Set the value governance.enabled, or delete them.')];
+}
+
+function checkOtherControllers(snapshot: Snapshot): readonly Finding[] {
+  return otherControllers(snapshot).map(({ metadata: { namespace = '', name = '' } }) =>
+    finding(
+      'GovernanceStopped',
+      `deployment/${name} -n ${namespace}`,
+      'it is of Open Cluster Management, and reconciles the same kinds: the governance of Portcullis does nothing',
+      `Either set the value governance.enabled to false, or stop it: kubectl -n ${namespace} scale deployment ${name} --replicas=0`,
+    ),
+  );
+}
+
+function otherControllers({ deployments }: Snapshot): Snapshot['deployments'] {
+  return deployments.filter((one) => OTHER_CONTROLLERS.includes(one.metadata.name ?? '') && isRunning(one));
+}
+
+/** The controller never takes over a namespace that somebody else created. */
+function checkClusterNamespace(snapshot: Snapshot): readonly Finding[] {
+  const controller = controllerOf(snapshot);
+  const name = (controller && argumentOf(controller, '--cluster-name')) ?? 'local-cluster';
+  const found = snapshot.namespaces.find(({ metadata }) => metadata.name === name);
+  const isOurs = Object.entries(MANAGED_BY).every(([key, value]) => found?.metadata.labels?.[key] === value);
+  return found === undefined || isOurs
+    ? []
+    : [
+        finding(
+          'ClusterNamespaceForeign',
+          `namespace/${name}`,
+          'it was not created by Portcullis, so Policies are not applied: whoever may write in it would have their rights',
+          'Name another one with the value governance.clusterName. Or, if only administrators write in it, add the label app.kubernetes.io/managed-by=portcullis.',
+        ),
+      ];
+}
+
+/** By policy, the rights that the governance account lacks for it. */
+function checkPolicyRights({ governance, namespace }: Snapshot): readonly Finding[] {
+  const { policies, templates, denied } = governance;
+  const ofTemplates = [...denied, ...templates.flatMap((one) => reportedRights(namespace, one))];
+  const named = new Set(ofTemplates.map(({ right }) => rightText(right)));
+  // Policies repeat what their templates report.
+  const ofPolicies = policies
+    .flatMap((one) => reportedRights(namespace, one))
+    .filter(({ right }) => !named.has(rightText(right)));
+  const lacking = [...ofTemplates, ...ofPolicies];
+  return [...Map.groupBy(lacking, ({ policy }) => policy)].map(([policy, rights]) => {
+    const texts = [...new Set(rights.map(({ right }) => rightText(right)))];
+    const more = texts.length > MAX_NAMED_RIGHTS ? `; and ${texts.length - MAX_NAMED_RIGHTS} more` : '';
+    const [policyNamespace, name] = policy.split('/', 2);
+    return finding(
+      'PolicyRightsMissing',
+      `policy ${name} -n ${policyNamespace}`,
+      `the governance account may not: ${texts.slice(0, MAX_NAMED_RIGHTS).join('; ')}${more}`,
+      'If Policies should have these rights, grant a ClusterRole with them: portcullis install --governance-role CLUSTERROLE, with those granted before.',
+    );
+  });
+}
