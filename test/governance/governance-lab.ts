@@ -55,10 +55,10 @@ export interface GovernanceLabOptions {
   readonly settings?: Partial<GovernanceSettings>;
   /** The cluster as the governance account. Default: with all rights. */
   readonly governed?: (cluster: EmbeddedCluster) => Cluster;
-  /** Tokens of users of a gateway. Default: none. */
-  readonly tokens?: EmbeddedClusterOptions['tokens'];
   /** What the controllers use in place of the cluster, such as one that fails. */
   readonly through?: (cluster: Cluster) => Cluster;
+  /** Tokens of users of a gateway. Default: none. */
+  readonly tokens?: EmbeddedClusterOptions['tokens'];
 }
 
 const GOVERNANCE = 'policy.open-cluster-management.io/v1';

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { ConfigurationPolicy } from '../../resources/index.ts';
+import { EvaluationSchedule, intervalOf } from './evaluation-schedule.ts';
+
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+const KEY = { namespace: 'local-cluster', name: 'checked' };
+
+type Interval = ConfigurationPolicy['spec']['evaluationInterval'];
+
+function policy(
+  interval: Interval,
+  status: NonNullable<ConfigurationPolicy['status']> = {},
+  generation = 1,
+): ConfigurationPolicy {
+  return {
+    apiVersion: 'policy.open-cluster-management.io/v1',
+    kind: 'ConfigurationPolicy',
+    metadata: { ...KEY, generation },
+    spec: {
+      remediationAction: 'inform',
+      pruneObjectBehavior: 'None',
+      'object-templates': [],
+      ...(interval === undefined ? {} : { evaluationInterval: interval }),
+    },
+    status,
+  };
+}
+
+const COMPLIANT = {
+  compliant: 'Compliant',
+  lastEvaluatedGeneration: 1,
+  lastEvaluated: new Date(NOW).toISOString(),
+} as const;
+
+describe('the interval of evaluations', () => {
+  for (const [interval, isCompliant, expected] of [
+    [undefined, true, 'watch'],
+    [{ compliant: 'never' }, true, 'never'],
+    [{ compliant: 'never' }, false, 'watch'],
+    [{ noncompliant: '1h30m' }, false, 5_400_000],
+    [{ compliant: '100000h' }, true, 2 ** 31 - 1],
+    [{ compliant: 'watchwatch' }, true, 'watch'],
+  ] as readonly (readonly [Interval, boolean, string | number])[]) {
+    it(`of ${JSON.stringify(interval)} is ${expected} after ${isCompliant ? 'compliance' : 'a violation'}`, () => {
+      assert.equal(intervalOf(policy(interval), isCompliant), expected);
+    });
+  }
+});
+
+describe('an evaluation', () => {
+  it('is due for a new spec, whatever the interval', () => {
+    const never = { compliant: 'never', noncompliant: 'never' };
+    for (const status of [{}, { ...COMPLIANT, lastEvaluatedGeneration: 0 }]) {
+      assert.deepEqual(new EvaluationSchedule().take(KEY, policy(never, status), NOW), { isDue: true });
+    }
+  });
+
+  it('is due after a suspension, whatever the interval', () => {
+    const never = { compliant: 'never', noncompliant: 'never' };
+    const suspended = { ...COMPLIANT, compliant: 'Pending' } as const;
+    assert.deepEqual(new EvaluationSchedule().take(KEY, policy(never, suspended), NOW), { isDue: true });
+  });
+
+  it('is not due with never, also not for a fresh process', () => {
+    const due = new EvaluationSchedule().take(KEY, policy({ compliant: 'never' }, COMPLIANT), NOW + 1e9);
+    assert.deepEqual(due, { isDue: false, afterMs: undefined });
+  });
+
+  it('is due when the interval has passed since the last one', () => {
+    const schedule = new EvaluationSchedule();
+    const hourly = policy({ compliant: '1h' }, COMPLIANT);
+    assert.deepEqual(schedule.take(KEY, hourly, NOW + 1_000), { isDue: false, afterMs: 3_599_000 });
+    assert.deepEqual(schedule.take(KEY, hourly, NOW + 3_600_000), { isDue: true });
+    schedule.evaluated(KEY, NOW + 3_600_000);
+    assert.deepEqual(schedule.take(KEY, hourly, NOW + 3_600_001), { isDue: false, afterMs: 3_599_999 });
+    schedule.forget(KEY);
+    assert.deepEqual(schedule.take(KEY, hourly, NOW + 3_600_001), { isDue: true });
+  });
+
+  it('of a policy whose objects change all the time has to wait, but not after an edit', () => {
+    const schedule = new EvaluationSchedule();
+    const watching = policy(undefined, COMPLIANT);
+    const due = Array.from({ length: 20 }, () => schedule.take(KEY, watching, NOW).isDue).filter(Boolean);
+    assert.equal(due.length, 10);
+    assert.deepEqual(schedule.take(KEY, watching, NOW), { isDue: false, afterMs: 5_000 });
+    assert.deepEqual(schedule.take(KEY, policy(undefined, COMPLIANT, 2), NOW), { isDue: true });
+    assert.deepEqual(schedule.take(KEY, watching, NOW + 5_001), { isDue: true });
+  });
+});
