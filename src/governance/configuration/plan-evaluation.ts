@@ -226,6 +226,7 @@ function settingsOf(template: ObjectTemplate, desired: DesiredObject, isEnforced
     isEnforced: isEnforced && desired.name !== '',
     recreateOption: template.recreateOption ?? 'None',
     diffRecord: diffRecord(template.recordDiff, desired.definition, desired.isSensitive),
+    isSensitive: desired.isSensitive,
   };
 }
 
