@@ -325,6 +325,18 @@ describe('the templates of a ConfigurationPolicy', () => {
     assert.equal(written.metadata.annotations?.['key'], hostile);
   });
 
+  it('insert values of Secrets that API servers refuse: their messages are not reported', async () => {
+    await using lab = await startLab();
+    const data = { key: Buffer.from('no label: hunter2').toString('base64') };
+    await lab.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'source', namespace: 'default' }, data });
+    const label = '{{ fromSecret "default" "source" "key" | base64dec }}';
+    await lab.apply(policy([template(configMap({}, { labels: { label } }))]));
+    const reason = 'Invalid: the message is redacted, because the template reads Secrets';
+    const text = `${IN_DEFAULT} in namespace default is missing, and cannot be created, reason: \`${reason}\``;
+    const refused = await says(lab, violation(text));
+    assert.ok(!JSON.stringify(refused).includes('hunter2'));
+  });
+
   it('skip objects', async () => {
     await using lab = await startLab();
     const skipped = configMap({ mode: '{{ skipObject }}' });

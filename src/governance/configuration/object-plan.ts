@@ -25,6 +25,8 @@ export interface ObjectSettings {
   readonly isEnforced: boolean;
   readonly recreateOption: RecreateOption;
   readonly diffRecord: DiffRecord;
+  /** Whether values of the object come from Secrets: messages about them are not reported. */
+  readonly isSensitive: boolean;
 }
 
 export interface ObjectPlan {

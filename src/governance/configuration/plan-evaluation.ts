@@ -232,6 +232,7 @@ function settingsOf(
     isEnforced: remediationAction.toLowerCase() === 'enforce' && desired.name !== '',
     recreateOption: template.recreateOption ?? 'None',
     diffRecord: record === 'InStatus' && hasFullDiffs === true ? 'Full' : record,
+    isSensitive: desired.isSensitive,
   };
 }
 

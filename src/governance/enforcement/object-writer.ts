@@ -159,7 +159,7 @@ export class ObjectWriter {
       }
       return error.reason === 'Invalid'
         ? { type: 'invalid' }
-        : { type: 'failed', message: errorText(error), isNotFound: isNotFound(error) };
+        : { type: 'failed', message: answerText(error, plan), isNotFound: isNotFound(error) };
     }
   }
 
@@ -179,7 +179,7 @@ export class ObjectWriter {
       if (!(error instanceof ApiError) || isOutdated(error)) {
         throw error;
       }
-      const outcome = { type: 'failed', message: errorText(error), isNotFound: isNotFound(error) } as const;
+      const outcome = { type: 'failed', message: answerText(error, plan), isNotFound: isNotFound(error) } as const;
       return { plan: afterWrite(plan, outcome), retryAfterMs: RETRY_MS };
     }
   }
@@ -222,6 +222,16 @@ export class ObjectWriter {
     }
     return false;
   }
+}
+
+/** Codes of errors about the values of an object, whose messages quote them. */
+const VALUE_CODES: ReadonlySet<number> = new Set([400, 422]);
+
+/** The message of an API server, without values of Secrets. */
+function answerText(error: ApiError, { settings }: ObjectPlan): string {
+  return settings.isSensitive && VALUE_CODES.has(error.code)
+    ? `${error.reason}: the message is redacted, because the template reads Secrets`
+    : errorText(error);
 }
 
 /** The reason for which an object that is being deleted is not deleted again. */
