@@ -8,7 +8,7 @@ export interface ProviderVersion {
 /** Longest version: those of container images with build metadata and commits stay below 60 characters. */
 const MAX_VERSION_LENGTH = 128;
 /** Numbers have at most nine digits, so that they stay exact; dates as versions have eight. */
-const VERSION = /^v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(?:$|[-+._~](.*)$)/;
+const VERSION = /^v?(\d{1,9})(?:\.(\d{1,9})(?:\.(\d{1,9})(?:\.\w[\w.]*)?)?)?(?:$|[-+_~](.*)$)/;
 /** Suffixes of versions before a release. Those of distributions (`-eksbuild.1`, `-rancher1`, `+k3s1`) are not. */
 const PRERELEASE = /^(?:alpha|beta|rc|pre|preview|dev|snapshot|nightly|0\.dev|ci)(?:[^a-z]|$)/i;
 
