@@ -17,3 +17,7 @@ export { analysePolicy, judgePolicy, UNREAD_FIELDS, unknownProvider } from './ve
 export type { AnalysedPolicy, FeatureVerdict, ProviderVerdict, ProviderWarning } from './verdict.ts';
 export { compareVerdicts, severity } from './what-if.ts';
 export type { FeatureChange, FeatureState } from './what-if.ts';
+export { checkNetworkPolicySupport } from './admission.ts';
+export type { NetworkPolicyAnswer } from './admission.ts';
+export { parseNetworkPolicySettings } from './settings.ts';
+export type { NetworkPolicySettings, ParsedNetworkPolicySettings } from './settings.ts';

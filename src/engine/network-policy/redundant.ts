@@ -5,8 +5,13 @@ import type { Direction, IPBlock, NetworkPolicy, Peer, PortEntry, Rule } from '.
 
 /** Comparisons of two policies for each policy, so that thousands in a namespace take a second. */
 const MAX_COMPARISONS = 100;
-/** Comparisons of peers and ports for two policies. */
-const MAX_STEPS = 10_000;
+/** Comparisons of peers and ports for each policy. */
+const MAX_STEPS = 2_000;
+
+/** What is left of {@link MAX_STEPS}. */
+interface Budget {
+  left: number;
+}
 
 /**
  * The policies of a cluster or of files, to find those that change nothing because another one of the namespace isolates at
@@ -31,13 +36,14 @@ export class PolicySet {
   /** Undefined when no other policy covers the policy, as far as that was looked at. */
   redundancy(policy: NetworkPolicy): Finding | undefined {
     let compared = 0;
+    const steps = { left: MAX_STEPS };
     for (const requirement of [undefined, ...policy.podSelector.requirements]) {
       for (const other of this.#bySelector.get(keyOf(policy, requirement)) ?? []) {
         if (compared >= MAX_COMPARISONS) {
           return undefined;
         }
         compared += 1;
-        if (other !== policy && other.name !== policy.name && isRedundant(policy, other)) {
+        if (other !== policy && other.name !== policy.name && isRedundant(policy, other, steps)) {
           const message = `changes nothing: ${other.name} isolates the same pods and allows at least the same`;
           return { type: 'Redundant', message, paths: ['spec'] };
         }
@@ -57,13 +63,12 @@ function requirementKey({ key, operator, values }: LabelRequirement): string {
 }
 
 /** Of two policies that cover each other, the one whose name is first is kept. */
-function isRedundant(policy: NetworkPolicy, other: NetworkPolicy): boolean {
-  return isCovered(policy, other) && (policy.name > other.name || !isCovered(other, policy));
+function isRedundant(policy: NetworkPolicy, other: NetworkPolicy, steps: Budget): boolean {
+  return isCovered(policy, other, steps) && (policy.name > other.name || !isCovered(other, policy, steps));
 }
 
 /** Whether `other` isolates the pods of `policy` in its directions, and allows what it allows. */
-export function isCovered(policy: NetworkPolicy, other: NetworkPolicy): boolean {
-  const steps = { left: MAX_STEPS };
+export function isCovered(policy: NetworkPolicy, other: NetworkPolicy, steps: Budget = { left: MAX_STEPS }): boolean {
   const isWhollyRead = policy.unread.length + other.unread.length === 0;
   return (
     isWhollyRead &&
@@ -81,11 +86,11 @@ function rulesOf({ rules }: NetworkPolicy, direction: Direction): readonly Rule[
 }
 
 /** Whether every rule of `inner` is part of a rule of `outer`. */
-function allowsAll(outer: readonly Rule[], inner: readonly Rule[], steps: { left: number }): boolean {
-  return inner.every((rule) => outer.some((other) => hasPeers(other, rule, steps) && hasPorts(other, rule, steps)));
+function allowsAll(outer: readonly Rule[], inner: readonly Rule[], steps: Budget): boolean {
+  return inner.every((rule) => outer.some((other) => hasPorts(other, rule, steps) && hasPeers(other, rule, steps)));
 }
 
-function hasPeers(outer: Rule, inner: Rule, steps: { left: number }): boolean {
+function hasPeers(outer: Rule, inner: Rule, steps: Budget): boolean {
   if (outer.peers.length === 0) {
     return true;
   }
@@ -95,7 +100,7 @@ function hasPeers(outer: Rule, inner: Rule, steps: { left: number }): boolean {
   );
 }
 
-function hasPorts(outer: Rule, inner: Rule, steps: { left: number }): boolean {
+function hasPorts(outer: Rule, inner: Rule, steps: Budget): boolean {
   if (outer.ports.length === 0) {
     return true;
   }
@@ -106,7 +111,7 @@ function hasPorts(outer: Rule, inner: Rule, steps: { left: number }): boolean {
 }
 
 /** False once there were too many steps, so that nothing more is found. */
-function step(steps: { left: number }): boolean {
+function step(steps: Budget): boolean {
   steps.left -= 1;
   return steps.left >= 0;
 }
