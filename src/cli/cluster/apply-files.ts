@@ -4,7 +4,8 @@ import { isJsonObject, type KubernetesObject } from '../../resources/index.ts';
 import { CliError, fileProblem, usageError } from '../errors.ts';
 import { readManifests } from '../policy/manifests.ts';
 
-const EXTENSIONS: ReadonlySet<string> = new Set(['.yaml', '.yml', '.json']);
+/** Of files with manifests. */
+export const EXTENSIONS: ReadonlySet<string> = new Set(['.yaml', '.yml', '.json']);
 
 /** The objects of `-f`: of files, standard input, and the YAML and JSON files of folders in the order of their names. */
 export async function readObjects(paths: readonly string[], recursive: boolean): Promise<readonly KubernetesObject[]> {
