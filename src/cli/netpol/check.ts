@@ -60,7 +60,8 @@ async function check(flags: CheckFlags): Promise<void> {
   const catalogue = await readCatalogue(flags);
   const providers = flags.provider === undefined ? allProviders(catalogue) : providersOf(flags.provider, catalogue);
   const { policies } = await readPolicies(flags);
-  const results = checkPolicies(policies, providers);
+  const isData = flags.output === 'json' || flags.output === 'yaml';
+  const results = checkPolicies(policies, providers, isData);
   process.stdout.write(checkText(results, flags.output));
   printNotes(policies, flags.provider === undefined ? [] : providers);
   const failOn = flags.failOn ?? (flags.provider === undefined ? 'never' : 'unsupported');
@@ -70,13 +71,18 @@ async function check(flags: CheckFlags): Promise<void> {
   );
 }
 
+/** @param withFeatures whether verdicts list features, which take most of the memory of many policies */
 export function checkPolicies(
   policies: readonly NetworkPolicy[],
   providers: readonly ProviderSupport[],
+  withFeatures: boolean,
 ): readonly CheckResult[] {
   return policies.map((policy) => {
     const analysed = analysePolicy(policy);
-    const verdicts = providers.map((support) => judgePolicy(analysed, support));
+    const verdicts = providers.map((support) => {
+      const verdict = judgePolicy(analysed, support);
+      return withFeatures ? verdict : { ...verdict, features: [] };
+    });
     return { policy: `${policy.namespace}/${policy.name}`, verdicts };
   });
 }
