@@ -16,6 +16,9 @@ export interface CatalogueFlags {
   readonly catalogue?: readonly string[];
 }
 
+/** Describes what {@link providersOf} reads. */
+export const PROVIDER_HELP = 'a provider and its version, with settings if known: NAME@VERSION,SETTING=VALUE';
+
 /** Adds the flag that {@link readCatalogue} reads. */
 export function addCatalogueFlag(command: Command): Command {
   return command.option('--catalogue <file...>', 'files that add providers, or change what is known of them');
