@@ -34,6 +34,7 @@ import { ClusterNamespace, NAMESPACES } from './cluster-namespace.ts';
 import { objectId, policySetsOf, readDependencies, requirementOf } from './dependencies/index.ts';
 import { DependencyGraphs } from './dependency-graphs.ts';
 import { ConfigurationReconciler } from './enforcement/configuration-reconciler.ts';
+import { EvaluationShare } from './evaluation-share.ts';
 import type { GovernanceSettings } from './governance-settings.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, KindMappings, withoutSchemas } from './objects/kind-mappings.ts';
 import { MissingKinds } from './objects/missing-kinds.ts';
@@ -88,12 +89,18 @@ export class GovernanceControllers implements Runnable {
   readonly #certificates: Controller;
   /** Kinds that templates and dependencies miss, and those that ConfigurationPolicies miss. */
   readonly #missing = { sync: new MissingKinds(), configuration: new MissingKinds() };
+  readonly #share = new EvaluationShare();
   readonly #isReady = Promise.withResolvers<void>();
 
   constructor(options: GovernanceOptions) {
-    this.#options = options;
+    const { cluster, log } = options;
+    this.#options = {
+      ...options,
+      cluster: withWriteBackoff(cluster, { log }),
+      governed: withWriteBackoff(options.governed, { log }),
+    };
     this.ready = this.#isReady.promise;
-    const { caches, settings, governed, log } = options;
+    const { caches, settings, governed } = this.#options;
     this.#policies = caches.cache(POLICIES);
     this.#policySets = caches.cache(POLICY_SETS);
     const namespace = settings.clusterName;
@@ -271,12 +278,13 @@ export class GovernanceControllers implements Runnable {
     const definitions = caches.cache(CUSTOM_RESOURCE_DEFINITIONS, { transform: withoutSchemas });
     const reconciler = new ConfigurationReconciler({
       cluster,
-      governed: withWriteBackoff(governed, { log }),
+      governed,
       policies,
       mappings: this.#mappings,
       reader: this.#watched.reader((key) => this.#configuration.enqueue(key)),
       missing: this.#missing.configuration,
       namespaces,
+      share: this.#share,
       isRemoved: () =>
         [namespaces.get({ name: namespace }), ...OWN_DEFINITIONS.map((name) => definitions.get({ name }))].some(
           (object) => object?.metadata.deletionTimestamp !== undefined,
@@ -311,7 +319,8 @@ export class GovernanceControllers implements Runnable {
     const policies = caches.cache(CERTIFICATE_POLICIES, { namespace: settings.clusterName });
     const namespaces = caches.cache(NAMESPACES);
     const reader = this.#watched.reader((key) => this.#certificates.enqueue(key));
-    const reconciler = new CertificateReconciler({ cluster, policies, namespaces, reader, events });
+    const share = this.#share;
+    const reconciler = new CertificateReconciler({ cluster, policies, namespaces, reader, share, events });
     return this.#controller('governance-certificates', {
       reconcile: (key, signal, attempt) => reconciler.reconcile(key, signal, attempt),
       watches: [

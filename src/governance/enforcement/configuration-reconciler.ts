@@ -1,4 +1,5 @@
 // Evaluates a ConfigurationPolicy, enforces it, and deletes what it leaves.
+import { setImmediate } from 'node:timers/promises';
 import { type Cluster, unlessGone } from '../../cluster/index.ts';
 import {
   CONFIGURATION_POLICIES,
@@ -27,6 +28,7 @@ import {
 } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { objectDiff, planEvaluation, type TemplatePlan } from '../configuration/index.ts';
+import type { EvaluatedSpec, EvaluationShare } from '../evaluation-share.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
@@ -43,9 +45,9 @@ import { ContestedObjects } from './contested-objects.ts';
 import { creatorOf, withCreatedObjects } from './created-objects.ts';
 import { EvaluationObjects } from './evaluation-objects.ts';
 import { EvaluationSchedule, intervalOf } from './evaluation-schedule.ts';
+import { EvaluationTime } from './evaluation-time.ts';
 import { KnownDryRuns, ObjectWriter } from './object-writer.ts';
 import { leftObjects, mayPrune, pruneFailureText, Pruning, prunes } from './pruning.ts';
-import { RenderingTime } from './rendering-time.ts';
 import { resolvedPolicy } from './resolved-policy.ts';
 
 /** Delay before a deletion that was refused, or that a finalizer holds, is tried again. Milliseconds. */
@@ -60,6 +62,8 @@ export interface ConfigurationOptions {
   readonly reader: ObjectReader;
   readonly missing: MissingKinds;
   readonly namespaces: Pick<ObjectCache, 'list'>;
+  /** Of all policies that are evaluated in this process. */
+  readonly share: EvaluationShare;
   /** Whether the namespace of the cluster, or the kind, is being deleted: policies then go without pruning. */
   readonly isRemoved: () => boolean;
   readonly events: EventSink;
@@ -167,27 +171,58 @@ export class ConfigurationReconciler {
     if (policy === undefined) {
       return {};
     }
+    const waitMs = this.#options.share.waitMs({ key, generation: policy.metadata.generation }, Date.now());
+    if (waitMs > 0) {
+      return { requeueAfterMs: waitMs };
+    }
     const due = this.#schedule.take(key, policy, Date.now());
     if (!due.isDue) {
       return due.afterMs === undefined ? {} : { requeueAfterMs: due.afterMs };
     }
+    const spec = { key, generation: policy.metadata.generation };
+    return await this.#withinShare(spec, (time) => this.#evaluateNow(subject, policy, time, signal));
+  }
+
+  async #evaluateNow(
+    subject: Subject,
+    policy: ConfigurationPolicy,
+    time: EvaluationTime,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
+    const { key } = subject;
     const { mappings, reader, namespaces, fullDiffs = false } = this.#options;
     const objects = new EvaluationObjects({ mappings, reader, namespaces: () => namespaces.list() });
-    const time = new RenderingTime();
-    const planned = await objects.evaluate((): Evaluation => {
+    const evaluate = (): Evaluation => {
       const resolved = resolvedPolicy(policy, objects, time);
       return 'failure' in resolved
         ? resolved
         : { plans: planEvaluation({ ...resolved.policy, hasFullDiffs: fullDiffs }, objects) };
-    }, signal);
+    };
+    const planned = await objects.evaluate(() => time.round(evaluate), signal);
     // Before anything is awaited, so that no change is missed.
     this.#read(key, objects.selections, objects.missingGroups);
     const { evaluation, rivals, retryAfterMs } = await this.#enforce(key, policy, planned, signal);
-    const status = evaluatedStatus(policy, evaluation, readinessOf(objects, rivals), Date.now());
+    const status = time.round(() => evaluatedStatus(policy, evaluation, readinessOf(objects, rivals), Date.now()));
     await this.#pruneLeft(subject, policy, status, objects.selections, signal);
     subject.status = status;
     subject.isEvaluated = true;
     return this.#next(key, policy, status, retryAfterMs, objects);
+  }
+
+  /** Evaluates, and counts the time. Other work of the process comes first: evaluations in a row must not delay it. */
+  async #withinShare<Result>(
+    spec: EvaluatedSpec,
+    evaluate: (time: EvaluationTime) => Promise<Result>,
+  ): Promise<Result> {
+    const { share } = this.#options;
+    const time = new EvaluationTime();
+    share.begin(spec, Date.now());
+    await setImmediate();
+    try {
+      return await evaluate(time);
+    } finally {
+      share.end(spec, time.spentMs, time.isExceeded, Date.now());
+    }
   }
 
   async #enforce(
