@@ -1,5 +1,5 @@
 // An embedded cluster with our kinds, and the controllers of governance.
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { EmbeddedCluster, type EmbeddedClusterOptions } from '../../src/apiserver/index.ts';
 import { type Cluster, isNotFound } from '../../src/cluster/index.ts';
 import { parseYaml } from '../../src/engine/index.ts';
@@ -57,6 +57,8 @@ export interface GovernanceLabOptions {
   readonly governed?: (cluster: EmbeddedCluster) => Cluster;
   /** What the controllers use in place of the cluster, such as one that fails. */
   readonly through?: (cluster: Cluster) => Cluster;
+  /** The log of the controllers. Default: none. */
+  readonly log?: Logger;
   /** Tokens of users of a gateway. Default: none. */
   readonly tokens?: EmbeddedClusterOptions['tokens'];
 }
@@ -124,8 +126,7 @@ export class GovernanceLab implements AsyncDisposable {
   }
 
   async startControllers(): Promise<void> {
-    const log = pino({ level: 'silent' });
-    const { governed, settings, through = (one: Cluster) => one } = this.#options;
+    const { governed, settings, log = pino({ level: 'silent' }), through = (one: Cluster) => one } = this.#options;
     const cluster = through(this.cluster.admin);
     const caches = new SharedCaches({ cluster, log });
     const events = new EventRecorder({ cluster, component: 'portcullis', log });
