@@ -7,7 +7,7 @@ import { GovernanceLab, withWrites } from './governance-lab.ts';
 
 const GROUP = 'policy.open-cluster-management.io';
 
-function policy(name: string, templates: readonly JsonObject[]): JsonObject {
+function policy(name: string, templates: JsonObject[]): JsonObject {
   return {
     apiVersion: `${GROUP}/v1`,
     kind: 'Policy',

@@ -3,6 +3,7 @@
 import type { Registry } from 'prom-client';
 import type { Cluster } from '../../cluster/index.ts';
 import {
+  GOVERNANCE_CONTROLLER_RULES,
   GovernanceControllers,
   type GovernanceSettings,
   OtherControllers,
@@ -103,6 +104,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
     replicas,
     identities: { [Symbol.iterator]: () => [...identities, ...(managed?.identities() ?? [])].values() },
     ...(exemptNamespaces === undefined ? {} : { exemptNamespaces }),
+    ...(options.governance === undefined ? {} : { furtherRules: GOVERNANCE_CONTROLLER_RULES }),
     target: typeof servers === 'function' ? servers : (name) => managed?.target(name),
     ...(managed === undefined
       ? {}

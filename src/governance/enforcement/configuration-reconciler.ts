@@ -202,7 +202,9 @@ export class ConfigurationReconciler {
     // Before anything is awaited, so that no change is missed.
     this.#read(key, objects.selections, objects.missingGroups);
     const { evaluation, rivals, retryAfterMs } = await this.#enforce(key, policy, planned, signal);
-    const status = time.round(() => evaluatedStatus(policy, evaluation, readinessOf(objects, rivals), Date.now()));
+    const status = time.round(() =>
+      evaluatedStatus(policy, evaluation, readinessOf(objects, rivals, evaluation), Date.now()),
+    );
     await this.#pruneLeft(subject, policy, status, objects.selections, signal);
     subject.status = status;
     subject.isEvaluated = true;
@@ -404,7 +406,7 @@ interface Enforced {
   readonly retryAfterMs: number | undefined;
 }
 
-function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>): Readiness {
+function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>, evaluation: Evaluation): Readiness {
   const [failure] = objects.failures;
   if (failure !== undefined) {
     const message = `${failure}: grant the governance account the right to read it`;
@@ -413,6 +415,12 @@ function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>): R
   if (rivals.size > 0) {
     const message = `objects are changed in turn with ${[...rivals].join(', ')}: let only one policy enforce them`;
     return { state: 'reconciling', reason: EVALUATION_REASONS.contested, message };
+  }
+  const plans = 'plans' in evaluation ? evaluation.plans.flatMap((plan) => plan.objects) : [];
+  const count = plans.filter(({ isUnproven }) => isUnproven === true).length;
+  if (count > 0) {
+    const message = `${count} objects that differ were compared without a dry run, because the governance account may not update them: the differences may be only defaults of the API server. Grant the right to update them, or give the defaults in the policy`;
+    return { state: 'ready', reason: EVALUATION_REASONS.comparedOnly, message };
   }
   return { state: 'ready', reason: EVALUATION_REASONS.evaluated, message: '' };
 }

@@ -42,6 +42,8 @@ export type Evaluation =
 export const EVALUATION_REASONS = {
   /** All objects were evaluated. The compliance is a result, not a failure. */
   evaluated: 'Evaluated',
+  /** Some objects were compared without a dry run, because the governance account may not update them. */
+  comparedOnly: 'ComparedWithoutDryRun',
   /** Some objects cannot be read with the rights of the governance account. */
   unreadable: 'ObjectsUnreadable',
   /** A dependency is no longer met: nothing is evaluated. */
