@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
-import { ApiError } from '../../src/cluster/index.ts';
+import { ApiError, type ApiErrorReason } from '../../src/cluster/index.ts';
 import type { JsonObject } from '../../src/resources/index.ts';
 import { until } from '../server/harness.ts';
 import { GovernanceLab, withWrites } from './governance-lab.ts';
@@ -39,7 +39,7 @@ function policy(kind: 'ConfigurationPolicy' | 'CertificatePolicy', name: string,
   };
 }
 
-const REASONS: Readonly<Record<number, string>> = {
+const REASONS: Readonly<Record<number, ApiErrorReason>> = {
   403: 'Forbidden',
   409: 'Conflict',
   422: 'Invalid',
@@ -71,7 +71,7 @@ describe('a write that is refused again and again', { concurrency: true }, () =>
           const counted = withWrites(cluster, async (send, verb) => {
             if (verb === refused) {
               attempts += 1;
-              throw new ApiError(code, REASONS[code] ?? '', `the write is refused with ${code}`);
+              throw new ApiError(code, REASONS[code] ?? 'Unknown', `the write is refused with ${code}`);
             }
             return await send();
           });
@@ -80,7 +80,7 @@ describe('a write that is refused again and again', { concurrency: true }, () =>
             update: async (type, object, options) => {
               if (options?.subresource === 'status' && `status of ${type.resource}` === refused) {
                 attempts += 1;
-                throw new ApiError(code, REASONS[code] ?? '', `the write is refused with ${code}`);
+                throw new ApiError(code, REASONS[code] ?? 'Unknown', `the write is refused with ${code}`);
               }
               return await counted.update(type, object, options);
             },

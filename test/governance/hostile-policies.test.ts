@@ -611,7 +611,7 @@ function policyOf({ configuration, certificate, templates, spec, metadata }: Cas
       apiVersion: `${GROUP}/v1`,
       kind: certificate === undefined ? 'ConfigurationPolicy' : 'CertificatePolicy',
       metadata: { name },
-      spec: { remediationAction: 'enforce', ...(configuration ?? certificate ?? {}) },
+      spec: { remediationAction: 'enforce', ...(configuration ?? certificate) },
     },
   ];
   return {
@@ -716,7 +716,7 @@ describe('a hostile policy of a tenant', () => {
             seen = [
               messageOf(configuration),
               messageOf(certificate),
-              String(root?.status?.['message'] ?? ''),
+              JSON.stringify(root?.status?.['message'] ?? ''),
               ready,
             ].join(' | ');
             return root?.status?.compliant !== undefined && attack.seen.test(seen);

@@ -1,4 +1,4 @@
-import { compilePattern } from '../../resources/validation/index.ts';
+import type { compilePattern } from '../../resources/validation/index.ts';
 
 /** A regular expression (RE2). */
 export type Pattern = Exclude<ReturnType<typeof compilePattern>, string>;
