@@ -7,3 +7,6 @@ export { shortened } from './shortened.ts';
 export { asJson, isJsonObject, own, textOf, textsOf } from './json-value.ts';
 export type { JsonObject, JsonValue } from './json-value.ts';
 export { endOfJsonString, isNestedDeeper } from './json-text.ts';
+export { nearestKey, unknownKeyHint } from './nearest-key.ts';
+export { textPosition } from './text-position.ts';
+export type { TextPosition } from './text-position.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { parseYaml } from '../../engine/index.ts';
+import { parseYaml } from '../../values/yaml/index.ts';
 import { compareStrings } from '../../go/index.ts';
 import { parseLabelSelector } from '../../resources/index.ts';
 import { isJsonObject, own, textOf } from '../../values/index.ts';

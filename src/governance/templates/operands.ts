@@ -1,4 +1,5 @@
-import { failTemplate, GoFloat, isGoList, isGoObject, isIntegerNumber, JsonNumber } from '../../go/index.ts';
+import { GoFloat, isGoList, isGoObject, isIntegerNumber, JsonNumber } from '../../go/index.ts';
+import { failTemplate } from '../../go/templates/index.ts';
 import type { GoObject, GoValue } from '../../go/index.ts';
 import { kindOf } from './value-kind.ts';
 

@@ -1,4 +1,5 @@
-import { failTemplate, isTrue, jsonText } from '../../../go/index.ts';
+import { jsonText } from '../../../go/index.ts';
+import { failTemplate, isTrue } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
 import { isJsonObject, own, textOf } from '../../../values/index.ts';
 import type { JsonObject } from '../../../values/index.ts';

@@ -1,4 +1,4 @@
-import { failTemplate, isTrue } from '../../../go/index.ts';
+import { failTemplate, isTrue } from '../../../go/templates/index.ts';
 import { deepEqual } from '../deep-equal.ts';
 import { boolOperand, textOperand } from '../operands.ts';
 import { counted } from '../rendering.ts';
