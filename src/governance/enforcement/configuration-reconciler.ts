@@ -1,9 +1,7 @@
 // Evaluates a ConfigurationPolicy, enforces it, and deletes what it leaves.
-import { type Cluster, unlessGone } from '../../cluster/index.ts';
+import type { Cluster } from '../../cluster/index.ts';
 import {
-  CONFIGURATION_POLICIES,
   type ConfigurationPolicy,
-  CONTROLLER_FIELD_MANAGER,
   findCondition,
   keyText,
   type KubernetesObject,
@@ -23,14 +21,13 @@ import {
   runSteps,
   Waiting,
   withStatus,
-  WrittenObjects,
 } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { objectDiff, planEvaluation, type TemplatePlan } from '../configuration/index.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
-import { StatusWriter } from '../status-writer.ts';
+import { OwnObjects } from '../own-objects.ts';
 import { SUSPENDED_ANNOTATION } from '../template-sync/template-object.ts';
 import {
   type ConfigurationStatus,
@@ -81,8 +78,7 @@ interface Subject {
 /** Reconciles ConfigurationPolicies in the namespace of the cluster. */
 export class ConfigurationReconciler {
   readonly #options: ConfigurationOptions;
-  readonly #policies: WrittenObjects<ConfigurationPolicy>;
-  readonly #statuses: StatusWriter<ConfigurationPolicy>;
+  readonly #policies: OwnObjects<ConfigurationPolicy>;
   readonly #schedule = new EvaluationSchedule();
   readonly #contested = new ContestedObjects();
   readonly #dryRuns = new Map<string, KnownDryRuns>();
@@ -97,8 +93,7 @@ export class ConfigurationReconciler {
 
   constructor(options: ConfigurationOptions) {
     this.#options = options;
-    this.#policies = new WrittenObjects(options.policies);
-    this.#statuses = new StatusWriter(options.cluster, CONFIGURATION_POLICIES, this.#policies);
+    this.#policies = new OwnObjects(options.cluster, options.policies);
     this.#pruning = new Pruning(options);
   }
 
@@ -132,9 +127,7 @@ export class ConfigurationReconciler {
         const related = (policy.status?.relatedObjects ?? []).filter((object) => mayPrune(policy, object));
         await this.#prune(subject, policy, related, [], signal);
       }
-      const current = this.#policies.get(key) ?? policy;
-      const others = (current.metadata.finalizers ?? []).filter((one) => one !== PRUNE_FINALIZER);
-      await unlessGone(this.#setFinalizers(current, others, signal));
+      await this.#policies.setFinalizer(this.#policies.get(key) ?? policy, PRUNE_FINALIZER, false, signal);
     }
     return { isLast: true };
   }
@@ -152,13 +145,10 @@ export class ConfigurationReconciler {
 
   /** Adds the finalizer before anything is written, and removes it when nothing is to be pruned. */
   async #guard({ policy }: Subject, signal: AbortSignal): Promise<void> {
-    const finalizers = policy?.metadata.finalizers ?? [];
-    const isWanted = policy !== undefined && policy.spec.pruneObjectBehavior !== 'None';
-    if (policy === undefined || finalizers.includes(PRUNE_FINALIZER) === isWanted) {
-      return;
+    if (policy !== undefined) {
+      const isWanted = policy.spec.pruneObjectBehavior !== 'None';
+      await this.#policies.setFinalizer(policy, PRUNE_FINALIZER, isWanted, signal);
     }
-    const others = finalizers.filter((one) => one !== PRUNE_FINALIZER);
-    await this.#setFinalizers(policy, isWanted ? [...others, PRUNE_FINALIZER] : others, signal);
   }
 
   async #evaluate(subject: Subject, signal: AbortSignal): Promise<ReconcileResult> {
@@ -283,7 +273,7 @@ export class ConfigurationReconciler {
     const isAnnounced = findCondition(policy.status?.conditions, READY)?.reason === EVALUATION_REASONS.pruning;
     if (!isAnnounced) {
       const text = `deletes ${prunedText(policy, objects)}`;
-      await this.#statuses.write(policy, pruningStatus(policy, text), signal);
+      await this.#policies.writeStatus(policy, pruningStatus(policy, text), signal);
       this.#options.events.event(policy, 'Normal', 'ObjectsPruning', text);
     }
   }
@@ -304,17 +294,6 @@ export class ConfigurationReconciler {
       (wait) => wait !== undefined,
     );
     return waits.length === 0 ? {} : { requeueAfterMs: Math.min(...waits) };
-  }
-
-  async #setFinalizers(policy: ConfigurationPolicy, finalizers: readonly string[], signal: AbortSignal): Promise<void> {
-    const { cluster } = this.#options;
-    const { namespace = '', name = '', resourceVersion = '' } = policy.metadata;
-    const key = { namespace, name };
-    const body = { metadata: { resourceVersion, finalizers: [...finalizers] } };
-    const options = { fieldManager: CONTROLLER_FIELD_MANAGER, signal };
-    const written = await cluster.patch(CONFIGURATION_POLICIES, key, { type: 'merge', body }, options);
-    const isGone = written.metadata.deletionTimestamp !== undefined && finalizers.length === 0;
-    this.#policies.recordWrite(key, isGone ? undefined : written);
   }
 
   #read(key: ObjectKey, selections: EvaluationObjects['selections'], missing: Iterable<string>): void {
@@ -350,7 +329,7 @@ export class ConfigurationReconciler {
       return {};
     }
     const times = isEvaluated ? { lastEvaluated: new Date(now).toISOString() } : {};
-    const isChanged = await this.#statuses.write(policy, next, signal, times);
+    const isChanged = await this.#policies.writeStatus(policy, next, signal, times);
     if (isEvaluated) {
       this.#schedule.evaluated(key, now);
     }

@@ -9,7 +9,6 @@ import {
   type KubernetesObject,
   type ObjectKey,
   own,
-  POLICIES,
   type Policy,
   type Readiness,
   textOf,
@@ -25,7 +24,6 @@ import {
   Stalled,
   withStatus,
   worstFailure,
-  WrittenObjects,
 } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
 import { complianceOf, pendingDependencies, templateErrorMessage } from '../dependencies/index.ts';
@@ -33,7 +31,7 @@ import type { DependencyGraphs } from '../dependency-graphs.ts';
 import type { GovernanceSettings } from '../governance-settings.ts';
 import { isCopy, rootOf } from '../propagation/replicated-policy.ts';
 import { POLICY_REASONS } from '../policy-reasons.ts';
-import { StatusWriter } from '../status-writer.ts';
+import { OwnObjects } from '../own-objects.ts';
 import { copyStatus, type TemplateResult, unplannedStatus } from './copy-status.ts';
 import type { TemplateKinds } from './template-kinds.ts';
 import { isApplied, SUSPENDED_ANNOTATION, templateObject, updatedTemplate } from './template-object.ts';
@@ -75,8 +73,7 @@ interface Subject {
 /** Reconciles the copies of Policies. */
 export class TemplateSyncReconciler {
   readonly #options: TemplateSyncOptions;
-  readonly #copies: WrittenObjects<Policy>;
-  readonly #status: StatusWriter<Policy>;
+  readonly #copies: OwnObjects<Policy>;
   readonly #steps: readonly ReconcileStep<Subject>[] = [
     (subject, signal) => this.#leave(subject, signal),
     (subject, signal) => this.#plan(subject, signal),
@@ -84,12 +81,12 @@ export class TemplateSyncReconciler {
     (subject, signal) => this.#guard(subject, signal),
     (subject, signal) => this.#apply(subject, signal),
     (subject, signal) => this.#removeDropped(subject, signal),
+    (subject) => this.#fail(subject),
   ];
 
   constructor(options: TemplateSyncOptions) {
     this.#options = options;
-    this.#copies = new WrittenObjects(options.policies);
-    this.#status = new StatusWriter(options.cluster, POLICIES, this.#copies);
+    this.#copies = new OwnObjects(options.cluster, options.policies);
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal, attempt: ReconcileAttempt): Promise<ReconcileResult> {
@@ -97,14 +94,7 @@ export class TemplateSyncReconciler {
     return await withStatus(
       attempt,
       async (failure, stopped) => await this.#writeStatus(subject, failure, stopped),
-      async () => {
-        const result = await runSteps(this.#steps, subject, signal);
-        const failure = worstFailure(subject.failures);
-        if (failure !== undefined) {
-          throw failure;
-        }
-        return result;
-      },
+      async () => await runSteps(this.#steps, subject, signal),
     );
   }
 
@@ -148,9 +138,8 @@ export class TemplateSyncReconciler {
   async #guard(subject: Subject, signal: AbortSignal): Promise<void> {
     const copy = this.#copies.get(subject.key);
     const isWanted = subject.planned.some(({ plan, kind }) => plan.type === 'apply' && kind?.type.namespaced === false);
-    const finalizers = copy?.metadata.finalizers ?? [];
-    if (copy !== undefined && isWanted && !finalizers.includes(CLUSTER_SCOPED_FINALIZER)) {
-      await this.#setFinalizers(copy, [...finalizers, CLUSTER_SCOPED_FINALIZER], signal);
+    if (copy !== undefined && isWanted) {
+      await this.#copies.setFinalizer(copy, CLUSTER_SCOPED_FINALIZER, true, signal);
     }
   }
 
@@ -161,20 +150,7 @@ export class TemplateSyncReconciler {
         await unlessGone(kind.cluster.delete(kind.type, { name: metadata.name ?? '' }, { signal }));
       }
     }
-    const finalizers = copy.metadata.finalizers ?? [];
-    await unlessGone(
-      this.#setFinalizers(
-        copy,
-        finalizers.filter((one) => one !== CLUSTER_SCOPED_FINALIZER),
-        signal,
-      ),
-    );
-  }
-
-  async #setFinalizers(copy: Policy, finalizers: readonly string[], signal: AbortSignal): Promise<void> {
-    const options = { fieldManager: CONTROLLER_FIELD_MANAGER, signal };
-    const wanted = { ...copy, metadata: { ...copy.metadata, finalizers } };
-    this.#copies.recordWrite(keyOf(copy), await this.#options.cluster.update<Policy>(POLICIES, wanted, options));
+    await this.#copies.setFinalizer(copy, CLUSTER_SCOPED_FINALIZER, false, signal);
   }
 
   async #apply(subject: Subject, signal: AbortSignal): Promise<void> {
@@ -263,6 +239,14 @@ export class TemplateSyncReconciler {
     }
   }
 
+  /** @throws the failure of a template that could not be written */
+  #fail({ failures }: Subject): void {
+    const failure = worstFailure(failures);
+    if (failure !== undefined) {
+      throw failure;
+    }
+  }
+
   async #writeStatus(
     { key, planned, failed }: Subject,
     failure: Readiness | undefined,
@@ -274,14 +258,14 @@ export class TemplateSyncReconciler {
     }
     const now = Date.now();
     if (failure !== undefined && planned.length === 0) {
-      await this.#status.write(copy, unplannedStatus(copy, failure, now), signal);
+      await this.#copies.writeStatus(copy, unplannedStatus(copy, failure, now), signal);
       return {};
     }
     const results = planned.map((one) => failed.get(one.plan.template) ?? resultOf(one, copy, now));
     const root = rootOf(key.name);
     const problems = root === undefined ? [] : this.#options.graphs.current().findingsOf({ namespace: '', ...root });
     const status = copyStatus(copy, results, problems, failure, now);
-    if (await this.#status.write(copy, status, signal)) {
+    if (await this.#copies.writeStatus(copy, status, signal)) {
       this.#emit(copy, status.details ?? []);
     }
     return {};
