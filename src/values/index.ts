@@ -4,7 +4,7 @@ export { errorText } from './error-text.ts';
 export { buildJson, jsonNumberAt, parseJson } from './json.ts';
 export { setOwn } from './set-own.ts';
 export { shortened } from './shortened.ts';
-export { asJson, isJsonObject, own, textOf, textsOf } from './json-value.ts';
+export { asJson, isJsonObject, own, textOf, textsOf, valueAt } from './json-value.ts';
 export type { JsonObject, JsonValue } from './json-value.ts';
 export { endOfJsonString, isNestedDeeper } from './json-text.ts';
 export { nearestKey, unknownKeyHint } from './nearest-key.ts';

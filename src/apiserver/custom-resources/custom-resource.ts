@@ -1,6 +1,6 @@
 // CustomResourceDefinitions: their defaults, and the kinds that they define.
 import { jsonText, numberText } from '../../go/index.ts';
-import { invalid, isJsonObject, withObjectMeta } from '../../resources/index.ts';
+import { invalid, isJsonObject, withObjectMeta, valueAt } from '../../resources/index.ts';
 import type {
   CustomColumn,
   FieldError,
@@ -190,10 +190,6 @@ function goTypeOf(value: unknown): string {
     return value === null ? '<nil>' : Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}';
   }
   return typeof value === 'boolean' ? 'bool' : typeof value;
-}
-
-function valueAt(object: unknown, name: string): JsonValue | undefined {
-  return isJsonObject(object) && Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
 function objectAt(object: unknown, name: string): JsonObject | undefined {

@@ -28,6 +28,7 @@ import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
 import { OwnObjects } from '../own-objects.ts';
+import { prunedText } from '../pruned-text.ts';
 import { SUSPENDED_ANNOTATION } from '../template-sync/template-object.ts';
 import {
   type ConfigurationStatus,
@@ -265,14 +266,19 @@ export class ConfigurationReconciler {
       this.#options.reader.use(subject.key, [...selections, ...result.awaited]);
       throw new Waiting(EVALUATION_REASONS.pruning, PRUNE_RETRY_MS, message);
     }
-    this.#options.events.event(policy, 'Normal', 'ObjectsPruned', `deleted ${prunedText(policy, objects)}`);
+    this.#options.events.event(
+      policy,
+      'Normal',
+      'ObjectsPruned',
+      `deleted by ${prunedText(policy.spec.pruneObjectBehavior, objects)}`,
+    );
   }
 
   /** Says by status and event what is going to be deleted, once. */
   async #announce(policy: ConfigurationPolicy, objects: readonly RelatedObject[], signal: AbortSignal): Promise<void> {
     const isAnnounced = findCondition(policy.status?.conditions, READY)?.reason === EVALUATION_REASONS.pruning;
     if (!isAnnounced) {
-      const text = `deletes ${prunedText(policy, objects)}`;
+      const text = `deletes by ${prunedText(policy.spec.pruneObjectBehavior, objects)}`;
       await this.#policies.writeStatus(policy, pruningStatus(policy, text), signal);
       this.#options.events.event(policy, 'Normal', 'ObjectsPruning', text);
     }
@@ -364,13 +370,4 @@ function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>): R
 function pruningStatus(policy: ConfigurationPolicy, message: string): ConfigurationStatus {
   const readiness = { state: 'reconciling', reason: EVALUATION_REASONS.pruning, message } as const;
   return unevaluatedStatus(policy, 'Terminating', readiness, Date.now());
-}
-
-/** Names in an event. */
-const MAX_NAMED_OBJECTS = 10;
-
-function prunedText({ spec }: ConfigurationPolicy, objects: readonly RelatedObject[]): string {
-  const names = objects.map(({ object }) => `${object?.kind ?? ''} ${object?.metadata?.name ?? ''}`);
-  const more = names.length > MAX_NAMED_OBJECTS ? ` and ${names.length - MAX_NAMED_OBJECTS} more` : '';
-  return `by pruneObjectBehavior ${spec.pruneObjectBehavior}: ${names.slice(0, MAX_NAMED_OBJECTS).join(', ')}${more}`;
 }

@@ -3,8 +3,6 @@ import { ApiError, type Cluster, unlessGone } from '../../cluster/index.ts';
 import {
   type ComplianceState,
   CONTROLLER_FIELD_MANAGER,
-  isJsonObject,
-  type JsonObject,
   keyOf,
   type KubernetesObject,
   type ObjectKey,
@@ -12,6 +10,7 @@ import {
   type Policy,
   type Readiness,
   textOf,
+  valueAt,
 } from '../../resources/index.ts';
 import {
   type EventSink,
@@ -31,6 +30,7 @@ import type { DependencyGraphs } from '../dependency-graphs.ts';
 import type { GovernanceSettings } from '../governance-settings.ts';
 import { isCopy, rootOf } from '../propagation/replicated-policy.ts';
 import { POLICY_REASONS } from '../policy-reasons.ts';
+import { prunedText } from '../pruned-text.ts';
 import { OwnObjects } from '../own-objects.ts';
 import { copyStatus, type TemplateResult, unplannedStatus } from './copy-status.ts';
 import type { TemplateKinds } from './template-kinds.ts';
@@ -46,9 +46,6 @@ const EVENTS = {
 
 /** The finalizer of copies that applied cluster-scoped objects. */
 const CLUSTER_SCOPED_FINALIZER = 'portcullis.dev/cluster-scoped-templates';
-
-/** Related objects that an event about a removal names. */
-const MAX_NAMED_OBJECTS = 10;
 
 export interface TemplateSyncOptions {
   readonly cluster: Cluster;
@@ -128,8 +125,7 @@ export class TemplateSyncReconciler {
     await this.#writeStatus(subject, undefined, signal);
     for (const { plan, stored } of removed.filter(({ stored }) => !isTerminating(stored))) {
       const message = 'message' in plan ? plan.message : '';
-      const objects = relatedObjects(stored);
-      const text = `${plan.template} is deleted, because a dependency is no longer met: ${message}${objects}`;
+      const text = `${plan.template} is deleted, because a dependency is no longer met: ${message}${pruningOf(stored)}`;
       this.#options.events.event(subject.copy, 'Warning', EVENTS.removing, text);
     }
   }
@@ -340,26 +336,16 @@ const STATES: Readonly<Record<string, ComplianceState>> = {
 };
 
 function newestMessage(object: KubernetesObject): string | undefined {
-  const { status } = object as KubernetesObject & { readonly status?: JsonObject };
-  const history = isJsonObject(status) ? own(status, 'history') : undefined;
+  const history = valueAt(object, 'status', 'history');
   const [newest] = Array.isArray(history) ? history : [];
-  const message = textOf(isJsonObject(newest) ? own(newest, 'message') : undefined);
+  const message = textOf(valueAt(newest, 'message'));
   return message === '' ? undefined : message;
 }
 
 /** What the deletion of a ConfigurationPolicy prunes, for an event. */
-function relatedObjects(stored: KubernetesObject | undefined): string {
-  const { spec, status } = (stored ?? {}) as { readonly spec?: JsonObject; readonly status?: JsonObject };
-  const related = isJsonObject(status) ? own(status, 'relatedObjects') : undefined;
-  const names = (Array.isArray(related) ? related : []).flatMap((one) => {
-    const object = isJsonObject(one) ? own(one, 'object') : undefined;
-    const metadata = isJsonObject(object) ? own(object, 'metadata') : undefined;
-    const name = isJsonObject(metadata) ? textOf(own(metadata, 'name')) : '';
-    return isJsonObject(object) && name !== '' ? [`${textOf(own(object, 'kind'))} ${name}`] : [];
-  });
-  const behavior = textOf(isJsonObject(spec) ? own(spec, 'pruneObjectBehavior') : undefined);
-  const more = names.length > MAX_NAMED_OBJECTS ? ` and ${names.length - MAX_NAMED_OBJECTS} more` : '';
-  return names.length === 0
-    ? ''
-    : `; pruneObjectBehavior ${behavior}: ${names.slice(0, MAX_NAMED_OBJECTS).join(', ')}${more}`;
+function pruningOf(stored: KubernetesObject | undefined): string {
+  const related = valueAt(stored, 'status', 'relatedObjects');
+  const behavior = textOf(valueAt(stored, 'spec', 'pruneObjectBehavior'));
+  const text = prunedText(behavior, Array.isArray(related) ? related : []);
+  return text === '' ? '' : `; ${text}`;
 }
