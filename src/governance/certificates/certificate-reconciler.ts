@@ -147,7 +147,7 @@ export class CertificateReconciler {
         throw error;
       }
       const message = `The governance account may not list and watch Secrets: grant it the right. ${error.message}`;
-      throw new ReconcileError(POLICY_REASONS.forbidden, message, { cause: error });
+      throw new ReconcileError(POLICY_REASONS.unreadable, message, { cause: error });
     }
   }
 
@@ -208,7 +208,7 @@ function statusOf(
     return undefined;
   }
   const conditions = setReadiness(status?.conditions, unknown, generation, now);
-  if (result === undefined && unknown.reason !== POLICY_REASONS.forbidden) {
+  if (result === undefined && unknown.reason !== POLICY_REASONS.unreadable) {
     // The last verdict stands while the cluster does not answer, for the spec that it is about.
     return { ...status, conditions };
   }

@@ -28,13 +28,13 @@ import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
 import { OwnObjects } from '../own-objects.ts';
+import { POLICY_REASONS } from '../policy-reasons.ts';
 import { prunedText } from '../pruned-text.ts';
 import { SUSPENDED_ANNOTATION } from '../template-sync/template-object.ts';
 import {
   type ConfigurationStatus,
   evaluatedStatus,
   type Evaluation,
-  EVALUATION_REASONS,
   unevaluatedStatus,
 } from './configuration-status.ts';
 import { ContestedObjects } from './contested-objects.ts';
@@ -138,7 +138,7 @@ export class ConfigurationReconciler {
     const reason = policy?.metadata.annotations?.[SUSPENDED_ANNOTATION];
     if (policy !== undefined && reason !== undefined) {
       this.#read(key, [], []);
-      const readiness = { state: 'reconciling', reason: EVALUATION_REASONS.suspended, message: reason } as const;
+      const readiness = { state: 'reconciling', reason: POLICY_REASONS.suspended, message: reason } as const;
       subject.status = unevaluatedStatus(policy, 'Pending', readiness, Date.now());
       return { isLast: true };
     }
@@ -264,7 +264,7 @@ export class ConfigurationReconciler {
       const message = pruneFailureText(result);
       subject.status = pruningStatus(policy, message);
       this.#options.reader.use(subject.key, [...selections, ...result.awaited]);
-      throw new Waiting(EVALUATION_REASONS.pruning, PRUNE_RETRY_MS, message);
+      throw new Waiting(POLICY_REASONS.pruning, PRUNE_RETRY_MS, message);
     }
     this.#options.events.event(
       policy,
@@ -276,7 +276,7 @@ export class ConfigurationReconciler {
 
   /** Says by status and event what is going to be deleted, once. */
   async #announce(policy: ConfigurationPolicy, objects: readonly RelatedObject[], signal: AbortSignal): Promise<void> {
-    const isAnnounced = findCondition(policy.status?.conditions, READY)?.reason === EVALUATION_REASONS.pruning;
+    const isAnnounced = findCondition(policy.status?.conditions, READY)?.reason === POLICY_REASONS.pruning;
     if (!isAnnounced) {
       const text = `deletes by ${prunedText(policy.spec.pruneObjectBehavior, objects)}`;
       await this.#policies.writeStatus(policy, pruningStatus(policy, text), signal);
@@ -358,16 +358,16 @@ function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>): R
   const [failure] = objects.failures;
   if (failure !== undefined) {
     const message = `${failure}: grant the governance account the right to read it`;
-    return { state: 'reconciling', reason: EVALUATION_REASONS.unreadable, message };
+    return { state: 'reconciling', reason: POLICY_REASONS.unreadable, message };
   }
   if (rivals.size > 0) {
     const message = `objects are changed in turn with ${[...rivals].join(', ')}: let only one policy enforce them`;
-    return { state: 'reconciling', reason: EVALUATION_REASONS.contested, message };
+    return { state: 'reconciling', reason: POLICY_REASONS.contested, message };
   }
-  return { state: 'ready', reason: EVALUATION_REASONS.evaluated, message: '' };
+  return { state: 'ready', reason: POLICY_REASONS.evaluated, message: '' };
 }
 
 function pruningStatus(policy: ConfigurationPolicy, message: string): ConfigurationStatus {
-  const readiness = { state: 'reconciling', reason: EVALUATION_REASONS.pruning, message } as const;
+  const readiness = { state: 'reconciling', reason: POLICY_REASONS.pruning, message } as const;
   return unevaluatedStatus(policy, 'Terminating', readiness, Date.now());
 }
