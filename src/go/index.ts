@@ -15,4 +15,5 @@ export { formatTime, NAMED_LAYOUTS, parseTime, RFC3339_NANO, weekdayName } from 
 export { TimeZone } from './time-zone.ts';
 export { GoFloat, isGoList, isGoObject, isIntegerNumber, JsonNumber } from './value.ts';
 export type { GoObject, GoValue } from './value.ts';
+export { kindOf, typeOf } from './value-kind.ts';
 export { numberText, sortedEntries, valueText } from './value-text.ts';

@@ -22,7 +22,7 @@ import {
   withStatus,
 } from '../../runtime/index.ts';
 import { shortened } from '../../values/index.ts';
-import { NamespaceSelectorError, selectNamespaces } from '../configuration/select-namespaces.ts';
+import { NamespaceSelectorError, selectNamespaces } from '../configuration/index.ts';
 import { withMessage } from '../history/status-history.ts';
 import type { ObjectReader } from '../objects/watched-kinds.ts';
 import { OwnObjects } from '../own-objects.ts';
