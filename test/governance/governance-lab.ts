@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import { EmbeddedCluster, type EmbeddedClusterOptions } from '../../src/apiserver/index.ts';
 import { type Cluster, isNotFound } from '../../src/cluster/index.ts';
-import { parseYaml } from '../../src/engine/index.ts';
+import { parseYaml } from '../../src/values/yaml/index.ts';
 import { GovernanceControllers } from '../../src/governance/governance-controllers.ts';
 import { DEFAULT_GOVERNANCE_SETTINGS, type GovernanceSettings } from '../../src/governance/governance-settings.ts';
 import {
