@@ -72,6 +72,14 @@ describe('the status of a copy', () => {
     assert.equal(findCondition(status.conditions, 'Ready')?.reason, 'DependenciesPending');
   });
 
+  it('has a message of one line, as a cell of a table', () => {
+    const certificates = 'NonCompliant;  1 certificates expire in less than 300h0m0s: shop:web\n\nask the team\n';
+    assert.equal(
+      copyStatus(copy(), [result('expiry', 'NonCompliant', certificates)], [], undefined, NOW).message,
+      'expiry: 1 certificates expire in less than 300h0m0s: shop:web ask the team',
+    );
+  });
+
   it('says what a template waits for', () => {
     const status = copyStatus(copy(), [waiting('second', [dependency('a'), dependency('b')])], [], undefined, NOW);
     const first = 'ConfigMap default/a, which does not exist';
