@@ -301,8 +301,13 @@ describe('governance on a kube-apiserver', { skip: skipWithoutCluster() }, () =>
       const kubeconfig = join(cluster.folder, 'controller');
       await writeKubeconfig(kubeconfig, { server: cluster.url, ca: connection.ca ?? '', token: controllerToken });
       process = new LoggingProcess([
-        ...['controller', '--kubeconfig', kubeconfig, '--namespace', PRODUCT, '--operations-port', '0'],
-        ...['--governance-namespaces', 'policies', '--manage-policy-servers', '--policy-server-image', PRODUCT],
+        'controller',
+        '--manage-policy-servers',
+        `--kubeconfig=${kubeconfig}`,
+        `--namespace=${PRODUCT}`,
+        `--policy-server-image=${PRODUCT}`,
+        '--governance-namespaces=policies',
+        '--operations-port=0',
       ]);
     });
     after(() => process[Symbol.asyncDispose]());

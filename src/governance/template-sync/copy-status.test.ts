@@ -89,6 +89,13 @@ describe('the status of a copy', () => {
     ]);
   });
 
+  it('is ready while a template waits that ignorePending makes Compliant, unless it is being removed', () => {
+    const fine = waiting('refresh', [dependency('a')], 'Compliant');
+    const ready = (one: TemplateResult): string | undefined =>
+      findCondition(copyStatus(copy(), [one], [], undefined, NOW).conditions, 'Ready')?.status;
+    assert.deepEqual([ready(fine), ready({ ...fine, state: 'Removing' })], ['True', 'False']);
+  });
+
   it('adds a message to the history only when it is new', () => {
     const before = copyStatus(copy(), [result('first', 'Compliant')], [], undefined, NOW);
     const same = copyStatus(copy(before), [result('first', 'Compliant')], [], undefined, NOW + 5_000);

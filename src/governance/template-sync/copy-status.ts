@@ -203,7 +203,8 @@ function readinessOf(
   if (results.some((result) => result.compliant === undefined)) {
     return { state: 'reconciling', reason: POLICY_REASONS.evaluating, message: 'some templates are being evaluated' };
   }
-  if (results.some(({ pending }) => pending.length > 0)) {
+  // With ignorePending, a template that waits is Compliant, and may wait for ever.
+  if (results.some((one) => one.state === 'Removing' || (one.pending.length > 0 && one.compliant !== 'Compliant'))) {
     return { state: 'reconciling', reason: POLICY_REASONS.pending, message };
   }
   const text = message === '' ? `all templates are evaluated: ${compliant ?? ''}` : message;
