@@ -9,6 +9,7 @@ import {
   UnknownFunctionError,
 } from '../../go/index.ts';
 import type { Delimiters, GoValue, TemplateFunctions, TemplatePart } from '../../go/index.ts';
+import { groupVersionOf } from '../../resources/index.ts';
 import { isJsonObject, isNestedDeeper, parseJson, setOwn } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { isTypedText, LITERAL_FUNCTIONS, withIndents, withoutQuotes } from './author-text.ts';
@@ -29,6 +30,9 @@ const YAML_INDENT = 2;
 
 /** Columns of the objects that a ConfigurationPolicy wraps (`spec.object-templates[].objectDefinition`). */
 const WRAPPED_INDENT = 8;
+
+/** The group of ManagedCluster. */
+const CLUSTER_GROUP = 'cluster.open-cluster-management.io';
 
 const MANAGED: Delimiters = { left: '{{', right: '}}' };
 const HUB: Delimiters = { left: '{{hub', right: 'hub}}' };
@@ -64,6 +68,11 @@ type TemplateOutcome =
 /** Whether a value has templates: rendering others changes nothing. */
 export function hasTemplates(value: JsonValue): boolean {
   return JSON.stringify(value).includes('{{');
+}
+
+/** Whether a value has templates of the hub. */
+export function hasHubTemplates(value: JsonValue): boolean {
+  return JSON.stringify(value).includes(HUB.left);
 }
 
 /**
@@ -104,7 +113,9 @@ export function resolveHubTemplates(source: JsonObject, options: TemplateOptions
 export function namespaceGate(namespace: string, managedClusterName: string): ReadGate {
   return (lookup) =>
     lookup.namespace === namespace ||
-    (lookup.kind === 'ManagedCluster' && lookup.name === managedClusterName) ||
+    (lookup.kind === 'ManagedCluster' &&
+      groupVersionOf(lookup.apiVersion).group === CLUSTER_GROUP &&
+      lookup.name === managedClusterName) ||
     `lookups are restricted to namespace ${namespace}`;
 }
 
