@@ -20,6 +20,8 @@ export const POLICY_REASONS = {
   clusterNamespaceNotOurs: 'ClusterNamespaceNotOurs',
   /** All templates were evaluated. The compliance is a result, not a failure. */
   evaluated: 'Evaluated',
+  /** Some objects were compared without a dry run, because the governance account may not update them. */
+  comparedOnly: 'ComparedWithoutDryRun',
   /** Some templates wait for dependencies. */
   pending: 'DependenciesPending',
   /** The copy or a template was not evaluated since the last change. */
@@ -28,8 +30,14 @@ export const POLICY_REASONS = {
   templateError: 'TemplateError',
   /** A dependency of the Policy is no longer met, so that nothing is evaluated. */
   suspended: 'Suspended',
-  /** The governance account may not read what the policy is about. */
-  forbidden: 'Forbidden',
+  /** The governance account cannot read some objects. */
+  unreadable: 'ObjectsUnreadable',
+  /** Templates look up too many kinds, one after the other. */
+  tooManyKinds: 'TooManyKinds',
+  /** Another policy changes the same objects in turn. */
+  contested: 'Contested',
+  /** Objects of the policy are being deleted. */
+  pruning: 'Pruning',
   /** `spec.namespaceSelector` cannot be used. */
   selectorInvalid: 'NamespaceSelectorInvalid',
 } as const;

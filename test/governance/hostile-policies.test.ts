@@ -488,7 +488,7 @@ const CASES: readonly Case[] = [
   {
     attack: 'templates of a hub',
     configuration: data('{{hub fromSecret "a" "b" "c" hub}}'),
-    seen: /resolved on a hub/,
+    seen: /Secrets are not available to hub templates/,
   },
   {
     attack: 'values that are templates',

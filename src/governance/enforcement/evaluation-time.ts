@@ -9,7 +9,7 @@ const MAX_RENDERED_CHARACTERS = 32_000_000;
 const MAX_EVALUATION_MS = 5_000;
 
 /** The message for templates that were not rendered any more. */
-export const RENDERING_TOO_LONG = `the templates of the policy take more than ${MAX_RENDERING_MS / 1000} s together: look up fewer objects, or split the policy`;
+const RENDERING_TOO_LONG = `the templates of the policy take more than ${MAX_RENDERING_MS / 1000} s together: look up fewer objects, or split the policy`;
 const RENDERED_TOO_MUCH = `the results of the templates have more than ${MAX_RENDERED_CHARACTERS} characters together: split the policy`;
 
 /** A template that was not rendered. */
