@@ -109,6 +109,7 @@ export class GovernanceLab implements AsyncDisposable {
   readonly #options: GovernanceLabOptions;
   #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
+  #controllers: GovernanceControllers | undefined;
 
   private constructor(cluster: EmbeddedCluster, options: GovernanceLabOptions) {
     this.cluster = cluster;
@@ -137,9 +138,18 @@ export class GovernanceLab implements AsyncDisposable {
       events,
       log,
     });
+    this.#controllers = controllers;
     this.#stop = new AbortController();
     this.#running = new Runtime({ log }).add('cache', caches).add('leader', events, controllers).run(this.#stop.signal);
     await Promise.race([controllers.ready, this.#running]);
+  }
+
+  /** The rules for writes; they are checked if a test registers a webhook. */
+  get reviews(): GovernanceControllers['reviews'] {
+    if (this.#controllers === undefined) {
+      throw new Error('the controllers were not started');
+    }
+    return this.#controllers.reviews;
   }
 
   async stopControllers(): Promise<void> {

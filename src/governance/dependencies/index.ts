@@ -16,6 +16,7 @@ export { explainPending } from './graph/explain-pending.ts';
 export type { Explanation } from './graph/explain-pending.ts';
 export { graphPolicy } from './graph/graph-policy.ts';
 export type { GraphPolicy, GraphSource, GraphTemplate } from './graph/graph-policy.ts';
+export { reachablePolicies } from './graph/reachable-policies.ts';
 export { graphAsDot, graphAsMermaid, graphAsText } from './graph/render-graph.ts';
 export { kstatusOf } from './kstatus.ts';
 export type { ObjectState } from './kstatus.ts';
