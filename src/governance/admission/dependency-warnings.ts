@@ -1,5 +1,4 @@
 // Warnings about the dependencies of a Policy that is written.
-import { nearestKey } from '../../engine/index.ts';
 import {
   GOVERNANCE_GROUP,
   GOVERNANCE_KINDS,
@@ -12,6 +11,7 @@ import {
   type Policy,
 } from '../../resources/index.ts';
 import type { ObjectCache } from '../../runtime/index.ts';
+import { nearestKey } from '../../values/index.ts';
 import {
   type Dependency,
   type DependencyFinding,

@@ -1,6 +1,6 @@
-import { nearestKey } from '../../engine/index.ts';
 import type { Policy } from '../../resources/index.ts';
 import type { ObjectCache } from '../../runtime/index.ts';
+import { nearestKey } from '../../values/index.ts';
 
 /** Names that a missing one is compared with. */
 const MAX_COMPARED_NAMES = 1000;

@@ -1,5 +1,5 @@
 // Checks templates without resolving them: whether they parse, and call functions that exist.
-import { Template, type TemplateFunctions } from '../../go/index.ts';
+import { Template, type TemplateFunctions } from '../../go/templates/index.ts';
 import { isJsonObject } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { withIndents } from './author-text.ts';
