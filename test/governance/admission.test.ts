@@ -72,6 +72,8 @@ describe('applying governance policies', () => {
       stderr,
       'Warning: spec.dependencies[0].name: Policy policies.kafka-operatr does not exist yet: it is waited for; did you mean kafka-operator? [dependency-not-found]\n',
     );
+    const page = await readFile(join(import.meta.dirname, '../../docs/governance.md'), 'utf8');
+    assert.ok(page.includes(stderr), 'the documentation shows this warning');
     await served.lab.reaches('policies/kafka', 'Pending');
   });
 

@@ -6,9 +6,9 @@ import { withIndents } from './author-text.ts';
 import { GOVERNANCE_FUNCTIONS } from './function-table.ts';
 import { HUB, MANAGED, MAX_DEPTH, type Path, pathText, templateError } from './resolve-templates.ts';
 
-/** Characters of templates that are checked. Parsing takes a microsecond each; longer templates show their errors later. */
+/** Characters of the templates of an object that are checked. Parsing takes a microsecond each; longer templates show their errors later. */
 const MAX_CHECKED_LENGTH = 100_000;
-/** Problems that are reported. */
+/** Problems of an object that are reported. */
 const MAX_PROBLEMS = 10;
 
 /** Only names count for the parser. */
@@ -27,25 +27,30 @@ export interface CheckedTemplates {
   readonly managed: boolean;
 }
 
-/** The templates of a value that do not parse, or call functions that do not exist: the first ones. */
-export function templateProblems(value: JsonObject, checked: CheckedTemplates): readonly TemplateProblem[] {
-  const problems: TemplateProblem[] = [];
-  let length = 0;
-  for (const [path, text] of textsOf(value, [])) {
-    const isHub = text.includes(HUB.left);
-    if (!(isHub ? checked.hub : checked.managed && text.includes(MANAGED.left))) {
-      continue;
+/** Finds templates that do not parse, or call functions that do not exist. One for each object that is checked. */
+export class TemplateChecks {
+  #length = 0;
+  #problems = 0;
+
+  /** The problems of a value, until the limits are reached. */
+  problems(value: JsonObject, checked: CheckedTemplates): readonly TemplateProblem[] {
+    const found: TemplateProblem[] = [];
+    for (const [path, text] of textsOf(value, [])) {
+      const isHub = text.includes(HUB.left);
+      if (isHub ? checked.hub : checked.managed && text.includes(MANAGED.left)) {
+        this.#length += text.length;
+        if (this.#length > MAX_CHECKED_LENGTH || this.#problems === MAX_PROBLEMS) {
+          break;
+        }
+        const message = problemOf(text, isHub);
+        if (message !== undefined) {
+          this.#problems += 1;
+          found.push({ path: pathText(path), message });
+        }
+      }
     }
-    length += text.length;
-    const message = length > MAX_CHECKED_LENGTH ? undefined : problemOf(text, isHub);
-    if (message !== undefined) {
-      problems.push({ path: pathText(path), message });
-    }
-    if (length > MAX_CHECKED_LENGTH || problems.length === MAX_PROBLEMS) {
-      break;
-    }
+    return found;
   }
-  return problems;
 }
 
 /** What is wrong with a text. Its actions of the cluster are known only after those of the hub are resolved. */

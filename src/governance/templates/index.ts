@@ -1,4 +1,4 @@
-export { templateProblems } from './check-templates.ts';
+export { TemplateChecks } from './check-templates.ts';
 export type { CheckedTemplates, TemplateProblem } from './check-templates.ts';
 export {
   hasHubTemplates,
