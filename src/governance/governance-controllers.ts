@@ -29,6 +29,7 @@ import {
   watch,
   withWriteBackoff,
 } from '../runtime/index.ts';
+import { GovernanceReviews } from './admission/governance-reviews.ts';
 import { CertificateReconciler, isSelectionChange } from './certificates/certificate-reconciler.ts';
 import { ClusterNamespace, NAMESPACES } from './cluster-namespace.ts';
 import { objectId, policySetsOf, readDependencies, requirementOf } from './dependencies/index.ts';
@@ -63,7 +64,7 @@ export interface GovernanceOptions {
   readonly caches: SharedCaches;
   readonly settings: GovernanceSettings;
   /** While one of them runs, these do nothing. Default: there are none. */
-  readonly others?: Pick<OtherControllers, 'whileNone'>;
+  readonly others?: Pick<OtherControllers, 'running' | 'whileNone'>;
   readonly events: EventSink;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
@@ -76,6 +77,8 @@ export class GovernanceControllers implements Runnable {
   readonly name = 'governance';
   /** Resolves when they work, or when another controller keeps them from it. */
   readonly ready: Promise<void>;
+  /** The rules for writes of governance kinds; they use caches only. */
+  readonly reviews: GovernanceReviews;
   readonly #options: GovernanceOptions;
   readonly #policies: ObjectCache<Policy>;
   readonly #policySets: ObjectCache<PolicySet>;
@@ -117,6 +120,12 @@ export class GovernanceControllers implements Runnable {
     this.#mappings = new KindMappings(options.cluster.discovery, definitions);
     const sources = { settings, policies: this.#policies, policySets: this.#policySets };
     this.#graphs = new DependencyGraphs(sources);
+    this.reviews = new GovernanceReviews({
+      settings,
+      policies: this.#policies,
+      graphs: this.#graphs,
+      isSilent: () => (options.others?.running() ?? []).length > 0,
+    });
     this.#propagation = this.#propagationController();
     this.#sets = this.#setController();
     this.#sync = this.#syncController();

@@ -69,6 +69,7 @@ export class GovernanceLab extends LabObjects implements AsyncDisposable {
   readonly #options: GovernanceLabOptions;
   #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
+  #controllers: GovernanceControllers | undefined;
 
   private constructor(cluster: EmbeddedCluster, options: GovernanceLabOptions) {
     super(cluster.admin);
@@ -97,9 +98,18 @@ export class GovernanceLab extends LabObjects implements AsyncDisposable {
       events,
       log,
     });
+    this.#controllers = controllers;
     this.#stop = new AbortController();
     this.#running = new Runtime({ log }).add('cache', caches).add('leader', events, controllers).run(this.#stop.signal);
     await Promise.race([controllers.ready, this.#running]);
+  }
+
+  /** The rules for writes; they are checked if a test registers a webhook. */
+  get reviews(): GovernanceControllers['reviews'] {
+    if (this.#controllers === undefined) {
+      throw new Error('the controllers were not started');
+    }
+    return this.#controllers.reviews;
   }
 
   async stopControllers(): Promise<void> {

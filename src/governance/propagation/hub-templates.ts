@@ -114,7 +114,7 @@ export class HubTemplates {
     if (!hasHubTemplates(objectDefinition)) {
       return { template, error: undefined };
     }
-    const refusal = refusalOf(root, objectDefinition);
+    const refusal = hubTemplateRefusal(objectDefinition, root.spec.hubTemplateOptions?.serviceAccountName);
     if (refusal !== undefined) {
       return failed(template, refusal);
     }
@@ -155,9 +155,12 @@ export class HubTemplates {
   }
 }
 
-/** Why templates of the hub in this template are not resolved at all. */
-function refusalOf({ spec }: Policy, definition: JsonObject): string | undefined {
-  if ((spec.hubTemplateOptions?.serviceAccountName ?? '') !== '') {
+/**
+ * Why templates of the hub in a definition are not resolved at all.
+ * @param serviceAccountName of `spec.hubTemplateOptions`
+ */
+export function hubTemplateRefusal(definition: JsonObject, serviceAccountName = ''): string | undefined {
+  if (serviceAccountName !== '') {
     return 'spec.hubTemplateOptions.serviceAccountName is not supported: whoever may write the Policy would get the rights of the account. Remove it; templates of the hub then read the namespace of the Policy';
   }
   // The values are escaped for the templates of these kinds; others would show the escapes.
