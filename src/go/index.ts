@@ -24,4 +24,5 @@ export { chargeValue, limitedMeter } from './template-meter.ts';
 export type { TemplateMeter } from './template-meter.ts';
 export { GoFloat, isGoList, isGoObject, isIntegerNumber, JsonNumber } from './value.ts';
 export type { GoObject, GoValue } from './value.ts';
+export { YAML_V3, yamlText } from './yaml-text.ts';
 export { numberText, sortedEntries, valueText } from './value-text.ts';
