@@ -9,7 +9,7 @@ import {
   templateReports,
   wholeStatus,
 } from '../../../src/cli/governance/dryrun/dryrun-report.ts';
-import { evaluatePolicies } from '../../../src/cli/governance/dryrun/evaluate-policies.ts';
+import { type EvaluatedPolicies, evaluatePolicies } from '../../../src/cli/governance/dryrun/evaluate-policies.ts';
 import { InputCluster } from '../../../src/cli/governance/dryrun/input-cluster.ts';
 import { triedPolicies } from '../../../src/cli/governance/dryrun/tried-policies.ts';
 import { parseYaml } from '../../../src/engine/index.ts';
@@ -43,6 +43,20 @@ export function dryrunCases(): readonly DryrunCase[] {
   return cases as readonly DryrunCase[];
 }
 
+/** The policies after a dry run on a cluster of these objects. */
+export async function evaluated(
+  manifests: readonly KubernetesObject[],
+  objects: readonly KubernetesObject[],
+): Promise<EvaluatedPolicies> {
+  return await evaluatePolicies({
+    policies: triedPolicies(manifests, CLUSTER_NAME).policies,
+    cluster: new InputCluster(objects, []),
+    clusterName: CLUSTER_NAME,
+    fullDiffs: false,
+    log: pino({ level: 'silent' }),
+  });
+}
+
 /** What `portcullis dryrun -p POLICY OBJECTS --no-colors` prints, with `-c STATUS` if the case has one. */
 export async function dryrunOutput({ status, ...one }: DryrunCase): Promise<string> {
   const templates = typeof one.policy === 'string' ? 'object-templates-raw' : 'object-templates';
@@ -56,15 +70,9 @@ export async function dryrunOutput({ status, ...one }: DryrunCase): Promise<stri
       [templates]: one.policy,
     },
   };
-  const evaluated = await evaluatePolicies({
-    policies: triedPolicies([policy], CLUSTER_NAME).policies,
-    cluster: new InputCluster(one.objects, []),
-    clusterName: CLUSTER_NAME,
-    fullDiffs: false,
-    log: pino({ level: 'silent' }),
-  });
-  const reports = templateReports(evaluated);
+  const policies = await evaluated([policy], one.objects);
+  const reports = templateReports(policies);
   const comparison =
-    status === undefined ? '' : comparisonText(compareStatus(status, wholeStatus(evaluated, reports)), FORMAT);
+    status === undefined ? '' : comparisonText(compareStatus(status, wholeStatus(policies, reports)), FORMAT);
   return `${comparison}${reportsText(reports, FORMAT)}`;
 }
