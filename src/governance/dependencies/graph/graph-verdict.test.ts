@@ -35,10 +35,9 @@ interface Scene {
   readonly sets: readonly { readonly required: State; readonly names: readonly number[] }[];
 }
 
-const targets = fc.array(
-  fc.tuple(fc.constantFrom('policy', 'template', 'set'), fc.nat(9)) as fc.Arbitrary<Target>,
-  { maxLength: 2 },
-);
+const targets = fc.array(fc.tuple(fc.constantFrom('policy', 'template', 'set'), fc.nat(9)) as fc.Arbitrary<Target>, {
+  maxLength: 2,
+});
 const required = fc.constantFrom(...REQUIRED);
 const actual = fc.constantFrom(...REQUIRED, undefined);
 const scenes: fc.Arbitrary<Scene> = fc.record({
@@ -48,10 +47,10 @@ const scenes: fc.Arbitrary<Scene> = fc.record({
         required,
         actual,
         dependsOn: targets,
-        templates: fc.array(
-          fc.record({ ignoresPending: fc.boolean(), required, actual, dependsOn: targets }),
-          { minLength: 1, maxLength: 3 },
-        ),
+        templates: fc.array(fc.record({ ignoresPending: fc.boolean(), required, actual, dependsOn: targets }), {
+          minLength: 1,
+          maxLength: 3,
+        }),
       }),
       { minLength: 1, maxLength: 5 },
     )
