@@ -35,9 +35,12 @@ interface Scene {
   readonly sets: readonly { readonly required: State; readonly names: readonly number[] }[];
 }
 
-const targets = fc.array(fc.tuple(fc.constantFrom('policy', 'template', 'set'), fc.nat(9)) as fc.Arbitrary<Target>, {
-  maxLength: 2,
-});
+const targets: fc.Arbitrary<readonly Target[]> = fc.array(
+  fc.tuple(fc.constantFrom('policy', 'template', 'set'), fc.nat(9)),
+  {
+    maxLength: 2,
+  },
+);
 const required = fc.constantFrom(...REQUIRED);
 const actual = fc.constantFrom(...REQUIRED, undefined);
 const scenes: fc.Arbitrary<Scene> = fc.record({
