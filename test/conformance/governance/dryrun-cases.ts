@@ -12,7 +12,7 @@ import {
 import { type EvaluatedPolicies, evaluatePolicies } from '../../../src/cli/governance/dryrun/evaluate-policies.ts';
 import { InputCluster } from '../../../src/cli/governance/dryrun/input-cluster.ts';
 import { triedPolicies } from '../../../src/cli/governance/dryrun/tried-policies.ts';
-import { parseYaml } from '../../../src/engine/index.ts';
+import { parseYaml } from '../../../src/values/yaml/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject } from '../../../src/resources/index.ts';
 
 const CLUSTER_NAME = 'local-cluster';

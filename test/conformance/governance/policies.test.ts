@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { templateReports } from '../../../src/cli/governance/dryrun/dryrun-report.ts';
 import { EmbeddedCluster } from '../../../src/apiserver/index.ts';
-import { parseYaml } from '../../../src/engine/index.ts';
+import { parseYaml } from '../../../src/values/yaml/index.ts';
 import {
   customResourceDefinition,
   GOVERNANCE_KINDS,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { parseYaml } from '../../../src/engine/index.ts';
+import { parseYaml } from '../../../src/values/yaml/index.ts';
 import { resolveTemplates, type TemplateObjects } from '../../../src/governance/templates/index.ts';
 import type { JsonObject, JsonValue } from '../../../src/values/index.ts';
 

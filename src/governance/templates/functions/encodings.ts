@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { parseYaml, YamlSyntaxError } from '../../../engine/index.ts';
-import { failTemplate, GoFloat, jsonText, TemplateError, YAML_V3, yamlText } from '../../../go/index.ts';
+import { parseYaml, YamlSyntaxError } from '../../../values/yaml/index.ts';
+import { GoFloat, jsonText, YAML_V3, yamlText } from '../../../go/index.ts';
+import { failTemplate, TemplateError } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
 import { isNestedDeeper, parseJson } from '../../../values/index.ts';
 import type { JsonValue } from '../../../values/index.ts';
