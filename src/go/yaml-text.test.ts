@@ -34,7 +34,7 @@ const CASES: readonly (readonly [JsonValue, string])[] = [
   ],
   [
     ['tab\there', 'x \ny', 'bell\u0007', 'ünï 😀', 'x\ny '],
-    '- "tab\\there"\n- "x \\ny"\n- "bell\\a"\n- ünï 😀\n- "x\\ny "\n',
+    '- "tab\\there"\n- "x \\ny"\n- "bell\\a"\n- "ünï \\U0001F600"\n- "x\\ny "\n',
   ],
   [{ 'a: b': 1, yes: 2, '1': 3 }, '"1": 3\n\'a: b\': 1\n"yes": 2\n'],
   // A line ends at the first space behind column 80.

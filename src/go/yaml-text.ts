@@ -190,8 +190,8 @@ function styleOf(text: string): Style {
   return PLAIN_START.test(text) && !/: |:$| #| $/.test(text) ? 'plain' : 'single';
 }
 
-/** Characters that need an escape, among them the byte order mark, and what only YAML 1.1 takes for line breaks. */
-const UNPRINTABLE = /[^\n\u0020-\u007e\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]/u;
+/** Characters that Go's libraries escape: the byte order mark, all beyond U+FFFF, and what YAML 1.1 takes for line breaks. */
+const UNPRINTABLE = /[^\n\u0020-\u007e\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd]/u;
 /** A start that is no indicator of YAML. */
 const PLAIN_START = /^(?!---|\.\.\.|[?:-](?: |$))[^\s#,[\]{}&*!|>'"%@`]/u;
 
@@ -224,7 +224,8 @@ const WORDS: ReadonlySet<string> = new Set([
   '.NAN',
 ]);
 
-const ESCAPES: ReadonlyMap<string, string> = new Map([
+/** Characters whose escape in double quotes is short. */
+export const YAML_ESCAPES: ReadonlyMap<string, string> = new Map([
   ['\0', '\\0'],
   ['\u0007', '\\a'],
   ['\b', '\\b'],
@@ -242,12 +243,16 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 ]);
 
 function escaped(char: string): string {
-  const short = ESCAPES.get(char);
+  const short = YAML_ESCAPES.get(char);
   if (short !== undefined || !UNPRINTABLE.test(char)) {
     return short ?? char;
   }
   const hex = (char.codePointAt(0) ?? 0).toString(16).toUpperCase();
-  return hex.length <= 2 ? `\\x${hex.padStart(2, '0')}` : `\\u${hex.padStart(4, '0')}`;
+  return hex.length <= 2
+    ? `\\x${hex.padStart(2, '0')}`
+    : hex.length <= 4
+      ? `\\u${hex.padStart(4, '0')}`
+      : `\\U${hex.padStart(8, '0')}`;
 }
 
 const isLetter = (char: string): boolean => /\p{L}/u.test(char);
