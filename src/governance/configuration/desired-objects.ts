@@ -338,13 +338,8 @@ class TemplateObjects {
 }
 
 /** A result that is about a template as a whole. */
-export function templateResult(isCompliant: boolean, reason: string, message: string): ObjectResult {
+function templateResult(isCompliant: boolean, reason: string, message: string): ObjectResult {
   return { namespace: '', names: [], isCompliant, reason, message };
-}
-
-/** The message for a template by whose selector nothing was found. */
-export function nothingSelected(kind: string): string {
-  return `No objects of kind ${kind} were matched from the policy objectSelector`;
 }
 
 /** Whether a template selects objects to delete by what they look like, too: without a name, but with a selector. */

@@ -132,9 +132,12 @@ function detailsOf(
 
 function relatedOf(plans: readonly TemplatePlan[], before: readonly RelatedObject[]): readonly RelatedObject[] {
   const entries = plans.flatMap(({ objects }) =>
-    objects.flatMap(({ type, history, properties }) => {
+    objects.flatMap(({ type, name, history, properties }) => {
       const result = history.at(-1);
-      return result === undefined ? [] : relatedObjects(type, result, properties);
+      if (result === undefined) {
+        return [];
+      }
+      return relatedObjects(type, name === '' ? result : { ...result, names: [name] }, properties);
     }),
   );
   // The schema of the kind allows more than is ever written.
