@@ -19,10 +19,10 @@ const MAX_REVIEWS = 1_000;
 const CONCURRENT_REVIEWS = 16;
 /** What every policy needs: kinds are watched in all namespaces. */
 const READ = ['list', 'watch'];
-/** What a policy that enforces needs besides. */
+/** What a policy that enforces needs besides. It reads what it has created, to know that it was itself. */
 const WRITES: Readonly<Record<string, readonly string[]>> = {
-  musthave: ['create', 'update'],
-  mustonlyhave: ['create', 'update'],
+  musthave: ['get', 'create', 'update'],
+  mustonlyhave: ['get', 'create', 'update'],
   mustnothave: ['delete'],
 };
 
@@ -49,11 +49,11 @@ export function neededRights({ spec }: ConfigurationPolicy): readonly NeededRigh
     if (apiVersion === '' || kind === '' || isTemplate(apiVersion) || isTemplate(kind)) {
       return [];
     }
-    const isRecreated = recreateOption !== undefined && recreateOption !== 'None';
-    const writes = [...(WRITES[complianceType.toLowerCase()] ?? []), ...(isRecreated ? ['delete'] : [])];
+    const isDeleted = [recreateOption, spec.pruneObjectBehavior].some((one) => one !== undefined && one !== 'None');
+    const writes = new Set([...(WRITES[complianceType.toLowerCase()] ?? []), ...(isDeleted ? ['delete'] : [])]);
     return [
       ...READ.map((verb) => ({ apiVersion, kind, verb })),
-      ...(isEnforced ? writes : []).map((verb) => ({
+      ...(isEnforced ? [...writes] : []).map((verb) => ({
         apiVersion,
         kind,
         verb,
