@@ -1,4 +1,4 @@
-// The dependency graph of all Policies of the cluster, built anew only after a change of a spec.
+// The dependency graph of all Policies of the cluster, rebuilt only after a change of a spec.
 import type { ObjectKey, Policy, PolicySet } from '../resources/index.ts';
 import { generationChanged, type ObjectCache } from '../runtime/index.ts';
 import { DependencyGraph, graphPolicy, type GraphPolicy, MAX_GRAPH_DEPENDENCIES } from './dependencies/index.ts';

@@ -1,4 +1,4 @@
-// The objects that an object template is about: by its own name and namespace, or by selectors.
+// The objects of an object template: by its own name and namespace, or by selectors.
 import { groupVersionOf, labelSelector, SelectorError } from '../../resources/index.ts';
 import type { KubernetesObject, ResourceType, Selector } from '../../resources/index.ts';
 import { CodedError, isJsonObject, own, textOf } from '../../values/index.ts';
@@ -12,7 +12,7 @@ import type { ObjectTemplate } from './object-template.ts';
 import { isEmptySelector, NamespaceSelectorError, selectNamespaces } from './select-namespaces.ts';
 import type { NamespaceSelector, TerminatingInclusion } from './select-namespaces.ts';
 
-/** Maximum number of objects that one template is about: each is compared in every evaluation. */
+/** Maximum number of objects of one template: each is compared in every evaluation. */
 export const MAX_DESIRED_OBJECTS = 10_000;
 
 /** What a definition may refer to while its functions are resolved. */
@@ -40,7 +40,7 @@ export type ResolvedDefinition =
 /** Resolves the functions of a template's definition for one object. */
 export type DefinitionResolver = (template: ObjectTemplate, context: DefinitionContext) => ResolvedDefinition;
 
-/** A policy, as far as it says which objects it is about. */
+/** The parts of a policy that select objects. */
 export interface ObjectScope {
   readonly policyName: string;
   readonly namespaceSelector?: NamespaceSelector;
@@ -325,7 +325,7 @@ class TemplateObjects {
   }
 }
 
-/** A result that is about a template as a whole. */
+/** A result of a template as a whole. */
 export function templateResult(isCompliant: boolean, reason: string, message: string): ObjectResult {
   return { namespace: '', names: [], isCompliant, reason, message };
 }

@@ -210,7 +210,7 @@ class ObjectPlanner {
     return isMatched ? 'found' : areThere ? 'mismatch' : 'notFound';
   }
 
-  /** Whether an object is as the definition says, whatever its name. No dry run helps here. */
+  /** Whether an object of any name matches the definition. No dry run helps here. */
   #matches(live: KubernetesObject): boolean {
     const options = { ...optionsOf(this.#template), zeroValueEqualsNil: true };
     const comparison = compareObject(this.#desired.definition, live, options);

@@ -44,7 +44,7 @@ export interface TemplateResult {
   readonly compliant: ComplianceState | undefined;
   /** `State; text`, as Open Cluster Management writes it. Empty if there is none. */
   readonly message: string;
-  /** The generation of its object that the compliance is about. */
+  /** The generation of its object that was evaluated. */
   readonly observedGeneration?: number | undefined;
   readonly pending: readonly PendingDependency[];
 }
@@ -226,7 +226,7 @@ function readinessOf(
   if (results.some((result) => result.compliant === undefined)) {
     return { state: 'reconciling', reason: POLICY_REASONS.evaluating, message: 'some templates are being evaluated' };
   }
-  // With ignorePending, a template that waits is Compliant, and may wait for ever.
+  // With ignorePending, a template that waits is Compliant, and may wait without end.
   if (results.some((one) => one.state === 'Removing' || (one.pending.length > 0 && one.compliant !== 'Compliant'))) {
     return { state: 'reconciling', reason: POLICY_REASONS.pending, message };
   }
