@@ -97,7 +97,7 @@ export function isUnchanged(live: KubernetesObject, answer: KubernetesObject): b
   return isDeepStrictEqual(withoutNoise(live), withoutNoise(answer));
 }
 
-/** An object without what changes although nobody changes the object. */
+/** An object without the bookkeeping of writes: managed fields, generation, the annotation of `kubectl apply`. */
 function withoutNoise(object: KubernetesObject): KubernetesObject {
   const { managedFields: _managedFields, generation: _generation, annotations = {}, ...metadata } = object.metadata;
   const { [LAST_APPLIED_ANNOTATION]: _lastApplied, ...others } = annotations;

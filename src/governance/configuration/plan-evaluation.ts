@@ -69,7 +69,7 @@ function planTemplate(
   }
   const { resource: type, objects } = desired;
   if (objects.length > mostObjects) {
-    const message = `expected the policy to be about at most ${MAX_POLICY_OBJECTS} objects, got more: split it`;
+    const message = `expected the policy to have at most ${MAX_POLICY_OBJECTS} objects, got more: split it`;
     return failedTemplate(index, REASONS.objectSelector, message);
   }
   const plans: ObjectPlan[] = [];
@@ -242,7 +242,7 @@ class ObjectPlanner {
     return isMatched ? 'found' : areThere ? 'mismatch' : 'notFound';
   }
 
-  /** Whether an object is as the definition says, whatever its name. No dry run helps here. */
+  /** Whether an object of any name matches the definition. No dry run helps here. */
   #matches(live: KubernetesObject): boolean {
     const options = { ...optionsOf(this.#template), zeroValueEqualsNil: true };
     const comparison = compareObject(this.#desired.definition, live, options);

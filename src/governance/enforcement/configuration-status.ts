@@ -143,7 +143,7 @@ function relatedOf(plans: readonly TemplatePlan[], before: readonly RelatedObjec
   // The schema of the kind allows more than is ever written.
   const known = before as Parameters<typeof mergedRelatedObjects>[1];
   const merged = mergedRelatedObjects(entries, known);
-  // Which objects a failed template is about is not known: those that it was about must not be taken for ones that left.
+  // The objects of a failed template are unknown: its related objects must not be pruned as dropped ones.
   const isFailed = plans.some(({ result }) => result?.isCompliant === false);
   return isFailed ? mergedRelatedObjects([...merged, ...left(merged, known)], known) : merged;
 }

@@ -136,6 +136,34 @@ describe('the status of a copy', () => {
   });
 });
 
+describe('the details of a copy that are too long', () => {
+  const many = Array.from({ length: 20 }, (_, index) =>
+    waiting(
+      `t${index}`,
+      Array.from({ length: 500 }, (__, number) => dependency(`${'x'.repeat(200)}${number}`)),
+    ),
+  );
+  const long = Array.from({ length: 300 }, (_, index) => ({
+    ...result(`r${index}`, 'NonCompliant', `NonCompliant; ${'e'.repeat(4000)}`),
+    pending: Array.from({ length: 5 }, (__, number) => dependency(`${number}`)),
+  }));
+  for (const [what, results] of Object.entries({ many, long })) {
+    it(`are the same after a pass in which nothing changed: ${what}`, () => {
+      const first = copyStatus(copy(), results, [], undefined, NOW);
+      const second = copyStatus(copy(first), results, [], undefined, NOW + 60_000);
+      assert.deepEqual(second, first);
+    });
+  }
+
+  it('have a new message once', () => {
+    const first = copyStatus(copy(), long, [], undefined, NOW);
+    const changed = long.map((one) => ({ ...one, message: `NonCompliant; ${'f'.repeat(4000)}` }));
+    const second = copyStatus(copy(first), changed, [], undefined, NOW + 60_000);
+    assert.match(second.details?.[0]?.history?.[0]?.message ?? '', /^NonCompliant; f/);
+    assert.deepEqual(copyStatus(copy(second), changed, [], undefined, NOW + 120_000), second);
+  });
+});
+
 describe('the status of a copy after a pass that planned nothing', () => {
   const before = copyStatus(copy(), [result('first', 'Compliant')], [], undefined, NOW);
 

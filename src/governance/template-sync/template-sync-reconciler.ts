@@ -321,7 +321,7 @@ function isTerminating(object: KubernetesObject | undefined): boolean {
   return object?.metadata.deletionTimestamp !== undefined;
 }
 
-/** The compliance of a template's object; not known while its status is about an older spec. */
+/** The compliance of a template's object; unknown while its status was observed for an older generation. */
 function verdictOf(
   object: KubernetesObject | undefined,
 ): Pick<TemplateResult, 'compliant' | 'message' | 'observedGeneration'> {
