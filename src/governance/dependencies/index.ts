@@ -17,7 +17,7 @@ export type { Explanation } from './graph/explain-pending.ts';
 export { graphPolicy } from './graph/graph-policy.ts';
 export type { GraphPolicy, GraphSource, GraphTemplate } from './graph/graph-policy.ts';
 export { graphAsDot, graphAsMermaid, graphAsText } from './graph/render-graph.ts';
-export { kstatusOf } from './kstatus.ts';
+export { conditionsOf, kstatusOf } from './kstatus.ts';
 export type { ObjectState } from './kstatus.ts';
 export { pendingMessage, templateErrorMessage } from './pending-message.ts';
 export { hasUniqueNames, planTemplate } from './plan-template.ts';

@@ -3,6 +3,7 @@ import { ApiError, type Cluster, unlessGone } from '../../cluster/index.ts';
 import {
   type ComplianceState,
   CONTROLLER_FIELD_MANAGER,
+  findCondition,
   isJsonObject,
   type JsonObject,
   keyOf,
@@ -11,6 +12,7 @@ import {
   own,
   POLICIES,
   type Policy,
+  READY,
   type Readiness,
   textOf,
 } from '../../resources/index.ts';
@@ -28,7 +30,7 @@ import {
   WrittenObjects,
 } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
-import { complianceOf, pendingDependencies, templateErrorMessage } from '../dependencies/index.ts';
+import { complianceOf, conditionsOf, pendingDependencies, templateErrorMessage } from '../dependencies/index.ts';
 import type { DependencyGraphs } from '../dependency-graphs.ts';
 import type { GovernanceSettings } from '../governance-settings.ts';
 import { isCopy, rootOf } from '../propagation/replicated-policy.ts';
@@ -322,7 +324,14 @@ function resultOf({ template, kind, key, plan }: PlannedTemplate, copy: Policy, 
     compliant: template.ignorePending === true ? 'Compliant' : 'Pending',
     message: plan.message,
     pending: pendingDependencies(plan.dependencies, before?.pending ?? [], now),
+    ...(plan.type === 'remove-because-unmet' ? { removal: removalProblem(kind?.get(key)) } : {}),
   };
+}
+
+/** Why an object is still there that is being deleted. */
+function removalProblem(object: KubernetesObject | undefined): string | undefined {
+  const ready = object && isTerminating(object) ? findCondition(conditionsOf(object), READY) : undefined;
+  return ready === undefined || ready.status === 'True' || ready.message === '' ? undefined : ready.message;
 }
 
 function kindOf({ objectDefinition }: PlannedTemplate['template']): string {
