@@ -1,5 +1,5 @@
 // A real API server with a controller and a policy server as processes, for benches that measure requests to it.
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -77,6 +77,20 @@ export class Scene implements AsyncDisposable {
     return this.#controller ?? notStarted();
   }
 
+  /** The process of the API server. */
+  get apiServerPid(): number {
+    const folder = this.cluster.folder;
+    const isApiServer = (pid: string): boolean => {
+      try {
+        const [program = '', ...args] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+        return program.endsWith('/kube-apiserver') && args.some((arg) => arg.includes(folder));
+      } catch {
+        return false;
+      }
+    };
+    return Number(readdirSync('/proc').find((entry) => /^\d+$/.test(entry) && isApiServer(entry)));
+  }
+
   /** Starts the policy server and the controller, each with its own user, whose requests are exempt from policies. */
   async startProcesses(): Promise<void> {
     const { certFile, keyFile, caFile, controlCertFile, controlKeyFile } = this.#certificates;
@@ -136,6 +150,11 @@ export class Scene implements AsyncDisposable {
   /** Creates objects, several concurrently. */
   async create(objects: readonly NewObject[]): Promise<void> {
     await inTurns(objects, AT_ONCE, ({ path, object }) => this.cluster.expect('POST', path, object));
+  }
+
+  /** Deletes objects by their paths, several concurrently. */
+  async remove(paths: readonly string[]): Promise<void> {
+    await inTurns(paths, AT_ONCE, (path) => this.cluster.expect('DELETE', path, { gracePeriodSeconds: 0 }));
   }
 
   /** Waits until all policies at a path are Active. */

@@ -1,6 +1,6 @@
 // Writes and reads objects of a cluster, embedded or not, as an administrator.
 import { type Cluster, isNotFound } from '../../src/cluster/index.ts';
-import { parseYaml } from '../../src/engine/index.ts';
+import { parseYaml } from '../../src/values/yaml/index.ts';
 import {
   ALL_KINDS,
   type Condition,

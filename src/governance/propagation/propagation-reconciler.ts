@@ -18,7 +18,6 @@ import {
   type ReconcileStep,
   runSteps,
   withStatus,
-  WrittenObjects,
 } from '../../runtime/index.ts';
 import type { ClusterNamespace } from '../cluster-namespace.ts';
 import {
@@ -28,7 +27,7 @@ import {
   readDependencies,
 } from '../dependencies/index.ts';
 import { type GovernanceSettings, isGoverned } from '../governance-settings.ts';
-import { StatusWriter } from '../status-writer.ts';
+import { OwnObjects } from '../own-objects.ts';
 import { copyName, isCopy, isUpToDate, replicatedPolicy } from './replicated-policy.ts';
 import { POLICY_REASONS } from '../policy-reasons.ts';
 import { type NotApplied, notAppliedStatus, rootStatus } from './root-status.ts';
@@ -55,8 +54,7 @@ interface Subject {
 /** Reconciles Policies outside of the namespace of the cluster. */
 export class PropagationReconciler {
   readonly #options: PropagationOptions;
-  readonly #policies: WrittenObjects<Policy>;
-  readonly #status: StatusWriter<Policy>;
+  readonly #policies: OwnObjects<Policy>;
   readonly #steps: readonly ReconcileStep<Subject>[] = [
     (subject, signal) => this.#remove(subject, signal),
     (_subject, signal) => this.#options.namespace.ensure(signal),
@@ -65,8 +63,7 @@ export class PropagationReconciler {
 
   constructor(options: PropagationOptions) {
     this.#options = options;
-    this.#policies = new WrittenObjects(options.policies);
-    this.#status = new StatusWriter(options.cluster, POLICIES, this.#policies);
+    this.#policies = new OwnObjects(options.cluster, options.policies);
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal, attempt: ReconcileAttempt): Promise<ReconcileResult> {
@@ -183,7 +180,7 @@ export class PropagationReconciler {
   ): Promise<ReconcileResult> {
     const root = this.#policies.get(key);
     if (root !== undefined && root.metadata.deletionTimestamp === undefined) {
-      await this.#status.write(root, this.#statusOf(root, subject, failure), signal);
+      await this.#policies.writeStatus(root, this.#statusOf(root, subject, failure), signal);
     }
     return {};
   }

@@ -2,7 +2,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
   groupVersionOf,
-  isJsonObject,
   type JsonObject,
   type KubernetesObject,
   type ObjectKey,
@@ -11,6 +10,7 @@ import {
   type Policy,
   type PolicyTemplate,
   textOf,
+  valueAt,
 } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
 import {
@@ -184,10 +184,9 @@ function existingTemplate(stored: KubernetesObject): ExistingTemplate {
   const owner = (stored.metadata.ownerReferences ?? []).find(
     ({ apiVersion, kind }) => kind === POLICIES.kind && groupVersionOf(apiVersion).group === POLICIES.group,
   );
-  const { spec, metadata } = stored as KubernetesObject & { readonly spec?: JsonObject };
+  const { metadata } = stored;
   const policy = metadata.namespace === undefined ? metadata.annotations?.[POLICY_ANNOTATION] : owner?.name;
-  const prune = isJsonObject(spec) ? own(spec, 'pruneObjectBehavior') : undefined;
-  return { policy, pruneObjectBehavior: textOf(prune) };
+  return { policy, pruneObjectBehavior: textOf(valueAt(stored, 'spec', 'pruneObjectBehavior')) };
 }
 
 function typeOf(definition: JsonObject): { readonly apiVersion: string; readonly kind: string } {
@@ -195,6 +194,5 @@ function typeOf(definition: JsonObject): { readonly apiVersion: string; readonly
 }
 
 function nameOf(definition: JsonObject): string {
-  const metadata = own(definition, 'metadata');
-  return textOf(isJsonObject(metadata) ? own(metadata, 'name') : undefined);
+  return textOf(valueAt(definition, 'metadata', 'name'));
 }

@@ -1,14 +1,15 @@
-import { parseYaml, YamlSyntaxError } from '../../engine/index.ts';
+import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
+import { compareStrings } from '../../go/index.ts';
 import {
-  compareStrings,
   failTemplate,
   invalidTemplate,
   limitedMeter,
   Template,
   TemplateError,
   UnknownFunctionError,
-} from '../../go/index.ts';
-import type { Delimiters, GoValue, TemplateFunctions, TemplatePart } from '../../go/index.ts';
+} from '../../go/templates/index.ts';
+import type { GoValue } from '../../go/index.ts';
+import type { Delimiters, TemplateFunctions, TemplatePart } from '../../go/templates/index.ts';
 import { isJsonObject, isNestedDeeper, parseJson, setOwn } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { isTypedText, LITERAL_FUNCTIONS, withIndents, withoutQuotes } from './author-text.ts';

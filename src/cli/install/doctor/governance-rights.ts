@@ -9,6 +9,7 @@ import {
   type KubernetesObject,
   own,
   textOf,
+  valueAt,
 } from '../../../resources/index.ts';
 import { type Right, rightText } from '../rights.ts';
 
@@ -64,11 +65,10 @@ export function neededRights({ spec }: ConfigurationPolicy): readonly NeededRigh
 
 function definitionOf(value: unknown): Readonly<Record<'apiVersion' | 'kind' | 'namespace', string>> {
   const definition = isJsonObject(value) ? value : {};
-  const metadata = own(definition, 'metadata');
   return {
     apiVersion: textOf(own(definition, 'apiVersion')),
     kind: textOf(own(definition, 'kind')),
-    namespace: isJsonObject(metadata) ? textOf(own(metadata, 'namespace')) : '',
+    namespace: textOf(valueAt(definition, 'metadata', 'namespace')),
   };
 }
 
