@@ -40,6 +40,8 @@ export interface TemplateView {
 /** `message` is the compliance message of the template, with its state in front. */
 export type TemplatePlan =
   | { readonly type: 'error'; readonly template: string; readonly message: string }
+  /** Templates of the hub failed: what was applied before is kept without evaluation. Upstream deletes it, and prunes nothing. */
+  | { readonly type: 'unresolved'; readonly template: string; readonly message: string }
   /** Not created. */
   | PendingPlan<'pending'>
   /** Kept without evaluation: nothing is deleted. */
@@ -90,7 +92,9 @@ export function planTemplate(view: TemplateView): TemplatePlan {
     return unmetPlan(view, objectDefinition, template);
   }
   const { hubTemplateError } = view;
-  return hubTemplateError === undefined ? { type: 'apply', template } : failure(template, hubTemplateError);
+  return hubTemplateError === undefined
+    ? { type: 'apply', template }
+    : { type: 'unresolved', template, message: templateErrorMessage(hubTemplateError) };
 }
 
 /** Whether all templates have different names; those without a name do not count. */

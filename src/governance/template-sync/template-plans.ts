@@ -29,6 +29,7 @@ import {
 } from '../dependencies/index.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader } from '../objects/watched-kinds.ts';
+import { hubTemplateErrorOf } from '../propagation/hub-templates.ts';
 import { rootOf } from '../propagation/replicated-policy.ts';
 import type { DependencyObjects } from './dependency-objects.ts';
 import type { TemplateKind, TemplateKinds } from './template-kinds.ts';
@@ -156,7 +157,7 @@ export class TemplatePlans {
       mapping,
       unmet,
       existing: stored === undefined ? undefined : existingTemplate(stored),
-      hubTemplateError: undefined,
+      hubTemplateError: hubTemplateErrorOf(template.objectDefinition),
     });
     return { template, kind, key, stored, plan };
   }

@@ -187,7 +187,10 @@ export class TemplateSyncReconciler {
         return;
       }
       case 'suspend':
-        await this.#suspend(copy, planned, signal);
+        await this.#suspend(copy, planned, 'a dependency is no longer met', signal);
+        return;
+      case 'unresolved':
+        await this.#suspend(copy, planned, 'a template of the hub cannot be resolved', signal);
         return;
       case 'remove-because-unmet':
         if (!isTerminating(stored)) {
@@ -203,15 +206,20 @@ export class TemplateSyncReconciler {
   }
 
   /** Ends the evaluation of a template of our own kinds. Others stay as they are. */
-  async #suspend(copy: Policy, { plan, kind, stored, key }: PlannedTemplate, signal: AbortSignal): Promise<void> {
+  async #suspend(
+    copy: Policy,
+    { plan, kind, stored, key }: PlannedTemplate,
+    reason: string,
+    signal: AbortSignal,
+  ): Promise<void> {
     const isSuspended = stored?.metadata.annotations?.[SUSPENDED_ANNOTATION] !== undefined;
-    if (kind === undefined || kind.isWatchedHere || isSuspended || !('message' in plan)) {
+    if (kind === undefined || kind.isWatchedHere || stored === undefined || isSuspended || !('message' in plan)) {
       return;
     }
     const body = { metadata: { annotations: { [SUSPENDED_ANNOTATION]: plan.message } } };
     const options = { fieldManager: CONTROLLER_FIELD_MANAGER, signal };
     kind.recordWrite(key, await kind.cluster.patch(kind.type, key, { type: 'merge', body }, options));
-    const message = `${plan.template} is not evaluated, because a dependency is no longer met: ${plan.message}`;
+    const message = `${plan.template} is not evaluated, because ${reason}: ${plan.message}`;
     this.#options.events.event(copy, 'Warning', EVENTS.suspended, message);
   }
 
@@ -285,7 +293,7 @@ export class TemplateSyncReconciler {
 /** The result of a template by its plan and its object. */
 function resultOf({ template, kind, key, plan }: PlannedTemplate, copy: Policy, now: number): TemplateResult {
   const name = plan.template;
-  if (plan.type === 'error') {
+  if (plan.type === 'error' || plan.type === 'unresolved') {
     return { name, state: 'Failed', compliant: 'NonCompliant', message: plan.message, pending: [] };
   }
   if (plan.type === 'apply') {
