@@ -89,6 +89,14 @@ describe('the status of a copy', () => {
     ]);
   });
 
+  it('says what holds a template that is being removed', () => {
+    const held = { ...waiting('refresh', [dependency('a')], 'Compliant'), removal: 'the Job is forbidden' };
+    assert.equal(
+      copyStatus(copy(), [held], [], undefined, NOW).message,
+      'refresh is being removed: the Job is forbidden',
+    );
+  });
+
   it('is ready while a template waits that ignorePending makes Compliant, unless it is being removed', () => {
     const fine = waiting('refresh', [dependency('a')], 'Compliant');
     const ready = (one: TemplateResult): string | undefined =>

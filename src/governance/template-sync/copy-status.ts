@@ -47,6 +47,8 @@ export interface TemplateResult {
   /** The generation of its object that was evaluated. */
   readonly observedGeneration?: number | undefined;
   readonly pending: readonly PendingDependency[];
+  /** Why its object is not removed yet, such as a right that is missing. */
+  readonly removal?: string | undefined;
 }
 
 /** What is wrong with the dependencies of a Policy. */
@@ -186,6 +188,10 @@ function summaryOf(results: readonly TemplateResult[]): string {
   const failed = results.find(({ compliant, pending }) => compliant === 'NonCompliant' && pending.length === 0);
   if (failed !== undefined) {
     return shortened(`${failed.name}: ${withoutState(failed.message)}`, MAX_SUMMARY_LENGTH);
+  }
+  const removing = results.find(({ removal }) => removal !== undefined);
+  if (removing !== undefined) {
+    return shortened(`${removing.name} is being removed: ${withoutState(removing.removal ?? '')}`, MAX_SUMMARY_LENGTH);
   }
   const waiting = results.find(({ pending }) => pending.length > 0);
   const [first] = waiting?.pending ?? [];
