@@ -286,7 +286,7 @@ describe('a policy about too much', () => {
       plans.map(({ objects }) => objects.length),
       [9_000, 9_000, 0, 0],
     );
-    assert.match(plans[3]?.result?.message ?? '', /^expected the policy to be about at most 20000 objects, got more/);
+    assert.match(plans[3]?.result?.message ?? '', /^expected the policy to have at most 20000 objects, got more/);
     assert.equal(plans[3]?.result?.isCompliant, false);
   });
 
