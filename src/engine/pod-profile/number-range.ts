@@ -26,18 +26,18 @@ export function rangesText(ranges: readonly NumberRange[]): string {
 export function readRanges(fields: FieldReader, key: string, largest: number): readonly NumberRange[] {
   return (readMappings(fields, key, ['min', 'max']) ?? []).map((range) => {
     const [min, max] = [readNumber(range, 'min', largest), readNumber(range, 'max', largest)];
-    if (min > max) {
+    if (min !== undefined && max !== undefined && min > max) {
       range.faultHere(`expected min to be at most max, got ${min} and ${max}`);
     }
-    return { min, max };
+    return { min: min ?? 0, max: max ?? 0 };
   });
 }
 
-function readNumber(fields: FieldReader, key: string, largest: number): number {
+function readNumber(fields: FieldReader, key: string, largest: number): number | undefined {
   const number = fields.value(key);
   if (!isNumberTo(largest, number)) {
     fields.fault(key, `expected a whole number from 0 to ${largest}, got ${describeValue(number)}`);
-    return 0;
+    return undefined;
   }
   return number;
 }
