@@ -1,5 +1,6 @@
 // Answers to reviews over HTTPS, for all kinds of policies, with the texts of Kubewarden's policy server.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import {
   example,
@@ -27,6 +28,7 @@ const imageRegistries = {
   settings: { allowed: ['example.com/shop/', 'example.com/base/'] },
 };
 const seccomp = { module: example('default-seccomp'), settings: { profile: 'RuntimeDefault' } };
+const podProfile = JSON.parse(readFileSync(new URL('../../examples/pod-profile/settings.json', import.meta.url), 'utf8')) as object;
 const group = (rest: object): object => ({
   message: 'the group says no',
   policies: {
@@ -47,6 +49,8 @@ const policies = {
   'seccomp-monitored': { ...seccomp, allowedToMutate: true, policyMode: 'monitor' },
   'labels-monitored': requires('app', { policyMode: 'monitor' }),
   'labels-with-message': requires('app', { message: 'ask the platform team' }),
+  'pod-profile': { module: 'builtin:pod-profile', allowedToMutate: true, settings: podProfile },
+  'pod-profile-not-allowed-to-mutate': { module: 'builtin:pod-profile', settings: podProfile },
   'group-of-all': group({ expression: 'labelled() && unprivileged()' }),
   'group-of-any': group({ expression: 'unprivileged() || labelled()' }),
   'group-monitored': group({ expression: 'labelled()', policyMode: 'monitor' }),

@@ -292,7 +292,8 @@ test('keys of prototypes are keys like others', () => {
     "securityContext": {"__proto__": {"privileged": true}, "capabilities": {"__proto__": {"drop": ["ALL"]}}}}]}}`;
   const { accepted, mutatedObject } = applyPodProfile(requestOf({}, { object: parseJson(text) }), TENANT);
   assert.equal(accepted, true);
-  const [container] = (mutatedObject?.['spec'] as { containers: readonly JsonObject[] }).containers;
+  const spec = mutatedObject?.['spec'] as Json;
+  const [container] = spec['containers'] as readonly JsonObject[];
   assert.ok(Object.hasOwn(mutatedObject ?? {}, '__proto__'));
   assert.ok(Object.hasOwn(container ?? {}, '__proto__'));
   const { capabilities } = container?.['securityContext'] as { capabilities: JsonObject };
@@ -321,7 +322,7 @@ test('of volumes and containers with the same name, the strictest rule holds for
 // Most values are harmless, so that some pods are accepted.
 const id = fc.constantFrom(1, 1000, 1000, 1000, null, null, 0, 70_000);
 const flag = fc.constantFrom(false, false, null, null, null, true);
-const optional = { requiredKeys: [] as const };
+const optional: { requiredKeys: [] } = { requiredKeys: [] };
 const shared = {
   runAsUser: id,
   runAsGroup: id,
