@@ -29,11 +29,13 @@ import {
   watch,
   withWriteBackoff,
 } from '../runtime/index.ts';
+import { GovernanceReviews } from './admission/governance-reviews.ts';
 import { CertificateReconciler, isSelectionChange } from './certificates/certificate-reconciler.ts';
 import { ClusterNamespace, NAMESPACES } from './cluster-namespace.ts';
 import { objectId, policySetsOf, readDependencies, requirementOf } from './dependencies/index.ts';
 import { DependencyGraphs } from './dependency-graphs.ts';
 import { ConfigurationReconciler } from './enforcement/configuration-reconciler.ts';
+import { EvaluationShare } from './evaluation-share.ts';
 import type { GovernanceSettings } from './governance-settings.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, KindMappings, withoutSchemas } from './objects/kind-mappings.ts';
 import { MissingKinds } from './objects/missing-kinds.ts';
@@ -62,7 +64,7 @@ export interface GovernanceOptions {
   readonly caches: SharedCaches;
   readonly settings: GovernanceSettings;
   /** While one of them runs, these do nothing. Default: there are none. */
-  readonly others?: Pick<OtherControllers, 'whileNone'>;
+  readonly others?: Pick<OtherControllers, 'running' | 'whileNone'>;
   readonly events: EventSink;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
@@ -75,6 +77,8 @@ export class GovernanceControllers implements Runnable {
   readonly name = 'governance';
   /** Resolves when they work, or when another controller keeps them from it. */
   readonly ready: Promise<void>;
+  /** The rules for writes of governance kinds; they use caches only. */
+  readonly reviews: GovernanceReviews;
   readonly #options: GovernanceOptions;
   readonly #policies: ObjectCache<Policy>;
   readonly #policySets: ObjectCache<PolicySet>;
@@ -93,12 +97,18 @@ export class GovernanceControllers implements Runnable {
     sync: new MissingKinds(),
     configuration: new MissingKinds(),
   };
+  readonly #share = new EvaluationShare();
   readonly #isReady = Promise.withResolvers<void>();
 
   constructor(options: GovernanceOptions) {
-    this.#options = options;
+    const { cluster, log } = options;
+    this.#options = {
+      ...options,
+      cluster: withWriteBackoff(cluster, { log }),
+      governed: withWriteBackoff(options.governed, { log }),
+    };
     this.ready = this.#isReady.promise;
-    const { caches, settings, governed, log } = options;
+    const { caches, settings, governed } = this.#options;
     this.#policies = caches.cache(POLICIES);
     this.#policySets = caches.cache(POLICY_SETS);
     const namespace = settings.clusterName;
@@ -110,6 +120,12 @@ export class GovernanceControllers implements Runnable {
     this.#mappings = new KindMappings(options.cluster.discovery, definitions);
     const sources = { settings, policies: this.#policies, policySets: this.#policySets };
     this.#graphs = new DependencyGraphs(sources);
+    this.reviews = new GovernanceReviews({
+      settings,
+      policies: this.#policies,
+      graphs: this.#graphs,
+      isSilent: () => (options.others?.running() ?? []).length > 0,
+    });
     this.#propagation = this.#propagationController();
     this.#sets = this.#setController();
     this.#sync = this.#syncController();
@@ -283,12 +299,13 @@ export class GovernanceControllers implements Runnable {
     const definitions = caches.cache(CUSTOM_RESOURCE_DEFINITIONS, { transform: withoutSchemas });
     const reconciler = new ConfigurationReconciler({
       cluster,
-      governed: withWriteBackoff(governed, { log }),
+      governed,
       policies,
       mappings: this.#mappings,
       reader: this.#watched.reader((key) => this.#configuration.enqueue(key)),
       missing: this.#missing.configuration,
       namespaces,
+      share: this.#share,
       isRemoved: () =>
         [namespaces.get({ name: namespace }), ...OWN_DEFINITIONS.map((name) => definitions.get({ name }))].some(
           (object) => object?.metadata.deletionTimestamp !== undefined,
@@ -323,7 +340,8 @@ export class GovernanceControllers implements Runnable {
     const policies = caches.cache(CERTIFICATE_POLICIES, { namespace: settings.clusterName });
     const namespaces = caches.cache(NAMESPACES);
     const reader = this.#watched.reader((key) => this.#certificates.enqueue(key));
-    const reconciler = new CertificateReconciler({ cluster, policies, namespaces, reader, events });
+    const share = this.#share;
+    const reconciler = new CertificateReconciler({ cluster, policies, namespaces, reader, share, events });
     return this.#controller('governance-certificates', {
       reconcile: (key, signal, attempt) => reconciler.reconcile(key, signal, attempt),
       watches: [

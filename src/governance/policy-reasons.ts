@@ -20,6 +20,8 @@ export const POLICY_REASONS = {
   clusterNamespaceNotOurs: 'ClusterNamespaceNotOurs',
   /** All templates were evaluated. The compliance is a result, not a failure. */
   evaluated: 'Evaluated',
+  /** Some objects were compared without a dry run, because the governance account may not update them. */
+  comparedOnly: 'ComparedWithoutDryRun',
   /** Some templates wait for dependencies. */
   pending: 'DependenciesPending',
   /** The copy or a template was not evaluated since the last change. */

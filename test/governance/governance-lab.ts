@@ -1,5 +1,5 @@
 // An embedded cluster with our kinds, and the controllers of governance.
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { EmbeddedCluster, type EmbeddedClusterOptions } from '../../src/apiserver/index.ts';
 import type { Cluster } from '../../src/cluster/index.ts';
 import { GovernanceControllers } from '../../src/governance/governance-controllers.ts';
@@ -16,6 +16,8 @@ export interface GovernanceLabOptions {
   readonly governed?: (cluster: EmbeddedCluster) => Cluster;
   /** What the controllers use in place of the cluster, such as one that fails. */
   readonly through?: (cluster: Cluster) => Cluster;
+  /** The log of the controllers. Default: none. */
+  readonly log?: Logger;
   /** Tokens of users of a gateway. Default: none. */
   readonly tokens?: EmbeddedClusterOptions['tokens'];
 }
@@ -67,6 +69,7 @@ export class GovernanceLab extends LabObjects implements AsyncDisposable {
   readonly #options: GovernanceLabOptions;
   #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
+  #controllers: GovernanceControllers | undefined;
 
   private constructor(cluster: EmbeddedCluster, options: GovernanceLabOptions) {
     super(cluster.admin);
@@ -83,8 +86,7 @@ export class GovernanceLab extends LabObjects implements AsyncDisposable {
   }
 
   async startControllers(): Promise<void> {
-    const log = pino({ level: 'silent' });
-    const { governed, settings, through = (one: Cluster) => one } = this.#options;
+    const { governed, settings, log = pino({ level: 'silent' }), through = (one: Cluster) => one } = this.#options;
     const cluster = through(this.cluster.admin);
     const caches = new SharedCaches({ cluster, log });
     const events = new EventRecorder({ cluster, component: 'portcullis', log });
@@ -96,9 +98,18 @@ export class GovernanceLab extends LabObjects implements AsyncDisposable {
       events,
       log,
     });
+    this.#controllers = controllers;
     this.#stop = new AbortController();
     this.#running = new Runtime({ log }).add('cache', caches).add('leader', events, controllers).run(this.#stop.signal);
     await Promise.race([controllers.ready, this.#running]);
+  }
+
+  /** The rules for writes; they are checked if a test registers a webhook. */
+  get reviews(): GovernanceControllers['reviews'] {
+    if (this.#controllers === undefined) {
+      throw new Error('the controllers were not started');
+    }
+    return this.#controllers.reviews;
   }
 
   async stopControllers(): Promise<void> {

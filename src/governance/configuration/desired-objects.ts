@@ -15,6 +15,13 @@ import type { NamespaceSelector, TerminatingInclusion } from './select-namespace
 /** Maximum number of objects that one template is about: each is compared in every evaluation. */
 export const MAX_DESIRED_OBJECTS = 10_000;
 
+/** Maximum number of objects that a policy is about: each has a plan of some kilobytes, and its status lists some thousands. */
+export const MAX_POLICY_OBJECTS = 20_000;
+
+/** The message for templates that are not evaluated any more. */
+export const EVALUATION_TOO_LONG =
+  'the policy takes too long to evaluate: split it, or let its selectors match fewer objects';
+
 /** What a definition may refer to while its functions are resolved. */
 export interface DefinitionContext {
   /** Empty for cluster-scoped objects. */
@@ -48,6 +55,8 @@ export interface ObjectScope {
   readonly terminatingInclusion?: TerminatingInclusion;
   /** Absent: definitions have no template functions. */
   readonly resolve?: DefinitionResolver;
+  /** Whether the evaluation has used up its time. Default: never. */
+  readonly isOverdue?: () => boolean;
 }
 
 /** One object as it should be, or with the name empty any object of the namespace. */
@@ -125,6 +134,9 @@ class TemplateObjects {
     const objects: DesiredObject[] = [];
     let isSkipped = false;
     for (const { namespace, name } of this.#places(resource)) {
+      if (this.#scope.isOverdue?.() === true) {
+        throw failure(REASONS.templateFailed, EVALUATION_TOO_LONG);
+      }
       const object = this.#resolve(resource, namespace, name);
       isSkipped ||= object === undefined;
       objects.push(...(object === undefined ? [] : [object]));

@@ -4,7 +4,14 @@ import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
 import { own } from '../../values/index.ts';
 import type { ObjectResult } from './compliance-message.ts';
 import { REASONS } from './compliance-reasons.ts';
-import { desiredObjects, isNarrowed, nothingSelected, templateResult } from './desired-objects.ts';
+import {
+  desiredObjects,
+  EVALUATION_TOO_LONG,
+  isNarrowed,
+  MAX_POLICY_OBJECTS,
+  nothingSelected,
+  templateResult,
+} from './desired-objects.ts';
 import type { DesiredObject, ObjectDefinition, ObjectScope } from './desired-objects.ts';
 import { compareObject } from './object-comparison.ts';
 import type { ComparisonOptions } from './object-comparison.ts';
@@ -39,7 +46,12 @@ export interface TemplatePlan {
 
 /** The plans of all object templates, in their order. */
 export function planEvaluation(policy: EvaluatedPolicy, source: ObjectSource): readonly TemplatePlan[] {
-  return policy.templates.map((template, index) => planTemplate(policy, template, index, source));
+  let left = MAX_POLICY_OBJECTS;
+  return policy.templates.map((template, index) => {
+    const plan = planTemplate(policy, template, index, source, left);
+    left -= plan.objects.length;
+    return plan;
+  });
 }
 
 function planTemplate(
@@ -47,15 +59,29 @@ function planTemplate(
   template: ObjectTemplate,
   index: number,
   source: ObjectSource,
+  mostObjects: number,
 ): TemplatePlan {
+  if (policy.isOverdue?.() === true) {
+    return failedTemplate(index, REASONS.templateFailed, EVALUATION_TOO_LONG);
+  }
   const desired = desiredObjects(template, index, policy, source);
   if (desired.type === 'result') {
     return { index, resource: desired.resource, objects: [], result: desired.result };
   }
   const { resource: type, objects } = desired;
-  const plans = objects.flatMap((object) =>
-    new ObjectPlanner(template, index, type, object, settingsOf(policy, template, object), source).plan(),
-  );
+  if (objects.length > mostObjects) {
+    const message = `expected the policy to be about at most ${MAX_POLICY_OBJECTS} objects, got more: split it`;
+    return failedTemplate(index, REASONS.objectSelector, message);
+  }
+  const plans: ObjectPlan[] = [];
+  for (const object of objects) {
+    if (policy.isOverdue?.() === true) {
+      return failedTemplate(index, REASONS.templateFailed, EVALUATION_TOO_LONG);
+    }
+    plans.push(
+      ...new ObjectPlanner(template, index, type, object, settingsOf(policy, template, object), source).plan(),
+    );
+  }
   return plans.length > 0
     ? { index, resource: type.resource, objects: plans }
     : {
@@ -64,6 +90,10 @@ function planTemplate(
         objects: [],
         result: templateResult(true, '', nothingSelected(type.kind)),
       };
+}
+
+function failedTemplate(index: number, reason: string, message: string): TemplatePlan {
+  return { index, resource: '', objects: [], result: templateResult(false, reason, message) };
 }
 
 /** The results to report first, or last, of all objects of a template. */

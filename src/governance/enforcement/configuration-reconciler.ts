@@ -1,4 +1,5 @@
 // Evaluates a ConfigurationPolicy, enforces it, and deletes what it leaves.
+import { setImmediate } from 'node:timers/promises';
 import type { Cluster } from '../../cluster/index.ts';
 import {
   type ConfigurationPolicy,
@@ -24,6 +25,7 @@ import {
 } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { objectDiff, planEvaluation, type TemplatePlan } from '../configuration/index.ts';
+import type { EvaluatedSpec, EvaluationShare } from '../evaluation-share.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
@@ -41,9 +43,9 @@ import { ContestedObjects } from './contested-objects.ts';
 import { creatorOf, withCreatedObjects } from './created-objects.ts';
 import { EvaluationObjects } from './evaluation-objects.ts';
 import { EvaluationSchedule, intervalOf } from './evaluation-schedule.ts';
+import { EvaluationTime } from './evaluation-time.ts';
 import { KnownDryRuns, ObjectWriter } from './object-writer.ts';
 import { leftObjects, mayPrune, pruneFailureText, Pruning, prunes } from './pruning.ts';
-import { RenderingTime } from './rendering-time.ts';
 import { resolvedPolicy } from './resolved-policy.ts';
 
 /** Delay before a deletion that was refused, or that a finalizer holds, is tried again. Milliseconds. */
@@ -58,6 +60,8 @@ export interface ConfigurationOptions {
   readonly reader: ObjectReader;
   readonly missing: MissingKinds;
   readonly namespaces: Pick<ObjectCache, 'list'>;
+  /** Of all policies that are evaluated in this process. */
+  readonly share: EvaluationShare;
   /** Whether the namespace of the cluster, or the kind, is being deleted: policies then go without pruning. */
   readonly isRemoved: () => boolean;
   readonly events: EventSink;
@@ -158,27 +162,60 @@ export class ConfigurationReconciler {
     if (policy === undefined) {
       return {};
     }
+    const waitMs = this.#options.share.waitMs({ key, generation: policy.metadata.generation }, Date.now());
+    if (waitMs > 0) {
+      return { requeueAfterMs: waitMs };
+    }
     const due = this.#schedule.take(key, policy, Date.now());
     if (!due.isDue) {
       return due.afterMs === undefined ? {} : { requeueAfterMs: due.afterMs };
     }
+    const spec = { key, generation: policy.metadata.generation };
+    return await this.#withinShare(spec, (time) => this.#evaluateNow(subject, policy, time, signal));
+  }
+
+  async #evaluateNow(
+    subject: Subject,
+    policy: ConfigurationPolicy,
+    time: EvaluationTime,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
+    const { key } = subject;
     const { mappings, reader, namespaces, fullDiffs = false } = this.#options;
     const objects = new EvaluationObjects({ mappings, reader, namespaces: () => namespaces.list() });
-    const time = new RenderingTime();
-    const planned = await objects.evaluate((): Evaluation => {
+    const evaluate = (): Evaluation => {
       const resolved = resolvedPolicy(policy, objects, time);
       return 'failure' in resolved
         ? resolved
         : { plans: planEvaluation({ ...resolved.policy, hasFullDiffs: fullDiffs }, objects) };
-    }, signal);
+    };
+    const planned = await objects.evaluate(() => time.round(evaluate), signal);
     // Before anything is awaited, so that no change is missed.
     this.#read(key, objects.selections, objects.missingGroups);
     const { evaluation, rivals, retryAfterMs } = await this.#enforce(key, policy, planned, signal);
-    const status = evaluatedStatus(policy, evaluation, readinessOf(objects, rivals), Date.now());
+    const status = time.round(() =>
+      evaluatedStatus(policy, evaluation, readinessOf(objects, rivals, evaluation), Date.now()),
+    );
     await this.#pruneLeft(subject, policy, status, objects.selections, signal);
     subject.status = status;
     subject.isEvaluated = true;
     return this.#next(key, policy, status, retryAfterMs, objects);
+  }
+
+  /** Evaluates, and counts the time. Other work of the process comes first: evaluations in a row must not delay it. */
+  async #withinShare<Result>(
+    spec: EvaluatedSpec,
+    evaluate: (time: EvaluationTime) => Promise<Result>,
+  ): Promise<Result> {
+    const { share } = this.#options;
+    const time = new EvaluationTime();
+    share.begin(spec, Date.now());
+    await setImmediate();
+    try {
+      return await evaluate(time);
+    } finally {
+      share.end(spec, time.spentMs, time.isExceeded, Date.now());
+    }
   }
 
   async #enforce(
@@ -354,7 +391,7 @@ interface Enforced {
   readonly retryAfterMs: number | undefined;
 }
 
-function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>): Readiness {
+function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>, evaluation: Evaluation): Readiness {
   const [failure] = objects.failures;
   if (failure !== undefined) {
     const message = `${failure}: grant the governance account the right to read it`;
@@ -363,6 +400,12 @@ function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>): R
   if (rivals.size > 0) {
     const message = `objects are changed in turn with ${[...rivals].join(', ')}: let only one policy enforce them`;
     return { state: 'reconciling', reason: POLICY_REASONS.contested, message };
+  }
+  const plans = 'plans' in evaluation ? evaluation.plans.flatMap((plan) => plan.objects) : [];
+  const count = plans.filter(({ isUnproven }) => isUnproven === true).length;
+  if (count > 0) {
+    const message = `${count} objects that differ were compared without a dry run, because the governance account may not update them: the differences may be only defaults of the API server. Grant the right to update them, or give the defaults in the policy`;
+    return { state: 'ready', reason: POLICY_REASONS.comparedOnly, message };
   }
   return { state: 'ready', reason: POLICY_REASONS.evaluated, message: '' };
 }

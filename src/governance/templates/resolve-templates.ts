@@ -24,7 +24,7 @@ import { unknownFunction } from './unknown-function.ts';
 import { goValueOf, jsonOf } from './value-conversion.ts';
 
 /** Deepest objectDefinition, and deepest value of `toLiteral`. Kubernetes objects stay below 30 levels. */
-const MAX_DEPTH = 100;
+export const MAX_DEPTH = 100;
 
 /** Columns by which each level of an object is indented in YAML. */
 const YAML_INDENT = 2;
@@ -35,8 +35,8 @@ const WRAPPED_INDENT = 8;
 /** The group of ManagedCluster. */
 const CLUSTER_GROUP = 'cluster.open-cluster-management.io';
 
-const MANAGED: Delimiters = { left: '{{', right: '}}' };
-const HUB: Delimiters = { left: '{{hub', right: 'hub}}' };
+export const MANAGED: Delimiters = { left: '{{', right: '}}' };
+export const HUB: Delimiters = { left: '{{hub', right: 'hub}}' };
 
 export interface TemplateOptions {
   readonly objects: TemplateObjects;
@@ -152,7 +152,7 @@ function settled(resolve: () => JsonValue): TemplateOutcome {
 }
 
 /** The stack, or a string, may still be too small for what the limits allow. */
-function templateError(error: unknown): TemplateError {
+export function templateError(error: unknown): TemplateError {
   if (error instanceof UnknownFunctionError) {
     return unknownFunction(error);
   }
@@ -165,7 +165,7 @@ function templateError(error: unknown): TemplateError {
   throw error;
 }
 
-type Path = readonly (string | number)[];
+export type Path = readonly (string | number)[];
 
 class TemplateResolver {
   readonly #rendering: Rendering;
@@ -355,7 +355,7 @@ function parseDocument(text: string, isSensitive: boolean): unknown {
 }
 
 /** `data.key`, `spec.ports[0]`. */
-function pathText(path: Path): string {
+export function pathText(path: Path): string {
   return path.reduce<string>(
     (text, part) => (typeof part === 'number' ? `${text}[${part}]` : text === '' ? part : `${text}.${part}`),
     '',

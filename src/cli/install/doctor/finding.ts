@@ -50,6 +50,7 @@ export const FINDING_CODES = {
   GovernanceOff: 'warning',
   GovernanceStopped: 'warning',
   ClusterNamespaceForeign: 'error',
+  GovernanceAccountRights: 'error',
   PolicyRightsMissing: 'warning',
   KubewardenRuns: 'info',
   KubewardenWebhookLeft: 'warning',
