@@ -114,8 +114,16 @@ test('a long denial ends with the number of the other violations', () => {
   const shown = message.split('; ').length - 1;
   assert.match(message, new RegExp(`; and ${MAX_ENTRIES - shown} more$`));
   const value = 'x'.repeat(1_000_000);
-  const long = applyPodProfile(requestOf({ containers: [], volumes: [{ [value]: {} }] }), TENANT);
-  assert.ok((long.message ?? '').length < 500);
+  const annotations = { [`container.seccomp.security.alpha.kubernetes.io/${value}`]: value };
+  for (const object of [
+    { spec: { containers: [], volumes: [{ [value]: {} }] } },
+    { metadata: { annotations }, spec: { containers: [{ name: value }] } },
+    { metadata: { annotations: { [value]: 7 } }, spec: { containers: [] } },
+  ]) {
+    const long = applyPodProfile(requestOf({}, { object }), TENANT);
+    assert.equal(long.accepted, false);
+    assert.ok((long.message ?? '').length < 700);
+  }
 });
 
 test('an update of a pod is refused for new violations only, and mutates nothing', () => {

@@ -1,12 +1,12 @@
+import { describeValue } from '../field-reader.ts';
 import { APPARMOR_ANNOTATION, SECCOMP_CONTAINER_ANNOTATION } from '../pod-security/index.ts';
+import { checkShared } from './check-shared.ts';
 import { goesUp } from './host-path.ts';
 import { isWithin, rangesText } from './number-range.ts';
-import { checkShared } from './check-shared.ts';
 import type { Container, Pod } from './pod.ts';
 import { profileOfAnnotation, profileProblem } from './profile-rule.ts';
 import type { PodProfileSettings } from './settings.ts';
 import type { Violations } from './violations.ts';
-import { describeValue } from '../field-reader.ts';
 
 /** Volumes of a pod, by name, whose mounts are restricted. */
 export interface MountRules {

@@ -1,5 +1,10 @@
+import { shortened } from '../../values/index.ts';
+
 /** Maximum length of the message of a denial: about forty violations, a screen and a half. */
 export const MAX_MESSAGE = 4_000;
+
+/** Maximum length of one violation in it: names of containers, and keys of annotations, are not validated yet. */
+const MAX_VIOLATION = 600;
 
 /** A field that the profile forbids. */
 export interface Violation {
@@ -30,7 +35,7 @@ export function violationsMessage(violations: readonly Violation[]): string {
   let message = 'violates the pod profile';
   let separator = ': ';
   for (const [index, violation] of violations.entries()) {
-    const text = separator + violationText(violation);
+    const text = separator + shortened(violationText(violation), MAX_VIOLATION);
     if (index > 0 && message.length + text.length > MAX_MESSAGE) {
       return `${message}; and ${violations.length - index} more`;
     }
