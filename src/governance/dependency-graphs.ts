@@ -1,4 +1,4 @@
-// The dependency graph of all Policies of the cluster, built anew only after a change of a spec.
+// The dependency graph of all Policies of the cluster, rebuilt only after a change of a spec.
 import {
   isJsonObject,
   keyOf,

@@ -63,7 +63,7 @@ export interface GovernanceOptions {
   readonly governed: Cluster;
   readonly caches: SharedCaches;
   readonly settings: GovernanceSettings;
-  /** While one of them runs, these do nothing. Default: there are none. */
+  /** Controllers that must not run at the same time: while one runs, these do nothing. Default: none. */
   readonly others?: Pick<OtherControllers, 'running' | 'whileNone'>;
   readonly events: EventSink;
   readonly log: Logger;
@@ -75,7 +75,7 @@ export interface GovernanceOptions {
 /** The controllers of Policies, PolicySets and the kinds of their templates. One leader runs them. */
 export class GovernanceControllers implements Runnable {
   readonly name = 'governance';
-  /** Resolves when they work, or when another controller keeps them from it. */
+  /** Resolves when they run, or when another controller prevents that. */
   readonly ready: Promise<void>;
   /** The rules for writes of governance kinds; they use caches only. */
   readonly reviews: GovernanceReviews;
@@ -145,7 +145,7 @@ export class GovernanceControllers implements Runnable {
         ));
   }
 
-  /** Whether nothing is left to do at present: changes that the caches do not show yet may bring new work. */
+  /** Whether all queues are empty. Changes that the caches do not show yet may add work. */
   get isIdle(): boolean {
     return this.#controllers.every(({ isIdle }) => isIdle);
   }
@@ -387,7 +387,7 @@ function selectsNamespaces({ spec }: ConfigurationPolicy): boolean {
   return spec.namespaceSelector !== undefined;
 }
 
-/** Whether an object that is not as it should be is in a namespace, which may have been missing. */
+/** Whether a noncompliant object is in the namespace, which may have been missing. */
 function lacksObjectIn({ status }: ConfigurationPolicy, namespace = ''): boolean {
   return (status?.relatedObjects ?? []).some(
     ({ object, compliant }) => compliant === 'NonCompliant' && object?.metadata?.namespace === namespace,

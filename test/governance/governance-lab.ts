@@ -24,24 +24,27 @@ export interface GovernanceLabOptions {
 
 const GOVERNANCE = 'policy.open-cluster-management.io/v1';
 
-/** A kind that Policies may apply, and whose statuses tests write. */
-const CHECKS = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: checks.lab.example.com
-  labels: {policy.open-cluster-management.io/policy-type: template}
-spec:
-  group: lab.example.com
-  scope: Namespaced
-  names: {kind: Check, plural: checks, singular: check, listKind: CheckList}
-  versions:
-    - name: v1
-      served: true
-      storage: true
-      subresources: {status: {}}
-      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`;
+/** The definition of a kind that Policies may apply, and whose statuses tests write. */
+export function templateKind(kind: string, scope: 'Namespaced' | 'Cluster'): JsonObject {
+  const singular = kind.toLowerCase();
+  const plural = `${singular}s`;
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: {
+      name: `${plural}.lab.example.com`,
+      labels: { 'policy.open-cluster-management.io/policy-type': 'template' },
+    },
+    spec: {
+      group: 'lab.example.com',
+      scope,
+      names: { kind, plural, singular, listKind: `${kind}List` },
+      versions: [{ name: 'v1', served: true, storage: true, subresources: { status: {} }, schema }],
+    },
+  };
+}
+
 export const CHECK = { apiVersion: 'lab.example.com/v1', kind: 'Check' } as const;
 
 /** A cluster whose writes a test counts, delays or refuses. */
@@ -79,7 +82,7 @@ export class GovernanceLab extends LabObjects implements AsyncDisposable {
 
   static async start(options: GovernanceLabOptions = {}): Promise<GovernanceLab> {
     const lab = new GovernanceLab(await EmbeddedCluster.open({ tokens: options.tokens ?? [] }), options);
-    await lab.apply(...ALL_KINDS.map((kind) => customResourceDefinition(kind)), CHECKS);
+    await lab.apply(...ALL_KINDS.map((kind) => customResourceDefinition(kind)), templateKind('Check', 'Namespaced'));
     await lab.namespace('default', 'policies');
     await lab.startControllers();
     return lab;

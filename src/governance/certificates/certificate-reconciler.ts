@@ -224,7 +224,7 @@ function statusOf(
   }
   const conditions = setReadiness(status?.conditions, unknown, generation, now);
   if (result === undefined && unknown.reason !== POLICY_REASONS.unreadable) {
-    // The last verdict stands while the cluster does not answer, for the spec that it is about.
+    // While the cluster does not answer, the last verdict and its observedGeneration stay.
     return { ...status, conditions };
   }
   const history = withMessage(status?.history, `UnknownCompliancy; ${unknown.message}`, now);

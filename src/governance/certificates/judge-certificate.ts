@@ -48,7 +48,7 @@ function firstMoment(notAfter: number, minimum: bigint): number {
 
 /**
  * The CA of a chain lives longer than the certificates that it issues. Upstream does not look at it, so that only
- * `maximumCADuration` is about it.
+ * `maximumCADuration` applies to it.
  */
 function tooLong(
   { index, isCa, notBefore, notAfter }: SecretCertificate,

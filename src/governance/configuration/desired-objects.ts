@@ -1,4 +1,4 @@
-// The objects that an object template is about: by its own name and namespace, or by selectors.
+// The objects of an object template: by its own name and namespace, or by selectors.
 import { groupVersionOf, labelSelector, SelectorError } from '../../resources/index.ts';
 import type { KubernetesObject, ResourceType, Selector } from '../../resources/index.ts';
 import { CodedError, isJsonObject, own, textOf } from '../../values/index.ts';
@@ -12,10 +12,10 @@ import type { ObjectTemplate } from './object-template.ts';
 import { isEmptySelector, NamespaceSelectorError, selectNamespaces } from './select-namespaces.ts';
 import type { NamespaceSelector, TerminatingInclusion } from './select-namespaces.ts';
 
-/** Maximum number of objects that one template is about: each is compared in every evaluation. */
+/** Maximum number of objects of one template: each is compared in every evaluation. */
 export const MAX_DESIRED_OBJECTS = 10_000;
 
-/** Maximum number of objects that a policy is about: each has a plan of some kilobytes, and its status lists some thousands. */
+/** Maximum number of objects of one policy: each has a plan of some kilobytes, and its status lists some thousands. */
 export const MAX_POLICY_OBJECTS = 20_000;
 
 /** The message for templates that are not evaluated any more. */
@@ -47,7 +47,7 @@ export type ResolvedDefinition =
 /** Resolves the functions of a template's definition for one object. */
 export type DefinitionResolver = (template: ObjectTemplate, context: DefinitionContext) => ResolvedDefinition;
 
-/** A policy, as far as it says which objects it is about. */
+/** The parts of a policy that select objects. */
 export interface ObjectScope {
   readonly policyName: string;
   readonly namespaceSelector?: NamespaceSelector;
@@ -337,14 +337,9 @@ class TemplateObjects {
   }
 }
 
-/** A result that is about a template as a whole. */
+/** A result of a template as a whole. */
 export function templateResult(isCompliant: boolean, reason: string, message: string): ObjectResult {
   return { namespace: '', names: [], isCompliant, reason, message };
-}
-
-/** The message for a template by whose selector nothing was found. */
-export function nothingSelected(kind: string): string {
-  return `No objects of kind ${kind} were matched from the policy objectSelector`;
 }
 
 /** Whether a template selects objects to delete by what they look like, too: without a name, but with a selector. */

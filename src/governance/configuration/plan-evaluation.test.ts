@@ -177,7 +177,7 @@ const CASES: readonly Case[] = [
     template: template(UNNAMED, 'mustnothave', { objectSelector: {} }),
     policy: IN_ALL,
     objects: [pod('y', { spec: { a: 2 } })],
-    message: 'Compliant; notification - No objects of kind Pod were matched from the policy objectSelector',
+    message: 'Compliant; notification - pods missing as expected in namespace ns',
   },
   {
     when: 'an objectSelector is invalid',

@@ -12,6 +12,7 @@ export { graphPolicy } from './graph/graph-policy.ts';
 export type { GraphPolicy, GraphSource, GraphTemplate } from './graph/graph-policy.ts';
 export { reachablePolicies } from './graph/reachable-policies.ts';
 export { graphAsDot, graphAsMermaid, graphAsText } from './graph/render-graph.ts';
+export { conditionsOf } from './kstatus.ts';
 export { templateErrorMessage } from './pending-message.ts';
 export { hasUniqueNames, planTemplate } from './plan-template.ts';
 export type { ExistingTemplate, TemplateMapping, TemplatePlan } from './plan-template.ts';

@@ -1,4 +1,4 @@
-// Evaluates a ConfigurationPolicy, enforces it, and deletes what it leaves.
+// Evaluates a ConfigurationPolicy, enforces it, and prunes its related objects.
 import { setImmediate } from 'node:timers/promises';
 import type { Cluster } from '../../cluster/index.ts';
 import {
@@ -45,7 +45,7 @@ import { EvaluationObjects } from './evaluation-objects.ts';
 import { EvaluationSchedule, intervalOf } from './evaluation-schedule.ts';
 import { EvaluationTime } from './evaluation-time.ts';
 import { KnownDryRuns, ObjectWriter } from './object-writer.ts';
-import { leftObjects, mayPrune, pruneFailureText, Pruning, prunes } from './pruning.ts';
+import { droppedObjects, mayPrune, pruneFailureText, Pruning, prunes } from './pruning.ts';
 import { resolvedPolicy } from './resolved-policy.ts';
 
 /** Delay before a deletion that was refused, or that a finalizer holds, is tried again. Milliseconds. */
@@ -62,7 +62,7 @@ export interface ConfigurationOptions {
   readonly namespaces: Pick<ObjectCache, 'list'>;
   /** Of all policies that are evaluated in this process. */
   readonly share: EvaluationShare;
-  /** Whether the namespace of the cluster, or the kind, is being deleted: policies then go without pruning. */
+  /** Whether the namespace of the cluster, or the kind, is being deleted: policies are then deleted without pruning. */
   readonly isRemoved: () => boolean;
   readonly events: EventSink;
   readonly log: Logger;
@@ -120,7 +120,7 @@ export class ConfigurationReconciler {
     }
   }
 
-  /** Deletes the objects of a deleted policy, then lets it go. */
+  /** Prunes the related objects of a deleted policy, then removes the finalizer. */
   async #finish(subject: Subject, signal: AbortSignal): Promise<LastStep | void> {
     const { key, policy } = subject;
     if (policy?.metadata.deletionTimestamp === undefined) {
@@ -196,7 +196,7 @@ export class ConfigurationReconciler {
     const status = time.round(() =>
       evaluatedStatus(policy, evaluation, readinessOf(objects, rivals, evaluation), Date.now()),
     );
-    await this.#pruneLeft(subject, policy, status, objects.selections, signal);
+    await this.#pruneDropped(subject, policy, status, objects.selections, signal);
     subject.status = status;
     subject.isEvaluated = true;
     return this.#next(key, policy, status, retryAfterMs, objects);
@@ -264,8 +264,8 @@ export class ConfigurationReconciler {
     };
   }
 
-  /** Deletes what an edit removed from the policy. */
-  async #pruneLeft(
+  /** Deletes related objects that an edit removed from the policy. */
+  async #pruneDropped(
     subject: Subject,
     policy: ConfigurationPolicy,
     status: ConfigurationStatus,
@@ -275,15 +275,15 @@ export class ConfigurationReconciler {
     const { metadata, status: before } = policy;
     const isEdited = before?.lastEvaluatedGeneration !== metadata.generation;
     if (isEdited && prunes(policy)) {
-      const left = leftObjects(policy, before?.relatedObjects ?? [], status.relatedObjects ?? []);
-      await this.#prune(subject, policy, left, selections, signal);
+      const dropped = droppedObjects(policy, before?.relatedObjects ?? [], status.relatedObjects ?? []);
+      await this.#prune(subject, policy, dropped, selections, signal);
     }
   }
 
   /**
    * Announces deletions, and deletes.
    * @param selections what else the policy reads
-   * @throws Waiting while objects are left
+   * @throws Waiting while some objects still exist
    */
   async #prune(
     subject: Subject,
@@ -311,7 +311,7 @@ export class ConfigurationReconciler {
     );
   }
 
-  /** Says by status and event what is going to be deleted, once. */
+  /** Reports the objects to be deleted by status and event, once. */
   async #announce(policy: ConfigurationPolicy, objects: readonly RelatedObject[], signal: AbortSignal): Promise<void> {
     const isAnnounced = findCondition(policy.status?.conditions, READY)?.reason === POLICY_REASONS.pruning;
     if (!isAnnounced) {
@@ -386,7 +386,7 @@ export class ConfigurationReconciler {
 
 interface Enforced {
   readonly evaluation: Evaluation;
-  /** Policies that change the same objects in turn. */
+  /** Policies that alternately change the same objects. */
   readonly rivals: ReadonlySet<string>;
   readonly retryAfterMs: number | undefined;
 }

@@ -88,13 +88,11 @@ function definitionResolver(objects: EvaluationObjects, time: EvaluationTime): D
   };
 }
 
-/** `.ObjectName`, `.ObjectNamespace`, and `.Object` where an object is selected. */
+/** Those that the place of the object gives a value; `.Object` is empty while the object does not exist. */
 function variables({ name, namespace, live }: DefinitionContext): NonNullable<TemplateOptions['context']> {
-  const object = live();
   return {
-    ObjectName: name,
-    ObjectNamespace: namespace,
-    ...(object === undefined ? {} : { Object: asJson(object) }),
+    ...(name === '' ? {} : { Object: asJson(live() ?? {}), ObjectName: name }),
+    ...(namespace === '' ? {} : { ObjectNamespace: namespace }),
   };
 }
 
