@@ -26,7 +26,10 @@ export function readReview(route: Route, body: Uint8Array): Review {
   return route === 'validate_raw' ? parseRawReview(body) : parseAdmissionReview(body);
 }
 
-/** Evaluates a review by one policy. Synchronous and stateless; throws only for faults of the engine itself. */
+/**
+ * Evaluates a review by one policy. Synchronous; throws only for faults of the engine itself, and UnknownObject for a
+ * policy with parameters.
+ */
 export function evaluate(policy: LoadedPolicy, review: Review, options: EvaluateOptions): Evaluation {
   const { route } = options;
   const evaluator = new Evaluator(policy.options);
