@@ -97,6 +97,11 @@ class NamespaceSource implements ParameterSource {
     if (found.state !== 'found') {
       return found;
     }
+    const long = this.#tooLong(found.object);
+    if (long !== undefined) {
+      const message = `the parameters are not known: the annotation ${long} of ${this.placeOf(namespace)} is too long`;
+      return { state: 'unreadable', message };
+    }
     const { annotations, labels } = this.#listed(found.object);
     return Object.keys(annotations).length + Object.keys(labels).length === 0
       ? {
@@ -125,6 +130,12 @@ class NamespaceSource implements ParameterSource {
       annotations: textsOf(objectIn(metadata, 'annotations'), this.#keys.annotations),
       labels: textsOf(objectIn(metadata, 'labels'), this.#keys.labels),
     };
+  }
+
+  /** An annotation whose value is not published for its length, which takes its place. */
+  #tooLong(namespace: JsonObject): string | undefined {
+    const annotations = objectIn(metadataOf(namespace), 'annotations');
+    return this.#keys.annotations.find((key) => typeof own(annotations, key) === 'number');
   }
 
   #keysText(): string {

@@ -166,16 +166,21 @@ export class RevisionPrevalidator {
     }
     const signal = AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(KINDS_TIMEOUT_MS)]);
     const failure =
-      (await this.#notServed(kindsOfEveryReview(request, outcome), signal)) ??
+      (await this.#notServed(kindsOfEveryReview(request, outcome), 'contextAwareResources', signal)) ??
+      (await this.#notServed(parameterKinds(request), 'parameters', signal)) ??
       (await this.#notReadable(declaredKinds(request), signal));
     return failure === undefined ? result : { ok: false, ...failure, isTransient: true };
   }
 
-  async #notServed(kinds: readonly ContextAwareResource[], signal: AbortSignal): Promise<KindFailure | undefined> {
+  async #notServed(
+    kinds: readonly ContextAwareResource[],
+    field: string,
+    signal: AbortSignal,
+  ): Promise<KindFailure | undefined> {
     for (const resource of kinds) {
       if (!(await this.#collaborators.kinds.isServed(resource, signal))) {
         const what = `the policy reads ${textOf(resource)} for every request, and the cluster does not serve it`;
-        const action = 'correct contextAwareResources, or install the CustomResourceDefinition';
+        const action = `correct ${field}, or install the CustomResourceDefinition`;
         return { reason: 'KindNotServed', message: `${what}: ${action}` };
       }
     }
@@ -227,9 +232,19 @@ function kindsOfEveryReview(
   });
 }
 
-/** All kinds that the policy or its members declare, without duplicates. */
-function declaredKinds({ definition }: LoadRequest): readonly ContextAwareResource[] {
-  const kinds = usesOf(definition).flatMap(({ contextAwareResources }) => contextAwareResources);
+/** The kinds of parameters, which are read for every review. */
+function parameterKinds({ definition }: Pick<LoadRequest, 'definition'>): readonly ContextAwareResource[] {
+  return usesOf(definition).flatMap(({ parameters }) =>
+    parameters !== undefined && 'resource' in parameters.from ? [parameters.from.resource] : [],
+  );
+}
+
+/** All kinds that the policy or its members read, without duplicates. */
+function declaredKinds({ definition }: Pick<LoadRequest, 'definition'>): readonly ContextAwareResource[] {
+  const kinds = [
+    ...usesOf(definition).flatMap(({ contextAwareResources }) => contextAwareResources),
+    ...parameterKinds({ definition }),
+  ];
   return [...new Map(kinds.map((resource) => [textOf(resource), resource])).values()];
 }
 
