@@ -211,17 +211,25 @@ describe('the main thread of a policy server', () => {
   });
 });
 
-describe('src/resources/index.ts', () => {
-  it('loads neither validation, structured merge nor match conditions, which have entries of their own', () => {
-    const isApart = (file: string): boolean =>
-      /^resources\/(?:match-conditions|validation|structured-merge)\//.test(file);
-    const loaders = loadersOf(isApart).filter((file) => !isApart(file));
-    assert.ok(loaders.length > 0);
-    assert.deepEqual(
-      loaders.filter((file) => folderOf(file) === 'resources'),
-      [],
-    );
-  });
+/** Sub-folders with an `index.ts` of their own, so that only their users load them. */
+const APART: Readonly<Record<string, readonly string[]>> = {
+  values: ['yaml'],
+  go: ['templates'],
+  resources: ['match-conditions', 'validation', 'structured-merge'],
+};
+
+describe('what index.ts loads', () => {
+  for (const [folder, apart] of Object.entries(APART)) {
+    it(`of src/${folder} is not ${apart.join(', ')}, which have entries of their own`, () => {
+      const isApart = (file: string): boolean => apart.some((name) => file.startsWith(join(folder, name) + sep));
+      const loaders = loadersOf(isApart).filter((file) => !isApart(file));
+      assert.ok(loaders.length > 0);
+      assert.deepEqual(
+        loaders.filter((file) => folderOf(file) === folder),
+        [],
+      );
+    });
+  }
 });
 
 describe('JSON from outside', () => {

@@ -40,6 +40,7 @@ import { MissingKinds } from './objects/missing-kinds.ts';
 import { WatchedKinds } from './objects/watched-kinds.ts';
 import type { OtherControllers } from './other-controllers.ts';
 import { PolicySetReconciler } from './propagation/policy-set-reconciler.ts';
+import { HubTemplates } from './propagation/hub-templates.ts';
 import { PropagationReconciler } from './propagation/propagation-reconciler.ts';
 import { copyName, rootOf } from './propagation/replicated-policy.ts';
 import { DependencyObjects } from './template-sync/dependency-objects.ts';
@@ -86,8 +87,12 @@ export class GovernanceControllers implements Runnable {
   readonly #sync: Controller;
   readonly #configuration: Controller;
   readonly #certificates: Controller;
-  /** Kinds that templates and dependencies miss, and those that ConfigurationPolicies miss. */
-  readonly #missing = { sync: new MissingKinds(), configuration: new MissingKinds() };
+  /** Kinds that templates of the hub miss, templates and dependencies, and ConfigurationPolicies. */
+  readonly #missing = {
+    propagation: new MissingKinds(),
+    sync: new MissingKinds(),
+    configuration: new MissingKinds(),
+  };
   readonly #isReady = Promise.withResolvers<void>();
 
   constructor(options: GovernanceOptions) {
@@ -136,6 +141,7 @@ export class GovernanceControllers implements Runnable {
   async #run(signal: AbortSignal): Promise<void> {
     const definitions = this.#options.caches.cache(CUSTOM_RESOURCE_DEFINITIONS, { transform: withoutSchemas });
     const ends = [
+      this.#missing.propagation.follow(definitions, (key) => this.#propagation.enqueue(key)),
       this.#missing.sync.follow(definitions, (key) => this.#sync.enqueue(key)),
       this.#missing.configuration.follow(definitions, (key) => this.#configuration.enqueue(key)),
       this.#graphs.subscribe(() => this.#graphChanged()),
@@ -174,6 +180,12 @@ export class GovernanceControllers implements Runnable {
       policies,
       policySets,
       namespace: new ClusterNamespace(cluster, namespaces, settings.clusterName),
+      hubTemplates: new HubTemplates({
+        clusterName: settings.clusterName,
+        mappings: this.#mappings,
+        reader: this.#watched.reader((key) => this.#propagation.enqueue(key)),
+        missing: this.#missing.propagation,
+      }),
       events,
     });
     return this.#controller('governance-policies', {

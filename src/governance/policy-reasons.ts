@@ -28,8 +28,14 @@ export const POLICY_REASONS = {
   templateError: 'TemplateError',
   /** A dependency of the Policy is no longer met, so that nothing is evaluated. */
   suspended: 'Suspended',
-  /** The governance account may not read what the policy is about. */
-  forbidden: 'Forbidden',
+  /** The governance account cannot read some objects. */
+  unreadable: 'ObjectsUnreadable',
+  /** Templates look up too many kinds, one after the other. */
+  tooManyKinds: 'TooManyKinds',
+  /** Another policy changes the same objects in turn. */
+  contested: 'Contested',
+  /** Objects of the policy are being deleted. */
+  pruning: 'Pruning',
   /** `spec.namespaceSelector` cannot be used. */
   selectorInvalid: 'NamespaceSelectorInvalid',
 } as const;

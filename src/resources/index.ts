@@ -15,7 +15,7 @@ export {
   tooMany,
 } from './field-error.ts';
 export type { FieldError } from './field-error.ts';
-export { isJsonObject, own, textOf, textsOf } from '../values/index.ts';
+export { isJsonObject, own, textOf, textsOf, valueAt } from '../values/index.ts';
 export type { JsonObject, JsonValue } from '../values/index.ts';
 export { LAST_APPLIED_ANNOTATION } from './kubernetes-object.ts';
 export type {

@@ -1,9 +1,7 @@
 // Evaluates a ConfigurationPolicy, enforces it, and deletes what it leaves.
-import { type Cluster, unlessGone } from '../../cluster/index.ts';
+import type { Cluster } from '../../cluster/index.ts';
 import {
-  CONFIGURATION_POLICIES,
   type ConfigurationPolicy,
-  CONTROLLER_FIELD_MANAGER,
   findCondition,
   keyText,
   type KubernetesObject,
@@ -23,20 +21,20 @@ import {
   runSteps,
   Waiting,
   withStatus,
-  WrittenObjects,
 } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { objectDiff, planEvaluation, type TemplatePlan } from '../configuration/index.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
-import { StatusWriter } from '../status-writer.ts';
+import { OwnObjects } from '../own-objects.ts';
+import { POLICY_REASONS } from '../policy-reasons.ts';
+import { prunedText } from '../pruned-text.ts';
 import { SUSPENDED_ANNOTATION } from '../template-sync/template-object.ts';
 import {
   type ConfigurationStatus,
   evaluatedStatus,
   type Evaluation,
-  EVALUATION_REASONS,
   unevaluatedStatus,
 } from './configuration-status.ts';
 import { ContestedObjects } from './contested-objects.ts';
@@ -81,8 +79,7 @@ interface Subject {
 /** Reconciles ConfigurationPolicies in the namespace of the cluster. */
 export class ConfigurationReconciler {
   readonly #options: ConfigurationOptions;
-  readonly #policies: WrittenObjects<ConfigurationPolicy>;
-  readonly #statuses: StatusWriter<ConfigurationPolicy>;
+  readonly #policies: OwnObjects<ConfigurationPolicy>;
   readonly #schedule = new EvaluationSchedule();
   readonly #contested = new ContestedObjects();
   readonly #dryRuns = new Map<string, KnownDryRuns>();
@@ -97,8 +94,7 @@ export class ConfigurationReconciler {
 
   constructor(options: ConfigurationOptions) {
     this.#options = options;
-    this.#policies = new WrittenObjects(options.policies);
-    this.#statuses = new StatusWriter(options.cluster, CONFIGURATION_POLICIES, this.#policies);
+    this.#policies = new OwnObjects(options.cluster, options.policies);
     this.#pruning = new Pruning(options);
   }
 
@@ -132,9 +128,7 @@ export class ConfigurationReconciler {
         const related = (policy.status?.relatedObjects ?? []).filter((object) => mayPrune(policy, object));
         await this.#prune(subject, policy, related, [], signal);
       }
-      const current = this.#policies.get(key) ?? policy;
-      const others = (current.metadata.finalizers ?? []).filter((one) => one !== PRUNE_FINALIZER);
-      await unlessGone(this.#setFinalizers(current, others, signal));
+      await this.#policies.setFinalizer(this.#policies.get(key) ?? policy, PRUNE_FINALIZER, false, signal);
     }
     return { isLast: true };
   }
@@ -144,7 +138,7 @@ export class ConfigurationReconciler {
     const reason = policy?.metadata.annotations?.[SUSPENDED_ANNOTATION];
     if (policy !== undefined && reason !== undefined) {
       this.#read(key, [], []);
-      const readiness = { state: 'reconciling', reason: EVALUATION_REASONS.suspended, message: reason } as const;
+      const readiness = { state: 'reconciling', reason: POLICY_REASONS.suspended, message: reason } as const;
       subject.status = unevaluatedStatus(policy, 'Pending', readiness, Date.now());
       return { isLast: true };
     }
@@ -152,13 +146,10 @@ export class ConfigurationReconciler {
 
   /** Adds the finalizer before anything is written, and removes it when nothing is to be pruned. */
   async #guard({ policy }: Subject, signal: AbortSignal): Promise<void> {
-    const finalizers = policy?.metadata.finalizers ?? [];
-    const isWanted = policy !== undefined && policy.spec.pruneObjectBehavior !== 'None';
-    if (policy === undefined || finalizers.includes(PRUNE_FINALIZER) === isWanted) {
-      return;
+    if (policy !== undefined) {
+      const isWanted = policy.spec.pruneObjectBehavior !== 'None';
+      await this.#policies.setFinalizer(policy, PRUNE_FINALIZER, isWanted, signal);
     }
-    const others = finalizers.filter((one) => one !== PRUNE_FINALIZER);
-    await this.#setFinalizers(policy, isWanted ? [...others, PRUNE_FINALIZER] : others, signal);
   }
 
   async #evaluate(subject: Subject, signal: AbortSignal): Promise<ReconcileResult> {
@@ -273,17 +264,22 @@ export class ConfigurationReconciler {
       const message = pruneFailureText(result);
       subject.status = pruningStatus(policy, message);
       this.#options.reader.use(subject.key, [...selections, ...result.awaited]);
-      throw new Waiting(EVALUATION_REASONS.pruning, PRUNE_RETRY_MS, message);
+      throw new Waiting(POLICY_REASONS.pruning, PRUNE_RETRY_MS, message);
     }
-    this.#options.events.event(policy, 'Normal', 'ObjectsPruned', `deleted ${prunedText(policy, objects)}`);
+    this.#options.events.event(
+      policy,
+      'Normal',
+      'ObjectsPruned',
+      `deleted by ${prunedText(policy.spec.pruneObjectBehavior, objects)}`,
+    );
   }
 
   /** Says by status and event what is going to be deleted, once. */
   async #announce(policy: ConfigurationPolicy, objects: readonly RelatedObject[], signal: AbortSignal): Promise<void> {
-    const isAnnounced = findCondition(policy.status?.conditions, READY)?.reason === EVALUATION_REASONS.pruning;
+    const isAnnounced = findCondition(policy.status?.conditions, READY)?.reason === POLICY_REASONS.pruning;
     if (!isAnnounced) {
-      const text = `deletes ${prunedText(policy, objects)}`;
-      await this.#statuses.write(policy, pruningStatus(policy, text), signal);
+      const text = `deletes by ${prunedText(policy.spec.pruneObjectBehavior, objects)}`;
+      await this.#policies.writeStatus(policy, pruningStatus(policy, text), signal);
       this.#options.events.event(policy, 'Normal', 'ObjectsPruning', text);
     }
   }
@@ -304,17 +300,6 @@ export class ConfigurationReconciler {
       (wait) => wait !== undefined,
     );
     return waits.length === 0 ? {} : { requeueAfterMs: Math.min(...waits) };
-  }
-
-  async #setFinalizers(policy: ConfigurationPolicy, finalizers: readonly string[], signal: AbortSignal): Promise<void> {
-    const { cluster } = this.#options;
-    const { namespace = '', name = '', resourceVersion = '' } = policy.metadata;
-    const key = { namespace, name };
-    const body = { metadata: { resourceVersion, finalizers: [...finalizers] } };
-    const options = { fieldManager: CONTROLLER_FIELD_MANAGER, signal };
-    const written = await cluster.patch(CONFIGURATION_POLICIES, key, { type: 'merge', body }, options);
-    const isGone = written.metadata.deletionTimestamp !== undefined && finalizers.length === 0;
-    this.#policies.recordWrite(key, isGone ? undefined : written);
   }
 
   #read(key: ObjectKey, selections: EvaluationObjects['selections'], missing: Iterable<string>): void {
@@ -350,7 +335,7 @@ export class ConfigurationReconciler {
       return {};
     }
     const times = isEvaluated ? { lastEvaluated: new Date(now).toISOString() } : {};
-    const isChanged = await this.#statuses.write(policy, next, signal, times);
+    const isChanged = await this.#policies.writeStatus(policy, next, signal, times);
     if (isEvaluated) {
       this.#schedule.evaluated(key, now);
     }
@@ -373,25 +358,16 @@ function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>): R
   const [failure] = objects.failures;
   if (failure !== undefined) {
     const message = `${failure}: grant the governance account the right to read it`;
-    return { state: 'reconciling', reason: EVALUATION_REASONS.unreadable, message };
+    return { state: 'reconciling', reason: POLICY_REASONS.unreadable, message };
   }
   if (rivals.size > 0) {
     const message = `objects are changed in turn with ${[...rivals].join(', ')}: let only one policy enforce them`;
-    return { state: 'reconciling', reason: EVALUATION_REASONS.contested, message };
+    return { state: 'reconciling', reason: POLICY_REASONS.contested, message };
   }
-  return { state: 'ready', reason: EVALUATION_REASONS.evaluated, message: '' };
+  return { state: 'ready', reason: POLICY_REASONS.evaluated, message: '' };
 }
 
 function pruningStatus(policy: ConfigurationPolicy, message: string): ConfigurationStatus {
-  const readiness = { state: 'reconciling', reason: EVALUATION_REASONS.pruning, message } as const;
+  const readiness = { state: 'reconciling', reason: POLICY_REASONS.pruning, message } as const;
   return unevaluatedStatus(policy, 'Terminating', readiness, Date.now());
-}
-
-/** Names in an event. */
-const MAX_NAMED_OBJECTS = 10;
-
-function prunedText({ spec }: ConfigurationPolicy, objects: readonly RelatedObject[]): string {
-  const names = objects.map(({ object }) => `${object?.kind ?? ''} ${object?.metadata?.name ?? ''}`);
-  const more = names.length > MAX_NAMED_OBJECTS ? ` and ${names.length - MAX_NAMED_OBJECTS} more` : '';
-  return `by pruneObjectBehavior ${spec.pruneObjectBehavior}: ${names.slice(0, MAX_NAMED_OBJECTS).join(', ')}${more}`;
 }

@@ -38,20 +38,6 @@ export type Evaluation =
   /** The templates of the policy could not be resolved. */
   | { readonly failure: string };
 
-/** Reasons of the condition `Ready` of ConfigurationPolicies and CertificatePolicies. */
-export const EVALUATION_REASONS = {
-  /** All objects were evaluated. The compliance is a result, not a failure. */
-  evaluated: 'Evaluated',
-  /** Some objects cannot be read with the rights of the governance account. */
-  unreadable: 'ObjectsUnreadable',
-  /** A dependency is no longer met: nothing is evaluated. */
-  suspended: 'Suspended',
-  /** Another policy changes the same objects in turn. */
-  contested: 'Contested',
-  /** The objects of a deleted policy are being deleted. */
-  pruning: 'Pruning',
-} as const;
-
 /** The status after an evaluation. */
 export function evaluatedStatus(
   policy: ConfigurationPolicy,

@@ -13,9 +13,9 @@ import type {
   DefinitionContext,
   DefinitionResolver,
   EvaluatedPolicy,
+  ObjectTemplate,
   ResolvedDefinition,
 } from '../configuration/index.ts';
-import type { ObjectTemplate } from '../configuration/object-template.ts';
 import { hasTemplates, resolveTemplates, type TemplateOptions } from '../templates/index.ts';
 import { type EvaluationObjects, NotYetRead } from './evaluation-objects.ts';
 import { RENDERING_TOO_LONG, type RenderingTime } from './rendering-time.ts';

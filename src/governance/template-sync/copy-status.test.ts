@@ -72,6 +72,14 @@ describe('the status of a copy', () => {
     assert.equal(findCondition(status.conditions, 'Ready')?.reason, 'DependenciesPending');
   });
 
+  it('has a message of one line, as a cell of a table', () => {
+    const certificates = 'NonCompliant;  1 certificates expire in less than 300h0m0s: shop:web\n\nask the team\n';
+    assert.equal(
+      copyStatus(copy(), [result('expiry', 'NonCompliant', certificates)], [], undefined, NOW).message,
+      'expiry: 1 certificates expire in less than 300h0m0s: shop:web ask the team',
+    );
+  });
+
   it('says what a template waits for', () => {
     const status = copyStatus(copy(), [waiting('second', [dependency('a'), dependency('b')])], [], undefined, NOW);
     const first = 'ConfigMap default/a, which does not exist';
@@ -79,6 +87,13 @@ describe('the status of a copy', () => {
     assert.deepEqual(status.pending, [
       { template: 'second', reason: 'NotFound', message: `${first}; ConfigMap default/b, which does not exist` },
     ]);
+  });
+
+  it('is ready while a template waits that ignorePending makes Compliant, unless it is being removed', () => {
+    const fine = waiting('refresh', [dependency('a')], 'Compliant');
+    const ready = (one: TemplateResult): string | undefined =>
+      findCondition(copyStatus(copy(), [one], [], undefined, NOW).conditions, 'Ready')?.status;
+    assert.deepEqual([ready(fine), ready({ ...fine, state: 'Removing' })], ['True', 'False']);
   });
 
   it('adds a message to the history only when it is new', () => {

@@ -172,10 +172,11 @@ function summaryOf(results: readonly TemplateResult[]): string {
   return shortened(`${waiting.name} waits for ${dependencyText(first)}`, MAX_SUMMARY_LENGTH);
 }
 
-/** `Policy policies.kafka-operator, which is NonCompliant`. */
+/** `Policy policies.kafka-operator, which is NonCompliant`. Users expect Compliant; another required state is named. */
 function dependencyText({ kind, namespace, name, actual, reason, required, message }: PendingDependency): string {
   const object = `${kind} ${namespace === undefined || kind.endsWith('Policy') ? '' : `${namespace}/`}${name}`;
-  const why = message ?? (actual === undefined ? REASON_TEXTS[reason] : `which is ${actual} and must be ${required}`);
+  const expected = required === 'Compliant' ? '' : ` and must be ${required}`;
+  const why = message ?? (actual === undefined ? REASON_TEXTS[reason] : `which is ${actual}${expected}`);
   return `${object}, ${why}`;
 }
 
@@ -202,7 +203,8 @@ function readinessOf(
   if (results.some((result) => result.compliant === undefined)) {
     return { state: 'reconciling', reason: POLICY_REASONS.evaluating, message: 'some templates are being evaluated' };
   }
-  if (results.some(({ pending }) => pending.length > 0)) {
+  // With ignorePending, a template that waits is Compliant, and may wait for ever.
+  if (results.some((one) => one.state === 'Removing' || (one.pending.length > 0 && one.compliant !== 'Compliant'))) {
     return { state: 'reconciling', reason: POLICY_REASONS.pending, message };
   }
   const text = message === '' ? `all templates are evaluated: ${compliant ?? ''}` : message;
@@ -226,7 +228,10 @@ function dependencyCondition(
   return { type, status: 'False', observedGeneration, reason, message };
 }
 
-/** The text of a message without the state in front. */
+/** The text of a message without the state in front, on one line: kubectl cuts a cell at the first line break. */
 function withoutState(message: string): string {
-  return message.replace(/^(?:NonCompliant|Compliant|Pending); */, '');
+  return message
+    .replace(/^(?:NonCompliant|Compliant|Pending); */, '')
+    .replace(/\s+/g, ' ')
+    .trim();
 }

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { parseYaml } from '../../engine/index.ts';
+import { parseYaml } from '../../values/yaml/index.ts';
 import { compareStrings } from '../../go/index.ts';
 import { parseLabelSelector } from '../../resources/index.ts';
-import { isJsonObject, own, textOf } from '../../values/index.ts';
+import { isJsonObject, own, textOf, valueAt } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { GOVERNANCE_FUNCTIONS } from './function-table.ts';
 import {
@@ -88,8 +88,7 @@ describe('docs/governance-templates.md', () => {
       assert.ok(example.includes(name), `the example calls ${name}`);
       // A space at the start of inline code is not kept.
       const result = resolved({ data: { key: example } });
-      const data = isJsonObject(result) ? own(result, 'data') : undefined;
-      assert.equal(shown(isJsonObject(data) ? own(data, 'key') : undefined), value);
+      assert.equal(shown(valueAt(result, 'data', 'key')), value);
     });
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { BUILTIN_FUNCTIONS } from '../../go/index.ts';
+import { BUILTIN_FUNCTIONS } from '../../go/templates/index.ts';
 import { isJsonObject, own } from '../../values/index.ts';
 import type { JsonObject } from '../../values/index.ts';
 import { GOVERNANCE_FUNCTIONS } from './function-table.ts';

@@ -1,4 +1,4 @@
-import { failTemplate, TemplateError } from '../../go/index.ts';
+import { failTemplate, TemplateError } from '../../go/templates/index.ts';
 import { parseLabelSelector, SelectorError } from '../../resources/index.ts';
 import type { JsonObject } from '../../values/index.ts';
 import { MAX_LISTED_OBJECTS, MAX_LOOKUPS } from './limits.ts';

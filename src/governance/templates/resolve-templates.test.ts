@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { TemplateError } from '../../go/index.ts';
+import { TemplateError } from '../../go/templates/index.ts';
 import { parseLabelSelector } from '../../resources/index.ts';
 import { isJsonObject, own } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';

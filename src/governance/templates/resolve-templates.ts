@@ -1,14 +1,16 @@
-import { parseYaml, YamlSyntaxError } from '../../engine/index.ts';
+import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
+import { compareStrings } from '../../go/index.ts';
 import {
-  compareStrings,
   failTemplate,
   invalidTemplate,
   limitedMeter,
   Template,
   TemplateError,
   UnknownFunctionError,
-} from '../../go/index.ts';
-import type { Delimiters, GoValue, TemplateFunctions, TemplatePart } from '../../go/index.ts';
+} from '../../go/templates/index.ts';
+import type { GoValue } from '../../go/index.ts';
+import type { Delimiters, TemplateFunctions, TemplatePart } from '../../go/templates/index.ts';
+import { groupVersionOf } from '../../resources/index.ts';
 import { isJsonObject, isNestedDeeper, parseJson, setOwn } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { isTypedText, LITERAL_FUNCTIONS, withIndents, withoutQuotes } from './author-text.ts';
@@ -29,6 +31,9 @@ const YAML_INDENT = 2;
 
 /** Columns of the objects that a ConfigurationPolicy wraps (`spec.object-templates[].objectDefinition`). */
 const WRAPPED_INDENT = 8;
+
+/** The group of ManagedCluster. */
+const CLUSTER_GROUP = 'cluster.open-cluster-management.io';
 
 const MANAGED: Delimiters = { left: '{{', right: '}}' };
 const HUB: Delimiters = { left: '{{hub', right: 'hub}}' };
@@ -64,6 +69,11 @@ type TemplateOutcome =
 /** Whether a value has templates: rendering others changes nothing. */
 export function hasTemplates(value: JsonValue): boolean {
   return JSON.stringify(value).includes('{{');
+}
+
+/** Whether a value has templates of the hub. */
+export function hasHubTemplates(value: JsonValue): boolean {
+  return JSON.stringify(value).includes(HUB.left);
 }
 
 /**
@@ -104,7 +114,9 @@ export function resolveHubTemplates(source: JsonObject, options: TemplateOptions
 export function namespaceGate(namespace: string, managedClusterName: string): ReadGate {
   return (lookup) =>
     lookup.namespace === namespace ||
-    (lookup.kind === 'ManagedCluster' && lookup.name === managedClusterName) ||
+    (lookup.kind === 'ManagedCluster' &&
+      groupVersionOf(lookup.apiVersion).group === CLUSTER_GROUP &&
+      lookup.name === managedClusterName) ||
     `lookups are restricted to namespace ${namespace}`;
 }
 

@@ -1,6 +1,7 @@
 // Checks that policies declare the rights that their settings need, and that these rights exist. Without them, a policy would
 // reject or admit every request.
-import { nearestKey, type SettingsNeed } from '../../engine/index.ts';
+import type { SettingsNeed } from '../../engine/index.ts';
+import { nearestKey } from '../../values/index.ts';
 import {
   type AdmissionPolicySpec,
   builtinKinds,

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { dump } from 'js-yaml';
-import { parseYaml, YamlSyntaxError } from '../../../engine/index.ts';
-import { failTemplate, GoFloat, jsonText, TemplateError } from '../../../go/index.ts';
+import { parseYaml, YamlSyntaxError } from '../../../values/yaml/index.ts';
+import { GoFloat, jsonText } from '../../../go/index.ts';
+import { failTemplate, TemplateError } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
 import { isNestedDeeper, parseJson } from '../../../values/index.ts';
 import type { JsonValue } from '../../../values/index.ts';

@@ -1,6 +1,6 @@
 import { invalidTemplate } from './errors.ts';
-import { isInt64 } from './int64.ts';
-import { GoFloat } from './value.ts';
+import { isInt64 } from '../int64.ts';
+import { GoFloat } from '../value.ts';
 
 /** The value of a literal; integers and characters are an `int`. */
 export type Constant = string | boolean | bigint | GoFloat | null;

@@ -6,9 +6,9 @@ import type { TemplateMeter } from './template-meter.ts';
 import { parseTemplate } from './template-parser.ts';
 import type { Delimiters } from './template-lexer.ts';
 import type { BranchNode, Operand, ParsedTemplate, Pipeline, TemplateNode } from './template-parser.ts';
-import { isGoList, isGoObject, isIntegerNumber } from './value.ts';
-import type { GoValue } from './value.ts';
-import { sortedEntries, valueText } from './value-text.ts';
+import { isGoList, isGoObject, isIntegerNumber } from '../value.ts';
+import type { GoValue } from '../value.ts';
+import { sortedEntries, valueText } from '../value-text.ts';
 
 /** Functions by the names that templates call them by. */
 export type TemplateFunctions = ReadonlyMap<string, TemplateFunction>;

@@ -1,4 +1,4 @@
-import { CodedError } from '../values/index.ts';
+import { CodedError } from '../../values/index.ts';
 
 /** Why a template has no result. */
 export type TemplateErrorCode =

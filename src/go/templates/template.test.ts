@@ -6,8 +6,8 @@ import { Template } from './template.ts';
 import type { TemplateFunctions } from './template.ts';
 import type { TemplateFunction } from './template-functions.ts';
 import { limitedMeter } from './template-meter.ts';
-import { JsonNumber } from './value.ts';
-import type { GoValue } from './value.ts';
+import { JsonNumber } from '../value.ts';
+import type { GoValue } from '../value.ts';
 
 const DATA: GoValue = {
   a: 'A',

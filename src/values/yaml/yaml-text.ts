@@ -15,7 +15,7 @@ import {
   strTag,
   YAMLException,
 } from 'js-yaml';
-import { errorText } from '../values/index.ts';
+import { errorText } from '../error-text.ts';
 
 /** Maximum number of aliases in a document. Aliased values are shared, so this bounds only their later expansion. */
 const MAX_ALIASES = 10_000;

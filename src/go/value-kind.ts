@@ -1,5 +1,5 @@
-import { GoFloat, isGoList, isGoObject, isIntegerNumber, JsonNumber } from '../../go/index.ts';
-import type { GoValue } from '../../go/index.ts';
+import { GoFloat, isGoList, isGoObject, isIntegerNumber, JsonNumber } from './value.ts';
+import type { GoValue } from './value.ts';
 
 /** Go's kind of a value (`reflect.Kind`). */
 export function kindOf(value: GoValue): string {

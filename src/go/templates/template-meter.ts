@@ -1,6 +1,6 @@
 import { TemplateError } from './errors.ts';
-import type { GoValue } from './value.ts';
-import { isGoList, isGoObject } from './value.ts';
+import type { GoValue } from '../value.ts';
+import { isGoList, isGoObject } from '../value.ts';
 
 /** Limits the execution of a template. Both are called before the work is done, and throw to end it. */
 export interface TemplateMeter {

@@ -1,11 +1,11 @@
-import { compareStrings } from './compare-strings.ts';
+import { compareStrings } from '../compare-strings.ts';
 import { failTemplate } from './errors.ts';
-import { queryEscape } from './query-escape.ts';
-import { sprintf } from './sprintf.ts';
-import type { FormatArgument } from './sprintf.ts';
-import { GoFloat, isGoList, isGoObject, isIntegerNumber, JsonNumber } from './value.ts';
-import type { GoValue } from './value.ts';
-import { sortedEntries, valueText } from './value-text.ts';
+import { queryEscape } from '../query-escape.ts';
+import { sprintf } from '../sprintf.ts';
+import type { FormatArgument } from '../sprintf.ts';
+import { GoFloat, isGoList, isGoObject, isIntegerNumber, JsonNumber } from '../value.ts';
+import type { GoValue } from '../value.ts';
+import { sortedEntries, valueText } from '../value-text.ts';
 
 /** Go's text for a missing value. */
 export const NO_VALUE = '<no value>';
