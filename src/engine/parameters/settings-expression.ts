@@ -21,10 +21,9 @@ import {
   type CelType,
   usesVariable,
 } from '../../cel/index.ts';
-import { isNestedDeeper, type JsonObject, type JsonValue, setOwn } from '../../values/index.ts';
+import { isNestedDeeper, type JsonObject, type JsonValue, nearestKey, setOwn } from '../../values/index.ts';
 import { jsonOf, MutationValueError } from '../cel-policy/mutation-structs.ts';
 import { isJsonObject } from '../json-text.ts';
-import { nearestKey } from '../nearest-key.ts';
 
 /** Characters of the overridden settings as JSON: parameters of one tenant have some hundred. */
 export const MAX_OVERRIDES_LENGTH = 65_536;
