@@ -119,6 +119,28 @@ export class Evaluator {
     return problems.length === 0 ? { valid: true } : { valid: false, message: problems.join('; ') };
   }
 
+  /** See refusedParameters of the engine. */
+  refusedParameters(
+    policy: LoadedPolicy,
+    namespace: string,
+    objects: ObjectLookup,
+    onUnitStart?: OnUnitStart,
+  ): string | undefined {
+    for (const [index, unit] of unitsOf(policy).entries()) {
+      const timeoutMs = unit.timeoutSeconds * MS_PER_SECOND;
+      onUnitStart?.(unit.id, timeoutMs, policy.kind === 'group' ? index : -1);
+      try {
+        const settings = this.#settings(unit, namespace, objects, timeoutMs);
+        if (settings.kind === 'refused') {
+          return settings.message;
+        }
+      } catch (error) {
+        return errorText(error);
+      }
+    }
+    return undefined;
+  }
+
   /**
    * A policy's own verdict, which `/audit` returns.
    * @throws UnknownObject
@@ -192,7 +214,8 @@ export class Evaluator {
     options.onUnitStart?.(unit.id, timeoutMs, member);
     try {
       const { guest } = unit;
-      const settings = this.#settings(unit, review, options, timeoutMs);
+      const namespace = review.target?.namespace ?? '';
+      const settings = this.#settings(unit, namespace, options.objects ?? NO_OBJECTS, timeoutMs);
       if (settings.kind === 'allowed') {
         return { kind: 'verdict', verdict: ADMITTED };
       }
@@ -224,13 +247,13 @@ export class Evaluator {
   }
 
   /** The settings for the request, which the guest has found valid. @throws UnknownObject, EngineError */
-  #settings(unit: EvaluationUnit, { target }: Review, options: JudgeOptions, timeoutMs: number): EffectiveSettings {
+  #settings(unit: EvaluationUnit, namespace: string, objects: ObjectLookup, timeoutMs: number): EffectiveSettings {
     const { guest, parameters, settingsJson } = unit;
     return parameters === undefined
       ? { kind: 'settings', settingsJson }
       : parameters.resolve({
-          namespace: target?.namespace ?? '',
-          objects: options.objects ?? NO_OBJECTS,
+          namespace,
+          objects,
           validate: (json) =>
             guest.validateSettings(json, this.#capabilities.context(unit, limitsOf(unit, timeoutMs), { timeoutMs })),
         });

@@ -14,7 +14,7 @@ export type { RequestConstraints } from './builtin-settings.ts';
 export { isGranted } from './host-capabilities.ts';
 export type { NullRead, SettingsNeed } from './cel-policy/index.ts';
 export { EngineError } from './errors.ts';
-export { checkSettings, evaluate, readReview } from './evaluate.ts';
+export { checkSettings, evaluate, readReview, refusedParameters } from './evaluate.ts';
 export { FUEL_PER_SECOND, MATCH_CONDITIONS, MAX_ANSWER_BYTES } from './evaluator.ts';
 export type { OnUnitStart } from './evaluator.ts';
 export type { MonitoredVerdict } from './monitored-verdict.ts';

@@ -14,8 +14,10 @@ export type {
   LoadOutcome,
   LoadRequest,
   PolicyEntry,
+  ParameterTrial,
   ProvidedModule,
   ReadEntry,
+  RefusedNamespaces,
   Stage,
 } from './loading/load-request.ts';
 export type { PeerAccess } from './loading/loader-lane.ts';

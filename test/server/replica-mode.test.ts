@@ -304,6 +304,26 @@ describe('a replica', () => {
       await until(async () => (await labelIn('tool-1')) === 'a-tool-1');
     });
 
+    it('has new revisions tried with them', async () => {
+      const from = { resource: { apiVersion: 'v1', kind: 'ConfigMap', name: 'profile' } };
+      const settingsExpression = "{'labels': params.metadata.namespace in ['tool-7', 'tool-8'] ? [] : ['a']}";
+      const parameters = { from, overridable: ['labels'], settingsExpression };
+      const refused = await prevalidate(server, 'tenants', requiresLabel('base', { parameters }));
+      assert.ok(!refused.ok);
+      assert.equal(refused.reason, 'InvalidParameters');
+      assert.match(
+        refused.message,
+        /^2 of 1000 namespaces would be refused for their parameters: tool-7, tool-8 \(tool-7: the parameters of ConfigMap tool-7\/profile are invalid: /,
+      );
+      const warned = await prevalidate(
+        server,
+        'tenants',
+        requiresLabel('base', { parameters: { ...parameters, onRollout: 'Warn' } }),
+      );
+      assert.ok(warned.ok);
+      assert.match(warned.warnings?.[0] ?? '', /^2 of 1000 namespaces/);
+    });
+
     it('fails no request while those of all namespaces change', async () => {
       let isChanging = true;
       const wrong: string[] = [];

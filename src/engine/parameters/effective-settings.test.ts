@@ -10,6 +10,7 @@ const BY_RESOURCE: ParametersDefinition = {
   from: { resource: { apiVersion: 'example.com/v1', kind: 'ToolProfile', name: 'profile' } },
   notFound: 'Deny',
   onInvalid: 'Deny',
+  onRollout: 'Fail',
   overridable: ['uid'],
   settingsExpression: "{'uid': params.spec.uid}",
 };

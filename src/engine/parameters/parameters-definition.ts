@@ -22,6 +22,8 @@ export interface ParametersDefinition {
   readonly notFound: 'Deny' | 'Allow' | 'UseDefaults';
   /** The answer to requests with invalid parameters. */
   readonly onInvalid: 'Deny' | 'KeepLast';
+  /** Whether a new revision fails when it would refuse parameters that exist, or is rolled out with a warning. */
+  readonly onRollout: 'Fail' | 'Warn';
   /** Keys of the settings that the expression may set. */
   readonly overridable: readonly string[];
   readonly settingsExpression: string;

@@ -21,11 +21,14 @@ export function readParameters(owner: FieldReader): ParametersDefinition | undef
   if (fields === undefined) {
     return undefined;
   }
-  fields.knownKeys(['from', 'notFound', 'onInvalid', 'overridable', 'settingsExpression'], { owner: 'parameters' });
+  fields.knownKeys(['from', 'notFound', 'onInvalid', 'onRollout', 'overridable', 'settingsExpression'], {
+    owner: 'parameters',
+  });
   return {
     from: readSource(fields),
     notFound: fields.oneOf('notFound', ['Deny', 'Allow', 'UseDefaults']) ?? 'Deny',
     onInvalid: fields.oneOf('onInvalid', ['Deny', 'KeepLast']) ?? 'Deny',
+    onRollout: fields.oneOf('onRollout', ['Fail', 'Warn']) ?? 'Fail',
     overridable: readOverridable(fields),
     settingsExpression: readExpression(fields),
   };

@@ -66,6 +66,13 @@ const BEHAVIOR = {
     ),
     'Deny',
   ),
+  onRollout: defaulted(
+    choice(
+      'What happens to a new revision that would reject requests for parameters that exist: `Fail`, it does not serve, or `Warn`, it serves with a warning.',
+      ['Fail', 'Warn'],
+    ),
+    'Fail',
+  ),
   overridable: OVERRIDABLE,
   settingsExpression: text(
     'A CEL expression over `params` and `namespaceObject` whose result is a map from overridable keys to their values.',

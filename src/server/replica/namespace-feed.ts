@@ -47,7 +47,7 @@ export class NamespaceFeed {
       cluster,
       type,
       transform: (namespace) => trimmed(namespace, this.#annotations),
-      view: ({ metadata }) => viewOf(metadata.labels, metadata.annotations, this.#annotations),
+      view: (namespace) => namespaceView(namespace, this.#annotations),
       publish,
       changed: () => {
         this.#recorded = new Map();
@@ -130,6 +130,14 @@ export class NamespaceFeed {
 /** Whether a request failed without an answer of an available API server; a refusal is an answer. */
 export function isOutage(error: unknown): boolean {
   return !(error instanceof ApiError) || error.code >= 500 || error.code === TOO_MANY_REQUESTS;
+}
+
+/**
+ * The fields of a namespace that workers get.
+ * @param keys of annotations
+ */
+export function namespaceView({ metadata }: KubernetesObject, keys: readonly string[]): JsonObject {
+  return viewOf(metadata.labels, metadata.annotations, keys);
 }
 
 /** @param keys of annotations: those that the namespace does not have are null */

@@ -4,16 +4,10 @@ import type { ApiResource, Cluster } from '../../cluster/index.ts';
 import type { ObjectReference } from '../../engine/index.ts';
 import type { FindResult, ObjectFailure, WatchedChange } from '../../evaluation/index.ts';
 import type { Logger } from '../../log/index.ts';
-import type { KubernetesObject } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { WantedChanges } from '../policies/wanted-policy.ts';
-import {
-  MAX_PARAMETERS_LENGTH,
-  NO_NEEDS,
-  type ParameterKindName,
-  type ParameterNeeds,
-  parameterNeeds,
-} from './parameter-needs.ts';
+import { NO_NEEDS, type ParameterKindName, type ParameterNeeds, parameterNeeds } from './parameter-needs.ts';
+import { failureOf, identityOf, textIn, withText } from './parameter-object.ts';
 import { WatchedKind } from './watched-kind.ts';
 
 /** Delay before a kind that could not be watched is looked for again: discovery documents are cached. Milliseconds. */
@@ -193,7 +187,7 @@ class ParameterKind {
       ...(name !== undefined && others.length === 0 ? { fieldSelector: `metadata.name=${name}` } : {}),
       transform: (object) => (this.#names.has(object.metadata.name ?? '') ? withText(object) : identityOf(object)),
       view: (object) => textIn(object),
-      failure: (object) => tooLong(object),
+      failure: (object) => failureOf(object),
       publish: (change) => publish({ ...change, objects: change.objects.filter(([key]) => this.#names.has(key.name)) }),
       changed: () => undefined,
       failed: () => undefined,
@@ -235,33 +229,4 @@ interface FailedStart {
 
 function textOf({ apiVersion, kind }: Pick<ObjectReference, 'apiVersion' | 'kind'>): string {
   return `${apiVersion} ${kind}`;
-}
-
-/** An object as its cache keeps it: its text, which takes less memory, or the length of a text that is too long. */
-type ObjectWithText = KubernetesObject & { readonly text?: string; readonly length?: number };
-
-function withText(object: KubernetesObject): ObjectWithText {
-  const { metadata, ...content } = object;
-  const { name = '', namespace = '', labels = {} } = metadata;
-  const text = JSON.stringify({ ...content, metadata: { name, namespace, labels } });
-  const kept = text.length > MAX_PARAMETERS_LENGTH ? { length: text.length } : { text };
-  return { ...identityOf(object), ...kept };
-}
-
-function identityOf({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
-  const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadata;
-  return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } };
-}
-
-function textIn({ text = '' }: ObjectWithText): string {
-  return text;
-}
-
-function tooLong({ length }: ObjectWithText): ObjectFailure | undefined {
-  return length === undefined
-    ? undefined
-    : {
-        state: 'unreadable',
-        reason: `the object is too large: expected at most ${MAX_PARAMETERS_LENGTH} characters, got ${length}`,
-      };
 }

@@ -11,6 +11,7 @@ import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
 import { withoutRevision, type PinnedPolicy } from '../policies/serving-record.ts';
 import { isOutage, NamespaceFeed } from './namespace-feed.ts';
 import { NamespaceRecord } from './namespace-record.ts';
+import { ExistingParameters } from './existing-parameters.ts';
 import { ParameterFeed } from './parameter-feed.ts';
 import { ReadableKinds } from './readable-kinds.ts';
 import { ReplicaControl } from './replica-control.ts';
@@ -62,6 +63,7 @@ export class Replica implements PolicySource {
       read: (policies) => reader.read(policies),
       load: (requests, done) => loader.load(requests, done),
       kinds: new ReadableKinds(policyCluster),
+      parameters: new ExistingParameters(policyCluster, cluster),
       modulesChanged: () => this.#keep(),
     });
     const view = new RevisionView(() => this.#registry.entries(), options.monitoredReportMs);
