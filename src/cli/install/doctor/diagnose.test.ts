@@ -37,6 +37,20 @@ const otherController = (name: string, replicas: number): KubernetesObject => ({
   spec: { replicas },
 });
 
+/** The part of Kubernetes' ClusterRole that lets users of a namespace write ConfigMaps. */
+const EDIT = {
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'ClusterRole',
+  metadata: { name: 'edit' },
+  rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['create', 'update'] }],
+} as KubernetesObject;
+
+/** A policy with parameters in ConfigMaps. */
+function inConfigMaps({ spec, ...one }: AdmissionPolicyObject): AdmissionPolicyObject {
+  const from = { resource: { apiVersion: 'v1', kind: 'ConfigMap', name: 'profile' } };
+  return { ...one, spec: { ...spec, parameters: { from, overridable: ['a'], settingsExpression: '{}' } } } as never;
+}
+
 type Change = (snapshot: Snapshot) => Partial<Snapshot>;
 
 describe('the doctor', () => {
@@ -209,6 +223,10 @@ describe('the doctor', () => {
     'warning PolicyDegraded': () => ({ policies: [policy('Degraded')] }),
     'warning PolicyPending': () => ({ policies: [policy('Pending')] }),
     'warning PolicyMayReject': () => ({ policies: [warned(policy('Active'))] }),
+    'warning ParametersWritable': ({ roles }) => ({
+      policies: [inConfigMaps(policy('Active'))],
+      roles: [...roles, EDIT],
+    }),
     'warning PolicyRuleNeverMatches': () => ({ policies: [privileged('shop')] }),
     'error PolicyServerNotReady': ({ policyServers }) => ({
       policyServers: policyServers.map((server) => ({ ...server, status: {} })),

@@ -34,6 +34,7 @@ export const FINDING_CODES = {
   PolicyPending: 'warning',
   PolicyMayReject: 'warning',
   PolicyRuleNeverMatches: 'warning',
+  ParametersWritable: 'warning',
   WebhookServiceMissing: 'error',
   WebhookCaMismatch: 'error',
   WebhooksLeftBehind: 'error',
