@@ -6,6 +6,27 @@ import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
+/** Processor time of a process so far, of all threads. Milliseconds, in steps of 10; NaN without /proc. */
+export function cpuMs(pid: number): number {
+  try {
+    // Fields 14 and 15 of proc_pid_stat(5), in clock ticks of 10 ms. The name in parentheses may contain spaces.
+    const [, fields = ''] = /^.*\) (.*)$/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8').trim()) ?? [];
+    const ticks = fields.split(' ');
+    return (Number(ticks[11]) + Number(ticks[12])) * 10;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** Resident memory of a process. MiB; NaN without /proc. */
+export function residentMiB(pid: number): number {
+  try {
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
+  } catch {
+    return Number.NaN;
+  }
+}
+
 /** A child process with a line protocol, which ends when its stdin ends. */
 export class LineProcess {
   readonly #child: ChildProcess;
@@ -38,14 +59,7 @@ export class LineProcess {
 
   /** Processor time so far, of all threads. Milliseconds; NaN without /proc. */
   cpuMs(): number {
-    try {
-      // Fields 14 and 15 of proc_pid_stat(5), in clock ticks of 10 ms. The name in parentheses may contain spaces.
-      const [, fields = ''] = /^.*\) (.*)$/.exec(readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8').trim()) ?? [];
-      const ticks = fields.split(' ');
-      return (Number(ticks[11]) + Number(ticks[12])) * 10;
-    } catch {
-      return Number.NaN;
-    }
+    return cpuMs(this.#child.pid ?? Number.NaN);
   }
 
   /** Ends the process, and waits for its exit. */

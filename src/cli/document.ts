@@ -1,8 +1,8 @@
 // JSON and YAML documents that are named on the command line: a file, or `-` for standard input.
 import { createReadStream } from 'node:fs';
 import { extname } from 'node:path';
-import { parseYaml, textPosition, YamlSyntaxError } from '../engine/index.ts';
-import { errorText, parseJson } from '../values/index.ts';
+import { parseYaml, YamlSyntaxError } from '../values/yaml/index.ts';
+import { errorText, parseJson, textPosition } from '../values/index.ts';
 import { CliError, fileProblem } from './errors.ts';
 
 /** Names standard input in place of a file. */

@@ -5,7 +5,7 @@ import { isJsonObject } from './json-text.ts';
 import type { JsonObject, JsonValue } from './json-text.ts';
 import { readBody, wrongShape } from './review-body.ts';
 import type { Members, ReviewBody } from './review-body.ts';
-import { own, textOf } from '../values/index.ts';
+import { textOf, valueAt } from '../values/index.ts';
 
 /** Group, version and kind as the API server names them; the group of core kinds is "". */
 export interface GroupVersionKind {
@@ -265,14 +265,13 @@ class ReadReview implements Review {
 
 /** The name of an object to create whose name the API server generates. */
 export function generatedName(object: JsonValue | undefined): string {
-  const metadata = isJsonObject(object) ? own(object, 'metadata') : undefined;
-  const prefix = isJsonObject(metadata) ? textOf(own(metadata, 'generateName')) : '';
+  const prefix = textOf(valueAt(object, 'metadata', 'generateName'));
   return prefix === '' ? '' : `${prefix}*`;
 }
 
 /** The name of the user of a `userInfo`. */
 export function userNameOf(userInfo: JsonValue | undefined): string {
-  return isJsonObject(userInfo) ? textOf(own(userInfo, 'username')) : '';
+  return textOf(valueAt(userInfo, 'username'));
 }
 
 const ENVELOPE = [

@@ -4,6 +4,7 @@ import { Evaluator } from './evaluator.ts';
 import type { JudgeOptions, OnUnitStart } from './evaluator.ts';
 import type { SettingsVerdict } from './guest-verdict.ts';
 import type { LoadedPolicy } from './loaded-policy.ts';
+import type { ObjectLookup } from './object-lookup.ts';
 import { monitoredVerdict } from './monitored-verdict.ts';
 import type { MonitoredVerdict } from './monitored-verdict.ts';
 import { observe } from './observation.ts';
@@ -26,7 +27,10 @@ export function readReview(route: Route, body: Uint8Array): Review {
   return route === 'validate_raw' ? parseRawReview(body) : parseAdmissionReview(body);
 }
 
-/** Evaluates a review by one policy. Synchronous and stateless; throws only for faults of the engine itself. */
+/**
+ * Evaluates a review by one policy. Synchronous; throws only for faults of the engine itself, and UnknownObject for a
+ * policy with parameters.
+ */
 export function evaluate(policy: LoadedPolicy, review: Review, options: EvaluateOptions): Evaluation {
   const { route } = options;
   const evaluator = new Evaluator(policy.options);
@@ -47,4 +51,14 @@ export function evaluate(policy: LoadedPolicy, review: Review, options: Evaluate
  */
 export function checkSettings(policy: LoadedPolicy, onUnitStart?: OnUnitStart): SettingsVerdict {
   return new Evaluator(policy.options).checkSettings(policy, onUnitStart);
+}
+
+/** Why a policy would refuse the requests of a namespace for their parameters; undefined when it would not. */
+export function refusedParameters(
+  policy: LoadedPolicy,
+  namespace: string,
+  objects: ObjectLookup,
+  onUnitStart?: OnUnitStart,
+): string | undefined {
+  return new Evaluator(policy.options).refusedParameters(policy, namespace, objects, onUnitStart);
 }

@@ -7,6 +7,9 @@ import { evaluateGroupExpression } from './group-expression.ts';
 import { HostCapabilities } from './host-capabilities.ts';
 import type { PolicyLog } from './host-port.ts';
 import type { JsonValue } from './json-text.ts';
+import { NO_OBJECTS, UnknownObject } from './object-lookup.ts';
+import type { ObjectLookup } from './object-lookup.ts';
+import type { EffectiveSettings } from './parameters/effective-settings.ts';
 import { unitsOf } from './loaded-policy.ts';
 import type {
   EvaluationUnit,
@@ -18,6 +21,7 @@ import type {
 import type { Judgement } from './observation.ts';
 import {
   allowed,
+  denied,
   errored,
   fromGuest,
   groupDenied,
@@ -70,6 +74,8 @@ export interface JudgeOptions {
   readonly onUnitEnd?: () => void;
   /** Milliseconds left for the review. Default: only the policy's own limit. */
   readonly leftMs?: () => number;
+  /** Parameters of policies. Default: there is no cluster. */
+  readonly objects?: ObjectLookup;
 }
 
 /** A judgement with the mutated object. */
@@ -81,6 +87,8 @@ export interface PolicyJudgement extends Judgement {
 type UnitResult =
   | { readonly kind: 'verdict'; readonly verdict: GuestVerdict }
   | { readonly kind: 'failed'; readonly message: string }
+  /** Missing or invalid parameters. */
+  | { readonly kind: 'refused'; readonly message: string }
   | { readonly kind: 'timeout' };
 
 /** Evaluates policies and applies their settings to the verdicts. One instance serves all policies of a thread. */
@@ -103,7 +111,7 @@ export class Evaluator {
       const context = (): CallContext => this.#capabilities.context(unit, limitsOf(unit), { timeoutMs });
       onUnitStart?.(unit.id, timeoutMs, isGroup ? index : -1);
       unit.guest.checkProtocol(context());
-      const verdict = unit.guest.validateSettings(unit.settingsJson, context());
+      const verdict = checkUnit(unit, () => unit.guest.validateSettings(unit.settingsJson, context()));
       if (!verdict.valid) {
         problems.push(isGroup ? `${unit.id}: ${verdict.message}` : verdict.message);
       }
@@ -111,7 +119,32 @@ export class Evaluator {
     return problems.length === 0 ? { valid: true } : { valid: false, message: problems.join('; ') };
   }
 
-  /** A policy's own verdict, which `/audit` returns. */
+  /** See refusedParameters of the engine. */
+  refusedParameters(
+    policy: LoadedPolicy,
+    namespace: string,
+    objects: ObjectLookup,
+    onUnitStart?: OnUnitStart,
+  ): string | undefined {
+    for (const [index, unit] of unitsOf(policy).entries()) {
+      const timeoutMs = unit.timeoutSeconds * MS_PER_SECOND;
+      onUnitStart?.(unit.id, timeoutMs, policy.kind === 'group' ? index : -1);
+      try {
+        const settings = this.#settings(unit, namespace, objects, timeoutMs);
+        if (settings.kind === 'refused') {
+          return settings.message;
+        }
+      } catch (error) {
+        return errorText(error);
+      }
+    }
+    return undefined;
+  }
+
+  /**
+   * A policy's own verdict, which `/audit` returns.
+   * @throws UnknownObject
+   */
   judge(policy: LoadedPolicy, review: Review, options: JudgeOptions): PolicyJudgement {
     const namespace = review.admission?.namespace;
     if (namespace !== undefined && namespace === this.#alwaysAcceptNamespace) {
@@ -132,6 +165,9 @@ export class Evaluator {
     }
     if (result.kind === 'failed') {
       return { outcome: 'failed', verdict: guestFailed(result.message) };
+    }
+    if (result.kind === 'refused') {
+      return { outcome: 'failed', verdict: denied({ message: result.message }) };
     }
     const { mutatedObject } = result.verdict;
     const verdict = fromGuest(review, result.verdict);
@@ -177,26 +213,50 @@ export class Evaluator {
     }
     options.onUnitStart?.(unit.id, timeoutMs, member);
     try {
-      const { guest, settingsJson } = unit;
+      const { guest } = unit;
+      const namespace = review.target?.namespace ?? '';
+      const settings = this.#settings(unit, namespace, options.objects ?? NO_OBJECTS, timeoutMs);
+      if (settings.kind === 'allowed') {
+        return { kind: 'verdict', verdict: ADMITTED };
+      }
+      if (settings.kind === 'refused') {
+        return settings;
+      }
       const inventoryJson =
         guest.mode === 'opa' || guest.mode === 'gatekeeper'
           ? this.#capabilities.inventory(unit, guest.mode)
           : undefined;
       const input = {
         requestJson: review.requestJson,
-        settingsJson,
+        settingsJson: settings.settingsJson,
         isRaw: review.admission === undefined,
         ...(inventoryJson === undefined ? {} : { inventoryJson }),
       };
       const context = this.#capabilities.context(unit, limitsOf(unit, timeoutMs), { timeoutMs, review });
       return { kind: 'verdict', verdict: guest.validate(input, context) };
     } catch (error) {
+      if (error instanceof UnknownObject) {
+        throw error;
+      }
       const isTimeout = error instanceof EngineError && error.code === 'guest-timeout';
       this.#logFailed(unit, review, isTimeout ? 'the policy timed out' : 'the policy failed', errorText(error));
       return isTimeout ? { kind: 'timeout' } : { kind: 'failed', message: errorText(error) };
     } finally {
       options.onUnitEnd?.();
     }
+  }
+
+  /** The settings for the request, which the guest has found valid. @throws UnknownObject, EngineError */
+  #settings(unit: EvaluationUnit, namespace: string, objects: ObjectLookup, timeoutMs: number): EffectiveSettings {
+    const { guest, parameters, settingsJson } = unit;
+    return parameters === undefined
+      ? { kind: 'settings', settingsJson }
+      : parameters.resolve({
+          namespace,
+          objects,
+          validate: (json) =>
+            guest.validateSettings(json, this.#capabilities.context(unit, limitsOf(unit, timeoutMs), { timeoutMs })),
+        });
   }
 
   /** Applies failurePolicy, mode, mutation rules and message of a policy to its own verdict. */
@@ -231,6 +291,17 @@ export function enforcedVerdict(policy: LoadedSinglePolicy | LoadedPolicyGroup, 
   return policy.message === undefined ? permitted : withMessage(permitted, policy.message);
 }
 
+/** The verdict of a guest that admits a request. */
+const ADMITTED: GuestVerdict = { accepted: true, auditAnnotations: null, warnings: null };
+
+/** Settings that parameters complete are validated with each namespace's parameters, not alone. */
+function checkUnit({ parameters }: EvaluationUnit, validate: () => SettingsVerdict): SettingsVerdict {
+  if (parameters?.problem !== undefined) {
+    return { valid: false, message: parameters.problem };
+  }
+  return parameters === undefined || parameters.usesDefaults ? validate() : { valid: true };
+}
+
 function limitsOf(unit: EvaluationUnit, timeoutMs = unit.timeoutSeconds * MS_PER_SECOND): CallLimits {
   const { mode } = unit.guest;
   // Builtin code counts its own costs.
@@ -248,6 +319,10 @@ interface MemberResult {
 function memberResult(review: Review, result: UnitResult): MemberResult {
   if (result.kind === 'timeout') {
     return { accepted: undefined, message: TIMEOUT_MESSAGE, isTimeout: true };
+  }
+  if (result.kind === 'refused') {
+    // Not a denial, which `!member()` would turn into an admission.
+    return { accepted: undefined, message: result.message, isTimeout: false };
   }
   if (result.kind === 'failed') {
     return { accepted: undefined, message: `internal server error: ${result.message}`, isTimeout: false };

@@ -1,5 +1,5 @@
-import { EngineError, textPosition } from './errors.ts';
-import { nearestKey } from './nearest-key.ts';
+import { EngineError } from './errors.ts';
+import { nearestKey, textPosition } from '../values/index.ts';
 
 /** A parsed group expression: plain data, structured-cloneable. `at` is the offset in the source. */
 export type GroupExpression =

@@ -3,6 +3,8 @@ import type { CapabilityHolder } from './host-capabilities.ts';
 import type { HostPort, PolicyLog } from './host-port.ts';
 import { parseGroupExpression } from './group-expression.ts';
 import type { GroupExpression } from './group-expression.ts';
+import type { ParameterizedSettings } from './parameters/effective-settings.ts';
+import { parameterizedSettings } from './parameters/load-settings.ts';
 import type {
   ContextAwareResource,
   FailurePolicy,
@@ -27,8 +29,10 @@ export interface PolicyOptions {
 /** Code with settings: a single policy, or one member of a group. */
 export interface EvaluationUnit extends CapabilityHolder {
   readonly guest: PolicyGuest;
-  /** Passed to the guest unchanged. */
+  /** Passed to the guest unchanged, unless there are parameters. */
   readonly settingsJson: string;
+  /** The settings for each namespace; undefined when all have the same. */
+  readonly parameters?: ParameterizedSettings;
   /** Seconds that one evaluation may take. */
   readonly timeoutSeconds: number;
 }
@@ -127,10 +131,12 @@ function createUnit(
   guests: (module: string) => PolicyGuest,
   options: PolicyOptions,
 ): EvaluationUnit {
+  const { parameters, settingsJson } = use;
   return {
     id,
     guest: guests(use.module),
-    settingsJson: use.settingsJson,
+    settingsJson,
+    ...(parameters === undefined ? {} : { parameters: parameterizedSettings(parameters, settingsJson) }),
     timeoutSeconds: use.timeoutEvalSeconds ?? options.defaultTimeoutSeconds ?? DEFAULT_TIMEOUT_SECONDS,
     hostCapabilities: sharedCapabilities(use.hostCapabilities),
     contextAwareResources: sharedResources(use.contextAwareResources),

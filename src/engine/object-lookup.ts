@@ -7,6 +7,8 @@ export interface ObjectReference {
   /** Absent for cluster-scoped kinds. */
   readonly namespace?: string;
   readonly name: string;
+  /** Annotations that must be known: those that the object does not have are null. Default: none are known. */
+  readonly annotations?: readonly string[];
 }
 
 /** The result of a lookup. */

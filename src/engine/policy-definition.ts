@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { parseJson } from '../values/index.ts';
 import { canonicalJson } from './json-text.ts';
+import type { ParametersDefinition } from './parameters/parameters-definition.ts';
 
 /** `protect` enforces verdicts; `monitor` only logs them and allows everything. */
 export type PolicyMode = 'protect' | 'monitor';
@@ -25,6 +26,8 @@ export interface ModuleUse {
   readonly contextAwareResources: readonly ContextAwareResource[];
   /** Seconds for one evaluation. Default: the server's. */
   readonly timeoutEvalSeconds?: number;
+  /** How data of namespaces override settings. Default: the settings are those of every request. */
+  readonly parameters?: ParametersDefinition;
   /** Patterns `*`, `ns/*`, `ns/v1/*`, or a capability's exact path. Empty allows only tracing. */
   readonly hostCapabilities: readonly string[];
 }

@@ -7,6 +7,7 @@ interface ModuleSpec {
   readonly settings?: unknown;
   readonly timeoutEvalSeconds?: number;
   readonly contextAwareResources?: readonly { readonly apiVersion: string; readonly kind: string }[];
+  readonly parameters?: object;
 }
 
 export interface PolicyEntryOptions {
@@ -38,12 +39,13 @@ function failurePolicyOf({ failurePolicy, mode }: AdmissionPolicyObject['spec'])
 }
 
 function moduleUse(spec: ModuleSpec, { modulesUrl, hostCapabilities = ['*'] }: PolicyEntryOptions): object {
-  const { module, settings, timeoutEvalSeconds, contextAwareResources } = spec;
+  const { module, settings, timeoutEvalSeconds, contextAwareResources, parameters } = spec;
   const isRelative = module.startsWith('file://./');
   return {
     module: isRelative && modulesUrl !== undefined ? new URL(module.slice('file://'.length), modulesUrl).href : module,
     settings: settings ?? {},
     ...(timeoutEvalSeconds === undefined ? {} : { timeoutEvalSeconds }),
+    ...(parameters === undefined ? {} : { parameters }),
     contextAwareResources: contextAwareResources ?? [],
     hostCapabilities,
   };

@@ -4,6 +4,7 @@ import type { FieldFault, FieldPath } from './field-reader.ts';
 import { parseGroupExpression } from './group-expression.ts';
 import { isJsonObject } from './json-text.ts';
 import type { JsonObject, JsonValue } from './json-text.ts';
+import { readParameters } from './parameters/read-parameters.ts';
 import type {
   ContextAwareResource,
   FailurePolicy,
@@ -63,7 +64,14 @@ export function isCapabilityPattern(text: string): boolean {
   return CAPABILITY_PATTERN.test(text);
 }
 
-const MODULE_KEYS = ['module', 'settings', 'contextAwareResources', 'timeoutEvalSeconds', 'hostCapabilities'];
+const MODULE_KEYS = [
+  'module',
+  'settings',
+  'contextAwareResources',
+  'timeoutEvalSeconds',
+  'hostCapabilities',
+  'parameters',
+];
 /** Keys of every entry. Kubewarden's controller writes `namespacedName`, which is ignored. */
 const ENTRY_KEYS = ['policyMode', 'message', 'failurePolicy', 'namespacedName'];
 const POLICY_KEYS = [...MODULE_KEYS, ...ENTRY_KEYS, 'allowedToMutate'];
@@ -198,11 +206,13 @@ function checkExpression(expression: string, names: ReadonlySet<string>, faults:
 
 function readModuleUse(fields: FieldReader, budget: ValueBudget): ModuleUse {
   const timeoutEvalSeconds = readTimeout(fields);
+  const parameters = readParameters(fields);
   return {
     module: fields.requiredText('module'),
     settingsJson: readJson(fields, 'settings', budget),
     contextAwareResources: readResources(fields),
     ...(timeoutEvalSeconds === undefined ? {} : { timeoutEvalSeconds }),
+    ...(parameters === undefined ? {} : { parameters }),
     hostCapabilities: readCapabilities(fields),
   };
 }

@@ -1,13 +1,14 @@
 import { isUtf8 } from 'node:buffer';
 import { MAX_REVIEW_BYTES } from './definition/limits.ts';
-import { EngineError, textPosition } from './errors.ts';
-import type { EngineErrorCode, TextPosition } from './errors.ts';
+import { EngineError } from './errors.ts';
+import { parseJson, textPosition } from '../values/index.ts';
+import type { EngineErrorCode } from './errors.ts';
+import type { TextPosition } from '../values/index.ts';
 import { FieldNames, hasEscape } from './field-names.ts';
 import { JsonScanError, JsonScanner } from './json-scan.ts';
 import type { JsonMember, MemberRecorder } from './json-scan.ts';
 import { MAX_NESTING } from './json-text.ts';
 import type { JsonValue } from './json-text.ts';
-import { parseJson } from '../values/index.ts';
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;

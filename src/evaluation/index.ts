@@ -14,14 +14,17 @@ export type {
   LoadOutcome,
   LoadRequest,
   PolicyEntry,
+  ParameterTrial,
   ProvidedModule,
   ReadEntry,
+  RefusedNamespaces,
   Stage,
 } from './loading/load-request.ts';
 export type { PeerAccess } from './loading/loader-lane.ts';
 export { Loader } from './loading/loader.ts';
 export type { PolicyReason } from './loading/policy-reason.ts';
 export type { Answer, ObservedPolicy } from './pool/review-job.ts';
-export type { FindResult, WatchedChange, WatchedObject } from './watched-objects.ts';
+export { WatchedObjects } from './watched-objects.ts';
+export type { FindResult, ObjectFailure, WatchedChange, WatchedObject } from './watched-objects.ts';
 export { WorkerPool } from './pool/worker-pool.ts';
 export type { RestartReason } from './pool/worker-pool.ts';

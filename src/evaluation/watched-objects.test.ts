@@ -44,9 +44,40 @@ describe('watched objects', () => {
     );
   });
 
+  it('are parsed once from their text', () => {
+    const watched = new WatchedObjects();
+    const object = { ...QUOTA, namespace: 'shop', name: 'a' };
+    watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, '{"spec":{"__proto__":1}}']]));
+    const first = watched.find(object);
+    assert.ok(first.state === 'found');
+    assert.equal(JSON.stringify(first.object), '{"spec":{"__proto__":1}}');
+    assert.equal(watched.find(object), first);
+  });
+
+  it('may be known to be absent', () => {
+    const watched = new WatchedObjects();
+    const absent = { state: 'absent' } as const;
+    watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, undefined, absent]]));
+    assert.equal(watched.find({ ...QUOTA, namespace: 'shop', name: 'a' }), absent);
+    watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, {}]]));
+    assert.equal(watched.find({ ...QUOTA, namespace: 'shop', name: 'a' }).state, 'found');
+  });
+
+  it('are unknown without an annotation that a lookup needs', () => {
+    const watched = new WatchedObjects();
+    const object = { ...NAMESPACE, name: 'a', annotations: ['uid'] };
+    watched.apply(change(NAMESPACE, [[{ name: 'a' }, { metadata: { labels: {} } }]]));
+    assert.deepEqual(watched.find(object), UNKNOWN);
+    assert.equal(watched.find({ ...NAMESPACE, name: 'a' }).state, 'found');
+    watched.apply(change(NAMESPACE, [[{ name: 'a' }, { metadata: { labels: {}, annotations: { uid: null } } }]]));
+    assert.equal(watched.find(object).state, 'found');
+  });
+
   it('are the same for a worker that starts later', () => {
     const [early, late] = [new WatchedObjects(), new WatchedObjects()];
     early.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, { spec: {} }]]));
+    early.apply(change(QUOTA, [[{ namespace: 'shop', name: 'b' }, '{}']]));
+    early.apply(change(QUOTA, [[{ namespace: 'shop', name: 'c' }, undefined, { state: 'absent' }]]));
     early.apply(change(NAMESPACE, [[{ name: 'a' }, {}]]));
     for (const one of structuredClone(early.changes())) {
       late.apply(one);

@@ -2,6 +2,7 @@
 // look them up without waiting.
 import type { JsonObject, LookupResult, ObjectLookup, ObjectReference } from '../engine/index.ts';
 import type { ObjectKey } from '../resources/index.ts';
+import { isJsonObject, own, parseJson } from '../values/index.ts';
 
 /** Changed objects of one kind. */
 export interface WatchedChange {
@@ -12,13 +13,24 @@ export interface WatchedChange {
   readonly objects: readonly WatchedObject[];
 }
 
-/** One object, or the part of it that evaluation needs; undefined: it is deleted, or no longer watched. */
-export type WatchedObject = readonly [key: ObjectKey, object: JsonObject | undefined];
+/** A lookup without an object. */
+export type ObjectFailure = Extract<LookupResult, { readonly state: 'absent' | 'unreadable' }>;
+
+/**
+ * One object, or the part of it that evaluation needs; undefined: it is deleted, or no longer watched. As JSON text, it is
+ * parsed when it is looked up first: a copy of an object with keys such as `1000` takes a thousand times its text.
+ * `failure` is known instead of an object.
+ */
+export type WatchedObject = readonly [
+  key: ObjectKey,
+  object: JsonObject | string | undefined,
+  failure?: ObjectFailure | undefined,
+];
 
 /** The result of reading an object that workers do not have. */
 export type FindResult =
   /** Workers have it now. */
-  { readonly state: 'published' } | Extract<LookupResult, { readonly state: 'absent' | 'unreadable' }>;
+  { readonly state: 'published' } | ObjectFailure;
 
 /** The result for one review of a lookup after which workers still do not have the object. */
 export interface FailedLookup {
@@ -32,16 +44,17 @@ export class WatchedObjects implements ObjectLookup {
 
   apply({ apiVersion, kind, isAll, objects }: WatchedChange): void {
     const id = kindId({ apiVersion, kind });
-    const published = this.#kinds.get(id) ?? { apiVersion, kind, objects: new Map<string, JsonObject>() };
+    const published = this.#kinds.get(id) ?? { apiVersion, kind, objects: new Map<string, Published>() };
     this.#kinds.set(id, published);
     if (isAll) {
       published.objects.clear();
     }
-    for (const [key, object] of objects) {
-      if (object === undefined) {
+    for (const [key, object, failure] of objects) {
+      const one = typeof object === 'object' ? ({ state: 'found', object } as const) : (object ?? failure);
+      if (one === undefined) {
         published.objects.delete(keyId(key));
       } else {
-        published.objects.set(keyId(key), object);
+        published.objects.set(keyId(key), one);
       }
     }
     if (published.objects.size === 0) {
@@ -51,8 +64,16 @@ export class WatchedObjects implements ObjectLookup {
 
   /** Unknown, not absent, where there is no such object: one that was just created arrives with a delay. */
   find(object: ObjectReference): LookupResult {
-    const found = this.#kinds.get(kindId(object))?.objects.get(keyId(object));
-    return found === undefined ? { state: 'unknown' } : { state: 'found', object: found };
+    const objects = this.#kinds.get(kindId(object))?.objects;
+    const one = objects?.get(keyId(object));
+    if (objects === undefined || one === undefined) {
+      return UNKNOWN;
+    }
+    const result = typeof one === 'string' ? parsed(one) : one;
+    if (result !== one) {
+      objects.set(keyId(object), result);
+    }
+    return result.state !== 'found' || hasAnnotations(result.object, object.annotations) ? result : UNKNOWN;
   }
 
   /** The lookup for a review some of whose objects could not be read, or do not exist: it gives that result instead of unknown. */
@@ -73,16 +94,41 @@ export class WatchedObjects implements ObjectLookup {
       apiVersion,
       kind,
       isAll: true,
-      objects: [...objects].map(([id, object]) => [keyOfId(id), object] as const),
+      objects: [...objects].map(([id, one]) => watchedObject(keyOfId(id), one)),
     }));
   }
+}
+
+const UNKNOWN: LookupResult = { state: 'unknown' };
+
+/** An object as text until it is looked up. */
+type Published = string | Exclude<LookupResult, { readonly state: 'unknown' }>;
+
+function parsed(text: string): Exclude<Published, string> {
+  const object = parseJson(text);
+  return isJsonObject(object)
+    ? { state: 'found', object }
+    : { state: 'unreadable', reason: 'the published object is no JSON object' };
+}
+
+function watchedObject(key: ObjectKey, one: Published): WatchedObject {
+  if (typeof one === 'string') {
+    return [key, one];
+  }
+  return one.state === 'found' ? [key, one.object] : [key, undefined, one];
+}
+
+/** Whether annotations are known: those that the object does not have are null. */
+function hasAnnotations({ metadata }: JsonObject, keys: readonly string[] = []): boolean {
+  const annotations = isJsonObject(metadata) ? own(metadata, 'annotations') : undefined;
+  return keys.every((key) => isJsonObject(annotations) && Object.hasOwn(annotations, key));
 }
 
 interface PublishedKind {
   readonly apiVersion: string;
   readonly kind: string;
   /** By key, as text: there may be thousands in each worker. */
-  readonly objects: Map<string, JsonObject>;
+  readonly objects: Map<string, Published>;
 }
 
 function kindId({ apiVersion, kind }: Pick<ObjectReference, 'apiVersion' | 'kind'>): string {

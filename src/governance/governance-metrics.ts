@@ -4,11 +4,10 @@ import type { Registry } from 'prom-client';
 import {
   CERTIFICATE_POLICIES,
   CONFIGURATION_POLICIES,
-  isJsonObject,
   type KubernetesObject,
-  own,
   POLICIES,
   POLICY_SETS,
+  valueAt,
 } from '../resources/index.ts';
 import type { SharedCaches } from '../runtime/index.ts';
 import type { OtherControllers } from './other-controllers.ts';
@@ -60,6 +59,6 @@ export function registerGovernanceMetrics({ registry, caches, clusterName, other
 
 /** The compliance in a status. Texts that are no compliance count as Unknown, so that the number of series is bounded. */
 function complianceIn({ status }: KubernetesObject): string {
-  const compliance = isJsonObject(status) ? own(status, 'compliant') : undefined;
+  const compliance = valueAt(status, 'compliant');
   return COMPLIANCE.find((one) => one === compliance) ?? 'Unknown';
 }

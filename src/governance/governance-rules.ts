@@ -2,7 +2,7 @@
 import type { AccessRule } from '../resources/index.ts';
 import { OTHER_CONTROLLERS } from './other-controllers.ts';
 
-/** The default service account that reads and writes what policies are about. */
+/** The default service account that reads and writes the objects of policies. */
 export const GOVERNANCE_ACCOUNT = 'portcullis-governance';
 
 const GROUP = 'policy.open-cluster-management.io';
@@ -10,14 +10,16 @@ const GROUP = 'policy.open-cluster-management.io';
 /** For owner references that block the deletion of a Policy, where API servers check that (OwnerReferencesPermissionEnforcement). */
 const OWNERSHIP: AccessRule = { apiGroups: [GROUP], resources: ['policies/finalizers'], verbs: ['update'] };
 
-/** Cluster-wide access rules of the controllers. None of them is a right to what policies are about. */
+/** Verbs for kinds whose objects the controllers create. Suspensions and finalizers are patches. */
+const OWNED = ['list', 'watch', 'create', 'update', 'patch', 'delete'];
+
+/** Cluster-wide access rules of the controllers. None of them is a right to objects of policies. */
 export const GOVERNANCE_CONTROLLER_RULES: readonly AccessRule[] = [
-  { apiGroups: [GROUP], resources: ['policies'], verbs: ['list', 'watch', 'create', 'update', 'delete'] },
+  { apiGroups: [GROUP], resources: ['policies'], verbs: OWNED },
   {
     apiGroups: [GROUP],
     resources: ['configurationpolicies', 'certificatepolicies'],
-    // Suspensions and finalizers are patches.
-    verbs: ['list', 'watch', 'create', 'update', 'patch', 'delete'],
+    verbs: OWNED,
   },
   { apiGroups: [GROUP], resources: ['policysets'], verbs: ['list', 'watch'] },
   {

@@ -1,7 +1,7 @@
 // Controllers of Open Cluster Management in the same cluster. They reconcile the same kinds, so governance stops while one runs.
 import type { Logger } from 'pino';
 import type { Cluster } from '../cluster/index.ts';
-import { isJsonObject, type KubernetesObject, kubernetesKind, own, type ResourceType } from '../resources/index.ts';
+import { type KubernetesObject, kubernetesKind, type ResourceType, valueAt } from '../resources/index.ts';
 import { aborted, type EventSink, ObjectCache } from '../runtime/index.ts';
 
 /** The names of the Deployments of Open Cluster Management that reconcile governance kinds. */
@@ -31,8 +31,8 @@ export interface OtherControllersOptions {
 
 /** Whether a Deployment has pods, or should have. */
 export function isRunning({ spec, status }: KubernetesObject): boolean {
-  const wanted = isJsonObject(spec) ? own(spec, 'replicas') : undefined;
-  const actual = isJsonObject(status) ? own(status, 'replicas') : undefined;
+  const wanted = valueAt(spec, 'replicas');
+  const actual = valueAt(status, 'replicas');
   return (wanted ?? 1) !== 0 || (actual ?? 0) !== 0;
 }
 

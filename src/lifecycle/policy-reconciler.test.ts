@@ -10,6 +10,7 @@ import {
   type ClusterAdmissionPolicy,
   customResourceDefinition,
   findCondition,
+  type JsonObject,
   kubernetesKind,
   type KubernetesObject,
   OWN_KINDS,
@@ -196,6 +197,18 @@ class Scene implements AsyncDisposable {
   }
 }
 
+type Crd = KubernetesObject & {
+  readonly spec: {
+    readonly versions: readonly {
+      readonly schema: {
+        readonly openAPIV3Schema: {
+          readonly properties: { readonly spec: { readonly properties: Record<string, unknown> } };
+        };
+      };
+    }[];
+  };
+};
+
 type Verb = 'create' | 'update' | 'patch' | 'delete';
 
 /** A cluster in which requests fail for which `failure` returns an error. */
@@ -264,6 +277,48 @@ describe('PolicyReconciler', () => {
     await other.cluster.admin.create(POLICY_REVISIONS, { ...made, metadata });
     await assert.rejects(other.reconcile(), { name: 'ApiError', reason: 'AlreadyExists' });
     assert.equal([...other.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
+  });
+
+  describe('of a policy that has lost its parameters', () => {
+    const crds = builtin('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+    const parameters = {
+      from: { namespace: { labels: ['tier'] } },
+      overridable: ['variables'],
+      settingsExpression: '{}',
+    };
+    const write = async (scene: Scene, spec: JsonObject): Promise<void> => {
+      scene.replace(
+        await scene.cluster.admin.patch(CLUSTER_ADMISSION_POLICIES, KEY, { type: 'merge', body: { spec } }),
+      );
+    };
+    const withParameters = async (scene: Scene): Promise<void> => {
+      await write(scene, { parameters });
+      await scene.rollOut();
+      assert.equal((await scene.policy()).status?.phase, 'Active');
+    };
+    const revisions = (scene: Scene): number => [...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length;
+
+    it('rolls out nothing new while another schema drops them', async () => {
+      await using scene = await Scene.open();
+      await withParameters(scene);
+      const name = 'clusteradmissionpolicies.policies.kubewarden.io';
+      const other = structuredClone((await scene.cluster.admin.get(crds, { name })) as Crd);
+      delete other.spec.versions[0]?.schema.openAPIV3Schema.properties.spec.properties['parameters'];
+      await scene.cluster.admin.update(crds, other);
+      await write(scene, { failurePolicy: 'Ignore' });
+      assert.equal((await scene.policy()).spec.parameters, undefined);
+      await assert.rejects(scene.reconcile(FIRST_REPORTED_FAILURE), { reason: 'SchemaReplaced' });
+      const { status } = await scene.policy();
+      assert.deepEqual([status?.reason, status?.servingRevision, revisions(scene)], ['SchemaReplaced', 1, 1]);
+    });
+
+    it('rolls out what was declared without them', async () => {
+      await using scene = await Scene.open();
+      await withParameters(scene);
+      await write(scene, { parameters: null });
+      await scene.reconcile();
+      assert.equal(revisions(scene), 2);
+    });
   });
 
   it('reports that a configuration was refused, and does not retry with backoff', async () => {

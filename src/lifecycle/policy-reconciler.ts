@@ -26,6 +26,7 @@ import { PolicyReports } from './policy-reports.ts';
 import { PolicyRollout, type PolicyRolloutOptions } from './policy-rollout.ts';
 import { annotationProblems, policyView } from './policy-view.ts';
 import { rollBack } from './rollbacks.ts';
+import { checkSchema } from './schema-guard.ts';
 
 export interface PolicyReconcilerOptions extends Omit<PolicyRolloutOptions, 'policies'> {
   readonly cluster: Cluster;
@@ -62,6 +63,7 @@ export class PolicyReconciler {
     (subject, signal) => this.#removePredecessor(subject, signal),
     (subject) => this.#warnOfAnnotations(subject),
     (subject, signal) => this.#rollBack(subject, signal),
+    (subject, signal) => this.#checkSchema(subject, signal),
     (subject, signal) => this.#rollOut(subject, signal),
   ];
 
@@ -137,6 +139,13 @@ export class PolicyReconciler {
         throw error;
       }
       subject.failure = error;
+    }
+  }
+
+  async #checkSchema({ key, id }: Subject, signal: AbortSignal): Promise<void> {
+    const policy = this.#policies.get(key);
+    if (policy !== undefined) {
+      await checkSchema(this.#options.cluster, this.#kind, policy, this.#revisionsOf(policy, id), signal);
     }
   }
 

@@ -15,7 +15,7 @@ export {
   tooMany,
 } from './field-error.ts';
 export type { FieldError } from './field-error.ts';
-export { isJsonObject, own, textOf, textsOf } from '../values/index.ts';
+export { isJsonObject, own, textOf, textsOf, valueAt } from '../values/index.ts';
 export type { JsonObject, JsonValue } from '../values/index.ts';
 export { LAST_APPLIED_ANNOTATION } from './kubernetes-object.ts';
 export type {
@@ -68,6 +68,7 @@ export {
 } from './policies/admission-policies.ts';
 export type { AdmissionPolicy, ClusterAdmissionPolicy } from './policies/admission-policies.ts';
 export { MAX_MONITORED_REQUESTS, POLICIES_GROUP, PORTCULLIS_GROUP } from './policies/common-schemas.ts';
+export type { PolicyParameters } from './policies/policy-parameters.ts';
 export { monitoredText } from './policies/monitored-text.ts';
 export { MAX_WARNING_LENGTH, MAX_WARNINGS } from './policies/common-schemas.ts';
 export type { MonitoredRequest, MonitoredStatus, PolicyStatus, RefreshedStatus } from './policies/common-schemas.ts';

@@ -16,6 +16,14 @@ export function own(object: JsonObject, field: string): JsonValue | undefined {
   return Object.hasOwn(object, field) ? object[field] : undefined;
 }
 
+/** The value at a path of own properties; undefined if there is none. */
+export function valueAt(value: unknown, ...path: readonly string[]): JsonValue | undefined {
+  return path.reduce<JsonValue | undefined>(
+    (inner, field) => (isJsonObject(inner) ? own(inner, field) : undefined),
+    value as JsonValue | undefined,
+  );
+}
+
 /** A string; empty for any other value. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';

@@ -1,4 +1,5 @@
-// docs/cli.md, docs/testing.md, docs/builtin-cel.md, docs/network-policy.md: every command works and prints the documented output.
+// docs/cli.md, docs/testing.md, docs/builtin-cel.md, docs/pod-profile.md,
+// docs/network-policy.md: every command works and prints the documented output.
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -16,6 +17,7 @@ const readPage = (name: string): Promise<string> => readFile(join(ROOT, 'docs', 
 const page = await readPage('cli.md');
 const testingPage = await readPage('testing.md');
 const celPage = await readPage('builtin-cel.md');
+const profilePage = await readPage('pod-profile.md');
 const netpolPage = await readPage('network-policy.md');
 
 /** The blocks of shell commands, each with its block of output, if one follows. */
@@ -49,6 +51,7 @@ describe('the pages', { concurrency: 2 }, () => {
     ['docs/testing.md', examplesOf(testingPage)],
     ['docs/builtin-cel.md', examplesOf(celPage)],
     ['docs/network-policy.md', examplesOf(netpolPage)],
+    ['docs/pod-profile.md', examplesOf(profilePage)],
   ] as const;
 
   it('have examples', () => {

@@ -77,7 +77,7 @@ describe('portcullis netpol', () => {
       const { code, stdout } = await portcullis(['netpol', 'matrix', ...args]);
       assert.equal(code, 0);
       assert.deepEqual(
-        stdout.split('\n').filter((line) => [...line].length > 80),
+        stdout.split('\n').filter((line) => line.length > 80),
         [],
       );
     }

@@ -29,6 +29,8 @@ export interface RequestForm {
   readonly contentType?: string;
   /** Another representation of the response, such as a table. Default: JSON. */
   readonly accept?: string;
+  /** The user that the request is made as, by impersonation. Default: the one with the token. */
+  readonly impersonate?: string;
 }
 
 /** Sends a request. Resolves with the response, whatever its status. */
@@ -49,6 +51,7 @@ export function requestApi<T>(
       headers: {
         authorization: `Bearer ${options.token}`,
         accept: options.accept ?? 'application/json, */*;q=0.5',
+        ...(options.impersonate === undefined ? {} : { 'impersonate-user': options.impersonate }),
         ...(payload === undefined ? {} : { 'content-type': contentType, 'content-length': payload.length }),
       },
     },

@@ -1,6 +1,7 @@
 // Whose rights governance policies have, on a real API server with an installation of the command.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import {
@@ -25,10 +26,16 @@ import {
   type ResourceType,
 } from '../../src/resources/index.ts';
 import { SharedCaches } from '../../src/runtime/index.ts';
+import { writeKubeconfig } from '../../src/apiserver/index.ts';
 import { type CommandResult, portcullis } from '../cli/command.ts';
+import { LoggingProcess } from '../cli/logging-process.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
+import { certificateRefreshed, jobHeld } from '../governance/certificate-refresh-example.ts';
+import { type ExampleCluster, governanceExample, succeeding } from '../governance/example-cluster.ts';
+import { kafkaInOrder, kafkaWithoutOperator } from '../governance/kafka-example.ts';
+import { LabObjects } from '../governance/lab-objects.ts';
 
 const PRODUCT = 'portcullis';
 const GOVERNED = 'governed';
@@ -79,6 +86,7 @@ async function refused(attempt: Promise<unknown>, expected: RegExp): Promise<voi
 
 describe('governance on a kube-apiserver', { skip: skipWithoutCluster() }, () => {
   let cluster: Cluster;
+  let controllerToken: string;
   let connection: Connection;
   let controller: KubernetesCluster;
   let governed: KubernetesCluster;
@@ -141,7 +149,8 @@ describe('governance on a kube-apiserver', { skip: skipWithoutCluster() }, () =>
     const tokens = `/api/v1/namespaces/${PRODUCT}/serviceaccounts/portcullis-controller/token`;
     const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 3600 } };
     const { status } = await cluster.expect<KubernetesObject & { status: { token: string } }>('POST', tokens, request);
-    connection = connectionOf(status.token);
+    controllerToken = status.token;
+    connection = connectionOf(controllerToken);
     controller = client(connection);
     governed = client(connectionAs(connection, { user: account(GOVERNANCE_ACCOUNT) }));
   });
@@ -279,6 +288,34 @@ describe('governance on a kube-apiserver', { skip: skipWithoutCluster() }, () =>
     await admin.delete(DEPLOYMENTS, { namespace: SHOP, name: deployment.metadata.name ?? '' });
     await reaches(GOVERNED, 'waiting', (status) => assert.match(status, /"compliant":"Compliant"/));
     assert.deepEqual(governance.events, ['GovernanceStopped config-policy-controller']);
+  });
+
+  describe('with a controller in a process of its own, and the rights that the examples ask for', () => {
+    let example: ExampleCluster;
+    let process: LoggingProcess;
+    before(async () => {
+      const kubectl = succeeding((args, stdin) => cluster.kubectl(args, { stdin }));
+      example = { objects: new LabObjects(admin), kubectl };
+      await kubectl(['apply', '-f', '-'], governanceExample('role'));
+      await command('install', '--no-wait', '--governance-role', 'governance-examples');
+      const kubeconfig = join(cluster.folder, 'controller');
+      await writeKubeconfig(kubeconfig, { server: cluster.url, ca: connection.ca ?? '', token: controllerToken });
+      process = new LoggingProcess([
+        'controller',
+        '--manage-policy-servers',
+        `--kubeconfig=${kubeconfig}`,
+        `--namespace=${PRODUCT}`,
+        `--policy-server-image=${PRODUCT}`,
+        '--governance-namespaces=policies',
+        '--operations-port=0',
+      ]);
+    });
+    after(() => process[Symbol.asyncDispose]());
+
+    it('applies an operator and what it operates in order', () => kafkaInOrder(example));
+    it('suspends what is applied while the operator is gone', () => kafkaWithoutOperator(example));
+    it('creates a Job while a certificate needs it', () => certificateRefreshed(example));
+    it('announces by status that the Job is deleted', () => jobHeld(example));
   });
 
   /** The controllers, with the rights of an installation. */

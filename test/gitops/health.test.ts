@@ -4,15 +4,18 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { load } from 'js-yaml';
 import {
+  ALL_KINDS,
   ANNOTATIONS,
+  type JsonObject,
   keyOf,
   type KubernetesObject,
   type ObjectKey,
-  OWN_KINDS,
+  GOVERNANCE_GROUP,
   POLICIES_GROUP,
   POLICY_SERVERS,
 } from '../../src/resources/index.ts';
 import { skipWithoutGitOpsHealth } from '../cluster/binaries.ts';
+import { CHECK, GovernanceLab, type LabObject, policyOfChecks } from '../governance/governance-lab.ts';
 import { kind, type Policy, PolicyLab } from '../lifecycle/policy-lab.ts';
 import { example, ModuleSource } from '../server/harness.ts';
 import { fluxHealth, type HealthExpressions } from './flux-expressions.ts';
@@ -23,6 +26,8 @@ const { data: SCRIPTS } = load(readFileSync('deploy/argocd/health.yaml', 'utf8')
 const PAGE = readFileSync('docs/gitops.md', 'utf8');
 const POLICIES = kind<Policy>('policies.kubewarden.io/v1', 'ClusterAdmissionPolicy');
 const RULES = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }];
+
+const SCRIPT_KEY = 'resource.customizations.health.';
 
 /** What the tools should say: kstatus, Argo CD, and the expressions of docs/gitops.md where they are for the kind. */
 type Expected = readonly [kstatus: string, argo: string, expressions?: string];
@@ -52,8 +57,8 @@ function yamlBlocks(page: string): readonly unknown[] {
 }
 
 /** The health script for a kind, under the key that Argo CD looks for. */
-function scriptFor(name: string): string {
-  return SCRIPTS[`resource.customizations.health.${POLICIES_GROUP}_${name}`] ?? assert.fail(`no script for ${name}`);
+function scriptFor(group: string, name: string): string {
+  return SCRIPTS[`${SCRIPT_KEY}${group}_${name}`] ?? assert.fail(`no script for ${name}`);
 }
 
 /** The expressions in the Kustomization of docs/gitops.md. */
@@ -62,6 +67,14 @@ function documentedExpressions(): readonly HealthExpressions[] {
     (block) => (block as { spec?: { healthCheckExprs?: readonly HealthExpressions[] } }).spec?.healthCheckExprs ?? [],
   );
 }
+
+/** Whether the condition of an object is true. */
+function isTrue(object: LabObject | undefined, type: string): boolean {
+  return object?.status?.conditions?.some((one) => one.type === type && one.status === 'True') === true;
+}
+
+const isReady = (object: LabObject | undefined): boolean => isTrue(object, 'Ready');
+const isStalled = (object: LabObject | undefined): boolean => isTrue(object, 'Stalled');
 
 /** Objects in the states that they take, and what tools should say of each. */
 class States {
@@ -76,7 +89,7 @@ class States {
   }
 
   check(): void {
-    const said = toolHealth(scriptFor(POLICIES.kind), this.objects);
+    const said = toolHealth(scriptFor(POLICIES_GROUP, POLICIES.kind), this.objects);
     const expressions = documentedExpressions();
     const found = this.objects.map((object, index) => {
       const { kstatus, argo } = said[index] ?? assert.fail();
@@ -97,9 +110,10 @@ class States {
 
 describe('health in GitOps tools', { skip: skipWithoutGitOpsHealth() }, () => {
   it('is read by one script, for all kinds that Git may contain', () => {
-    const kinds = OWN_KINDS.filter(({ group }) => group === POLICIES_GROUP).map((one) => one.kind);
-    assert.equal(new Set(kinds.map(scriptFor)).size, 1);
-    assert.equal(Object.keys(SCRIPTS).length, kinds.length);
+    const written = ALL_KINDS.filter((one) => [POLICIES_GROUP, GOVERNANCE_GROUP].includes(one.group));
+    const keys = written.map((one) => `${SCRIPT_KEY}${one.group}_${one.kind}`);
+    assert.deepEqual(Object.keys(SCRIPTS).toSorted(), keys.toSorted());
+    assert.equal(new Set(Object.values(SCRIPTS)).size, 1);
   });
 
   it('is what the status of policies and policy servers says', async () => {
@@ -192,6 +206,101 @@ describe('health in GitOps tools', { skip: skipWithoutGitOpsHealth() }, () => {
       const expressions = object.kind === 'PolicyServer' ? [] : (['InProgress'] as const);
       states.add(`a ${object.kind} that no controller has seen`, unseen, 'InProgress', 'Progressing', ...expressions);
     }
+    states.check();
+  });
+
+  it('is what the status of governance policies says', async () => {
+    await using lab = await GovernanceLab.start({ settings: { namespaces: ['policies'] } });
+    const states = new States();
+    const root = async (name: string, spec: JsonObject = {}): Promise<void> =>
+      lab.apply(policyOfChecks(name, [`${name}-check`], { spec }));
+    const checked = async (name: string, compliant: string): Promise<void> => {
+      const check = { ...CHECK, name: `local-cluster/${name}-check` };
+      await lab.appears(check);
+      await lab.setStatus(check, { compliant });
+    };
+    const set = (name: string, policies: readonly string[]): JsonObject => ({
+      apiVersion: 'policy.open-cluster-management.io/v1beta1',
+      kind: 'PolicySet',
+      metadata: { name, namespace: 'policies' },
+      spec: { policies: [...policies] },
+    });
+    const inform = (name: string, data: JsonObject): JsonObject => ({
+      apiVersion: 'policy.open-cluster-management.io/v1',
+      kind: 'ConfigurationPolicy',
+      metadata: { name, namespace: 'local-cluster' },
+      spec: {
+        remediationAction: 'inform',
+        'object-templates': [
+          {
+            complianceType: 'musthave',
+            objectDefinition: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' }, data },
+          },
+        ],
+      },
+    });
+
+    await root('compliant');
+    await checked('compliant', 'Compliant');
+    states.add(
+      'a compliant Policy',
+      await lab.reaches('policies/compliant', 'Compliant'),
+      'Current',
+      'Healthy',
+      'Current',
+    );
+    const copy = await lab.reaches('local-cluster/policies.compliant', 'Compliant');
+    states.add('its copy', copy, 'Current', 'Healthy', 'Current');
+
+    await root('violated');
+    await checked('violated', 'NonCompliant');
+    const violated = await lab.reaches('policies/violated', 'NonCompliant');
+    states.add('a Policy that is not compliant', violated, 'Current', 'Degraded', 'InProgress');
+
+    const dependency = {
+      apiVersion: 'policy.open-cluster-management.io/v1',
+      kind: 'Policy',
+      name: 'violated',
+      namespace: 'policies',
+      compliance: 'Compliant',
+    };
+    await root('waiting', { dependencies: [dependency] });
+    states.add(
+      'a Policy that waits',
+      await lab.reaches('policies/waiting', 'Pending'),
+      'InProgress',
+      'Progressing',
+      'InProgress',
+    );
+
+    await root('disabled', { disabled: true });
+    const disabled = await lab.sees({ kind: 'Policy', name: 'policies/disabled' }, isReady);
+    states.add('a disabled Policy', disabled, 'Current', 'Healthy', 'Current');
+
+    await lab.apply({
+      ...policyOfChecks('elsewhere', ['elsewhere']),
+      metadata: { name: 'elsewhere', namespace: 'default' },
+    });
+    const elsewhere = await lab.sees({ kind: 'Policy', name: 'default/elsewhere' }, isStalled);
+    states.add('a Policy in a namespace that does not count', elsewhere, 'Failed', 'Degraded', 'Failed');
+
+    await lab.apply(set('calm', ['compliant']), set('mixed', ['compliant', 'violated']));
+    const calm = { kind: 'PolicySet', name: 'policies/calm' };
+    states.add('a PolicySet', await lab.sees(calm, isReady), 'Current', 'Healthy');
+    const mixed = { kind: 'PolicySet', name: 'policies/mixed' };
+    states.add('one with a violation', await lab.sees(mixed, isReady), 'Current', 'Degraded');
+
+    await lab.apply(inform('absent', { a: '1' }));
+    const absent = { kind: 'ConfigurationPolicy', name: 'local-cluster/absent' };
+    states.add('a ConfigurationPolicy that only reports', await lab.sees(absent, isReady), 'Current', 'Degraded');
+
+    await lab.stopControllers();
+    await lab.merge({ kind: 'Policy', name: 'policies/compliant' }, { spec: { remediationAction: 'inform' } });
+    const changed = await lab.get({ kind: 'Policy', name: 'policies/compliant' });
+    states.add('a Policy that was changed just now', changed, 'InProgress', 'Progressing', 'InProgress');
+    await root('unseen');
+    const unseen = await lab.get({ kind: 'Policy', name: 'policies/unseen' });
+    states.add('a Policy that no controller has seen', unseen, 'InProgress', 'Progressing', 'InProgress');
     states.check();
   });
 });

@@ -69,7 +69,7 @@ describe('a CertificatePolicy', () => {
     const user = { username: 'governance', groups: ['system:authenticated'] };
     await using lab = await startLab({ governed: (cluster) => cluster.as(user) });
     await lab.apply(policy({ namespaceSelector: { include: ['default'] } }));
-    const forbidden = await lab.sees(POLICY, (object) => ready(object)?.reason === 'Forbidden');
+    const forbidden = await lab.sees(POLICY, (object) => ready(object)?.reason === 'ObjectsUnreadable');
     assert.equal(compliant(forbidden), undefined);
     assert.match(ready(forbidden)?.message ?? '', /may not list and watch Secrets: grant it the right/);
     assert.match(history(forbidden)[0] ?? '', /^UnknownCompliancy; The governance account/);

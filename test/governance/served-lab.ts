@@ -5,13 +5,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Gateway, writeKubeconfig } from '../../src/apiserver/index.ts';
 import { type CommandResult, portcullis } from '../cli/command.ts';
+import { findBinary } from '../cluster/binaries.ts';
+import { runClient } from '../cluster/client-command.ts';
 import { createLoopbackCertificate } from '../cluster/loopback-certificate.ts';
+import { type ExampleCluster, succeeding } from './example-cluster.ts';
 import { GovernanceLab } from './governance-lab.ts';
 
 export type LabUser = 'admin' | 'alice';
 
 /** Created by {@link ServedLab.start}. */
-export class ServedLab implements AsyncDisposable {
+export class ServedLab implements AsyncDisposable, ExampleCluster {
   readonly lab: GovernanceLab;
   readonly #gateway: Gateway;
   /** With a kubeconfig for each user. */
@@ -44,6 +47,18 @@ export class ServedLab implements AsyncDisposable {
   async run(user: LabUser, ...args: readonly string[]): Promise<CommandResult> {
     return await portcullis(args, { env: { KUBECONFIG: join(this.#folder, user) } });
   }
+
+  get objects(): GovernanceLab {
+    return this.lab;
+  }
+
+  readonly kubectl = succeeding((args, stdin) =>
+    runClient(findBinary('kubectl') ?? 'kubectl', args, {
+      kubeconfig: join(this.#folder, 'admin'),
+      folder: this.#folder,
+      stdin,
+    }),
+  );
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#gateway.stop();

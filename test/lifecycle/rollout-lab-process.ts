@@ -30,6 +30,10 @@ export class LabProcess {
     createInterface({ input: this.#child.stdout }).on('line', (line) => this.#line(line));
   }
 
+  get pid(): number {
+    return this.#child.pid ?? Number.NaN;
+  }
+
   get isRunning(): boolean {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }

@@ -7,7 +7,8 @@ import { after, before, describe, it } from 'node:test';
 import type { EmbeddedCluster } from '../../src/apiserver/index.ts';
 import { DEFAULT_SOURCES, digestOf } from '../../src/modules/index.ts';
 import type { SourcesConfig } from '../../src/modules/index.ts';
-import { POLICY_SERVER_REPLICAS } from '../../src/resources/index.ts';
+import { kubernetesKind, POLICY_SERVER_REPLICAS } from '../../src/resources/index.ts';
+import type { JsonObject, ResourceType } from '../../src/resources/index.ts';
 import type { PrevalidationResult } from '../../src/control/index.ts';
 import {
   example,
@@ -30,6 +31,8 @@ import {
   SwitchedCluster,
 } from './replica-lab.ts';
 
+const NAMESPACES = kubernetesKind('v1', 'Namespace') as ResourceType;
+const CONFIG_MAPS = kubernetesKind('v1', 'ConfigMap') as ResourceType;
 const idOf = (policy: string): string => Revisions.id(policy);
 const OTHER_DIGEST = `sha256:${'0'.repeat(64)}`;
 
@@ -226,6 +229,121 @@ describe('a replica', () => {
     await serve('strict', 2);
     await serves('strict', 2);
     assert.equal(await labelNow(server, 'strict'), 'fixed');
+  });
+
+  describe('with a policy that has parameters', () => {
+    const TENANTS = 1_000;
+    const tenants = Array.from({ length: TENANTS }, (_, index) => `tool-${index}`);
+    const inNamespace = (namespace: string) => review({ namespace });
+    /** The label that a WebAssembly policy requires in a namespace; the message when it was not evaluated. */
+    const labelIn = async (namespace: string): Promise<string | undefined> => {
+      const answer = await server.review(idOf('tenants'), inNamespace(namespace));
+      return requiredLabel(answer) ?? (answer.allowed ? 'allowed' : answer.status?.message);
+    };
+    const setLabel = async (namespace: string, label: unknown): Promise<void> => {
+      const body = { data: { label } } as JsonObject;
+      await cluster.admin.patch(CONFIG_MAPS, { namespace, name: 'profile' }, { type: 'merge', body });
+    };
+    before(async () => {
+      for (const name of [...tenants, 'without-profile']) {
+        await cluster.admin.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+      }
+      for (const namespace of tenants) {
+        const metadata = { namespace, name: 'profile' };
+        await cluster.admin.create(CONFIG_MAPS, {
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          metadata,
+          data: { label: 'a' },
+        });
+      }
+      const parameters = {
+        from: { resource: { apiVersion: 'v1', kind: 'ConfigMap', name: 'profile' } },
+        overridable: ['labels'],
+        settingsExpression: "{'labels': [params.data.label + '-' + params.metadata.namespace]}",
+      };
+      await stage('tenants', 1, requiresLabel('base', { parameters }));
+      await serve('tenants', 1);
+      await serves('tenants', 1);
+    });
+
+    it('evaluates each namespace with its own', async () => {
+      assert.deepEqual(await Promise.all(tenants.slice(0, 3).map(labelIn)), ['a-tool-0', 'a-tool-1', 'a-tool-2']);
+    });
+
+    it('uses a change for the next request', async () => {
+      await setLabel('tool-0', 'b');
+      await until(async () => (await labelIn('tool-0')) === 'b-tool-0');
+      await setLabel('tool-0', 'a');
+      await until(async () => (await labelIn('tool-0')) === 'a-tool-0');
+    });
+
+    it('denies a namespace without them until it has some', async () => {
+      const namespace = 'without-profile';
+      const missing = 'there are no parameters: ConfigMap without-profile/profile does not exist';
+      assert.equal(await labelIn(namespace), missing);
+      const metadata = { namespace, name: 'profile' };
+      await cluster.admin.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { label: 'c' } });
+      await until(async () => (await labelIn(namespace)) === 'c-without-profile');
+      await cluster.admin.delete(CONFIG_MAPS, metadata);
+      await until(async () => (await labelIn(namespace)) === missing);
+    });
+
+    it('denies a namespace whose parameters the policy refuses', async () => {
+      await cluster.admin.patch(
+        CONFIG_MAPS,
+        { namespace: 'tool-1', name: 'profile' },
+        { type: 'merge', body: { data: { label: null } } },
+      );
+      await until(
+        async () =>
+          (await labelIn('tool-1'))?.startsWith('the parameters of ConfigMap tool-1/profile are invalid: ') === true,
+      );
+      assert.equal(await labelIn('tool-2'), 'a-tool-2');
+      await setLabel('tool-1', 'a');
+      await until(async () => (await labelIn('tool-1')) === 'a-tool-1');
+    });
+
+    it('has new revisions tried with them', async () => {
+      const from = { resource: { apiVersion: 'v1', kind: 'ConfigMap', name: 'profile' } };
+      const settingsExpression = "{'labels': params.metadata.namespace in ['tool-7', 'tool-8'] ? [] : ['a']}";
+      const parameters = { from, overridable: ['labels'], settingsExpression };
+      const refused = await prevalidate(server, 'tenants', requiresLabel('base', { parameters }));
+      assert.ok(!refused.ok);
+      assert.equal(refused.reason, 'InvalidParameters');
+      assert.match(
+        refused.message,
+        /^2 of 1000 namespaces would be refused for their parameters: tool-7, tool-8 \(tool-7: the parameters of ConfigMap tool-7\/profile are invalid: /,
+      );
+      const warned = await prevalidate(
+        server,
+        'tenants',
+        requiresLabel('base', { parameters: { ...parameters, onRollout: 'Warn' } }),
+      );
+      assert.ok(warned.ok);
+      assert.match(warned.warnings?.[0] ?? '', /^2 of 1000 namespaces/);
+    });
+
+    it('fails no request while those of all namespaces change', async () => {
+      let isChanging = true;
+      const wrong: string[] = [];
+      const requests = async (): Promise<void> => {
+        for (let index = 0; isChanging; index = (index + 7) % TENANTS) {
+          const label = (await labelIn(`tool-${index}`)) ?? '';
+          if (label !== `a-tool-${index}` && label !== `b-tool-${index}`) {
+            wrong.push(label);
+          }
+        }
+      };
+      const inFlight = Promise.all(Array.from({ length: 8 }, requests));
+      await Promise.all(tenants.map((namespace) => setLabel(namespace, 'b')));
+      isChanging = false;
+      await inFlight;
+      assert.deepEqual(wrong, []);
+      for (const index of [0, 500, 999]) {
+        await until(async () => (await labelIn(`tool-${index}`)) === `b-tool-${index}`);
+      }
+    });
   });
 
   it('removes a policy with its last revision', async () => {

@@ -1,6 +1,6 @@
 // CustomResourceDefinitions: their defaults, and the kinds that they define.
-import { jsonText, numberText } from '../../go/index.ts';
-import { invalid, isJsonObject, withObjectMeta } from '../../resources/index.ts';
+import { jsonText, numberText, typeOf } from '../../go/index.ts';
+import { invalid, isJsonObject, withObjectMeta, valueAt } from '../../resources/index.ts';
 import type {
   CustomColumn,
   FieldError,
@@ -164,7 +164,7 @@ function replicasErrors(object: KubernetesObject, path: string): FieldError[] {
       invalid(
         path,
         0,
-        `${path} accessor error: ${printed(replicas)} is of the type ${goTypeOf(replicas)}, expected int64`,
+        `${path} accessor error: ${printed(replicas)} is of the type ${typeOf(replicas as JsonValue)}, expected int64`,
       ),
     ];
   }
@@ -180,20 +180,6 @@ function printed(value: unknown): string {
     return numberText(value);
   }
   return value === null ? '<nil>' : typeof value === 'object' ? jsonText(value) : `${value as string | boolean}`;
-}
-
-function goTypeOf(value: unknown): string {
-  if (typeof value === 'number') {
-    return 'float64';
-  }
-  if (typeof value === 'object') {
-    return value === null ? '<nil>' : Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}';
-  }
-  return typeof value === 'boolean' ? 'bool' : typeof value;
-}
-
-function valueAt(object: unknown, name: string): JsonValue | undefined {
-  return isJsonObject(object) && Object.hasOwn(object, name) ? object[name] : undefined;
 }
 
 function objectAt(object: unknown, name: string): JsonObject | undefined {

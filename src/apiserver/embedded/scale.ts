@@ -1,6 +1,6 @@
 // The `scale` subresource (autoscaling/v1 Scale).
 import { ApiError } from '../../cluster/index.ts';
-import { isJsonObject, labelSelector } from '../../resources/index.ts';
+import { isJsonObject, labelSelector, valueAt } from '../../resources/index.ts';
 import type { JsonObject, KubernetesObject, MutableObject } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { thaw } from './store/thaw.ts';
@@ -9,7 +9,8 @@ type ScalePaths = NonNullable<ResourceDefinition['scale']>;
 
 export function scaleOf(object: KubernetesObject, paths: ScalePaths): KubernetesObject {
   const { name = '', namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
-  const selector = paths.labelSelectorPath === undefined ? undefined : valueAt(object, paths.labelSelectorPath);
+  const selector =
+    paths.labelSelectorPath === undefined ? undefined : valueAt(object, ...stepsOf(paths.labelSelectorPath));
   const selectorText = textOfSelector(selector);
   return {
     apiVersion: 'autoscaling/v1',
@@ -21,9 +22,9 @@ export function scaleOf(object: KubernetesObject, paths: ScalePaths): Kubernetes
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
       ...(creationTimestamp === undefined ? {} : { creationTimestamp }),
     },
-    spec: replicas(valueAt(object, paths.specReplicasPath)),
+    spec: replicas(valueAt(object, ...stepsOf(paths.specReplicasPath))),
     status: {
-      replicas: numberOf(valueAt(object, paths.statusReplicasPath)),
+      replicas: numberOf(valueAt(object, ...stepsOf(paths.statusReplicasPath))),
       ...(selectorText === '' ? {} : { selector: selectorText }),
     },
   };
@@ -69,14 +70,6 @@ function numberOf(value: unknown): number {
 /** The field names in a path such as `.spec.replicas`. */
 function stepsOf(path: string): readonly string[] {
   return path.replace(/^\./u, '').split('.');
-}
-
-function valueAt(object: KubernetesObject, path: string): unknown {
-  let value: unknown = object;
-  for (const step of stepsOf(path)) {
-    value = isJsonObject(value) && Object.hasOwn(value, step) ? value[step] : undefined;
-  }
-  return value;
 }
 
 /** A label selector in the text form of `scale.status.selector`. */

@@ -1,4 +1,4 @@
-import { valueText } from '../../go/index.ts';
+import { typeOf, valueText } from '../../go/index.ts';
 import { checkDepth, isJsonObject, PatchError } from '../../resources/index.ts';
 import type { JsonObject, JsonValue, Schema } from '../../resources/index.ts';
 import { ordered, partition } from './strategic-order.ts';
@@ -317,29 +317,21 @@ function fieldOf(directive: string, prefix: string): string {
 
 function asList(value: JsonValue): readonly JsonValue[] {
   if (!Array.isArray(value)) {
-    throw new PatchError('failed', `expected a []interface {}, but received a ${goTypeOf(value)}`);
+    throw new PatchError('failed', `expected a []interface {}, but received a ${typeText(value)}`);
   }
   return value;
 }
 
 function asObject(value: JsonValue): JsonObject {
   if (!isJsonObject(value)) {
-    throw new PatchError('failed', `expected a map[string]interface {}, but received a ${goTypeOf(value)}`);
+    throw new PatchError('failed', `expected a map[string]interface {}, but received a ${typeText(value)}`);
   }
   return value;
 }
 
-function goTypeOf(value: JsonValue): string {
-  switch (typeof value) {
-    case 'string':
-      return 'string';
-    case 'boolean':
-      return 'bool';
-    case 'number':
-      return Number.isInteger(value) ? 'int64' : 'float64';
-    default:
-      return value === null ? '%!s(<nil>)' : Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}';
-  }
+/** Go's type of a value, as `%s` prints it. */
+function typeText(value: JsonValue): string {
+  return value === null ? '%!s(<nil>)' : typeOf(value);
 }
 
 /** A copy without null fields. */

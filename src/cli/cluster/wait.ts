@@ -1,6 +1,6 @@
 // `portcullis wait`: waits until objects have a condition, a value, or are gone.
 import { Command } from 'commander';
-import { isJsonObject, type KubernetesObject } from '../../resources/index.ts';
+import { isJsonObject, type KubernetesObject, valueAt } from '../../resources/index.ts';
 import { CliError, usageError } from '../errors.ts';
 import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
 import { durationMs } from './duration.ts';
@@ -74,7 +74,7 @@ function parseGoal(text: string): Goal {
       .replace(/^\{?\.?/, '')
       .replace(/\}$/, '')
       .split('.');
-    return (object) => object !== undefined && String(valueAt(object, path)) === rest[1];
+    return (object) => object !== undefined && String(valueOfPath(object, path)) === rest[1];
   }
   throw usageError(
     `--for ${text}: expected condition=NAME, condition=NAME=VALUE, jsonpath=.path.to.field=VALUE or delete`,
@@ -82,7 +82,7 @@ function parseGoal(text: string): Goal {
 }
 
 function conditionOf(object: KubernetesObject | undefined, name: string): string | undefined {
-  const conditions = object === undefined ? undefined : valueAt(object, ['status', 'conditions']);
+  const conditions = valueAt(object, 'status', 'conditions');
   for (const condition of Array.isArray(conditions) ? conditions.filter(isJsonObject) : []) {
     const { type, status } = condition;
     if (typeof type === 'string' && typeof status === 'string' && type.toLowerCase() === name.toLowerCase()) {
@@ -92,7 +92,8 @@ function conditionOf(object: KubernetesObject | undefined, name: string): string
   return undefined;
 }
 
-function valueAt(value: unknown, path: readonly string[]): unknown {
+/** The value at a path in which numbers are indexes of lists. */
+function valueOfPath(value: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>(
     (inside, key) =>
       Array.isArray(inside)

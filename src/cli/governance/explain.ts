@@ -6,6 +6,7 @@ import { addClusterFlags, type ClusterFlags, connect, type Connected } from '../
 import { objectName, selectResources } from '../cluster/resource-arguments.ts';
 import { CliError, usageError } from '../errors.ts';
 import { dataText } from '../output.ts';
+import { programName } from '../program-name.ts';
 import { oneLine } from '../table.ts';
 import { clusterNameOption } from './cluster-name-flag.ts';
 import { DependencyReader } from './dependency-reader.ts';
@@ -98,7 +99,7 @@ function notFound({ namespace, name }: Required<ObjectKey>, elsewhere: readonly 
   const namespaces = elsewhere.map(({ metadata }) => oneLine(metadata.namespace ?? ''));
   const hint =
     namespaces.length === 0
-      ? 'portcullis get policies -A lists all policies.'
+      ? `${programName()} get policies -A lists all policies.`
       : `There is one in namespace ${namespaces.join(', ')}: name it with -n.`;
   return new CliError(`there is no policy ${oneLine(`${namespace}/${name}`)}`, { hint });
 }

@@ -6,6 +6,8 @@ import {
   requirementText,
   type UnmetDependency,
 } from '../../governance/index.ts';
+import { GOVERNANCE_GROUP, kubernetesKind } from '../../resources/index.ts';
+import { programName } from '../program-name.ts';
 
 /** One sentence for each root cause. */
 export function nextSteps(graph: DependencyGraph, rootCauses: readonly UnmetDependency[]): readonly string[] {
@@ -39,15 +41,18 @@ function nextStep(graph: DependencyGraph, cause: UnmetDependency): string {
   }
 }
 
-/** The command that shows an object; a policy is explained in turn. */
+/** The command that shows an object, or explains a policy. */
 function look(graph: DependencyGraph, cause: UnmetDependency): string {
   const policy = isPolicyKind(cause) ? graph.targetOf(cause)?.policy : undefined;
-  return policy === undefined ? describeText(cause) : `portcullis explain policy/${policy.name} -n ${policy.namespace}`;
+  return policy === undefined
+    ? describeText(cause)
+    : `${programName()} explain policy/${policy.name} -n ${policy.namespace}`;
 }
 
-/** The command that shows an object. */
+/** The command that shows an object. Kinds that other kinds may share their name with are written in full. */
 export function describeText({ apiVersion, kind, namespace, name }: Omit<Requirement, 'compliance'>): string {
   const [version = '', group = ''] = apiVersion.split('/').toReversed();
-  const type = [kind.toLowerCase(), ...(group === '' ? [] : [version, group])].join('.');
-  return `portcullis describe ${type}/${name}${namespace === '' ? '' : ` -n ${namespace}`}`;
+  const isShort = group === '' || kubernetesKind(apiVersion, kind) !== undefined || group === GOVERNANCE_GROUP;
+  const type = [kind.toLowerCase(), ...(isShort ? [] : [version, group])].join('.');
+  return `${programName()} describe ${type}/${name}${namespace === '' ? '' : ` -n ${namespace}`}`;
 }

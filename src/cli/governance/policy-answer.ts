@@ -2,6 +2,7 @@
 import { styleText } from 'node:util';
 import type { Explanation, GraphPolicy } from '../../governance/index.ts';
 import { type ObjectKey, READY, type TemplateDetails } from '../../resources/index.ts';
+import { programName } from '../program-name.ts';
 import { oneLine } from '../table.ts';
 import { describeText, nextSteps } from './next-steps.ts';
 import type { PolicyGraph, PolicyManifest } from './policy-graph.ts';
@@ -31,20 +32,22 @@ export function answerOf({ key, template }: Subject, policies: PolicyGraph, expl
   const copy = copies.get(`${key.namespace}.${key.name}`);
   const details = (copy?.status?.details ?? []).filter((one) => template === undefined || nameOf(one) === template);
   const compliant = template === undefined ? root?.status?.compliant : details[0]?.compliant;
+  const isIgnored = compliant === 'Compliant' && explanation.rootCauses.length > 0;
   const failing = details.filter((one) => one.compliant === 'NonCompliant' && one.pending === undefined);
   const reasons = [
     ...notAppliedText(policy, root),
     ...graph.findingsOf(key).map(({ message }) => `policy ${policy}: ${message}.`),
     ...(explanation.rootCauses.length === 0 ? [] : explanation.sentences),
+    ...(isIgnored ? ['ignorePending is true: what waits counts as Compliant, and nothing has to be done.'] : []),
     ...failing.map((one) => `${nameOf(one)} reports: ${one.history?.[0]?.message ?? 'nothing'}`),
   ];
   const summary = root?.status?.message ?? '';
   const fallback = summary === '' || template !== undefined ? explanation.sentences : [`policy ${policy}: ${summary}`];
   const steps = [
     ...(root?.status === undefined
-      ? ['No controller has seen the policy yet. To find out why: portcullis doctor']
+      ? [`No controller has seen the policy yet. To find out why: ${programName()} doctor`]
       : []),
-    ...nextSteps(graph, explanation.rootCauses),
+    ...(isIgnored ? [] : nextSteps(graph, explanation.rootCauses)),
     ...failing.flatMap((one) => failingStep(graph.policy(key), nameOf(one), graph.clusterNamespace)),
   ];
   return {
@@ -82,5 +85,5 @@ function notAppliedText(policy: string, root: PolicyManifest | undefined): reado
 function failingStep(policy: GraphPolicy | undefined, name: string, clusterNamespace: string): readonly string[] {
   const template = policy?.templates.find((one) => one.name === name);
   const object = template && { ...template, namespace: clusterNamespace };
-  return object === undefined ? [] : [`See what ${name} compares with: ${describeText(object)}`];
+  return object === undefined ? [] : [`See what ${name} finds: ${describeText(object)}`];
 }

@@ -4,16 +4,15 @@ import { DependencyGraph, graphPolicy, isPolicyKind, rootOf } from '../../govern
 import {
   GOVERNANCE_GROUP,
   groupVersionOf,
-  isJsonObject,
   type KubernetesObject,
   keyText,
   type ObjectKey,
-  own,
   POLICIES,
   POLICY_SETS,
   type Policy,
   READY,
   type ResourceType,
+  valueAt,
 } from '../../resources/index.ts';
 import { CliError } from '../errors.ts';
 
@@ -128,8 +127,7 @@ function isFulfilled<T>(result: PromiseSettledResult<T>): result is PromiseFulfi
 
 /** The members of a PolicySet, which may come from a file. */
 function membersOf(set: KubernetesObject): readonly string[] | undefined {
-  const { spec } = set as { readonly spec?: unknown };
-  const policies = isJsonObject(spec) ? own(spec, 'policies') : undefined;
+  const policies = valueAt(set, 'spec', 'policies');
   return Array.isArray(policies) ? policies.filter((name) => typeof name === 'string') : undefined;
 }
 

@@ -1,6 +1,12 @@
 // All objects of an installation. tools/chart.ts writes the Helm chart and the plain manifests from them, and
 // `portcullis install` applies them.
-import { ALL_KINDS, customResourceDefinition, type KubernetesObject, type OwnKind } from '../../resources/index.ts';
+import {
+  ALL_KINDS,
+  customResourceDefinition,
+  type KubernetesObject,
+  type OwnKind,
+  valueAt,
+} from '../../resources/index.ts';
 import { accessGuard } from './objects/access-guard.ts';
 import { contextAwareAccess, controllerAccess, namespaceAccess, userRoles } from './objects/access-objects.ts';
 import { certManagerCertificates } from './objects/certificate-objects.ts';
@@ -82,13 +88,9 @@ export function chosenParts(context: InstallContext): readonly InstallPart[] {
 }
 
 function partsFor({ values }: InstallContext): readonly InstallPart[] {
-  return INSTALL_PARTS.filter(({ when, is = true }) => when === undefined || valueAt(values, when) === is);
-}
-
-function valueAt(values: object, path: string): unknown {
-  return path
-    .split('.')
-    .reduce<unknown>((value, name) => (value as Readonly<Record<string, unknown>> | undefined)?.[name], values);
+  return INSTALL_PARTS.filter(
+    ({ when, is = true }) => when === undefined || valueAt(values, ...when.split('.')) === is,
+  );
 }
 
 /** Enforces the restricted Pod Security Standard, so that no unrestricted pod can use the rights of our service accounts. */

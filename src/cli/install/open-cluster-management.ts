@@ -1,5 +1,5 @@
 // Recognizes objects of Open Cluster Management in a cluster. Changes nothing.
-import { GOVERNANCE_GROUP, isJsonObject, type KubernetesObject, own } from '../../resources/index.ts';
+import { GOVERNANCE_GROUP, type KubernetesObject, valueAt } from '../../resources/index.ts';
 
 const PART_OF = 'app.kubernetes.io/part-of';
 
@@ -8,7 +8,7 @@ const PART_OF = 'app.kubernetes.io/part-of';
  * rely on its schema.
  */
 export function isForeignGovernanceKind({ metadata, spec }: KubernetesObject): boolean {
-  const group = isJsonObject(spec) ? own(spec, 'group') : undefined;
+  const group = valueAt(spec, 'group');
   return group === GOVERNANCE_GROUP && metadata.labels?.[PART_OF] !== 'portcullis';
 }
 

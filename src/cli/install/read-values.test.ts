@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseYaml } from '../../engine/index.ts';
+import { parseYaml } from '../../values/yaml/index.ts';
 import { installValues } from './read-values.ts';
 
 const values = (text: string): ReturnType<typeof installValues> => installValues(parseYaml(text)[0], '1.0.0', 'v.yaml');

@@ -1,6 +1,5 @@
 // The flags that name network providers and extend their catalogue.
 import type { Command } from 'commander';
-import { nearestKey } from '../../engine/index.ts';
 import {
   builtinCatalogue,
   type Catalogue,
@@ -8,7 +7,7 @@ import {
   type ProviderInstance,
   ProviderSupport,
 } from '../../engine/network-policy/index.ts';
-import { errorText } from '../../values/index.ts';
+import { errorText, nearestKey } from '../../values/index.ts';
 import { readText } from '../document.ts';
 import { CliError, usageError } from '../errors.ts';
 

@@ -1,13 +1,8 @@
 // Kubernetes' own admission policies in files: ValidatingAdmissionPolicy and MutatingAdmissionPolicy, with their bindings,
 // parameters and namespaces.
-import {
-  isJsonObject,
-  type JsonObject,
-  parsePolicies,
-  parseYaml,
-  textPosition,
-  YamlSyntaxError,
-} from '../../engine/index.ts';
+import { isJsonObject, type JsonObject, parsePolicies } from '../../engine/index.ts';
+import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
+import { textPosition } from '../../values/index.ts';
 import { readText } from '../document.ts';
 import { CliError } from '../errors.ts';
 import type { RunnablePolicy } from './policy-runner.ts';

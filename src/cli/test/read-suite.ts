@@ -7,16 +7,14 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
-  nearestKey,
   parsePolicies,
-  textPosition,
-  YamlPositions,
 } from '../../engine/index.ts';
+import { YamlPositions } from '../../values/yaml/index.ts';
+import { errorText, nearestKey, textPosition } from '../../values/index.ts';
 import type { ExecutionMode } from '../../modules/index.ts';
 import { parseDocument } from '../document.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { kubernetesMinor } from '../kubernetes-version.ts';
-import { errorText } from '../../values/index.ts';
 import { suiteName } from './discover.ts';
 import { type Fault, plainJson } from './plain-json.ts';
 import type { Expectation, Question, RequestDetails, Source, Subject, TestCase, TestSuite, User } from './suite.ts';

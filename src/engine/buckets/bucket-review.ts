@@ -25,7 +25,7 @@ import { ReviewSubject } from './review-subject.ts';
 import { parseJson } from '../../values/index.ts';
 
 export interface AdmitOptions extends Omit<JudgeOptions, 'leftMs'> {
-  /** Objects that selectors of policies depend on. Default: there is no cluster. */
+  /** Objects that selectors and parameters of policies depend on. Default: there is no cluster. */
   readonly objects?: ObjectLookup;
   /** Ids of slow policies. A review that matches one of them is deferred. */
   readonly slow?: ReadonlySet<string>;
@@ -275,8 +275,9 @@ export class BucketReview {
   #judgeOptions(match: PolicyMatch | undefined): JudgeOptions {
     const webhookMs = (match?.timeoutSeconds ?? Infinity) * MS_PER_SECOND;
     const deadline = Math.min(this.#deadline, performance.now() + webhookMs);
-    const { timedOut, onUnitStart, onUnitEnd } = this.#options;
+    const { timedOut, onUnitStart, onUnitEnd, objects } = this.#options;
     return {
+      ...(objects && { objects }),
       ...(timedOut && { timedOut }),
       ...(onUnitStart && { onUnitStart }),
       ...(onUnitEnd && { onUnitEnd }),
@@ -295,7 +296,7 @@ export class BucketReview {
   }
 }
 
-/** For own buckets: the API server has matched the selectors already, so that no review waits for an object. */
+/** For matching in own buckets: the API server has matched the selectors already, so that no review waits for labels. */
 function withoutWaiting(objects: ObjectLookup): ObjectLookup {
   return {
     find: (object) => {

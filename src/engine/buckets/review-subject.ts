@@ -1,6 +1,6 @@
 import { AuthorizerValue, parseCelJson } from '../../cel/index.ts';
 import type { Bindings, CelValue } from '../../cel/index.ts';
-import { CLUSTER_COLLECTORS, isJsonObject, isPrivileged, NAMESPACE_NAME_LABEL, own } from '../../resources/index.ts';
+import { CLUSTER_COLLECTORS, isPrivileged, NAMESPACE_NAME_LABEL, valueAt } from '../../resources/index.ts';
 import type { Labels, RuleRequest } from '../../resources/index.ts';
 import { userNameOf } from '../admission-review.ts';
 import type { Review, ReviewTarget } from '../admission-review.ts';
@@ -195,8 +195,7 @@ export class ReviewSubject {
 
 /** `metadata.finalizers`. */
 function finalizersOf(object: unknown): readonly unknown[] {
-  const metadata = isJsonObject(object) ? own(object, 'metadata') : undefined;
-  const finalizers = isJsonObject(metadata) ? own(metadata, 'finalizers') : undefined;
+  const finalizers = valueAt(object, 'metadata', 'finalizers');
   return Array.isArray(finalizers) ? finalizers : [];
 }
 

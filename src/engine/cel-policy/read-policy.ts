@@ -1,5 +1,14 @@
 import { isIdentifier } from '../../cel/index.ts';
-import { duplicate, forbidden, invalid, notSupported, own, required, textOf, tooMany } from '../../resources/index.ts';
+import {
+  duplicate,
+  forbidden,
+  invalid,
+  notSupported,
+  required,
+  textOf,
+  tooMany,
+  valueAt,
+} from '../../resources/index.ts';
 import {
   dns1035LabelProblems,
   dnsLabelProblems,
@@ -153,7 +162,7 @@ function readSpec(manifest: FieldReader, keys: readonly string[]): FieldReader {
 
 function readName(manifest: FieldReader, problems: FieldProblem[]): string {
   const metadata = manifest.value('metadata');
-  const name = textOf(isJsonObject(metadata) ? own(metadata, 'name') : undefined);
+  const name = textOf(valueAt(metadata, 'name'));
   if (name === '') {
     problems.push(required('metadata.name', 'name or generateName is required'));
   } else {

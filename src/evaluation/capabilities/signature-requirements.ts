@@ -1,6 +1,6 @@
 // The signatures that a payload of oci/v1/verify or oci/v2/verify requires, in the form of verification.yml.
 import { certificateBytes } from '../../engine/index.ts';
-import { isJsonObject, type JsonObject, type JsonValue, own } from '../../values/index.ts';
+import { isJsonObject, type JsonObject, type JsonValue, own, valueAt } from '../../values/index.ts';
 import {
   isGithubOwner,
   isGithubRepository,
@@ -124,7 +124,7 @@ function listIn(fields: JsonObject, key: string): readonly JsonValue[] {
 }
 
 function textIn(entry: JsonValue, key: string): string {
-  const value = isJsonObject(entry) ? own(entry, key) : undefined;
+  const value = valueAt(entry, key);
   if (typeof value !== 'string' || value === '') {
     throw new Error(`${key}: expected text`);
   }

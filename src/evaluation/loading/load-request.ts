@@ -2,6 +2,7 @@ import type { PolicyDefinition } from '../../engine/index.ts';
 import type { ExecutionMode } from '../../modules/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { PolicyReason } from './policy-reason.ts';
+import type { WatchedChange } from '../watched-objects.ts';
 
 /** A definition and its hashes, which the loader computes off the main thread. */
 export interface DeclaredPolicy {
@@ -61,6 +62,24 @@ export interface LoadRequest {
    * are fetched.
    */
   readonly provided?: Readonly<Record<string, ProvidedModule>>;
+  /** Default: the policy is not tried with parameters. */
+  readonly trial?: ParameterTrial;
+}
+
+/** Parameters that exist, with which a policy is tried. */
+export interface ParameterTrial {
+  /** All objects that parameters are in, and the namespaces. */
+  readonly objects: readonly WatchedChange[];
+  /** Namespaces whose requests are tried; empty for one without. */
+  readonly namespaces: readonly string[];
+}
+
+/** Namespaces whose requests a policy would refuse for their parameters. */
+export interface RefusedNamespaces {
+  readonly count: number;
+  /** Number of namespaces that were tried. */
+  readonly tried: number;
+  readonly first: readonly { readonly namespace: string; readonly message: string }[];
 }
 
 /** Result of a {@link LoadRequest}. */
@@ -75,6 +94,8 @@ export type LoadOutcome =
       readonly modules: readonly CompiledPolicyModule[];
       /** Why the policy may reject requests although it was loaded. */
       readonly warnings?: readonly string[];
+      /** Absent without a trial, and when there are none. */
+      readonly refused?: RefusedNamespaces;
       /** Why a module came from the cache instead of its source. */
       readonly sourceError?: string;
     }

@@ -39,14 +39,17 @@ import {
   type FailedStage,
   type LoadOutcome,
   type LoadRequest,
+  type ParameterTrial,
   type ProvidedModule,
   type ReadEntry,
+  type RefusedNamespaces,
   type Stage,
   STAGES,
 } from './load-request.ts';
 import { moduleWarnings } from './module-warnings.ts';
 import type { PolicyReason } from './policy-reason.ts';
 import { tenantRefusal } from './tenant-needs.ts';
+import { tryParameters } from './try-parameters.ts';
 
 /** Outcomes within this time are one message, so that a file of thousands of policies takes few. Milliseconds. */
 const FLUSH_DELAY_MS = 5;
@@ -98,6 +101,7 @@ interface Candidate {
   readonly verified: ReadonlyMap<string, string>;
   readonly sourceError: string | undefined;
   readonly isForTenant: boolean;
+  readonly trial: ParameterTrial | undefined;
 }
 
 const candidates: Candidate[] = [];
@@ -120,7 +124,7 @@ interface CompiledFetch {
 type Fetches = Map<string, Promise<CompiledFetch>>;
 
 async function load(seq: number, request: LoadRequest, fetches: Fetches): Promise<void> {
-  const { definition, provided, isForTenant = false } = request;
+  const { definition, provided, trial, isForTenant = false } = request;
   const modules = new Map<string, CompiledPolicyModule>();
   const manifests = new Map<string, string>();
   const verified = new Map<string, string>();
@@ -153,7 +157,7 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
     report(seq, { ...loadFailure(error, isForTenant), at: { stage: 'compile', unit: reference } });
     return;
   }
-  candidates.push({ seq, definition, modules, manifests, verified, sourceError, isForTenant });
+  candidates.push({ seq, definition, modules, manifests, verified, sourceError, isForTenant, trial });
   checking ??= setImmediate(checkSome);
 }
 
@@ -222,6 +226,7 @@ function checkAndReport(candidate: Candidate): void {
     const warnings = moduleWarnings(definition, modules, isForTenant);
     const source = {
       ...(warnings.length === 0 ? {} : { warnings }),
+      ...(verdict.refused === undefined ? {} : { refused: verdict.refused }),
       ...(sourceError === undefined ? {} : { sourceError }),
       ...(manifests.size === 0 ? {} : { manifests: Object.fromEntries(manifests) }),
       ...(verified.size === 0 ? {} : { verified: Object.fromEntries(verified) }),
@@ -237,11 +242,14 @@ function checkAndReport(candidate: Candidate): void {
 
 /** The policy's verdict on its settings, or why there is none. */
 type Checked =
-  | { readonly valid: true }
+  | { readonly valid: true; readonly refused?: RefusedNamespaces }
   | { readonly valid: false; readonly reason: PolicyReason; readonly message: string; readonly at: FailedStage };
 
 /** Has the policy check its settings in this thread; the main thread watches the time. */
-function check({ seq, definition, modules, isForTenant }: Candidate): Checked | 'unfinished' {
+function check({ seq, definition, modules, isForTenant, trial }: Candidate): Checked | 'unfinished' {
+  if (isQuick && trial !== undefined) {
+    return 'unfinished';
+  }
   const options = {
     defaultTimeoutSeconds: start.defaultTimeoutSeconds,
     port: capabilities,
@@ -264,7 +272,11 @@ function check({ seq, definition, modules, isForTenant }: Candidate): Checked | 
       return { ...verdict, reason: 'InvalidSettings', at };
     }
     const refusal = isForTenant ? tenantRefusal(definition, modules) : undefined;
-    return refusal === undefined ? verdict : { valid: false, ...refusal, at: { stage: 'check', unit: refusal.unit } };
+    if (refusal !== undefined) {
+      return { valid: false, ...refusal, at: { stage: 'check', unit: refusal.unit } };
+    }
+    const refused = trial && tryParameters(policy, trial, (_, timeoutMs) => enter(seq, 'check', timeoutMs));
+    return refused === undefined || refused.count === 0 ? verdict : { valid: true, refused };
   } catch (error) {
     if (isQuick && error instanceof EngineError && error.code === 'guest-timeout') {
       return 'unfinished';

@@ -50,6 +50,8 @@ export type PolicyReason =
   | 'KindNotServed'
   /** The policy server may not read a kind that the policy declares; it is tried again. */
   | 'KindNotReadable'
+  /** In a cluster: the policy would refuse requests for parameters that exist. */
+  | 'InvalidParameters'
   /** The policies file cannot be used; the policies of before the restart serve. */
   | 'PoliciesFileUnusable'
   /** A worker could not load the policy. */

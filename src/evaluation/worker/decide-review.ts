@@ -1,4 +1,11 @@
-import { type Admission, type AdmitOptions, evaluate, type ObjectLookup, type Review } from '../../engine/index.ts';
+import {
+  type Admission,
+  type AdmitOptions,
+  evaluate,
+  type ObjectLookup,
+  type Review,
+  UnknownObject,
+} from '../../engine/index.ts';
 import { monotonicNow, type ReviewTerms, type Route } from '../evaluation-protocol.ts';
 import type { WorkerPolicies } from './worker-policies.ts';
 
@@ -28,13 +35,21 @@ function byPolicy(policies: WorkerPolicies, request: DecisionRequest, route: Exc
   if (policy === undefined) {
     return { kind: 'unknown-target' };
   }
-  const { verdict, observation, monitored } = evaluate(policy, request.review, { route, ...optionsOf(request) });
-  return {
-    kind: 'verdict',
-    verdict,
-    observations: [observation],
-    monitored: monitored === undefined ? [] : [monitored],
-  };
+  const { review, objects } = request;
+  try {
+    const { verdict, observation, monitored } = evaluate(policy, review, { route, objects, ...optionsOf(request) });
+    return {
+      kind: 'verdict',
+      verdict,
+      observations: [observation],
+      monitored: monitored === undefined ? [] : [monitored],
+    };
+  } catch (error) {
+    if (error instanceof UnknownObject) {
+      return { kind: 'unknown-object', object: error.object };
+    }
+    throw error;
+  }
 }
 
 function byBucket({ buckets }: WorkerPolicies, request: DecisionRequest): Decision {

@@ -1,7 +1,7 @@
 // Evaluates the certificates in Secrets: when a Secret or a namespace changes, and when a certificate expires.
+import { setImmediate } from 'node:timers/promises';
 import { ApiError, type Cluster } from '../../cluster/index.ts';
 import {
-  CERTIFICATE_POLICIES,
   type CertificatePolicy,
   kubernetesKind,
   type KubernetesObject,
@@ -21,14 +21,14 @@ import {
   runSteps,
   Stalled,
   withStatus,
-  WrittenObjects,
 } from '../../runtime/index.ts';
 import { shortened } from '../../values/index.ts';
-import { NamespaceSelectorError, selectNamespaces } from '../configuration/select-namespaces.ts';
+import { NamespaceSelectorError, selectNamespaces } from '../configuration/index.ts';
+import type { EvaluationShare } from '../evaluation-share.ts';
 import { withMessage } from '../history/status-history.ts';
 import type { ObjectReader } from '../objects/watched-kinds.ts';
+import { OwnObjects } from '../own-objects.ts';
 import { POLICY_REASONS } from '../policy-reasons.ts';
-import { StatusWriter } from '../status-writer.ts';
 import { SUSPENDED_ANNOTATION } from '../template-sync/template-object.ts';
 import { type CertificateEvaluation, evaluateCertificates } from './evaluate-certificates.ts';
 import type { NamespaceSecrets } from './violations.ts';
@@ -52,6 +52,8 @@ export interface CertificateReconcilerOptions {
   readonly namespaces: Pick<ObjectCache, 'list'>;
   /** Reads Secrets as the governance account. */
   readonly reader: ObjectReader;
+  /** Of all policies that are evaluated in this process. */
+  readonly share: EvaluationShare;
   readonly events: EventSink;
 }
 
@@ -71,8 +73,7 @@ interface Subject {
 /** Reconciles CertificatePolicies in the namespace of the cluster. */
 export class CertificateReconciler {
   readonly #options: CertificateReconcilerOptions;
-  readonly #policies: WrittenObjects<CertificatePolicy>;
-  readonly #status: StatusWriter<CertificatePolicy>;
+  readonly #policies: OwnObjects<CertificatePolicy>;
   readonly #steps: readonly ReconcileStep<Subject>[] = [
     (subject) => this.#release(subject),
     (subject) => this.#select(subject),
@@ -81,8 +82,7 @@ export class CertificateReconciler {
 
   constructor(options: CertificateReconcilerOptions) {
     this.#options = options;
-    this.#policies = new WrittenObjects(options.policies);
-    this.#status = new StatusWriter(options.cluster, CERTIFICATE_POLICIES, this.#policies);
+    this.#policies = new OwnObjects(options.cluster, options.policies);
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal, attempt: ReconcileAttempt): Promise<ReconcileResult> {
@@ -127,9 +127,20 @@ export class CertificateReconciler {
     if (policy === undefined) {
       return;
     }
+    const { share } = this.#options;
+    const spec = { key: subject.key, generation: policy.metadata.generation };
+    const waitMs = share.waitMs(spec, Date.now());
+    if (waitMs > 0) {
+      return { requeueAfterMs: waitMs };
+    }
+    share.begin(spec, Date.now());
     const secrets = await this.#secrets(subject, signal);
+    // Other work of the process comes first: evaluations in a row must not delay it.
+    await setImmediate();
     const now = Date.now();
+    const start = performance.now();
     const evaluation = evaluateCertificates(policy.spec, secrets, now, policy.status?.compliancyDetails);
+    share.end(spec, performance.now() - start, evaluation.isExceeded, Date.now());
     subject.result = evaluation;
     const { nextChange } = evaluation;
     return nextChange === undefined ? {} : { requeueAfterMs: Math.min(nextChange - now, MAX_DELAY_MS) };
@@ -151,7 +162,7 @@ export class CertificateReconciler {
         throw error;
       }
       const message = `The governance account may not list and watch Secrets: grant it the right. ${error.message}`;
-      throw new ReconcileError(POLICY_REASONS.forbidden, message, { cause: error });
+      throw new ReconcileError(POLICY_REASONS.unreadable, message, { cause: error });
     }
   }
 
@@ -166,7 +177,7 @@ export class CertificateReconciler {
       return {};
     }
     const status = statusOf(policy, generation, result, failure, Date.now());
-    if (status !== undefined && (await this.#status.write(policy, status, signal))) {
+    if (status !== undefined && (await this.#policies.writeStatus(policy, status, signal))) {
       this.#emit(policy, status);
     }
     return {};
@@ -212,8 +223,8 @@ function statusOf(
     return undefined;
   }
   const conditions = setReadiness(status?.conditions, unknown, generation, now);
-  if (result === undefined && unknown.reason !== POLICY_REASONS.forbidden) {
-    // The last verdict stands while the cluster does not answer, for the spec that it is about.
+  if (result === undefined && unknown.reason !== POLICY_REASONS.unreadable) {
+    // While the cluster does not answer, the last verdict and its observedGeneration stay.
     return { ...status, conditions };
   }
   const history = withMessage(status?.history, `UnknownCompliancy; ${unknown.message}`, now);

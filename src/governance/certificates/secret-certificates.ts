@@ -1,6 +1,6 @@
 import { type ParsedCertificate, readCertificates } from '../../https/index.ts';
 import type { KubernetesObject, Labels } from '../../resources/index.ts';
-import { isJsonObject, own } from '../../values/index.ts';
+import { valueAt } from '../../values/index.ts';
 import { alternativeNames, MAX_ALTERNATIVE_NAMES } from './alternative-names.ts';
 
 /** Names the key with the certificate in a Secret. */
@@ -43,8 +43,7 @@ export function hasLabels({ metadata }: KubernetesObject, selector: Labels): boo
 export function secretCertificates(secret: KubernetesObject): SecretCertificates | undefined {
   const label = labelOf(secret, KEY_LABEL);
   const key = label || DEFAULT_KEY;
-  const { data } = secret as { readonly data?: unknown };
-  const encoded = isJsonObject(data) ? own(data, key) : undefined;
+  const encoded = valueAt(secret, 'data', key);
   const secretName = secret.metadata.name ?? '';
   const name = NAME_LABELS.map((each) => labelOf(secret, each)).find(Boolean) ?? secretName;
   if (typeof encoded !== 'string' || encoded === '') {

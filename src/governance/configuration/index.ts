@@ -9,17 +9,17 @@ export {
   templateCondition,
   withInterval,
 } from './compliance-message.ts';
-export type { ComplianceState, EvaluationInterval, ObjectResult, TemplateCondition } from './compliance-message.ts';
+export type { ComplianceState, ObjectResult, TemplateCondition } from './compliance-message.ts';
 export { REASONS } from './compliance-reasons.ts';
-export type { DefinitionContext, DefinitionResolver, ObjectScope, ResolvedDefinition } from './desired-objects.ts';
+export type { DefinitionContext, DefinitionResolver, ResolvedDefinition } from './desired-objects.ts';
 export { isUnchanged, objectDiff } from './object-diff.ts';
 export { afterDryRun, afterWrite } from './object-plan.ts';
-export type { DryRunOutcome, ObjectAction, ObjectPlan, ObjectSettings, Verdict, WriteOutcome } from './object-plan.ts';
+export type { DryRunOutcome, ObjectPlan, Verdict, WriteOutcome } from './object-plan.ts';
 export { ObjectReadError } from './object-source.ts';
+export type { ObjectTemplate } from './object-template.ts';
 export type { ObjectSource } from './object-source.ts';
 export { planEvaluation, templateHistories } from './plan-evaluation.ts';
 export type { EvaluatedPolicy, TemplatePlan } from './plan-evaluation.ts';
 export { CONDENSED_NAME, mergedRelatedObjects, relatedKey, relatedObjects } from './related-objects.ts';
 export type { RelatedObject } from './related-objects.ts';
-export { selectNamespaces } from './select-namespaces.ts';
-export type { TerminatingInclusion } from './select-namespaces.ts';
+export { NamespaceSelectorError, selectNamespaces } from './select-namespaces.ts';

@@ -1,5 +1,5 @@
 // Compares labels and annotations, the only metadata that a policy compares and writes.
-import { quote, valueText } from '../../go/index.ts';
+import { quote, typeOf, valueText } from '../../go/index.ts';
 import { LAST_APPLIED_ANNOTATION } from '../../resources/index.ts';
 import { isJsonObject, own, setOwn } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
@@ -69,7 +69,7 @@ function stringsProblem(strings: JsonValue | undefined): string | undefined {
     return undefined;
   }
   if (!isJsonObject(strings)) {
-    return `${valueText(strings)} is of the type ${goTypeOf(strings)}, expected map[string]interface {}`;
+    return `${valueText(strings)} is of the type ${typeOf(strings)}, expected map[string]interface {}`;
   }
   const [invalid] = Object.entries(strings)
     .filter(([, value]) => typeof value !== 'string')
@@ -78,22 +78,8 @@ function stringsProblem(strings: JsonValue | undefined): string | undefined {
     return undefined;
   }
   const [key, value] = invalid;
-  const text = `${valueText(value)} is of the type ${goTypeOf(value)}, expected string`;
+  const text = `${valueText(value)} is of the type ${typeOf(value)}, expected string`;
   return `contains non-string value in the map under key ${quote(key)}: ${text}`;
-}
-
-/** The type of a decoded JSON value in Go, as `%T` prints it. */
-function goTypeOf(value: JsonValue): string {
-  switch (typeof value) {
-    case 'string':
-      return 'string';
-    case 'boolean':
-      return 'bool';
-    case 'number':
-      return Number.isInteger(value) ? 'int64' : 'float64';
-    default:
-      return value === null ? '<nil>' : Array.isArray(value) ? '[]interface {}' : 'map[string]interface {}';
-  }
 }
 
 /** The annotation of client-side apply is never compared, because every apply changes it. */

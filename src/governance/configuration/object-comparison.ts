@@ -1,7 +1,7 @@
 // Compares the template of an object with the live object: whether it matches, and what to write if not.
 import { compareStrings, quote } from '../../go/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
-import { CodedError, isJsonObject, own, setOwn } from '../../values/index.ts';
+import { CodedError, isJsonObject, own, setOwn, valueAt } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { checkNesting, ComparisonBudget, ComparisonError } from './comparison-budget.ts';
 import type { ComparisonErrorCode } from './comparison-budget.ts';
@@ -175,7 +175,7 @@ class Comparison {
 
   #compareStrings(field: string, desired: JsonObject): void {
     const { apiVersion, kind, metadata } = this.#live;
-    const live = isJsonObject(metadata) ? own(metadata, field) : undefined;
+    const live = valueAt(metadata, field);
     const comparison = compareMetadataField(desired, live, {
       ...this.#context,
       listKeys: NO_LIST_KEYS,

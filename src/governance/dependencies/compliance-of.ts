@@ -1,6 +1,6 @@
 import { groupVersionOf, type KubernetesObject, GOVERNANCE_GROUP } from '../../resources/index.ts';
-import { textOf } from '../../values/index.ts';
-import { at, isOlderSpec, kstatusOf, type ObjectState } from './kstatus.ts';
+import { textOf, valueAt } from '../../values/index.ts';
+import { isOlderSpec, kstatusOf, type ObjectState } from './kstatus.ts';
 
 /** The compliance of an object, or why it is not known. */
 export type Compliance =
@@ -29,7 +29,7 @@ export function complianceOf(object: KubernetesObject): Compliance {
   if (group === 'constraints.gatekeeper.sh') {
     return constraintCompliance(object);
   }
-  const compliant = textOf(at(object, 'status', 'compliant'));
+  const compliant = textOf(valueAt(object, 'status', 'compliant'));
   if (compliant !== '') {
     return { state: compliant, detail: '' };
   }
@@ -51,7 +51,7 @@ export function isConstraintTemplate({
 }
 
 function constraintCompliance(object: KubernetesObject): Compliance {
-  const violations = at(object, 'status', 'totalViolations');
+  const violations = valueAt(object, 'status', 'totalViolations');
   return typeof violations === 'number'
     ? {
         state: violations === 0 ? 'Compliant' : 'NonCompliant',

@@ -1,6 +1,6 @@
 // Dependencies of policies as written, and as a cluster looks them up.
 import { GOVERNANCE_GROUP, groupVersionOf } from '../../resources/index.ts';
-import { CodedError, isJsonObject, own, textOf } from '../../values/index.ts';
+import { CodedError, textOf, valueAt } from '../../values/index.ts';
 
 /** `PolicyDependency`: an object, and the state that it must have. */
 export interface Dependency {
@@ -29,7 +29,7 @@ export class DependencyError extends CodedError<DependencyErrorCode> {
 export function readDependencies(value: unknown): readonly Dependency[] {
   const items: readonly unknown[] = Array.isArray(value) ? value : [];
   return items.map((item) => {
-    const field = (name: string): string => (isJsonObject(item) ? textOf(own(item, name)) : '');
+    const field = (name: string): string => textOf(valueAt(item, name));
     return {
       apiVersion: field('apiVersion'),
       kind: field('kind'),
@@ -40,7 +40,7 @@ export function readDependencies(value: unknown): readonly Dependency[] {
   });
 }
 
-/** The dependency as the cluster looks it up: all policies are in the cluster namespace, whatever is written. */
+/** The dependency as the cluster looks it up: all policies are in the cluster namespace, whatever namespace the dependency names. */
 export function requirementOf(dependency: Dependency, clusterNamespace: string): Requirement {
   const { group } = groupVersionOf(dependency.apiVersion);
   const isPolicy = group === GOVERNANCE_GROUP && dependency.kind.endsWith('Policy');

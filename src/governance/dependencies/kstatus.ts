@@ -13,7 +13,7 @@ import {
   RECONCILING,
   STALLED,
 } from '../../resources/index.ts';
-import { isJsonObject, own, textOf } from '../../values/index.ts';
+import { isJsonObject, own, textOf, valueAt } from '../../values/index.ts';
 
 export interface ObjectState {
   readonly status: 'Current' | 'InProgress' | 'Failed' | 'Terminating';
@@ -39,26 +39,21 @@ export function kstatusOf(object: KubernetesObject): ObjectState | undefined {
   return abnormalState(facts) ?? kindRule(object)?.(facts) ?? genericState(facts);
 }
 
-/** Whether the status is about an older spec than that of the object. */
+/** Whether the status was observed for an older generation than the object has. */
 export function isOlderSpec(object: KubernetesObject): boolean {
   const { generation } = object.metadata;
   return (
     typeof generation === 'number' &&
     ['observedGeneration', 'lastEvaluatedGeneration'].some((name) => {
-      const observed = at(object, 'status', name);
+      const observed = valueAt(object, 'status', name);
       return typeof observed === 'number' && observed < generation;
     })
   );
 }
 
-/** A value inside an object, by own properties only. */
-export function at(value: unknown, ...path: readonly string[]): unknown {
-  return path.reduce<unknown>((inner, name) => (isJsonObject(inner) ? own(inner, name) : undefined), value);
-}
-
 /** The well-formed conditions of an object. */
 export function conditionsOf(object: KubernetesObject): readonly Condition[] {
-  const list = at(object, 'status', 'conditions');
+  const list = valueAt(object, 'status', 'conditions');
   return (Array.isArray(list) ? list.filter(isJsonObject) : []).map((item) => ({
     type: textOf(own(item, 'type')),
     status: own(item, 'status') === 'True' ? 'True' : own(item, 'status') === 'False' ? 'False' : 'Unknown',
@@ -100,7 +95,7 @@ function genericState({ object, conditions }: Facts): ObjectState | undefined {
   if (ready !== undefined) {
     return { status: ready.status === 'True' ? 'Current' : 'InProgress', message: ready.message };
   }
-  return typeof at(object, 'status', 'observedGeneration') === 'number' ? current('') : undefined;
+  return typeof valueAt(object, 'status', 'observedGeneration') === 'number' ? current('') : undefined;
 }
 
 function deploymentState({ object, conditions }: Facts): ObjectState {
@@ -125,7 +120,7 @@ function deploymentState({ object, conditions }: Facts): ObjectState {
 }
 
 function statefulSetState({ object }: Facts): ObjectState {
-  if (at(object, 'spec', 'updateStrategy', 'type') === 'OnDelete') {
+  if (valueAt(object, 'spec', 'updateStrategy', 'type') === 'OnDelete') {
     return current('');
   }
   const wanted = countAt(object, 1, 'spec', 'replicas');
@@ -145,14 +140,14 @@ function statefulSetState({ object }: Facts): ObjectState {
   if (partition > 0) {
     return firstBelow(wanted - partition, [['updated', updated]]) ?? current('');
   }
-  return at(object, 'status', 'currentRevision') === at(object, 'status', 'updateRevision')
+  return valueAt(object, 'status', 'currentRevision') === valueAt(object, 'status', 'updateRevision')
     ? current('')
     : inProgress('the update is not finished');
 }
 
 function daemonSetState({ object }: Facts): ObjectState {
   const wanted = countAt(object, -1, 'status', 'desiredNumberScheduled');
-  if (wanted === -1 || typeof at(object, 'status', 'observedGeneration') !== 'number') {
+  if (wanted === -1 || typeof valueAt(object, 'status', 'observedGeneration') !== 'number') {
     return inProgress('the controller has not seen the DaemonSet');
   }
   return (
@@ -174,7 +169,7 @@ function jobState({ conditions }: Facts): ObjectState {
 }
 
 function podState({ object, conditions }: Facts): ObjectState {
-  switch (at(object, 'status', 'phase')) {
+  switch (valueAt(object, 'status', 'phase')) {
     case 'Succeeded':
       return current('');
     case 'Failed':
@@ -192,10 +187,10 @@ function podState({ object, conditions }: Facts): ObjectState {
 }
 
 function isCrashLooping(object: KubernetesObject): boolean {
-  const containers = at(object, 'status', 'containerStatuses');
+  const containers = valueAt(object, 'status', 'containerStatuses');
   return (
     Array.isArray(containers) &&
-    containers.some((container) => at(container, 'state', 'waiting', 'reason') === 'CrashLoopBackOff')
+    containers.some((container) => valueAt(container, 'state', 'waiting', 'reason') === 'CrashLoopBackOff')
   );
 }
 
@@ -212,7 +207,7 @@ function definitionState({ conditions }: Facts): ObjectState {
 }
 
 function phaseState(object: KubernetesObject, wanted: string): ObjectState {
-  const phase = textOf(at(object, 'status', 'phase'));
+  const phase = textOf(valueAt(object, 'status', 'phase'));
   return phase === wanted ? current('') : inProgress(`the phase is ${phase || 'not known'}, not ${wanted}`);
 }
 
@@ -226,7 +221,7 @@ function firstBelow(
 }
 
 function countAt(object: KubernetesObject, fallback: number, ...path: readonly string[]): number {
-  const value = at(object, ...path);
+  const value = valueAt(object, ...path);
   return typeof value === 'number' ? value : fallback;
 }
 

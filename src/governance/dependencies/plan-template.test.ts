@@ -84,7 +84,10 @@ describe('planTemplate', () => {
         dependencies: [unmet('Mismatch')],
       },
     ],
-    [{ hubTemplateError: 'no such hub' }, error('config', 'no such hub')],
+    [
+      { hubTemplateError: 'no such hub' },
+      { type: 'unresolved', template: 'config', message: 'NonCompliant; template-error; no such hub' },
+    ],
     [{}, { type: 'apply', template: 'config' }],
   ];
   for (const [index, [, expected]] of checks.entries()) {

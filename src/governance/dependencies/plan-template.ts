@@ -1,8 +1,7 @@
 // What happens with one template of a policy. The order of the checks is upstream's: the first that fails decides.
 import { groupVersionOf } from '../../resources/index.ts';
-import { isJsonObject, type JsonObject, own, shortened, textOf } from '../../values/index.ts';
+import { isJsonObject, type JsonObject, own, shortened, textOf, valueAt } from '../../values/index.ts';
 import { isConstraintTemplate } from './compliance-of.ts';
-import { at } from './kstatus.ts';
 import { pendingMessage, templateErrorMessage } from './pending-message.ts';
 import type { DependencyUnion } from './union-dependencies.ts';
 import type { UnmetDependency, UnmetReason } from './unmet-dependencies.ts';
@@ -41,6 +40,8 @@ export interface TemplateView {
 /** `message` is the compliance message of the template, with its state in front. */
 export type TemplatePlan =
   | { readonly type: 'error'; readonly template: string; readonly message: string }
+  /** Templates of the hub failed: what was applied before is kept without evaluation. Upstream deletes it, and prunes nothing. */
+  | { readonly type: 'unresolved'; readonly template: string; readonly message: string }
   /** Not created. */
   | PendingPlan<'pending'>
   /** Kept without evaluation: nothing is deleted. */
@@ -82,7 +83,7 @@ export function planTemplate(view: TemplateView): TemplatePlan {
   if (problem !== undefined || !isJsonObject(objectDefinition)) {
     return failure(`template-${index}`, problem ?? missingKind(objectDefinition));
   }
-  const template = textOf(at(objectDefinition, 'metadata', 'name'));
+  const template = textOf(valueAt(objectDefinition, 'metadata', 'name'));
   const kindProblem = templateProblem(view, objectDefinition, template);
   if (kindProblem !== undefined) {
     return failure(template, kindProblem);
@@ -91,12 +92,14 @@ export function planTemplate(view: TemplateView): TemplatePlan {
     return unmetPlan(view, objectDefinition, template);
   }
   const { hubTemplateError } = view;
-  return hubTemplateError === undefined ? { type: 'apply', template } : failure(template, hubTemplateError);
+  return hubTemplateError === undefined
+    ? { type: 'apply', template }
+    : { type: 'unresolved', template, message: templateErrorMessage(hubTemplateError) };
 }
 
 /** Whether all templates have different names; those without a name do not count. */
 export function hasUniqueNames(objectDefinitions: readonly unknown[]): boolean {
-  const names = objectDefinitions.map((definition) => textOf(at(definition, 'metadata', 'name'))).filter(Boolean);
+  const names = objectDefinitions.map((definition) => textOf(valueAt(definition, 'metadata', 'name'))).filter(Boolean);
   return new Set(names).size === names.length;
 }
 
@@ -110,13 +113,13 @@ function policyProblem({
   if (!isUnique) {
     return 'All policy-template names must be unique within a policy';
   }
-  if (textOf(at(objectDefinition, 'kind')) === '') {
+  if (textOf(valueAt(objectDefinition, 'kind')) === '') {
     return missingKind(objectDefinition);
   }
   if (dependencies.conflict !== undefined) {
     return `Failed to decode policy template with err: ${dependencies.conflict}`;
   }
-  return textOf(at(objectDefinition, 'metadata', 'name')) === ''
+  return textOf(valueAt(objectDefinition, 'metadata', 'name')) === ''
     ? `Failed to parse or get name from policy template at index ${index}`
     : undefined;
 }
@@ -164,7 +167,7 @@ function unmetPlan(
   const message = pendingMessage(dependencies, ignorePending);
   const isKnown = dependencies.some(({ reason }) => !REMOVES_NOTHING.has(reason));
   // What the user declares now, and what the deletion of the existing object prunes.
-  const declared = textOf(at(objectDefinition, 'spec', 'pruneObjectBehavior'));
+  const declared = textOf(valueAt(objectDefinition, 'spec', 'pruneObjectBehavior'));
   const prunes = PRUNING.has(declared) && PRUNING.has(existing?.pruneObjectBehavior ?? '');
   const type = existing === undefined ? 'pending' : isKnown && prunes ? 'remove-because-unmet' : 'suspend';
   return { type, template, message, dependencies };

@@ -1,9 +1,8 @@
-// Evaluates a ConfigurationPolicy, enforces it, and deletes what it leaves.
-import { type Cluster, unlessGone } from '../../cluster/index.ts';
+// Evaluates a ConfigurationPolicy, enforces it, and prunes its related objects.
+import { setImmediate } from 'node:timers/promises';
+import type { Cluster } from '../../cluster/index.ts';
 import {
-  CONFIGURATION_POLICIES,
   type ConfigurationPolicy,
-  CONTROLLER_FIELD_MANAGER,
   findCondition,
   keyText,
   type KubernetesObject,
@@ -23,29 +22,30 @@ import {
   runSteps,
   Waiting,
   withStatus,
-  WrittenObjects,
 } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { objectDiff, planEvaluation, type TemplatePlan } from '../configuration/index.ts';
+import type { EvaluatedSpec, EvaluationShare } from '../evaluation-share.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
-import { StatusWriter } from '../status-writer.ts';
+import { OwnObjects } from '../own-objects.ts';
+import { POLICY_REASONS } from '../policy-reasons.ts';
+import { prunedText } from '../pruned-text.ts';
 import { SUSPENDED_ANNOTATION } from '../template-sync/template-object.ts';
 import {
   type ConfigurationStatus,
   evaluatedStatus,
   type Evaluation,
-  EVALUATION_REASONS,
   unevaluatedStatus,
 } from './configuration-status.ts';
 import { ContestedObjects } from './contested-objects.ts';
 import { creatorOf, withCreatedObjects } from './created-objects.ts';
 import { EvaluationObjects } from './evaluation-objects.ts';
 import { EvaluationSchedule, intervalOf } from './evaluation-schedule.ts';
+import { EvaluationTime } from './evaluation-time.ts';
 import { KnownDryRuns, ObjectWriter } from './object-writer.ts';
-import { leftObjects, mayPrune, pruneFailureText, Pruning, prunes } from './pruning.ts';
-import { RenderingTime } from './rendering-time.ts';
+import { droppedObjects, mayPrune, pruneFailureText, Pruning, prunes } from './pruning.ts';
 import { resolvedPolicy } from './resolved-policy.ts';
 
 /** Delay before a deletion that was refused, or that a finalizer holds, is tried again. Milliseconds. */
@@ -60,7 +60,9 @@ export interface ConfigurationOptions {
   readonly reader: ObjectReader;
   readonly missing: MissingKinds;
   readonly namespaces: Pick<ObjectCache, 'list'>;
-  /** Whether the namespace of the cluster, or the kind, is being deleted: policies then go without pruning. */
+  /** Of all policies that are evaluated in this process. */
+  readonly share: EvaluationShare;
+  /** Whether the namespace of the cluster, or the kind, is being deleted: policies are then deleted without pruning. */
   readonly isRemoved: () => boolean;
   readonly events: EventSink;
   readonly log: Logger;
@@ -81,8 +83,7 @@ interface Subject {
 /** Reconciles ConfigurationPolicies in the namespace of the cluster. */
 export class ConfigurationReconciler {
   readonly #options: ConfigurationOptions;
-  readonly #policies: WrittenObjects<ConfigurationPolicy>;
-  readonly #statuses: StatusWriter<ConfigurationPolicy>;
+  readonly #policies: OwnObjects<ConfigurationPolicy>;
   readonly #schedule = new EvaluationSchedule();
   readonly #contested = new ContestedObjects();
   readonly #dryRuns = new Map<string, KnownDryRuns>();
@@ -97,8 +98,7 @@ export class ConfigurationReconciler {
 
   constructor(options: ConfigurationOptions) {
     this.#options = options;
-    this.#policies = new WrittenObjects(options.policies);
-    this.#statuses = new StatusWriter(options.cluster, CONFIGURATION_POLICIES, this.#policies);
+    this.#policies = new OwnObjects(options.cluster, options.policies);
     this.#pruning = new Pruning(options);
   }
 
@@ -120,7 +120,7 @@ export class ConfigurationReconciler {
     }
   }
 
-  /** Deletes the objects of a deleted policy, then lets it go. */
+  /** Prunes the related objects of a deleted policy, then removes the finalizer. */
   async #finish(subject: Subject, signal: AbortSignal): Promise<LastStep | void> {
     const { key, policy } = subject;
     if (policy?.metadata.deletionTimestamp === undefined) {
@@ -132,9 +132,7 @@ export class ConfigurationReconciler {
         const related = (policy.status?.relatedObjects ?? []).filter((object) => mayPrune(policy, object));
         await this.#prune(subject, policy, related, [], signal);
       }
-      const current = this.#policies.get(key) ?? policy;
-      const others = (current.metadata.finalizers ?? []).filter((one) => one !== PRUNE_FINALIZER);
-      await unlessGone(this.#setFinalizers(current, others, signal));
+      await this.#policies.setFinalizer(this.#policies.get(key) ?? policy, PRUNE_FINALIZER, false, signal);
     }
     return { isLast: true };
   }
@@ -144,7 +142,7 @@ export class ConfigurationReconciler {
     const reason = policy?.metadata.annotations?.[SUSPENDED_ANNOTATION];
     if (policy !== undefined && reason !== undefined) {
       this.#read(key, [], []);
-      const readiness = { state: 'reconciling', reason: EVALUATION_REASONS.suspended, message: reason } as const;
+      const readiness = { state: 'reconciling', reason: POLICY_REASONS.suspended, message: reason } as const;
       subject.status = unevaluatedStatus(policy, 'Pending', readiness, Date.now());
       return { isLast: true };
     }
@@ -152,13 +150,10 @@ export class ConfigurationReconciler {
 
   /** Adds the finalizer before anything is written, and removes it when nothing is to be pruned. */
   async #guard({ policy }: Subject, signal: AbortSignal): Promise<void> {
-    const finalizers = policy?.metadata.finalizers ?? [];
-    const isWanted = policy !== undefined && policy.spec.pruneObjectBehavior !== 'None';
-    if (policy === undefined || finalizers.includes(PRUNE_FINALIZER) === isWanted) {
-      return;
+    if (policy !== undefined) {
+      const isWanted = policy.spec.pruneObjectBehavior !== 'None';
+      await this.#policies.setFinalizer(policy, PRUNE_FINALIZER, isWanted, signal);
     }
-    const others = finalizers.filter((one) => one !== PRUNE_FINALIZER);
-    await this.#setFinalizers(policy, isWanted ? [...others, PRUNE_FINALIZER] : others, signal);
   }
 
   async #evaluate(subject: Subject, signal: AbortSignal): Promise<ReconcileResult> {
@@ -167,27 +162,60 @@ export class ConfigurationReconciler {
     if (policy === undefined) {
       return {};
     }
+    const waitMs = this.#options.share.waitMs({ key, generation: policy.metadata.generation }, Date.now());
+    if (waitMs > 0) {
+      return { requeueAfterMs: waitMs };
+    }
     const due = this.#schedule.take(key, policy, Date.now());
     if (!due.isDue) {
       return due.afterMs === undefined ? {} : { requeueAfterMs: due.afterMs };
     }
+    const spec = { key, generation: policy.metadata.generation };
+    return await this.#withinShare(spec, (time) => this.#evaluateNow(subject, policy, time, signal));
+  }
+
+  async #evaluateNow(
+    subject: Subject,
+    policy: ConfigurationPolicy,
+    time: EvaluationTime,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
+    const { key } = subject;
     const { mappings, reader, namespaces, fullDiffs = false } = this.#options;
     const objects = new EvaluationObjects({ mappings, reader, namespaces: () => namespaces.list() });
-    const time = new RenderingTime();
-    const planned = await objects.evaluate((): Evaluation => {
+    const evaluate = (): Evaluation => {
       const resolved = resolvedPolicy(policy, objects, time);
       return 'failure' in resolved
         ? resolved
         : { plans: planEvaluation({ ...resolved.policy, hasFullDiffs: fullDiffs }, objects) };
-    }, signal);
+    };
+    const planned = await objects.evaluate(() => time.round(evaluate), signal);
     // Before anything is awaited, so that no change is missed.
     this.#read(key, objects.selections, objects.missingGroups);
     const { evaluation, rivals, retryAfterMs } = await this.#enforce(key, policy, planned, signal);
-    const status = evaluatedStatus(policy, evaluation, readinessOf(objects, rivals), Date.now());
-    await this.#pruneLeft(subject, policy, status, objects.selections, signal);
+    const status = time.round(() =>
+      evaluatedStatus(policy, evaluation, readinessOf(objects, rivals, evaluation), Date.now()),
+    );
+    await this.#pruneDropped(subject, policy, status, objects.selections, signal);
     subject.status = status;
     subject.isEvaluated = true;
     return this.#next(key, policy, status, retryAfterMs, objects);
+  }
+
+  /** Evaluates, and counts the time. Other work of the process comes first: evaluations in a row must not delay it. */
+  async #withinShare<Result>(
+    spec: EvaluatedSpec,
+    evaluate: (time: EvaluationTime) => Promise<Result>,
+  ): Promise<Result> {
+    const { share } = this.#options;
+    const time = new EvaluationTime();
+    share.begin(spec, Date.now());
+    await setImmediate();
+    try {
+      return await evaluate(time);
+    } finally {
+      share.end(spec, time.spentMs, time.isExceeded, Date.now());
+    }
   }
 
   async #enforce(
@@ -236,8 +264,8 @@ export class ConfigurationReconciler {
     };
   }
 
-  /** Deletes what an edit removed from the policy. */
-  async #pruneLeft(
+  /** Deletes related objects that an edit removed from the policy. */
+  async #pruneDropped(
     subject: Subject,
     policy: ConfigurationPolicy,
     status: ConfigurationStatus,
@@ -247,15 +275,15 @@ export class ConfigurationReconciler {
     const { metadata, status: before } = policy;
     const isEdited = before?.lastEvaluatedGeneration !== metadata.generation;
     if (isEdited && prunes(policy)) {
-      const left = leftObjects(policy, before?.relatedObjects ?? [], status.relatedObjects ?? []);
-      await this.#prune(subject, policy, left, selections, signal);
+      const dropped = droppedObjects(policy, before?.relatedObjects ?? [], status.relatedObjects ?? []);
+      await this.#prune(subject, policy, dropped, selections, signal);
     }
   }
 
   /**
    * Announces deletions, and deletes.
    * @param selections what else the policy reads
-   * @throws Waiting while objects are left
+   * @throws Waiting while some objects still exist
    */
   async #prune(
     subject: Subject,
@@ -273,17 +301,22 @@ export class ConfigurationReconciler {
       const message = pruneFailureText(result);
       subject.status = pruningStatus(policy, message);
       this.#options.reader.use(subject.key, [...selections, ...result.awaited]);
-      throw new Waiting(EVALUATION_REASONS.pruning, PRUNE_RETRY_MS, message);
+      throw new Waiting(POLICY_REASONS.pruning, PRUNE_RETRY_MS, message);
     }
-    this.#options.events.event(policy, 'Normal', 'ObjectsPruned', `deleted ${prunedText(policy, objects)}`);
+    this.#options.events.event(
+      policy,
+      'Normal',
+      'ObjectsPruned',
+      `deleted by ${prunedText(policy.spec.pruneObjectBehavior, objects)}`,
+    );
   }
 
-  /** Says by status and event what is going to be deleted, once. */
+  /** Reports the objects to be deleted by status and event, once. */
   async #announce(policy: ConfigurationPolicy, objects: readonly RelatedObject[], signal: AbortSignal): Promise<void> {
-    const isAnnounced = findCondition(policy.status?.conditions, READY)?.reason === EVALUATION_REASONS.pruning;
+    const isAnnounced = findCondition(policy.status?.conditions, READY)?.reason === POLICY_REASONS.pruning;
     if (!isAnnounced) {
-      const text = `deletes ${prunedText(policy, objects)}`;
-      await this.#statuses.write(policy, pruningStatus(policy, text), signal);
+      const text = `deletes by ${prunedText(policy.spec.pruneObjectBehavior, objects)}`;
+      await this.#policies.writeStatus(policy, pruningStatus(policy, text), signal);
       this.#options.events.event(policy, 'Normal', 'ObjectsPruning', text);
     }
   }
@@ -304,17 +337,6 @@ export class ConfigurationReconciler {
       (wait) => wait !== undefined,
     );
     return waits.length === 0 ? {} : { requeueAfterMs: Math.min(...waits) };
-  }
-
-  async #setFinalizers(policy: ConfigurationPolicy, finalizers: readonly string[], signal: AbortSignal): Promise<void> {
-    const { cluster } = this.#options;
-    const { namespace = '', name = '', resourceVersion = '' } = policy.metadata;
-    const key = { namespace, name };
-    const body = { metadata: { resourceVersion, finalizers: [...finalizers] } };
-    const options = { fieldManager: CONTROLLER_FIELD_MANAGER, signal };
-    const written = await cluster.patch(CONFIGURATION_POLICIES, key, { type: 'merge', body }, options);
-    const isGone = written.metadata.deletionTimestamp !== undefined && finalizers.length === 0;
-    this.#policies.recordWrite(key, isGone ? undefined : written);
   }
 
   #read(key: ObjectKey, selections: EvaluationObjects['selections'], missing: Iterable<string>): void {
@@ -350,7 +372,7 @@ export class ConfigurationReconciler {
       return {};
     }
     const times = isEvaluated ? { lastEvaluated: new Date(now).toISOString() } : {};
-    const isChanged = await this.#statuses.write(policy, next, signal, times);
+    const isChanged = await this.#policies.writeStatus(policy, next, signal, times);
     if (isEvaluated) {
       this.#schedule.evaluated(key, now);
     }
@@ -364,34 +386,31 @@ export class ConfigurationReconciler {
 
 interface Enforced {
   readonly evaluation: Evaluation;
-  /** Policies that change the same objects in turn. */
+  /** Policies that alternately change the same objects. */
   readonly rivals: ReadonlySet<string>;
   readonly retryAfterMs: number | undefined;
 }
 
-function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>): Readiness {
+function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>, evaluation: Evaluation): Readiness {
   const [failure] = objects.failures;
   if (failure !== undefined) {
     const message = `${failure}: grant the governance account the right to read it`;
-    return { state: 'reconciling', reason: EVALUATION_REASONS.unreadable, message };
+    return { state: 'reconciling', reason: POLICY_REASONS.unreadable, message };
   }
   if (rivals.size > 0) {
     const message = `objects are changed in turn with ${[...rivals].join(', ')}: let only one policy enforce them`;
-    return { state: 'reconciling', reason: EVALUATION_REASONS.contested, message };
+    return { state: 'reconciling', reason: POLICY_REASONS.contested, message };
   }
-  return { state: 'ready', reason: EVALUATION_REASONS.evaluated, message: '' };
+  const plans = 'plans' in evaluation ? evaluation.plans.flatMap((plan) => plan.objects) : [];
+  const count = plans.filter(({ isUnproven }) => isUnproven === true).length;
+  if (count > 0) {
+    const message = `${count} objects that differ were compared without a dry run, because the governance account may not update them: the differences may be only defaults of the API server. Grant the right to update them, or give the defaults in the policy`;
+    return { state: 'ready', reason: POLICY_REASONS.comparedOnly, message };
+  }
+  return { state: 'ready', reason: POLICY_REASONS.evaluated, message: '' };
 }
 
 function pruningStatus(policy: ConfigurationPolicy, message: string): ConfigurationStatus {
-  const readiness = { state: 'reconciling', reason: EVALUATION_REASONS.pruning, message } as const;
+  const readiness = { state: 'reconciling', reason: POLICY_REASONS.pruning, message } as const;
   return unevaluatedStatus(policy, 'Terminating', readiness, Date.now());
-}
-
-/** Names in an event. */
-const MAX_NAMED_OBJECTS = 10;
-
-function prunedText({ spec }: ConfigurationPolicy, objects: readonly RelatedObject[]): string {
-  const names = objects.map(({ object }) => `${object?.kind ?? ''} ${object?.metadata?.name ?? ''}`);
-  const more = names.length > MAX_NAMED_OBJECTS ? ` and ${names.length - MAX_NAMED_OBJECTS} more` : '';
-  return `by pruneObjectBehavior ${spec.pruneObjectBehavior}: ${names.slice(0, MAX_NAMED_OBJECTS).join(', ')}${more}`;
 }

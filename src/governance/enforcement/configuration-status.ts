@@ -38,20 +38,6 @@ export type Evaluation =
   /** The templates of the policy could not be resolved. */
   | { readonly failure: string };
 
-/** Reasons of the condition `Ready` of ConfigurationPolicies and CertificatePolicies. */
-export const EVALUATION_REASONS = {
-  /** All objects were evaluated. The compliance is a result, not a failure. */
-  evaluated: 'Evaluated',
-  /** Some objects cannot be read with the rights of the governance account. */
-  unreadable: 'ObjectsUnreadable',
-  /** A dependency is no longer met: nothing is evaluated. */
-  suspended: 'Suspended',
-  /** Another policy changes the same objects in turn. */
-  contested: 'Contested',
-  /** The objects of a deleted policy are being deleted. */
-  pruning: 'Pruning',
-} as const;
-
 /** The status after an evaluation. */
 export function evaluatedStatus(
   policy: ConfigurationPolicy,
@@ -146,15 +132,18 @@ function detailsOf(
 
 function relatedOf(plans: readonly TemplatePlan[], before: readonly RelatedObject[]): readonly RelatedObject[] {
   const entries = plans.flatMap(({ objects }) =>
-    objects.flatMap(({ type, history, properties }) => {
+    objects.flatMap(({ type, name, history, properties }) => {
       const result = history.at(-1);
-      return result === undefined ? [] : relatedObjects(type, result, properties);
+      if (result === undefined) {
+        return [];
+      }
+      return relatedObjects(type, name === '' ? result : { ...result, names: [name] }, properties);
     }),
   );
   // The schema of the kind allows more than is ever written.
   const known = before as Parameters<typeof mergedRelatedObjects>[1];
   const merged = mergedRelatedObjects(entries, known);
-  // Which objects a failed template is about is not known: those that it was about must not be taken for ones that left.
+  // The objects of a failed template are unknown: its related objects must not be pruned as dropped ones.
   const isFailed = plans.some(({ result }) => result?.isCompliant === false);
   return isFailed ? mergedRelatedObjects([...merged, ...left(merged, known)], known) : merged;
 }

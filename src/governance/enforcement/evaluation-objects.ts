@@ -1,5 +1,5 @@
-// The objects that the evaluation of a ConfigurationPolicy reads. Evaluation is synchronous: what it lacks is read afterwards,
-// and it begins anew.
+// The objects that the evaluation of a ConfigurationPolicy reads. Evaluation is synchronous: missing objects are read
+// afterwards, and the evaluation starts again.
 import { ApiError } from '../../cluster/index.ts';
 import {
   groupVersionOf,
@@ -14,6 +14,7 @@ import { Stalled } from '../../runtime/index.ts';
 import { ObjectReadError, type ObjectSource } from '../configuration/index.ts';
 import { type KindMappings, typeKey } from '../objects/kind-mappings.ts';
 import type { KindObjects, ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
+import { POLICY_REASONS } from '../policy-reasons.ts';
 import type { ListAnswer, NoAnswer, ObjectAnswer, TemplateObjects } from '../templates/index.ts';
 
 /** Something that was not read yet. */
@@ -27,8 +28,6 @@ export interface EvaluationObjectsOptions {
   readonly namespaces: () => readonly KubernetesObject[];
 }
 
-/** The reason of a policy that needs too many kinds. */
-const TOO_MANY_KINDS = 'TooManyKinds';
 /** Rounds of one evaluation: each reads the kinds that the round before was the first to need. Policies need a few. */
 const MAX_ROUNDS = 50;
 
@@ -88,7 +87,7 @@ export class EvaluationObjects implements ObjectSource {
       signal.throwIfAborted();
     }
     throw new Stalled(
-      TOO_MANY_KINDS,
+      POLICY_REASONS.tooManyKinds,
       `templates look up the kinds of objects one after the other, in more than ${MAX_ROUNDS} steps`,
     );
   }

@@ -1,7 +1,7 @@
 import type { Cluster } from '../../cluster/index.ts';
-import { type ObjectKey, POLICY_SETS, type Policy, type PolicySet } from '../../resources/index.ts';
-import { type ObjectCache, WrittenObjects } from '../../runtime/index.ts';
-import { StatusWriter } from '../status-writer.ts';
+import type { ObjectKey, Policy, PolicySet } from '../../resources/index.ts';
+import type { ObjectCache } from '../../runtime/index.ts';
+import { OwnObjects } from '../own-objects.ts';
 import { policySetStatus } from './policy-set-status.ts';
 
 export interface PolicySetOptions {
@@ -13,13 +13,11 @@ export interface PolicySetOptions {
 /** Keeps the status of PolicySets. */
 export class PolicySetReconciler {
   readonly #policies: ObjectCache<Policy>;
-  readonly #sets: WrittenObjects<PolicySet>;
-  readonly #status: StatusWriter<PolicySet>;
+  readonly #sets: OwnObjects<PolicySet>;
 
   constructor({ cluster, policies, policySets }: PolicySetOptions) {
     this.#policies = policies;
-    this.#sets = new WrittenObjects(policySets);
-    this.#status = new StatusWriter(cluster, POLICY_SETS, this.#sets);
+    this.#sets = new OwnObjects(cluster, policySets);
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal): Promise<void> {
@@ -29,6 +27,6 @@ export class PolicySetReconciler {
     }
     const { namespace = '' } = key;
     const policyOf = (name: string): Policy | undefined => this.#policies.get({ namespace, name });
-    await this.#status.write(set, policySetStatus(set, policyOf, Date.now()), signal);
+    await this.#sets.writeStatus(set, policySetStatus(set, policyOf, Date.now()), signal);
   }
 }

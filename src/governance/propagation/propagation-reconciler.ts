@@ -18,7 +18,6 @@ import {
   type ReconcileStep,
   runSteps,
   withStatus,
-  WrittenObjects,
 } from '../../runtime/index.ts';
 import type { ClusterNamespace } from '../cluster-namespace.ts';
 import {
@@ -28,10 +27,16 @@ import {
   readDependencies,
 } from '../dependencies/index.ts';
 import { type GovernanceSettings, isGoverned } from '../governance-settings.ts';
-import { StatusWriter } from '../status-writer.ts';
+import { OwnObjects } from '../own-objects.ts';
+import type { HubTemplates } from './hub-templates.ts';
 import { copyName, isCopy, isUpToDate, replicatedPolicy } from './replicated-policy.ts';
 import { POLICY_REASONS } from '../policy-reasons.ts';
 import { type NotApplied, notAppliedStatus, rootStatus } from './root-status.ts';
+
+/** Upstream's reason of events about templates of the hub. */
+const UNRESOLVED = 'PolicyPropagation';
+/** Events about one change of a copy. */
+const MAX_ERROR_EVENTS = 10;
 
 export interface PropagationOptions {
   readonly cluster: Cluster;
@@ -39,15 +44,17 @@ export interface PropagationOptions {
   readonly policies: ObjectCache<Policy>;
   readonly policySets: ObjectCache<PolicySet>;
   readonly namespace: ClusterNamespace;
+  readonly hubTemplates: HubTemplates;
   readonly events: EventSink;
 }
 
 /** State of one pass, shared by its steps. */
 interface Subject {
+  readonly key: ObjectKey;
   readonly root: Policy | undefined;
   readonly copyKey: ObjectKey | undefined;
-  /** The copy as it should be; undefined if there should be none. */
-  readonly wanted: Policy | undefined;
+  /** The copy as it should be, with templates of the hub until they are resolved; undefined if there should be none. */
+  wanted: Policy | undefined;
   /** Why the Policy applies nowhere; undefined if it applies. */
   readonly notApplied: NotApplied | undefined;
 }
@@ -55,18 +62,17 @@ interface Subject {
 /** Reconciles Policies outside of the namespace of the cluster. */
 export class PropagationReconciler {
   readonly #options: PropagationOptions;
-  readonly #policies: WrittenObjects<Policy>;
-  readonly #status: StatusWriter<Policy>;
+  readonly #policies: OwnObjects<Policy>;
   readonly #steps: readonly ReconcileStep<Subject>[] = [
     (subject, signal) => this.#remove(subject, signal),
     (_subject, signal) => this.#options.namespace.ensure(signal),
+    (subject, signal) => this.#resolve(subject, signal),
     (subject, signal) => this.#copy(subject, signal),
   ];
 
   constructor(options: PropagationOptions) {
     this.#options = options;
-    this.#policies = new WrittenObjects(options.policies);
-    this.#status = new StatusWriter(options.cluster, POLICIES, this.#policies);
+    this.#policies = new OwnObjects(options.cluster, options.policies);
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal, attempt: ReconcileAttempt): Promise<ReconcileResult> {
@@ -85,16 +91,16 @@ export class PropagationReconciler {
     const isGone = root === undefined || root.metadata.deletionTimestamp !== undefined;
     const notApplied = isGone ? undefined : this.#notApplied(root, name);
     if (isGone || name === undefined || notApplied !== undefined) {
-      return { root, copyKey, wanted: undefined, notApplied };
+      return { key, root, copyKey, wanted: undefined, notApplied };
     }
     try {
-      return { root, copyKey, wanted: this.#wanted(root, name), notApplied };
+      return { key, root, copyKey, wanted: this.#wanted(root, name), notApplied };
     } catch (error) {
       if (!(error instanceof DependencyError)) {
         throw error;
       }
       const invalid = { reason: POLICY_REASONS.dependenciesInvalid, message: error.message, isStalled: true };
-      return { root, copyKey, wanted: undefined, notApplied: invalid };
+      return { key, root, copyKey, wanted: undefined, notApplied: invalid };
     }
   }
 
@@ -119,15 +125,34 @@ export class PropagationReconciler {
   }
 
   /** Deletes the copy of a Policy that applies nowhere. A Policy that is no copy of it stays. */
-  async #remove({ copyKey, wanted }: Subject, signal: AbortSignal): Promise<LastStep | void> {
+  async #remove({ key, copyKey, wanted }: Subject, signal: AbortSignal): Promise<LastStep | void> {
     if (wanted !== undefined) {
       return;
     }
+    this.#options.hubTemplates.forget(key);
     const copy = copyKey === undefined ? undefined : this.#policies.get(copyKey);
     if (copyKey !== undefined && copy !== undefined && isCopy(copy, this.#options.settings.clusterName)) {
       await unlessGone(this.#options.cluster.delete(POLICIES, copyKey, { signal }));
     }
     return { isLast: true };
+  }
+
+  async #resolve(subject: Subject, signal: AbortSignal): Promise<ReconcileResult | void> {
+    const { root, copyKey, wanted } = subject;
+    if (root === undefined || copyKey === undefined || wanted === undefined) {
+      return;
+    }
+    const { hubTemplates, events, settings } = this.#options;
+    const { copy, errors, retryAfterMs } = await hubTemplates.resolve(root, wanted, signal);
+    subject.wanted = copy;
+    const stored = this.#policies.get(copyKey);
+    if (stored === undefined || !isUpToDate(stored, copy)) {
+      const cluster = `${settings.clusterName}/${settings.clusterName}`;
+      for (const error of errors.slice(0, MAX_ERROR_EVENTS)) {
+        events.event(root, 'Warning', UNRESOLVED, `Failed to resolve templates for cluster ${cluster}: ${error}`);
+      }
+    }
+    return retryAfterMs === undefined ? {} : { requeueAfterMs: retryAfterMs };
   }
 
   async #copy({ copyKey, wanted }: Subject, signal: AbortSignal): Promise<void> {
@@ -183,7 +208,7 @@ export class PropagationReconciler {
   ): Promise<ReconcileResult> {
     const root = this.#policies.get(key);
     if (root !== undefined && root.metadata.deletionTimestamp === undefined) {
-      await this.#status.write(root, this.#statusOf(root, subject, failure), signal);
+      await this.#policies.writeStatus(root, this.#statusOf(root, subject, failure), signal);
     }
     return {};
   }

@@ -72,6 +72,14 @@ describe('the status of a copy', () => {
     assert.equal(findCondition(status.conditions, 'Ready')?.reason, 'DependenciesPending');
   });
 
+  it('has a message of one line, as a cell of a table', () => {
+    const certificates = 'NonCompliant;  1 certificates expire in less than 300h0m0s: shop:web\n\nask the team\n';
+    assert.equal(
+      copyStatus(copy(), [result('expiry', 'NonCompliant', certificates)], [], undefined, NOW).message,
+      'expiry: 1 certificates expire in less than 300h0m0s: shop:web ask the team',
+    );
+  });
+
   it('says what a template waits for', () => {
     const status = copyStatus(copy(), [waiting('second', [dependency('a'), dependency('b')])], [], undefined, NOW);
     const first = 'ConfigMap default/a, which does not exist';
@@ -79,6 +87,21 @@ describe('the status of a copy', () => {
     assert.deepEqual(status.pending, [
       { template: 'second', reason: 'NotFound', message: `${first}; ConfigMap default/b, which does not exist` },
     ]);
+  });
+
+  it('says what holds a template that is being removed', () => {
+    const held = { ...waiting('refresh', [dependency('a')], 'Compliant'), removal: 'the Job is forbidden' };
+    assert.equal(
+      copyStatus(copy(), [held], [], undefined, NOW).message,
+      'refresh is being removed: the Job is forbidden',
+    );
+  });
+
+  it('is ready while a template waits that ignorePending makes Compliant, unless it is being removed', () => {
+    const fine = waiting('refresh', [dependency('a')], 'Compliant');
+    const ready = (one: TemplateResult): string | undefined =>
+      findCondition(copyStatus(copy(), [one], [], undefined, NOW).conditions, 'Ready')?.status;
+    assert.deepEqual([ready(fine), ready({ ...fine, state: 'Removing' })], ['True', 'False']);
   });
 
   it('adds a message to the history only when it is new', () => {
@@ -118,6 +141,34 @@ describe('the status of a copy', () => {
       assert.equal(status.details?.length, results.length);
       assert.ok(status.details?.every(({ history }) => (history ?? []).length > 0));
     }
+  });
+});
+
+describe('the details of a copy that are too long', () => {
+  const many = Array.from({ length: 20 }, (_, index) =>
+    waiting(
+      `t${index}`,
+      Array.from({ length: 500 }, (__, number) => dependency(`${'x'.repeat(200)}${number}`)),
+    ),
+  );
+  const long = Array.from({ length: 300 }, (_, index) => ({
+    ...result(`r${index}`, 'NonCompliant', `NonCompliant; ${'e'.repeat(4000)}`),
+    pending: Array.from({ length: 5 }, (__, number) => dependency(`${number}`)),
+  }));
+  for (const [what, results] of Object.entries({ many, long })) {
+    it(`are the same after a pass in which nothing changed: ${what}`, () => {
+      const first = copyStatus(copy(), results, [], undefined, NOW);
+      const second = copyStatus(copy(first), results, [], undefined, NOW + 60_000);
+      assert.deepEqual(second, first);
+    });
+  }
+
+  it('have a new message once', () => {
+    const first = copyStatus(copy(), long, [], undefined, NOW);
+    const changed = long.map((one) => ({ ...one, message: `NonCompliant; ${'f'.repeat(4000)}` }));
+    const second = copyStatus(copy(first), changed, [], undefined, NOW + 60_000);
+    assert.match(second.details?.[0]?.history?.[0]?.message ?? '', /^NonCompliant; f/);
+    assert.deepEqual(copyStatus(copy(second), changed, [], undefined, NOW + 120_000), second);
   });
 });
 

@@ -13,6 +13,7 @@ import {
   POLICIES,
   type Policy,
   textOf,
+  valueAt,
 } from '../../resources/index.ts';
 
 /** The hash of what was applied last, by which fields that left a template are noticed. */
@@ -50,7 +51,7 @@ export function templateObject(copy: Policy, definition: JsonObject, namespaced:
     apiVersion: textOf(own(definition, 'apiVersion')),
     kind: textOf(own(definition, 'kind')),
     metadata: {
-      name: textOf(isJsonObject(metadata) ? own(metadata, 'name') : undefined),
+      name: textOf(valueAt(metadata, 'name')),
       ...(namespaced ? { namespace } : {}),
       labels: {
         ...textsIn(metadata, 'labels'),
@@ -144,7 +145,7 @@ function withRemediation(copy: Policy, definition: JsonObject): JsonObject | und
 }
 
 function textsIn(metadata: JsonValue | undefined, field: string): Readonly<Record<string, string>> {
-  const values = isJsonObject(metadata) ? own(metadata, field) : undefined;
+  const values = valueAt(metadata, field);
   const entries = isJsonObject(values) ? Object.entries(values) : [];
   return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'));
 }

@@ -2,7 +2,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import {
   groupVersionOf,
-  isJsonObject,
   type JsonObject,
   type KubernetesObject,
   type ObjectKey,
@@ -11,6 +10,7 @@ import {
   type Policy,
   type PolicyTemplate,
   textOf,
+  valueAt,
 } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
 import {
@@ -29,6 +29,7 @@ import {
 } from '../dependencies/index.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader } from '../objects/watched-kinds.ts';
+import { hubTemplateErrorOf } from '../propagation/hub-templates.ts';
 import { rootOf } from '../propagation/replicated-policy.ts';
 import type { DependencyObjects } from './dependency-objects.ts';
 import type { TemplateKind, TemplateKinds } from './template-kinds.ts';
@@ -129,7 +130,7 @@ export class TemplatePlans {
     const inGraph = graph.policy({ namespace, name })?.templates ?? [];
     return unions.map(({ requirements }, index) => {
       const template = inGraph[index];
-      // The graph is about the newest spec, the copy may be behind it.
+      // The graph has the newest spec, which the copy may not have yet.
       return template !== undefined && isDeepStrictEqual(template.requirements, requirements)
         ? graph.unmetOf(template, lookup)
         : unmetDependencies(requirements, lookup);
@@ -156,7 +157,7 @@ export class TemplatePlans {
       mapping,
       unmet,
       existing: stored === undefined ? undefined : existingTemplate(stored),
-      hubTemplateError: undefined,
+      hubTemplateError: hubTemplateErrorOf(template.objectDefinition),
     });
     return { template, kind, key, stored, plan };
   }
@@ -184,10 +185,9 @@ function existingTemplate(stored: KubernetesObject): ExistingTemplate {
   const owner = (stored.metadata.ownerReferences ?? []).find(
     ({ apiVersion, kind }) => kind === POLICIES.kind && groupVersionOf(apiVersion).group === POLICIES.group,
   );
-  const { spec, metadata } = stored as KubernetesObject & { readonly spec?: JsonObject };
+  const { metadata } = stored;
   const policy = metadata.namespace === undefined ? metadata.annotations?.[POLICY_ANNOTATION] : owner?.name;
-  const prune = isJsonObject(spec) ? own(spec, 'pruneObjectBehavior') : undefined;
-  return { policy, pruneObjectBehavior: textOf(prune) };
+  return { policy, pruneObjectBehavior: textOf(valueAt(stored, 'spec', 'pruneObjectBehavior')) };
 }
 
 function typeOf(definition: JsonObject): { readonly apiVersion: string; readonly kind: string } {
@@ -195,6 +195,5 @@ function typeOf(definition: JsonObject): { readonly apiVersion: string; readonly
 }
 
 function nameOf(definition: JsonObject): string {
-  const metadata = own(definition, 'metadata');
-  return textOf(isJsonObject(metadata) ? own(metadata, 'name') : undefined);
+  return textOf(valueAt(definition, 'metadata', 'name'));
 }

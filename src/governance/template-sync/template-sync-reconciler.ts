@@ -3,16 +3,16 @@ import { ApiError, type Cluster, unlessGone } from '../../cluster/index.ts';
 import {
   type ComplianceState,
   CONTROLLER_FIELD_MANAGER,
-  isJsonObject,
-  type JsonObject,
+  findCondition,
   keyOf,
   type KubernetesObject,
   type ObjectKey,
   own,
-  POLICIES,
   type Policy,
+  READY,
   type Readiness,
   textOf,
+  valueAt,
 } from '../../resources/index.ts';
 import {
   type EventSink,
@@ -25,15 +25,15 @@ import {
   Stalled,
   withStatus,
   worstFailure,
-  WrittenObjects,
 } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
-import { complianceOf, pendingDependencies, templateErrorMessage } from '../dependencies/index.ts';
+import { complianceOf, conditionsOf, pendingDependencies, templateErrorMessage } from '../dependencies/index.ts';
 import type { DependencyGraphs } from '../dependency-graphs.ts';
 import type { GovernanceSettings } from '../governance-settings.ts';
 import { isCopy, rootOf } from '../propagation/replicated-policy.ts';
 import { POLICY_REASONS } from '../policy-reasons.ts';
-import { StatusWriter } from '../status-writer.ts';
+import { prunedText } from '../pruned-text.ts';
+import { OwnObjects } from '../own-objects.ts';
 import { copyStatus, type TemplateResult, unplannedStatus } from './copy-status.ts';
 import type { TemplateKinds } from './template-kinds.ts';
 import { isApplied, SUSPENDED_ANNOTATION, templateObject, updatedTemplate } from './template-object.ts';
@@ -48,9 +48,6 @@ const EVENTS = {
 
 /** The finalizer of copies that applied cluster-scoped objects. */
 const CLUSTER_SCOPED_FINALIZER = 'portcullis.dev/cluster-scoped-templates';
-
-/** Related objects that an event about a removal names. */
-const MAX_NAMED_OBJECTS = 10;
 
 export interface TemplateSyncOptions {
   readonly cluster: Cluster;
@@ -75,8 +72,7 @@ interface Subject {
 /** Reconciles the copies of Policies. */
 export class TemplateSyncReconciler {
   readonly #options: TemplateSyncOptions;
-  readonly #copies: WrittenObjects<Policy>;
-  readonly #status: StatusWriter<Policy>;
+  readonly #copies: OwnObjects<Policy>;
   readonly #steps: readonly ReconcileStep<Subject>[] = [
     (subject, signal) => this.#leave(subject, signal),
     (subject, signal) => this.#plan(subject, signal),
@@ -84,12 +80,12 @@ export class TemplateSyncReconciler {
     (subject, signal) => this.#guard(subject, signal),
     (subject, signal) => this.#apply(subject, signal),
     (subject, signal) => this.#removeDropped(subject, signal),
+    (subject) => this.#fail(subject),
   ];
 
   constructor(options: TemplateSyncOptions) {
     this.#options = options;
-    this.#copies = new WrittenObjects(options.policies);
-    this.#status = new StatusWriter(options.cluster, POLICIES, this.#copies);
+    this.#copies = new OwnObjects(options.cluster, options.policies);
   }
 
   async reconcile(key: ObjectKey, signal: AbortSignal, attempt: ReconcileAttempt): Promise<ReconcileResult> {
@@ -97,14 +93,7 @@ export class TemplateSyncReconciler {
     return await withStatus(
       attempt,
       async (failure, stopped) => await this.#writeStatus(subject, failure, stopped),
-      async () => {
-        const result = await runSteps(this.#steps, subject, signal);
-        const failure = worstFailure(subject.failures);
-        if (failure !== undefined) {
-          throw failure;
-        }
-        return result;
-      },
+      async () => await runSteps(this.#steps, subject, signal),
     );
   }
 
@@ -138,8 +127,7 @@ export class TemplateSyncReconciler {
     await this.#writeStatus(subject, undefined, signal);
     for (const { plan, stored } of removed.filter(({ stored }) => !isTerminating(stored))) {
       const message = 'message' in plan ? plan.message : '';
-      const objects = relatedObjects(stored);
-      const text = `${plan.template} is deleted, because a dependency is no longer met: ${message}${objects}`;
+      const text = `${plan.template} is deleted, because a dependency is no longer met: ${message}${pruningOf(stored)}`;
       this.#options.events.event(subject.copy, 'Warning', EVENTS.removing, text);
     }
   }
@@ -148,9 +136,8 @@ export class TemplateSyncReconciler {
   async #guard(subject: Subject, signal: AbortSignal): Promise<void> {
     const copy = this.#copies.get(subject.key);
     const isWanted = subject.planned.some(({ plan, kind }) => plan.type === 'apply' && kind?.type.namespaced === false);
-    const finalizers = copy?.metadata.finalizers ?? [];
-    if (copy !== undefined && isWanted && !finalizers.includes(CLUSTER_SCOPED_FINALIZER)) {
-      await this.#setFinalizers(copy, [...finalizers, CLUSTER_SCOPED_FINALIZER], signal);
+    if (copy !== undefined && isWanted) {
+      await this.#copies.setFinalizer(copy, CLUSTER_SCOPED_FINALIZER, true, signal);
     }
   }
 
@@ -161,20 +148,7 @@ export class TemplateSyncReconciler {
         await unlessGone(kind.cluster.delete(kind.type, { name: metadata.name ?? '' }, { signal }));
       }
     }
-    const finalizers = copy.metadata.finalizers ?? [];
-    await unlessGone(
-      this.#setFinalizers(
-        copy,
-        finalizers.filter((one) => one !== CLUSTER_SCOPED_FINALIZER),
-        signal,
-      ),
-    );
-  }
-
-  async #setFinalizers(copy: Policy, finalizers: readonly string[], signal: AbortSignal): Promise<void> {
-    const options = { fieldManager: CONTROLLER_FIELD_MANAGER, signal };
-    const wanted = { ...copy, metadata: { ...copy.metadata, finalizers } };
-    this.#copies.recordWrite(keyOf(copy), await this.#options.cluster.update<Policy>(POLICIES, wanted, options));
+    await this.#copies.setFinalizer(copy, CLUSTER_SCOPED_FINALIZER, false, signal);
   }
 
   async #apply(subject: Subject, signal: AbortSignal): Promise<void> {
@@ -213,7 +187,10 @@ export class TemplateSyncReconciler {
         return;
       }
       case 'suspend':
-        await this.#suspend(copy, planned, signal);
+        await this.#suspend(copy, planned, 'a dependency is no longer met', signal);
+        return;
+      case 'unresolved':
+        await this.#suspend(copy, planned, 'a template of the hub cannot be resolved', signal);
         return;
       case 'remove-because-unmet':
         if (!isTerminating(stored)) {
@@ -229,15 +206,20 @@ export class TemplateSyncReconciler {
   }
 
   /** Ends the evaluation of a template of our own kinds. Others stay as they are. */
-  async #suspend(copy: Policy, { plan, kind, stored, key }: PlannedTemplate, signal: AbortSignal): Promise<void> {
+  async #suspend(
+    copy: Policy,
+    { plan, kind, stored, key }: PlannedTemplate,
+    reason: string,
+    signal: AbortSignal,
+  ): Promise<void> {
     const isSuspended = stored?.metadata.annotations?.[SUSPENDED_ANNOTATION] !== undefined;
-    if (kind === undefined || kind.isWatchedHere || isSuspended || !('message' in plan)) {
+    if (kind === undefined || kind.isWatchedHere || stored === undefined || isSuspended || !('message' in plan)) {
       return;
     }
     const body = { metadata: { annotations: { [SUSPENDED_ANNOTATION]: plan.message } } };
     const options = { fieldManager: CONTROLLER_FIELD_MANAGER, signal };
     kind.recordWrite(key, await kind.cluster.patch(kind.type, key, { type: 'merge', body }, options));
-    const message = `${plan.template} is not evaluated, because a dependency is no longer met: ${plan.message}`;
+    const message = `${plan.template} is not evaluated, because ${reason}: ${plan.message}`;
     this.#options.events.event(copy, 'Warning', EVENTS.suspended, message);
   }
 
@@ -263,6 +245,14 @@ export class TemplateSyncReconciler {
     }
   }
 
+  /** @throws the failure of a template that could not be written */
+  #fail({ failures }: Subject): void {
+    const failure = worstFailure(failures);
+    if (failure !== undefined) {
+      throw failure;
+    }
+  }
+
   async #writeStatus(
     { key, planned, failed }: Subject,
     failure: Readiness | undefined,
@@ -274,14 +264,14 @@ export class TemplateSyncReconciler {
     }
     const now = Date.now();
     if (failure !== undefined && planned.length === 0) {
-      await this.#status.write(copy, unplannedStatus(copy, failure, now), signal);
+      await this.#copies.writeStatus(copy, unplannedStatus(copy, failure, now), signal);
       return {};
     }
     const results = planned.map((one) => failed.get(one.plan.template) ?? resultOf(one, copy, now));
     const root = rootOf(key.name);
     const problems = root === undefined ? [] : this.#options.graphs.current().findingsOf({ namespace: '', ...root });
     const status = copyStatus(copy, results, problems, failure, now);
-    if (await this.#status.write(copy, status, signal)) {
+    if (await this.#copies.writeStatus(copy, status, signal)) {
       this.#emit(copy, status.details ?? []);
     }
     return {};
@@ -303,7 +293,7 @@ export class TemplateSyncReconciler {
 /** The result of a template by its plan and its object. */
 function resultOf({ template, kind, key, plan }: PlannedTemplate, copy: Policy, now: number): TemplateResult {
   const name = plan.template;
-  if (plan.type === 'error') {
+  if (plan.type === 'error' || plan.type === 'unresolved') {
     return { name, state: 'Failed', compliant: 'NonCompliant', message: plan.message, pending: [] };
   }
   if (plan.type === 'apply') {
@@ -322,7 +312,14 @@ function resultOf({ template, kind, key, plan }: PlannedTemplate, copy: Policy, 
     compliant: template.ignorePending === true ? 'Compliant' : 'Pending',
     message: plan.message,
     pending: pendingDependencies(plan.dependencies, before?.pending ?? [], now),
+    ...(plan.type === 'remove-because-unmet' ? { removal: removalProblem(kind?.get(key)) } : {}),
   };
+}
+
+/** Why an object is still there that is being deleted. */
+function removalProblem(object: KubernetesObject | undefined): string | undefined {
+  const ready = object && isTerminating(object) ? findCondition(conditionsOf(object), READY) : undefined;
+  return ready === undefined || ready.status === 'True' || ready.message === '' ? undefined : ready.message;
 }
 
 function kindOf({ objectDefinition }: PlannedTemplate['template']): string {
@@ -333,7 +330,7 @@ function isTerminating(object: KubernetesObject | undefined): boolean {
   return object?.metadata.deletionTimestamp !== undefined;
 }
 
-/** The compliance of a template's object; not known while its status is about an older spec. */
+/** The compliance of a template's object; unknown while its status was observed for an older generation. */
 function verdictOf(
   object: KubernetesObject | undefined,
 ): Pick<TemplateResult, 'compliant' | 'message' | 'observedGeneration'> {
@@ -356,26 +353,16 @@ const STATES: Readonly<Record<string, ComplianceState>> = {
 };
 
 function newestMessage(object: KubernetesObject): string | undefined {
-  const { status } = object as KubernetesObject & { readonly status?: JsonObject };
-  const history = isJsonObject(status) ? own(status, 'history') : undefined;
+  const history = valueAt(object, 'status', 'history');
   const [newest] = Array.isArray(history) ? history : [];
-  const message = textOf(isJsonObject(newest) ? own(newest, 'message') : undefined);
+  const message = textOf(valueAt(newest, 'message'));
   return message === '' ? undefined : message;
 }
 
 /** What the deletion of a ConfigurationPolicy prunes, for an event. */
-function relatedObjects(stored: KubernetesObject | undefined): string {
-  const { spec, status } = (stored ?? {}) as { readonly spec?: JsonObject; readonly status?: JsonObject };
-  const related = isJsonObject(status) ? own(status, 'relatedObjects') : undefined;
-  const names = (Array.isArray(related) ? related : []).flatMap((one) => {
-    const object = isJsonObject(one) ? own(one, 'object') : undefined;
-    const metadata = isJsonObject(object) ? own(object, 'metadata') : undefined;
-    const name = isJsonObject(metadata) ? textOf(own(metadata, 'name')) : '';
-    return isJsonObject(object) && name !== '' ? [`${textOf(own(object, 'kind'))} ${name}`] : [];
-  });
-  const behavior = textOf(isJsonObject(spec) ? own(spec, 'pruneObjectBehavior') : undefined);
-  const more = names.length > MAX_NAMED_OBJECTS ? ` and ${names.length - MAX_NAMED_OBJECTS} more` : '';
-  return names.length === 0
-    ? ''
-    : `; pruneObjectBehavior ${behavior}: ${names.slice(0, MAX_NAMED_OBJECTS).join(', ')}${more}`;
+function pruningOf(stored: KubernetesObject | undefined): string {
+  const related = valueAt(stored, 'status', 'relatedObjects');
+  const behavior = textOf(valueAt(stored, 'spec', 'pruneObjectBehavior'));
+  const text = prunedText(behavior, Array.isArray(related) ? related : []);
+  return text === '' ? '' : `; ${text}`;
 }

@@ -1,4 +1,4 @@
-import type { Delimiters } from '../../go/index.ts';
+import type { Delimiters } from '../../go/templates/index.ts';
 
 // Upstream changes the text of a template before it is parsed. Only the text that the author wrote is changed here, never a
 // value. Each function takes linear time.

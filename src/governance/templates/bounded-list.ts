@@ -1,4 +1,4 @@
-import { TemplateError } from '../../go/index.ts';
+import { TemplateError } from '../../go/templates/index.ts';
 import type { GoValue } from '../../go/index.ts';
 import { MAX_LIST_LENGTH } from './limits.ts';
 import type { Rendering } from './rendering.ts';

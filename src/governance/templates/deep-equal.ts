@@ -1,6 +1,7 @@
-import { chargeValue, isGoList, isGoObject, valueText } from '../../go/index.ts';
-import type { GoValue, TemplateMeter } from '../../go/index.ts';
-import { kindOf } from './value-kind.ts';
+import { isGoList, isGoObject, kindOf, valueText } from '../../go/index.ts';
+import { chargeValue } from '../../go/templates/index.ts';
+import type { GoValue } from '../../go/index.ts';
+import type { TemplateMeter } from '../../go/templates/index.ts';
 
 /** Whether two values are equal with their types, as `reflect.DeepEqual`; charged by the size of the first. */
 export function deepEqual(a: GoValue, b: GoValue, meter: Pick<TemplateMeter, 'steps'>): boolean {

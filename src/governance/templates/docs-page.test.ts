@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { parseYaml } from '../../engine/index.ts';
+import { parseYaml } from '../../values/yaml/index.ts';
 import { compareStrings } from '../../go/index.ts';
 import { parseLabelSelector } from '../../resources/index.ts';
-import { isJsonObject, own, textOf } from '../../values/index.ts';
+import { isJsonObject, own, textOf, valueAt } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { GOVERNANCE_FUNCTIONS } from './function-table.ts';
 import {
@@ -17,7 +17,8 @@ import {
   MAX_STEPS,
   MAX_TEMPLATE_LENGTH,
 } from './limits.ts';
-import { resolveTemplates } from './resolve-templates.ts';
+import { hasHubTemplates, namespaceGate, resolveHubTemplates, resolveTemplates } from './resolve-templates.ts';
+import type { TemplateResult } from './resolve-templates.ts';
 import type { TemplateObjects } from './template-objects.ts';
 import { UNSUPPORTED_FUNCTIONS } from './unknown-function.ts';
 
@@ -58,8 +59,19 @@ const CLUSTER: TemplateObjects = {
   }),
 };
 
+function resolution(source: JsonObject | string): TemplateResult {
+  return typeof source !== 'string' && hasHubTemplates(source)
+    ? resolveHubTemplates(source, {
+        objects: CLUSTER,
+        context: { ManagedClusterName: 'local-cluster', PolicyMetadata: { name: 'web', namespace: 'app' } },
+        mayRead: namespaceGate('app', 'local-cluster'),
+        defaultNamespace: 'app',
+      })
+    : resolveTemplates(source, { objects: CLUSTER, context: { ObjectName: 'me' } });
+}
+
 function resolved(source: JsonObject | string): JsonValue {
-  const result = resolveTemplates(source, { objects: CLUSTER, context: { ObjectName: 'me' } });
+  const result = resolution(source);
   assert.equal(result.state, 'resolved', result.state === 'failed' ? result.error.message : '');
   return result.state === 'resolved' ? result.value : null;
 }
@@ -88,8 +100,7 @@ describe('docs/governance-templates.md', () => {
       assert.ok(example.includes(name), `the example calls ${name}`);
       // A space at the start of inline code is not kept.
       const result = resolved({ data: { key: example } });
-      const data = isJsonObject(result) ? own(result, 'data') : undefined;
-      assert.equal(shown(isJsonObject(data) ? own(data, 'key') : undefined), value);
+      assert.equal(shown(valueAt(result, 'data', 'key')), value);
     });
   }
 

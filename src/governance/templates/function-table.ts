@@ -1,4 +1,4 @@
-import type { TemplateFunctions } from '../../go/index.ts';
+import type { TemplateFunctions } from '../../go/templates/index.ts';
 import { CLUSTER_FUNCTIONS } from './functions/cluster.ts';
 import { DATE_FUNCTIONS } from './functions/dates.ts';
 import { ENCODING_FUNCTIONS } from './functions/encodings.ts';

@@ -1,5 +1,5 @@
-import { failTemplate } from '../../go/index.ts';
-import type { TemplatePart } from '../../go/index.ts';
+import { failTemplate } from '../../go/templates/index.ts';
+import type { TemplatePart } from '../../go/templates/index.ts';
 import { isJsonObject, setOwn } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 

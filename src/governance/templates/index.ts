@@ -1,4 +1,12 @@
-export { hasTemplates, namespaceGate, resolveHubTemplates, resolveTemplates } from './resolve-templates.ts';
+export { TemplateChecks } from './check-templates.ts';
+export type { CheckedTemplates, TemplateProblem } from './check-templates.ts';
+export {
+  hasHubTemplates,
+  hasTemplates,
+  namespaceGate,
+  resolveHubTemplates,
+  resolveTemplates,
+} from './resolve-templates.ts';
 export type { TemplateOptions, TemplateResult } from './resolve-templates.ts';
 export { NO_TEMPLATE_OBJECTS } from './template-objects.ts';
 export type {

@@ -1,6 +1,6 @@
-import { failTemplate, GoFloat, isGoList, isGoObject, isIntegerNumber, JsonNumber } from '../../go/index.ts';
+import { GoFloat, isGoList, isGoObject, isIntegerNumber, JsonNumber, kindOf } from '../../go/index.ts';
+import { failTemplate } from '../../go/templates/index.ts';
 import type { GoObject, GoValue } from '../../go/index.ts';
-import { kindOf } from './value-kind.ts';
 
 /** The operand at an index. Values are not named in messages: they may be secret. */
 function fail(index: number, expected: string, value: GoValue): never {

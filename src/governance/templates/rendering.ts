@@ -1,5 +1,6 @@
-import { failTemplate } from '../../go/index.ts';
-import type { GoValue, TemplateMeter } from '../../go/index.ts';
+import { failTemplate } from '../../go/templates/index.ts';
+import type { GoValue } from '../../go/index.ts';
+import type { TemplateMeter } from '../../go/templates/index.ts';
 import type { ObjectLookups } from './object-lookups.ts';
 
 /** What functions use of the rendering that they are called in. */

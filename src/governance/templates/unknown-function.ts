@@ -1,6 +1,6 @@
-import { nearestKey } from '../../engine/index.ts';
-import { BUILTIN_FUNCTIONS, TemplateError } from '../../go/index.ts';
-import type { UnknownFunctionError } from '../../go/index.ts';
+import { nearestKey } from '../../values/index.ts';
+import { BUILTIN_FUNCTIONS, TemplateError } from '../../go/templates/index.ts';
+import type { UnknownFunctionError } from '../../go/templates/index.ts';
 import { GOVERNANCE_FUNCTIONS } from './function-table.ts';
 
 /** Why functions of Open Cluster Management and Sprig are not here, with their names. */

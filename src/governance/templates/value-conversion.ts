@@ -1,5 +1,7 @@
-import { chargeValue, failTemplate, GoFloat, isGoList, isGoObject, JsonNumber, TemplateError } from '../../go/index.ts';
-import type { GoObject, GoValue, TemplateMeter } from '../../go/index.ts';
+import { GoFloat, isGoList, isGoObject, JsonNumber } from '../../go/index.ts';
+import { chargeValue, failTemplate, TemplateError } from '../../go/templates/index.ts';
+import type { GoObject, GoValue } from '../../go/index.ts';
+import type { TemplateMeter } from '../../go/templates/index.ts';
 import { isJsonObject, setOwn } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 

@@ -1,7 +1,6 @@
-import { nearestKey } from '../../engine/index.ts';
+import { errorText, nearestKey } from '../../values/index.ts';
 import { parseSources } from '../../modules/index.ts';
 import { ANNOTATIONS, invalid } from '../../resources/index.ts';
-import { errorText } from '../../values/index.ts';
 import { type AnnotationProblem, parseRolloutAnnotations } from '../rollout-settings.ts';
 import { registryMirrors, tenantModuleHosts } from '../policy-servers/module-sources.ts';
 import { refreshAnnotationProblems } from '../refresh-request.ts';

@@ -1,6 +1,6 @@
 // Checks module references of policies, with the messages of src/modules.
 import { fileURLToPath } from 'node:url';
-import { nearestKey } from '../../engine/index.ts';
+import { nearestKey } from '../../values/index.ts';
 import {
   assertTenantFile,
   assertTenantHost,

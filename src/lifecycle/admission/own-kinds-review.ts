@@ -1,6 +1,6 @@
 // Parses and answers AdmissionReviews (`admission.k8s.io/v1`) of our own kinds.
 import type { ApiError, Status } from '../../cluster/index.ts';
-import { isJsonObject, type JsonObject, own, textOf } from '../../resources/index.ts';
+import { isJsonObject, type JsonObject, own, textOf, valueAt } from '../../resources/index.ts';
 import { RequestRefused } from '../../https/index.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 
@@ -38,7 +38,7 @@ export function parseReview(body: Uint8Array): OwnKindsReview {
     const reason = errorText(error);
     throw new RequestRefused(400, `expected an AdmissionReview in JSON, got something else: ${reason}`);
   }
-  const request = isJsonObject(review) ? own(review, 'request') : undefined;
+  const request = valueAt(review, 'request');
   if (!isJsonObject(request) || textOf(own(request, 'uid')) === '') {
     throw new RequestRefused(400, 'expected an AdmissionReview with a request that has a uid, got another document');
   }

@@ -891,6 +891,121 @@ function nested(depth: number): object {
   return value;
 }
 
+const PROFILE = { apiVersion: 'example.com/v1', kind: 'ToolProfile', name: 'profile' };
+/** A policy with parameters. */
+const parameters = (more: object = {}, spec: object = {}): object => ({
+  ...SPEC,
+  parameters: {
+    from: { resource: PROFILE },
+    overridable: ['enforce'],
+    settingsExpression: "{'enforce': params.spec.level}",
+    ...more,
+  },
+  ...spec,
+});
+const fromNamespace = (keys: object, spec?: object): object => parameters({ from: { namespace: keys } }, spec);
+const RESOURCE = 'spec.parameters.from.resource';
+const PARAMETER_CASES: readonly Case[] = [
+  ['parameters of a resource', 'cap', parameters(), []],
+  ['parameters of a resource in its namespace', 'ap', parameters(), []],
+  ['parameters of annotations', 'cap', fromNamespace({ annotations: ['example.com/level'] }), []],
+  ['parameters of a member', 'capg', group('first()', { first: parameters() }), []],
+  [
+    'parameters of both sources',
+    'cap',
+    parameters({ from: { resource: PROFILE, namespace: { labels: ['a'] } } }),
+    ['spec.parameters.from [schema]'],
+  ],
+  ['parameters without a source', 'cap', parameters({ from: {} }), ['spec.parameters.from [schema]']],
+  ['parameters of no keys', 'cap', fromNamespace({ labels: [] }), ['spec.parameters.from.namespace [schema]']],
+  [
+    'parameters of an invalid key',
+    'cap',
+    fromNamespace({ labels: ['a b'] }),
+    ['spec.parameters.from.namespace.labels[0] [parameters]'],
+  ],
+  [
+    'parameters that override nothing',
+    'cap',
+    parameters({ overridable: [] }),
+    ['spec.parameters.overridable [schema]'],
+  ],
+  [
+    'an expression over the request',
+    'cap',
+    parameters({ settingsExpression: "{'enforce': request.name}" }),
+    ['spec.parameters.settingsExpression [parameters]'],
+    [],
+    /undeclared reference to 'request'/,
+  ],
+  [
+    'an expression that sets another key',
+    'cap',
+    parameters({ settingsExpression: "{'exemptions': params.spec}" }),
+    ['spec.parameters.settingsExpression [parameters]'],
+    [],
+    /"exemptions" is not overridable/,
+  ],
+  [
+    'parameters of a missing kind',
+    'cap',
+    parameters({ from: { resource: { ...PROFILE, apiVersion: 'v1', kind: 'ConfigMaps' } } }),
+    [`${RESOURCE}.kind [parameters]`],
+    [],
+    /Did you mean ConfigMap/,
+  ],
+  [
+    'parameters of a cluster-scoped kind',
+    'cap',
+    parameters({ from: { resource: { ...PROFILE, apiVersion: 'v1', kind: 'Node' } } }),
+    [`${RESOURCE}.kind [parameters]`],
+    [],
+    /got a cluster-scoped one/,
+  ],
+  [
+    'parameters of an invalid name',
+    'cap',
+    parameters({ from: { resource: { ...PROFILE, name: 'A' } } }),
+    [`${RESOURCE}.name [parameters]`],
+  ],
+  [
+    'parameters of Secrets',
+    'ap',
+    parameters({ from: { resource: { ...PROFILE, apiVersion: 'v1', kind: 'Secret' } } }),
+    [`${RESOURCE}.kind [parameters]`],
+  ],
+  [
+    'parameters of a fixed namespace',
+    'cap',
+    parameters({ from: { resource: { ...PROFILE, namespace: 'shared' } } }),
+    [],
+  ],
+  [
+    'settings that parameters complete',
+    'cap',
+    parameters({}, { settings: { enforce: 'none' } }),
+    [],
+    ['spec.settings.enforce [settings]'],
+  ],
+  [
+    'defaults that are invalid',
+    'cap',
+    parameters({ notFound: 'UseDefaults' }, { settings: { enforce: 'none' } }),
+    ['spec.settings.enforce [settings]'],
+  ],
+  [
+    'parameters that deletions need',
+    'cap',
+    parameters({}, { rules: [{ ...RULE, operations: ['*'] }] }),
+    [],
+    ['spec.parameters.notFound [parameters]'],
+  ],
+];
+
+describe('policies with parameters', () => {
+  itValidates(PARAMETER_CASES);
+});
+
 describe('new policies', () => {
   itValidates(POLICY_CASES);
 

@@ -8,6 +8,7 @@ import type { Findings } from './findings.ts';
 import { MatchConditions } from './match-conditions.ts';
 import { checkModule } from './module-rules.ts';
 import { checkNullReads } from './null-object-rules.ts';
+import { checkParameters, completesSettings } from './parameter-rules.ts';
 import { checkRequestRules } from './request-rules.ts';
 import { checkContextAwareKinds, checkNeeds, modulesOf } from './rights-rules.ts';
 import { checkRunnable } from './runnable-policy.ts';
@@ -97,12 +98,15 @@ export class PolicyRules {
     for (const use of modulesOf(spec)) {
       const builtin = checkModule(use.module, `${use.field}.module`, scope, findings);
       checkContextAwareKinds(use, findings);
+      if (use.parameters !== undefined) {
+        checkParameters(use.parameters, { field: use.field, isNamespaced, rules: spec.rules }, findings);
+      }
       if (builtin === undefined) {
         hintAtBuiltin(use, isNamespaced, this.#settings, findings);
       } else {
         const { problems, needs, constraints, nullReads } = this.#settings.check(builtin, use.settings ?? {});
         for (const problem of problems) {
-          this.#report(`${use.field}.settings`, problem, findings);
+          this.#report(`${use.field}.settings`, problem, completesSettings(use.parameters), findings);
         }
         checkNeeds(use, needs, isNamespaced, findings);
         if (conditions.length === 0) {
@@ -121,9 +125,15 @@ export class PolicyRules {
     checkRunnable(policy, findings);
   }
 
-  #report(at: string, { field, message }: { field: string; message: string }, findings: Findings): void {
+  /** @param isIncomplete whether parameters may complete the settings */
+  #report(
+    at: string,
+    { field, message }: { field: string; message: string },
+    isIncomplete: boolean,
+    findings: Findings,
+  ): void {
     const place = field === '' ? at : `${at}.${field}`;
-    if (this.#settingsCheck === 'warn') {
+    if (this.#settingsCheck === 'warn' || isIncomplete) {
       findings.warn('settings', place, message);
     } else {
       findings.reject('settings', { reason: 'FieldValueInvalid', field: place, message });

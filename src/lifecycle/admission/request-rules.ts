@@ -1,6 +1,6 @@
 // Validates the rules of policies like API servers those of webhooks (k8s.io/kubernetes 1.34,
 // pkg/apis/admissionregistration/validation), beyond our schema.
-import { nearestKey } from '../../engine/index.ts';
+import { nearestKey } from '../../values/index.ts';
 import type { AdmissionPolicySpec } from '../../resources/index.ts';
 import {
   builtinKinds,

@@ -1,6 +1,7 @@
 // Checks that policies declare the rights that their settings need, and that these rights exist. Without them, a policy would
 // reject or admit every request.
-import { nearestKey, type SettingsNeed } from '../../engine/index.ts';
+import type { SettingsNeed } from '../../engine/index.ts';
+import { nearestKey } from '../../values/index.ts';
 import {
   type AdmissionPolicySpec,
   builtinKinds,
@@ -8,8 +9,10 @@ import {
   groupVersionOf,
   invalid,
   isGroupSpec,
+  type PolicyParameters,
 } from '../../resources/index.ts';
 import type { Findings } from './findings.ts';
+import type { RejectionCode } from './rule-codes.ts';
 
 /** A module with its settings and rights: of a policy, or of a member of a group. */
 export interface ModuleUse {
@@ -17,6 +20,7 @@ export interface ModuleUse {
   readonly field: string;
   readonly module: string;
   readonly settings?: unknown;
+  readonly parameters?: PolicyParameters;
   /** Undefined for members of groups, which never change objects. */
   readonly mutating?: boolean;
   readonly contextAwareResources: readonly { readonly apiVersion: string; readonly kind: string }[];
@@ -71,21 +75,29 @@ export function checkNeeds(
   }
 }
 
-/** Checks names of kinds where all are known: API servers accept no CustomResourceDefinition for a group without a dot. */
 export function checkContextAwareKinds({ field, contextAwareResources }: ModuleUse, findings: Findings): void {
-  for (const [index, { apiVersion, kind }] of contextAwareResources.entries()) {
-    const at = `${field}.contextAwareResources[${index}]`;
-    const { group, version } = groupVersionOf(apiVersion);
-    const kinds = builtinKinds(group).map((one) => one.kind);
-    if (group === '' && version !== 'v1') {
-      const detail = 'expected "v1" for the core group, or a group and a version such as "apps/v1"';
-      findings.reject('context-aware-kind', invalid(`${at}.apiVersion`, apiVersion, detail));
-    } else if (!group.includes('.') && !kinds.includes(kind)) {
-      const same = kinds.find((one) => one.toLowerCase() === kind.toLowerCase());
-      const nearest = same ?? nearestKey(kind, kinds);
-      const hint = nearest === undefined ? '' : `. Did you mean ${nearest}?`;
-      const detail = `Kubernetes has no such kind in ${apiVersion}${hint}`;
-      findings.reject('context-aware-kind', invalid(`${at}.kind`, kind, detail));
-    }
+  for (const [index, resource] of contextAwareResources.entries()) {
+    checkKindName(resource, 'context-aware-kind', `${field}.contextAwareResources[${index}]`, findings);
+  }
+}
+
+/** Checks the name of a kind where all are known: API servers accept no CustomResourceDefinition for a group without a dot. */
+export function checkKindName(
+  { apiVersion, kind }: ModuleUse['contextAwareResources'][number],
+  code: RejectionCode,
+  at: string,
+  findings: Findings,
+): void {
+  const { group, version } = groupVersionOf(apiVersion);
+  const kinds = builtinKinds(group).map((one) => one.kind);
+  if (group === '' && version !== 'v1') {
+    const detail = 'expected "v1" for the core group, or a group and a version such as "apps/v1"';
+    findings.reject(code, invalid(`${at}.apiVersion`, apiVersion, detail));
+  } else if (!group.includes('.') && !kinds.includes(kind)) {
+    const same = kinds.find((one) => one.toLowerCase() === kind.toLowerCase());
+    const nearest = same ?? nearestKey(kind, kinds);
+    const hint = nearest === undefined ? '' : `. Did you mean ${nearest}?`;
+    const detail = `Kubernetes has no such kind in ${apiVersion}${hint}`;
+    findings.reject(code, invalid(`${at}.kind`, kind, detail));
   }
 }

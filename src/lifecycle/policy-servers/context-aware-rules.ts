@@ -1,7 +1,13 @@
-// RBAC rules for the kinds that context-aware policies declare.
+// RBAC rules for the kinds that context-aware policies declare, and for those of parameters.
 import type { ApiResource, Discovery } from '../../cluster/index.ts';
 import { isGroupSpec, policyId, snapshotOf } from '../../resources/index.ts';
-import type { AccessRule, AdmissionPolicyObject, AdmissionPolicySpec, PolicyRevision } from '../../resources/index.ts';
+import type {
+  AccessRule,
+  AdmissionPolicyObject,
+  AdmissionPolicySpec,
+  PolicyParameters,
+  PolicyRevision,
+} from '../../resources/index.ts';
 
 /** A declared kind, with the policies that declare it. */
 export interface DeclaredKind {
@@ -33,7 +39,7 @@ export const ACCESS_REVIEW_RULES: readonly AccessRule[] = [ACCESS_REVIEW_RULE];
 /** States in which a replica may evaluate the revision, now or later. */
 const ACTIVE_STATES: ReadonlySet<string> = new Set(['Candidate', 'Validated', 'Staged', 'Serving']);
 
-/** The kinds that a policy may read; none for namespaced policies. */
+/** The kinds that a policy may read, and that of its parameters; none for namespaced policies. */
 export function kindsOfPolicy({ metadata, spec }: AdmissionPolicyObject): readonly ContextAwareResource[] {
   return metadata.namespace === undefined ? kindsOfSpec(spec) : [];
 }
@@ -49,11 +55,18 @@ export function kindsOfRevision(revision: PolicyRevision): readonly ContextAware
 function kindsOfSpec(spec: AdmissionPolicySpec): readonly ContextAwareResource[] {
   // Kinds of policies without context awareness lack this field.
   const uses: readonly object[] = isGroupSpec(spec) ? Object.values(spec.policies) : [spec];
-  return uses.flatMap((use) => (use as ContextAwareUse).contextAwareResources ?? []);
+  return uses.flatMap((use) => {
+    const { contextAwareResources = [], parameters } = use as ContextAwareUse;
+    const { resource } = parameters?.from ?? {};
+    return resource === undefined
+      ? contextAwareResources
+      : [...contextAwareResources, { apiVersion: resource.apiVersion, kind: resource.kind }];
+  });
 }
 
 interface ContextAwareUse {
   readonly contextAwareResources?: readonly ContextAwareResource[];
+  readonly parameters?: PolicyParameters;
 }
 
 /** The kinds of policies and revisions, without duplicates and in a fixed order. */

@@ -36,6 +36,7 @@ const POLICY_REASONS: Readonly<Record<PolicyReason, true>> = {
   SettingsCheckFailed: true,
   KindNotServed: true,
   KindNotReadable: true,
+  InvalidParameters: true,
   PoliciesFileUnusable: true,
   ActivationFailed: true,
   ServingFromRecord: true,

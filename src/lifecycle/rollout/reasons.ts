@@ -32,6 +32,8 @@ export const REASONS = {
   pinNotFound: 'PinNotFound',
   /** The API server rejects the policy's webhook configuration. */
   webhookRefused: 'WebhookRefused',
+  /** The cluster serves a schema of the policy kinds without parameters, which the policy had: nothing new is rolled out. */
+  schemaReplaced: 'SchemaReplaced',
   /** A write of the controller failed; the message is that of the API server. */
   reconcileFailed: FAILED_REASON,
   /** Another writer keeps changing an object that the controller maintains. */

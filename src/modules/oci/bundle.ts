@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { open, rename, rm } from 'node:fs/promises';
 
-import { isJsonObject, own, parseJson, textOf } from '../../values/index.ts';
+import { parseJson, textOf, valueAt } from '../../values/index.ts';
 import type { Digest } from '../digest.ts';
 import { ModuleError, systemCode } from '../errors.ts';
 import type { ProgressListener, TransferOptions } from '../http/http-transfer.ts';
@@ -234,7 +234,7 @@ class ArtifactReader {
 
 function mediaTypeOf({ bytes, contentType }: RawManifest, kind: 'manifest' | 'index'): string {
   const manifest = parseJson(Buffer.from(bytes).toString('utf8'));
-  const mediaType = textOf(isJsonObject(manifest) ? own(manifest, 'mediaType') : undefined);
+  const mediaType = textOf(valueAt(manifest, 'mediaType'));
   return mediaType || (contentType?.split(';', 1)[0] ?? '').trim() || (kind === 'index' ? OCI_INDEX : OCI_MANIFEST);
 }
 

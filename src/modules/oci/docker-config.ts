@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 
-import { isJsonObject, type JsonObject, own, parseJson, textOf } from '../../values/index.ts';
+import { isJsonObject, type JsonObject, own, parseJson, textOf, valueAt } from '../../values/index.ts';
 import { ModuleError, systemCode } from '../errors.ts';
 import { isBearerToken } from '../http/authorization.ts';
 
@@ -79,9 +79,7 @@ async function readConfig(path: string): Promise<JsonObject | undefined> {
 }
 
 function helperFor(config: JsonObject, host: string): string | undefined {
-  const helpers = own(config, 'credHelpers');
-  const name =
-    textOf(isJsonObject(helpers) ? own(helpers, host) : undefined) || textOf(own(config, 'credsStore')) || undefined;
+  const name = textOf(valueAt(config, 'credHelpers', host)) || textOf(own(config, 'credsStore')) || undefined;
   if (name !== undefined && !HELPER_NAME.test(name)) {
     throw new ModuleError(
       'credentials-invalid',

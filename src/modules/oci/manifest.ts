@@ -1,6 +1,6 @@
 // Manifests and indexes of artifacts (https://github.com/opencontainers/image-spec), and the rule by which one of their layers is
 // a policy's module.
-import { isJsonObject, type JsonObject, own, parseJson, shortened, textOf } from '../../values/index.ts';
+import { isJsonObject, type JsonObject, own, parseJson, shortened, textOf, valueAt } from '../../values/index.ts';
 import { ModuleError } from '../errors.ts';
 import { type Digest, isDigest } from '../digest.ts';
 
@@ -151,19 +151,18 @@ function descriptor(value: unknown, field: string, shown: string): Descriptor {
       `the manifest of ${shown} is malformed: expected ${field} with mediaType, digest (sha256:…) and size`,
     );
   }
-  const platform = own(object, 'platform');
   return {
     mediaType,
     digest,
     size,
     annotations: annotationsOf(own(object, 'annotations')),
     artifactType: textOf(own(object, 'artifactType')),
-    architecture: textOf(isJsonObject(platform) ? own(platform, 'architecture') : undefined),
+    architecture: textOf(valueAt(object, 'platform', 'architecture')),
   };
 }
 
 function subjectOf(value: unknown): Digest | undefined {
-  const digest = isJsonObject(value) ? own(value, 'digest') : undefined;
+  const digest = valueAt(value, 'digest');
   return isDigest(digest) ? digest : undefined;
 }
 

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 
-import { isJsonObject, own, parseJson, textOf } from '../../values/index.ts';
+import { isJsonObject, own, parseJson, textOf, valueAt } from '../../values/index.ts';
 import { ModuleError } from '../errors.ts';
 import { basicAuthorization, isBearerToken } from '../http/authorization.ts';
 import { retryAfterMs, statusError } from '../http/http-status.ts';
@@ -281,10 +281,8 @@ export class RegistryClient implements ArtifactSource {
     try {
       const { transfer } = this.#options;
       const body = parseJson((await transfer.read(response, { maxBytes: MAX_ERROR_BYTES })).toString('utf8'));
-      const errors = isJsonObject(body) ? own(body, 'errors') : undefined;
-      const codes = (Array.isArray(errors) ? errors : []).map((error) =>
-        textOf(isJsonObject(error) ? own(error, 'code') : undefined),
-      );
+      const errors = valueAt(body, 'errors');
+      const codes = (Array.isArray(errors) ? errors : []).map((error) => textOf(valueAt(error, 'code')));
       const known = [...new Set(codes.filter((code) => ERROR_CODES.has(code)))];
       return known.length === 0 ? '' : ` (${known.join(', ')})`;
     } catch {

@@ -2,7 +2,7 @@
 // the artifact's digest, or a signature of the manifest itself.
 import { dsse } from '@sigstore/core';
 
-import { isJsonObject, isNestedDeeper, type JsonObject, own, parseJson, textOf } from '../../values/index.ts';
+import { isJsonObject, isNestedDeeper, type JsonObject, own, parseJson, textOf, valueAt } from '../../values/index.ts';
 import type { Digest } from '../digest.ts';
 import { fromBase64, type Signature } from './signature.ts';
 
@@ -82,7 +82,7 @@ function statementContent(
   const payload = fromBase64(own(envelope, 'payload'), MAX_CLAIM_BYTES);
   const signatures = own(envelope, 'signatures');
   const [first, ...more] = Array.isArray(signatures) ? signatures : [];
-  const signature = fromBase64(isJsonObject(first) ? own(first, 'sig') : undefined);
+  const signature = fromBase64(valueAt(first, 'sig'));
   const payloadType = own(envelope, 'payloadType');
   if (payload === undefined || signature === undefined || more.length > 0) {
     return 'is a bundle without exactly one signature';

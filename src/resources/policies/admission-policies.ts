@@ -23,6 +23,7 @@ import {
 } from './common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
+import { NAMESPACED_PARAMETERS, PARAMETERS } from './policy-parameters.ts';
 
 /**
  * Maximum number of members of a group. Each gets at least two seconds, a request at most thirty, and evaluation ends
@@ -229,6 +230,7 @@ const clusterAdmissionPolicy = {
     'The policy.',
     {
       ...SINGLE,
+      parameters: optional(PARAMETERS),
       rules: CLUSTER_RULES,
       contextAwareResources: optional(CONTEXT_AWARE_RESOURCES),
       namespaceSelector: NAMESPACE_SELECTOR,
@@ -250,7 +252,11 @@ const admissionPolicy = {
   shortNames: ['ap'],
   scope: 'Namespaced',
   description: 'A policy for requests of its own namespace.',
-  spec: object('The policy.', { ...SINGLE, rules: NAMESPACED_RULES, ...COMMON }, { rules: [TIMEOUTS_FIT] }),
+  spec: object(
+    'The policy.',
+    { ...SINGLE, parameters: optional(NAMESPACED_PARAMETERS), rules: NAMESPACED_RULES, ...COMMON },
+    { rules: [TIMEOUTS_FIT] },
+  ),
   example: {
     metadata: { name: 'no-privileged-pods', namespace: 'shop' },
     spec: {
@@ -284,7 +290,13 @@ const clusterAdmissionPolicyGroup = {
     {
       expression: EXPRESSION,
       message: text(MESSAGE),
-      policies: members(object('One member.', { ...MEMBER, contextAwareResources: optional(CONTEXT_AWARE_RESOURCES) })),
+      policies: members(
+        object('One member.', {
+          ...MEMBER,
+          parameters: optional(PARAMETERS),
+          contextAwareResources: optional(CONTEXT_AWARE_RESOURCES),
+        }),
+      ),
       rules: CLUSTER_RULES,
       namespaceSelector: NAMESPACE_SELECTOR,
       allowInsideAdmissionControllerNamespace: INSIDE_OWN_NAMESPACE,
@@ -307,7 +319,7 @@ const admissionPolicyGroup = {
     {
       expression: EXPRESSION,
       message: text(MESSAGE),
-      policies: members(object('One member.', MEMBER)),
+      policies: members(object('One member.', { ...MEMBER, parameters: optional(NAMESPACED_PARAMETERS) })),
       rules: NAMESPACED_RULES,
       ...COMMON,
     },

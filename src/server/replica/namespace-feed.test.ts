@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { pino } from 'pino';
 import { ApiError, ClusterError } from '../../cluster/index.ts';
 import { kubernetesKind, NAMESPACE_NAME_LABEL } from '../../resources/index.ts';
@@ -12,6 +13,7 @@ import type { WatchedChange } from '../../evaluation/index.ts';
 import { NamespaceFeed } from './namespace-feed.ts';
 import { NamespaceRecord } from './namespace-record.ts';
 import type { WantedPolicy } from '../policies/wanted-policy.ts';
+import { MAX_PARAMETERS_LENGTH } from './parameter-needs.ts';
 import { ReplicaCluster } from './testing/replica-cluster.ts';
 
 const NAMESPACES = kubernetesKind('v1', 'Namespace') as ResourceType;
@@ -190,5 +192,27 @@ describe('the namespaces of a replica', () => {
       feed.failed(new ClusterError('unreachable', 'down'));
       assert.deepEqual(published, []);
     });
+  });
+
+  it('have the annotations that are parameters, and null for those that they lack', async () => {
+    const needing = (...annotations: readonly string[]): WantedPolicy => {
+      const parameters = { from: { namespace: { annotations } }, settingsExpression: '{}' };
+      return { staged: [{ name: 'a', uid: 'a', snapshot: { parameters }, order: 0 }] };
+    };
+    const shop = (): unknown => published.at(-1)?.objects.find(([{ name }]) => name === 'shop')?.[1];
+    const metadata = { name: 'shop' };
+    const body = { metadata: { annotations: { uid: '7', long: 'x'.repeat(MAX_PARAMETERS_LENGTH + 1), other: 'x' } } };
+    await cluster.admin.patch(NAMESPACES, metadata, { type: 'merge', body });
+    feed.want(new Map([['p', needing('uid')]]), true);
+    const until = async (annotations: object): Promise<void> => {
+      while (
+        !isDeepStrictEqual((shop() as { metadata?: { annotations?: object } })?.metadata?.annotations, annotations)
+      ) {
+        await sleep(5);
+      }
+    };
+    await until({ uid: '7' });
+    feed.want(new Map([['q', needing('long', 'missing')]]), false);
+    await until({ long: MAX_PARAMETERS_LENGTH + 1, missing: null, uid: '7' });
   });
 });

@@ -1,5 +1,6 @@
-// Labels of namespaces, for policies that select by them. Watched only while such policies exist: most policies select
-// namespaces by name, or all. After a start, recorded labels are used while the cluster is unavailable.
+// Labels of namespaces, for policies that select by them, and annotations and labels that are parameters of policies.
+// Watched only while such policies exist: most policies select namespaces by name, or all. After a start, recorded labels
+// are used while the cluster is unavailable.
 import { ApiError } from '../../cluster/index.ts';
 import type { JsonObject } from '../../engine/index.ts';
 import type { FindResult } from '../../evaluation/index.ts';
@@ -8,6 +9,7 @@ import type { KubernetesObject, PolicyMatch } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { WantedChanges, WantedPolicy } from '../policies/wanted-policy.ts';
 import type { NamespaceEntry, NamespaceRecord } from './namespace-record.ts';
+import { MAX_PARAMETERS_LENGTH, NO_NEEDS, parameterNeeds } from './parameter-needs.ts';
 import { WatchedKind, type WatchedKindOptions } from './watched-kind.ts';
 
 /** HTTP status of an overloaded API server. */
@@ -24,8 +26,10 @@ export interface NamespaceFeedOptions extends Pick<WatchedKindOptions, 'cluster'
 export class NamespaceFeed {
   readonly #options: NamespaceFeedOptions;
   readonly #kind: WatchedKind;
-  /** Policies that need labels. */
-  readonly #needing = new Set<string>();
+  /** Policies that need labels or annotations, with the annotations. */
+  readonly #needing = new Map<string, readonly string[]>();
+  /** Annotations that the watch keeps. */
+  #annotations: readonly string[] = [];
   /** Labels recorded before the start, until the watch reports. */
   #recorded: ReadonlyMap<string, Labels>;
   #isRestored = false;
@@ -42,8 +46,8 @@ export class NamespaceFeed {
     this.#kind = new WatchedKind({
       cluster,
       type,
-      transform: labelsOnly,
-      view: ({ metadata }) => viewOf(metadata.labels),
+      transform: (namespace) => trimmed(namespace, this.#annotations),
+      view: (namespace) => namespaceView(namespace, this.#annotations),
       publish,
       changed: () => {
         this.#recorded = new Map();
@@ -65,8 +69,9 @@ export class NamespaceFeed {
       this.#needing.clear();
     }
     for (const [id, wanted] of changes) {
-      if (wanted !== undefined && needsLabels(wanted)) {
-        this.#needing.add(id);
+      const needs = wanted === undefined ? NO_NEEDS : parameterNeeds(wanted);
+      if (wanted !== undefined && (needs.readsNamespaces || needsLabels(wanted))) {
+        this.#needing.set(id, needs.annotations);
       } else {
         this.#needing.delete(id);
       }
@@ -74,11 +79,23 @@ export class NamespaceFeed {
     if (this.#stopped) {
       return;
     }
-    if (this.#needing.size > 0) {
+    if (this.#keepsNewAnnotations()) {
+      this.#kind.rewatch();
+    } else if (this.#needing.size > 0) {
       this.#kind.watch();
     } else if (this.#kind.isWatched || this.#recorded.size > 0) {
       this.#kind.unwatch();
     }
+  }
+
+  /** Whether an annotation is needed that the watch does not have. Those no longer needed are kept until then. */
+  #keepsNewAnnotations(): boolean {
+    const needed = new Set([...this.#needing.values()].flat());
+    if ([...needed].every((key) => this.#annotations.includes(key))) {
+      return false;
+    }
+    this.#annotations = [...needed].toSorted();
+    return true;
   }
 
   /** Called when the cluster could not be read. In an outage after a start, recorded labels are published. */
@@ -115,8 +132,26 @@ export function isOutage(error: unknown): boolean {
   return !(error instanceof ApiError) || error.code >= 500 || error.code === TOO_MANY_REQUESTS;
 }
 
-function viewOf(labels: Labels = {}): JsonObject {
-  return { metadata: { labels } };
+/**
+ * The fields of a namespace that workers get.
+ * @param keys of annotations
+ */
+export function namespaceView({ metadata }: KubernetesObject, keys: readonly string[]): JsonObject {
+  return viewOf(metadata.labels, metadata.annotations, keys);
+}
+
+/** @param keys of annotations: those that the namespace does not have are null */
+function viewOf(labels: Labels = {}, annotations: Labels = {}, keys: readonly string[] = []): JsonObject {
+  if (keys.length === 0) {
+    return { metadata: { labels } };
+  }
+  const values = keys.map((key) => [key, Object.hasOwn(annotations, key) ? shown(annotations[key] ?? '') : null]);
+  return { metadata: { labels, annotations: Object.fromEntries(values) as JsonObject } };
+}
+
+/** The value of an annotation; its length when it is too long. */
+function shown(value: string): string | number {
+  return value.length > MAX_PARAMETERS_LENGTH ? value.length : value;
 }
 
 function entryOf({ metadata: { name = '', labels = {} } }: KubernetesObject): NamespaceEntry {
@@ -124,8 +159,9 @@ function entryOf({ metadata: { name = '', labels = {} } }: KubernetesObject): Na
 }
 
 /** The fields of a namespace that are kept. */
-function labelsOnly({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
-  const { name, uid, resourceVersion, labels } = metadata;
+function trimmed({ apiVersion, kind, metadata }: KubernetesObject, keys: readonly string[]): KubernetesObject {
+  const { name, uid, resourceVersion, labels, annotations = {} } = metadata;
+  const kept = Object.entries(annotations).filter(([key]) => keys.includes(key));
   return {
     apiVersion,
     kind,
@@ -134,6 +170,7 @@ function labelsOnly({ apiVersion, kind, metadata }: KubernetesObject): Kubernete
       ...(uid === undefined ? {} : { uid }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
       ...(labels === undefined ? {} : { labels }),
+      ...(kept.length === 0 ? {} : { annotations: Object.fromEntries(kept) }),
     },
   };
 }

@@ -11,6 +11,8 @@ import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
 import { withoutRevision, type PinnedPolicy } from '../policies/serving-record.ts';
 import { isOutage, NamespaceFeed } from './namespace-feed.ts';
 import { NamespaceRecord } from './namespace-record.ts';
+import { ExistingParameters } from './existing-parameters.ts';
+import { ParameterFeed } from './parameter-feed.ts';
 import { ReadableKinds } from './readable-kinds.ts';
 import { ReplicaControl } from './replica-control.ts';
 import type { ReplicaOptions } from './replica-options.ts';
@@ -34,6 +36,7 @@ export class Replica implements PolicySource {
   readonly #view: RevisionView;
   readonly #feed: RevisionFeed;
   readonly #namespaces: NamespaceFeed;
+  readonly #parameters: ParameterFeed;
   readonly #prevalidator: RevisionPrevalidator;
   readonly #control: ReplicaControl;
   readonly #stopping = new AbortController();
@@ -60,6 +63,7 @@ export class Replica implements PolicySource {
       read: (policies) => reader.read(policies),
       load: (requests, done) => loader.load(requests, done),
       kinds: new ReadableKinds(policyCluster),
+      parameters: new ExistingParameters(policyCluster, cluster),
       modulesChanged: () => this.#keep(),
     });
     const view = new RevisionView(() => this.#registry.entries(), options.monitoredReportMs);
@@ -87,6 +91,11 @@ export class Replica implements PolicySource {
       record: new NamespaceRecord(host.dataDir, ({ level, fields, message }) => log[level](fields, message)),
       log,
     });
+    this.#parameters = new ParameterFeed({
+      cluster: policyCluster,
+      publish: (change) => host.publishWatched(change),
+      log,
+    });
     this.#feed = new RevisionFeed({
       cluster,
       namespace,
@@ -94,6 +103,7 @@ export class Replica implements PolicySource {
       changed: (changes, isFirst) => {
         this.#loadedAt = new Date().toISOString();
         this.#namespaces.want(changes, isFirst);
+        this.#parameters.want(changes, isFirst);
         this.#registry.apply(changes, isFirst);
         if (isFirst) {
           clearTimeout(this.#downTimer);
@@ -184,11 +194,11 @@ export class Replica implements PolicySource {
     return this.#feed.isSynced || this.#isLoaded ? 'known' : 'unknown';
   }
 
-  /** Namespaces are the only kind that evaluation looks up. */
-  async find({ apiVersion, kind, name }: ObjectReference): Promise<FindResult> {
-    return apiVersion === 'v1' && kind === 'Namespace'
-      ? await this.#namespaces.find(name)
-      : { state: 'unreadable', reason: `this server does not watch ${apiVersion}/${kind}` };
+  /** Evaluation looks up namespaces and parameters. */
+  async find(object: ObjectReference): Promise<FindResult> {
+    return object.apiVersion === 'v1' && object.kind === 'Namespace'
+      ? await this.#namespaces.find(object.name)
+      : await this.#parameters.find(object);
   }
 
   view(): PoliciesView {
@@ -231,6 +241,7 @@ export class Replica implements PolicySource {
     await this.#control.stop();
     this.#stopping.abort(new Error('the policy server is stopping'));
     const kept = this.#namespaces.stop();
+    this.#parameters.stop();
     this.#registry.stop();
     this.#prevalidator.stop();
     await Promise.all([this.#following, kept]);

@@ -40,6 +40,7 @@ function setUp(): {
       forbiddenRead: async ({ kind }) =>
         kind === 'Secret' ? { message: 'User "replica" cannot list', rights: 'get, list, watch secrets' } : undefined,
     },
+    parameters: { read: async () => ({ objects: [], namespaces: ['a', 'b'] }) },
     modulesChanged: () => held.push(prevalidator.modules().length),
   });
   return { prevalidator, loads, held };

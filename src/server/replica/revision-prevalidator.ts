@@ -1,11 +1,21 @@
 // Pre-validates policies: tries whether they could be served.
-import { CONTEXT_AWARE_LABEL, isNamespacedPolicyId, policyId } from '../../resources/index.ts';
-import type { ContextAwareResource, ModuleUse, PolicyDefinition } from '../../engine/index.ts';
+import { isDigest } from '../../modules/index.ts';
+import {
+  CONTEXT_AWARE_LABEL,
+  isNamespacedPolicyId,
+  MAX_WARNING_LENGTH,
+  MAX_WARNINGS,
+  namespaceOfPolicyId,
+  policyId,
+} from '../../resources/index.ts';
+import type { ContextAwareResource, ModuleUse, ParametersDefinition, PolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import { RequestRefused } from '../../https/index.ts';
-import type { LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
+import type { LoadOutcome, LoadRequest, ParameterTrial, RefusedNamespaces } from '../../evaluation/index.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from '../../control/index.ts';
 import type { ReadPolicy, UnreadPolicy } from '../policies/registry-loads.ts';
+import { errorText, shortened } from '../../values/index.ts';
+import type { ExistingParameters } from './existing-parameters.ts';
 import type { ReadableKinds } from './readable-kinds.ts';
 
 /**
@@ -23,6 +33,7 @@ export interface PrevalidatorCollaborators {
   read(policies: readonly UnreadPolicy[]): Promise<readonly ReadPolicy[]>;
   load(requests: readonly LoadRequest[], done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void): void;
   readonly kinds: Pick<ReadableKinds, 'isServed' | 'forbiddenRead'>;
+  readonly parameters: Pick<ExistingParameters, 'read'>;
   /** Called when the kept modules change, or loaded modules are not kept. */
   modulesChanged(): void;
 }
@@ -166,16 +177,71 @@ export class RevisionPrevalidator {
     }
     const signal = AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(KINDS_TIMEOUT_MS)]);
     const failure =
-      (await this.#notServed(kindsOfEveryReview(request, outcome), signal)) ??
+      (await this.#notServed(kindsOfEveryReview(request, outcome), 'contextAwareResources', signal)) ??
+      (await this.#notServed(parameterKinds(request), 'parameters', signal)) ??
       (await this.#notReadable(declaredKinds(request), signal));
-    return failure === undefined ? result : { ok: false, ...failure, isTransient: true };
+    if (failure !== undefined) {
+      return { ok: false, ...failure, isTransient: true };
+    }
+    return await this.#withParameters(result, request, outcome);
   }
 
-  async #notServed(kinds: readonly ContextAwareResource[], signal: AbortSignal): Promise<KindFailure | undefined> {
+  /** The result, or a failure or warning when the policy would refuse parameters that exist. */
+  async #withParameters(
+    result: PrevalidationResult,
+    request: LoadRequest,
+    outcome: LoadOutcome & { readonly ok: true },
+  ): Promise<PrevalidationResult> {
+    const all = parametersOf(request);
+    if (all.length === 0 || !result.ok) {
+      return result;
+    }
+    const signal = AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(KINDS_TIMEOUT_MS)]);
+    const namespace = namespaceOfPolicyId(request.id);
+    let trial: ParameterTrial;
+    try {
+      trial = joined(await Promise.all(all.map((one) => this.#collaborators.parameters.read(one, namespace, signal))));
+    } catch (error) {
+      const message = `the parameters that exist cannot be read: ${errorText(error)}`;
+      return { ok: false, reason: 'FetchFailed', message, isTransient: true };
+    }
+    const tried = await this.#try({ ...request, digests: pinnedDigests(outcome), trial });
+    if (!tried.ok) {
+      const { reason, message, transient } = tried;
+      return { ok: false, reason, message, isTransient: transient };
+    }
+    if (tried.refused === undefined) {
+      return result;
+    }
+    const message = refusedText(tried.refused);
+    if (all.some(({ onRollout }) => onRollout === 'Fail')) {
+      return { ok: false, reason: 'InvalidParameters', message, isTransient: false };
+    }
+    const warnings = [...(result.warnings ?? []).slice(0, MAX_WARNINGS - 1), shortened(message, MAX_WARNING_LENGTH)];
+    return { ...result, warnings };
+  }
+
+  #try(request: LoadRequest): Promise<LoadOutcome> {
+    return new Promise((resolve, reject) => {
+      this.#stopped.signal.addEventListener('abort', () => reject(this.#stopped.signal.reason), { once: true });
+      this.#collaborators.load([request], (outcomes) => {
+        const outcome = outcomes.get(request);
+        if (outcome !== undefined) {
+          resolve(outcome);
+        }
+      });
+    });
+  }
+
+  async #notServed(
+    kinds: readonly ContextAwareResource[],
+    field: string,
+    signal: AbortSignal,
+  ): Promise<KindFailure | undefined> {
     for (const resource of kinds) {
       if (!(await this.#collaborators.kinds.isServed(resource, signal))) {
         const what = `the policy reads ${textOf(resource)} for every request, and the cluster does not serve it`;
-        const action = 'correct contextAwareResources, or install the CustomResourceDefinition';
+        const action = `correct ${field}, or install the CustomResourceDefinition`;
         return { reason: 'KindNotServed', message: `${what}: ${action}` };
       }
     }
@@ -227,9 +293,43 @@ function kindsOfEveryReview(
   });
 }
 
-/** All kinds that the policy or its members declare, without duplicates. */
-function declaredKinds({ definition }: LoadRequest): readonly ContextAwareResource[] {
-  const kinds = usesOf(definition).flatMap(({ contextAwareResources }) => contextAwareResources);
+function parametersOf({ definition }: LoadRequest): readonly ParametersDefinition[] {
+  return usesOf(definition).flatMap(({ parameters }) => (parameters === undefined ? [] : [parameters]));
+}
+
+/** One trial with the parameters of all members of a group. */
+function joined(trials: readonly (ParameterTrial | undefined)[]): ParameterTrial {
+  return {
+    objects: trials.flatMap((trial) => trial?.objects ?? []),
+    namespaces: [...new Set(trials.flatMap((trial) => trial?.namespaces ?? []))].toSorted(),
+  };
+}
+
+/** Digests of the modules that were loaded; builtin modules have none. */
+function pinnedDigests({ digests }: LoadOutcome & { readonly ok: true }): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(digests).filter(([, digest]) => isDigest(digest)));
+}
+
+function refusedText({ count, tried, first }: RefusedNamespaces): string {
+  const named = first.map(({ namespace }) => (namespace === '' ? 'requests without one' : namespace)).join(', ');
+  const more = count > first.length ? ` and ${count - first.length} more` : '';
+  const [one] = first;
+  return `${count} of ${tried} namespaces would be refused for their parameters: ${named}${more} (${one?.namespace}: ${one?.message})`;
+}
+
+/** The kinds of parameters, which are read for every review. */
+function parameterKinds({ definition }: Pick<LoadRequest, 'definition'>): readonly ContextAwareResource[] {
+  return usesOf(definition).flatMap(({ parameters }) =>
+    parameters !== undefined && 'resource' in parameters.from ? [parameters.from.resource] : [],
+  );
+}
+
+/** All kinds that the policy or its members read, without duplicates. */
+function declaredKinds({ definition }: Pick<LoadRequest, 'definition'>): readonly ContextAwareResource[] {
+  const kinds = [
+    ...usesOf(definition).flatMap(({ contextAwareResources }) => contextAwareResources),
+    ...parameterKinds({ definition }),
+  ];
   return [...new Map(kinds.map((resource) => [textOf(resource), resource])).values()];
 }
 

@@ -30,7 +30,7 @@ describe('a watched kind in namespaces', () => {
         changes.push(change);
         pods = new Map(change.isAll ? [] : pods);
         for (const [{ name }, object] of change.objects) {
-          pods.set(name, (object?.['data'] as { pods: string } | undefined)?.pods);
+          pods.set(name, (object as { data: { pods: string } } | undefined)?.data.pods);
         }
       },
       changed: () => undefined,

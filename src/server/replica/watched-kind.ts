@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Cluster, isNotFound } from '../../cluster/index.ts';
 import type { JsonObject } from '../../engine/index.ts';
-import type { FindResult, WatchedChange, WatchedObject } from '../../evaluation/index.ts';
+import type { FindResult, ObjectFailure, WatchedChange, WatchedObject } from '../../evaluation/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { apiVersionOf, keyOf, keyText } from '../../resources/index.ts';
 import type { KubernetesObject, ObjectKey, ResourceType } from '../../resources/index.ts';
@@ -17,13 +17,24 @@ const FOUND_MS = 5_000;
 /** Timeout of a read of one object: shorter than that of most webhooks. Milliseconds. */
 const FIND_TIMEOUT_MS = 3_000;
 
+const ABSENT: ObjectFailure = { state: 'absent' };
+
 export interface WatchedKindOptions {
   readonly cluster: Pick<Cluster, 'get' | 'list' | 'watch'>;
   readonly type: ResourceType;
   /** The fields of an object that are kept. */
   readonly transform: (object: KubernetesObject) => KubernetesObject;
-  /** The fields of an object for workers; changes of other fields are not published. */
-  readonly view: (object: KubernetesObject) => JsonObject;
+  /** Default: all objects. */
+  readonly fieldSelector?: string;
+  /** The fields of a transformed object for workers; changes of other fields are not published. As text, see WatchedObject. */
+  readonly view: (object: KubernetesObject) => JsonObject | string;
+  /** Why workers do not get an object. Default: they get all. */
+  readonly failure?: (object: KubernetesObject) => ObjectFailure | undefined;
+  /**
+   * The result for an object that a watched kind does not have. Workers know an absence for a while, so that reviews which
+   * need the object do not read it each time. Default: the object is absent, and workers do not know it.
+   */
+  readonly notFound?: () => Promise<ObjectFailure>;
   readonly publish: (change: WatchedChange) => void;
   /** Called after a change by the watch, or its end. */
   readonly changed: () => void;
@@ -59,6 +70,13 @@ export class WatchedKind {
     this.#watch ??= new KindWatch(this.#options, (isAll, objects) => this.#watched(isAll, objects));
   }
 
+  /** Watches anew, with other fields or another selector. Workers keep their objects until the kind is listed. */
+  rewatch(): void {
+    this.#watch?.stop();
+    this.#watch = undefined;
+    this.watch();
+  }
+
   /** Ends the watch and removes its objects from workers. */
   unwatch(): void {
     this.#watch?.stop();
@@ -92,19 +110,31 @@ export class WatchedKind {
   }
 
   async #find(key: ObjectKey): Promise<FindResult> {
-    const { cluster, type, view, failed } = this.#options;
+    const { cluster, type, transform, failed, notFound } = this.#options;
     try {
       const object = await cluster.get(type, key, { signal: AbortSignal.timeout(FIND_TIMEOUT_MS) });
-      this.#publish(false, [[key, view(object)]]);
+      this.#publish(false, [published(this.#options, key, transform(object))]);
       this.#keepForAWhile(key);
       return { state: 'published' };
     } catch (error) {
       if (isNotFound(error)) {
-        return { state: 'absent' };
+        const failure = (await notFound?.()) ?? ABSENT;
+        if (notFound !== undefined && failure.state === 'absent') {
+          this.#publishAbsence(key, failure);
+        }
+        return failure;
       }
       failed(error);
       const isRestored = this.#restored.has(keyText(key));
       return isRestored ? { state: 'published' } : { state: 'unreadable', reason: errorText(error) };
+    }
+  }
+
+  /** Not while the watch has the object, or may soon list the kind. */
+  #publishAbsence(key: ObjectKey, failure: ObjectFailure): void {
+    if (this.#watch?.isListed === true && this.#watch.get(key) === undefined) {
+      this.#publish(false, [[key, undefined, failure]]);
+      this.#keepForAWhile(key);
     }
   }
 
@@ -114,7 +144,7 @@ export class WatchedKind {
     clearTimeout(this.#found.get(id));
     const timer = setTimeout(() => {
       this.#found.delete(id);
-      this.#publish(false, [[key, this.#watch?.get(key) ?? this.#restored.get(id)?.[1]]]);
+      this.#publish(false, [this.#watch?.get(key) ?? this.#restored.get(id) ?? [key, undefined]]);
     }, FOUND_MS);
     timer.unref();
     this.#found.set(id, timer);
@@ -134,7 +164,7 @@ export class WatchedKind {
 
 /** One watch of a kind. Reports all objects when they are listed, later those whose view changed, in batches. */
 class KindWatch {
-  readonly #view: WatchedKindOptions['view'];
+  readonly #options: WatchedKindOptions;
   readonly #report: (isAll: boolean, objects: readonly WatchedObject[]) => void;
   readonly #cache: ObjectCache;
   readonly #stopping = new AbortController();
@@ -143,10 +173,11 @@ class KindWatch {
   #isListed = false;
 
   constructor(options: WatchedKindOptions, report: (isAll: boolean, objects: readonly WatchedObject[]) => void) {
-    const { cluster, type, transform, view, log } = options;
-    this.#view = view;
+    const { cluster, type, transform, fieldSelector, log } = options;
+    this.#options = options;
     this.#report = report;
-    this.#cache = new ObjectCache({ cluster, type, transform, log });
+    const selection = fieldSelector === undefined ? {} : { fieldSelector };
+    this.#cache = new ObjectCache({ cluster, type, transform, ...selection, log });
     this.#cache.subscribe((change) => this.#receive(change));
     this.#cache.synced.then(
       () => this.#listed(),
@@ -155,9 +186,13 @@ class KindWatch {
     void this.#cache.start(this.#stopping.signal);
   }
 
-  get(key: ObjectKey): JsonObject | undefined {
+  get isListed(): boolean {
+    return this.#isListed;
+  }
+
+  get(key: ObjectKey): WatchedObject | undefined {
     const object = this.#isListed ? this.#cache.get(key) : undefined;
-    return object === undefined ? undefined : this.#view(object);
+    return object === undefined ? undefined : published(this.#options, key, object);
   }
 
   list(): readonly KubernetesObject[] {
@@ -174,15 +209,15 @@ class KindWatch {
       this.#isListed = true;
       this.#report(
         true,
-        this.list().map((object) => [keyOf(object), this.#view(object)]),
+        this.list().map((object) => published(this.#options, keyOf(object), object)),
       );
     }
   }
 
   #receive({ before, after }: Change): void {
     const object = after ?? before;
-    const isSame =
-      before !== undefined && after !== undefined && isDeepStrictEqual(this.#view(before), this.#view(after));
+    const { view } = this.#options;
+    const isSame = before !== undefined && after !== undefined && isDeepStrictEqual(view(before), view(after));
     if (object !== undefined && this.#isListed && !isSame) {
       const key = keyOf(object);
       this.#changed.set(keyText(key), key);
@@ -192,8 +227,13 @@ class KindWatch {
 
   #reportChanged(): void {
     this.#reporting = undefined;
-    const objects = [...this.#changed.values()].map((key) => [key, this.get(key)] as const);
+    const objects = [...this.#changed.values()].map((key) => this.get(key) ?? ([key, undefined] as const));
     this.#changed.clear();
     this.#report(false, objects);
   }
+}
+
+function published({ view, failure }: WatchedKindOptions, key: ObjectKey, object: KubernetesObject): WatchedObject {
+  const failed = failure?.(object);
+  return failed === undefined ? [key, view(object)] : [key, undefined, failed];
 }

@@ -1,5 +1,7 @@
-import { JsonNumber, NO_VALUE, Template, TemplateError } from '../../go/index.ts';
-import type { GoValue, TemplateMeter } from '../../go/index.ts';
+import { JsonNumber } from '../../go/index.ts';
+import { NO_VALUE, Template, TemplateError } from '../../go/templates/index.ts';
+import type { GoValue } from '../../go/index.ts';
+import type { TemplateMeter } from '../../go/templates/index.ts';
 import { WasmError } from '../errors.ts';
 import { objectOperand, stringOperand, undefinedBecause } from './builtin.ts';
 import type { BuiltinContext, OpaBuiltin } from './builtin.ts';

@@ -1,11 +1,12 @@
 // Validation of ConfigMaps, Secrets, storage, quotas and events.
 import { isDeepStrictEqual } from 'node:util';
 import { dnsSubdomainProblems, qualifiedNameProblems } from '../../../names/index.ts';
+import { valueAt } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { configKeyProblems } from './checked-value.ts';
 import type { CheckedValue } from './checked-value.ts';
 import { checkHostPath, checkNfs } from './volume-validation.ts';
-import { immutable, oldField } from './workload-validation.ts';
+import { immutable } from './workload-validation.ts';
 
 type Old = KubernetesObject | undefined;
 
@@ -141,8 +142,8 @@ export function checkPersistentVolumeClaim(object: CheckedValue, old: Old): void
 
 function checkShrinking(spec: CheckedValue, old: KubernetesObject): void {
   const place = spec.at('resources').at('requests').at('storage');
-  const [now, capacityBefore] = [place.quantity, oldField(old, 'status', 'capacity', 'storage')];
-  const before = place.read(oldField(old, 'spec', 'resources', 'requests', 'storage')).quantity;
+  const [now, capacityBefore] = [place.quantity, valueAt(old, 'status', 'capacity', 'storage')];
+  const before = place.read(valueAt(old, 'spec', 'resources', 'requests', 'storage')).quantity;
   if (now !== undefined && before !== undefined && now.compareTo(before) < 0) {
     const capacity = place.read(capacityBefore ?? '0').quantity;
     if (capacity !== undefined && now.compareTo(capacity) <= 0) {
@@ -267,7 +268,7 @@ export function checkResourceQuota(object: CheckedValue, old: Old): void {
       ]);
   }
   if (old !== undefined) {
-    immutable(spec.at('scopes'), oldField(old, 'spec', 'scopes'));
+    immutable(spec.at('scopes'), valueAt(old, 'spec', 'scopes'));
   }
 }
 

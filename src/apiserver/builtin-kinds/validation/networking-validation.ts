@@ -1,9 +1,10 @@
 import { BlockList, isIP } from 'node:net';
 import { dns1035LabelProblems, dnsLabelProblems, dnsSubdomainProblems } from '../../../names/index.ts';
+import { valueAt } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { portNameProblems } from './checked-value.ts';
 import type { CheckedValue } from './checked-value.ts';
-import { immutable, oldField } from './workload-validation.ts';
+import { immutable } from './workload-validation.ts';
 
 type Old = KubernetesObject | undefined;
 
@@ -109,8 +110,8 @@ function checkTraffic(spec: CheckedValue, type: string): void {
 
 /** The address of a Service is immutable, unless the Service is or was an ExternalName. */
 function checkServiceUpdate(spec: CheckedValue, old: KubernetesObject): void {
-  const before = oldField(old, 'spec', 'clusterIPs');
-  const isExternalName = [spec.at('type').text, oldField(old, 'spec', 'type')].includes('ExternalName');
+  const before = valueAt(old, 'spec', 'clusterIPs');
+  const isExternalName = [spec.at('type').text, valueAt(old, 'spec', 'type')].includes('ExternalName');
   const [was] = Array.isArray(before) ? (before as readonly unknown[]) : [];
   const now = spec.at('clusterIPs').items[0] ?? spec.at('clusterIP');
   if (!isExternalName && was !== undefined && now.isSet && now.value !== was) {
@@ -217,7 +218,7 @@ function checkServiceBackend(backend: CheckedValue, service: CheckedValue): void
 export function checkIngressClass(object: CheckedValue, old: Old): void {
   const controller = object.at('spec').at('controller');
   if (old !== undefined) {
-    immutable(controller, oldField(old, 'spec', 'controller'));
+    immutable(controller, valueAt(old, 'spec', 'controller'));
     return;
   }
   if (controller.needed()) {

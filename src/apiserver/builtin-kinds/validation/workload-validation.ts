@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { labelSelector } from '../../../resources/index.ts';
+import { labelSelector, valueAt } from '../../../resources/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
 import { amountOf, percentOrNumber } from './checked-value.ts';
 import type { CheckedValue } from './checked-value.ts';
@@ -7,16 +7,6 @@ import { checkTemplate } from './pod-validation.ts';
 import { isTimeZone, scheduleProblem } from './schedule.ts';
 
 type Old = KubernetesObject | undefined;
-
-/** A field of the object that an update replaces. */
-export function oldField(old: Old, ...path: readonly string[]): unknown {
-  let value: unknown = old;
-  for (const name of path) {
-    value =
-      typeof value === 'object' && value !== null ? (value as Readonly<Record<string, unknown>>)[name] : undefined;
-  }
-  return value;
-}
 
 /** Reports a change of an immutable field. */
 export function immutable(place: CheckedValue, before: unknown): void {
@@ -88,7 +78,7 @@ export function checkDeployment(object: CheckedValue, old: Old): void {
     deadline.invalid('must be greater than minReadySeconds');
   }
   if (old !== undefined) {
-    immutable(spec.at('selector'), oldField(old, 'spec', 'selector'));
+    immutable(spec.at('selector'), valueAt(old, 'spec', 'selector'));
   }
 }
 
@@ -193,7 +183,7 @@ export function checkDaemonSet(object: CheckedValue, old: Old): void {
     strategy.unsupportedStruct(strategyText(strategy), ['RollingUpdate', 'OnDelete']);
   }
   if (old !== undefined) {
-    immutable(spec.at('selector'), oldField(old, 'spec', 'selector'));
+    immutable(spec.at('selector'), valueAt(old, 'spec', 'selector'));
   }
 }
 
@@ -206,7 +196,7 @@ export function checkReplicaSet(object: CheckedValue, old: Old): void {
   checkTemplate(spec.at('template'));
   checkLongRunning(spec);
   if (old !== undefined) {
-    immutable(spec.at('selector'), oldField(old, 'spec', 'selector'));
+    immutable(spec.at('selector'), valueAt(old, 'spec', 'selector'));
   }
 }
 
@@ -282,7 +272,7 @@ export function checkJob(object: CheckedValue, old: Old): void {
   checkSelected(spec, (labels) => selects(selector, labels));
   checkJobSpec(spec);
   if (old !== undefined) {
-    const before = (name: string): unknown => oldField(old, 'spec', name);
+    const before = (name: string): unknown => valueAt(old, 'spec', name);
     const isElastic =
       spec.at('completionMode').text === 'Indexed' && spec.at('parallelism').value === spec.at('completions').value;
     if (!isElastic) {
@@ -298,7 +288,7 @@ export function checkJob(object: CheckedValue, old: Old): void {
     ]) {
       immutable(spec.at(field), before(field));
     }
-    if (oldField(old, 'spec', 'suspend') !== true || oldField(old, 'status', 'startTime') !== undefined) {
+    if (valueAt(old, 'spec', 'suspend') !== true || valueAt(old, 'status', 'startTime') !== undefined) {
       immutable(spec.at('template'), before('template'));
     }
   }

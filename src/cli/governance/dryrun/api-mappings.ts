@@ -1,6 +1,6 @@
 // API mappings: the kinds of a cluster as Open Cluster Management's `dryrun` reads and writes them.
 import type { ApiResource } from '../../../cluster/index.ts';
-import { parseYaml } from '../../../engine/index.ts';
+import { parseYaml } from '../../../values/yaml/index.ts';
 import { isJsonObject, type JsonObject, own, textOf } from '../../../resources/index.ts';
 import { errorText } from '../../../values/index.ts';
 import { readText } from '../../document.ts';

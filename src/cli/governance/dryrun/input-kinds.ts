@@ -11,6 +11,7 @@ import {
   own,
   type ResourceType,
   textOf,
+  valueAt,
 } from '../../../resources/index.ts';
 
 export class InputKinds implements Discovery {
@@ -57,8 +58,8 @@ function builtin(apiVersion: string, kind: string): ApiResource | undefined {
 /** The kinds of a CustomResourceDefinition; none of another object. */
 function definedKinds(object: KubernetesObject): readonly ApiResource[] {
   const { spec } = object as { readonly spec?: JsonValue };
-  const names = isJsonObject(spec) ? own(spec, 'names') : undefined;
-  const versions = isJsonObject(spec) ? own(spec, 'versions') : undefined;
+  const names = valueAt(spec, 'names');
+  const versions = valueAt(spec, 'versions');
   if (object.kind !== 'CustomResourceDefinition' || !isJsonObject(spec) || !isJsonObject(names)) {
     return [];
   }

@@ -10,6 +10,7 @@ import {
   own,
   POLICIES,
   POLICY_SETS,
+  valueAt,
 } from '../../../resources/index.ts';
 
 /** The namespace of Policies that name none. */
@@ -69,7 +70,7 @@ function policySpec({ spec }: WithSpec): WithSpec {
 }
 
 function triedTemplate(template: JsonValue): JsonValue {
-  const definition = isJsonObject(template) ? own(template, 'objectDefinition') : undefined;
+  const definition = valueAt(template, 'objectDefinition');
   if (!isJsonObject(template) || !isJsonObject(definition)) {
     return template;
   }

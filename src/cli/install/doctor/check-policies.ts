@@ -18,6 +18,7 @@ import {
   POLICY_ENFORCED,
   policyServerObjectName,
 } from '../../../lifecycle/index.ts';
+import { checkParameters } from './check-parameters.ts';
 import { type Finding, finding } from './finding.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -72,7 +73,12 @@ export function checkPolicies(snapshot: Snapshot): readonly Finding[] {
       ];
     }
     return foreignReasonOf(snapshot, server) === undefined
-      ? [...checkPolicy(policy, snapshot.now), ...checkRules(policy), ...checkWarnings(policy)]
+      ? [
+          ...checkPolicy(policy, snapshot.now),
+          ...checkRules(policy),
+          ...checkWarnings(policy),
+          ...checkParameters(snapshot, policy, nameOf(policy)),
+        ]
       : [];
   });
 }

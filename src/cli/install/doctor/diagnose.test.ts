@@ -37,6 +37,20 @@ const otherController = (name: string, replicas: number): KubernetesObject => ({
   spec: { replicas },
 });
 
+/** The part of Kubernetes' ClusterRole that lets users of a namespace write ConfigMaps. */
+const EDIT = {
+  apiVersion: 'rbac.authorization.k8s.io/v1',
+  kind: 'ClusterRole',
+  metadata: { name: 'edit' },
+  rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['create', 'update'] }],
+} as KubernetesObject;
+
+/** A policy with parameters in ConfigMaps. */
+function inConfigMaps({ spec, ...one }: AdmissionPolicyObject): AdmissionPolicyObject {
+  const from = { resource: { apiVersion: 'v1', kind: 'ConfigMap', name: 'profile' } };
+  return { ...one, spec: { ...spec, parameters: { from, overridable: ['a'], settingsExpression: '{}' } } } as never;
+}
+
 type Change = (snapshot: Snapshot) => Partial<Snapshot>;
 
 describe('the doctor', () => {
@@ -209,6 +223,10 @@ describe('the doctor', () => {
     'warning PolicyDegraded': () => ({ policies: [policy('Degraded')] }),
     'warning PolicyPending': () => ({ policies: [policy('Pending')] }),
     'warning PolicyMayReject': () => ({ policies: [warned(policy('Active'))] }),
+    'warning ParametersWritable': ({ roles }) => ({
+      policies: [inConfigMaps(policy('Active'))],
+      roles: [...roles, EDIT],
+    }),
     'warning PolicyRuleNeverMatches': () => ({ policies: [privileged('shop')] }),
     'error PolicyServerNotReady': ({ policyServers }) => ({
       policyServers: policyServers.map((server) => ({ ...server, status: {} })),
@@ -250,6 +268,9 @@ describe('the doctor', () => {
     'error ClusterNamespaceForeign': ({ namespaces }) => ({
       namespaces: [...namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'local-cluster' } }],
     }),
+    'error GovernanceAccountRights': ({ deployments }) => ({
+      deployments: deployments.map((one) => withArguments(one, '--governance-account=mine')),
+    }),
     'warning PolicyRightsMissing': ({ governance }) => ({
       governance: {
         ...governance,
@@ -263,6 +284,20 @@ describe('the doctor', () => {
       assert.ok(codes(change).includes(code), codes(change).join(', '));
     });
   }
+
+  it('is content with another governance account that the controller may impersonate', () => {
+    const role = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'Role',
+      metadata: { name: 'mine' },
+      rules: [{ apiGroups: [''], resources: ['serviceaccounts'], resourceNames: ['mine'], verbs: ['impersonate'] }],
+    };
+    const found = codes(({ deployments, roles }) => ({
+      deployments: deployments.map((one) => withArguments(one, '--governance-account=mine')),
+      roles: [...roles, role],
+    }));
+    assert.deepEqual(found, ['info ExemptNamespaces']);
+  });
 
   it('is patient with a policy on its way to be enforced', () => {
     assert.deepEqual(

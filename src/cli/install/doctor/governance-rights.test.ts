@@ -5,13 +5,14 @@ import { neededRights, reportedRights } from './governance-rights.ts';
 
 const DEPLOYMENT = { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'a', namespace: 'shop' } };
 
-function policyOf(remediationAction: string, template: JsonObject): ConfigurationPolicy {
+function policyOf(remediationAction: string, template: JsonObject, spec: JsonObject = {}): ConfigurationPolicy {
   return {
     apiVersion: 'policy.open-cluster-management.io/v1',
     kind: 'ConfigurationPolicy',
     metadata: { namespace: 'local-cluster', name: 'one' },
     spec: {
       remediationAction,
+      ...spec,
       'object-templates': [{ complianceType: 'musthave', objectDefinition: DEPLOYMENT, ...template }],
     },
   } as unknown as ConfigurationPolicy;
@@ -20,13 +21,17 @@ function policyOf(remediationAction: string, template: JsonObject): Configuratio
 describe('the rights that a ConfigurationPolicy needs', () => {
   for (const [action, template, expected] of [
     ['inform', {}, ['list', 'watch']],
-    ['Enforce', {}, ['list', 'watch', 'create shop', 'update shop']],
+    ['Enforce', {}, ['list', 'watch', 'get shop', 'create shop', 'update shop']],
     ['enforce', { complianceType: 'MustNotHave' }, ['list', 'watch', 'delete shop']],
-    ['enforce', { recreateOption: 'Always' }, ['list', 'watch', 'create shop', 'update shop', 'delete shop']],
+    [
+      'enforce',
+      { recreateOption: 'Always' },
+      ['list', 'watch', 'get shop', 'create shop', 'update shop', 'delete shop'],
+    ],
     [
       'enforce',
       { objectDefinition: { ...DEPLOYMENT, metadata: { namespace: '{{ .ObjectNamespace }}' } } },
-      ['list', 'watch', 'create', 'update'],
+      ['list', 'watch', 'get', 'create', 'update'],
     ],
     ['enforce', { objectDefinition: { ...DEPLOYMENT, kind: '{{ fromConfigMap "a" "b" "c" }}' } }, []],
     ['enforce', { objectDefinition: { kind: 7, metadata: 'x', ['__proto__']: { kind: 'Secret' } } }, []],
@@ -35,6 +40,23 @@ describe('the rights that a ConfigurationPolicy needs', () => {
       const rights = neededRights(policyOf(action, template));
       assert.deepEqual(
         rights.map(({ verb, namespace }) => (namespace === undefined ? verb : `${verb} ${namespace}`)),
+        expected,
+      );
+    });
+  }
+});
+
+describe('the rights that a ConfigurationPolicy needs to prune', () => {
+  for (const [action, pruneObjectBehavior, expected] of [
+    ['enforce', 'None', false],
+    ['enforce', 'DeleteIfCreated', true],
+    ['enforce', 'DeleteAll', true],
+    ['inform', 'DeleteAll', false],
+  ] as const) {
+    it(`${action} with ${pruneObjectBehavior}: ${expected ? 'delete' : 'none'}`, () => {
+      const rights = neededRights(policyOf(action, {}, { pruneObjectBehavior }));
+      assert.equal(
+        rights.some(({ verb }) => verb === 'delete'),
         expected,
       );
     });

@@ -9,6 +9,7 @@ import {
   type KubernetesObject,
   own,
   textOf,
+  valueAt,
 } from '../../../resources/index.ts';
 import { type Right, rightText } from '../rights.ts';
 
@@ -18,10 +19,10 @@ const MAX_REVIEWS = 1_000;
 const CONCURRENT_REVIEWS = 16;
 /** What every policy needs: kinds are watched in all namespaces. */
 const READ = ['list', 'watch'];
-/** What a policy that enforces needs besides. */
+/** What a policy that enforces needs besides. It reads what it has created, to know that it was itself. */
 const WRITES: Readonly<Record<string, readonly string[]>> = {
-  musthave: ['create', 'update'],
-  mustonlyhave: ['create', 'update'],
+  musthave: ['get', 'create', 'update'],
+  mustonlyhave: ['get', 'create', 'update'],
   mustnothave: ['delete'],
 };
 
@@ -48,11 +49,11 @@ export function neededRights({ spec }: ConfigurationPolicy): readonly NeededRigh
     if (apiVersion === '' || kind === '' || isTemplate(apiVersion) || isTemplate(kind)) {
       return [];
     }
-    const isRecreated = recreateOption !== undefined && recreateOption !== 'None';
-    const writes = [...(WRITES[complianceType.toLowerCase()] ?? []), ...(isRecreated ? ['delete'] : [])];
+    const isDeleted = [recreateOption, spec.pruneObjectBehavior].some((one) => one !== undefined && one !== 'None');
+    const writes = new Set([...(WRITES[complianceType.toLowerCase()] ?? []), ...(isDeleted ? ['delete'] : [])]);
     return [
       ...READ.map((verb) => ({ apiVersion, kind, verb })),
-      ...(isEnforced ? writes : []).map((verb) => ({
+      ...(isEnforced ? [...writes] : []).map((verb) => ({
         apiVersion,
         kind,
         verb,
@@ -64,11 +65,10 @@ export function neededRights({ spec }: ConfigurationPolicy): readonly NeededRigh
 
 function definitionOf(value: unknown): Readonly<Record<'apiVersion' | 'kind' | 'namespace', string>> {
   const definition = isJsonObject(value) ? value : {};
-  const metadata = own(definition, 'metadata');
   return {
     apiVersion: textOf(own(definition, 'apiVersion')),
     kind: textOf(own(definition, 'kind')),
-    namespace: isJsonObject(metadata) ? textOf(own(metadata, 'namespace')) : '',
+    namespace: textOf(valueAt(definition, 'metadata', 'namespace')),
   };
 }
 

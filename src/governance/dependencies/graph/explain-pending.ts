@@ -100,7 +100,7 @@ class ExplainedPending {
   }
 
   #why(dependency: UnmetDependency, cycle: readonly string[] | undefined): string {
-    const { reason, compliance, actual, kind, apiVersion, detail } = dependency;
+    const { reason, kind, apiVersion, detail } = dependency;
     switch (reason) {
       case 'NoSuchKind':
         return `but the cluster has no kind ${kind} in ${apiVersion}: install its CRD`;
@@ -117,9 +117,7 @@ class ExplainedPending {
       case 'GetFailed':
         return `which could not be read: ${detail}`;
       case 'Mismatch':
-        return `which is ${actual ?? ''}${this.#details(dependency)}`.concat(
-          actual === 'NonCompliant' || actual === 'Pending' ? '' : ` and must be ${compliance}`,
-        );
+        return this.#mismatch(dependency);
       case 'Cycle':
         return `which waits for it in turn, for ever (${cycle?.join(' → ') ?? ''}): remove one of these dependencies`;
       default:
@@ -127,18 +125,18 @@ class ExplainedPending {
     }
   }
 
-  /** ` since …: …`, as far as it is known. */
-  #details(dependency: UnmetDependency): string {
+  /** `which is … since … and must be …: …`, as far as it is known. */
+  #mismatch(dependency: UnmetDependency): string {
+    const { actual = '', compliance, detail } = dependency;
     const found = this.#lookup(dependency);
-    if (found.type !== 'found') {
-      return '';
-    }
-    const { since, message } = stateSince(found.object, dependency.actual ?? '');
-    const text = shortened(message || dependency.detail, MAX_MESSAGE_LENGTH).replace(/\.$/u, '');
-    return `${since === '' ? '' : ` since ${since}`}${text === '' ? '' : `: ${text}`}`;
+    const { since, message } =
+      found.type === 'found' ? stateSince(found.object, actual) : { since: '', message: undefined };
+    const text = message === undefined ? '' : shortened(message || detail, MAX_MESSAGE_LENGTH).replace(/\.$/u, '');
+    const expected = actual === 'NonCompliant' || actual === 'Pending' ? '' : ` and must be ${compliance}`;
+    return `which is ${actual}${since === '' ? '' : ` since ${since}`}${expected}${text === '' ? '' : `: ${text}`}`;
   }
 
-  /** What the object of a dependency waits for in turn; a root cause if that is nothing. */
+  /** Unmet dependencies of the object of a dependency; a root cause if there are none. */
   #further(dependency: UnmetDependency): readonly Subject[] {
     const target = this.#graph.targetOf(dependency);
     const isWaiting = dependency.reason !== 'NotPlaced' && dependency.actual !== 'NonCompliant' && target !== undefined;

@@ -1,8 +1,7 @@
 import { type KubernetesObject, type ObjectKey, keyText } from '../../../resources/index.ts';
-import { isJsonObject, own, textOf } from '../../../values/index.ts';
+import { isJsonObject, own, textOf, valueAt } from '../../../values/index.ts';
 import { canonicalDependencies, checkDependencyCount, type PolicySetLookup } from '../canonical-dependencies.ts';
 import { type Dependency, DependencyError, readDependencies, type Requirement } from '../dependency.ts';
-import { at } from '../kstatus.ts';
 import { unionDependencies } from '../union-dependencies.ts';
 
 /** A root policy in the graph of a cluster. */
@@ -51,9 +50,9 @@ export function graphPolicy(policy: KubernetesObject, source: GraphSource): Grap
   };
   const canonical = (list: unknown): readonly Dependency[] =>
     unlessRefused(() => canonicalDependencies(readDependencies(list), namespace, source.policiesOfSet));
-  const listed = at(policy, 'spec', 'policy-templates');
+  const listed = valueAt(policy, 'spec', 'policy-templates');
   const definitions = Array.isArray(listed) ? listed.filter(isJsonObject) : [];
-  const ofPolicy = canonical(at(policy, 'spec', 'dependencies'));
+  const ofPolicy = canonical(valueAt(policy, 'spec', 'dependencies'));
   const ofTemplates = definitions.map((template) => canonical(own(template, 'extraDependencies')));
   const [topLevel, extras] = unlessRefused(() => {
     checkDependencyCount(
@@ -69,14 +68,14 @@ export function graphPolicy(policy: KubernetesObject, source: GraphSource): Grap
       problems.add(conflict);
     }
     return {
-      apiVersion: textOf(at(template, 'objectDefinition', 'apiVersion')),
-      kind: textOf(at(template, 'objectDefinition', 'kind')),
-      name: textOf(at(template, 'objectDefinition', 'metadata', 'name')),
+      apiVersion: textOf(valueAt(template, 'objectDefinition', 'apiVersion')),
+      kind: textOf(valueAt(template, 'objectDefinition', 'kind')),
+      name: textOf(valueAt(template, 'objectDefinition', 'metadata', 'name')),
       ignorePending: own(template, 'ignorePending') === true,
       requirements,
     };
   });
-  const isEnabled = at(policy, 'spec', 'disabled') !== true;
+  const isEnabled = valueAt(policy, 'spec', 'disabled') !== true;
   const isPlaced = isEnabled && (source.isPlaced?.(policy) ?? true);
   return { namespace, name, isPlaced, templates, problems: [...problems] };
 }

@@ -1,6 +1,5 @@
 import type { KubernetesObject } from '../../../resources/index.ts';
-import { isJsonObject, own, textOf } from '../../../values/index.ts';
-import { at } from '../kstatus.ts';
+import { isJsonObject, own, textOf, valueAt } from '../../../values/index.ts';
 
 /** The last message of an object, and since when it has its state. */
 export interface StateSince {
@@ -31,9 +30,9 @@ interface Entry {
 
 /** The history of the object, or of the first template with the state of its policy. */
 function historyOf(object: KubernetesObject, state: string): readonly Entry[] {
-  const details = at(object, 'status', 'details');
-  const detail = Array.isArray(details) ? details.find((each) => at(each, 'compliant') === state) : undefined;
-  const list = at(detail, 'history') ?? at(object, 'status', 'history');
+  const details = valueAt(object, 'status', 'details');
+  const detail = Array.isArray(details) ? details.find((each) => valueAt(each, 'compliant') === state) : undefined;
+  const list = valueAt(detail, 'history') ?? valueAt(object, 'status', 'history');
   return (Array.isArray(list) ? list.filter(isJsonObject) : []).map((entry) => ({
     message: textOf(own(entry, 'message')),
     lastTimestamp: textOf(own(entry, 'lastTimestamp')),

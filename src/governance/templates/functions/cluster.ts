@@ -1,6 +1,7 @@
-import { failTemplate, isTrue, jsonText } from '../../../go/index.ts';
+import { jsonText } from '../../../go/index.ts';
+import { failTemplate, isTrue } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
-import { isJsonObject, own, textOf } from '../../../values/index.ts';
+import { isJsonObject, own, textOf, valueAt } from '../../../values/index.ts';
 import type { JsonObject } from '../../../values/index.ts';
 import { textOperand } from '../operands.ts';
 import { counted } from '../rendering.ts';
@@ -48,7 +49,7 @@ function dataCopy(kind: string): GovernanceFunction {
 function claimValue(name: string, { lookups }: Rendering): string | undefined {
   const claim = lookups.get(CLAIM_API_VERSION, 'ClusterClaim', '', name);
   const spec = claim === undefined ? undefined : own(claim, 'spec');
-  return claim === undefined ? undefined : textOf(isJsonObject(spec) ? own(spec, 'value') : undefined);
+  return claim === undefined ? undefined : textOf(valueAt(spec, 'value'));
 }
 
 /** Objects without managedFields, which have keys that templates cannot name, and are as long as the rest. */
@@ -93,8 +94,7 @@ function nodesWithRoles(operands: readonly GoValue[], { lookups }: Rendering): r
 }
 
 function labelKeysOf(object: JsonObject): readonly string[] {
-  const metadata = own(object, 'metadata');
-  const labels = isJsonObject(metadata) ? own(metadata, 'labels') : undefined;
+  const labels = valueAt(object, 'metadata', 'labels');
   return isJsonObject(labels) ? Object.keys(labels) : [];
 }
 

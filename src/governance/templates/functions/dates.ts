@@ -1,6 +1,5 @@
 import {
   civilOf,
-  failTemplate,
   formatTime,
   isGoObject,
   NS_PER_SECOND,
@@ -10,6 +9,7 @@ import {
   RFC3339_NANO,
   TimeZone,
 } from '../../../go/index.ts';
+import { failTemplate } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
 import { castInt, textOperand } from '../operands.ts';
 import { counted } from '../rendering.ts';

@@ -1,4 +1,5 @@
-import { compareStrings, failTemplate, isGoList, isTrue, valueText } from '../../../go/index.ts';
+import { compareStrings, isGoList, valueText } from '../../../go/index.ts';
+import { failTemplate, isTrue } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
 import { boundedList, checkLength } from '../bounded-list.ts';
 import { deepEqual } from '../deep-equal.ts';

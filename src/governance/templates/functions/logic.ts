@@ -1,9 +1,9 @@
-import { failTemplate, isTrue } from '../../../go/index.ts';
+import { kindOf, typeOf } from '../../../go/index.ts';
+import { failTemplate, isTrue } from '../../../go/templates/index.ts';
 import { deepEqual } from '../deep-equal.ts';
 import { boolOperand, textOperand } from '../operands.ts';
 import { counted } from '../rendering.ts';
 import type { FunctionRow } from '../rendering.ts';
-import { kindOf, typeOf } from '../value-kind.ts';
 
 export const LOGIC_FUNCTIONS: readonly FunctionRow[] = [
   ['default', counted(1, 2, ([fallback, value]) => (isTrue(value) ? value : fallback))],

@@ -1,12 +1,5 @@
-import {
-  chargeValue,
-  compareStrings,
-  failTemplate,
-  isGoList,
-  isGoObject,
-  isTrue,
-  valueText,
-} from '../../../go/index.ts';
+import { compareStrings, isGoList, isGoObject, valueText } from '../../../go/index.ts';
+import { chargeValue, failTemplate, isTrue } from '../../../go/templates/index.ts';
 import type { GoObject, GoValue } from '../../../go/index.ts';
 import { setOwn } from '../../../values/index.ts';
 import { boundedList } from '../bounded-list.ts';

@@ -1,4 +1,5 @@
-import { failTemplate, GoFloat } from '../../../go/index.ts';
+import { GoFloat } from '../../../go/index.ts';
+import { failTemplate } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
 import { castFloat, castInt, textOperand } from '../operands.ts';
 import { counted } from '../rendering.ts';

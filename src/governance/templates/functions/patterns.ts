@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js';
-import { failTemplate } from '../../../go/index.ts';
+import { failTemplate } from '../../../go/templates/index.ts';
 import { boundedList } from '../bounded-list.ts';
 import { MAX_PATTERN_LENGTH } from '../limits.ts';
 import { intOperand, textOperand } from '../operands.ts';

@@ -1,4 +1,5 @@
-import { failTemplate, isGoList, quote, valueText } from '../../../go/index.ts';
+import { isGoList, quote, valueText } from '../../../go/index.ts';
+import { failTemplate } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
 import { boundedList } from '../bounded-list.ts';
 import { castInt, intOperand, textOperand } from '../operands.ts';

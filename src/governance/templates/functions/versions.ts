@@ -1,4 +1,4 @@
-import { failTemplate } from '../../../go/index.ts';
+import { failTemplate } from '../../../go/templates/index.ts';
 import { textOperand } from '../operands.ts';
 import { counted } from '../rendering.ts';
 import type { FunctionRow } from '../rendering.ts';

@@ -470,6 +470,14 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     message: 'policyrevisions is forbidden; the spec has no revision yet',
   },
   {
+    when: 'the cluster serves a schema without the parameters that the policy had',
+    view: view([first], both, { spec: spec('2'), generation: 2 }),
+    failure: { state: 'reconciling', reason: 'SchemaReplaced', message: 'another schema' },
+    phase: 'Updating',
+    reason: 'SchemaReplaced',
+    message: 'another schema; the spec has no revision yet',
+  },
+  {
     when: 'a revision could not be created for the first spec',
     view: view([], both),
     failure: FORBIDDEN,

@@ -1,0 +1,333 @@
+// What the same pod configuration costs in the namespaces of N tenants, by how it is enforced, through a real API server: each
+// request creates a pod, as the service account of a tenant. Usage: npm run bench -- tenants [N...] [--idle SECONDS] [--svg FILE];
+// needs the programs of the test cluster (npm run cluster:build). Default: 1 500 3500 10000; the last only with parameters.
+import { writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { clusterAvailable } from '../test/cluster/binaries.ts';
+import { linePlot } from './line-plot.ts';
+import { cpuMs, machine, median, printTable, residentMiB } from './processes.ts';
+import { inTurns, quantile, Scene } from './scene.ts';
+import {
+  addTenants,
+  BARE,
+  NATIVE,
+  NO_POLICY,
+  PARAMETERS,
+  POLICIES,
+  prepareBaselines,
+  type Setup,
+  tenantNamespace,
+  UID_ANNOTATION,
+  uidOf,
+} from './tenant-setups.ts';
+
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    idle: { type: 'string', default: '60' },
+    pods: { type: 'string', default: '1000' },
+    svg: { type: 'string' },
+  },
+});
+const sizes = (positionals.length === 0 ? ['1', '500', '3500', '10000'] : positionals).map(Number);
+const idleSeconds = Number(flags.idle);
+/** Pods of each setup and size, in blocks that alternate, so that other load affects all setups alike. */
+const pods = Number(flags.pods);
+const BLOCKS = 5;
+/** Pods before the measurement, for connections, caches and compiled code. */
+const WARM_UP = 200;
+/** More tenants than this have no policy or binding each: 10,000 policies take six minutes to become Active. */
+const MOST_POLICIES = 3_500;
+/** Changes of one tenant's parameters. */
+const CHANGES = 20;
+/** Requests at once, and changes at once, while the parameters of all tenants change. */
+const CREATORS = 4;
+const CHANGERS = 16;
+
+/** Figures of one setup at one size. Milliseconds and MiB. */
+interface Figures {
+  readonly tenants: number;
+  readonly setup: Setup;
+  readonly times: number[];
+  readonly apiServerCpu: number[];
+  readonly ownCpu: number[];
+  apiServerMemory: number;
+  serverMemory: number;
+  controllerMemory: number;
+}
+
+const pod = (name: string): object => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, labels: { app: 'bench' } },
+  spec: {
+    containers: [{ name: 'main', image: 'registry.example/tool:1', resources: { limits: { memory: '64Mi' } } }],
+    volumes: [{ name: 'scratch', emptyDir: {} }],
+  },
+});
+
+/** Creates a pod as the service account of a namespace. */
+function createPod(scene: Scene, namespace: string, name: string, query = ''): Promise<{ status: number; body: Pod }> {
+  const path = `/api/v1/namespaces/${namespace}/pods${query}`;
+  return scene.cluster.request<Pod>('POST', path, pod(name), {
+    impersonate: `system:serviceaccount:${namespace}:default`,
+  });
+}
+
+interface Pod {
+  readonly message?: string;
+  readonly spec?: { readonly securityContext?: { readonly runAsUser?: number } };
+}
+
+let created = 0;
+
+/** Creates pods of tenants all over the cluster, one at a time, and deletes them outside of the measurement. */
+async function block(scene: Scene, figures: Figures, count: number): Promise<void> {
+  const own = (): number => cpuMs(scene.server.pid) + cpuMs(scene.controller.pid);
+  const paths: string[] = [];
+  const [apiServer, ours] = [cpuMs(scene.apiServerPid), own()];
+  for (let index = 0; index < count; index += 1) {
+    created += 1;
+    // A prime step visits all tenants before it comes back to one.
+    const namespace = figures.setup.namespace((created * 7919) % figures.tenants);
+    const began = performance.now();
+    const { status, body } = await createPod(scene, namespace, `pod-${created}`);
+    figures.times.push(performance.now() - began);
+    if (status !== 201) {
+      throw new Error(`${figures.setup.title}: a pod in ${namespace} was answered with ${status}: ${body.message}`);
+    }
+    paths.push(`/api/v1/namespaces/${namespace}/pods/pod-${created}`);
+  }
+  figures.apiServerCpu.push((cpuMs(scene.apiServerPid) - apiServer) / count);
+  figures.ownCpu.push((own() - ours) / count);
+  await scene.remove(paths);
+}
+
+/** Measures setups that are installed, block by block in turn. */
+async function measure(scene: Scene, tenants: number, setups: readonly Setup[]): Promise<readonly Figures[]> {
+  const empty = (setup: Setup): Figures => ({
+    tenants,
+    setup,
+    times: [],
+    apiServerCpu: [],
+    ownCpu: [],
+    apiServerMemory: 0,
+    serverMemory: 0,
+    controllerMemory: 0,
+  });
+  for (const setup of setups) {
+    await block(scene, empty(setup), WARM_UP);
+  }
+  const all = setups.map(empty);
+  for (let index = 0; index < BLOCKS; index += 1) {
+    for (const figures of all) {
+      await block(scene, figures, Math.ceil(pods / BLOCKS));
+    }
+  }
+  for (const figures of all) {
+    figures.apiServerMemory = residentMiB(scene.apiServerPid);
+    figures.serverMemory = residentMiB(scene.server.pid);
+    figures.controllerMemory = residentMiB(scene.controller.pid);
+  }
+  return all;
+}
+
+/** Requests that the API server has answered, by verb and resource, from its own metrics. */
+async function requestCounts({ cluster }: Scene): Promise<ReadonlyMap<string, number>> {
+  const { body } = await cluster.request<string>('GET', '/metrics');
+  const counts = new Map<string, number>();
+  for (const [, labels = '', value = ''] of body.matchAll(/^apiserver_request_total\{(.*)\} (\S+)$/gm)) {
+    const label = (name: string): string => new RegExp(`\\b${name}="([^"]*)"`).exec(labels)?.[1] ?? '';
+    if (label('resource') !== '') {
+      const key = `${label('verb')} ${label('resource')}`;
+      counts.set(key, (counts.get(key) ?? 0) + Number(value));
+    }
+  }
+  return counts;
+}
+
+/** The requests of some idle seconds, as text. */
+async function idleRequests(scene: Scene): Promise<string> {
+  const before = await requestCounts(scene);
+  await sleep(idleSeconds * 1000);
+  const after = await requestCounts(scene);
+  const grown = [...after]
+    .map(([key, count]) => [key, count - (before.get(key) ?? 0)] as const)
+    .filter(([, count]) => count > 0)
+    .toSorted(([a], [b]) => a.localeCompare(b));
+  return grown.map(([key, count]) => `${key} ${count}`).join(', ') || 'none';
+}
+
+/** Milliseconds from the answer to a change of one tenant's parameters until its next pods have the new default. */
+async function changeOfOne(scene: Scene, tenants: number): Promise<readonly number[]> {
+  const times: number[] = [];
+  for (let change = 1; change <= CHANGES; change += 1) {
+    const tenant = (change * 7919) % tenants;
+    const uid = uidOf(tenant) + 100_000 + change;
+    await annotate(scene, tenant, uid);
+    const began = performance.now();
+    for (;;) {
+      const { body } = await createPod(scene, tenantNamespace(tenant), 'asked', '?dryRun=All');
+      if (body.spec?.securityContext?.runAsUser === uid) {
+        break;
+      }
+    }
+    times.push(performance.now() - began);
+  }
+  return times;
+}
+
+/** Pods that failed while the parameters of all tenants changed at once, of how many. */
+async function changeOfAll(scene: Scene, tenants: number): Promise<{ failed: number; asked: number; seconds: number }> {
+  let isChanging = true;
+  let asked = 0;
+  let failed = 0;
+  const creator = async (): Promise<void> => {
+    while (isChanging) {
+      asked += 1;
+      const namespace = tenantNamespace((asked * 7919) % tenants);
+      const { status } = await createPod(scene, namespace, 'asked', '?dryRun=All');
+      failed += status === 201 ? 0 : 1;
+    }
+  };
+  const creators = Array.from({ length: CREATORS }, creator);
+  const began = performance.now();
+  const numbers = Array.from({ length: tenants }, (_, index) => index);
+  await inTurns(numbers, CHANGERS, (tenant) => annotate(scene, tenant, uidOf(tenant)));
+  const seconds = (performance.now() - began) / 1000;
+  isChanging = false;
+  await Promise.all(creators);
+  return { failed, asked, seconds };
+}
+
+async function annotate({ cluster }: Scene, tenant: number, uid: number): Promise<void> {
+  const body = { metadata: { annotations: { [UID_ANNOTATION]: String(uid) } } };
+  await cluster.expect('PATCH', `/api/v1/namespaces/${tenantNamespace(tenant)}`, body);
+}
+
+function printFigures(all: readonly Figures[]): void {
+  const number = (value: number, digits = 2): string => value.toFixed(digits);
+  const rows = all.map((figures) => {
+    const bare = all.find(({ setup, tenants }) => setup === BARE && tenants === figures.tenants) ?? figures;
+    const [p50, bareP50] = [quantile(figures.times, 0.5), quantile(bare.times, 0.5)];
+    const [cpu, bareCpu] = [median(figures.apiServerCpu), median(bare.apiServerCpu)];
+    return [
+      String(figures.tenants),
+      figures.setup.title,
+      number(p50),
+      number(quantile(figures.times, 0.99)),
+      number(p50 - bareP50),
+      number(cpu),
+      number(cpu / bareCpu),
+      number(median(figures.ownCpu)),
+      number(figures.apiServerMemory, 0),
+      number(figures.serverMemory, 0),
+      number(figures.controllerMemory, 0),
+    ];
+  });
+  console.log('\nmilliseconds for a pod, and MiB resident');
+  printTable(
+    [
+      'tenants',
+      'enforced by',
+      'p50',
+      'p99',
+      'p50 − bare',
+      'API server CPU',
+      '× bare',
+      'our CPU',
+      'API server',
+      'policy server',
+      'controller',
+    ],
+    rows,
+  );
+}
+
+/** What parameters cost apart from requests. */
+async function parameterRows(scene: Scene, tenants: number): Promise<readonly (readonly string[])[]> {
+  const one = await changeOfOne(scene, tenants);
+  const all = await changeOfAll(scene, tenants);
+  return [
+    [`requests in ${idleSeconds} s without changes`, await idleRequests(scene)],
+    [
+      'one tenant changes → its next pod',
+      `${quantile(one, 0.5).toFixed(0)} ms at the median, ${Math.max(...one).toFixed(0)} ms the slowest of ${CHANGES}`,
+    ],
+    [`all change, in ${all.seconds.toFixed(1)} s`, `${all.failed} of ${all.asked} requests failed meanwhile`],
+  ];
+}
+
+async function measureSize(scene: Scene, tenants: number): Promise<readonly Figures[]> {
+  console.log(`\n${tenants} tenants`);
+  await PARAMETERS.install?.(scene, tenants);
+  const figures = [...(await measure(scene, tenants, [NO_POLICY, BARE, PARAMETERS]))];
+  printTable([], await parameterRows(scene, tenants));
+  await PARAMETERS.uninstall?.(scene, tenants);
+  if (tenants <= MOST_POLICIES) {
+    for (const setup of [POLICIES, NATIVE]) {
+      await setup.install?.(scene, tenants);
+      figures.push(...(await measure(scene, tenants, [setup])));
+      await setup.uninstall?.(scene, tenants);
+    }
+  }
+  return figures;
+}
+
+/** The cost of a pod against the number of tenants. */
+function plot(all: readonly Figures[]): string {
+  const titles = [...new Set(all.map(({ setup }) => setup.title))];
+  return linePlot({
+    title: 'API server CPU for one pod, by tenants',
+    x: 'tenants',
+    y: 'ms',
+    lines: titles.map((title) => ({
+      title,
+      points: all
+        .filter(({ setup }) => setup.title === title)
+        .map(({ tenants, apiServerCpu }) => [tenants, median(apiServerCpu)] as const),
+    })),
+  });
+}
+
+async function allowPods({ cluster }: Scene): Promise<void> {
+  const rbac = '/apis/rbac.authorization.k8s.io/v1';
+  const group = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Group', name: 'system:serviceaccounts' };
+  await cluster.expect('POST', `${rbac}/clusterroles`, {
+    metadata: { name: 'bench-pods' },
+    rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] }],
+  });
+  await cluster.expect('POST', `${rbac}/clusterrolebindings`, {
+    metadata: { name: 'bench-pods' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'bench-pods' },
+    subjects: [group],
+  });
+}
+
+async function main(): Promise<void> {
+  const available = clusterAvailable();
+  if (!available.available) {
+    console.log(`tenants: ${available.reason}`);
+    return;
+  }
+  await using scene = await Scene.open();
+  console.log(`tenants: ${pods} pods for each row, one at a time, a real kube-apiserver; ${machine()}`);
+  await allowPods(scene);
+  await prepareBaselines(scene);
+  console.log(`requests in ${idleSeconds} s without Portcullis: ${await idleRequests(scene)}`);
+  await scene.startProcesses();
+  const figures: Figures[] = [];
+  let tenants = 0;
+  for (const size of sizes) {
+    await addTenants(scene, tenants, size);
+    tenants = size;
+    figures.push(...(await measureSize(scene, size)));
+  }
+  printFigures(figures);
+  if (flags.svg !== undefined) {
+    writeFileSync(flags.svg, plot(figures));
+  }
+}
+
+await main();

@@ -1,0 +1,169 @@
+// Policies with parameters, evaluated as by their own route.
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { checkSettings, evaluate, readReview } from './evaluate.ts';
+import type { Evaluation } from './evaluate.ts';
+import type { JsonObject } from './json-text.ts';
+import { createPolicy } from './loaded-policy.ts';
+import type { LoadedPolicy } from './loaded-policy.ts';
+import { type ObjectLookup, UnknownObject } from './object-lookup.ts';
+import { parsePolicies } from './policies-file.ts';
+import { bytes, podReview } from './testing/reviews.ts';
+import { ScriptedGuest } from './testing/scripted-guest.ts';
+
+const PARAMETERS = `
+    from: {resource: {apiVersion: example.com/v1, kind: ToolProfile, name: profile}}
+    overridable: [uid]
+    settingsExpression: "{'uid': params.spec.uid}"`;
+const POLICY = `id:\n  module: m.wasm\n  settings: {mode: strict}\n  parameters:${PARAMETERS}`;
+const NEGATED = `
+id:
+  expression: "!first()"
+  message: not the group
+  policies:
+    first:
+      module: m.wasm
+      parameters:${PARAMETERS.replaceAll('\n', '\n    ')}
+`;
+
+/** Denies, and says with which settings. Uids must be positive. */
+function guest(): ScriptedGuest {
+  return new ScriptedGuest(({ settings }) => ({ accepted: false, message: JSON.stringify(settings) }), {
+    settings: (settings) => {
+      const { uid = -1 } = settings as { uid?: number };
+      return uid > 0 ? { valid: true } : { valid: false, message: `uid is ${uid}` };
+    },
+  });
+}
+
+function load(yaml: string): { readonly policy: LoadedPolicy; readonly guest: ScriptedGuest } {
+  const { policies, problems } = parsePolicies(yaml, 'policies.yml');
+  assert.deepEqual(problems, []);
+  const scripted = guest();
+  const port = { request: () => assert.fail('expected no host call') };
+  return { policy: createPolicy(policies[0]!, () => scripted, { port, log: () => {} }), guest: scripted };
+}
+
+function run(policy: LoadedPolicy, objects: ObjectLookup | undefined): Evaluation {
+  const review = readReview('validate', bytes(podReview()));
+  return evaluate(policy, review, { route: 'validate', ...(objects && { objects }) });
+}
+
+const withProfile = (spec: JsonObject): ObjectLookup => ({
+  find: ({ kind, namespace, name }) =>
+    `${kind} ${namespace}/${name}` === 'ToolProfile default/profile'
+      ? { state: 'found', object: { spec } }
+      : { state: 'absent' },
+});
+
+describe('a policy with parameters', () => {
+  it('is evaluated with the settings of the namespace of the request', () => {
+    assert.equal(run(load(POLICY).policy, withProfile({ uid: 5 })).verdict.message, '{"mode":"strict","uid":5}');
+  });
+
+  it('denies requests with invalid parameters, and does not run', () => {
+    const { policy, guest: scripted } = load(POLICY);
+    const { verdict, observation } = run(policy, withProfile({ uid: -2 }));
+    assert.equal(verdict.allowed, false);
+    assert.equal(verdict.message, 'the parameters of ToolProfile default/profile are invalid: uid is -2');
+    assert.equal(observation.outcome, 'failed');
+    assert.equal(scripted.calls, 0);
+  });
+
+  it('admits requests without parameters when notFound is Allow', () => {
+    const { policy, guest: scripted } = load(`${POLICY}\n    notFound: Allow`);
+    assert.equal(run(policy, { find: () => ({ state: 'absent' }) }).verdict.allowed, true);
+    assert.equal(scripted.calls, 0);
+  });
+
+  it('denies requests without a cluster', () => {
+    const { verdict } = run(load(`${POLICY}\n    notFound: Allow`).policy, undefined);
+    assert.equal(verdict.allowed, false);
+    assert.match(verdict.message ?? '', /cannot be read: no cluster is configured/);
+  });
+
+  it('gives no verdict while its parameters are unknown', () => {
+    assert.throws(() => run(load(POLICY).policy, { find: () => ({ state: 'unknown' }) }), UnknownObject);
+  });
+
+  it('may have settings that are incomplete without parameters, unless they are the defaults', () => {
+    assert.deepEqual(checkSettings(load(POLICY).policy), { valid: true });
+    assert.deepEqual(checkSettings(load(`${POLICY}\n    notFound: UseDefaults`).policy), {
+      valid: false,
+      message: 'uid is -1',
+    });
+  });
+
+  it('has an expression that compiles', () => {
+    const verdict = checkSettings(load(POLICY.replace("'uid':", "'mode':")).policy);
+    assert.equal(verdict.valid, false);
+    assert.match(verdict.message, /^parameters.settingsExpression: the key "mode" is not overridable/);
+  });
+});
+
+describe('a member of a group with parameters', () => {
+  it('is evaluated with the settings of the namespace', () => {
+    assert.equal(run(load(NEGATED).policy, withProfile({ uid: 5 })).verdict.allowed, true);
+  });
+
+  it('gives no verdict without them, so that a negation does not admit', () => {
+    const { verdict } = run(load(NEGATED).policy, { find: () => ({ state: 'absent' }) });
+    assert.equal(verdict.allowed, false);
+    assert.equal(verdict.code, 500);
+    assert.equal(verdict.causes?.[0]?.message, 'there are no parameters: ToolProfile default/profile does not exist');
+  });
+});
+
+describe('parameters of a policies file', () => {
+  const cases: readonly [title: string, parameters: string, field: string, message: RegExp][] = [
+    ['no source', '{overridable: [a], settingsExpression: "{}"}', 'parameters', /expected the key "from"/],
+    [
+      'two sources',
+      '{from: {namespace: {labels: [a]}, resource: {apiVersion: v1, kind: ConfigMap, name: a}}, overridable: [a], settingsExpression: "{}"}',
+      'parameters.from',
+      /got both/,
+    ],
+    ['an empty source', '{from: {}, overridable: [a], settingsExpression: "{}"}', 'parameters.from', /got neither/],
+    [
+      'no keys',
+      '{from: {namespace: {}}, overridable: [a], settingsExpression: "{}"}',
+      'parameters.from.namespace',
+      /keys of annotations or labels/,
+    ],
+    [
+      'an empty list of keys',
+      '{from: {namespace: {labels: []}}, overridable: [a], settingsExpression: "{}"}',
+      'parameters.from.namespace.labels',
+      /expected 1 to 32 keys/,
+    ],
+    [
+      'nothing overridable',
+      '{from: {namespace: {labels: [a]}}, settingsExpression: "{}"}',
+      'parameters',
+      /expected the key "overridable"/,
+    ],
+    [
+      'an unknown fallback',
+      '{from: {namespace: {labels: [a]}}, notFound: Ignore, overridable: [a], settingsExpression: "{}"}',
+      'parameters.notFound',
+      /Deny or Allow or UseDefaults/,
+    ],
+    [
+      'a misspelt key',
+      '{form: {}, from: {namespace: {labels: [a]}}, overridable: [a], settingsExpression: "{}"}',
+      'parameters.form',
+      /did you mean "from"/,
+    ],
+  ];
+  for (const [title, parameters, field, message] of cases) {
+    it(`are refused with ${title}`, () => {
+      const { problems } = parsePolicies(`id: {module: m.wasm, parameters: ${parameters}}`, 'policies.yml');
+      assert.deepEqual(
+        problems.map((one) => one.field),
+        [field],
+        JSON.stringify(problems),
+      );
+      assert.match(problems[0]?.message ?? '', message);
+    });
+  }
+});

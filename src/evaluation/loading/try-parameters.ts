@@ -1,0 +1,40 @@
+import { type LoadedPolicy, type OnUnitStart, refusedParameters } from '../../engine/index.ts';
+import { WatchedObjects } from '../watched-objects.ts';
+import type { ParameterTrial, RefusedNamespaces } from './load-request.ts';
+
+/** Refused namespaces that a message names. */
+const MAX_NAMED = 10;
+/**
+ * Time of a trial: a WebAssembly policy validates the settings of 3,500 namespaces in about a second. The namespaces that are
+ * left are not tried. Milliseconds.
+ */
+const TRIAL_MS = 10_000;
+
+/** Tries a policy with the parameters that exist. */
+export function tryParameters(
+  policy: LoadedPolicy,
+  { objects, namespaces }: ParameterTrial,
+  onUnitStart: OnUnitStart,
+): RefusedNamespaces {
+  const known = new WatchedObjects();
+  for (const change of objects) {
+    known.apply(change);
+  }
+  const end = performance.now() + TRIAL_MS;
+  const first: RefusedNamespaces['first'][number][] = [];
+  let [count, tried] = [0, 0];
+  for (const namespace of namespaces) {
+    if (performance.now() > end) {
+      break;
+    }
+    tried += 1;
+    const message = refusedParameters(policy, namespace, known, onUnitStart);
+    if (message !== undefined) {
+      count += 1;
+      if (first.length < MAX_NAMED) {
+        first.push({ namespace, message });
+      }
+    }
+  }
+  return { count, tried, first };
+}

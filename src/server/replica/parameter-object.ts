@@ -1,0 +1,35 @@
+// Objects with parameters, as workers get them.
+import type { ObjectFailure } from '../../evaluation/index.ts';
+import type { KubernetesObject } from '../../resources/index.ts';
+import { MAX_PARAMETERS_LENGTH } from './parameter-needs.ts';
+
+/** An object as its cache keeps it: its text, which takes less memory, or the length of a text that is too long. */
+export type ObjectWithText = KubernetesObject & { readonly text?: string; readonly length?: number };
+
+export function withText(object: KubernetesObject): ObjectWithText {
+  const { metadata, ...content } = object;
+  const { name = '', namespace = '', labels = {} } = metadata;
+  const text = JSON.stringify({ ...content, metadata: { name, namespace, labels } });
+  const kept = text.length > MAX_PARAMETERS_LENGTH ? { length: text.length } : { text };
+  return { ...identityOf(object), ...kept };
+}
+
+/** What a cache needs of an object that no policy uses. */
+export function identityOf({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
+  const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadata;
+  return { apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } };
+}
+
+export function textIn({ text = '' }: ObjectWithText): string {
+  return text;
+}
+
+/** Why workers do not get the object. */
+export function failureOf({ length }: ObjectWithText): ObjectFailure | undefined {
+  return length === undefined
+    ? undefined
+    : {
+        state: 'unreadable',
+        reason: `the object is too large: expected at most ${MAX_PARAMETERS_LENGTH} characters, got ${length}`,
+      };
+}

@@ -1,0 +1,1 @@
+export { parseYaml, YamlPositions, YamlSyntaxError } from './yaml-text.ts';

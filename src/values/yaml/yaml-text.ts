@@ -1,0 +1,196 @@
+import {
+  boolYaml11Tag,
+  constructFromEvents,
+  CORE_SCHEMA,
+  defineScalarTag,
+  EVENT_ID,
+  getScalarValue,
+  mapTag,
+  mergeTag,
+  NOT_RESOLVED,
+  nullYaml11Tag,
+  parseEvents,
+  Schema,
+  seqTag,
+  strTag,
+  YAMLException,
+} from 'js-yaml';
+import { errorText } from '../error-text.ts';
+
+/** Maximum number of aliases in a document. Aliased values are shared, so this bounds only their later expansion. */
+const MAX_ALIASES = 10_000;
+/** Maximum nesting of collections. js-yaml's own default; Kubernetes manifests stay below 30. */
+const MAX_YAML_DEPTH = 100;
+
+const DIGITS = '+-0123456789'.split('');
+const INTEGER = /^[-+]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO]?[0-7]+|0|[1-9][0-9]*)$/;
+const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
+const INFINITY = /^([-+]?)\.(?:inf|Inf|INF)$/;
+const NOT_A_NUMBER = /^\.(?:nan|NaN|NAN)$/;
+
+/** Integers as in Go's ParseInt with base 0: underscores, 0x, 0b, 0o, and 012 as octal; no base 60. */
+const goInteger = defineScalarTag<number>('tag:yaml.org,2002:int', {
+  implicit: true,
+  implicitFirstChars: DIGITS,
+  resolve: (source) => {
+    const plain = source.replaceAll('_', '');
+    if (!INTEGER.test(plain)) {
+      return NOT_RESOLVED;
+    }
+    const negative = plain.startsWith('-');
+    const digits = plain.replace(/^[-+]/, '');
+    const value = /^0[0-7]/.test(digits) ? Number.parseInt(digits, 8) : Number(digits);
+    return negative ? -value : value;
+  },
+  identify: () => false,
+});
+
+const goFloat = defineScalarTag<number>('tag:yaml.org,2002:float', {
+  implicit: true,
+  implicitFirstChars: [...DIGITS, '.'],
+  resolve: (source) => {
+    const plain = source.replaceAll('_', '');
+    if (FLOAT.test(plain)) {
+      return Number(plain);
+    }
+    if (NOT_A_NUMBER.test(source)) {
+      return Number.NaN;
+    }
+    const infinity = INFINITY.exec(source);
+    return infinity === null ? NOT_RESOLVED : infinity[1] === '-' ? -Infinity : Infinity;
+  },
+  identify: () => false,
+});
+
+/**
+ * Scalars as kubectl and the API server read them (sigs.k8s.io/yaml): YAML 1.1 booleans (`yes`, `on`, `y`), Go's
+ * numbers, merge keys. Dates stay text; tags of other types are errors.
+ */
+const KUBERNETES_SCHEMA = new Schema([
+  strTag,
+  seqTag,
+  mapTag,
+  nullYaml11Tag,
+  boolYaml11Tag,
+  goInteger,
+  goFloat,
+  mergeTag,
+]);
+
+/** A syntax error with its position. */
+export class YamlSyntaxError extends Error {
+  override readonly name = 'YamlSyntaxError';
+  readonly offset: number;
+
+  constructor(reason: string, offset: number, cause: unknown) {
+    super(reason, { cause });
+    this.offset = offset;
+  }
+}
+
+/**
+ * All documents of a YAML (or JSON) text. Aliased values are the same object, cycles included: limit the values that
+ * you visit. `dialect` selects the scalars: `kubernetes` as kubectl reads them, `core` as in YAML 1.2 (and serde).
+ * Throws {@link YamlSyntaxError}.
+ */
+export function parseYaml(text: string, dialect: 'kubernetes' | 'core' = 'kubernetes'): unknown[] {
+  try {
+    const events = parseEvents(text, { maxDepth: MAX_YAML_DEPTH });
+    const schema = dialect === 'core' ? CORE_SCHEMA : KUBERNETES_SCHEMA;
+    return constructFromEvents(events, { source: text, schema, maxAliases: MAX_ALIASES });
+  } catch (error) {
+    if (error instanceof YAMLException) {
+      throw new YamlSyntaxError(error.reason, error.mark?.position ?? 0, error);
+    }
+    throw new YamlSyntaxError(errorText(error), 0, error);
+  }
+}
+
+type YamlEvent = ReturnType<typeof parseEvents>[number];
+
+interface YamlNode {
+  readonly start: number;
+  /** Keys of a mapping, indices of a sequence. */
+  readonly children: Map<string, { readonly keyStart: number; readonly node: YamlNode }>;
+}
+
+/** Positions of values in a YAML text. Built only to report mistakes. */
+export class YamlPositions {
+  readonly #text: string;
+  readonly #events: readonly YamlEvent[];
+  #at = 0;
+  readonly #root: YamlNode | undefined;
+
+  /** `text` must be valid for {@link parseYaml}. */
+  constructor(text: string) {
+    this.#text = text;
+    this.#events = parseEvents(text, { maxDepth: MAX_YAML_DEPTH });
+    this.#at = 1;
+    this.#root = this.#node();
+  }
+
+  /** Offset of the key (or list element) at `path`, or of its innermost existing parent. */
+  offsetOf(path: readonly (string | number)[]): number {
+    let node = this.#root;
+    let offset = node?.start ?? 0;
+    for (const key of path) {
+      const child = node?.children.get(String(key));
+      if (child === undefined) {
+        break;
+      }
+      offset = child.keyStart;
+      node = child.node;
+    }
+    return offset;
+  }
+
+  #node(): YamlNode | undefined {
+    const event = this.#events[this.#at++];
+    const children: YamlNode['children'] = new Map();
+    switch (event?.type) {
+      case EVENT_ID.SCALAR:
+        return { start: event.valueStart, children };
+      case EVENT_ID.ALIAS:
+        return { start: event.anchorStart, children };
+      case EVENT_ID.MAPPING:
+        while (!this.#isClosed()) {
+          const key = this.#key();
+          const keyStart = this.#node()?.start ?? event.start;
+          const node = this.#node();
+          if (key !== undefined && node !== undefined) {
+            children.set(key, { keyStart, node });
+          }
+        }
+        return { start: event.start, children };
+      case EVENT_ID.SEQUENCE:
+        for (let index = 0; !this.#isClosed(); index++) {
+          const node = this.#node();
+          if (node !== undefined) {
+            children.set(String(index), { keyStart: node.start, node });
+          }
+        }
+        return { start: event.start, children };
+      default:
+        return undefined;
+    }
+  }
+
+  /** The next event's text if it is a scalar, otherwise undefined. */
+  #key(): string | undefined {
+    const event = this.#events[this.#at];
+    return event?.type === EVENT_ID.SCALAR ? getScalarValue(this.#text, event) : undefined;
+  }
+
+  /** Skips the end of the innermost collection if it is next. */
+  #isClosed(): boolean {
+    const event = this.#events[this.#at];
+    if (event === undefined) {
+      return true;
+    }
+    if (event.type === EVENT_ID.POP) {
+      this.#at++;
+      return true;
+    }
+    return false;
+  }
+}
