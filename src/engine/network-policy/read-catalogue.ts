@@ -3,7 +3,7 @@ import { EngineError } from '../errors.ts';
 import { describeValue, FieldReader, fieldPathText } from '../field-reader.ts';
 import type { FieldFault } from '../field-reader.ts';
 import { nearestKey, textPosition } from '../../values/index.ts';
-import { parseYaml, YamlSyntaxError } from '../yaml-text.ts';
+import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
 import { EVIDENCES, SUPPORTS } from './catalogue.ts';
 import type { Catalogue, PortLimit, ProviderExtension, ProviderSetting, Requirement, SupportRow } from './catalogue.ts';
 import { EFFECTS, FEATURES, TRAITS } from './feature.ts';
