@@ -187,6 +187,15 @@ describe('invalid parameters', () => {
     });
   }
 
+  it('keep the settings before the change, in a worker that evaluates the namespace first', () => {
+    const object = { spec: [] };
+    for (const onInvalid of ['KeepLast', 'Deny'] as const) {
+      const subject = new Subject({ onInvalid });
+      subject.objects.set('ToolProfile tool-a/profile', { state: 'found', object, previous: profile(5) });
+      assert.equal(subject.resolve().kind, onInvalid === 'KeepLast' ? 'settings' : 'refused');
+    }
+  });
+
   it('that are deleted count as missing, also with KeepLast', () => {
     const subject = new Subject({ onInvalid: 'KeepLast' });
     subject.put('ToolProfile tool-a/profile', profile(5));

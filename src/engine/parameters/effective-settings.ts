@@ -107,10 +107,22 @@ export class ParameterizedSettings {
       }
       return { kind: 'settings', settingsJson: result.settingsJson };
     }
-    const last = this.#lastValid.get(place);
+    const last = this.#lastValid.get(place) ?? this.#previous(found, request);
     return last === undefined
       ? { kind: 'refused', message: `the parameters of ${place} are invalid: ${result.problem}` }
       : { kind: 'settings', settingsJson: last };
+  }
+
+  /**
+   * The settings of the parameters before their last change, with `KeepLast`: all workers have them, also those that no
+   * request reached meanwhile.
+   */
+  #previous({ previous }: FoundParameters, request: SettingsRequest): string | undefined {
+    if (previous === undefined || this.#definition.onInvalid !== 'KeepLast') {
+      return undefined;
+    }
+    const result = this.#evaluate(previous, request);
+    return 'settingsJson' in result ? result.settingsJson : undefined;
   }
 
   #evaluate(found: FoundParameters, request: SettingsRequest): Evaluated {
