@@ -257,6 +257,42 @@ describe('JSON from outside', () => {
   });
 });
 
+describe('a static field that constructs its own class', () => {
+  /** A private member, to the end of its line or of its body. */
+  const PRIVATE = /^ {2}(?:readonly |async |get |set |\*)*#\w+(?:.*\{\n[^]*?^ {2}\}|.*)/gm;
+
+  /**
+   * When a private member names the class, the compiler writes an alias for that name everywhere, and sets it after the
+   * static fields: the built package fails with `_a is not a constructor`.
+   */
+  const breaksInBuild = (text: string): boolean =>
+    [...text.matchAll(/^(?:export )?(?:abstract )?class (\w+)[^]*?^\}/gm)].some(
+      ([body, name = '']) =>
+        new RegExp(`^ {2}static [^(=]*=[^;]*\\bnew ${name}\\b`, 'm').test(body) &&
+        [...body.matchAll(PRIVATE)].some(([member]) => new RegExp(`\\bnew ${name}\\b|\\b${name}\\.`).test(member)),
+    );
+
+  it('is in no class whose private members name it', () => {
+    const wrong = globSync('**/*.ts', { cwd: source }).filter((file) =>
+      breaksInBuild(withoutComments(readFileSync(join(source, file), 'utf8'))),
+    );
+    assert.deepEqual(wrong, []);
+  });
+
+  it('is noticed there', () => {
+    const none = 'export class A {\n  static readonly NONE: A = new A();\n';
+    assert.ok(breaksInBuild(`${none}  #copy(): A {\n    return new A();\n  }\n}`));
+    assert.ok(breaksInBuild(`${none}  get #none(): A {\n    return A.NONE;\n  }\n}`));
+    assert.ok(breaksInBuild(`${none}  readonly #copy = (): A => new A();\n}`));
+    assert.ok(
+      !breaksInBuild(
+        `${none}  copy(): A {\n    return new A();\n  }\n  #add(other: A): A {\n    return other;\n  }\n}`,
+      ),
+    );
+    assert.ok(!breaksInBuild('class A {\n  #copy(): A {\n    return new A();\n  }\n}'));
+  });
+});
+
 describe('docs/architecture.md', () => {
   const page = readFileSync(fileURLToPath(new URL('../docs/architecture.md', import.meta.url)), 'utf8');
 

@@ -1,4 +1,5 @@
-// The README's commands, run as they are written, in a copy of the work tree; and what CONTRIBUTING.md lists.
+// The commands of the README and of docs/governance.md, run as they are written, in a copy of the work tree; and what
+// CONTRIBUTING.md lists.
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,6 +23,7 @@ import { clusterAvailable, skipWithoutCluster } from './cluster/binaries.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const governance = readFileSync(join(root, 'docs', 'governance.md'), 'utf8');
 const commands = [...readme.matchAll(/```sh\n([^]*?)```/g)].map(([, text]) => text?.trim() ?? '');
 /** How long anything may take that takes a second or two on two cores. */
 const PATIENCE_MS = 60_000;
@@ -251,10 +253,35 @@ describe('README.md', () => {
           /^policies +kafka-cluster .* Pending .* waits for Policy policies\.kafka-operator, which is /m,
         );
         assert.match(said, /kafka-cluster waits for policy policies\/kafka-operator, which is NonCompliant since /);
+        assert.match(said, /: npx portcullis explain policy\/kafka-operator -n policies$/m);
         assert.match(said, /kafka-cluster condition met\nNAMESPACE +NAME +AGE\nkafka +events /);
         for (const line of command(/kubectl get policy -A/).split('\n')) {
           assert.ok(output.includes(`  ${line}\n`), `npm start does not print ${line}`);
         }
+      });
+
+      it('refreshes a certificate, as docs/governance.md says', async () => {
+        const [, section = ''] = governance.split(/^## Example: .*$/m);
+        const blocks = [...(section.split(/^## /m)[0] ?? '').matchAll(/```(sh|text)\n([^]*?)```/g)];
+        assert.deepEqual(
+          blocks.map(([, language]) => language),
+          ['sh', 'sh', 'text', 'sh', 'sh', 'text'],
+        );
+        const [expiring = '', looks = '', needed = '', renewed = '', looksAgain = '', unneeded = ''] = blocks.map(
+          ([, , text = '']) => text,
+        );
+        /** The cells, without ages and empty ones: no documented age is that of a test. */
+        const cells = (text: string): readonly string[] =>
+          text
+            .trim()
+            .replace(/ \d+s\b/g, '')
+            .split(/\n|  +/);
+        assert.match(sh(expiring), /certificate-refresh condition met\n$/);
+        await eventually(() => assert.deepEqual(cells(sh(looks)), cells(needed)));
+        assert.match(sh(renewed), /certificate-refresh condition met\n$/);
+        const [get = '', explain = ''] = looksAgain.split('\n');
+        assert.deepEqual(cells(sh(get)), cells(unneeded));
+        assert.match(sh(explain), /ignorePending is true: .* nothing has to be done/);
       });
 
       it('sees what it was, and rolls it back', () => {

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import type { BuiltinName } from '../modules/index.ts';
 import type * as cel from './cel-guest.ts';
 import type { PolicyGuest } from './policy-guest.ts';
+import type * as podProfile from './pod-profile-guest.ts';
 import type * as podSecurity from './pod-security-guest.ts';
 
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
@@ -12,6 +13,10 @@ export function createBuiltinGuest(name: BuiltinName): PolicyGuest {
   // Required on first use: most servers use few builtin modules, and each takes memory in every thread. An import is
   // asynchronous, and this thread handles its messages in order.
   switch (name) {
+    case 'pod-profile': {
+      const { PodProfileGuest } = require(`./pod-profile-guest.${extension}`) as typeof podProfile;
+      return new PodProfileGuest();
+    }
     case 'pod-security': {
       const { PodSecurityGuest } = require(`./pod-security-guest.${extension}`) as typeof podSecurity;
       return new PodSecurityGuest();

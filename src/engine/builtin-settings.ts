@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import type { BuiltinName } from '../modules/index.ts';
 import type * as celPolicy from './cel-policy/index.ts';
 import type { FieldProblem } from './field-problem.ts';
+import type * as podProfile from './pod-profile/index.ts';
 import type * as podSecurity from './pod-security/index.ts';
 
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
@@ -32,6 +33,11 @@ export class BuiltinSettings {
         const { policy, problems = [] } = parseSettings(settings, this.#environments);
         const { needs = [], constraints, nullReads = [] } = policy ?? {};
         return { problems, needs, constraints, nullReads };
+      }
+      case 'pod-profile': {
+        const { parsePodProfileSettings } = require(`./pod-profile/index.${extension}`) as typeof podProfile;
+        const parsed = parsePodProfileSettings(settings);
+        return { problems: parsed.problems ?? [], needs: [], nullReads: [] };
       }
       case 'pod-security': {
         const { parsePodSecuritySettings } = require(`./pod-security/index.${extension}`) as typeof podSecurity;

@@ -18,7 +18,7 @@ export const NAMESPACES: ResourceType = kubernetesKind('v1', 'Namespace') ?? {
   namespaced: false,
 };
 
-/** Creates the namespace of the cluster; never takes over one that somebody else created. */
+/** Creates the namespace of the cluster; never takes over one that others created. */
 export class ClusterNamespace {
   readonly #cluster: Cluster;
   readonly #namespaces: Pick<ObjectCache, 'get'>;
@@ -39,7 +39,7 @@ export class ClusterNamespace {
 
   /**
    * Makes sure that the namespace exists.
-   * @throws Stalled if it belongs to somebody else; ApiError, ClusterError
+   * @throws Stalled if it belongs to others; ApiError, ClusterError
    */
   async ensure(signal: AbortSignal): Promise<void> {
     const found = this.#namespaces.get({ name: this.#name });

@@ -1,8 +1,29 @@
-// The dependency graph of all Policies of the cluster, built anew only after a change of a spec.
-import type { ObjectKey, Policy, PolicySet } from '../resources/index.ts';
-import { generationChanged, type ObjectCache } from '../runtime/index.ts';
-import { DependencyGraph, graphPolicy, type GraphPolicy, MAX_GRAPH_DEPENDENCIES } from './dependencies/index.ts';
+// The dependency graph of all Policies of the cluster, rebuilt only after a change of a spec.
+import {
+  isJsonObject,
+  keyOf,
+  keyText,
+  type ObjectKey,
+  own,
+  type Policy,
+  type PolicySet,
+  textOf,
+} from '../resources/index.ts';
+import { generationChanged, type ObjectCache, type ObjectIndex } from '../runtime/index.ts';
+import {
+  DependencyGraph,
+  graphPolicy,
+  type GraphPolicy,
+  type GraphTemplate,
+  isPolicyKind,
+  MAX_GRAPH_DEPENDENCIES,
+  objectId,
+  reachablePolicies,
+  type Requirement,
+  requirementOf,
+} from './dependencies/index.ts';
 import { type GovernanceSettings, isGoverned } from './governance-settings.ts';
+import { rootOf } from './propagation/replicated-policy.ts';
 
 /** Changes within this time give one graph. Milliseconds. */
 const SETTLE_MS = 50;
@@ -13,16 +34,26 @@ export interface DependencyGraphsOptions {
   readonly policySets: ObjectCache<PolicySet>;
 }
 
+/** The part of the graph that a Policy depends on. */
+export interface GraphPart {
+  readonly graph: DependencyGraph;
+  /** Whether no Policy was left out. */
+  readonly isComplete: boolean;
+}
+
 /** Gives the current graph, and says when it changes. */
 export class DependencyGraphs {
   readonly #options: DependencyGraphsOptions;
   /** Parts of the graph by the Policies that they were read from. */
   #parts = new WeakMap<Policy, GraphPolicy>();
   #graph: DependencyGraph | undefined;
+  /** Roots by the objects of their templates. */
+  readonly #containing: ObjectIndex<Policy>;
 
   constructor(options: DependencyGraphsOptions) {
     this.#options = options;
     const { policies, policySets } = options;
+    this.#containing = policies.index((policy) => (this.#isRoot(policy) ? this.#templateIds(policy) : []));
     policies.subscribe((change) => {
       if (generationChanged(change)) {
         this.#graph = undefined;
@@ -40,6 +71,31 @@ export class DependencyGraphs {
   current(): DependencyGraph {
     this.#graph ??= this.#build();
     return this.#graph;
+  }
+
+  /** Whether all Policies and PolicySets are known. */
+  get isSynced(): boolean {
+    return this.#options.policies.isSynced && this.#options.policySets.isSynced;
+  }
+
+  /** What a Policy would depend on, if it was stored. */
+  around(candidate: Policy): GraphPart {
+    const { policies, settings } = this.#options;
+    const start = this.#read(candidate);
+    const candidateText = keyText(keyOf(candidate));
+    const partOf = (root: Policy): GraphPolicy => (keyText(keyOf(root)) === candidateText ? start : this.#part(root));
+    const ofCandidate = new Set(start.templates.map((template) => this.#templateId(template)));
+    const targetsOf = (requirement: Requirement): readonly GraphPolicy[] => {
+      if (isPolicyKind(requirement)) {
+        const key = rootOf(requirement.name);
+        const root = key === undefined ? undefined : policies.get(key);
+        return root === undefined ? [] : [partOf(root)];
+      }
+      const id = objectId(requirement);
+      return ofCandidate.has(id) ? [start] : this.#containing.get(id).map(partOf);
+    };
+    const { policies: parts, isComplete } = reachablePolicies(start, targetsOf);
+    return { graph: new DependencyGraph(parts, settings.clusterName), isComplete };
   }
 
   /**
@@ -88,14 +144,33 @@ export class DependencyGraphs {
     if (known !== undefined) {
       return known;
     }
+    const part = this.#read(root);
+    this.#parts.set(root, part);
+    return part;
+  }
+
+  #read(root: Policy): GraphPolicy {
     const { policySets, settings } = this.#options;
-    const part = graphPolicy(root, {
+    return graphPolicy(root, {
       clusterNamespace: settings.clusterName,
       policiesOfSet: (key: ObjectKey) => policySets.get(key)?.spec.policies,
       isPlaced: ({ metadata }) => settings.mode === 'standalone' && isGoverned(metadata.namespace ?? '', settings),
     });
-    this.#parts.set(root, part);
-    return part;
+  }
+
+  /** The objects of the templates of a root, as requirements name them. */
+  #templateIds({ spec }: Policy): readonly string[] {
+    return spec['policy-templates'].map(({ objectDefinition }) => {
+      const metadata = own(objectDefinition, 'metadata');
+      const [apiVersion, kind] = [textOf(own(objectDefinition, 'apiVersion')), textOf(own(objectDefinition, 'kind'))];
+      const name = textOf(isJsonObject(metadata) ? own(metadata, 'name') : undefined);
+      return this.#templateId({ apiVersion, kind, name });
+    });
+  }
+
+  #templateId({ apiVersion, kind, name }: Pick<GraphTemplate, 'apiVersion' | 'kind' | 'name'>): string {
+    const object = { apiVersion, kind, name, namespace: '', compliance: '' };
+    return objectId(requirementOf(object, this.#options.settings.clusterName));
   }
 
   #isRoot({ metadata }: Policy): boolean {

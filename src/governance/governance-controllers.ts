@@ -29,11 +29,13 @@ import {
   watch,
   withWriteBackoff,
 } from '../runtime/index.ts';
+import { GovernanceReviews } from './admission/governance-reviews.ts';
 import { CertificateReconciler, isSelectionChange } from './certificates/certificate-reconciler.ts';
 import { ClusterNamespace, NAMESPACES } from './cluster-namespace.ts';
 import { objectId, policySetsOf, readDependencies, requirementOf } from './dependencies/index.ts';
 import { DependencyGraphs } from './dependency-graphs.ts';
 import { ConfigurationReconciler } from './enforcement/configuration-reconciler.ts';
+import { EvaluationShare } from './evaluation-share.ts';
 import type { GovernanceSettings } from './governance-settings.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS, KindMappings, withoutSchemas } from './objects/kind-mappings.ts';
 import { MissingKinds } from './objects/missing-kinds.ts';
@@ -61,8 +63,8 @@ export interface GovernanceOptions {
   readonly governed: Cluster;
   readonly caches: SharedCaches;
   readonly settings: GovernanceSettings;
-  /** While one of them runs, these do nothing. Default: there are none. */
-  readonly others?: Pick<OtherControllers, 'whileNone'>;
+  /** Controllers that must not run at the same time: while one runs, these do nothing. Default: none. */
+  readonly others?: Pick<OtherControllers, 'running' | 'whileNone'>;
   readonly events: EventSink;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
@@ -73,8 +75,10 @@ export interface GovernanceOptions {
 /** The controllers of Policies, PolicySets and the kinds of their templates. One leader runs them. */
 export class GovernanceControllers implements Runnable {
   readonly name = 'governance';
-  /** Resolves when they work, or when another controller keeps them from it. */
+  /** Resolves when they run, or when another controller prevents that. */
   readonly ready: Promise<void>;
+  /** The rules for writes of governance kinds; they use caches only. */
+  readonly reviews: GovernanceReviews;
   readonly #options: GovernanceOptions;
   readonly #policies: ObjectCache<Policy>;
   readonly #policySets: ObjectCache<PolicySet>;
@@ -93,12 +97,18 @@ export class GovernanceControllers implements Runnable {
     sync: new MissingKinds(),
     configuration: new MissingKinds(),
   };
+  readonly #share = new EvaluationShare();
   readonly #isReady = Promise.withResolvers<void>();
 
   constructor(options: GovernanceOptions) {
-    this.#options = options;
+    const { cluster, log } = options;
+    this.#options = {
+      ...options,
+      cluster: withWriteBackoff(cluster, { log }),
+      governed: withWriteBackoff(options.governed, { log }),
+    };
     this.ready = this.#isReady.promise;
-    const { caches, settings, governed, log } = options;
+    const { caches, settings, governed } = this.#options;
     this.#policies = caches.cache(POLICIES);
     this.#policySets = caches.cache(POLICY_SETS);
     const namespace = settings.clusterName;
@@ -110,6 +120,12 @@ export class GovernanceControllers implements Runnable {
     this.#mappings = new KindMappings(options.cluster.discovery, definitions);
     const sources = { settings, policies: this.#policies, policySets: this.#policySets };
     this.#graphs = new DependencyGraphs(sources);
+    this.reviews = new GovernanceReviews({
+      settings,
+      policies: this.#policies,
+      graphs: this.#graphs,
+      isSilent: () => (options.others?.running() ?? []).length > 0,
+    });
     this.#propagation = this.#propagationController();
     this.#sets = this.#setController();
     this.#sync = this.#syncController();
@@ -129,7 +145,7 @@ export class GovernanceControllers implements Runnable {
         ));
   }
 
-  /** Whether nothing is left to do at present: changes that the caches do not show yet may bring new work. */
+  /** Whether all queues are empty. Changes that the caches do not show yet may add work. */
   get isIdle(): boolean {
     return this.#controllers.every(({ isIdle }) => isIdle);
   }
@@ -283,12 +299,13 @@ export class GovernanceControllers implements Runnable {
     const definitions = caches.cache(CUSTOM_RESOURCE_DEFINITIONS, { transform: withoutSchemas });
     const reconciler = new ConfigurationReconciler({
       cluster,
-      governed: withWriteBackoff(governed, { log }),
+      governed,
       policies,
       mappings: this.#mappings,
       reader: this.#watched.reader((key) => this.#configuration.enqueue(key)),
       missing: this.#missing.configuration,
       namespaces,
+      share: this.#share,
       isRemoved: () =>
         [namespaces.get({ name: namespace }), ...OWN_DEFINITIONS.map((name) => definitions.get({ name }))].some(
           (object) => object?.metadata.deletionTimestamp !== undefined,
@@ -323,7 +340,8 @@ export class GovernanceControllers implements Runnable {
     const policies = caches.cache(CERTIFICATE_POLICIES, { namespace: settings.clusterName });
     const namespaces = caches.cache(NAMESPACES);
     const reader = this.#watched.reader((key) => this.#certificates.enqueue(key));
-    const reconciler = new CertificateReconciler({ cluster, policies, namespaces, reader, events });
+    const share = this.#share;
+    const reconciler = new CertificateReconciler({ cluster, policies, namespaces, reader, share, events });
     return this.#controller('governance-certificates', {
       reconcile: (key, signal, attempt) => reconciler.reconcile(key, signal, attempt),
       watches: [
@@ -369,7 +387,7 @@ function selectsNamespaces({ spec }: ConfigurationPolicy): boolean {
   return spec.namespaceSelector !== undefined;
 }
 
-/** Whether an object that is not as it should be is in a namespace, which may have been missing. */
+/** Whether a noncompliant object is in the namespace, which may have been missing. */
 function lacksObjectIn({ status }: ConfigurationPolicy, namespace = ''): boolean {
   return (status?.relatedObjects ?? []).some(
     ({ object, compliant }) => compliant === 'NonCompliant' && object?.metadata?.namespace === namespace,

@@ -2,7 +2,7 @@
 import type { AccessRule } from '../resources/index.ts';
 import { OTHER_CONTROLLERS } from './other-controllers.ts';
 
-/** The default service account that reads and writes what policies are about. */
+/** The default service account that reads and writes the objects of policies. */
 export const GOVERNANCE_ACCOUNT = 'portcullis-governance';
 
 const GROUP = 'policy.open-cluster-management.io';
@@ -13,7 +13,7 @@ const OWNERSHIP: AccessRule = { apiGroups: [GROUP], resources: ['policies/finali
 /** Verbs for kinds whose objects the controllers create. Suspensions and finalizers are patches. */
 const OWNED = ['list', 'watch', 'create', 'update', 'patch', 'delete'];
 
-/** Cluster-wide access rules of the controllers. None of them is a right to what policies are about. */
+/** Cluster-wide access rules of the controllers. None of them is a right to objects of policies. */
 export const GOVERNANCE_CONTROLLER_RULES: readonly AccessRule[] = [
   { apiGroups: [GROUP], resources: ['policies'], verbs: OWNED },
   {

@@ -6,7 +6,7 @@ export type PolicyStatus = NonNullable<Policy['status']>;
 export const POLICY_REASONS = {
   /** `spec.disabled` is true. */
   disabled: 'Disabled',
-  /** Policies of the namespace do not count. */
+  /** Policies of the namespace are not governed. */
   namespaceNotGoverned: 'NamespaceNotGoverned',
   /** A Policy in the namespace of the cluster that is no copy. */
   notACopy: 'NotACopy',
@@ -16,10 +16,12 @@ export const POLICY_REASONS = {
   dependenciesInvalid: 'DependenciesInvalid',
   /** The name of a copy would be too long. */
   nameTooLong: 'NameTooLong',
-  /** The namespace of the cluster belongs to someone else. */
+  /** The namespace of the cluster was created by others. */
   clusterNamespaceNotOurs: 'ClusterNamespaceNotOurs',
   /** All templates were evaluated. The compliance is a result, not a failure. */
   evaluated: 'Evaluated',
+  /** Some objects were compared without a dry run, because the governance account may not update them. */
+  comparedOnly: 'ComparedWithoutDryRun',
   /** Some templates wait for dependencies. */
   pending: 'DependenciesPending',
   /** The copy or a template was not evaluated since the last change. */
@@ -32,7 +34,7 @@ export const POLICY_REASONS = {
   unreadable: 'ObjectsUnreadable',
   /** Templates look up too many kinds, one after the other. */
   tooManyKinds: 'TooManyKinds',
-  /** Another policy changes the same objects in turn. */
+  /** Another policy alternately changes the same objects. */
   contested: 'Contested',
   /** Objects of the policy are being deleted. */
   pruning: 'Pruning',

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Cluster } from '../cluster/index.ts';
 import {
+  type AccessRule,
   type AdmissionPolicyObject,
   ANNOTATIONS,
   keyOf,
@@ -72,6 +73,8 @@ export interface LifecycleOptions {
    * they may differ. Default: none.
    */
   readonly identities?: Iterable<string>;
+  /** Access rules of further controllers of the product, whose requests no policy sees. Default: none. */
+  readonly furtherRules?: readonly AccessRule[];
   /** Whether this controller enforces the policies of a PolicyServer. It does not touch others. Default: always. */
   readonly isOurs?: (policyServer: string) => boolean;
   /** Rate limit of the writes of webhook configurations, one for each policy server. Default: a {@link WritePace}. */

@@ -437,6 +437,63 @@ describe('portcullis start --examples', () => {
     succeeded(await started.portcullis(['delete', 'cap/named-in-limits']));
   });
 
+  it('adds the defaults of a pod profile, and checks what a later policy adds', async () => {
+    const page = readFileSync('docs/pod-profile.md', 'utf8');
+    const profile = /^```yaml\n(apiVersion: policies.*?)^```/ms.exec(page)?.[1] ?? '';
+    const tools = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'tools', labels: { tenancy: 'tool' } } };
+    const expression =
+      "[JSONPatch{op: 'add', path: '/spec/volumes', value: [{'name': dyn('etc'), 'hostPath': dyn({'path': '/etc'})}]}]";
+    const injector = {
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'ClusterAdmissionPolicy',
+      metadata: { name: 'volume-injector' },
+      spec: {
+        module: 'builtin:cel',
+        mutating: true,
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
+        objectSelector: { matchLabels: { inject: 'volume' } },
+        settings: { mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression } }] },
+      },
+    };
+    for (const text of [JSON.stringify(tools), profile, JSON.stringify(injector)]) {
+      succeeded(await started.portcullis(['apply', '-f', '-'], text));
+    }
+    for (const name of ['cap/pod-profile', 'cap/volume-injector']) {
+      succeeded(
+        await started.portcullis(['wait', name, '--for', 'jsonpath={.status.phase}=Active', '--timeout', '60s']),
+      );
+    }
+    const pod = (name: string, labels: object): string =>
+      JSON.stringify({
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name, namespace: 'tools', labels },
+        spec: { containers: [{ name: 'web', image: 'example.com/shop/web:1' }] },
+      });
+    await eventually(async () => {
+      const { stderr } = await started.portcullis(['apply', '-f', '-'], pod('injected', { inject: 'volume' }));
+      assert.match(
+        stderr,
+        /cap\/pod-profile: .*spec\.volumes\[0\]: expected a volume of an allowed type: .*"hostPath"/,
+      );
+    });
+    succeeded(await started.portcullis(['apply', '-f', '-'], pod('web', {})));
+    const stored = succeeded(await started.portcullis(['get', 'pod/web', '-n', 'tools', '-o', 'json']));
+    const { spec } = JSON.parse(stored) as {
+      spec: { securityContext: object; containers: { securityContext: object }[] };
+    };
+    const { securityContext } = spec;
+    const id = 1000;
+    const seccompProfile = { type: 'RuntimeDefault' };
+    const expected = { runAsUser: id, runAsGroup: id, fsGroup: id, supplementalGroups: [1], seccompProfile };
+    assert.deepEqual(securityContext, expected);
+    assert.deepEqual(spec.containers[0]?.securityContext, {
+      allowPrivilegeEscalation: false,
+      capabilities: { drop: ['ALL'] },
+    });
+    succeeded(await started.portcullis(['delete', 'cap/pod-profile', 'cap/volume-injector']));
+  });
+
   it('enforces namespaced policies in their namespace only: one rejects, one mutates', async () => {
     const deployment = (namespace: string, replicas: number): string =>
       JSON.stringify({

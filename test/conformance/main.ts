@@ -1,9 +1,11 @@
 // Prints what of the CEL specification's conformance tests passes, what is not run and why, how many expressions come out
-// as API servers evaluate them, and how the Pod Security Standards' files are judged: npm run conformance.
+// as API servers evaluate them, how the Pod Security Standards' files are judged, and what of Open Cluster Management's
+// dry runs is printed alike: npm run conformance.
 import { goldenCount, goldenDifferences } from './cel/golden-run.ts';
 import { specCases } from './cel/spec-case.ts';
 import { reasonNotToRun } from './cel/spec-exclusions.ts';
 import { runSpecCase } from './cel/spec-run.ts';
+import { dryrunCases, dryrunOutput } from './governance/dryrun-cases.ts';
 import { filesOf, isJudgedRight } from './pod-security/cases.ts';
 
 const cases = specCases();
@@ -50,6 +52,24 @@ for (const level of ['baseline', 'restricted'] as const) {
     const wrong = files.filter((file) => !isJudgedRight(file, outcome));
     failures.push(...wrong.map(({ name, version }) => `${level}/${version}/${outcome}/${name}`));
     console.log(`  ${level.padEnd(10)} ${outcome}: ${files.length - wrong.length} of ${files.length}`);
+  }
+}
+
+const dryruns = dryrunCases();
+const same = dryruns.filter(({ error, differs }) => error === undefined && differs === undefined);
+const wrong: string[] = [];
+for (const one of same) {
+  if ((await dryrunOutput(one)) !== one.output) {
+    wrong.push(`dryrun/${one.upstream}`);
+  }
+}
+failures.push(...wrong);
+console.log(
+  `\nDry runs of Open Cluster Management, character by character: ${same.length - wrong.length} of ${same.length}`,
+);
+for (const { upstream, error, differs = 'the message of the policy has the error' } of dryruns) {
+  if (!same.some((one) => one.upstream === upstream)) {
+    console.log(`  ${upstream}: ${differs}${error === undefined ? '' : `: ${error}`}`);
   }
 }
 for (const failure of failures) {

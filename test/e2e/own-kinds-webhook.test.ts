@@ -7,6 +7,11 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
+import {
+  DEFAULT_GOVERNANCE_SETTINGS,
+  GOVERNANCE_CONTROLLER_RULES,
+  GovernanceControllers,
+} from '../../src/governance/index.ts';
 import { Findings } from '../../src/lifecycle/admission/findings.ts';
 import { OWN_KINDS_RULES } from '../../src/lifecycle/admission/own-kinds-registration.ts';
 import { OwnKindsWebhook } from '../../src/lifecycle/admission/own-kinds-webhook.ts';
@@ -15,8 +20,8 @@ import { policy, randomNumbers, revision, RULE } from '../../src/lifecycle/admis
 import { standaloneConfiguration } from '../../src/lifecycle/webhooks/webhook-configurations.ts';
 import {
   type AdmissionPolicyObject,
+  ALL_KINDS,
   customResourceDefinition,
-  OWN_KINDS,
   policyMatch,
 } from '../../src/resources/index.ts';
 import { SharedCaches } from '../../src/runtime/index.ts';
@@ -26,6 +31,7 @@ import { type Cluster, type KubectlResult, type KubernetesObject, startCluster }
 import { eventually } from '../cluster/eventually.ts';
 
 const CONTROLLER = 'controller';
+const GOVERNANCE = 'policy.open-cluster-management.io';
 const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
 const GROUPS = ['policies.kubewarden.io', 'portcullis.dev'];
 const POLICIES = '/apis/policies.kubewarden.io/v1/clusteradmissionpolicies';
@@ -61,14 +67,18 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
       startCluster({ users: { [CONTROLLER]: {} } }),
     ]);
     cluster = started;
-    for (const kind of OWN_KINDS) {
+    for (const kind of ALL_KINDS) {
       await cluster.expect(
         'POST',
         '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
         customResourceDefinition(kind),
       );
     }
-    await grant([...OWN_KINDS_RULES, { apiGroups: GROUPS, resources: ['*'], verbs: ['get', 'create', 'patch'] }]);
+    await grant([
+      ...OWN_KINDS_RULES,
+      ...GOVERNANCE_CONTROLLER_RULES,
+      { apiGroups: GROUPS, resources: ['*'], verbs: ['get', 'create', 'patch'] },
+    ]);
     const connection = new KubernetesCluster({
       server: cluster.url,
       ca: readFileSync(cluster.caFile, 'utf8'),
@@ -77,12 +87,22 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
     const log = pino({ level: 'silent' });
     const caches = new SharedCaches({ cluster: connection, log });
     const ca = readFileSync(certificates.caFile, 'utf8');
+    // Its controllers do not run: the rules need the caches only.
+    const governance = new GovernanceControllers({
+      cluster: connection,
+      governed: connection,
+      caches,
+      settings: DEFAULT_GOVERNANCE_SETTINGS,
+      events: { event: () => undefined },
+      log,
+    });
     const options = {
       cluster: connection,
       caches,
       ca,
       log,
       controllerUser: CONTROLLER,
+      contributed: [governance.reviews],
       tenantCapabilities: (server: string) => (server === 'granting' ? ['kubernetes/can_i'] : []),
     };
     const webhook = new OwnKindsWebhook({ ...options, host: '127.0.0.1', port: 0, tls: certificates });
@@ -191,6 +211,47 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
     );
   });
 
+  it('warns of dependencies of a governance policy, and refuses one without remediation', async () => {
+    const governancePolicy = (
+      name: string,
+      spec: object,
+      remediation: object,
+    ): KubernetesObject & { spec: object } => ({
+      apiVersion: `${GOVERNANCE}/v1`,
+      kind: 'Policy',
+      metadata: { name, namespace: 'default' },
+      spec: {
+        disabled: false,
+        ...spec,
+        'policy-templates': [
+          {
+            objectDefinition: {
+              apiVersion: `${GOVERNANCE}/v1`,
+              kind: 'ConfigurationPolicy',
+              metadata: { name },
+              spec: { ...remediation, 'object-templates-raw': '{{ range }}' },
+            },
+          },
+        ],
+      },
+    });
+    const on = (name: string): object => ({
+      apiVersion: `${GOVERNANCE}/v1`,
+      kind: 'Policy',
+      name,
+      compliance: 'Compliant',
+    });
+    const spec = { dependencies: [on('cycle'), on('none')] };
+    const { stderr, code } = await apply(governancePolicy('cycle', spec, { remediationAction: 'inform' }));
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /Warning: spec: policy default\/cycle depends on itself.* \[dependency-cycle\]\n/);
+    assert.match(stderr, /Warning: spec\.dependencies\[1\]\.name: Policy default\.none does not exist yet.*\n/);
+    assert.match(stderr, /Warning: spec\.policy-templates\[0\].*not a valid template: .* \[template\]\n/);
+    const refused = await apply(governancePolicy('unset', {}, {}));
+    assert.equal(refused.code, 1);
+    assert.match(refused.stderr, /RemediationAction field of the policy and policy template cannot both be unset/);
+  });
+
   it('has revisions written by the controller only', async () => {
     const mine = await apply(revision('mine'));
     assert.match(
@@ -271,6 +332,10 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
     assert.equal((await apply(revision('two'), CONTROLLER)).code, 0);
     assert.equal((await cluster.kubectl(['delete', 'cap', 'kept', 'late'])).code, 0);
     assert.equal((await cluster.kubectl(['create', 'configmap', 'unrelated'])).code, 0);
+    const policySet = { policies: ['a'], exclusions: [{ policyName: 'b', clusterNames: ['east'] }] };
+    const metadata = { name: 'set', namespace: 'default' };
+    const set = { apiVersion: `${GOVERNANCE}/v1beta1`, kind: 'PolicySet', metadata, spec: policySet };
+    assert.equal((await apply(set)).code, 0);
   });
 });
 

@@ -21,6 +21,13 @@ const SHORT = 200;
 /** What users see while the certificate is fine, and while it is not. */
 const UNNEEDED = ['certificate-refresh', '', 'Compliant', `certificate-refresh waits for ${WAITS}`] as const;
 const NEEDED = ['certificate-refresh', '', 'NonCompliant', `certificate-expiry: ${EXPIRING}`] as const;
+/** What users see while the Job is not gone. */
+const HELD = [
+  'certificate-refresh',
+  '',
+  'Compliant',
+  'certificate-refresh is being removed: Failed to delete objects: batch/v1, Kind=Job "certificate-refresh" in namespace shop (it is being deleted)',
+] as const;
 const JOB_HEAD = ['NAME', 'STATUS', 'COMPLETIONS'];
 
 /** Creates the Job when the certificate expires soon, and prunes it when the certificate is fine again. */
@@ -70,6 +77,7 @@ export async function jobHeld({ objects, kubectl }: ExampleCluster): Promise<voi
   await objects.sees(REFRESH, (object: LabObject | undefined) => object?.status?.compliant === 'Terminating');
   const [, refresh] = (await objects.policy(COPY))?.status?.details ?? [];
   assert.equal(refresh?.state, 'Removing');
+  await showsPolicies(kubectl, HELD);
 
   await objects.merge(JOB, { metadata: { finalizers: null } });
   await objects.disappears(REFRESH);

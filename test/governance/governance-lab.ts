@@ -1,5 +1,5 @@
 // An embedded cluster with our kinds, and the controllers of governance.
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { EmbeddedCluster, type EmbeddedClusterOptions } from '../../src/apiserver/index.ts';
 import type { Cluster } from '../../src/cluster/index.ts';
 import { GovernanceControllers } from '../../src/governance/governance-controllers.ts';
@@ -16,30 +16,35 @@ export interface GovernanceLabOptions {
   readonly governed?: (cluster: EmbeddedCluster) => Cluster;
   /** What the controllers use in place of the cluster, such as one that fails. */
   readonly through?: (cluster: Cluster) => Cluster;
+  /** The log of the controllers. Default: none. */
+  readonly log?: Logger;
   /** Tokens of users of a gateway. Default: none. */
   readonly tokens?: EmbeddedClusterOptions['tokens'];
 }
 
 const GOVERNANCE = 'policy.open-cluster-management.io/v1';
 
-/** A kind that Policies may apply, and whose statuses tests write. */
-const CHECKS = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: checks.lab.example.com
-  labels: {policy.open-cluster-management.io/policy-type: template}
-spec:
-  group: lab.example.com
-  scope: Namespaced
-  names: {kind: Check, plural: checks, singular: check, listKind: CheckList}
-  versions:
-    - name: v1
-      served: true
-      storage: true
-      subresources: {status: {}}
-      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`;
+/** The definition of a kind that Policies may apply, and whose statuses tests write. */
+export function templateKind(kind: string, scope: 'Namespaced' | 'Cluster'): JsonObject {
+  const singular = kind.toLowerCase();
+  const plural = `${singular}s`;
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: {
+      name: `${plural}.lab.example.com`,
+      labels: { 'policy.open-cluster-management.io/policy-type': 'template' },
+    },
+    spec: {
+      group: 'lab.example.com',
+      scope,
+      names: { kind, plural, singular, listKind: `${kind}List` },
+      versions: [{ name: 'v1', served: true, storage: true, subresources: { status: {} }, schema }],
+    },
+  };
+}
+
 export const CHECK = { apiVersion: 'lab.example.com/v1', kind: 'Check' } as const;
 
 /** A cluster whose writes a test counts, delays or refuses. */
@@ -67,6 +72,7 @@ export class GovernanceLab extends LabObjects implements AsyncDisposable {
   readonly #options: GovernanceLabOptions;
   #stop = new AbortController();
   #running: Promise<void> = Promise.resolve();
+  #controllers: GovernanceControllers | undefined;
 
   private constructor(cluster: EmbeddedCluster, options: GovernanceLabOptions) {
     super(cluster.admin);
@@ -76,15 +82,14 @@ export class GovernanceLab extends LabObjects implements AsyncDisposable {
 
   static async start(options: GovernanceLabOptions = {}): Promise<GovernanceLab> {
     const lab = new GovernanceLab(await EmbeddedCluster.open({ tokens: options.tokens ?? [] }), options);
-    await lab.apply(...ALL_KINDS.map((kind) => customResourceDefinition(kind)), CHECKS);
+    await lab.apply(...ALL_KINDS.map((kind) => customResourceDefinition(kind)), templateKind('Check', 'Namespaced'));
     await lab.namespace('default', 'policies');
     await lab.startControllers();
     return lab;
   }
 
   async startControllers(): Promise<void> {
-    const log = pino({ level: 'silent' });
-    const { governed, settings, through = (one: Cluster) => one } = this.#options;
+    const { governed, settings, log = pino({ level: 'silent' }), through = (one: Cluster) => one } = this.#options;
     const cluster = through(this.cluster.admin);
     const caches = new SharedCaches({ cluster, log });
     const events = new EventRecorder({ cluster, component: 'portcullis', log });
@@ -96,9 +101,18 @@ export class GovernanceLab extends LabObjects implements AsyncDisposable {
       events,
       log,
     });
+    this.#controllers = controllers;
     this.#stop = new AbortController();
     this.#running = new Runtime({ log }).add('cache', caches).add('leader', events, controllers).run(this.#stop.signal);
     await Promise.race([controllers.ready, this.#running]);
+  }
+
+  /** The rules for writes; they are checked if a test registers a webhook. */
+  get reviews(): GovernanceControllers['reviews'] {
+    if (this.#controllers === undefined) {
+      throw new Error('the controllers were not started');
+    }
+    return this.#controllers.reviews;
   }
 
   async stopControllers(): Promise<void> {

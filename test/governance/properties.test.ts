@@ -64,6 +64,22 @@ function policy(name: string, dependsOn: readonly string[]): JsonObject {
   };
 }
 
+/** A Policy whose template looks at the ConfigMap of its name, and has dependencies of its own. */
+function informingPolicy(name: string, requirements: readonly JsonObject[]): JsonObject {
+  const extraDependencies = requirements.map((one) => ({ apiVersion: `${GROUP}/v1`, compliance: 'Compliant', ...one }));
+  const definition = configuration(name, [{ complianceType: 'musthave', object: configMap(name, {}) }]);
+  const objectDefinition = {
+    ...definition,
+    spec: { ...(definition['spec'] as JsonObject), remediationAction: 'inform' },
+  };
+  return {
+    apiVersion: `${GROUP}/v1`,
+    kind: 'Policy',
+    metadata: { name, namespace: 'policies' },
+    spec: { disabled: false, 'policy-templates': [{ extraDependencies, objectDefinition }] },
+  };
+}
+
 describe('an enforced policy', () => {
   it('is Compliant on the next look, and then writes nothing to its objects', async () => {
     await fc.assert(
@@ -130,6 +146,80 @@ describe('the final state', () => {
         await until(
           async () =>
             (await lab.list('ConfigMap')).filter(({ metadata }) => metadata.namespace === 'default').length === 4,
+        );
+      }),
+      RUNS,
+    );
+  });
+
+  it('does not depend on the order of any events: policies, a PolicySet, objects that come and go', async () => {
+    const numbers = [0, 1, 2, 3];
+    /** Each policy depends on ones before it: as a whole, by one template, or by a PolicySet of two. */
+    const scene = fc.record({
+      edges: fc.tuple(
+        ...numbers.map((index) =>
+          fc.uniqueArray(
+            fc.record({ to: fc.nat(Math.max(index - 1, 0)), kind: fc.constantFrom('Policy', 'ConfigurationPolicy') }),
+            { selector: ({ to }) => to, maxLength: index },
+          ),
+        ),
+      ),
+      dependsOnSet: fc.boolean(),
+      stays: fc.tuple(...numbers.map(() => fc.boolean())),
+    });
+    const events = [
+      ...numbers.map((index) => `policy ${index}`),
+      ...numbers.flatMap((index) => [`object ${index}`, `gone ${index}`]),
+      'set',
+    ];
+    const order = fc.shuffledSubarray(events, { minLength: events.length });
+    await fc.assert(
+      fc.asyncProperty(scene, order, async ({ edges, dependsOnSet, stays }, shuffled) => {
+        await using lab = await GovernanceLab.start();
+        const isLast = (index: number): boolean => dependsOnSet && index === numbers.length - 1;
+        const requirementsOf = (index: number): readonly JsonObject[] => [
+          ...(edges[index] ?? []).map(({ to, kind }) => ({ kind, name: `p${to}` })),
+          ...(isLast(index) ? [{ apiVersion: `${GROUP}/v1beta1`, kind: 'PolicySet', name: 'both' }] : []),
+        ];
+        const apply: Readonly<Record<string, (index: number) => Promise<void>>> = {
+          policy: (index) => lab.apply(informingPolicy(`p${index}`, requirementsOf(index))),
+          object: (index) => lab.apply(configMap(`p${index}`, {})),
+          gone: (index) => lab.delete({ kind: 'ConfigMap', name: `default/p${index}` }),
+          set: () =>
+            lab.apply({
+              apiVersion: `${GROUP}/v1beta1`,
+              kind: 'PolicySet',
+              metadata: { name: 'both', namespace: 'policies' },
+              spec: { policies: ['p0', 'p1'] },
+            }),
+        };
+        const there = new Set<number>();
+        for (const event of shuffled) {
+          const [kind = '', number = ''] = event.split(' ');
+          const index = Number(number);
+          const isPossible = kind !== 'gone' || (there.has(index) && stays[index] === false);
+          await (isPossible ? apply[kind]?.(index) : undefined);
+          if (kind === 'object') {
+            there.add(index);
+          } else if (kind === 'gone' && isPossible) {
+            there.delete(index);
+          }
+        }
+        const states: string[] = [];
+        for (const index of numbers) {
+          const on = [...(edges[index] ?? []).map(({ to }) => to), ...(isLast(index) ? [0, 1] : [])];
+          const isMet = on.every((to) => states[to] === 'Compliant');
+          states.push(isMet ? (there.has(index) ? 'Compliant' : 'NonCompliant') : 'Pending');
+        }
+        let last: readonly unknown[] = [];
+        await until(
+          async () => {
+            last = await Promise.all(
+              numbers.map(async (index) => (await lab.policy(`policies/p${index}`))?.status?.compliant),
+            );
+            return last.every((state, index) => state === states[index]);
+          },
+          () => `${JSON.stringify(states)} after ${shuffled.join(', ')}, last ${JSON.stringify(last)}`,
         );
       }),
       RUNS,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findCondition, type JsonObject } from '../../src/resources/index.ts';
 import { until } from '../server/harness.ts';
-import { CHECK, GovernanceLab, policyOfChecks } from './governance-lab.ts';
+import { CHECK, GovernanceLab, policyOfChecks, templateKind } from './governance-lab.ts';
 
 const check = (name: string) => ({ ...CHECK, name: `local-cluster/${name}` });
 const CONFIGURATION = { kind: 'ConfigurationPolicy', name: 'local-cluster/settings' };
@@ -50,23 +50,7 @@ function policyOfSettings(
 }
 
 /** A cluster-scoped kind of templates, as constraints of Gatekeeper are. */
-const RULES = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata:
-  name: rules.lab.example.com
-  labels: {policy.open-cluster-management.io/policy-type: template}
-spec:
-  group: lab.example.com
-  scope: Cluster
-  names: {kind: Rule, plural: rules, singular: rule, listKind: RuleList}
-  versions:
-    - name: v1
-      served: true
-      storage: true
-      subresources: {status: {}}
-      schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-`;
+const RULES = templateKind('Rule', 'Cluster');
 const RULE = { apiVersion: 'lab.example.com/v1', kind: 'Rule', name: 'strict' };
 
 function policyOfRule(spec: JsonObject): JsonObject {

@@ -1,5 +1,6 @@
 // Answers to reviews over HTTPS, for all kinds of policies, with the texts of Kubewarden's policy server.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import {
   example,
@@ -27,6 +28,9 @@ const imageRegistries = {
   settings: { allowed: ['example.com/shop/', 'example.com/base/'] },
 };
 const seccomp = { module: example('default-seccomp'), settings: { profile: 'RuntimeDefault' } };
+const podProfile = JSON.parse(
+  readFileSync(new URL('../../examples/pod-profile/settings.json', import.meta.url), 'utf8'),
+) as object;
 const group = (rest: object): object => ({
   message: 'the group says no',
   policies: {
@@ -47,6 +51,8 @@ const policies = {
   'seccomp-monitored': { ...seccomp, allowedToMutate: true, policyMode: 'monitor' },
   'labels-monitored': requires('app', { policyMode: 'monitor' }),
   'labels-with-message': requires('app', { message: 'ask the platform team' }),
+  'pod-profile': { module: 'builtin:pod-profile', allowedToMutate: true, settings: podProfile },
+  'pod-profile-not-allowed-to-mutate': { module: 'builtin:pod-profile', settings: podProfile },
   'group-of-all': group({ expression: 'labelled() && unprivileged()' }),
   'group-of-any': group({ expression: 'unprivileged() || labelled()' }),
   'group-monitored': group({ expression: 'labelled()', policyMode: 'monitor' }),
@@ -108,6 +114,18 @@ describe('answers over HTTPS', () => {
       assert.ok((status?.message ?? '').length > 10, JSON.stringify(status));
     });
   }
+
+  it('builtin: pod-profile adds defaults if it may mutate, and rejects', async () => {
+    const mutated = await server.review('pod-profile', exampleReview('pod-profile', 'mutated'));
+    assert.equal(mutated.allowed, true);
+    const paths = (patchOf(mutated) as { path: string }[]).map(({ path }) => path);
+    assert.deepEqual(paths, ['/spec/containers/0/securityContext', '/spec/securityContext']);
+    const rejected = await server.review('pod-profile', exampleReview('pod-profile', 'rejected'));
+    assert.deepEqual([rejected.allowed, rejected.status?.code], [false, 403]);
+    assert.match(rejected.status?.message ?? '', /^violates the pod profile: spec\.hostNetwork: /);
+    const unchanged = await server.review('pod-profile-not-allowed-to-mutate', exampleReview('pod-profile', 'mutated'));
+    assert.match(unchanged.status?.message ?? '', /not allow mutations/);
+  });
 
   it('is an AdmissionReview in JSON', async () => {
     const { status, headers, json } = await server.post('/validate/required-labels', JSON.stringify(review()));

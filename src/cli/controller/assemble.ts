@@ -3,6 +3,7 @@
 import type { Registry } from 'prom-client';
 import type { Cluster } from '../../cluster/index.ts';
 import {
+  GOVERNANCE_CONTROLLER_RULES,
   GovernanceControllers,
   type GovernanceSettings,
   OtherControllers,
@@ -103,11 +104,13 @@ export function assembleController(options: ControllerOptions): AssembledControl
     replicas,
     identities: { [Symbol.iterator]: () => [...identities, ...(managed?.identities() ?? [])].values() },
     ...(exemptNamespaces === undefined ? {} : { exemptNamespaces }),
+    ...(options.governance === undefined ? {} : { furtherRules: GOVERNANCE_CONTROLLER_RULES }),
     target: typeof servers === 'function' ? servers : (name) => managed?.target(name),
     ...(managed === undefined
       ? {}
       : { isOurs: (name) => managed.ownership.isOurs(name), isReachable: (name) => managed.isReachable(name) }),
   });
+  const governance = options.governance && governanceParts(options.governance, { ...options, events });
   const webhook =
     options.webhook === undefined
       ? undefined
@@ -116,6 +119,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
           ...options.webhook,
           reached: managed?.reached,
           appliesVerification: managed !== undefined,
+          ...(governance === undefined ? {} : { contributed: [governance.controllers.reviews] }),
           ...(managed === undefined
             ? {}
             : {
@@ -151,22 +155,30 @@ export function assembleController(options: ControllerOptions): AssembledControl
     ownership.subscribe((name) => policies.policyServerChanged(name));
     runtime.add('cache', ...files).add('leader', certificates, objects);
   }
-  const governance =
-    options.governance === undefined ? undefined : addGovernance(runtime, options.governance, { ...options, events });
+  if (governance !== undefined) {
+    const { caches: governed, controllers } = governance;
+    // Without `ready`.
+    runtime.add('cache', { name: 'governance caches', start: (signal) => governed.start(signal) });
+    runtime.add('leader', controllers);
+  }
   return {
     runtime,
     ready: Promise.all([cached.promise, webhook?.ready]),
-    working: Promise.all([policies.ready, webhook?.registration.ready, governance?.ready]),
+    working: Promise.all([policies.ready, webhook?.registration.ready, governance?.controllers.ready]),
     webhook,
   };
 }
 
-/** Adds the controllers of governance policies, with caches of their own: missing kinds of theirs keep nothing else waiting. */
-function addGovernance(
-  runtime: Runtime,
+interface GovernanceParts {
+  readonly caches: SharedCaches;
+  readonly controllers: GovernanceControllers;
+}
+
+/** The controllers of governance policies, with caches of their own: missing kinds of theirs keep nothing else waiting. */
+function governanceParts(
   { settings, governed }: AssembledGovernance,
   { cluster, events, registry, metrics, log }: Omit<ControllerOptions, 'governance'> & { readonly events: EventSink },
-): GovernanceControllers {
+): GovernanceParts {
   const caches = new SharedCaches({ cluster, log, metrics });
   const others = new OtherControllers({ cluster, events, log });
   const controllers = new GovernanceControllers({
@@ -180,10 +192,7 @@ function addGovernance(
     metrics,
   });
   registerGovernanceMetrics({ registry, caches, clusterName: settings.clusterName, others });
-  // Without `ready`.
-  runtime.add('cache', { name: 'governance caches', start: (signal) => caches.start(signal) });
-  runtime.add('leader', controllers);
-  return controllers;
+  return { caches, controllers };
 }
 
 /** A part that only calls `onStart`, in the order of the start groups. */

@@ -41,7 +41,7 @@ function nextStep(graph: DependencyGraph, cause: UnmetDependency): string {
   }
 }
 
-/** The command that shows an object; a policy is explained in turn. */
+/** The command that shows an object, or explains a policy. */
 function look(graph: DependencyGraph, cause: UnmetDependency): string {
   const policy = isPolicyKind(cause) ? graph.targetOf(cause)?.policy : undefined;
   return policy === undefined

@@ -7,7 +7,7 @@ import { policyOf } from './namespace-labels.ts';
 import type { NamespacePolicy } from './namespace-labels.ts';
 import { Pod, readPod } from './pod.ts';
 import type { PodSecuritySettings } from './settings.ts';
-import type { ShapeFault } from './shape.ts';
+import type { ShapeFault } from '../json-shape.ts';
 import { describeViolations, violationsOf } from './standards.ts';
 import type { Violation } from './standards.ts';
 import { isChecked, isPod, pathPrefix, podResourceOf, templateIn } from './workload.ts';

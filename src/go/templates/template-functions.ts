@@ -155,6 +155,9 @@ function lengthOf(value: GoValue): bigint {
 function indexInto([value, ...keys]: readonly GoValue[]): GoValue {
   let at = value;
   for (const key of keys) {
+    if (at === undefined || at === null) {
+      return failTemplate('index of untyped nil');
+    }
     if (isGoObject(at)) {
       at = typeof key === 'string' ? (entryOf(at, key) ?? null) : failTemplate('the index of a map must be a string');
     } else {

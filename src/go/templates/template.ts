@@ -7,7 +7,7 @@ import { parseTemplate } from './template-parser.ts';
 import type { Delimiters } from './template-lexer.ts';
 import type { BranchNode, Operand, ParsedTemplate, Pipeline, TemplateNode } from './template-parser.ts';
 import { isGoList, isGoObject, isIntegerNumber } from '../value.ts';
-import type { GoValue } from '../value.ts';
+import type { GoObject, GoValue } from '../value.ts';
 import { sortedEntries, valueText } from '../value-text.ts';
 
 /** Functions by the names that templates call them by. */
@@ -62,9 +62,13 @@ export class Template {
       .join('');
   }
 
-  /** {@link execute}, with the text of each action apart. */
-  parts(data: GoValue, meter: TemplateMeter): readonly TemplatePart[] {
-    return new Execution(data, this.#functions, meter, this.#parsed.definitions).run(this.#parsed.nodes);
+  /**
+   * {@link execute}, with the text of each action apart.
+   * @param dataType of a struct, a field that it does not have is an error
+   */
+  parts(data: GoValue, meter: TemplateMeter, dataType: 'map' | 'struct' = 'map'): readonly TemplatePart[] {
+    const execution = new Execution(data, this.#functions, meter, this.#parsed.definitions, dataType === 'struct');
+    return execution.run(this.#parsed.nodes);
   }
 }
 
@@ -89,6 +93,7 @@ class Execution {
   readonly #meter: TemplateMeter;
   readonly #definitions: ParsedTemplate['definitions'];
   readonly #data: GoValue;
+  readonly #isStruct: boolean;
   #variables: Variable[];
   readonly #output: TemplatePart[] = [];
   #line = 1;
@@ -99,8 +104,10 @@ class Execution {
     functions: TemplateFunctions,
     meter: TemplateMeter,
     definitions: ParsedTemplate['definitions'],
+    isStruct: boolean,
   ) {
     this.#data = data;
+    this.#isStruct = isStruct;
     this.#functions = functions;
     this.#meter = meter;
     this.#definitions = definitions;
@@ -333,10 +340,21 @@ class Execution {
       if (at === undefined) {
         return undefined;
       }
-      at = isGoObject(at) ? entryOf(at, field) : failTemplate(`there is no field ${field}`);
+      if (!isGoObject(at)) {
+        return failTemplate(`there is no field ${field}`);
+      }
+      if (this.#isStruct && at === this.#data && !Object.hasOwn(at, field)) {
+        return failTemplate(`can't evaluate field ${field}: the variables are ${variablesText(at)}`);
+      }
+      at = entryOf(at, field);
     }
     return at;
   }
+}
+
+function variablesText(data: GoObject): string {
+  const names = Object.keys(data);
+  return names.length === 0 ? 'none' : names.join(', ');
 }
 
 function isInteger(value: GoValue): value is bigint | number {

@@ -11,7 +11,7 @@ export const MAX_ALTERNATIVE_NAMES = 1000;
  */
 const NAME = /([A-Za-z0-9 ]+):("(?:[^"\\]|\\.)*"|[^,]*)(?:, |$)/y;
 
-/** Kinds of names that a pattern is about. */
+/** Kinds of names that patterns match. */
 const CHECKED: ReadonlySet<string> = new Set(['DNS', 'IP Address', 'URI', 'email']);
 
 /** The DNS names, IP addresses, URIs and e-mail addresses of a certificate; undefined if they cannot be read. */

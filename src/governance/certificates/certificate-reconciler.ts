@@ -1,4 +1,5 @@
 // Evaluates the certificates in Secrets: when a Secret or a namespace changes, and when a certificate expires.
+import { setImmediate } from 'node:timers/promises';
 import { ApiError, type Cluster } from '../../cluster/index.ts';
 import {
   type CertificatePolicy,
@@ -23,6 +24,7 @@ import {
 } from '../../runtime/index.ts';
 import { shortened } from '../../values/index.ts';
 import { NamespaceSelectorError, selectNamespaces } from '../configuration/index.ts';
+import type { EvaluationShare } from '../evaluation-share.ts';
 import { withMessage } from '../history/status-history.ts';
 import type { ObjectReader } from '../objects/watched-kinds.ts';
 import { OwnObjects } from '../own-objects.ts';
@@ -50,6 +52,8 @@ export interface CertificateReconcilerOptions {
   readonly namespaces: Pick<ObjectCache, 'list'>;
   /** Reads Secrets as the governance account. */
   readonly reader: ObjectReader;
+  /** Of all policies that are evaluated in this process. */
+  readonly share: EvaluationShare;
   readonly events: EventSink;
 }
 
@@ -123,9 +127,20 @@ export class CertificateReconciler {
     if (policy === undefined) {
       return;
     }
+    const { share } = this.#options;
+    const spec = { key: subject.key, generation: policy.metadata.generation };
+    const waitMs = share.waitMs(spec, Date.now());
+    if (waitMs > 0) {
+      return { requeueAfterMs: waitMs };
+    }
+    share.begin(spec, Date.now());
     const secrets = await this.#secrets(subject, signal);
+    // Other work of the process comes first: evaluations in a row must not delay it.
+    await setImmediate();
     const now = Date.now();
+    const start = performance.now();
     const evaluation = evaluateCertificates(policy.spec, secrets, now, policy.status?.compliancyDetails);
+    share.end(spec, performance.now() - start, evaluation.isExceeded, Date.now());
     subject.result = evaluation;
     const { nextChange } = evaluation;
     return nextChange === undefined ? {} : { requeueAfterMs: Math.min(nextChange - now, MAX_DELAY_MS) };
@@ -209,7 +224,7 @@ function statusOf(
   }
   const conditions = setReadiness(status?.conditions, unknown, generation, now);
   if (result === undefined && unknown.reason !== POLICY_REASONS.unreadable) {
-    // The last verdict stands while the cluster does not answer, for the spec that it is about.
+    // While the cluster does not answer, the last verdict and its observedGeneration stay.
     return { ...status, conditions };
   }
   const history = withMessage(status?.history, `UnknownCompliancy; ${unknown.message}`, now);

@@ -1,6 +1,7 @@
 import { parseDuration } from '../../go/index.ts';
 import type { CertificatePolicy } from '../../resources/index.ts';
 import { compilePattern } from '../../resources/validation/index.ts';
+import { NamePatterns } from './name-patterns.ts';
 
 /** The least remaining time without `minimumDuration`: four weeks, in nanoseconds. */
 const DEFAULT_MINIMUM = 672n * 3600n * 1_000_000_000n;
@@ -8,17 +9,13 @@ const DEFAULT_MINIMUM = 672n * 3600n * 1_000_000_000n;
 /** The requirements as written. */
 export type CertificateSpec = Omit<CertificatePolicy['spec'], 'remediationAction' | 'severity' | 'namespaceSelector'>;
 
-/** A regular expression (RE2). */
-type Pattern = Exclude<ReturnType<typeof compilePattern>, string>;
-
 /** The requirements, parsed. Durations in nanoseconds. */
 export interface CertificateRequirements {
   readonly minimum: bigint;
   readonly minimumCa: bigint | undefined;
   readonly maximum: bigint | undefined;
   readonly maximumCa: bigint | undefined;
-  readonly allowed: Pattern | undefined;
-  readonly disallowed: Pattern | undefined;
+  readonly names: NamePatterns;
   /** The patterns as messages name them. */
   readonly patterns: string;
   /** What is wrong with the spec. A requirement that is wrong is not checked, so the policy is not compliant. */
@@ -49,8 +46,7 @@ export function certificateRequirements(spec: CertificateSpec): CertificateRequi
     minimumCa: duration('minimumCADuration'),
     maximum: duration('maximumDuration'),
     maximumCa: duration('maximumCADuration'),
-    allowed: pattern('allowedSANPattern'),
-    disallowed: pattern('disallowedSANPattern'),
+    names: new NamePatterns(pattern('allowedSANPattern'), pattern('disallowedSANPattern')),
     patterns: patternsText(spec),
     problems,
   };

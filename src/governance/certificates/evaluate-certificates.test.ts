@@ -140,6 +140,21 @@ describe('the message of an evaluation', () => {
     );
   });
 
+  it('does not pass what takes too long to match', async () => {
+    const names = Array.from({ length: 60 }, (_, index) => `${'a'.repeat(200)}${index}`);
+    const certificate = await pem({ names });
+    for (const spec of [
+      { allowedSANPattern: '(a?){999}(a?){999}' },
+      { disallowedSANPattern: '(a?){999}a{999}' },
+      { allowedSANPattern: 'a', disallowedSANPattern: `${'(a?){999}'.repeat(300)}b` },
+    ]) {
+      const { message, isExceeded } = evaluate(spec, [secret('web', certificate)]);
+      assert.equal(message, 'NonCompliant;  1 certificates cannot be checked: default:web\n');
+      assert.equal(isExceeded, true);
+    }
+    assert.equal(messageOf({ allowedSANPattern: '^a+[0-9]+$' }, secret('web', certificate)), WELL);
+  });
+
   it('names at most a hundred certificates in a sentence', () => {
     const secrets = Array.from({ length: 103 }, (_, index) => secret(`s${index}`, soon));
     assert.match(messageOf({}, ...secrets), /^NonCompliant; 103 certificates .*default:s\d+, … and 3 more\n$/u);

@@ -24,6 +24,8 @@ export interface CertificateEvaluation {
   readonly compliancyDetails: CompliancyDetails;
   /** When the evaluation changes without a change of an object: milliseconds since 1970. */
   readonly nextChange: number | undefined;
+  /** Whether matching names took too long. */
+  readonly isExceeded: boolean;
 }
 
 /**
@@ -50,6 +52,7 @@ export function evaluateCertificates(
     compliant: isCompliant ? 'Compliant' : 'NonCompliant',
     message: complianceMessage(violations, requirements, selected.length > 0),
     compliancyDetails: detailsOf(namespaces, requirements, now, before),
+    isExceeded: requirements.names.isExhausted,
     nextChange: changes.length === 0 ? undefined : changes.reduce((first, change) => Math.min(first, change)),
   };
 }
@@ -109,7 +112,7 @@ function detailLines(
   return [
     expiring === undefined ? '' : expires,
     tooLong === undefined ? '' : `${name} duration too long ${formatDuration(durationOf(certificate))}\n`,
-    isSanMismatch ? `${name} SAN entry found not matching pattern ${patterns}\n` : '',
+    isSanMismatch === true ? `${name} SAN entry found not matching pattern ${patterns}\n` : '',
   ].join('');
 }
 

@@ -9,7 +9,8 @@ export interface CertificateVerdict {
   readonly expiring: 'certificate' | 'ca' | undefined;
   readonly isExpired: boolean;
   readonly tooLong: 'certificate' | 'ca' | undefined;
-  readonly isSanMismatch: boolean;
+  /** Undefined when its names were not checked, because the patterns take too long. */
+  readonly isSanMismatch: boolean | undefined;
   /** The first moment with another verdict, milliseconds since 1970; undefined if there is none. */
   readonly nextChange: number | undefined;
 }
@@ -30,13 +31,13 @@ export function judgeCertificate(
     expiring: now < expiringFrom ? undefined : minimumCa === undefined ? 'certificate' : 'ca',
     isExpired: now >= expiredFrom,
     tooLong: tooLong(certificate, requirements),
-    isSanMismatch: sans.some((san) => requirements.allowed?.test(san) === false || requirements.disallowed?.test(san)),
+    isSanMismatch: requirements.names.forbid(sans),
     nextChange,
   };
 }
 
 export function isNonCompliant({ expiring, tooLong: isLong, isSanMismatch }: CertificateVerdict): boolean {
-  return expiring !== undefined || isLong !== undefined || isSanMismatch;
+  return expiring !== undefined || isLong !== undefined || isSanMismatch === true;
 }
 
 /** The first millisecond at which less than the duration remains. */
@@ -47,7 +48,7 @@ function firstMoment(notAfter: number, minimum: bigint): number {
 
 /**
  * The CA of a chain lives longer than the certificates that it issues. Upstream does not look at it, so that only
- * `maximumCADuration` is about it.
+ * `maximumCADuration` applies to it.
  */
 function tooLong(
   { index, isCa, notBefore, notAfter }: SecretCertificate,

@@ -8,6 +8,8 @@ import { hasLabels, type SecretCertificate, secretCertificates } from './secret-
 /** Length of the reason why a certificate cannot be read. Characters. */
 const MAX_PROBLEM_LENGTH = 200;
 
+const PATTERNS_TOO_SLOW = 'the patterns for its names take too long: use shorter ones, or split the policy';
+
 /** The Secrets of a namespace that the policy selects. */
 export interface NamespaceSecrets {
   readonly namespace: string;
@@ -47,10 +49,12 @@ export function violationsIn(
         const position = certificate.index === 0 ? '' : `[${certificate.index}]`;
         return { namespace, secret, name: `${name}${position}`, certificate, verdict, problem: undefined };
       });
-      const problem = shortened(found.problems.join('; '), MAX_PROBLEM_LENGTH);
+      const isUnchecked = judged.some(({ verdict }) => verdict.isSanMismatch === undefined);
+      const problems = isUnchecked ? [...found.problems, PATTERNS_TOO_SLOW] : found.problems;
+      const problem = shortened(problems.join('; '), MAX_PROBLEM_LENGTH);
       const unreadable = { namespace, secret, name, certificate: undefined, verdict: undefined, problem };
       const violating = judged.filter(({ verdict }) => isNonCompliant(verdict));
-      return found.problems.length === 0 ? violating : [...violating, unreadable];
+      return problems.length === 0 ? violating : [...violating, unreadable];
     });
   return withUniqueNames(violations).toSorted((left, right) => compareStrings(left.name, right.name));
 }

@@ -152,6 +152,17 @@ const CASES: readonly Case[] = [
     message: 'pods [x, y] found as specified in namespace a',
   },
   {
+    when: 'a selector finds objects of which some have one name in several namespaces',
+    results: [
+      result('a', ['x'], REASONS.mismatch),
+      result('b', ['x'], REASONS.mismatch),
+      result('b', ['x2'], REASONS.mismatch),
+    ],
+    reason: MUST_HAVE,
+    message:
+      'pods [x2] found but not as specified in namespace b; pods [x] found but not as specified in namespaces: a, b',
+  },
+  {
     when: 'objects are missing and different',
     results: [result('b', ['x'], REASONS.mismatch), result('a', ['x'], REASONS.notFound)],
     reason: `${MUST_HAVE}; ${MUST_HAVE}`,

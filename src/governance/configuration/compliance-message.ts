@@ -153,27 +153,35 @@ function segment(resource: string, names: string, namespaces: readonly string[],
 interface Place {
   /** ` [a, b]`, or empty. */
   readonly names: string;
-  readonly namespaces: string[];
+  readonly namespaces: readonly string[];
 }
 
-/** The namespaces that have objects of the same names, in order. */
+/** The names that are in the same namespaces. Upstream's order: one namespace before several, each by name. */
 function placesOf(results: readonly ObjectResult[]): readonly Place[] {
-  const namesIn = new Map<string, Set<string>>();
+  const namespacesOf = new Map<string, Set<string>>();
   for (const { namespace, names } of results) {
-    const known = namesIn.get(namespace) ?? new Set();
-    namesIn.set(namespace, known);
-    for (const name of names) {
-      known.add(name);
+    for (const name of names.length === 0 ? [''] : names) {
+      namespacesOf.set(name, (namespacesOf.get(name) ?? new Set()).add(namespace));
     }
   }
-  const places = new Map<string, Place>();
-  for (const [namespace, names] of [...namesIn].sort(([left], [right]) => compareStrings(left, right))) {
-    const list = names.size === 0 ? '' : ` [${[...names].sort(compareStrings).join(', ')}]`;
-    const place = places.get(list) ?? { names: list, namespaces: [] };
-    place.namespaces.push(namespace);
-    places.set(list, place);
-  }
-  return [...places.values()];
+  const places = Map.groupBy(namespacesOf, ([, namespaces]) => JSON.stringify([...namespaces].sort(compareStrings)));
+  return [...places.values()]
+    .map((entries) => ({
+      names: namesText(entries.map(([name]) => name)),
+      namespaces: [...(entries[0]?.[1] ?? [])].sort(compareStrings),
+    }))
+    .sort(comparePlaces);
+}
+
+function comparePlaces(left: Place, right: Place): number {
+  const order = Number(left.namespaces.length > 1) - Number(right.namespaces.length > 1);
+  return order === 0 ? compareStrings(left.namespaces.join(', '), right.namespaces.join(', ')) : order;
+}
+
+/** An empty name stands for none. */
+function namesText(names: readonly string[]): string {
+  const known = names.filter((name) => name !== '');
+  return known.length === 0 ? '' : ` [${known.sort(compareStrings).join(', ')}]`;
 }
 
 function truncated(message: string): string {

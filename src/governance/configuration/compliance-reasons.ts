@@ -1,6 +1,6 @@
 // Reasons of OCM: of related objects, and of the conditions of object templates.
 
-/** What became of an object: the reason in `status.relatedObjects`. */
+/** The result of an object: the reason in `status.relatedObjects`. */
 export const REASONS = {
   /** musthave: the object is as specified. */
   found: 'Resource found as expected',

@@ -1,4 +1,4 @@
-// The objects that an object template is about: by its own name and namespace, or by selectors.
+// The objects of an object template: by its own name and namespace, or by selectors.
 import { groupVersionOf, labelSelector, SelectorError } from '../../resources/index.ts';
 import type { KubernetesObject, ResourceType, Selector } from '../../resources/index.ts';
 import { CodedError, isJsonObject, own, textOf } from '../../values/index.ts';
@@ -12,8 +12,15 @@ import type { ObjectTemplate } from './object-template.ts';
 import { isEmptySelector, NamespaceSelectorError, selectNamespaces } from './select-namespaces.ts';
 import type { NamespaceSelector, TerminatingInclusion } from './select-namespaces.ts';
 
-/** Maximum number of objects that one template is about: each is compared in every evaluation. */
+/** Maximum number of objects of one template: each is compared in every evaluation. */
 export const MAX_DESIRED_OBJECTS = 10_000;
+
+/** Maximum number of objects of one policy: each has a plan of some kilobytes, and its status lists some thousands. */
+export const MAX_POLICY_OBJECTS = 20_000;
+
+/** The message for templates that are not evaluated any more. */
+export const EVALUATION_TOO_LONG =
+  'the policy takes too long to evaluate: split it, or let its selectors match fewer objects';
 
 /** What a definition may refer to while its functions are resolved. */
 export interface DefinitionContext {
@@ -40,7 +47,7 @@ export type ResolvedDefinition =
 /** Resolves the functions of a template's definition for one object. */
 export type DefinitionResolver = (template: ObjectTemplate, context: DefinitionContext) => ResolvedDefinition;
 
-/** A policy, as far as it says which objects it is about. */
+/** The parts of a policy that select objects. */
 export interface ObjectScope {
   readonly policyName: string;
   readonly namespaceSelector?: NamespaceSelector;
@@ -48,6 +55,8 @@ export interface ObjectScope {
   readonly terminatingInclusion?: TerminatingInclusion;
   /** Absent: definitions have no template functions. */
   readonly resolve?: DefinitionResolver;
+  /** Whether the evaluation has used up its time. Default: never. */
+  readonly isOverdue?: () => boolean;
 }
 
 /** One object as it should be, or with the name empty any object of the namespace. */
@@ -125,6 +134,9 @@ class TemplateObjects {
     const objects: DesiredObject[] = [];
     let isSkipped = false;
     for (const { namespace, name } of this.#places(resource)) {
+      if (this.#scope.isOverdue?.() === true) {
+        throw failure(REASONS.templateFailed, EVALUATION_TOO_LONG);
+      }
       const object = this.#resolve(resource, namespace, name);
       isSkipped ||= object === undefined;
       objects.push(...(object === undefined ? [] : [object]));
@@ -325,14 +337,9 @@ class TemplateObjects {
   }
 }
 
-/** A result that is about a template as a whole. */
+/** A result of a template as a whole. */
 export function templateResult(isCompliant: boolean, reason: string, message: string): ObjectResult {
   return { namespace: '', names: [], isCompliant, reason, message };
-}
-
-/** The message for a template by whose selector nothing was found. */
-export function nothingSelected(kind: string): string {
-  return `No objects of kind ${kind} were matched from the policy objectSelector`;
 }
 
 /** Whether a template selects objects to delete by what they look like, too: without a name, but with a selector. */

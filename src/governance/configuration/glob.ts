@@ -35,14 +35,25 @@ export class Glob {
     this.#tokens = new GlobParser(pattern).parse();
   }
 
-  /** Whether the pattern matches the whole name. */
-  matches(name: string): boolean {
+  /**
+   * Whether the pattern matches the whole name.
+   * @param spend called with the steps that it took
+   */
+  matches(name: string, spend: (steps: number) => void = () => undefined): boolean {
     const characters = Array.from(name);
+    let steps = 1 + characters.length;
+    const result = this.#matches(characters, () => (steps += 1));
+    spend(steps);
+    return result;
+  }
+
+  #matches(characters: readonly string[], step: () => void): boolean {
     let token = 0;
     // Where the last `*` is, and where the characters after it begin: only that one needs to be tried again.
     let run = -1;
     let afterRun = 0;
     for (let at = 0; at < characters.length;) {
+      step();
       const next = this.#tokens[token];
       if (next?.type === 'any-run') {
         [run, afterRun, token] = [token, at, token + 1];
@@ -55,7 +66,10 @@ export class Glob {
         return false;
       }
     }
-    return this.#tokens.slice(token).every(({ type }) => type === 'any-run');
+    while (this.#tokens[token]?.type === 'any-run') {
+      token += 1;
+    }
+    return token === this.#tokens.length;
   }
 }
 

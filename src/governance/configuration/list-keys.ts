@@ -2,7 +2,7 @@ import { CodedError } from '../../values/index.ts';
 
 /** The field by which the items of a list are identified, instead of `name`. */
 export interface ListKey {
-  /** The list, from the root of the object; lists on the way need no index: `spec.template.spec.containers.ports`. */
+  /** The list, from the root of the object; lists within the path need no index: `spec.template.spec.containers.ports`. */
   readonly path: string;
   /** A field of each item: `containerPort`. */
   readonly key: string;

@@ -96,7 +96,7 @@ describe('the difference of two objects', () => {
     const many = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`m${index}`, 'x']));
     const lines = objectDiff(object({}), object(many)).split('\n');
     assert.match(lines[0] ?? '', /^# Truncated: showing 50\/\d+ diff lines:$/);
-    assert.equal(lines.length, 51);
+    assert.equal(lines.length, 54);
     assert.equal(objectDiff(object({}), object(many), { isFull: true }).startsWith('--- '), true);
   });
 

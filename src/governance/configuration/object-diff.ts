@@ -2,15 +2,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import { structuredPatch } from 'diff';
 import type { StructuredPatchHunk } from 'diff';
-import { dump } from 'js-yaml';
+import { yamlText } from '../../go/index.ts';
 import { LAST_APPLIED_ANNOTATION, keyText } from '../../resources/index.ts';
 import type { KubernetesObject, ObjectMeta } from '../../resources/index.ts';
+import { asJson } from '../../values/index.ts';
 import type { RecordDiff } from './object-template.ts';
 
 /** Unchanged lines around each change. */
 const CONTEXT_LINES = 5;
-/** Lines of a difference in a status, that of OCM. */
+/** Lines of a difference in a status without its header, that of OCM. */
 const MAX_LINES = 50;
+/** The names of both objects, and the first range. */
+const HEADER_LINES = 3;
 /** Larger differences are not computed: the time grows with the square of the changed lines. */
 const MAX_CHANGED_LINES = 1_000;
 
@@ -94,7 +97,7 @@ export function isUnchanged(live: KubernetesObject, answer: KubernetesObject): b
   return isDeepStrictEqual(withoutNoise(live), withoutNoise(answer));
 }
 
-/** An object without what changes although nobody changes the object. */
+/** An object without the bookkeeping of writes: managed fields, generation, the annotation of `kubectl apply`. */
 function withoutNoise(object: KubernetesObject): KubernetesObject {
   const { managedFields: _managedFields, generation: _generation, annotations = {}, ...metadata } = object.metadata;
   const { [LAST_APPLIED_ANNOTATION]: _lastApplied, ...others } = annotations;
@@ -104,7 +107,7 @@ function withoutNoise(object: KubernetesObject): KubernetesObject {
 
 /** The object as YAML, and one more empty line, which OCM's differences have at the end. */
 function yamlOf(object: KubernetesObject): string {
-  return `${dump(withoutNoise(object), { sortKeys: true, seqNoIndent: true, lineWidth: -1, noRefs: true, quoteStyle: 'double' })}\n`;
+  return `${yamlText(asJson(withoutNoise(object)))}\n`;
 }
 
 function title({ metadata: { name = '', namespace } }: KubernetesObject): string {
@@ -120,8 +123,9 @@ function range(start: number, count: number): string {
 }
 
 function truncated(lines: readonly string[]): string {
-  // OCM allows for the header, and counts the line break at the end as a line.
-  return lines.length - 1 <= MAX_LINES
+  const most = MAX_LINES + HEADER_LINES;
+  // OCM counts the header, and the line break at the end as a line.
+  return lines.length - 1 <= most
     ? lines.join('\n')
-    : [`# Truncated: showing ${MAX_LINES}/${lines.length} diff lines:`, ...lines.slice(0, MAX_LINES)].join('\n');
+    : [`# Truncated: showing ${MAX_LINES}/${lines.length} diff lines:`, ...lines.slice(0, most)].join('\n');
 }

@@ -52,6 +52,8 @@ export interface ObjectPlan {
   /** Where the object differs from its template. */
   readonly mismatches: readonly string[];
   readonly properties?: RelatedObjectProperties;
+  /** Whether a difference was found without a dry run: defaults of the API server may be all of it. */
+  readonly isUnproven?: boolean;
 }
 
 /** The answer of an API server to the dry run of an update. */
@@ -83,7 +85,9 @@ export function afterDryRun(plan: ObjectPlan, outcome: DryRunOutcome): ObjectPla
     case 'unchanged':
       return unchanged(settledPlan, merged);
     case 'unavailable':
-      return plan.mismatches.length === 0 ? compared(settledPlan) : changed(settledPlan, merged, merged);
+      return plan.mismatches.length === 0
+        ? compared(settledPlan)
+        : { ...changed(settledPlan, merged, merged), isUnproven: true };
     case 'changed':
       return changed(settledPlan, merged, outcome.object);
     case 'invalid':

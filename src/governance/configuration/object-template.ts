@@ -26,7 +26,7 @@ export interface ObjectTemplate {
   readonly objectDefinition: JsonObject;
 }
 
-/** The compliance type, whatever its capitalisation. */
+/** The compliance type in lower case. */
 export function complianceTypeOf(text: string): ComplianceType {
   const lower = text.toLowerCase();
   return lower === 'mustonlyhave' || lower === 'mustnothave' ? lower : 'musthave';

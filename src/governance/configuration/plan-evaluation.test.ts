@@ -177,7 +177,7 @@ const CASES: readonly Case[] = [
     template: template(UNNAMED, 'mustnothave', { objectSelector: {} }),
     policy: IN_ALL,
     objects: [pod('y', { spec: { a: 2 } })],
-    message: 'Compliant; notification - No objects of kind Pod were matched from the policy objectSelector',
+    message: 'Compliant; notification - pods missing as expected in namespace ns',
   },
   {
     when: 'an objectSelector is invalid',
@@ -268,6 +268,44 @@ describe('the plan of an evaluation', () => {
     const source = new MemorySource([namespace('ns'), pod('x', list(1))]);
     const { verdict } = onlyPlan(policy([template(definition({}, list(-1)), 'mustnothave')], IN_ALL), source);
     assert.equal(verdict, 'failed');
+  });
+});
+
+describe('a policy about too much', () => {
+  const inAll = Array.from({ length: 9_000 }, (_, index) => namespace(`ns-${index}`));
+
+  it('ends with an error for the templates that do not fit', () => {
+    const plans = planEvaluation(
+      policy(
+        [0, 1, 2, 3].map((index) => template(definition({ name: `x-${index}` }))),
+        IN_ALL,
+      ),
+      new MemorySource(inAll),
+    );
+    assert.deepEqual(
+      plans.map(({ objects }) => objects.length),
+      [9_000, 9_000, 0, 0],
+    );
+    assert.match(plans[3]?.result?.message ?? '', /^expected the policy to have at most 20000 objects, got more/);
+    assert.equal(plans[3]?.result?.isCompliant, false);
+  });
+
+  it('is not evaluated further when its time is used up', () => {
+    let looks = 0;
+    const isOverdue = (): boolean => (looks += 1) > 1_000;
+    const source = new MemorySource(inAll);
+    let reads = 0;
+    const get = source.get.bind(source);
+    source.get = (...parameters) => {
+      reads += 1;
+      return get(...parameters);
+    };
+    const plans = planEvaluation(policy([template(UNNAMED), template(NAMED)], { ...IN_ALL, isOverdue }), source);
+    assert.ok(reads <= 1_000, `${reads} reads`);
+    for (const { result } of plans) {
+      assert.match(result?.message ?? '', /^the policy takes too long to evaluate/);
+      assert.equal(result?.isCompliant, false);
+    }
   });
 });
 

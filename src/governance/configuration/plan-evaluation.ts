@@ -4,7 +4,13 @@ import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
 import { own } from '../../values/index.ts';
 import type { ObjectResult } from './compliance-message.ts';
 import { REASONS } from './compliance-reasons.ts';
-import { desiredObjects, isNarrowed, nothingSelected, templateResult } from './desired-objects.ts';
+import {
+  desiredObjects,
+  EVALUATION_TOO_LONG,
+  isNarrowed,
+  MAX_POLICY_OBJECTS,
+  templateResult,
+} from './desired-objects.ts';
 import type { DesiredObject, ObjectDefinition, ObjectScope } from './desired-objects.ts';
 import { compareObject } from './object-comparison.ts';
 import type { ComparisonOptions } from './object-comparison.ts';
@@ -39,7 +45,12 @@ export interface TemplatePlan {
 
 /** The plans of all object templates, in their order. */
 export function planEvaluation(policy: EvaluatedPolicy, source: ObjectSource): readonly TemplatePlan[] {
-  return policy.templates.map((template, index) => planTemplate(policy, template, index, source));
+  let left = MAX_POLICY_OBJECTS;
+  return policy.templates.map((template, index) => {
+    const plan = planTemplate(policy, template, index, source, left);
+    left -= plan.objects.length;
+    return plan;
+  });
 }
 
 function planTemplate(
@@ -47,23 +58,38 @@ function planTemplate(
   template: ObjectTemplate,
   index: number,
   source: ObjectSource,
+  mostObjects: number,
 ): TemplatePlan {
+  if (policy.isOverdue?.() === true) {
+    return failedTemplate(index, REASONS.templateFailed, EVALUATION_TOO_LONG);
+  }
   const desired = desiredObjects(template, index, policy, source);
   if (desired.type === 'result') {
     return { index, resource: desired.resource, objects: [], result: desired.result };
   }
   const { resource: type, objects } = desired;
-  const plans = objects.flatMap((object) =>
-    new ObjectPlanner(template, index, type, object, settingsOf(policy, template, object), source).plan(),
-  );
-  return plans.length > 0
-    ? { index, resource: type.resource, objects: plans }
-    : {
-        index,
-        resource: type.resource,
-        objects: [],
-        result: templateResult(true, '', nothingSelected(type.kind)),
-      };
+  if (objects.length > mostObjects) {
+    const message = `expected the policy to have at most ${MAX_POLICY_OBJECTS} objects, got more: split it`;
+    return failedTemplate(index, REASONS.objectSelector, message);
+  }
+  const plans: ObjectPlan[] = [];
+  for (const object of objects) {
+    if (policy.isOverdue?.() === true) {
+      return failedTemplate(index, REASONS.templateFailed, EVALUATION_TOO_LONG);
+    }
+    plans.push(new ObjectPlanner(template, index, type, object, settingsOf(policy, template, object), source).plan());
+  }
+  return { index, resource: type.resource, objects: meantObjects(plans) };
+}
+
+/** Without those that a narrowed template does not mean, unless it means none. */
+function meantObjects(plans: readonly ObjectPlan[]): readonly ObjectPlan[] {
+  const meant = plans.filter(({ verdict, live }) => verdict !== 'absent' || live === undefined);
+  return meant.length > 0 ? meant : plans;
+}
+
+function failedTemplate(index: number, reason: string, message: string): TemplatePlan {
+  return { index, resource: '', objects: [], result: templateResult(false, reason, message) };
 }
 
 /** The results to report first, or last, of all objects of a template. */
@@ -108,17 +134,16 @@ class ObjectPlanner {
     };
   }
 
-  /** The plan; none for an object that a narrowed template does not mean. */
-  plan(): readonly ObjectPlan[] {
+  plan(): ObjectPlan {
     try {
-      return this.#desired.name === '' ? [this.#planAny()] : this.#planNamed();
+      return this.#desired.name === '' ? this.#planAny() : this.#planNamed();
     } catch (error) {
       if (error instanceof ObjectReadError) {
         const what = `Error retrieving an object for object-template at index [${this.#index}]`;
-        return [this.#failed(REASONS.readFailed, `${what}: ${error.message}`)];
+        return this.#failed(REASONS.readFailed, `${what}: ${error.message}`);
       }
       if (error instanceof ObjectUnknown) {
-        return [this.#failed(REASONS.updateFailed, error.message)];
+        return this.#failed(REASONS.updateFailed, error.message);
       }
       throw error;
     }
@@ -128,14 +153,21 @@ class ObjectPlanner {
     return failed({ ...this.#plan, verdict: 'failed', history: [] }, reason, message);
   }
 
-  #planNamed(): readonly ObjectPlan[] {
+  #planNamed(): ObjectPlan {
     const { type, namespace, name } = this.#plan;
     const live = this.#source.get(type, namespace, name);
     if (complianceTypeOf(this.#template.complianceType) === 'mustnothave') {
       const isMeant = live === undefined || !isNarrowed(this.#template) || this.#matches(live);
-      return isMeant ? [this.#planRemoval(live)] : [];
+      return isMeant ? this.#planRemoval(live) : this.#planOther(live);
     }
-    return [live === undefined ? this.#planCreation() : this.#planUpdate(live)];
+    return live === undefined ? this.#planCreation() : this.#planUpdate(live);
+  }
+
+  /** An object that is not as the template says: there is none, so that messages do not name it. */
+  #planOther(live: KubernetesObject): ObjectPlan {
+    const plan = this.#plan;
+    const result = { ...objectResult(plan, true, REASONS.absent), names: [] };
+    return { ...plan, live, verdict: 'absent', history: [result] };
   }
 
   #planRemoval(live: KubernetesObject | undefined): ObjectPlan {
@@ -210,7 +242,7 @@ class ObjectPlanner {
     return isMatched ? 'found' : areThere ? 'mismatch' : 'notFound';
   }
 
-  /** Whether an object is as the definition says, whatever its name. No dry run helps here. */
+  /** Whether an object of any name matches the definition. No dry run helps here. */
   #matches(live: KubernetesObject): boolean {
     const options = { ...optionsOf(this.#template), zeroValueEqualsNil: true };
     const comparison = compareObject(this.#desired.definition, live, options);

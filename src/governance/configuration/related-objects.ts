@@ -1,4 +1,4 @@
-// `status.relatedObjects`: the objects that a policy is about.
+// `status.relatedObjects`: the objects that a policy evaluates.
 import { compareStrings } from '../../go/index.ts';
 import type { ResourceType } from '../../resources/index.ts';
 import { apiVersionOf } from '../../resources/index.ts';

@@ -107,4 +107,18 @@ describe('selecting namespaces', () => {
       assert.throws(() => selectNamespaces(selector, NAMESPACES), { code: 'invalid-selector', message });
     });
   }
+
+  it('ends with an error for patterns that take too long', () => {
+    const namespaces = Array.from({ length: 2_000 }, (_, index) => ({
+      metadata: { name: `${'a'.repeat(55)}${index}` },
+    }));
+    const message = /^the patterns of the namespaceSelector take too long/;
+    for (const include of [
+      Array.from({ length: 100_000 }, () => '?'),
+      Array.from({ length: 1_400 }, () => `*${'a'.repeat(30)}b${'a'.repeat(900)}`),
+    ]) {
+      assert.throws(() => selectNamespaces({ include }, namespaces), { code: 'invalid-selector', message });
+    }
+    assert.equal(selectNamespaces({ include: ['kube-*', 'a*a*a*'], exclude: ['*9'] }, namespaces).length, 1_800);
+  });
 });

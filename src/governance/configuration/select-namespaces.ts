@@ -4,6 +4,12 @@ import type { KubernetesObject, Labels } from '../../resources/index.ts';
 import { CodedError, errorText } from '../../values/index.ts';
 import { Glob } from './glob.ts';
 
+/**
+ * Steps of matching all names with all patterns: less than a second. A cluster has 10,000 namespaces at most, and a name takes a
+ * hundred steps for each of ten patterns.
+ */
+export const MAX_MATCHING_STEPS = 10_000_000;
+
 /** Whether namespaces that are being deleted are selected. */
 export type TerminatingInclusion = 'IfMatch' | 'Never';
 
@@ -48,12 +54,13 @@ export function selectNamespaces(
   const labels = labelsOf(selector);
   const include = globs(selector.include ?? [], 'include');
   const exclude = globs(selector.exclude ?? [], 'exclude');
+  const spend = matchingBudget();
   return namespaces
     .filter(({ metadata }) => inclusion === 'IfMatch' || metadata.deletionTimestamp === undefined)
     .filter(({ metadata }) => labels.matches(metadata.labels))
     .map(({ metadata }) => metadata.name ?? '')
-    .filter((name) => include.length === 0 || matchesAny(include, name))
-    .filter((name) => !matchesAny(exclude, name))
+    .filter((name) => include.length === 0 || matchesAny(include, name, spend))
+    .filter((name) => !matchesAny(exclude, name, spend))
     .sort(compareStrings);
 }
 
@@ -79,8 +86,20 @@ function globs(patterns: readonly string[], field: string): readonly Glob[] {
   });
 }
 
-function matchesAny(patterns: readonly Glob[], name: string): boolean {
-  return patterns.some((pattern) => pattern.matches(name));
+function matchesAny(patterns: readonly Glob[], name: string, spend: (steps: number) => void): boolean {
+  return patterns.some((pattern) => pattern.matches(name, spend));
+}
+
+/** @returns a function that throws NamespaceSelectorError when all steps are used up */
+function matchingBudget(): (steps: number) => void {
+  let left = MAX_MATCHING_STEPS;
+  return (steps) => {
+    left -= steps;
+    if (left < 0) {
+      const message = 'the patterns of the namespaceSelector take too long: use fewer or shorter ones, or labels';
+      throw new NamespaceSelectorError('invalid-selector', message);
+    }
+  };
 }
 
 function invalid(message: string, cause: unknown): NamespaceSelectorError {

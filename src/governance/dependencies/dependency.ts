@@ -40,7 +40,7 @@ export function readDependencies(value: unknown): readonly Dependency[] {
   });
 }
 
-/** The dependency as the cluster looks it up: all policies are in the cluster namespace, whatever is written. */
+/** The dependency as the cluster looks it up: all policies are in the cluster namespace, whatever namespace the dependency names. */
 export function requirementOf(dependency: Dependency, clusterNamespace: string): Requirement {
   const { group } = groupVersionOf(dependency.apiVersion);
   const isPolicy = group === GOVERNANCE_GROUP && dependency.kind.endsWith('Policy');

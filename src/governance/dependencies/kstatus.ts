@@ -39,7 +39,7 @@ export function kstatusOf(object: KubernetesObject): ObjectState | undefined {
   return abnormalState(facts) ?? kindRule(object)?.(facts) ?? genericState(facts);
 }
 
-/** Whether the status is about an older spec than that of the object. */
+/** Whether the status was observed for an older generation than the object has. */
 export function isOlderSpec(object: KubernetesObject): boolean {
   const { generation } = object.metadata;
   return (

@@ -20,9 +20,9 @@ export type UnmetReason =
   | 'Mismatch'
   /** The policy exists, and is not placed on this cluster. */
   | 'NotPlaced'
-  /** The object waits for the template in turn. */
+  /** The object itself waits for the template. */
   | 'Cycle'
-  /** The object's status is about an older spec. */
+  /** The object's status was observed for an older generation. */
   | 'Stale'
   /** The controller may not read the object. */
   | 'Forbidden'
@@ -59,7 +59,7 @@ const MAX_DETAIL_LENGTH = 500;
 /**
  * The dependencies that are not met, in their order.
  *
- * @param isDeadlocked whether the object of a requirement waits for the template in turn
+ * @param isDeadlocked whether the object of a requirement itself waits for the template
  */
 export function unmetDependencies(
   requirements: readonly Requirement[],

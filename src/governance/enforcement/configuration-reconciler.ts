@@ -1,4 +1,5 @@
-// Evaluates a ConfigurationPolicy, enforces it, and deletes what it leaves.
+// Evaluates a ConfigurationPolicy, enforces it, and prunes its related objects.
+import { setImmediate } from 'node:timers/promises';
 import type { Cluster } from '../../cluster/index.ts';
 import {
   type ConfigurationPolicy,
@@ -24,6 +25,7 @@ import {
 } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { objectDiff, planEvaluation, type TemplatePlan } from '../configuration/index.ts';
+import type { EvaluatedSpec, EvaluationShare } from '../evaluation-share.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
@@ -41,9 +43,9 @@ import { ContestedObjects } from './contested-objects.ts';
 import { creatorOf, withCreatedObjects } from './created-objects.ts';
 import { EvaluationObjects } from './evaluation-objects.ts';
 import { EvaluationSchedule, intervalOf } from './evaluation-schedule.ts';
+import { EvaluationTime } from './evaluation-time.ts';
 import { KnownDryRuns, ObjectWriter } from './object-writer.ts';
-import { leftObjects, mayPrune, pruneFailureText, Pruning, prunes } from './pruning.ts';
-import { RenderingTime } from './rendering-time.ts';
+import { droppedObjects, mayPrune, pruneFailureText, Pruning, prunes } from './pruning.ts';
 import { resolvedPolicy } from './resolved-policy.ts';
 
 /** Delay before a deletion that was refused, or that a finalizer holds, is tried again. Milliseconds. */
@@ -58,7 +60,9 @@ export interface ConfigurationOptions {
   readonly reader: ObjectReader;
   readonly missing: MissingKinds;
   readonly namespaces: Pick<ObjectCache, 'list'>;
-  /** Whether the namespace of the cluster, or the kind, is being deleted: policies then go without pruning. */
+  /** Of all policies that are evaluated in this process. */
+  readonly share: EvaluationShare;
+  /** Whether the namespace of the cluster, or the kind, is being deleted: policies are then deleted without pruning. */
   readonly isRemoved: () => boolean;
   readonly events: EventSink;
   readonly log: Logger;
@@ -116,7 +120,7 @@ export class ConfigurationReconciler {
     }
   }
 
-  /** Deletes the objects of a deleted policy, then lets it go. */
+  /** Prunes the related objects of a deleted policy, then removes the finalizer. */
   async #finish(subject: Subject, signal: AbortSignal): Promise<LastStep | void> {
     const { key, policy } = subject;
     if (policy?.metadata.deletionTimestamp === undefined) {
@@ -158,27 +162,60 @@ export class ConfigurationReconciler {
     if (policy === undefined) {
       return {};
     }
+    const waitMs = this.#options.share.waitMs({ key, generation: policy.metadata.generation }, Date.now());
+    if (waitMs > 0) {
+      return { requeueAfterMs: waitMs };
+    }
     const due = this.#schedule.take(key, policy, Date.now());
     if (!due.isDue) {
       return due.afterMs === undefined ? {} : { requeueAfterMs: due.afterMs };
     }
+    const spec = { key, generation: policy.metadata.generation };
+    return await this.#withinShare(spec, (time) => this.#evaluateNow(subject, policy, time, signal));
+  }
+
+  async #evaluateNow(
+    subject: Subject,
+    policy: ConfigurationPolicy,
+    time: EvaluationTime,
+    signal: AbortSignal,
+  ): Promise<ReconcileResult> {
+    const { key } = subject;
     const { mappings, reader, namespaces, fullDiffs = false } = this.#options;
     const objects = new EvaluationObjects({ mappings, reader, namespaces: () => namespaces.list() });
-    const time = new RenderingTime();
-    const planned = await objects.evaluate((): Evaluation => {
+    const evaluate = (): Evaluation => {
       const resolved = resolvedPolicy(policy, objects, time);
       return 'failure' in resolved
         ? resolved
         : { plans: planEvaluation({ ...resolved.policy, hasFullDiffs: fullDiffs }, objects) };
-    }, signal);
+    };
+    const planned = await objects.evaluate(() => time.round(evaluate), signal);
     // Before anything is awaited, so that no change is missed.
     this.#read(key, objects.selections, objects.missingGroups);
     const { evaluation, rivals, retryAfterMs } = await this.#enforce(key, policy, planned, signal);
-    const status = evaluatedStatus(policy, evaluation, readinessOf(objects, rivals), Date.now());
-    await this.#pruneLeft(subject, policy, status, objects.selections, signal);
+    const status = time.round(() =>
+      evaluatedStatus(policy, evaluation, readinessOf(objects, rivals, evaluation), Date.now()),
+    );
+    await this.#pruneDropped(subject, policy, status, objects.selections, signal);
     subject.status = status;
     subject.isEvaluated = true;
     return this.#next(key, policy, status, retryAfterMs, objects);
+  }
+
+  /** Evaluates, and counts the time. Other work of the process comes first: evaluations in a row must not delay it. */
+  async #withinShare<Result>(
+    spec: EvaluatedSpec,
+    evaluate: (time: EvaluationTime) => Promise<Result>,
+  ): Promise<Result> {
+    const { share } = this.#options;
+    const time = new EvaluationTime();
+    share.begin(spec, Date.now());
+    await setImmediate();
+    try {
+      return await evaluate(time);
+    } finally {
+      share.end(spec, time.spentMs, time.isExceeded, Date.now());
+    }
   }
 
   async #enforce(
@@ -227,8 +264,8 @@ export class ConfigurationReconciler {
     };
   }
 
-  /** Deletes what an edit removed from the policy. */
-  async #pruneLeft(
+  /** Deletes related objects that an edit removed from the policy. */
+  async #pruneDropped(
     subject: Subject,
     policy: ConfigurationPolicy,
     status: ConfigurationStatus,
@@ -238,15 +275,15 @@ export class ConfigurationReconciler {
     const { metadata, status: before } = policy;
     const isEdited = before?.lastEvaluatedGeneration !== metadata.generation;
     if (isEdited && prunes(policy)) {
-      const left = leftObjects(policy, before?.relatedObjects ?? [], status.relatedObjects ?? []);
-      await this.#prune(subject, policy, left, selections, signal);
+      const dropped = droppedObjects(policy, before?.relatedObjects ?? [], status.relatedObjects ?? []);
+      await this.#prune(subject, policy, dropped, selections, signal);
     }
   }
 
   /**
    * Announces deletions, and deletes.
    * @param selections what else the policy reads
-   * @throws Waiting while objects are left
+   * @throws Waiting while some objects still exist
    */
   async #prune(
     subject: Subject,
@@ -274,7 +311,7 @@ export class ConfigurationReconciler {
     );
   }
 
-  /** Says by status and event what is going to be deleted, once. */
+  /** Reports the objects to be deleted by status and event, once. */
   async #announce(policy: ConfigurationPolicy, objects: readonly RelatedObject[], signal: AbortSignal): Promise<void> {
     const isAnnounced = findCondition(policy.status?.conditions, READY)?.reason === POLICY_REASONS.pruning;
     if (!isAnnounced) {
@@ -349,12 +386,12 @@ export class ConfigurationReconciler {
 
 interface Enforced {
   readonly evaluation: Evaluation;
-  /** Policies that change the same objects in turn. */
+  /** Policies that alternately change the same objects. */
   readonly rivals: ReadonlySet<string>;
   readonly retryAfterMs: number | undefined;
 }
 
-function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>): Readiness {
+function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>, evaluation: Evaluation): Readiness {
   const [failure] = objects.failures;
   if (failure !== undefined) {
     const message = `${failure}: grant the governance account the right to read it`;
@@ -363,6 +400,12 @@ function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>): R
   if (rivals.size > 0) {
     const message = `objects are changed in turn with ${[...rivals].join(', ')}: let only one policy enforce them`;
     return { state: 'reconciling', reason: POLICY_REASONS.contested, message };
+  }
+  const plans = 'plans' in evaluation ? evaluation.plans.flatMap((plan) => plan.objects) : [];
+  const count = plans.filter(({ isUnproven }) => isUnproven === true).length;
+  if (count > 0) {
+    const message = `${count} objects that differ were compared without a dry run, because the governance account may not update them: the differences may be only defaults of the API server. Grant the right to update them, or give the defaults in the policy`;
+    return { state: 'ready', reason: POLICY_REASONS.comparedOnly, message };
   }
   return { state: 'ready', reason: POLICY_REASONS.evaluated, message: '' };
 }

@@ -132,15 +132,18 @@ function detailsOf(
 
 function relatedOf(plans: readonly TemplatePlan[], before: readonly RelatedObject[]): readonly RelatedObject[] {
   const entries = plans.flatMap(({ objects }) =>
-    objects.flatMap(({ type, history, properties }) => {
+    objects.flatMap(({ type, name, history, properties }) => {
       const result = history.at(-1);
-      return result === undefined ? [] : relatedObjects(type, result, properties);
+      if (result === undefined) {
+        return [];
+      }
+      return relatedObjects(type, name === '' ? result : { ...result, names: [name] }, properties);
     }),
   );
   // The schema of the kind allows more than is ever written.
   const known = before as Parameters<typeof mergedRelatedObjects>[1];
   const merged = mergedRelatedObjects(entries, known);
-  // Which objects a failed template is about is not known: those that it was about must not be taken for ones that left.
+  // The objects of a failed template are unknown: its related objects must not be pruned as dropped ones.
   const isFailed = plans.some(({ result }) => result?.isCompliant === false);
   return isFailed ? mergedRelatedObjects([...merged, ...left(merged, known)], known) : merged;
 }

@@ -1,11 +1,11 @@
-// Notices policies that change one object in turn: each undoes what the other wants, without end.
+// Detects policies that alternately change one object: each reverts the change of the other.
 import { groupResourceOf, keyText, type ObjectKey, type ResourceType } from '../../resources/index.ts';
 
-/** Changes of writers that are allowed within {@link WINDOW_MS}: two edits of two policies are no fight. */
+/** Changes of writers that are allowed within {@link WINDOW_MS}: two edits of two policies are no contest. */
 const MAX_TURNS = 4;
 /** Milliseconds. */
 const WINDOW_MS = 60_000;
-/** Delay of the first write of a fight; doubles with each one. Milliseconds. */
+/** Delay of the first write of a contest; doubles with each write. Milliseconds. */
 const FIRST_DELAY_MS = 5_000;
 /** Longest delay. Milliseconds. */
 const MAX_DELAY_MS = 300_000;
@@ -23,7 +23,7 @@ interface Writes {
   readonly at: number;
 }
 
-/** A fight over an object. */
+/** A contest over an object. */
 export interface Contest {
   /** The other policy. */
   readonly with: string;
@@ -35,12 +35,12 @@ export interface Contest {
 export class ContestedObjects {
   readonly #writes = new Map<string, Writes>();
 
-  /** The fight that a write of the policy would continue, if it is too early for it. */
+  /** The contest that a write of the policy would continue before its delay has passed. */
   contest(type: ResourceType, key: ObjectKey, policy: string, now: number): Contest | undefined {
     return this.#contest(type, key, policy, now, 1);
   }
 
-  /** The fight that the policy is part of, until the other one had the time to go on with it. */
+  /** The contest of the policy, until the other policy has had time to continue it. */
   fight(type: ResourceType, key: ObjectKey, policy: string, now: number): Contest | undefined {
     const known = this.#writes.get(idOf(type, key));
     const isPart = known?.writer === policy || known?.other === policy;

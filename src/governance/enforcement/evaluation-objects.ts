@@ -1,5 +1,5 @@
-// The objects that the evaluation of a ConfigurationPolicy reads. Evaluation is synchronous: what it lacks is read afterwards,
-// and it begins anew.
+// The objects that the evaluation of a ConfigurationPolicy reads. Evaluation is synchronous: missing objects are read
+// afterwards, and the evaluation starts again.
 import { ApiError } from '../../cluster/index.ts';
 import {
   groupVersionOf,

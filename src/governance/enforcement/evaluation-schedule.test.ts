@@ -87,4 +87,22 @@ describe('an evaluation', () => {
     assert.deepEqual(schedule.take(KEY, policy(undefined, COMPLIANT, 2), NOW), { isDue: true });
     assert.deepEqual(schedule.take(KEY, watching, NOW + 5_001), { isDue: true });
   });
+
+  it('of a policy that is deleted and created again all the time has to wait', () => {
+    const schedule = new EvaluationSchedule();
+    const take = (now: number): boolean => {
+      const { isDue } = schedule.take(KEY, policy(undefined), now);
+      schedule.forget(KEY);
+      return isDue;
+    };
+    assert.equal(Array.from({ length: 50 }, () => take(NOW)).filter(Boolean).length, 10);
+    const minute = Array.from({ length: 600 }, (_, index) => take(NOW + 100 * (index + 1)));
+    assert.equal(minute.filter(Boolean).length, 12);
+    for (let index = 0; index < 10_000; index += 1) {
+      const other = { ...KEY, name: `p-${index}` };
+      schedule.take(other, policy(undefined), NOW);
+      schedule.forget(other);
+    }
+    assert.equal(take(NOW), true, 'the oldest is forgotten');
+  });
 });

@@ -7,6 +7,8 @@ import { TokenBucket } from '../../runtime/index.ts';
 const BURST = 10;
 /** Evaluations of a policy whose objects change all the time: every 5 seconds, as upstream's back-off. */
 const PER_SECOND = 0.2;
+/** Deleted policies that are remembered, so that one that is created again and again is not evaluated each time. */
+const MAX_DELETED = 10_000;
 /** Longest interval: that of timers. Milliseconds. */
 const MAX_INTERVAL_MS = 2 ** 31 - 1;
 const NS_PER_MS = 1_000_000n;
@@ -19,6 +21,8 @@ export type Due = { readonly isDue: true } | { readonly isDue: false; readonly a
 
 interface Known {
   readonly pace: TokenBucket;
+  /** Whether the policy was deleted before. */
+  readonly isRecreated: boolean;
   /** The last evaluation. Milliseconds since 1970. */
   at: number | undefined;
 }
@@ -36,6 +40,8 @@ export function intervalOf({ spec }: ConfigurationPolicy, isCompliant: boolean):
 /** The evaluations of all policies. */
 export class EvaluationSchedule {
   readonly #known = new Map<string, Known>();
+  /** The pace of policies that were deleted, oldest first. */
+  readonly #deleted = new Map<string, TokenBucket>();
 
   /** Decides whether a policy is evaluated in this pass. */
   take(key: ObjectKey, policy: ConfigurationPolicy, now: number): Due {
@@ -47,7 +53,7 @@ export class EvaluationSchedule {
     if (wait !== 0) {
       return { isDue: false, afterMs: wait };
     }
-    if (!known.pace.take(now) && !isNew) {
+    if (!known.pace.take(now) && (!isNew || known.isRecreated)) {
       return { isDue: false, afterMs: 1000 / PER_SECOND };
     }
     return { isDue: true };
@@ -59,13 +65,27 @@ export class EvaluationSchedule {
   }
 
   forget(key: ObjectKey): void {
-    this.#known.delete(keyText(key));
+    const text = keyText(key);
+    const known = this.#known.get(text);
+    this.#known.delete(text);
+    if (known !== undefined) {
+      this.#deleted.delete(text);
+      this.#deleted.set(text, known.pace);
+    }
+    for (const oldest of this.#deleted.keys()) {
+      if (this.#deleted.size <= MAX_DELETED) {
+        break;
+      }
+      this.#deleted.delete(oldest);
+    }
   }
 
   #of(key: ObjectKey): Known {
     const text = keyText(key);
+    const pace = this.#deleted.get(text);
     const known = this.#known.get(text) ?? {
-      pace: new TokenBucket({ perSecond: PER_SECOND, burst: BURST }),
+      pace: pace ?? new TokenBucket({ perSecond: PER_SECOND, burst: BURST }),
+      isRecreated: pace !== undefined,
       at: undefined,
     };
     this.#known.set(text, known);

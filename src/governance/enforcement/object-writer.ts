@@ -17,7 +17,7 @@ import { typeKey } from '../objects/kind-mappings.ts';
 import type { ContestedObjects } from './contested-objects.ts';
 import { GOVERNANCE_FIELD_MANAGER } from './field-manager.ts';
 
-/** How often, and how long apart, a recreated object is looked for until it is gone. As upstream. */
+/** Reads of a deleted object until it is gone, and the interval between them, as upstream. */
 const GONE_TRIES = 3;
 const GONE_INTERVAL_MS = 1_000;
 
@@ -72,7 +72,7 @@ export interface WrittenObject {
   readonly plan: ObjectPlan;
   /** When the policy should be evaluated again, although nothing changes. Milliseconds. */
   readonly retryAfterMs?: number;
-  /** The policy with which this one fights over the object. */
+  /** The policy that alternately changes the object. */
   readonly rival?: string;
 }
 
@@ -107,7 +107,7 @@ export class ObjectWriter {
     return await this.#write(tried, key, signal);
   }
 
-  /** The fight over an object, for as long as the other policy may go on with it. */
+  /** The contest over an object, until the other policy has had time to continue it. */
   #fight({ type, settings }: ObjectPlan, key: ObjectKey): Pick<WrittenObject, 'rival' | 'retryAfterMs'> {
     const { contested, policy } = this.#options;
     const now = Date.now();

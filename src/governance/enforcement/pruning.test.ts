@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { ConfigurationPolicy, RelatedObject } from '../../resources/index.ts';
-import { leftObjects, mayPrune, pruneFailureText, prunes } from './pruning.ts';
+import { droppedObjects, mayPrune, pruneFailureText, prunes } from './pruning.ts';
 
 type Spec = ConfigurationPolicy['spec'];
 
@@ -61,7 +61,7 @@ describe('a policy', () => {
 
 describe('the objects that left a policy', () => {
   it('are those that it is no longer about', () => {
-    const left = leftObjects(
+    const left = droppedObjects(
       policy('DeleteAll'),
       [related('a', { ...CREATED, uid: 'u0' }), related('b', CREATED)],
       [related('b', CREATED)],
@@ -75,7 +75,7 @@ describe('the objects that left a policy', () => {
   it('are not those whose version or group is another one now', () => {
     const before = [related('a', CREATED, 'apps/v1beta1')];
     for (const apiVersion of ['apps/v1', 'extensions/v1']) {
-      assert.deepEqual(leftObjects(policy('DeleteAll'), before, [related('a', FOUND, apiVersion)]), []);
+      assert.deepEqual(droppedObjects(policy('DeleteAll'), before, [related('a', FOUND, apiVersion)]), []);
     }
   });
 });

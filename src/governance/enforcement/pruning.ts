@@ -18,7 +18,7 @@ export interface PruningOptions {
   readonly mappings: KindMappings;
 }
 
-/** What became of the objects to prune. */
+/** The result of pruning. */
 export interface PruneResult {
   /** Deleted, or gone already. */
   readonly deleted: readonly RelatedObject[];
@@ -34,8 +34,8 @@ export function prunes({ spec }: ConfigurationPolicy): boolean {
   return spec.pruneObjectBehavior !== 'None' && spec.remediationAction.toLowerCase() === 'enforce';
 }
 
-/** The related objects that left a policy, and that it may delete. */
-export function leftObjects(
+/** Related objects that are no longer in the policy, and that it may delete. */
+export function droppedObjects(
   policy: ConfigurationPolicy,
   before: readonly RelatedObject[],
   after: readonly RelatedObject[],
@@ -61,7 +61,7 @@ export function mayPrune(policy: ConfigurationPolicy, { object, properties }: Re
   );
 }
 
-/** An object in any version of its group: an edit of the version is about the same object. */
+/** Identifies an object without the version of its group: another version is the same object. */
 function identityOf({ object }: RelatedObject): string {
   const { apiVersion = '', kind = '', metadata } = object ?? {};
   return JSON.stringify([groupVersionOf(apiVersion).group, kind, metadata?.namespace ?? '', metadata?.name ?? '']);
@@ -127,7 +127,7 @@ export class Pruning {
       return undefined;
     }
     const { uid = '' } = found.metadata;
-    // An object of the same name that somebody else created later stays.
+    // Another object of the same name, created later, stays.
     if (policy.spec.pruneObjectBehavior === 'DeleteIfCreated' && uid !== related.properties?.uid) {
       return undefined;
     }

@@ -16,9 +16,9 @@ import type {
   ObjectTemplate,
   ResolvedDefinition,
 } from '../configuration/index.ts';
-import { hasTemplates, resolveTemplates, type TemplateOptions } from '../templates/index.ts';
+import { hasTemplates, resolveTemplates, type TemplateOptions, type TemplateResult } from '../templates/index.ts';
 import { type EvaluationObjects, NotYetRead } from './evaluation-objects.ts';
-import { RENDERING_TOO_LONG, type RenderingTime } from './rendering-time.ts';
+import type { EvaluationTime } from './evaluation-time.ts';
 
 /** Object templates of one policy, those of `object-templates-raw` too. */
 const MAX_OBJECT_TEMPLATES = 10_000;
@@ -34,7 +34,7 @@ export type ResolvedPolicy = { readonly policy: EvaluatedPolicy } | { readonly f
 export function resolvedPolicy(
   policy: ConfigurationPolicy,
   objects: EvaluationObjects,
-  time: RenderingTime,
+  time: EvaluationTime,
 ): ResolvedPolicy {
   const { spec, metadata } = policy;
   const isLiteral = metadata.annotations?.[GOVERNANCE_ANNOTATIONS.disableTemplates] === 'true';
@@ -53,6 +53,7 @@ export function resolvedPolicy(
       remediationAction,
       // The schema of the kind, or `checkedTemplates`, has checked them.
       templates: resolved.templates as unknown as readonly ObjectTemplate[],
+      isOverdue: () => time.isOverdue(),
       ...(namespaceSelector === undefined ? {} : { namespaceSelector }),
       ...(isLiteral || raw !== undefined ? {} : { resolve: definitionResolver(objects, time) }),
       ...(resolved.isSensitive === true ? { resolve: SENSITIVE } : {}),
@@ -60,7 +61,7 @@ export function resolvedPolicy(
   };
 }
 
-function definitionResolver(objects: EvaluationObjects, time: RenderingTime): DefinitionResolver {
+function definitionResolver(objects: EvaluationObjects, time: EvaluationTime): DefinitionResolver {
   return ({ objectDefinition }, context): ResolvedDefinition => {
     if (!hasTemplates(objectDefinition)) {
       return { type: 'resolved', definition: objectDefinition, isSensitive: false };
@@ -68,16 +69,15 @@ function definitionResolver(objects: EvaluationObjects, time: RenderingTime): De
     const result = time.render(() =>
       resolveTemplates(objectDefinition, { objects: objects.templates, context: variables(context) }),
     );
-    if (result === undefined) {
-      return { type: 'failed', message: RENDERING_TOO_LONG };
-    }
     switch (result.state) {
+      case 'exceeded':
+        return { type: 'failed', message: result.message };
       case 'unknown':
         throw new NotYetRead();
       case 'skipped':
         return { type: 'skipped' };
       case 'failed':
-        return { type: 'failed', message: result.error.message };
+        return { type: 'failed', message: failureText(result) };
       case 'resolved':
         return isJsonObject(result.value)
           ? { type: 'resolved', definition: result.value, isSensitive: result.usedSensitive }
@@ -88,13 +88,11 @@ function definitionResolver(objects: EvaluationObjects, time: RenderingTime): De
   };
 }
 
-/** `.ObjectName`, `.ObjectNamespace`, and `.Object` where an object is selected. */
+/** Those that the place of the object gives a value; `.Object` is empty while the object does not exist. */
 function variables({ name, namespace, live }: DefinitionContext): NonNullable<TemplateOptions['context']> {
-  const object = live();
   return {
-    ObjectName: name,
-    ObjectNamespace: namespace,
-    ...(object === undefined ? {} : { Object: asJson(object) }),
+    ...(name === '' ? {} : { Object: asJson(live() ?? {}), ObjectName: name }),
+    ...(namespace === '' ? {} : { ObjectNamespace: namespace }),
   };
 }
 
@@ -109,24 +107,38 @@ type RawTemplates =
   | { readonly templates: readonly JsonObject[]; readonly isSensitive?: boolean }
   | { readonly failure: string };
 
-function rawTemplates(raw: string, isLiteral: boolean, objects: EvaluationObjects, time: RenderingTime): RawTemplates {
+function rawTemplates(raw: string, isLiteral: boolean, objects: EvaluationObjects, time: EvaluationTime): RawTemplates {
   const text = isLiteral ? raw.replaceAll('{{', '{{ "{{" }}') : raw;
   const result = time.render(() => resolveTemplates(text, { objects: objects.templates }));
-  if (result === undefined) {
-    return { failure: RENDERING_TOO_LONG };
-  }
   switch (result.state) {
+    case 'exceeded':
+      return { failure: result.message };
     case 'unknown':
       throw new NotYetRead();
     case 'skipped':
       return { templates: [] };
     case 'failed':
-      return { failure: result.error.message };
+      return { failure: failureText(result) };
     case 'resolved':
-      return { ...checkedTemplates(result.value), isSensitive: result.usedSensitive };
+      return rawResult(result);
     default:
       return result satisfies never;
   }
+}
+
+function rawResult({ value, usedSensitive }: ResolvedTemplates): RawTemplates {
+  const checked = checkedTemplates(value);
+  return 'failure' in checked && usedSensitive ? { failure: REDACTED } : { ...checked, isSensitive: usedSensitive };
+}
+
+type ResolvedTemplates = Extract<TemplateResult, { readonly state: 'resolved' }>;
+type FailedTemplates = Extract<TemplateResult, { readonly state: 'failed' }>;
+
+const REDACTED = 'the templates cannot be used: the reason is redacted, because they read Secrets';
+
+/** Why templates fail. Once a Secret was read, the reason may quote it: a text of `fail`, or a name that was looked up. */
+function failureText({ error, usedSensitive }: FailedTemplates): string {
+  return usedSensitive ? REDACTED : error.message;
 }
 
 /** Checks what the schema of the kind checks for templates that are not raw. */

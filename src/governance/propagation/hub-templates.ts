@@ -17,7 +17,7 @@ import {
 } from '../../resources/index.ts';
 import { asJson, shortened } from '../../values/index.ts';
 import { EvaluationObjects, NotYetRead } from '../enforcement/evaluation-objects.ts';
-import { RENDERING_TOO_LONG, RenderingTime } from '../enforcement/rendering-time.ts';
+import { EvaluationTime } from '../enforcement/evaluation-time.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader } from '../objects/watched-kinds.ts';
@@ -83,7 +83,7 @@ export class HubTemplates {
     }
     const { mappings, reader, missing } = this.#options;
     const objects = new EvaluationObjects({ mappings, reader, namespaces: () => [] });
-    const time = new RenderingTime();
+    const time = new EvaluationTime();
     const resolved = await objects.evaluate(
       () => withinLength(templates, (template) => this.#resolved(root, template, objects, time)),
       signal,
@@ -104,12 +104,17 @@ export class HubTemplates {
     this.#options.missing.set(key, []);
   }
 
-  #resolved(root: Policy, template: PolicyTemplate, objects: EvaluationObjects, time: RenderingTime): ResolvedTemplate {
+  #resolved(
+    root: Policy,
+    template: PolicyTemplate,
+    objects: EvaluationObjects,
+    time: EvaluationTime,
+  ): ResolvedTemplate {
     const { objectDefinition } = template;
     if (!hasHubTemplates(objectDefinition)) {
       return { template, error: undefined };
     }
-    const refusal = refusalOf(root, objectDefinition);
+    const refusal = hubTemplateRefusal(objectDefinition, root.spec.hubTemplateOptions?.serviceAccountName);
     if (refusal !== undefined) {
       return failed(template, refusal);
     }
@@ -131,10 +136,9 @@ export class HubTemplates {
         now: new Date(Math.floor(Date.now() / CLOCK_STEP_MS) * CLOCK_STEP_MS),
       }),
     );
-    if (result === undefined) {
-      return failed(template, RENDERING_TOO_LONG);
-    }
     switch (result.state) {
+      case 'exceeded':
+        return failed(template, result.message);
       case 'unknown':
         throw new NotYetRead();
       case 'skipped':
@@ -151,9 +155,12 @@ export class HubTemplates {
   }
 }
 
-/** Why templates of the hub in this template are not resolved at all. */
-function refusalOf({ spec }: Policy, definition: JsonObject): string | undefined {
-  if ((spec.hubTemplateOptions?.serviceAccountName ?? '') !== '') {
+/**
+ * Why templates of the hub in a definition are not resolved at all.
+ * @param serviceAccountName of `spec.hubTemplateOptions`
+ */
+export function hubTemplateRefusal(definition: JsonObject, serviceAccountName = ''): string | undefined {
+  if (serviceAccountName !== '') {
     return 'spec.hubTemplateOptions.serviceAccountName is not supported: whoever may write the Policy would get the rights of the account. Remove it; templates of the hub then read the namespace of the Policy';
   }
   // The values are escaped for the templates of these kinds; others would show the escapes.

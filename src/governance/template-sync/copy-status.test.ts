@@ -89,6 +89,14 @@ describe('the status of a copy', () => {
     ]);
   });
 
+  it('says what holds a template that is being removed', () => {
+    const held = { ...waiting('refresh', [dependency('a')], 'Compliant'), removal: 'the Job is forbidden' };
+    assert.equal(
+      copyStatus(copy(), [held], [], undefined, NOW).message,
+      'refresh is being removed: the Job is forbidden',
+    );
+  });
+
   it('is ready while a template waits that ignorePending makes Compliant, unless it is being removed', () => {
     const fine = waiting('refresh', [dependency('a')], 'Compliant');
     const ready = (one: TemplateResult): string | undefined =>
@@ -133,6 +141,34 @@ describe('the status of a copy', () => {
       assert.equal(status.details?.length, results.length);
       assert.ok(status.details?.every(({ history }) => (history ?? []).length > 0));
     }
+  });
+});
+
+describe('the details of a copy that are too long', () => {
+  const many = Array.from({ length: 20 }, (_, index) =>
+    waiting(
+      `t${index}`,
+      Array.from({ length: 500 }, (__, number) => dependency(`${'x'.repeat(200)}${number}`)),
+    ),
+  );
+  const long = Array.from({ length: 300 }, (_, index) => ({
+    ...result(`r${index}`, 'NonCompliant', `NonCompliant; ${'e'.repeat(4000)}`),
+    pending: Array.from({ length: 5 }, (__, number) => dependency(`${number}`)),
+  }));
+  for (const [what, results] of Object.entries({ many, long })) {
+    it(`are the same after a pass in which nothing changed: ${what}`, () => {
+      const first = copyStatus(copy(), results, [], undefined, NOW);
+      const second = copyStatus(copy(first), results, [], undefined, NOW + 60_000);
+      assert.deepEqual(second, first);
+    });
+  }
+
+  it('have a new message once', () => {
+    const first = copyStatus(copy(), long, [], undefined, NOW);
+    const changed = long.map((one) => ({ ...one, message: `NonCompliant; ${'f'.repeat(4000)}` }));
+    const second = copyStatus(copy(first), changed, [], undefined, NOW + 60_000);
+    assert.match(second.details?.[0]?.history?.[0]?.message ?? '', /^NonCompliant; f/);
+    assert.deepEqual(copyStatus(copy(second), changed, [], undefined, NOW + 120_000), second);
   });
 });
 

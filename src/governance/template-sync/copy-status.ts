@@ -1,4 +1,5 @@
 // The status of a copy by the results of its templates.
+import { isDeepStrictEqual } from 'node:util';
 import {
   type ComplianceState,
   type Condition,
@@ -43,9 +44,11 @@ export interface TemplateResult {
   readonly compliant: ComplianceState | undefined;
   /** `State; text`, as Open Cluster Management writes it. Empty if there is none. */
   readonly message: string;
-  /** The generation of its object that the compliance is about. */
+  /** The generation of its object that was evaluated. */
   readonly observedGeneration?: number | undefined;
   readonly pending: readonly PendingDependency[];
+  /** Why its object is not removed yet, such as a right that is missing. */
+  readonly removal?: string | undefined;
 }
 
 /** What is wrong with the dependencies of a Policy. */
@@ -85,7 +88,10 @@ export function copyStatus(
     ...(compliant === undefined ? {} : { compliant }),
     ...(message === '' ? {} : { message }),
     ...(pending.length === 0 ? {} : { pending }),
-    details: boundedDetails(results.map((result) => detailsOf(result, copy, now))),
+    details: boundedDetails(
+      results.map((result) => detailsOf(result, copy, now)),
+      copy.status?.details ?? [],
+    ),
     conditions: setCondition(conditions, dependencyCondition(problems, generation), now),
     observedGeneration: generation,
   };
@@ -121,7 +127,9 @@ function detailsOf(
   now: number,
 ): TemplateDetails {
   const before = copy.status?.details?.find(({ templateMeta }) => templateMeta?.name === name);
-  const history = message === '' ? (before?.history ?? []) : withMessage(before?.history, message, now);
+  const known = before?.history ?? [];
+  const isKnown = message === '' || isSameMessage(known[0]?.message, message);
+  const history = isKnown ? known : withMessage(known, message, now);
   return {
     templateMeta: { name },
     ...(compliant === undefined ? {} : { compliant }),
@@ -132,22 +140,39 @@ function detailsOf(
   };
 }
 
-/** The details with less of each template, if they are too long for an object. */
-function boundedDetails(details: readonly TemplateDetails[]): readonly TemplateDetails[] {
-  let bounded = details;
-  for (const { messages, length, pending: most } of DETAIL_LIMITS) {
-    if (JSON.stringify(bounded).length <= MAX_DETAILS_LENGTH) {
-      break;
-    }
-    bounded = details.map(({ history = [], pending, ...rest }) => ({
-      ...rest,
-      history: history
-        .slice(0, messages)
-        .map(({ message = '', ...entry }) => ({ ...entry, message: shortened(message, length) })),
-      ...(pending === undefined ? {} : { pending: pending.slice(0, most) }),
-    }));
+/**
+ * The details with less of each template, if they are too long for an object.
+ * @param before those in the status, which stay if they are one of the results: a limit that is chosen anew, now that
+ *   messages are short, would change the status without a change of a template
+ */
+function boundedDetails(
+  details: readonly TemplateDetails[],
+  before: readonly TemplateDetails[],
+): readonly TemplateDetails[] {
+  if (isDeepStrictEqual(details, before)) {
+    return details;
   }
-  return bounded;
+  const limited = DETAIL_LIMITS.map((limit) => details.map((one) => limitedDetails(one, limit)));
+  const fitting = [details, ...limited].filter((one) => JSON.stringify(one).length <= MAX_DETAILS_LENGTH);
+  return fitting.find((one) => isDeepStrictEqual(one, before)) ?? fitting[0] ?? limited.at(-1) ?? [];
+}
+
+function limitedDetails(
+  { history = [], pending, ...rest }: TemplateDetails,
+  { messages, length, pending: most }: (typeof DETAIL_LIMITS)[number],
+): TemplateDetails {
+  return {
+    ...rest,
+    history: history
+      .slice(0, messages)
+      .map(({ message = '', ...entry }) => ({ ...entry, message: shortened(message, length) })),
+    ...(pending === undefined ? {} : { pending: pending.slice(0, most) }),
+  };
+}
+
+/** Whether a message of the status is this one, perhaps shortened. */
+function isSameMessage(stored: string | undefined, message: string): boolean {
+  return stored === message || DETAIL_LIMITS.some(({ length }) => stored === shortened(message, length));
 }
 
 function pendingTemplates(results: readonly TemplateResult[]): readonly PendingTemplate[] {
@@ -163,6 +188,10 @@ function summaryOf(results: readonly TemplateResult[]): string {
   const failed = results.find(({ compliant, pending }) => compliant === 'NonCompliant' && pending.length === 0);
   if (failed !== undefined) {
     return shortened(`${failed.name}: ${withoutState(failed.message)}`, MAX_SUMMARY_LENGTH);
+  }
+  const removing = results.find(({ removal }) => removal !== undefined);
+  if (removing !== undefined) {
+    return shortened(`${removing.name} is being removed: ${withoutState(removing.removal ?? '')}`, MAX_SUMMARY_LENGTH);
   }
   const waiting = results.find(({ pending }) => pending.length > 0);
   const [first] = waiting?.pending ?? [];
@@ -203,7 +232,7 @@ function readinessOf(
   if (results.some((result) => result.compliant === undefined)) {
     return { state: 'reconciling', reason: POLICY_REASONS.evaluating, message: 'some templates are being evaluated' };
   }
-  // With ignorePending, a template that waits is Compliant, and may wait for ever.
+  // With ignorePending, a template that waits is Compliant, and may wait without end.
   if (results.some((one) => one.state === 'Removing' || (one.pending.length > 0 && one.compliant !== 'Compliant'))) {
     return { state: 'reconciling', reason: POLICY_REASONS.pending, message };
   }

@@ -130,7 +130,7 @@ export class TemplatePlans {
     const inGraph = graph.policy({ namespace, name })?.templates ?? [];
     return unions.map(({ requirements }, index) => {
       const template = inGraph[index];
-      // The graph is about the newest spec, the copy may be behind it.
+      // The graph has the newest spec, which the copy may not have yet.
       return template !== undefined && isDeepStrictEqual(template.requirements, requirements)
         ? graph.unmetOf(template, lookup)
         : unmetDependencies(requirements, lookup);

@@ -3,11 +3,13 @@ import { ApiError, type Cluster, unlessGone } from '../../cluster/index.ts';
 import {
   type ComplianceState,
   CONTROLLER_FIELD_MANAGER,
+  findCondition,
   keyOf,
   type KubernetesObject,
   type ObjectKey,
   own,
   type Policy,
+  READY,
   type Readiness,
   textOf,
   valueAt,
@@ -25,7 +27,7 @@ import {
   worstFailure,
 } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
-import { complianceOf, pendingDependencies, templateErrorMessage } from '../dependencies/index.ts';
+import { complianceOf, conditionsOf, pendingDependencies, templateErrorMessage } from '../dependencies/index.ts';
 import type { DependencyGraphs } from '../dependency-graphs.ts';
 import type { GovernanceSettings } from '../governance-settings.ts';
 import { isCopy, rootOf } from '../propagation/replicated-policy.ts';
@@ -310,7 +312,14 @@ function resultOf({ template, kind, key, plan }: PlannedTemplate, copy: Policy, 
     compliant: template.ignorePending === true ? 'Compliant' : 'Pending',
     message: plan.message,
     pending: pendingDependencies(plan.dependencies, before?.pending ?? [], now),
+    ...(plan.type === 'remove-because-unmet' ? { removal: removalProblem(kind?.get(key)) } : {}),
   };
+}
+
+/** Why an object is still there that is being deleted. */
+function removalProblem(object: KubernetesObject | undefined): string | undefined {
+  const ready = object && isTerminating(object) ? findCondition(conditionsOf(object), READY) : undefined;
+  return ready === undefined || ready.status === 'True' || ready.message === '' ? undefined : ready.message;
 }
 
 function kindOf({ objectDefinition }: PlannedTemplate['template']): string {
@@ -321,7 +330,7 @@ function isTerminating(object: KubernetesObject | undefined): boolean {
   return object?.metadata.deletionTimestamp !== undefined;
 }
 
-/** The compliance of a template's object; not known while its status is about an older spec. */
+/** The compliance of a template's object; unknown while its status was observed for an older generation. */
 function verdictOf(
   object: KubernetesObject | undefined,
 ): Pick<TemplateResult, 'compliant' | 'message' | 'observedGeneration'> {

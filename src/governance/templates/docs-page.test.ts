@@ -17,7 +17,8 @@ import {
   MAX_STEPS,
   MAX_TEMPLATE_LENGTH,
 } from './limits.ts';
-import { resolveTemplates } from './resolve-templates.ts';
+import { hasHubTemplates, namespaceGate, resolveHubTemplates, resolveTemplates } from './resolve-templates.ts';
+import type { TemplateResult } from './resolve-templates.ts';
 import type { TemplateObjects } from './template-objects.ts';
 import { UNSUPPORTED_FUNCTIONS } from './unknown-function.ts';
 
@@ -58,8 +59,19 @@ const CLUSTER: TemplateObjects = {
   }),
 };
 
+function resolution(source: JsonObject | string): TemplateResult {
+  return typeof source !== 'string' && hasHubTemplates(source)
+    ? resolveHubTemplates(source, {
+        objects: CLUSTER,
+        context: { ManagedClusterName: 'local-cluster', PolicyMetadata: { name: 'web', namespace: 'app' } },
+        mayRead: namespaceGate('app', 'local-cluster'),
+        defaultNamespace: 'app',
+      })
+    : resolveTemplates(source, { objects: CLUSTER, context: { ObjectName: 'me' } });
+}
+
 function resolved(source: JsonObject | string): JsonValue {
-  const result = resolveTemplates(source, { objects: CLUSTER, context: { ObjectName: 'me' } });
+  const result = resolution(source);
   assert.equal(result.state, 'resolved', result.state === 'failed' ? result.error.message : '');
   return result.state === 'resolved' ? result.value : null;
 }

@@ -110,7 +110,10 @@ const TEXTS: readonly (readonly [template: string, text: string])[] = [
   ],
   ['{{ title "a b-c_d é.é 1a" }} {{ int "0_1" }} {{ int "1__0" }}', 'A B-C_d É.É 1a 1 0'],
   ['{{ deepCopy (dict "a" (list 1)) }}', 'map[a:[1]]'],
-  ['{{ default "x" "" }}{{ default "x" "y" }}{{ default "x" .nope }}{{ default 1 0 }}{{ default "x" false }}', 'xyx1x'],
+  [
+    '{{ default "x" "" }}{{ default "x" "y" }}{{ default "x" (dict).nope }}{{ default 1 0 }}{{ default "x" false }}',
+    'xyx1x',
+  ],
   [
     '{{ empty "" }}{{ empty 0 }}{{ empty list }}{{ empty "a" }}{{ empty nil }}{{ empty dict }}',
     'truetruetruefalsetruetrue',
@@ -179,7 +182,7 @@ const FAILING: readonly (readonly [template: string, message: RegExp])[] = [
   ['{{ upper 1 }}', /operand 1: expected a string, got int/],
   ['{{ upper }}', /expected 1 operands, got 0/],
   ['{{ join "," }}', /expected 2 operands, got 1/],
-  ['{{ upper .missing }}', /expected a string, got invalid/],
+  ['{{ upper (dict).missing }}', /expected a string, got invalid/],
   ['{{ first "a" }}', /expected a list, got string/],
   ['{{ get (list 1) "a" }}', /expected a map, got slice/],
   ['{{ ternary 1 2 "x" }}', /expected a bool, got string/],

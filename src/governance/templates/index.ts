@@ -1,3 +1,5 @@
+export { TemplateChecks } from './check-templates.ts';
+export type { CheckedTemplates, TemplateProblem } from './check-templates.ts';
 export {
   hasHubTemplates,
   hasTemplates,

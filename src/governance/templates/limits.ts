@@ -7,7 +7,7 @@ export const MAX_TEMPLATE_LENGTH = 500_000;
 /** Most steps of a rendering. A step takes well below a microsecond, so this is less than a second. */
 export const MAX_STEPS = 1_000_000;
 
-/** Most characters that a rendering makes, on the way included: several times the largest object. */
+/** Most characters that a rendering makes, intermediate texts included: several times the largest object. */
 export const MAX_CHARACTERS = 8_000_000;
 
 /** Most objects and lists that a rendering looks up. Published policies look up fewer than ten. */

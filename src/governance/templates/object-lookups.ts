@@ -52,6 +52,7 @@ export class ObjectLookups {
     const answer = this.#objects.get(apiVersion, kind, lookup.namespace, name);
     switch (answer.state) {
       case 'found':
+        this.usedSensitive ||= kind === 'Secret';
         return answer.object;
       case 'absent':
         return undefined;
@@ -72,6 +73,7 @@ export class ObjectLookups {
     if (answer.state !== 'found') {
       return this.#noAnswer(lookup, answer);
     }
+    this.usedSensitive ||= kind === 'Secret';
     if (answer.objects.length > MAX_LISTED_OBJECTS) {
       throw new TemplateError('template-limit', `there are more than ${MAX_LISTED_OBJECTS} objects of kind ${kind}`);
     }
@@ -91,7 +93,6 @@ export class ObjectLookups {
       failTemplate(`the template may not read ${lookupText(lookup)}: ${allowed}`);
     }
     this.#lookedUp.set(keyOf(lookup), lookup);
-    this.usedSensitive ||= lookup.kind === 'Secret';
     return lookup;
   }
 

@@ -228,6 +228,23 @@ describe('objectDefinitions', () => {
     assert.match(errorOf({ a: '{{hub .ManagedClusterName hub}}' }), /resolved on a hub/);
   });
 
+  test('a variable that there is not is an error, and one without a value is none', () => {
+    const rendered = (text: string, context: JsonObject): TemplateResult =>
+      resolveTemplates({ a: text }, { objects: CLUSTER, context });
+    const unknown = rendered('{{ .ObjectNamespace }}', { ObjectName: 'me' });
+    assert.match(
+      unknown.state === 'failed' ? unknown.error.message : '',
+      /line 1: can't evaluate field ObjectNamespace: the variables are ObjectName$/,
+    );
+    assert.deepEqual(rendered('{{ empty .Object }}{{ .Object.spec }}', { Object: {} }), {
+      state: 'resolved',
+      value: { a: 'true<no value>' },
+      lookedUp: [],
+      usedSensitive: false,
+    });
+    assert.equal(rendered('{{ index .Object.spec 0 }}', { Object: {} }).state, 'failed');
+  });
+
   test('errors tell no secrets', () => {
     const objects: TemplateObjects = {
       ...CLUSTER,
@@ -287,7 +304,7 @@ describe('object-templates-raw', () => {
     assert.match(errorOf('{{ skipObject }}'), /leave it out with if/);
     assert.match(
       errorOf('- a:\n  b: c: {{ fromSecret "ns" "secret" "token" }}'),
-      /^cannot execute the template: line 2 of the result is not valid YAML$/,
+      /^Error parsing object-templates-raw YAML: line 2 of the result is not valid YAML$/,
     );
   });
 

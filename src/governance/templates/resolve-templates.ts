@@ -24,7 +24,7 @@ import { unknownFunction } from './unknown-function.ts';
 import { goValueOf, jsonOf } from './value-conversion.ts';
 
 /** Deepest objectDefinition, and deepest value of `toLiteral`. Kubernetes objects stay below 30 levels. */
-const MAX_DEPTH = 100;
+export const MAX_DEPTH = 100;
 
 /** Columns by which each level of an object is indented in YAML. */
 const YAML_INDENT = 2;
@@ -35,8 +35,8 @@ const WRAPPED_INDENT = 8;
 /** The group of ManagedCluster. */
 const CLUSTER_GROUP = 'cluster.open-cluster-management.io';
 
-const MANAGED: Delimiters = { left: '{{', right: '}}' };
-const HUB: Delimiters = { left: '{{hub', right: 'hub}}' };
+export const MANAGED: Delimiters = { left: '{{', right: '}}' };
+export const HUB: Delimiters = { left: '{{hub', right: 'hub}}' };
 
 export interface TemplateOptions {
   readonly objects: TemplateObjects;
@@ -152,7 +152,7 @@ function settled(resolve: () => JsonValue): TemplateOutcome {
 }
 
 /** The stack, or a string, may still be too small for what the limits allow. */
-function templateError(error: unknown): TemplateError {
+export function templateError(error: unknown): TemplateError {
   if (error instanceof UnknownFunctionError) {
     return unknownFunction(error);
   }
@@ -165,7 +165,7 @@ function templateError(error: unknown): TemplateError {
   throw error;
 }
 
-type Path = readonly (string | number)[];
+export type Path = readonly (string | number)[];
 
 class TemplateResolver {
   readonly #rendering: Rendering;
@@ -206,7 +206,7 @@ class TemplateResolver {
     const text = this.#render(withoutQuotes(source))
       .map((part) => part.text)
       .join('');
-    const value = this.#yaml(text);
+    const value = this.#yaml(text, failRaw);
     return Array.isArray(value)
       ? value
       : value === null
@@ -289,7 +289,7 @@ class TemplateResolver {
       invalidTemplate('{{hub … hub}} is resolved on a hub, before the policy is given to this cluster');
     }
     const template = new Template(withIndents(text), this.#functions, this.#delimiters);
-    return template.parts(this.#data, this.#rendering.meter);
+    return template.parts(this.#data, this.#rendering.meter, 'struct');
   }
 
   /**
@@ -310,10 +310,10 @@ class TemplateResolver {
   }
 
   /** The value of a text in YAML; JSON is read as such, because YAML has other escapes. */
-  #yaml(text: string): JsonValue {
+  #yaml(text: string, fail: Fail = failTemplate): JsonValue {
     const { meter, lookups } = this.#rendering;
     const json = jsonText(text);
-    const value = json === undefined ? parseDocument(text, lookups.usedSensitive) : json;
+    const value = json === undefined ? parseDocument(text, lookups.usedSensitive, fail) : json;
     return jsonOf(goValueOf(value, meter), meter);
   }
 }
@@ -340,22 +340,29 @@ function jsonText(text: string): unknown {
   }
 }
 
+type Fail = (message: string) => never;
+
+/** In upstream's words, which users search for. */
+function failRaw(message: string): never {
+  throw new TemplateError('template-failed', `Error parsing object-templates-raw YAML: ${message}`);
+}
+
 /** @param isSensitive whether the reason of an error may have secret text */
-function parseDocument(text: string, isSensitive: boolean): unknown {
+function parseDocument(text: string, isSensitive: boolean, fail: Fail): unknown {
   try {
     const [document = null, ...others] = parseYaml(text);
-    return others.length === 0 ? document : failTemplate('the result has several YAML documents');
+    return others.length === 0 ? document : fail('the result has several YAML documents');
   } catch (error) {
     if (error instanceof YamlSyntaxError) {
       const line = text.slice(0, error.offset).split('\n').length;
-      return failTemplate(`line ${line} of the result is not valid YAML${isSensitive ? '' : `: ${error.message}`}`);
+      return fail(`line ${line} of the result is not valid YAML${isSensitive ? '' : `: ${error.message}`}`);
     }
     throw error;
   }
 }
 
 /** `data.key`, `spec.ports[0]`. */
-function pathText(path: Path): string {
+export function pathText(path: Path): string {
   return path.reduce<string>(
     (text, part) => (typeof part === 'number' ? `${text}[${part}]` : text === '' ? part : `${text}.${part}`),
     '',

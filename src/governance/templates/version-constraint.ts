@@ -5,7 +5,7 @@ export interface Version {
   readonly metadata: string;
 }
 
-/** Longest version: numbers of more digits are no versions that anybody has. */
+/** Longest version: real versions have fewer digits. */
 const MAX_VERSION_LENGTH = 256;
 const VERSION =
   /^v?(0|[1-9]\d{0,14})(?:\.(0|[1-9]\d{0,14}))?(?:\.(0|[1-9]\d{0,14}))?(?:-([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?(?:\+([0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*))?$/;

@@ -1,4 +1,5 @@
 import type { FieldError } from '../../resources/index.ts';
+import type { ContributedFindings } from './contributed-kinds.ts';
 import type { RejectionCode, WarningCode } from './rule-codes.ts';
 import { shortened } from '../../values/index.ts';
 
@@ -32,7 +33,21 @@ export class Findings {
     return this.#errors.some((error) => error.field === field || /^[.[]/.test(below(error.field, field)));
   }
 
+  /** Findings by rules of other controllers, with their codes. */
+  add({ errors, warnings }: ContributedFindings): void {
+    for (const { code, ...error } of errors) {
+      this.#reject(code, error);
+    }
+    for (const { code, field, text } of warnings) {
+      this.#warn(code, field, text);
+    }
+  }
+
   reject(code: RejectionCode, error: FieldError): void {
+    this.#reject(code, error);
+  }
+
+  #reject(code: string, error: FieldError): void {
     if (this.#errors.length === MAX_FINDINGS) {
       this.#omitted += 1;
     } else {
@@ -58,6 +73,10 @@ export class Findings {
   }
 
   warn(code: WarningCode, field: string, text: string): void {
+    this.#warn(code, field, text);
+  }
+
+  #warn(code: string, field: string, text: string): void {
     if (this.#warnings.length < MAX_WARNINGS) {
       this.#warnings.push(`${field}: ${shortened(text.replaceAll(/\s+/g, ' '), MAX_WARNING_CHARACTERS)} [${code}]`);
     }

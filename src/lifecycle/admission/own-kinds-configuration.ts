@@ -10,6 +10,7 @@ import {
   PORTCULLIS_GROUP,
   MANAGED_BY,
 } from '../../resources/index.ts';
+import type { ContributedKinds } from './contributed-kinds.ts';
 import { clientConfig, type WebhookConfiguration, type WebhookTarget } from '../webhooks/webhook-object.ts';
 
 export const OWN_KINDS_CONFIGURATION = 'portcullis-own-kinds';
@@ -19,16 +20,24 @@ export const OWN_KINDS_PATH = '/validate-own-kinds';
 /** The default of Kubernetes. Checks take milliseconds, but the controller may be busy or starting. */
 const TIMEOUT_SECONDS = 10;
 
+/** Of a webhook that is ignored when it does not answer: users wait so long for nothing. */
+const IGNORED_TIMEOUT_SECONDS = 3;
+
 const WRITES = ['CREATE', 'UPDATE'];
 
 /**
  * The webhook configuration for our own kinds. It fails closed. This cannot lock users out: it covers our own kinds only, no
  * deletions, no writes of the controller, and no changes of other parts, so that garbage collection works while the endpoint
- * is down. It sets every field, so that a difference can be detected.
+ * is down. It sets every field, so that a difference can be detected. The webhooks of contributed kinds fail open: their
+ * rules mostly warn.
  *
  * @param controllerUser the user name of the controller
  */
-export function ownKindsConfiguration(target: WebhookTarget, controllerUser: string): WebhookConfiguration {
+export function ownKindsConfiguration(
+  target: WebhookTarget,
+  controllerUser: string,
+  contributed: readonly ContributedKinds[] = [],
+): WebhookConfiguration {
   const notTheController = {
     name: 'not-the-controller',
     expression: `request.userInfo.username != ${quote(controllerUser)}`,
@@ -89,6 +98,17 @@ export function ownKindsConfiguration(target: WebhookTarget, controllerUser: str
           },
         ],
       },
+      ...contributed.map(({ name, kinds }) => ({
+        name: `${name}.own-kinds.portcullis.dev`,
+        ...common,
+        failurePolicy: 'Ignore',
+        timeoutSeconds: IGNORED_TIMEOUT_SECONDS,
+        rules: kinds.map(({ group, version, resource }) => ({ ...rule([group], [resource]), apiVersions: [version] })),
+        matchConditions: [
+          notTheController,
+          { name: 'spec-differs', expression: "request.operation == 'CREATE' || object.?spec != oldObject.?spec" },
+        ],
+      })),
     ],
   };
 }

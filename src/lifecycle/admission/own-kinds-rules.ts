@@ -17,6 +17,7 @@ import {
 import { ObjectSchema } from '../../resources/validation/index.ts';
 import { type NeededRights, neededRights } from './author-rights.ts';
 import { checkPolicyAnnotations, checkServerAnnotations } from './annotation-rules.ts';
+import type { ContributedKinds } from './contributed-kinds.ts';
 import { Findings } from './findings.ts';
 import { objectAt, type OwnKindsReview, type OwnKindsVerdict } from './own-kinds-review.ts';
 import { forbiddenRevisionChanges } from './policy-revision-rules.ts';
@@ -27,6 +28,8 @@ import { checkPolicyServer, type PolicyServerRulesOptions } from './policy-serve
 export interface OwnKindsRulesOptions extends PolicyRulesOptions, PolicyServerRulesOptions {
   /** The user name of the controller. Only it may write revisions, and its writes are always allowed. */
   readonly controllerUser: string;
+  /** Kinds of other controllers, with their rules. Default: none. */
+  readonly contributed?: readonly ContributedKinds[];
 }
 
 /** The verdict by the object alone. */
@@ -43,32 +46,36 @@ const ALLOWED: OwnKindsVerdict = { warnings: [] };
  */
 export class OwnKindsRules {
   readonly #controllerUser: string;
+  readonly #contributed: readonly ContributedKinds[];
   readonly #policies: PolicyRules;
   readonly #servers: PolicyServerRulesOptions;
   readonly #schemas = new Map<OwnKind, ObjectSchema>();
 
-  constructor({ controllerUser, appliesVerification, ...options }: OwnKindsRulesOptions) {
+  constructor({ controllerUser, contributed = [], appliesVerification, ...options }: OwnKindsRulesOptions) {
     this.#controllerUser = controllerUser;
+    this.#contributed = contributed;
     this.#servers = { appliesVerification };
     this.#policies = new PolicyRules(options);
   }
 
   validate(review: OwnKindsReview): RulesVerdict {
     const { operation, object, oldObject, username } = review;
-    const kind = OWN_KINDS.find((one) => one.kind === review.kind && one.group === review.group);
     const isWrite = operation === 'CREATE' || operation === 'UPDATE';
-    if (kind === undefined || !isWrite || object === undefined || username === this.#controllerUser) {
+    if (!isWrite || object === undefined || username === this.#controllerUser) {
       return ALLOWED;
+    }
+    const kind = OWN_KINDS.find((one) => isOf(review, one));
+    if (kind === undefined) {
+      return this.#validateContributed(review, object);
     }
     if (kind.kind === POLICY_REVISIONS.kind) {
       return this.#validateRevision(review, object);
     }
-    const isBeingDeleted = own(objectAt(oldObject ?? {}, 'metadata') ?? {}, 'deletionTimestamp') !== undefined;
-    if (review.subresource !== '' || isBeingDeleted || kind.group !== POLICIES_GROUP) {
+    if (review.subresource !== '' || isBeingDeleted(oldObject) || kind.group !== POLICIES_GROUP) {
       return ALLOWED;
     }
     const findings = new Findings();
-    const hasNewSpec = operation === 'CREATE' || !isDeepStrictEqual(own(object, 'spec'), own(oldObject ?? {}, 'spec'));
+    const hasNewSpec = isSpecNew(object, oldObject);
     this.#check(kind, review, object, hasNewSpec, findings);
     const { errors, warnings } = findings;
     if (errors.length > 0) {
@@ -78,6 +85,30 @@ export class OwnKindsRules {
     return kind.namespaced && hasNewSpec
       ? { warnings, rights: neededRights(objectAt(object, 'spec') ?? {}) }
       : { warnings };
+  }
+
+  #validateContributed(review: OwnKindsReview, object: JsonObject): OwnKindsVerdict {
+    const { oldObject, subresource } = review;
+    const contributor = this.#contributed.find(({ kinds }) => kinds.some((one) => isOf(review, one)));
+    const kind = contributor?.kinds.find((one) => isOf(review, one));
+    if (
+      contributor === undefined ||
+      kind === undefined ||
+      subresource !== '' ||
+      isBeingDeleted(oldObject) ||
+      !isSpecNew(object, oldObject)
+    ) {
+      return ALLOWED;
+    }
+    const findings = new Findings();
+    findings.add(contributor.review(kind, object, oldObject === undefined));
+    if (findings.errors.length > 0 && oldObject !== undefined) {
+      const before = new Findings();
+      before.add(contributor.review(kind, oldObject, false));
+      findings.downgradeKnown(before);
+    }
+    const { errors, warnings } = findings;
+    return errors.length === 0 ? { warnings } : { error: ApiError.invalid(kind, nameOf(review), errors), warnings };
   }
 
   #validateRevision(review: OwnKindsReview, object: JsonObject): OwnKindsVerdict {
@@ -167,6 +198,18 @@ export class OwnKindsRules {
     findings.rejectAll('schema', errors);
     return errors.length === 0 ? checked : undefined;
   }
+}
+
+function isOf({ group, kind }: OwnKindsReview, one: OwnKind): boolean {
+  return one.kind === kind && one.group === group;
+}
+
+function isBeingDeleted(oldObject: JsonObject | undefined): boolean {
+  return own(objectAt(oldObject ?? {}, 'metadata') ?? {}, 'deletionTimestamp') !== undefined;
+}
+
+function isSpecNew(object: JsonObject, oldObject: JsonObject | undefined): boolean {
+  return oldObject === undefined || !isDeepStrictEqual(own(object, 'spec'), own(oldObject, 'spec'));
 }
 
 function nameOf({ name, object }: OwnKindsReview): string {

@@ -72,7 +72,7 @@ export class OwnKindsWebhook implements Runnable {
     this.ready = this.#url.promise.then(() => undefined);
     // `start` throws the same error.
     this.ready.catch(() => undefined);
-    const { cluster, caches, service, reached, controllerUser, log, metrics } = options;
+    const { cluster, caches, service, reached, controllerUser, contributed, log, metrics } = options;
     const authorities = typeof options.ca === 'string' ? fixedBundle(options.ca) : options.ca;
     this.registration = new OwnKindsRegistration({
       cluster,
@@ -81,7 +81,7 @@ export class OwnKindsWebhook implements Runnable {
         const url = await this.url;
         const ca = authorities.bundle();
         const target = service === undefined ? { url } : { service };
-        return ca === undefined ? undefined : ownKindsConfiguration({ ...target, ca }, controllerUser);
+        return ca === undefined ? undefined : ownKindsConfiguration({ ...target, ca }, controllerUser, contributed);
       },
       isReachable: () => service === undefined || reached === undefined || reached.isReachable(service.name),
       subscribe: (listener) => {

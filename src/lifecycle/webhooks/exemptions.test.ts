@@ -324,6 +324,33 @@ const policies = fc
         matchOf(name, spec, { namespace, ownWebhook }),
   );
 
+describe('a webhook for what further controllers write', () => {
+  const governance = 'policy.open-cluster-management.io';
+  const furtherRules: readonly AccessRule[] = [
+    { apiGroups: [governance], resources: ['policies/status'], verbs: ['update'] },
+    { apiGroups: [governance], resources: ['policysets'], verbs: ['list', 'watch'] },
+  ];
+  const webhooksFor = (resources: readonly string[], settings: WebhookSettings): readonly Webhook[] =>
+    webhooksOf(
+      webhookConfigurations(
+        [undefined, 'shop'].map((namespace, index) =>
+          matchOf(`p${index}`, { rules: [{ ...RULE, apiGroups: [governance], resources }] }, { namespace }),
+        ),
+        settings,
+      ).configurations,
+    );
+
+  it('exempts the product, for policies of the cluster and of namespaces', () => {
+    const webhooks = webhooksFor(['policies'], { ...SETTINGS, furtherRules });
+    assert.deepEqual(webhooks.map(exemptsProduct), [true, true]);
+    assert.deepEqual(webhooksFor(['policies'], SETTINGS).map(exemptsProduct), [false, false]);
+  });
+
+  it('does not for what they only read', () => {
+    assert.deepEqual(webhooksFor(['policysets'], { ...SETTINGS, furtherRules }).map(exemptsProduct), [false, false]);
+  });
+});
+
 describe('webhooks without the exemption of the product', () => {
   it('receive no request of the product, whatever policies there are', (context) => {
     const counts = { exempting: 0, others: 0, covering: 0 };

@@ -2,6 +2,7 @@
 // docs/enforcement.md.
 import { quote } from '../../go/index.ts';
 import {
+  type AccessRule,
   GUARDED_GROUPS,
   type MatchCondition,
   type MatchRule,
@@ -31,6 +32,8 @@ export interface ExemptionSettings {
   readonly identities: Iterable<string>;
   /** The namespace of the product's own objects. */
   readonly productNamespace: string;
+  /** Access rules of further controllers of the product, such as those of governance. Default: none. */
+  readonly furtherRules?: readonly AccessRule[];
 }
 
 /** Whether a match condition of a webhook is an exemption, not a policy's. */
@@ -53,7 +56,11 @@ export function isExemption({ name }: MatchCondition): boolean {
 export function exemptions(
   rules: readonly MatchRule[],
   webhook: Pick<Webhook, 'rules' | 'namespaceSelector'> & { readonly isNamespaced: boolean },
-  { identities: users, productNamespace }: Pick<ExemptionSettings, 'identities' | 'productNamespace'>,
+  {
+    identities: users,
+    productNamespace,
+    furtherRules,
+  }: Pick<ExemptionSettings, 'identities' | 'productNamespace' | 'furtherRules'>,
 ): readonly MatchCondition[] {
   const identities = [...users];
   const named = new Set(rules.flatMap(({ apiGroups }) => apiGroups));
@@ -64,7 +71,7 @@ export function exemptions(
     ...(webhook.isNamespaced
       ? conditionUnlessNone('from-namespaced', namespacedExemption(webhook.rules, unnamed))
       : clusterConditions(named, unnamed)),
-    ...(identities.length === 0 || !mayCoverProductRequests(webhook, productNamespace)
+    ...(identities.length === 0 || !mayCoverProductRequests(webhook, productNamespace, furtherRules)
       ? []
       : [condition('identities', identitiesText(identities))]),
   ];

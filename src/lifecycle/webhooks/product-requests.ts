@@ -10,21 +10,28 @@ const READ_VERBS: ReadonlySet<string> = new Set(['get', 'list', 'watch']);
 type Kinds = Pick<MatchRule, 'apiGroups' | 'resources'>;
 
 /** Resources that the product writes in any namespace, or cluster-scoped. */
-const WRITTEN: readonly Kinds[] = [...CLUSTER_RULES, ...REVIEW_RULES]
-  .filter(({ verbs }) => verbs.some((verb) => !READ_VERBS.has(verb)))
-  .map((rule) => kindsOf(rule));
+const WRITTEN = writtenKinds([...CLUSTER_RULES, ...REVIEW_RULES]);
 
 /**
  * Whether a webhook may receive a request of the product: for a resource that the product writes outside its namespace, or
  * for anything inside it. Errs on the side of true: operations, versions, scopes, subresources and other labels of
  * namespaces are ignored.
+ * @param furtherRules access rules of controllers that are not part of `CLUSTER_RULES`
  */
 export function mayCoverProductRequests(
   { rules, namespaceSelector }: Pick<Webhook, 'rules' | 'namespaceSelector'>,
   productNamespace: string,
+  furtherRules: readonly AccessRule[] = [],
 ): boolean {
   const { matchExpressions = [] } = namespaceSelector;
-  return rules.some(mayMatchWritten) || !matchExpressions.some((one) => excludes(one, productNamespace));
+  const written = [...WRITTEN, ...writtenKinds(furtherRules)];
+  return (
+    rules.some((rule) => mayMatch(rule, written)) || !matchExpressions.some((one) => excludes(one, productNamespace))
+  );
+}
+
+function writtenKinds(rules: readonly AccessRule[]): readonly Kinds[] {
+  return rules.filter(({ verbs }) => verbs.some((verb) => !READ_VERBS.has(verb))).map((rule) => kindsOf(rule));
 }
 
 /** Drops subresources, and adds groups that serve the same objects. */
@@ -36,9 +43,9 @@ function kindsOf({ apiGroups, resources }: AccessRule): Kinds {
   };
 }
 
-function mayMatchWritten({ apiGroups, resources }: MatchRule): boolean {
+function mayMatch({ apiGroups, resources }: MatchRule, written: readonly Kinds[]): boolean {
   const names = resources.map(resourceName);
-  return WRITTEN.some((written) => overlaps(written.apiGroups, apiGroups) && overlaps(written.resources, names));
+  return written.some((kinds) => overlaps(kinds.apiGroups, apiGroups) && overlaps(kinds.resources, names));
 }
 
 function resourceName(resource: string): string {

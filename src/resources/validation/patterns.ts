@@ -5,6 +5,8 @@ import { errorText } from '../../values/index.ts';
 export interface Pattern {
   /** Whether the text contains a match. */
   test(text: string): boolean;
+  /** The number of its instructions: a match takes time for each one, times the length of the text. */
+  programSize(): number;
 }
 
 /** Longer patterns take too much memory. Kubernetes' own longest has fewer than 1,000 characters. */

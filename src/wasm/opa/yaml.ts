@@ -1,4 +1,4 @@
-import { formatFloat } from '../../go/index.ts';
+import { formatFloat, YAML_ESCAPES } from '../../go/index.ts';
 import {
   defineMappingTag,
   defineScalarTag,
@@ -290,23 +290,6 @@ function literal(text: string, indent: string): string {
     .join('\n')}`;
 }
 
-const ESCAPES: ReadonlyMap<string, string> = new Map([
-  ['\0', '\\0'],
-  ['\u0007', '\\a'],
-  ['\b', '\\b'],
-  ['\t', '\\t'],
-  ['\n', '\\n'],
-  ['\v', '\\v'],
-  ['\f', '\\f'],
-  ['\r', '\\r'],
-  ['\u001b', '\\e'],
-  ['"', '\\"'],
-  ['\\', '\\\\'],
-  ['\u0085', '\\N'],
-  ['\u2028', '\\L'],
-  ['\u2029', '\\P'],
-]);
-
 function doubleQuoted(text: string): string {
   const escaped = text
     .toWellFormed()
@@ -314,7 +297,7 @@ function doubleQuoted(text: string): string {
     .replace(/[\u0000-\u001f"\\\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\u{10000}-\u{10ffff}]/gu, (character) => {
       const code = character.codePointAt(0) ?? 0;
       return (
-        ESCAPES.get(character) ??
+        YAML_ESCAPES.get(character) ??
         `\\${code < 0x100 ? `x${hex(code, 2)}` : code < 0x10000 ? `u${hex(code, 4)}` : `U${hex(code, 8)}`}`
       );
     });

@@ -6,6 +6,7 @@ import {
   own,
   POLICIES,
   type Policy,
+  type PolicyHistoryEntry,
   POLICY_SETS,
   type RelatedObject,
   textOf,
@@ -23,6 +24,7 @@ export interface TemplateReport {
   readonly name: string;
   /** Undefined if nothing here evaluates its kind. */
   readonly compliant: string | undefined;
+  /** Several lines if the evaluation had several messages. */
   readonly message: string;
   readonly relatedObjects: readonly RelatedObject[];
   /** The status of its object; that of its Policy while it is not applied. */
@@ -64,8 +66,21 @@ function reportsOf(policy: string, copy: EvaluatedObject, { find }: EvaluatedPol
 /** The result in the status of a template's object. */
 function reportOf(policy: string, name: string, { status = {} }: EvaluatedObject): TemplateReport {
   const { history = [], relatedObjects = [] } = status as NonNullable<ConfigurationPolicy['status']>;
-  const message = (history[0]?.message ?? '').trimEnd();
+  const message = lastMessages(history).join('\n');
   return { policy, name, compliant: compliantOf(status), message, relatedObjects, status };
+}
+
+/**
+ * The messages of the last evaluation, in their order: what is wrong with an object, and then why it cannot be corrected.
+ * An evaluation dates its messages one millisecond apart.
+ */
+function lastMessages(history: readonly PolicyHistoryEntry[]): readonly string[] {
+  const times = history.map(({ lastTimestamp = '' }) => Date.parse(lastTimestamp));
+  const end = times.findIndex((time, index) => times[index + 1] !== time - 1);
+  return history
+    .slice(0, end + 1)
+    .map(({ message = '' }) => message.trimEnd())
+    .toReversed();
 }
 
 function copyOf({ kind, metadata }: EvaluatedObject, { find }: EvaluatedPolicies): EvaluatedObject | undefined {

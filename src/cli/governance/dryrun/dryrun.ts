@@ -165,7 +165,7 @@ async function sourceOf(inputs: readonly string[], flags: DryrunFlags): Promise<
 async function clusterSource(flags: DryrunFlags): Promise<Source> {
   const { cluster } = await connect(flags);
   try {
-    // Controllers follow namespaces whatever the policies are about: a user without the right hears of it at once.
+    // Controllers watch namespaces for every policy: without that right, the command fails at once.
     await cluster.list(NAMESPACES, { limit: 1 });
   } catch (error) {
     cluster.close();

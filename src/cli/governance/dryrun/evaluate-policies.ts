@@ -1,4 +1,4 @@
-// Evaluates policies by the controllers of governance, in a cluster in memory that exists only meanwhile.
+// Evaluates policies by the controllers of governance, in a temporary cluster in memory.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EmbeddedCluster } from '../../../apiserver/index.ts';
 import { ApiError, type Cluster } from '../../../cluster/index.ts';
@@ -57,7 +57,7 @@ export async function evaluatePolicies(options: EvaluationOptions): Promise<Eval
     cluster: own,
     governed: cluster,
     caches,
-    // Whoever runs the command decides which policies count.
+    // The user of the command decides which policies are governed.
     settings: { ...DEFAULT_GOVERNANCE_SETTINGS, clusterName, namespaces: undefined, exemptNamespaces: [] },
     events: { event: () => undefined },
     log,
@@ -96,7 +96,7 @@ async function install(admin: Cluster, policies: readonly KubernetesObject[], cl
   }
 }
 
-/** Waits until the controllers have nothing left to do, and every status is about the present spec. */
+/** Waits until the controllers have nothing left to do, and every status is that of the present generation. */
 async function settled(embedded: EmbeddedCluster, controllers: GovernanceControllers): Promise<void> {
   const deadline = performance.now() + MAX_DURATION_MS;
   await Promise.race([controllers.ready, sleep(MAX_DURATION_MS, undefined, { ref: false })]);

@@ -1,6 +1,6 @@
 // Whether governance works: controllers beside ours, its namespace, and the rights of policies.
-import { isRunning, OTHER_CONTROLLERS } from '../../../governance/index.ts';
-import { MANAGED_BY } from '../../../resources/index.ts';
+import { GOVERNANCE_ACCOUNT, isRunning, OTHER_CONTROLLERS } from '../../../governance/index.ts';
+import { isJsonObject, MANAGED_BY, textsOf } from '../../../resources/index.ts';
 import { rightText } from '../rights.ts';
 import { argumentOf, controllerOf } from './controller-arguments.ts';
 import { type Finding, finding } from './finding.ts';
@@ -14,13 +14,50 @@ export function checkGovernance(snapshot: Snapshot): readonly Finding[] {
   if (!isGoverning(snapshot)) {
     return checkUngoverned(snapshot);
   }
-  return [...checkOtherControllers(snapshot), ...checkClusterNamespace(snapshot), ...checkPolicyRights(snapshot)];
+  return [
+    ...checkAccount(snapshot),
+    ...checkOtherControllers(snapshot),
+    ...checkClusterNamespace(snapshot),
+    ...checkPolicyRights(snapshot),
+  ];
 }
 
 /** Whether a controller runs governance; without a controller nothing is known. */
 function isGoverning(snapshot: Snapshot): boolean {
   const controller = controllerOf(snapshot);
   return controller !== undefined && argumentOf(controller, '--governance') !== 'false';
+}
+
+/** An installation lets the controller impersonate the default account only. */
+function checkAccount(snapshot: Snapshot): readonly Finding[] {
+  const controller = controllerOf(snapshot);
+  const account = (controller && argumentOf(controller, '--governance-account')) ?? GOVERNANCE_ACCOUNT;
+  const isUnread = snapshot.unread.some(({ what }) => /role/.test(what));
+  const mayImpersonate = snapshot.roles.some(
+    ({ kind, rules }) => kind === 'Role' && grantsImpersonation(rules, account),
+  );
+  return account === GOVERNANCE_ACCOUNT || isUnread || mayImpersonate
+    ? []
+    : [
+        finding(
+          'GovernanceAccountRights',
+          `serviceaccount/${account} -n ${snapshot.namespace}`,
+          'the controller has --governance-account with this name, and no Role lets it impersonate the account, so Policies can read and write nothing',
+          'An installation grants that for the default account only. Bind a Role with the verb impersonate on this service account to the controller, or remove the flag.',
+        ),
+      ];
+}
+
+function grantsImpersonation(rules: unknown, account: string): boolean {
+  const list: readonly unknown[] = Array.isArray(rules) ? rules : [];
+  return list
+    .filter(isJsonObject)
+    .some(
+      (rule) =>
+        textsOf(rule['resources']).includes('serviceaccounts') &&
+        textsOf(rule['verbs']).includes('impersonate') &&
+        (!Object.hasOwn(rule, 'resourceNames') || textsOf(rule['resourceNames']).includes(account)),
+    );
 }
 
 function checkUngoverned(snapshot: Snapshot): readonly Finding[] {

@@ -268,6 +268,9 @@ describe('the doctor', () => {
     'error ClusterNamespaceForeign': ({ namespaces }) => ({
       namespaces: [...namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'local-cluster' } }],
     }),
+    'error GovernanceAccountRights': ({ deployments }) => ({
+      deployments: deployments.map((one) => withArguments(one, '--governance-account=mine')),
+    }),
     'warning PolicyRightsMissing': ({ governance }) => ({
       governance: {
         ...governance,
@@ -281,6 +284,20 @@ describe('the doctor', () => {
       assert.ok(codes(change).includes(code), codes(change).join(', '));
     });
   }
+
+  it('is content with another governance account that the controller may impersonate', () => {
+    const role = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'Role',
+      metadata: { name: 'mine' },
+      rules: [{ apiGroups: [''], resources: ['serviceaccounts'], resourceNames: ['mine'], verbs: ['impersonate'] }],
+    };
+    const found = codes(({ deployments, roles }) => ({
+      deployments: deployments.map((one) => withArguments(one, '--governance-account=mine')),
+      roles: [...roles, role],
+    }));
+    assert.deepEqual(found, ['info ExemptNamespaces']);
+  });
 
   it('is patient with a policy on its way to be enforced', () => {
     assert.deepEqual(

@@ -51,6 +51,7 @@ export const FINDING_CODES = {
   GovernanceOff: 'warning',
   GovernanceStopped: 'warning',
   ClusterNamespaceForeign: 'error',
+  GovernanceAccountRights: 'error',
   PolicyRightsMissing: 'warning',
   KubewardenRuns: 'info',
   KubewardenWebhookLeft: 'warning',

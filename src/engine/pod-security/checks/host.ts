@@ -29,6 +29,9 @@ const SAFE_SYSCTLS: readonly (readonly [since: number, names: readonly string[]]
   [37, ['net.ipv4.tcp_slow_start_after_idle', 'net.ipv4.tcp_notsent_lowat']],
 ];
 
+/** The sysctls that are safe in the newest version. */
+export const NEWEST_SAFE_SYSCTLS: ReadonlySet<string> = new Set(SAFE_SYSCTLS.flatMap(([, names]) => names));
+
 /**
  * Checks of resources that a pod shares with its node: namespaces, ports, volumes, sysctls, and hosts that the kubelet
  * connects to.

@@ -49,9 +49,10 @@ export const PROFILE_CHECKS: readonly Check[] = [
   },
 ];
 
-const APPARMOR_ANNOTATION = 'container.apparmor.security.beta.kubernetes.io/';
-const SECCOMP_POD_ANNOTATION = 'seccomp.security.alpha.kubernetes.io/pod';
-const SECCOMP_CONTAINER_ANNOTATION = 'container.seccomp.security.alpha.kubernetes.io/';
+/** Annotations of pods for profiles; those of containers end with the name of the container. */
+export const APPARMOR_ANNOTATION = 'container.apparmor.security.beta.kubernetes.io/';
+export const SECCOMP_POD_ANNOTATION = 'seccomp.security.alpha.kubernetes.io/pod';
+export const SECCOMP_CONTAINER_ANNOTATION = 'container.seccomp.security.alpha.kubernetes.io/';
 
 /** Profiles of the runtime, and local profiles of the node's administrator. */
 function isSafeType(type: string): boolean {

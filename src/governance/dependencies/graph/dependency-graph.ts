@@ -9,7 +9,7 @@ export const MAX_GRAPH_DEPENDENCIES = 500_000;
 
 /** What is wrong with the dependencies of a policy. */
 export type DependencyFinding =
-  /** Templates that wait for each other for ever. `path` names policies, or templates of one policy; both ends are equal. */
+  /** Templates that wait for each other without end. `path` names policies, or templates of one policy; both ends are equal. */
   | { readonly type: 'cycle'; readonly path: readonly string[]; readonly message: string }
   /** No policy of the cluster has the name, or contains the object. */
   | { readonly type: 'not-found'; readonly dependency: Requirement; readonly message: string }
@@ -77,7 +77,7 @@ export class DependencyGraph {
     return this.#templates[this.#templateIndexes.get(objectId(requirement)) ?? -1];
   }
 
-  /** Whether a template and the object of its dependency wait for each other for ever. */
+  /** Whether a template and the object of its dependency wait for each other without end. */
   isDeadlocked(template: GraphTemplate, requirement: Requirement): boolean {
     const goal = this.#goalOf(requirement);
     return goal !== undefined && this.#deadlockOf(template)?.has(goal) === true;

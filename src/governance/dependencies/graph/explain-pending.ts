@@ -136,7 +136,7 @@ class ExplainedPending {
     return `which is ${actual}${since === '' ? '' : ` since ${since}`}${expected}${text === '' ? '' : `: ${text}`}`;
   }
 
-  /** What the object of a dependency waits for in turn; a root cause if that is nothing. */
+  /** Unmet dependencies of the object of a dependency; a root cause if there are none. */
   #further(dependency: UnmetDependency): readonly Subject[] {
     const target = this.#graph.targetOf(dependency);
     const isWaiting = dependency.reason !== 'NotPlaced' && dependency.actual !== 'NonCompliant' && target !== undefined;

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { dump } from 'js-yaml';
 import { parseYaml, YamlSyntaxError } from '../../../values/yaml/index.ts';
-import { GoFloat, jsonText } from '../../../go/index.ts';
+import { GoFloat, jsonText, YAML_V3, yamlText } from '../../../go/index.ts';
 import { failTemplate, TemplateError } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
 import { isNestedDeeper, parseJson } from '../../../values/index.ts';
@@ -90,7 +89,7 @@ const lenientJson = reading((text, rendering) => {
 const toJson = writing(jsonText);
 const toRawJson = writing((value) => withoutHtmlEscapes(jsonText(value)));
 const toPrettyJson = writing((value) => JSON.stringify(ordered(value), undefined, 2));
-const toYaml = writing((value) => dump(ordered(value), { lineWidth: -1, noRefs: true }).replace(/\n$/, ''));
+const toYaml = writing((value) => yamlText(value, YAML_V3).replace(/\n$/, ''));
 const strictJson = reading(readJson);
 const fromYaml = reading(readYaml);
 

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../json-text.ts';
+import { isJsonObject } from './json-text.ts';
 
 /**
  * Maximum number of entries of a list or map of a pod: a hundred times the largest known pods. Bounds the time and

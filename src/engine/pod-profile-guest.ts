@@ -1,0 +1,34 @@
+import { parseJson } from '../values/index.ts';
+import { EngineError } from './errors.ts';
+import { problemText } from './field-problem.ts';
+import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
+import { applyPodProfile, parsePodProfileSettings } from './pod-profile/index.ts';
+import type { ParsedPodProfileSettings } from './pod-profile/index.ts';
+import type { GuestInput, PolicyGuest } from './policy-guest.ts';
+import { SettingsCache } from './settings-cache.ts';
+
+/** `builtin:pod-profile`: the successor of PodSecurityPolicy. */
+export class PodProfileGuest implements PolicyGuest {
+  readonly mode = 'builtin';
+  readonly #settings = new SettingsCache(parsePodProfileSettings);
+
+  validate({ requestJson, settingsJson }: GuestInput): GuestVerdict {
+    const parsed = this.#settings.get(settingsJson);
+    if (parsed.settings === undefined) {
+      throw new EngineError('guest-error', `the settings cannot be used: ${problemsText(parsed)}`);
+    }
+    const verdict = applyPodProfile(parseJson(requestJson.toString()), parsed.settings);
+    return { ...verdict, auditAnnotations: null, warnings: null };
+  }
+
+  validateSettings(settingsJson: string): SettingsVerdict {
+    const parsed = this.#settings.get(settingsJson);
+    return parsed.settings === undefined ? { valid: false, message: problemsText(parsed) } : { valid: true };
+  }
+
+  checkProtocol(): void {}
+}
+
+function problemsText({ problems }: Extract<ParsedPodProfileSettings, { settings?: undefined }>): string {
+  return problems.map(problemText).join('; ');
+}

@@ -1,0 +1,115 @@
+// The rules for governance kinds that are written. What upstream refuses is an error; all else is a warning.
+import {
+  CONFIGURATION_POLICIES,
+  type JsonObject,
+  type KubernetesObject,
+  type OwnKind,
+  own,
+  POLICIES,
+  type Policy,
+  POLICY_SETS,
+  textOf,
+} from '../../resources/index.ts';
+import { isGoverned } from '../governance-settings.ts';
+import { isCopy } from '../propagation/replicated-policy.ts';
+import { type DependencyWarningsOptions, entryWarnings, graphWarnings } from './dependency-warnings.ts';
+import { nearestPolicy } from './nearest-policy.ts';
+import {
+  changedPolicyWarnings,
+  listIn,
+  newPolicyErrors,
+  objectIn,
+  policySetErrors,
+  templateNameWarnings,
+} from './policy-rules.ts';
+import { configurationTemplateWarnings, policyTemplateWarnings } from './template-warnings.ts';
+import type { GovernanceWarning, WriteFindings } from './write-findings.ts';
+
+/** Members of a PolicySet that are looked up. */
+const MAX_MEMBERS = 1000;
+/** Members that are reported. */
+const MAX_MISSING_MEMBERS = 5;
+
+export interface GovernanceReviewsOptions extends DependencyWarningsOptions {
+  /** Whether nothing is to be said, because controllers of Open Cluster Management are at work. */
+  readonly isSilent: () => boolean;
+}
+
+const NOTHING: WriteFindings = { errors: [], warnings: [] };
+
+/** Reviews writes of governance kinds. Every replica of the controller does. */
+export class GovernanceReviews {
+  /** Names the webhook. */
+  readonly name = 'governance';
+  readonly kinds: readonly OwnKind[] = [POLICIES, POLICY_SETS, CONFIGURATION_POLICIES];
+  readonly #options: GovernanceReviewsOptions;
+
+  constructor(options: GovernanceReviewsOptions) {
+    this.#options = options;
+  }
+
+  /** @param isNew whether the object is created */
+  review(kind: OwnKind, object: JsonObject, isNew: boolean): WriteFindings {
+    if (this.#options.isSilent()) {
+      return NOTHING;
+    }
+    switch (kind.kind) {
+      case POLICIES.kind:
+        return this.#reviewPolicy(object, isNew);
+      case POLICY_SETS.kind:
+        return { errors: policySetErrors(object), warnings: this.#memberWarnings(object) };
+      default:
+        return { errors: [], warnings: configurationTemplateWarnings(object) };
+    }
+  }
+
+  #reviewPolicy(object: JsonObject, isNew: boolean): WriteFindings {
+    const { settings } = this.#options;
+    const policy = object as unknown as Policy;
+    if (isCopy(policy, settings.clusterName)) {
+      return NOTHING;
+    }
+    return {
+      errors: isNew ? newPolicyErrors(object) : [],
+      warnings: [
+        ...(isNew ? [] : changedPolicyWarnings(object)),
+        ...this.#namespaceWarnings(policy),
+        ...templateNameWarnings(object),
+        ...entryWarnings(object),
+        ...graphWarnings(policy, this.#options),
+        ...policyTemplateWarnings(object),
+      ],
+    };
+  }
+
+  #namespaceWarnings({ metadata }: KubernetesObject): readonly GovernanceWarning[] {
+    const { settings } = this.#options;
+    const { namespace = '' } = metadata;
+    const warning = (text: string): readonly GovernanceWarning[] => [
+      { code: 'namespace', field: 'metadata.namespace', text },
+    ];
+    if (namespace === settings.clusterName) {
+      return warning(
+        'Policies in the namespace of the cluster are copies: create the Policy in another namespace, or it is not applied',
+      );
+    }
+    return isGoverned(namespace, settings)
+      ? []
+      : warning(`Policies in namespace ${namespace} do not count: see --governance-namespaces`);
+  }
+
+  #memberWarnings(set: JsonObject): readonly GovernanceWarning[] {
+    const { policies, graphs } = this.#options;
+    const namespace = textOf(own(objectIn(set, 'metadata'), 'namespace'));
+    const members = listIn(objectIn(set, 'spec'), 'policies').slice(0, MAX_MEMBERS);
+    const missing = graphs.isSynced
+      ? [...members.entries()].filter(([, name]) => policies.get({ namespace, name: textOf(name) }) === undefined)
+      : [];
+    return missing.slice(0, MAX_MISSING_MEMBERS).map(([index, name]) => {
+      const nearest = nearestPolicy(policies, namespace, textOf(name));
+      const hint = nearest === undefined ? '' : `: did you mean ${nearest}?`;
+      const text = `Policy ${namespace}/${textOf(name)} does not exist yet${hint}`;
+      return { code: 'set-member', field: `spec.policies[${index}]`, text };
+    });
+  }
+}

@@ -1,0 +1,79 @@
+// The time and memory that one evaluation may take. Evaluation is synchronous: meanwhile, all other policies wait.
+import type { TemplateResult } from '../templates/index.ts';
+
+/** Templates of one policy. Published policies take some milliseconds; a list of all nodes of the largest clusters, half a second. */
+const MAX_RENDERING_MS = 1_000;
+/** Results of the templates of one policy: they are in memory together. Twenty times the largest object. */
+const MAX_RENDERED_CHARACTERS = 32_000_000;
+/** A whole evaluation: half of what a leader has to renew its Lease. 20,000 objects take two seconds. */
+const MAX_EVALUATION_MS = 5_000;
+
+/** The message for templates that were not rendered any more. */
+const RENDERING_TOO_LONG = `the templates of the policy take more than ${MAX_RENDERING_MS / 1000} s together: look up fewer objects, or split the policy`;
+const RENDERED_TOO_MUCH = `the results of the templates have more than ${MAX_RENDERED_CHARACTERS} characters together: split the policy`;
+
+/** A template that was not rendered. */
+interface Exceeded {
+  readonly state: 'exceeded';
+  readonly message: string;
+}
+
+/** Adds up all rounds of an evaluation. Created for each. */
+export class EvaluationTime {
+  readonly #now: () => number;
+  #renderedMs = 0;
+  #characters = 0;
+  #earlierMs = 0;
+  #startedAt: number | undefined;
+  #isExceeded = false;
+
+  /** @param now milliseconds */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** Whether the policy needed more than it may use. */
+  get isExceeded(): boolean {
+    return this.#isExceeded;
+  }
+
+  /** Milliseconds of all rounds. */
+  get spentMs(): number {
+    return this.#earlierMs + (this.#startedAt === undefined ? 0 : this.#now() - this.#startedAt);
+  }
+
+  /** Runs one round. */
+  round<Result>(evaluate: () => Result): Result {
+    this.#startedAt = this.#now();
+    try {
+      return evaluate();
+    } finally {
+      this.#earlierMs = this.spentMs;
+      this.#startedAt = undefined;
+    }
+  }
+
+  /** Whether the evaluation must end. */
+  isOverdue(): boolean {
+    const isOverdue = this.spentMs > MAX_EVALUATION_MS;
+    this.#isExceeded ||= isOverdue;
+    return isOverdue;
+  }
+
+  /** Renders, unless time or memory is used up. */
+  render(render: () => TemplateResult): TemplateResult | Exceeded {
+    if (this.#renderedMs > MAX_RENDERING_MS || this.#characters > MAX_RENDERED_CHARACTERS) {
+      this.#isExceeded = true;
+      const isLate = this.#renderedMs > MAX_RENDERING_MS;
+      return { state: 'exceeded', message: isLate ? RENDERING_TOO_LONG : RENDERED_TOO_MUCH };
+    }
+    const start = this.#now();
+    try {
+      const result = render();
+      this.#characters += result.state === 'resolved' ? JSON.stringify(result.value).length : 0;
+      return result;
+    } finally {
+      this.#renderedMs += this.#now() - start;
+    }
+  }
+}
