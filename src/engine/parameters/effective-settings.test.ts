@@ -79,6 +79,7 @@ describe('the settings of a namespace', () => {
       kind: 'refused',
       message:
         'there are no parameters: the namespace "tool-a" has none of the annotations example.com/uid and the labels tier',
+      isMissing: true,
     });
   });
 
@@ -121,7 +122,7 @@ describe('the settings of a namespace', () => {
 describe('missing parameters', () => {
   const message = 'there are no parameters: ToolProfile tool-a/profile does not exist';
   const cases: readonly [ParametersDefinition['notFound'], EffectiveSettings][] = [
-    ['Deny', { kind: 'refused', message }],
+    ['Deny', { kind: 'refused', message, isMissing: true }],
     ['Allow', { kind: 'allowed' }],
     ['UseDefaults', { kind: 'settings', settingsJson: SETTINGS }],
   ];

@@ -12,7 +12,7 @@ export type EffectiveSettings =
   | { readonly kind: 'settings'; readonly settingsJson: string }
   /** There are no parameters, and `notFound` is `Allow`. */
   | { readonly kind: 'allowed' }
-  | { readonly kind: 'refused'; readonly message: string };
+  | { readonly kind: 'refused'; readonly message: string; readonly isMissing?: true };
 
 /**
  * Verdicts on settings, and last valid settings, that a policy remembers: those of twice the namespaces that Kubernetes
@@ -92,7 +92,7 @@ export class ParameterizedSettings {
       case 'UseDefaults':
         return { kind: 'settings', settingsJson: this.#settingsJson };
       case 'Deny':
-        return { kind: 'refused', message };
+        return { kind: 'refused', message, isMissing: true };
       default:
         return notFound satisfies never;
     }
