@@ -5,6 +5,7 @@ import { EngineError } from './errors.ts';
 import { checkSettings, evaluate, readReview } from './evaluate.ts';
 import type { Evaluation } from './evaluate.ts';
 import type { JsonObject } from './json-text.ts';
+import { Evaluator } from './evaluator.ts';
 import { createPolicy } from './loaded-policy.ts';
 import type { LoadedPolicy } from './loaded-policy.ts';
 import { type ObjectLookup, UnknownObject } from './object-lookup.ts';
@@ -117,8 +118,8 @@ describe('a policy with parameters', () => {
     const { policy, guest: scripted } = load(POLICY);
     const review = readReview('validate', bytes(podReview()));
     const objects = withProfile({ uid: ENDLESS });
-    const { observation } = evaluate(policy, review, { route: 'validate', objects, leftMs: () => 100 });
-    assert.equal(observation.outcome, 'timeout');
+    const { outcome } = new Evaluator(policy.options).judge(policy, review, { objects, leftMs: () => 100 });
+    assert.equal(outcome, 'timeout');
     run(policy, objects);
     assert.equal(scripted.validations, 2);
   });
