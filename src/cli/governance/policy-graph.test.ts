@@ -21,7 +21,7 @@ function policy(namespace: string, name: string, ...dependencies: readonly strin
         { objectDefinition: { apiVersion: `${GROUP}/v1`, kind: 'ConfigurationPolicy', metadata: { name } } },
       ],
     },
-  } as KubernetesObject;
+  };
 }
 
 describe('withinNamespace', () => {
