@@ -17,7 +17,9 @@ const BINDINGS = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic
 
 const ALL_POLICIES = `/apis/${POLICIES_API}/admissionpolicies`;
 
-/** Time until the API server has read all bindings, which it does once a second. Milliseconds. */
+/** API servers read bindings once a second. Milliseconds. */
+const NATIVE_POLL_MS = 1_000;
+/** Time until one has read them all. Milliseconds. */
 const NATIVE_MS = 120_000;
 
 /** One way to enforce it. */
@@ -135,33 +137,34 @@ export const NATIVE: Setup = {
   namespace: tenantNamespace,
   install: async (scene, tenants) => {
     await scene.create(tenantsUpTo(tenants).map(profileMap));
-    await scene.create(tenantsUpTo(tenants).map((tenant) => ({ path: BINDINGS, object: binding(tenantNamespace(tenant)) })));
-    await nativeEnforces(scene, tenants - 1);
+    await scene.create(
+      tenantsUpTo(tenants).map((tenant) => ({ path: BINDINGS, object: binding(tenantNamespace(tenant)) })),
+    );
+    await nativeDenies(scene, tenants - 1, true);
   },
-  uninstall: (scene, tenants) =>
-    scene.remove(
-      tenantsUpTo(tenants).flatMap((tenant) => [
-        `${BINDINGS}/${tenantNamespace(tenant)}`,
-        `${profileMap(tenant).path}/profile`,
-      ]),
-    ),
+  uninstall: async (scene, tenants) => {
+    await scene.remove(tenantsUpTo(tenants).map((tenant) => `${BINDINGS}/${tenantNamespace(tenant)}`));
+    await nativeDenies(scene, tenants - 1, false);
+    await scene.remove(tenantsUpTo(tenants).map((tenant) => `${profileMap(tenant).path}/profile`));
+  },
 };
 
-/** Waits until the API server denies a pod of root in the namespace of a tenant, and admits others. */
-async function nativeEnforces({ cluster }: Scene, tenant: number): Promise<void> {
-  const statusFor = async (runAsUser: number): Promise<number> => {
+/** Waits until the API server denies pods of root, and no others, in the namespace of a tenant; or until it denies none. */
+async function nativeDenies({ cluster }: Scene, tenant: number, denies: boolean): Promise<void> {
+  const isDenied = async (runAsUser: number): Promise<boolean> => {
     const spec = { containers: [{ name: 'main', image: 'registry.example/tool:1' }], securityContext: { runAsUser } };
-    const pod = { metadata: { name: 'asked' }, spec };
     const path = `/api/v1/namespaces/${tenantNamespace(tenant)}/pods?dryRun=All`;
-    return (await cluster.request('POST', path, pod)).status;
+    return (await cluster.request('POST', path, { metadata: { name: 'asked' }, spec })).status !== 201;
   };
   const deadline = performance.now() + NATIVE_MS;
-  while ((await statusFor(0)) === 201 || (await statusFor(uidOf(tenant))) !== 201) {
+  while ((await isDenied(0)) !== denies || (await isDenied(uidOf(tenant)))) {
     if (performance.now() > deadline) {
-      throw new Error(`the ValidatingAdmissionPolicy does not serve tenant ${tenant}`);
+      throw new Error(`the ValidatingAdmissionPolicy ${denies ? 'does not deny' : 'still denies'} tenant ${tenant}`);
     }
-    await sleep(250);
+    await sleep(NATIVE_POLL_MS);
   }
+  // The bindings that were written at the same time.
+  await sleep(2 * NATIVE_POLL_MS);
 }
 
 /** Registers the bare webhooks and a ValidatingAdmissionPolicy that matches nothing, and creates the namespaces of those and of no policy. */
