@@ -549,7 +549,7 @@ describe('portcullis start --examples', () => {
     });
 
     it('denies the pods of a tool whose annotation is invalid or missing, and says what is missing', async () => {
-      const missing = `there are no parameters: the namespace "tool-heritage" has none of annotations ${TOOL_UID}`;
+      const missing = `there are no parameters: the namespace "tool-heritage" has none of the annotations ${TOOL_UID}`;
       const invalid =
         'the parameters of the namespace "tool-heritage" are invalid: ' +
         "settingsExpression failed: type conversion error from 'string' to 'int'";
