@@ -202,6 +202,7 @@ export class GovernanceControllers implements Runnable {
         mappings: this.#mappings,
         reader: this.#watched.reader((key) => this.#propagation.enqueue(key)),
         missing: this.#missing.propagation,
+        share: this.#share,
       }),
       events,
     });

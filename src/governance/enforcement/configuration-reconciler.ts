@@ -1,7 +1,7 @@
 // Evaluates a ConfigurationPolicy, enforces it, and prunes its related objects.
-import { setImmediate } from 'node:timers/promises';
 import type { Cluster } from '../../cluster/index.ts';
 import {
+  CONFIGURATION_POLICIES,
   type ConfigurationPolicy,
   findCondition,
   keyText,
@@ -25,7 +25,7 @@ import {
 } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { objectDiff, planEvaluation, type TemplatePlan } from '../configuration/index.ts';
-import type { EvaluatedSpec, EvaluationShare } from '../evaluation-share.ts';
+import type { EvaluationShare } from '../evaluation-share.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
@@ -43,7 +43,7 @@ import { ContestedObjects } from './contested-objects.ts';
 import { creatorOf, withCreatedObjects } from './created-objects.ts';
 import { EvaluationObjects } from './evaluation-objects.ts';
 import { EvaluationSchedule, intervalOf } from './evaluation-schedule.ts';
-import { EvaluationTime } from './evaluation-time.ts';
+import type { EvaluationTime } from '../evaluation-time.ts';
 import { KnownDryRuns, ObjectWriter } from './object-writer.ts';
 import { droppedObjects, mayPrune, pruneFailureText, Pruning, prunes } from './pruning.ts';
 import { resolvedPolicy } from './resolved-policy.ts';
@@ -162,7 +162,8 @@ export class ConfigurationReconciler {
     if (policy === undefined) {
       return {};
     }
-    const waitMs = this.#options.share.waitMs({ key, generation: policy.metadata.generation }, Date.now());
+    const spec = { kind: CONFIGURATION_POLICIES.kind, key, generation: policy.metadata.generation };
+    const waitMs = this.#options.share.waitMs(spec, Date.now());
     if (waitMs > 0) {
       return { requeueAfterMs: waitMs };
     }
@@ -170,8 +171,7 @@ export class ConfigurationReconciler {
     if (!due.isDue) {
       return due.afterMs === undefined ? {} : { requeueAfterMs: due.afterMs };
     }
-    const spec = { key, generation: policy.metadata.generation };
-    return await this.#withinShare(spec, (time) => this.#evaluateNow(subject, policy, time, signal));
+    return await this.#options.share.evaluate(spec, (time) => this.#evaluateNow(subject, policy, time, signal));
   }
 
   async #evaluateNow(
@@ -200,22 +200,6 @@ export class ConfigurationReconciler {
     subject.status = status;
     subject.isEvaluated = true;
     return this.#next(key, policy, status, retryAfterMs, objects);
-  }
-
-  /** Evaluates, and counts the time. Other work of the process comes first: evaluations in a row must not delay it. */
-  async #withinShare<Result>(
-    spec: EvaluatedSpec,
-    evaluate: (time: EvaluationTime) => Promise<Result>,
-  ): Promise<Result> {
-    const { share } = this.#options;
-    const time = new EvaluationTime();
-    share.begin(spec, Date.now());
-    await setImmediate();
-    try {
-      return await evaluate(time);
-    } finally {
-      share.end(spec, time.spentMs, time.isExceeded, Date.now());
-    }
   }
 
   async #enforce(
