@@ -76,6 +76,19 @@ describe('a Policy with templates of the hub', () => {
     await lab.reaches('policies/greeting', 'Compliant');
   });
 
+  it('that used its share of the time keeps its copy and reports the status of it', async () => {
+    await using lab = await GovernanceLab.start();
+    // Two templates more than all may render together.
+    const slow = '{{hub range (until 9000) hub}}{{hub repeat 100 "x" hub}}{{hub end hub}}';
+    const policy = greeting(slow);
+    const { spec } = policy as { readonly spec: { readonly 'policy-templates': readonly JsonObject[] } };
+    const templates = Array.from({ length: 38 }, () => spec['policy-templates']).flat();
+    await lab.apply({ ...policy, spec: { ...spec, 'policy-templates': templates } });
+    // The copy gets its status while the next look at its templates is postponed.
+    const { status } = await lab.reaches('policies/greeting', 'NonCompliant');
+    assert.match(status?.message ?? '', /must be unique|template/);
+  });
+
   it('reads no other namespace', async () => {
     await using lab = await GovernanceLab.start();
     await lab.apply(settings('default', 'hunter2'), greeting('{{hub fromConfigMap "default" "settings" "text" hub}}'));
