@@ -192,10 +192,9 @@ export class ConfigurationReconciler {
     const planned = await objects.evaluate(() => time.round(evaluate), signal);
     // Before anything is awaited, so that no change is missed.
     this.#read(key, objects.selections, objects.missingGroups);
-    const { evaluation, rivals, retryAfterMs } = await this.#enforce(key, policy, planned, signal);
-    const status = time.round(() =>
-      evaluatedStatus(policy, evaluation, readinessOf(objects, rivals, evaluation), Date.now()),
-    );
+    const enforced = await this.#enforce(key, policy, planned, signal);
+    const { evaluation, retryAfterMs } = enforced;
+    const status = time.round(() => evaluatedStatus(policy, evaluation, readinessOf(objects, enforced), Date.now()));
     await this.#pruneDropped(subject, policy, status, objects.selections, signal);
     subject.status = status;
     subject.isEvaluated = true;
@@ -209,7 +208,7 @@ export class ConfigurationReconciler {
     signal: AbortSignal,
   ): Promise<Enforced> {
     if (!('plans' in evaluation)) {
-      return { evaluation, rivals: new Set(), retryAfterMs: undefined };
+      return { evaluation, rivals: new Set(), ofUnknownCreator: [], retryAfterMs: undefined };
     }
     const dryRuns = this.#dryRuns.get(keyText(key)) ?? new KnownDryRuns();
     this.#dryRuns.set(keyText(key), dryRuns);
@@ -240,10 +239,13 @@ export class ConfigurationReconciler {
       plans.push({ ...template, objects: done });
     }
     dryRuns.sweep();
-    const known = await withCreatedObjects(policy, plans, governed, signal);
+    const created = await withCreatedObjects(policy, plans, governed, signal);
+    const ofUnknownCreator = prunes(policy) ? created.unknown : [];
+    retries.push(...(ofUnknownCreator.length === 0 ? [] : [PRUNE_RETRY_MS]));
     return {
-      evaluation: { plans: known },
+      evaluation: { plans: created.plans },
       rivals,
+      ofUnknownCreator,
       retryAfterMs: retries.length === 0 ? undefined : Math.min(...retries),
     };
   }
@@ -372,10 +374,12 @@ interface Enforced {
   readonly evaluation: Evaluation;
   /** Policies that alternately change the same objects. */
   readonly rivals: ReadonlySet<string>;
+  /** Why it is not known of some objects whether the policy created them: it does not prune these. */
+  readonly ofUnknownCreator: readonly string[];
   readonly retryAfterMs: number | undefined;
 }
 
-function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>, evaluation: Evaluation): Readiness {
+function readinessOf(objects: EvaluationObjects, { evaluation, rivals, ofUnknownCreator }: Enforced): Readiness {
   const [failure] = objects.failures;
   if (failure !== undefined) {
     const message = `${failure}: grant the governance account the right to read it`;
@@ -384,6 +388,11 @@ function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>, ev
   if (rivals.size > 0) {
     const message = `objects are changed in turn with ${[...rivals].join(', ')}: let only one policy enforce them`;
     return { state: 'reconciling', reason: POLICY_REASONS.contested, message };
+  }
+  const [unread] = ofUnknownCreator;
+  if (unread !== undefined) {
+    const message = `it is not known whether the policy created ${ofUnknownCreator.length} objects, so it does not delete them: ${unread}. Grant the governance account the right to get them`;
+    return { state: 'reconciling', reason: POLICY_REASONS.creatorUnknown, message };
   }
   const plans = 'plans' in evaluation ? evaluation.plans.flatMap((plan) => plan.objects) : [];
   const count = plans.filter(({ isUnproven }) => isUnproven === true).length;
