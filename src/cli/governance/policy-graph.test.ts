@@ -5,7 +5,7 @@ import { filePolicies, withinNamespace } from './policy-graph.ts';
 
 const GROUP = 'policy.open-cluster-management.io';
 
-function policy(namespace: string, name: string, ...dependencies: readonly string[]): KubernetesObject {
+function policy(namespace: string, name: string, ...dependencies: readonly string[]): KubernetesObject & { readonly spec: object } {
   return {
     apiVersion: `${GROUP}/v1`,
     kind: 'Policy',
@@ -21,7 +21,7 @@ function policy(namespace: string, name: string, ...dependencies: readonly strin
         { objectDefinition: { apiVersion: `${GROUP}/v1`, kind: 'ConfigurationPolicy', metadata: { name } } },
       ],
     },
-  } as KubernetesObject;
+  };
 }
 
 describe('withinNamespace', () => {

@@ -14,7 +14,7 @@ import { RequestRefused } from '../../https/index.ts';
 import type { LoadOutcome, LoadRequest, ParameterTrial, RefusedNamespaces } from '../../evaluation/index.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from '../../control/index.ts';
 import type { ReadPolicy, UnreadPolicy } from '../policies/registry-loads.ts';
-import { errorText, shortened } from '../../values/index.ts';
+import { errorText, listed, shortened } from '../../values/index.ts';
 import type { ExistingParameters } from './existing-parameters.ts';
 import type { ReadableKinds } from './readable-kinds.ts';
 
@@ -311,10 +311,9 @@ function pinnedDigests({ digests }: LoadOutcome & { readonly ok: true }): Readon
 }
 
 function refusedText({ count, tried, first }: RefusedNamespaces): string {
-  const named = first.map(({ namespace }) => (namespace === '' ? 'requests without one' : namespace)).join(', ');
-  const more = count > first.length ? ` and ${count - first.length} more` : '';
+  const names = first.map(({ namespace }) => (namespace === '' ? 'requests without one' : namespace));
   const [one] = first;
-  return `${count} of ${tried} namespaces would be refused for their parameters: ${named}${more} (${one?.namespace}: ${one?.message})`;
+  return `${count} of ${tried} namespaces would be refused for their parameters: ${listed(names, names.length, ', ', count)} (${one?.namespace}: ${one?.message})`;
 }
 
 /** The kinds of parameters, which are read for every review. */
