@@ -180,7 +180,7 @@ function governanceParts(
   { cluster, events, registry, metrics, log }: Omit<ControllerOptions, 'governance'> & { readonly events: EventSink },
 ): GovernanceParts {
   const caches = new SharedCaches({ cluster, log, metrics });
-  const others = new OtherControllers({ cluster, events, log });
+  const others = new OtherControllers({ caches, events, log });
   const controllers = new GovernanceControllers({
     cluster,
     governed,
