@@ -6,6 +6,7 @@ import { tenantsNeedCapabilities } from './scenario-capabilities.ts';
 import { crashesAtEveryStep, leaderIsReplaced } from './scenario-crashes.ts';
 import { mutatesAndCeasesTo } from './scenario-mutating.ts';
 import { clusterHasLastWord } from './scenario-order.ts';
+import { namesInvalidParameters, seesWhatOthersInject } from './scenario-parameters.ts';
 import { refreshesModules } from './scenario-refresh.ts';
 import { undoesAndPins } from './scenario-rollback.ts';
 import { manyPoliciesAtOnce } from './scenario-scale.ts';
@@ -69,6 +70,9 @@ export function describeScenarios(
     it('11: policies of the cluster have the last word over those of namespaces', () => clusterHasLastWord(lab));
     it('12: a policy of a namespace without a host capability that it needs says which line to add', () =>
       tenantsNeedCapabilities(lab));
+    it('13: what another webhook injects after ours is mutated and validated as well', () => seesWhatOthersInject(lab));
+    it('13: parameters that turn invalid are refused, and the status names their namespaces until they are valid', () =>
+      namesInvalidParameters(lab));
     it('8: many policies at once cost a few writes each, and no requests afterwards', async () => {
       await manyPoliciesAtOnce(lab, isThorough ? MANY.thorough : MANY.quick);
     });

@@ -125,6 +125,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
             : {
                 tenantHosts: (name) => managed.tenantHosts(name),
                 tenantCapabilities: (name) => managed.tenantCapabilities(name),
+                kubewardenFinalizer: (name) => managed.kubewardenFinalizer(name),
               }),
           cluster: withWriteBackoff(cluster, { log }),
           caches,
