@@ -20,6 +20,7 @@ const BENCHES = [
   'rollout',
   'webhooks',
   'governance',
+  'netpol',
 ];
 /** Run for twenty minutes, so only by name. */
 const LONG_BENCHES = ['soak', 'tenants'];

@@ -12,7 +12,7 @@ const tsc = spawnSync(
   { cwd: root, stdio: 'inherit' },
 );
 if (tsc.status === 0) {
-  for (const file of globSync('**/*.br', { cwd: join(root, 'src') })) {
+  for (const file of globSync('{**/*.br,engine/network-policy/catalogue/*.yaml}', { cwd: join(root, 'src') })) {
     copyFileSync(join(root, 'src', file), join(root, 'dist', file));
   }
 }

@@ -39,6 +39,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   governance: async () => (await import('./governance/governance.ts')).governanceCommand(),
   dryrun: async () => (await import('./governance/dryrun/dryrun.ts')).dryrunCommand(),
   explain: async () => (await import('./governance/explain.ts')).explainCommand(),
+  netpol: async () => (await import('./netpol/netpol.ts')).netpolCommand(),
   install: async () => (await import('./install/install.ts')).installCommand(),
   uninstall: async () => (await import('./install/uninstall.ts')).uninstallCommand(),
   doctor: async () => (await import('./install/doctor.ts')).doctorCommand(),

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import type { BuiltinName } from '../modules/index.ts';
 import type * as cel from './cel-guest.ts';
 import type { PolicyGuest } from './policy-guest.ts';
+import type * as networkPolicy from './network-policy-guest.ts';
 import type * as podProfile from './pod-profile-guest.ts';
 import type * as podSecurity from './pod-security-guest.ts';
 
@@ -20,6 +21,10 @@ export function createBuiltinGuest(name: BuiltinName): PolicyGuest {
     case 'pod-security': {
       const { PodSecurityGuest } = require(`./pod-security-guest.${extension}`) as typeof podSecurity;
       return new PodSecurityGuest();
+    }
+    case 'network-policy-support': {
+      const { NetworkPolicyGuest } = require(`./network-policy-guest.${extension}`) as typeof networkPolicy;
+      return new NetworkPolicyGuest();
     }
     case 'cel': {
       const { CelGuest } = require(`./cel-guest.${extension}`) as typeof cel;

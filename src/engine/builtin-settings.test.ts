@@ -13,6 +13,8 @@ const CASES: readonly (readonly [BuiltinName, unknown, readonly string[]])[] = [
   ['pod-security', { enforce: 'basic' }, ['enforce']],
   ['pod-profile', { runAsUser: 1, fsGroup: 1, supplementalGroups: 1, seLinux: 'RunAsAny' }, []],
   ['pod-profile', { runAsUser: 1, fsGroup: 1, supplementalGroups: 1, seLinux: 'MustRunAs' }, ['seLinux']],
+  ['network-policy-support', { providers: [{ name: 'cilium', version: '1.15.4' }] }, []],
+  ['network-policy-support', { providers: [{ name: 'cillium' }] }, ['providers[0].name']],
 ];
 
 describe('settings of builtin modules', () => {

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import type { BuiltinName } from '../modules/index.ts';
 import type * as celPolicy from './cel-policy/index.ts';
 import type { FieldProblem } from './field-problem.ts';
+import type * as networkPolicy from './network-policy/index.ts';
 import type * as podProfile from './pod-profile/index.ts';
 import type * as podSecurity from './pod-security/index.ts';
 
@@ -42,6 +43,11 @@ export class BuiltinSettings {
       case 'pod-security': {
         const { parsePodSecuritySettings } = require(`./pod-security/index.${extension}`) as typeof podSecurity;
         const parsed = parsePodSecuritySettings(settings);
+        return { problems: parsed.problems ?? [], needs: [], nullReads: [] };
+      }
+      case 'network-policy-support': {
+        const { parseNetworkPolicySettings } = require(`./network-policy/index.${extension}`) as typeof networkPolicy;
+        const parsed = parseNetworkPolicySettings(settings);
         return { problems: parsed.problems ?? [], needs: [], nullReads: [] };
       }
       default:

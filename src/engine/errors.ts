@@ -29,7 +29,9 @@ export type EngineErrorCode =
   /** A granted host capability failed. */
   | 'capability-failed'
   /** The file of a recorded session cannot be read. */
-  | 'session-malformed';
+  | 'session-malformed'
+  /** A catalogue of network providers is not YAML or JSON, or a field is wrong. The message names file and path. */
+  | 'catalogue-invalid';
 
 export interface EngineErrorOptions {
   readonly cause?: unknown;

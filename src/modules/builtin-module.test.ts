@@ -11,7 +11,10 @@ test('a builtin module is named by its scheme', () => {
 });
 
 for (const [reference, message] of [
-  ['builtin:', /expected builtin:cel or builtin:pod-profile or builtin:pod-security, got builtin:$/],
+  [
+    'builtin:',
+    /expected builtin:cel or builtin:network-policy-support or builtin:pod-profile or builtin:pod-security, got builtin:$/,
+  ],
   ['builtin:CEL', /got builtin:CEL/],
   ['builtin:cel@sha256:00', /takes no digest/],
 ] as const) {

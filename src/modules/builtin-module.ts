@@ -3,7 +3,7 @@ import { ModuleError } from './errors.ts';
 import { parseJson } from '../values/index.ts';
 
 /** Policies that are part of this product, named `builtin:NAME` in a policy. */
-export const BUILTIN_MODULES = ['cel', 'pod-profile', 'pod-security'] as const;
+export const BUILTIN_MODULES = ['cel', 'network-policy-support', 'pod-profile', 'pod-security'] as const;
 
 export type BuiltinName = (typeof BUILTIN_MODULES)[number];
 

@@ -4,7 +4,11 @@ import { isJsonObject, type KubernetesObject } from '../../resources/index.ts';
 import { CliError, fileProblem, usageError } from '../errors.ts';
 import { readManifests } from '../policy/manifests.ts';
 
-const EXTENSIONS: ReadonlySet<string> = new Set(['.yaml', '.yml', '.json']);
+/** Of files with manifests. */
+export const EXTENSIONS: ReadonlySet<string> = new Set(['.yaml', '.yml', '.json']);
+
+/** Files that are read at once: one after the other, 10,000 take three times as long. */
+const MAX_OPEN_FILES = 16;
 
 /** The objects of `-f`: of files, standard input, and the YAML and JSON files of folders in the order of their names. */
 export async function readObjects(paths: readonly string[], recursive: boolean): Promise<readonly KubernetesObject[]> {
@@ -15,9 +19,12 @@ export async function readObjects(paths: readonly string[], recursive: boolean):
     );
   }
   const objects: KubernetesObject[] = [];
-  for (const path of paths.flatMap((name) => filesOf(name, recursive))) {
-    for (const manifest of await readManifests([path])) {
-      objects.push(checked(manifest, path));
+  const files = paths.flatMap((name) => filesOf(name, recursive));
+  for (let start = 0; start < files.length; start += MAX_OPEN_FILES) {
+    const some = files.slice(start, start + MAX_OPEN_FILES);
+    const read = await Promise.all(some.map(async (path) => ({ path, manifests: await readManifests([path]) })));
+    for (const { path, manifests } of read) {
+      objects.push(...manifests.map((manifest) => checked(manifest, path)));
     }
   }
   return objects;

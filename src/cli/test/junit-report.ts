@@ -1,4 +1,5 @@
 // Results as JUnit XML: a test suite per file, a test case per case. https://github.com/testmoapp/junitxml
+import { element, escapeText } from '../junit-xml.ts';
 import { summarize } from './summary.ts';
 import type { CaseResult, SuiteResult } from './suite-runner.ts';
 import { failureText } from './text-report.ts';
@@ -56,16 +57,6 @@ function countsOf(suites: readonly SuiteResult[]): { tests: number; failures: nu
   return { tests: cases + problems, failures: failed, errors: errors + problems };
 }
 
-function element(
-  name: string,
-  attributes: Readonly<Record<string, string | number>>,
-  children: readonly string[],
-): string {
-  const written = Object.entries(attributes).map(([key, value]) => ` ${key}="${escapeAttribute(String(value))}"`);
-  const open = `<${name}${written.join('')}`;
-  return children.length === 0 ? `${open}/>` : `${open}>${children.join('')}</${name}>`;
-}
-
 function seconds(ms: number): string {
   return (ms / 1_000).toFixed(3);
 }
@@ -73,19 +64,4 @@ function seconds(ms: number): string {
 function firstLine(text: string): string {
   const [line = ''] = text.split('\n', 1);
   return line;
-}
-
-/** Replaces characters that XML 1.0 does not allow: https://www.w3.org/TR/xml/#charsets */
-function escapeText(text: string): string {
-  return text
-    .toWellFormed()
-    .replaceAll(/[^\t\n\r\u{20}-\u{D7FF}\u{E000}-\u{FFFD}\u{10000}-\u{10FFFF}]/gu, '\uFFFD')
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('\r', '&#13;');
-}
-
-function escapeAttribute(text: string): string {
-  return escapeText(text).replaceAll('"', '&quot;').replaceAll('\t', '&#9;').replaceAll('\n', '&#10;');
 }

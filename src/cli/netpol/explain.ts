@@ -1,0 +1,135 @@
+// `portcullis netpol explain`: what a provider does with each part of NetworkPolicies, and how that is known.
+import { styleText } from 'node:util';
+import { Command, Option } from 'commander';
+import {
+  analysePolicy,
+  FEATURE_TEXTS,
+  type FeatureVerdict,
+  type Finding,
+  findingsOf,
+  judgePolicy,
+  type NetworkPolicy,
+  PolicySet,
+  type ProviderSupport,
+  type ProviderVerdict,
+  UNREAD_FIELDS,
+} from '../../engine/network-policy/index.ts';
+import { CliError, usageError } from '../errors.ts';
+import { type DataFormat, dataText } from '../output.ts';
+import { oneLine } from '../table.ts';
+import { PROVIDER_HELP, printNotes } from './check.ts';
+import { addPolicyFlags, type PolicyFlags, type PolicyInput, readPolicies } from './policy-flags.ts';
+import { addCatalogueFlag, type CatalogueFlags, providersOf, readCatalogue } from './provider-flags.ts';
+
+interface ExplainFlags extends PolicyFlags, CatalogueFlags {
+  readonly provider?: readonly string[];
+  readonly output: 'text' | DataFormat;
+}
+
+interface Explanation {
+  readonly policy: string;
+  readonly findings: readonly Finding[];
+  readonly verdicts: readonly ProviderVerdict[];
+}
+
+export function explainCommand(): Command {
+  return addPolicyFlags(
+    addCatalogueFlag(
+      new Command('explain')
+        .description('explain what network providers do with each part of NetworkPolicies')
+        .argument('[name...]', 'names of policies (default: all)')
+        .option('--provider <spec...>', PROVIDER_HELP)
+        .addOption(
+          new Option('-o, --output <format>', 'output format').choices(['text', 'json', 'yaml']).default('text'),
+        ),
+    ),
+  )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  portcullis netpol explain -f policy.yaml --provider cilium@1.15.4 --provider calico@3.28
+  portcullis netpol explain metrics -n shop --provider ovn-kubernetes@1.3.0`,
+    )
+    .action(explain);
+}
+
+async function explain(names: readonly string[], flags: ExplainFlags): Promise<void> {
+  if (flags.provider === undefined) {
+    throw usageError('expected at least one provider', 'Name it, as in: --provider cilium@1.15.4');
+  }
+  const providers = providersOf(flags.provider, await readCatalogue(flags));
+  const input = await readPolicies(flags);
+  const chosen = input.policies.filter(({ name }) => names.length === 0 || names.includes(name));
+  const missing = names.filter((name) => !chosen.some((policy) => policy.name === name));
+  if (missing.length > 0) {
+    throw new CliError(`there is no NetworkPolicy ${missing.map((name) => oneLine(name, 80)).join(', ')}`);
+  }
+  const set = new PolicySet(input.policies);
+  const explanations = chosen.map((policy) => explanationOf(policy, providers, set, input));
+  process.stdout.write(
+    flags.output === 'text'
+      ? explanations.map(explanationText).join('\n')
+      : dataText(explanations, flags.output, { pretty: true }),
+  );
+  printNotes(chosen, providers);
+}
+
+function explanationOf(
+  policy: NetworkPolicy,
+  providers: readonly ProviderSupport[],
+  set: PolicySet,
+  { pods }: PolicyInput,
+): Explanation {
+  const analysed = analysePolicy(policy);
+  const redundancy = set.redundancy(policy);
+  return {
+    policy: `${policy.namespace}/${policy.name}`,
+    findings: [...findingsOf(policy, pods), ...(redundancy === undefined ? [] : [redundancy])],
+    verdicts: providers.map((support) => judgePolicy(analysed, support)),
+  };
+}
+
+function explanationText({ policy, findings, verdicts }: Explanation): string {
+  const lines = [
+    styleText('bold', oneLine(`NetworkPolicy ${policy}`)),
+    ...findings.map(({ message }) => `  ${oneLine(message)}`),
+    ...verdicts.flatMap((verdict) => ['', ...verdictLines(verdict)]),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function verdictLines({
+  provider,
+  version,
+  accepted,
+  reason,
+  features,
+  warnings,
+  effect,
+}: ProviderVerdict): readonly string[] {
+  const name = version === undefined ? provider : `${provider}@${version}`;
+  const state = [accepted, reason, effect].filter((text) => text !== undefined && text !== 'Accepted').join(', ');
+  return [
+    oneLine(`${name}: Accepted=${state}`),
+    ...features.flatMap(featureLines),
+    ...warnings.map(({ message }) => `  warning: ${oneLine(message)}`),
+  ];
+}
+
+const SYMBOLS = { True: '✔', False: '✘', Unknown: '?' } as const;
+
+/** What is supported on one line; what is not with the reason, the places and the sources. */
+function featureLines({ type, status, message, paths, sources = [], evidence }: FeatureVerdict): readonly string[] {
+  const text = type === UNREAD_FIELDS ? 'fields that are not known' : FEATURE_TEXTS[type];
+  const head = `  ${SYMBOLS[status]} ${type}: ${text}`;
+  if (status === 'True') {
+    return [head];
+  }
+  return [
+    head,
+    `      ${oneLine(message)}`,
+    `      at ${oneLine(paths.join(', '), 400)}`,
+    ...(evidence === undefined ? [] : [`      evidence: ${[evidence, ...sources].join(' ')}`]),
+  ];
+}

@@ -1,0 +1,20 @@
+// Which results make a command of CI fail.
+import { Option } from 'commander';
+import type { Status } from '../../engine/network-policy/index.ts';
+import { EXIT } from '../errors.ts';
+
+export const FAIL_ON = ['never', 'unsupported', 'unknown'] as const;
+export type FailOn = (typeof FAIL_ON)[number];
+
+/** The flag, whose default is `unsupported` when providers are named: a whole catalogue always has one that fails. */
+export function failOnOption(): Option {
+  return new Option('--fail-on <what>', 'exit with 1 if something is not supported, or if that is unknown').choices(
+    FAIL_ON,
+  );
+}
+
+export function exitCodeOf(statuses: readonly Status[], failOn: FailOn): number {
+  const fails =
+    (failOn !== 'never' && statuses.includes('False')) || (failOn === 'unknown' && statuses.includes('Unknown'));
+  return fails ? EXIT.failed : EXIT.ok;
+}

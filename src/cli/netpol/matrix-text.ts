@@ -1,0 +1,177 @@
+// The matrix of providers and features: symbols for an overview, words for one provider, and Markdown.
+import {
+  EFFECT_TEXTS,
+  type Feature,
+  FEATURE_TEXTS,
+  FEATURES,
+  type ProviderSupport,
+  type SupportRow,
+} from '../../engine/network-policy/index.ts';
+import { oneLine } from '../table.ts';
+
+/** Columns of a terminal. */
+const WIDTH = 80;
+
+/** Heads of the overview, of two characters, in the order of the features. */
+const SHORT: Readonly<Record<Feature, string>> = {
+  Enforcement: 'NP',
+  Ingress: 'In',
+  Egress: 'Eg',
+  NamespaceSelector: 'NS',
+  NamespaceAndPodSelector: 'N+',
+  PortWithoutNumber: 'P*',
+  NamedPort: 'Pn',
+  EndPort: 'P-',
+  PortCount: 'P#',
+  SCTP: 'SC',
+  IPBlock: 'IP',
+  IPBlockExcept: 'Ex',
+  IPBlockOfPods: 'Po',
+  IPBlockOfNodes: 'No',
+  IPv6: 'v6',
+  HostNetworkPods: 'HN',
+};
+
+const SYMBOLS = { yes: '✔', no: '✘', partly: '◐', setting: '⚙', unknown: '?', none: '–' } as const;
+type Symbol = keyof typeof SYMBOLS;
+
+const LEGEND =
+  '✔ yes   ✘ no   ◐ some uses, or up to a limit   ⚙ depends on a setting\n? unknown   – nothing is enforced';
+
+/** An overview of the newest versions, or those that are named. */
+export function matrixText(providers: readonly ProviderSupport[]): string {
+  const head = ['PROVIDER'.padEnd(25), ...FEATURES.map((feature) => SHORT[feature])].join(' ').trimEnd();
+  const rows = providers.map((support) => {
+    const cells = FEATURES.map((feature) => SYMBOLS[symbolOf(support, feature)].padEnd(2));
+    return [oneLine(nameOf(support), 25).padEnd(25), ...cells].join(' ').trimEnd();
+  });
+  const words = FEATURES.map((feature) => `${SHORT[feature]} ${FEATURE_TEXTS[feature]}`);
+  return `${[head, ...rows, '', LEGEND, '', ...words.map((line) => oneLine(line, WIDTH))].join('\n')}\n`;
+}
+
+function nameOf({ instance: { name, version } }: ProviderSupport): string {
+  return version === undefined ? name : `${name} ${version}`;
+}
+
+function symbolOf(support: ProviderSupport, feature: Feature): Symbol {
+  const [enforcement] = support.provider.features.Enforcement ?? [];
+  if (feature !== 'Enforcement' && support.provider.features[feature] === undefined) {
+    return enforcement?.support === 'Unsupported' ? 'none' : 'unknown';
+  }
+  const row = support.row(feature);
+  return 'status' in row ? 'unknown' : symbolOfRow(row);
+}
+
+function symbolOfRow({ support, requires, limit }: SupportRow): Symbol {
+  switch (support) {
+    case 'Supported':
+      return requires !== undefined ? 'setting' : limit?.per === 'CIDR' ? 'partly' : 'yes';
+    case 'Partial':
+      return 'partly';
+    case 'Unsupported':
+      return 'no';
+    case 'Unknown':
+      return 'unknown';
+    default:
+      return support satisfies never;
+  }
+}
+
+/** All versions of a provider, or the named one, in words. */
+export function providerText(support: ProviderSupport): string {
+  const { title, name, latest, state } = support.provider;
+  const until = latest === undefined ? '' : `, examined up to ${latest}`;
+  const lines = FEATURES.flatMap((feature) => [
+    `${feature}: ${FEATURE_TEXTS[feature]}`,
+    ...rowsOf(support, feature).map((row) =>
+      wrapped(`${row.versions.text}  ${SYMBOLS[symbolOfRow(row)]} ${wordsOf(row)}`),
+    ),
+  ]);
+  return `${[`${title} (${name}), ${state}${until}`, '', ...lines].join('\n')}\n`;
+}
+
+function rowsOf(support: ProviderSupport, feature: Feature): readonly SupportRow[] {
+  if (support.instance.version === undefined) {
+    return support.provider.features[feature] ?? [];
+  }
+  const row = support.row(feature);
+  return 'status' in row ? [] : [row];
+}
+
+function wordsOf({
+  support,
+  effect,
+  requires = [],
+  when = [],
+  depends,
+  limit,
+  caution,
+  note,
+  evidence,
+}: SupportRow): string {
+  const parts = [
+    support,
+    ...(effect === undefined ? [] : [`otherwise ${effect}: ${EFFECT_TEXTS[effect]}`]),
+    ...requires.map(({ setting }) => `depends on ${setting}`),
+    ...(when.length === 0 ? [] : [`not for ${when.join(', ')}`]),
+    ...(depends === undefined ? [] : [`not if ${depends}`]),
+    ...(limit === undefined ? [] : [`at most ${limit.entries} per ${limit.per}`]),
+    ...(caution === undefined ? [] : [caution]),
+    ...(note === undefined ? [] : [note.replace(/\.$/, '')]),
+    `evidence: ${evidence}`,
+  ];
+  return oneLine(parts.join('; '));
+}
+
+/** Lines of at most 80 characters, indented. */
+function wrapped(text: string): string {
+  const lines: string[] = [];
+  let line = ' ';
+  for (const word of text.split(' ')) {
+    if (line.length + 1 + word.length > WIDTH && line.trim() !== '') {
+      lines.push(line);
+      line = '     ';
+    }
+    line += ` ${word}`;
+  }
+  return [...lines, line].join('\n');
+}
+
+/** Providers as rows, features as columns: symbols with effects, for all versions. */
+export function matrixMarkdown(providers: readonly ProviderSupport[]): string {
+  const head = `| provider | ${FEATURES.join(' | ')} |\n|---|${'---|'.repeat(FEATURES.length)}`;
+  const rows = providers.map((support) => {
+    const { title, latest } = support.provider;
+    const cells = FEATURES.map((feature) => markdownCell(support.provider.features[feature]));
+    return `| ${title}${latest === undefined ? '' : ` (to ${latest})`} | ${cells.join(' | ')} |`;
+  });
+  return `${[head, ...rows].join('\n')}\n`;
+}
+
+function markdownCell(rows: readonly SupportRow[] = []): string {
+  const texts = rows.map((row) => {
+    const versions =
+      row.versions.text === '*' ? '' : `${row.versions.text.replaceAll('>=', '≥').replaceAll('<', '&lt;')} `;
+    const symbol = symbolOfRow(row);
+    const effect = row.effect === undefined ? '' : ` ${row.effect}`;
+    const isInferred = row.evidence === 'Inferred' && row.support !== 'Unknown' ? '*' : '';
+    return `${versions}${SYMBOLS[symbol]}${effect}${isInferred}`.replaceAll('*', String.raw`\*`);
+  });
+  return texts.length === 0 ? SYMBOLS.none : texts.join('<br>');
+}
+
+/** The catalogue for programs. */
+export function matrixData(providers: readonly ProviderSupport[]): object {
+  return {
+    providers: providers.map(({ provider: { settings, features, ...provider } }) => ({
+      ...provider,
+      settings: Object.fromEntries(settings),
+      features: Object.fromEntries(
+        Object.entries(features).map(([feature, rows]) => [
+          feature,
+          rows.map(({ versions, ...row }) => ({ versions: versions.text, ...row })),
+        ]),
+      ),
+    })),
+  };
+}

@@ -1,0 +1,136 @@
+// The NetworkPolicies of a command: of files, of files that changed in Git, or of a cluster.
+import { execFile } from 'node:child_process';
+import { extname } from 'node:path';
+import { promisify } from 'node:util';
+import type { Command } from 'commander';
+import { ApiError, listAll } from '../../cluster/index.ts';
+import {
+  isNetworkPolicy,
+  type NetworkPolicy,
+  type PodFacts,
+  readNetworkPolicy,
+} from '../../engine/network-policy/index.ts';
+import { type KubernetesObject, type ResourceType } from '../../resources/index.ts';
+import { asJson, errorText, isJsonObject } from '../../values/index.ts';
+import { EXTENSIONS, readObjects } from '../cluster/apply-files.ts';
+import { addClusterFlags, type ClusterFlags, connect } from '../cluster/cluster-flags.ts';
+import { CliError, usageError } from '../errors.ts';
+import { oneLine } from '../table.ts';
+
+export interface PolicyFlags extends ClusterFlags {
+  readonly filename?: readonly string[];
+  readonly recursive?: true;
+  readonly diff?: string;
+  readonly allNamespaces?: true;
+}
+
+export interface PolicyInput {
+  readonly policies: readonly NetworkPolicy[];
+  /** The pods of the cluster; undefined when they are not known. */
+  readonly pods?: readonly PodFacts[];
+}
+
+const NETWORK_POLICIES: ResourceType = {
+  group: 'networking.k8s.io',
+  version: 'v1',
+  resource: 'networkpolicies',
+  kind: 'NetworkPolicy',
+  namespaced: true,
+};
+const PODS: ResourceType = { group: '', version: 'v1', resource: 'pods', kind: 'Pod', namespaced: true };
+/** The names of changed files of a large repository. */
+const MAX_GIT_OUTPUT = 64 * 1024 * 1024;
+
+/** Adds the flags that {@link readPolicies} reads. */
+export function addPolicyFlags(command: Command): Command {
+  return addClusterFlags(
+    command
+      .option(
+        '-f, --filename <file...>',
+        'read policies from files, folders, or - for standard input; needs no cluster',
+      )
+      .option('-R, --recursive', 'include subfolders')
+      .option('--diff <base>', 'read the files that differ from a revision of Git, of the folders of -f if given')
+      .option('-A, --all-namespaces', 'the policies of all namespaces of the cluster'),
+  );
+}
+
+/** @throws CliError, ApiError, ClusterError */
+export async function readPolicies(flags: PolicyFlags): Promise<PolicyInput> {
+  if (flags.diff !== undefined) {
+    return fromObjects(await changedObjects(flags.diff, flags.filename ?? []), flags);
+  }
+  return flags.filename === undefined
+    ? await fromCluster(flags)
+    : fromObjects(await readObjects(flags.filename, flags.recursive === true), flags);
+}
+
+function fromObjects(objects: readonly KubernetesObject[], { namespace }: PolicyFlags): PolicyInput {
+  return { policies: objects.filter(isNetworkPolicy).map((object) => readNetworkPolicy(asJson(object), namespace)) };
+}
+
+/** The manifests among the files that Git says have changed; deleted files are not read. */
+async function changedObjects(base: string, paths: readonly string[]): Promise<readonly KubernetesObject[]> {
+  if (paths.includes('-')) {
+    throw usageError('expected files or folders beside --diff, got standard input');
+  }
+  const objects: KubernetesObject[] = [];
+  for (const file of await changedFiles(base, paths)) {
+    try {
+      objects.push(...(await readObjects([file], false)));
+    } catch (error) {
+      // Not every YAML file of a repository is a manifest.
+      process.stderr.write(`note: not checked: ${oneLine(errorText(error))}\n`);
+    }
+  }
+  return objects;
+}
+
+async function changedFiles(base: string, paths: readonly string[]): Promise<readonly string[]> {
+  const args = [
+    'diff',
+    '--name-only',
+    '--relative',
+    '--no-ext-diff',
+    '--diff-filter=d',
+    '-z',
+    '--end-of-options',
+    base,
+  ];
+  try {
+    const { stdout } = await promisify(execFile)('git', [...args, '--', ...paths], { maxBuffer: MAX_GIT_OUTPUT });
+    return stdout.split('\0').filter((name) => EXTENSIONS.has(extname(name)));
+  } catch (error) {
+    const hint = 'Name a revision of the repository of this folder, such as --diff origin/main.';
+    throw new CliError(`git cannot compare with ${oneLine(base, 80)}: ${oneLine(gitProblem(error))}`, {
+      hint,
+      cause: error,
+    });
+  }
+}
+
+function gitProblem(error: unknown): string {
+  const stderr = isJsonObject(error) && typeof error['stderr'] === 'string' ? error['stderr'].trim() : '';
+  return stderr === '' ? errorText(error) : stderr;
+}
+
+async function fromCluster(flags: PolicyFlags): Promise<PolicyInput> {
+  using connected = await connect(flags);
+  const scope = flags.allNamespaces === true ? {} : { namespace: connected.namespace };
+  const { items } = await listAll(connected.cluster, NETWORK_POLICIES, scope);
+  const policies = items.map((object) => readNetworkPolicy({ ...asJson(object), apiVersion: 'networking.k8s.io/v1' }));
+  try {
+    const pods = await listAll(connected.cluster, PODS, scope);
+    return { policies, pods: pods.items.map(podFacts) };
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 403) {
+      return { policies };
+    }
+    throw error;
+  }
+}
+
+function podFacts({ metadata: { namespace = '', labels = {} }, ...rest }: KubernetesObject): PodFacts {
+  const { spec } = rest as { readonly spec?: unknown };
+  return { namespace, labels, hostNetwork: isJsonObject(spec) && spec['hostNetwork'] === true };
+}

@@ -1,0 +1,136 @@
+import { deepFreeze } from '../../values/index.ts';
+import type { Effect, Feature, Trait } from './feature.ts';
+import type { VersionRange } from './version-range.ts';
+
+export const SUPPORTS = ['Supported', 'Unsupported', 'Partial', 'Unknown'] as const;
+export type Support = (typeof SUPPORTS)[number];
+
+/** Where a row comes from: read in the code or the documentation of the provider, an issue, or concluded from others. */
+export const EVIDENCES = ['Code', 'Documentation', 'Issue', 'Inferred'] as const;
+export type Evidence = (typeof EVIDENCES)[number];
+
+/** A setting of the provider that has to have a value. Exactly one of `is`, `not` and `contains` is present. */
+export interface Requirement {
+  readonly setting: string;
+  readonly is?: string;
+  readonly not?: string;
+  readonly contains?: string;
+}
+
+/** How many port entries fit. */
+export interface PortLimit {
+  readonly entries: number;
+  /** `CIDR`: the entries of all rules for an address. `Endpoint`: ports times peers of a pod. */
+  readonly per: 'CIDR' | 'Endpoint';
+  /** The setting that changes it. */
+  readonly setting?: string;
+}
+
+/** What a provider does with a feature, in a range of versions. */
+export interface SupportRow {
+  readonly versions: VersionRange;
+  readonly support: Support;
+  /** What happens where it is not supported. */
+  readonly effect?: Effect;
+  /** Supported only with these settings. */
+  readonly requires?: readonly Requirement[];
+  /** Of `Partial`: the uses that are not supported. All, when absent. */
+  readonly when?: readonly Trait[];
+  /** Of `Partial`: what of the cluster decides whether it is supported. */
+  readonly depends?: string;
+  readonly limit?: PortLimit;
+  /** What to know although it is supported. */
+  readonly caution?: string;
+  readonly note?: string;
+  readonly evidence: Evidence;
+  /** URLs that show it. */
+  readonly sources: readonly string[];
+  /** The day on which it was checked: `2026-11-21`. */
+  readonly checked: string;
+}
+
+export interface ProviderSetting {
+  /** The value where it is not set. */
+  readonly default: string;
+  /** Whether it always has its default. */
+  readonly fixed?: boolean;
+  /** Where it is found in a cluster. */
+  readonly where: string;
+}
+
+export type FeatureRows = Readonly<Partial<Record<Feature, readonly SupportRow[]>>>;
+
+/** An implementation of NetworkPolicies, and what it does with each feature. */
+export interface Provider {
+  readonly name: string;
+  /** The name for people. */
+  readonly title: string;
+  /** The key of its entry in statuses: `cilium.io/agent`. */
+  readonly controllerName: string;
+  readonly os?: 'linux' | 'windows';
+  readonly state: 'Active' | 'Retiring' | 'Abandoned';
+  /** The newest version that was examined. Newer minor versions are unknown. Absent: versions do not matter. */
+  readonly latest?: string;
+  readonly settings: ReadonlyMap<string, ProviderSetting>;
+  readonly features: FeatureRows;
+}
+
+/** A provider to add, or changes of one; see {@link Catalogue.extended}. */
+export interface ProviderExtension
+  extends Pick<Provider, 'name' | 'settings' | 'features'>, Partial<Omit<Provider, 'name' | 'settings' | 'features'>> {
+  /** The provider whose rows a new provider starts with. */
+  readonly inherits?: string;
+}
+
+/** Providers by name. Immutable. */
+export class Catalogue {
+  readonly providers: readonly Provider[];
+  readonly #byName: ReadonlyMap<string, Provider>;
+
+  constructor(providers: readonly Provider[]) {
+    this.providers = providers.map((provider) => Object.freeze(provider));
+    this.#byName = new Map(this.providers.map((provider) => [provider.name, provider]));
+    deepFreeze(this.providers.map(({ features }) => features));
+  }
+
+  find(name: string): Provider | undefined {
+    return this.#byName.get(name);
+  }
+
+  get names(): readonly string[] {
+    return [...this.#byName.keys()];
+  }
+
+  /**
+   * This catalogue with providers added, and others changed: each field and each feature of an extension replaces that of
+   * the provider with its name, settings are merged. Files of users and NetworkPolicyProvider objects extend in this way.
+   */
+  extended(extensions: readonly ProviderExtension[]): Catalogue {
+    const merged = new Map(this.#byName);
+    for (const { inherits, ...extension } of extensions) {
+      const { name } = extension;
+      const base = merged.get(name) ?? newProvider(name, inherits === undefined ? undefined : merged.get(inherits));
+      merged.set(name, {
+        ...base,
+        ...extension,
+        settings: new Map([...base.settings, ...extension.settings]),
+        features: { ...base.features, ...extension.features },
+      });
+    }
+    return new Catalogue([...merged.values()]);
+  }
+}
+
+/** Its features are unknown until rows are added. */
+function newProvider(name: string, inherited: Provider | undefined): Provider {
+  const { latest, settings = new Map(), features = {} } = inherited ?? {};
+  const provider = {
+    name,
+    title: name,
+    controllerName: `${name}/${name}`,
+    state: 'Active',
+    settings,
+    features,
+  } as const;
+  return latest === undefined ? provider : { ...provider, latest };
+}

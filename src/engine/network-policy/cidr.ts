@@ -1,0 +1,37 @@
+import ipaddr from 'ipaddr.js';
+
+/** A block of addresses. */
+export interface Cidr {
+  readonly family: 'IPv4' | 'IPv6';
+  readonly address: ipaddr.IPv4 | ipaddr.IPv6;
+  readonly prefix: number;
+}
+
+/** Longest text of a CIDR: an IPv6 address with an embedded IPv4 address, and a prefix. */
+const MAX_CIDR_LENGTH = 49;
+
+/** Undefined for what is not a CIDR. */
+export function parseCidr(text: string): Cidr | undefined {
+  if (text.length > MAX_CIDR_LENGTH || !ipaddr.isValidCIDR(text)) {
+    return undefined;
+  }
+  const [address, prefix] = ipaddr.parseCIDR(text);
+  return { family: address.kind() === 'ipv4' ? 'IPv4' : 'IPv6', address, prefix };
+}
+
+/** Whether all addresses of `inner` are in `outer`. */
+export function containsCidr(outer: Cidr, inner: Cidr): boolean {
+  return outer.family === inner.family && outer.prefix <= inner.prefix && matches(inner.address, outer);
+}
+
+/** Whether the blocks have an address in common. */
+export function overlapsCidr(one: Cidr, other: Cidr): boolean {
+  return containsCidr(one, other) || containsCidr(other, one);
+}
+
+function matches(address: Cidr['address'], { address: network, prefix }: Cidr): boolean {
+  if (address instanceof ipaddr.IPv4) {
+    return network instanceof ipaddr.IPv4 && address.match(network, prefix);
+  }
+  return network instanceof ipaddr.IPv6 && address.match(network, prefix);
+}

@@ -1,0 +1,78 @@
+// What is worth knowing about a policy, whatever the provider.
+import { shortened } from '../../values/index.ts';
+import type { Labels } from '../../resources/index.ts';
+import type { NetworkPolicy } from './network-policy.ts';
+
+export type FindingType =
+  /** No pod that was given is selected. */
+  | 'SelectsNoPod'
+  /** Some selected pods are in the network of their host, where NetworkPolicies have no effect. */
+  | 'SelectsHostNetworkPods'
+  /** A direction is isolated and nothing is allowed. */
+  | 'AllowsNothing'
+  /** Rules of a direction that `policyTypes` does not name. */
+  | 'RulesWithoutEffect'
+  /** What was applied had `endPort`, and the object has not. */
+  | 'EndPortLost'
+  /** Another policy of the namespace isolates the same pods and allows the same. */
+  | 'Redundant';
+
+export interface Finding {
+  readonly type: FindingType;
+  readonly message: string;
+  readonly paths: readonly string[];
+}
+
+/** A pod, as far as a policy selects it. */
+export interface PodFacts {
+  readonly namespace: string;
+  readonly labels?: Labels;
+  readonly hostNetwork?: boolean;
+}
+
+const MAX_PATHS = 20;
+
+/** @param pods all pods of the cluster, or of the namespace; undefined when they are not known */
+export function findingsOf(policy: NetworkPolicy, pods?: readonly PodFacts[]): readonly Finding[] {
+  return [
+    ...(pods === undefined ? [] : podFindings(policy, pods)),
+    ...allowsNothing(policy),
+    ...rulesWithoutEffect(policy),
+    ...lostEndPorts(policy),
+  ];
+}
+
+function podFindings({ namespace, podSelector }: NetworkPolicy, pods: readonly PodFacts[]): readonly Finding[] {
+  const selected = pods.filter((pod) => pod.namespace === namespace && podSelector.matches(pod.labels));
+  const paths = ['spec.podSelector'];
+  if (selected.length === 0) {
+    const labels = podSelector.isEmpty ? '' : ` with ${shortened(podSelector.toString(), MAX_SELECTOR)}`;
+    return [{ type: 'SelectsNoPod', message: `selects no pod now: ${namespace} has none${labels}`, paths }];
+  }
+  const hosts = selected.filter(({ hostNetwork }) => hostNetwork === true).length;
+  const message = `has no effect on ${hosts} of ${selected.length} pods: they are in the network of their host`;
+  return hosts === 0 ? [] : [{ type: 'SelectsHostNetworkPods', message, paths }];
+}
+
+/** Characters of a selector in a message. */
+const MAX_SELECTOR = 120;
+
+function allowsNothing({ directions, rules }: NetworkPolicy): readonly Finding[] {
+  const empty = [...directions].filter(([direction]) => !rules.some((rule) => rule.direction === direction));
+  if (empty.length === 0) {
+    return [];
+  }
+  const names = empty.map(([direction]) => direction.toLowerCase()).join(' and ');
+  const message = `isolates ${names} and allows none: only other policies can allow some`;
+  return [{ type: 'AllowsNothing', message, paths: empty.map(([, path]) => path) }];
+}
+
+function rulesWithoutEffect({ rulesWithoutEffect: paths }: NetworkPolicy): readonly Finding[] {
+  const message = 'has rules without effect: policyTypes does not name their direction';
+  return paths.length === 0 ? [] : [{ type: 'RulesWithoutEffect', message, paths: paths.slice(0, MAX_PATHS) }];
+}
+
+function lostEndPorts({ droppedEndPorts: count }: NetworkPolicy): readonly Finding[] {
+  const message = `lost ${count} endPort: what was applied has it, the object has not, so that only the first port is allowed. The API server drops the field before version 1.25 unless its gate NetworkPolicyEndPort is on`;
+  return count === 0 ? [] : [{ type: 'EndPortLost', message, paths: ['metadata.annotations'] }];
+}

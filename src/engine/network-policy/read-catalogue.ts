@@ -1,0 +1,301 @@
+import { dnsLabelProblems } from '../../names/index.ts';
+import { EngineError, textPosition } from '../errors.ts';
+import { describeValue, FieldReader, fieldPathText } from '../field-reader.ts';
+import type { FieldFault } from '../field-reader.ts';
+import { nearestKey } from '../nearest-key.ts';
+import { parseYaml, YamlSyntaxError } from '../yaml-text.ts';
+import { EVIDENCES, SUPPORTS } from './catalogue.ts';
+import type { Catalogue, PortLimit, ProviderExtension, ProviderSetting, Requirement, SupportRow } from './catalogue.ts';
+import { EFFECTS, FEATURES, TRAITS } from './feature.ts';
+import type { Feature, Trait } from './feature.ts';
+import { parseProviderVersion } from './provider-version.ts';
+import { coverageFaults, parseVersionRange } from './version-range.ts';
+import type { VersionRange } from './version-range.ts';
+
+/** Longest catalogue file: a hundred times the file of the provider with the most rows. */
+export const MAX_CATALOGUE_LENGTH = 1024 * 1024;
+/** Providers of a file: ten times those that exist. */
+const MAX_PROVIDERS = 200;
+/** Rows of a feature: more than the minor versions of any provider. */
+const MAX_ROWS = 64;
+/** Characters of a text, so that it fits into a message of a condition. */
+const MAX_TEXT = 1000;
+
+const PROVIDER_KEYS = [
+  'name',
+  'title',
+  'controllerName',
+  'os',
+  'state',
+  'latest',
+  'checked',
+  'inherits',
+  'settings',
+  'features',
+];
+const ROW_KEYS = [
+  'versions',
+  'support',
+  'effect',
+  'requires',
+  'when',
+  'depends',
+  'limit',
+  'caution',
+  'note',
+  'evidence',
+  'sources',
+  'checked',
+];
+const DAY = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/;
+const UNKNOWN_RANGE: VersionRange = { text: '*' };
+
+/**
+ * Reads catalogue files: YAML or JSON, a document for each provider. Providers of `known` may be extended and inherited.
+ * @throws EngineError `catalogue-invalid`, which lists every mistake with file and path
+ */
+export function parseCatalogue(text: string, file: string, known?: Catalogue): readonly ProviderExtension[] {
+  const documents = documentsOf(text, file).filter((document) => document !== null && document !== undefined);
+  if (documents.length > MAX_PROVIDERS) {
+    throw invalid([`${file}: expected at most ${MAX_PROVIDERS} providers, got ${documents.length}`]);
+  }
+  const mistakes: string[] = [];
+  const entries = documents.map((document, index) => {
+    const place = documents.length === 1 ? file : `${file}, document ${index + 1}`;
+    return readProvider(document, known, ({ path, key, message }) =>
+      mistakes.push([place, fieldPathText(path) || key, message].filter(Boolean).join(': ')),
+    );
+  });
+  if (mistakes.length > 0) {
+    throw invalid(mistakes);
+  }
+  return entries;
+}
+
+function documentsOf(text: string, file: string): readonly unknown[] {
+  if (text.length > MAX_CATALOGUE_LENGTH) {
+    throw invalid([`${file}: expected at most ${MAX_CATALOGUE_LENGTH} characters, got ${text.length}`]);
+  }
+  try {
+    return parseYaml(text);
+  } catch (error) {
+    if (error instanceof YamlSyntaxError) {
+      const { line, column } = textPosition(text, error.offset);
+      throw invalid([`${file}:${line}:${column}: not YAML: ${error.message}`], error);
+    }
+    throw error;
+  }
+}
+
+function invalid(mistakes: readonly string[], cause?: unknown): EngineError {
+  return new EngineError('catalogue-invalid', mistakes.join('\n'), cause === undefined ? undefined : { cause });
+}
+
+/** Reads the declaration of a provider, of a file or of an object. Every mistake is reported. */
+export function readProvider(
+  value: unknown,
+  known: Catalogue | undefined,
+  report: (fault: FieldFault) => void,
+): ProviderExtension {
+  const fields = new FieldReader(value, report);
+  fields.knownKeys(PROVIDER_KEYS, { owner: 'a provider' });
+  const name = fields.requiredText('name');
+  if (name !== '' && dnsLabelProblems(name).length > 0) {
+    fields.fault('name', `expected lower-case letters, digits and -, got ${describeValue(name)}`);
+  }
+  const inherits = fields.someText('inherits');
+  if (inherits !== undefined && known?.find(inherits) === undefined) {
+    fields.fault('inherits', `expected the name of a provider before this one, got ${describeValue(inherits)}`);
+  }
+  const latest = fields.someText('latest');
+  if (latest !== undefined && parseProviderVersion(latest) === undefined) {
+    fields.fault('latest', `expected a version such as 1.20.2, got ${describeValue(latest)}`);
+  }
+  return {
+    name,
+    ...present({
+      inherits,
+      title: shortText(fields, 'title'),
+      controllerName: controllerName(fields),
+      os: fields.oneOf('os', ['linux', 'windows']),
+      state: fields.oneOf('state', ['Active', 'Retiring', 'Abandoned']),
+      latest,
+    }),
+    settings: readSettings(fields.inside('settings')),
+    features: readFeatures(fields.inside('features'), day(fields)),
+  };
+}
+
+/** The fields that are not undefined. */
+function present<Fields extends object>(fields: Fields): { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [Key in keyof Fields]?: Exclude<Fields[Key], undefined>;
+  };
+}
+
+function controllerName(fields: FieldReader): string | undefined {
+  const text = fields.someText('controllerName');
+  if (text !== undefined && !/^[a-z0-9.-]{1,253}\/[A-Za-z0-9/._~-]{1,253}$/.test(text)) {
+    fields.fault('controllerName', `expected DOMAIN/PATH, such as cilium.io/agent, got ${describeValue(text)}`);
+  }
+  return text;
+}
+
+function day(fields: FieldReader): string | undefined {
+  const text = fields.someText('checked');
+  if (text !== undefined && !DAY.test(text)) {
+    fields.fault('checked', `expected a day such as 2026-11-21, got ${describeValue(text)}`);
+  }
+  return text;
+}
+
+function shortText(fields: FieldReader, key: string): string | undefined {
+  const text = fields.someText(key);
+  if (text !== undefined && text.length > MAX_TEXT) {
+    fields.fault(key, `expected at most ${MAX_TEXT} characters, got ${text.length}`);
+  }
+  return text;
+}
+
+function readSettings(fields: FieldReader | undefined): ReadonlyMap<string, ProviderSetting> {
+  const settings = new Map<string, ProviderSetting>();
+  for (const name of fields?.keys ?? []) {
+    const setting = fields?.inside(name);
+    setting?.knownKeys(['default', 'fixed', 'where'], { owner: 'a setting' });
+    const fixed = setting?.boolean('fixed');
+    settings.set(name, {
+      default: setting?.text('default') ?? '',
+      where: setting?.requiredText('where') ?? '',
+      ...(fixed === undefined ? {} : { fixed }),
+    });
+  }
+  return settings;
+}
+
+function readFeatures(
+  fields: FieldReader | undefined,
+  checked: string | undefined,
+): Partial<Record<Feature, readonly SupportRow[]>> {
+  const features: Partial<Record<Feature, readonly SupportRow[]>> = {};
+  fields?.knownKeys(FEATURES, { owner: 'features' });
+  for (const feature of FEATURES) {
+    if (fields?.has(feature) === true) {
+      features[feature] = readRows(fields, feature, checked);
+    }
+  }
+  return features;
+}
+
+function readRows(fields: FieldReader, feature: Feature, checked: string | undefined): readonly SupportRow[] {
+  const rows = fields.each(feature);
+  if (rows.length === 0 || rows.length > MAX_ROWS) {
+    fields.fault(feature, `expected 1 to ${MAX_ROWS} rows, got ${rows.length}`);
+    return [];
+  }
+  const ranges = rows.map((row) => range(row));
+  const known = ranges.filter((one) => one !== undefined);
+  if (known.length === ranges.length) {
+    coverageFaults(known).forEach((fault) => fields.fault(feature, fault));
+  }
+  return rows.map((row, index) => readRow(row, ranges[index] ?? UNKNOWN_RANGE, checked));
+}
+
+function range(row: FieldReader): VersionRange | undefined {
+  const text = row.requiredText('versions');
+  const parsed = parseVersionRange(text);
+  if (parsed === undefined && text !== '') {
+    row.fault('versions', `expected *, >=1.2.0, <1.2.0 or ">=1.2.0 <1.3.0", got ${describeValue(text)}`);
+  }
+  return parsed;
+}
+
+function readRow(row: FieldReader, versions: VersionRange, checked: string | undefined): SupportRow {
+  row.knownKeys(ROW_KEYS, { owner: 'a row' });
+  const support = row.oneOf('support', SUPPORTS) ?? 'Unknown';
+  const effect = row.oneOf('effect', EFFECTS);
+  const requires = row.has('requires') ? row.each('requires').map(readRequirement) : undefined;
+  const evidence = row.oneOf('evidence', EVIDENCES) ?? 'Inferred';
+  const when = readTraits(row);
+  const date = day(row) ?? checked;
+  const depends = shortText(row, 'depends');
+  for (const key of ['support', 'evidence'].filter((one) => !row.has(one))) {
+    row.missing(key);
+  }
+  if (effect === undefined && (support === 'Unsupported' || support === 'Partial' || requires !== undefined)) {
+    row.faultHere(`expected the key "effect", one of ${EFFECTS.join(', ')}: something is not supported`);
+  }
+  if (support !== 'Partial' && (when !== undefined || depends !== undefined)) {
+    row.faultHere('expected "when" and "depends" only with the support Partial');
+  }
+  if (date === undefined) {
+    row.faultHere('expected the day of the check in "checked", here or at the provider');
+  }
+  return {
+    versions,
+    support,
+    ...present({ effect, requires, when, depends, limit: readLimit(row.inside('limit')) }),
+    ...present({ caution: shortText(row, 'caution'), note: shortText(row, 'note') }),
+    evidence,
+    sources: readSources(row, evidence),
+    checked: date ?? '',
+  };
+}
+
+function readTraits(row: FieldReader): readonly Trait[] | undefined {
+  if (!row.has('when')) {
+    return undefined;
+  }
+  return row.texts('when').flatMap((text, index) => {
+    const trait = TRAITS.find((known) => known === text);
+    if (trait === undefined) {
+      row.fault('when', `expected one of ${TRAITS.join(', ')}, got ${describeValue(text)}${hint(text)}`, index);
+    }
+    return trait ?? [];
+  });
+}
+
+function hint(text: string): string {
+  const nearest = nearestKey(text, TRAITS);
+  return nearest === undefined ? '' : `: did you mean ${nearest}?`;
+}
+
+function readRequirement(fields: FieldReader): Requirement {
+  fields.knownKeys(['setting', 'is', 'not', 'contains'], { owner: 'a requirement' });
+  const operators = (['is', 'not', 'contains'] as const).filter((key) => fields.isWritten(key));
+  if (operators.length !== 1) {
+    fields.faultHere(`expected one of is, not and contains, got ${operators.length}`);
+  }
+  const requirement = present({ is: fields.text('is'), not: fields.text('not'), contains: fields.text('contains') });
+  return { setting: fields.requiredText('setting'), ...requirement };
+}
+
+function readLimit(fields: FieldReader | undefined): PortLimit | undefined {
+  if (fields === undefined) {
+    return undefined;
+  }
+  fields.knownKeys(['entries', 'per', 'setting'], { owner: 'a limit' });
+  const entries = fields.integer('entries') ?? 0;
+  if (entries < 1) {
+    fields.fault('entries', `expected a number of at least 1, got ${describeValue(fields.value('entries'))}`);
+  }
+  const setting = fields.someText('setting');
+  return {
+    entries,
+    per: fields.oneOf('per', ['CIDR', 'Endpoint']) ?? 'CIDR',
+    ...(setting === undefined ? {} : { setting }),
+  };
+}
+
+/** What is read in public needs a URL where it is read. */
+function readSources(row: FieldReader, evidence: SupportRow['evidence']): readonly string[] {
+  const sources = row.texts('sources');
+  for (const [index, source] of sources.entries()) {
+    if (!/^https:\/\/\S{4,500}$/.test(source)) {
+      row.fault('sources', `expected a URL that begins with https://, got ${describeValue(source)}`, index);
+    }
+  }
+  if (sources.length === 0 && evidence !== 'Inferred') {
+    row.faultHere(`expected at least one source for the evidence ${evidence}: only Inferred needs none`);
+  }
+  return sources;
+}

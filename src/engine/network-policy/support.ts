@@ -1,0 +1,201 @@
+import type { Provider, Requirement, SupportRow } from './catalogue.ts';
+import type { Effect, Feature, Trait } from './feature.ts';
+import { compareNumbers, isNewerMinor, parseProviderVersion } from './provider-version.ts';
+import type { ProviderVersion } from './provider-version.ts';
+import { isInRange } from './version-range.ts';
+
+/** A provider as it runs, or as it would run. */
+export interface ProviderInstance {
+  /** A name of the catalogue. */
+  readonly name: string;
+  /** As in the tag of its image: `v1.15.4-eksbuild.1`. */
+  readonly version?: string;
+  /** The values of settings that are known. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Whether all other settings have their defaults. */
+  readonly hasOtherDefaults?: boolean;
+}
+
+export type Status = 'True' | 'False' | 'Unknown';
+
+/** Why a feature is supported, or not. Reasons of conditions. */
+export type SupportReason =
+  /** The provider does what the policy says. */
+  | 'Accepted'
+  /** This version does not support a feature that the policy uses. */
+  | 'FeatureNotSupported'
+  /** More port entries than fit. */
+  | 'LimitExceeded'
+  /** A setting turns the provider off. */
+  | 'ProviderDisabled'
+  /** The catalogue has no such provider. */
+  | 'ProviderNotFound'
+  /** The version is not known, and the answer depends on it. */
+  | 'ProviderVersionUnknown'
+  /** A setting is not known, and the answer depends on it. */
+  | 'SettingUnknown'
+  /** What else there is in the cluster decides. */
+  | 'DependsOnCluster'
+  /** Nobody has examined it: a new version, a new field, a row that says so. */
+  | 'NotInCatalogue';
+
+/** Whether a provider supports one use of a feature. */
+export interface Support {
+  readonly status: Status;
+  readonly reason: SupportReason;
+  /** What happens if it does not. */
+  readonly effect?: Effect;
+  /** What decides, for `SettingUnknown`, `ProviderDisabled`, `DependsOnCluster` and versions. */
+  readonly because?: string;
+  readonly row?: SupportRow;
+}
+
+/** What a provider supports, in one version and with its settings. */
+export class ProviderSupport {
+  readonly provider: Provider;
+  readonly instance: ProviderInstance;
+  readonly #version: ProviderVersion | undefined;
+  readonly #rows = new Map<Feature, SupportRow | Support>();
+
+  constructor(provider: Provider, instance: ProviderInstance) {
+    this.provider = provider;
+    this.instance = instance;
+    this.#version = instance.version === undefined ? undefined : parseProviderVersion(instance.version);
+  }
+
+  /** The provider and its version, for people. */
+  get label(): string {
+    const { version } = this.instance;
+    return version === undefined ? this.provider.title : `${this.provider.title} ${version.replace(/^v(?=\d)/, '')}`;
+  }
+
+  of(feature: Feature, traits: readonly Trait[]): Support {
+    const row = this.row(feature);
+    return 'status' in row ? row : this.#judged(row, feature, traits);
+  }
+
+  /** The row of the version; or why there is none. */
+  row(feature: Feature): SupportRow | Support {
+    const known = this.#rows.get(feature) ?? this.#findRow(this.provider.features[feature] ?? []);
+    this.#rows.set(feature, known);
+    return known;
+  }
+
+  /** The value of a setting; undefined when it is not known. */
+  setting(name: string): string | undefined {
+    const declared = this.provider.settings.get(name);
+    if (declared?.fixed === true) {
+      return declared.default;
+    }
+    const { settings = {}, hasOtherDefaults = false } = this.instance;
+    const known = Object.hasOwn(settings, name) ? settings[name] : undefined;
+    return known ?? (hasOtherDefaults ? declared?.default : undefined);
+  }
+
+  #findRow(rows: readonly SupportRow[]): SupportRow | Support {
+    const version = this.#version;
+    if (rows.length === 0) {
+      return { status: 'Unknown', reason: 'NotInCatalogue', because: 'the catalogue has no row for it' };
+    }
+    if (version === undefined) {
+      return this.#rowOfAllVersions(rows);
+    }
+    const { latest = '' } = this.provider;
+    const newest = parseProviderVersion(latest);
+    if (newest !== undefined && isNewerMinor(version, newest)) {
+      const because = `the catalogue ends at ${latest}`;
+      return { status: 'Unknown', reason: 'NotInCatalogue', because };
+    }
+    const row = rows.find(({ versions }) => isInRange(version, versions));
+    const from = row?.versions.from;
+    if (row === undefined) {
+      return { status: 'Unknown', reason: 'NotInCatalogue', because: 'the catalogue has no row for this version' };
+    }
+    const isBoundary = version.isPrerelease && from !== undefined && compareNumbers(from, version.numbers) === 0;
+    return isBoundary ? unknownVersion(`it precedes ${from.join('.')}, which changes that`) : row;
+  }
+
+  /** The only row, since without a version no other can be chosen. */
+  #rowOfAllVersions(rows: readonly SupportRow[]): SupportRow | Support {
+    const [only, ...others] = rows;
+    if (only !== undefined && others.length === 0) {
+      return only;
+    }
+    const { version } = this.instance;
+    return unknownVersion(
+      version === undefined ? 'it depends on the version' : `${JSON.stringify(version.slice(0, 80))} is not a version`,
+    );
+  }
+
+  #judged(row: SupportRow, feature: Feature, traits: readonly Trait[]): Support {
+    const effect = row.effect === undefined ? {} : { effect: row.effect };
+    switch (row.support) {
+      case 'Supported':
+        return this.#withSettings(row, feature);
+      case 'Unsupported':
+        return { status: 'False', reason: 'FeatureNotSupported', ...effect, row };
+      case 'Unknown':
+        return { status: 'Unknown', reason: 'NotInCatalogue', because: row.note ?? 'it was not examined', row };
+      case 'Partial':
+        if (row.when !== undefined && !row.when.some((trait) => traits.includes(trait))) {
+          return { status: 'True', reason: 'Accepted', row };
+        }
+        return row.depends === undefined
+          ? { status: 'False', reason: 'FeatureNotSupported', ...effect, row }
+          : { status: 'Unknown', reason: 'DependsOnCluster', because: `not if ${row.depends}`, ...effect, row };
+      default:
+        return row.support satisfies never;
+    }
+  }
+
+  /** A requirement that the default meets is taken as met: see {@link assumptions}. */
+  #withSettings(row: SupportRow, feature: Feature): Support {
+    const effect = row.effect === undefined ? {} : { effect: row.effect };
+    for (const requirement of row.requires ?? []) {
+      const value = this.setting(requirement.setting);
+      if (value !== undefined && !isMet(requirement, value)) {
+        const reason = feature === 'Enforcement' ? 'ProviderDisabled' : 'FeatureNotSupported';
+        const because = `${requirement.setting} is ${JSON.stringify(value.slice(0, 80))}`;
+        return { status: 'False', reason, because, ...effect, row };
+      }
+      if (value === undefined && !isMet(requirement, this.#default(requirement))) {
+        const because = `only if ${requirementText(requirement)}, which is not the default`;
+        return { status: 'Unknown', reason: 'SettingUnknown', because, ...effect, row };
+      }
+    }
+    return { status: 'True', reason: 'Accepted', row };
+  }
+
+  /** Requirements of enforcement whose settings are not known, and are taken to have their defaults. */
+  get assumptions(): readonly string[] {
+    const row = this.row('Enforcement');
+    const requires = 'status' in row ? [] : (row.requires ?? []);
+    return requires
+      .filter((one) => this.setting(one.setting) === undefined && isMet(one, this.#default(one)))
+      .map(requirementText);
+  }
+
+  #default({ setting }: Requirement): string {
+    return this.provider.settings.get(setting)?.default ?? '';
+  }
+}
+
+function unknownVersion(because: string): Support {
+  return { status: 'Unknown', reason: 'ProviderVersionUnknown', because };
+}
+
+function isMet({ is, not, contains }: Requirement, value: string): boolean {
+  if (is !== undefined) {
+    return value === is;
+  }
+  return not === undefined ? value.split(',').includes(contains ?? '') : value !== not;
+}
+
+export function requirementText({ setting, is, not, contains }: Requirement): string {
+  if (is !== undefined) {
+    return `${setting} is ${JSON.stringify(is)}`;
+  }
+  return not === undefined
+    ? `${setting} contains ${JSON.stringify(contains ?? '')}`
+    : `${setting} is not ${JSON.stringify(not)}`;
+}
