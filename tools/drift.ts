@@ -12,6 +12,7 @@ const CHECKS: readonly (readonly string[])[] = [
   ['tools/crds.ts', '--check'],
   ['tools/chart.ts', '--check'],
   ['tools/kubernetes-protobuf.ts', '--check'],
+  ['tools/netpol-matrix.ts', '--check'],
 ];
 
 let failed = false;

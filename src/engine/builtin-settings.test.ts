@@ -11,10 +11,10 @@ const CASES: readonly (readonly [BuiltinName, unknown, readonly string[]])[] = [
   ['cel', { validations: [{ expression: '1 +' }], nonsense: 1 }, ['nonsense', 'validations[0].expression']],
   ['pod-security', { enforce: 'baseline' }, []],
   ['pod-security', { enforce: 'basic' }, ['enforce']],
-  ['pod-profile', { runAsUser: 1, fsGroup: 1, supplementalGroups: 1, seLinux: 'RunAsAny' }, []],
-  ['pod-profile', { runAsUser: 1, fsGroup: 1, supplementalGroups: 1, seLinux: 'MustRunAs' }, ['seLinux']],
   ['network-policy-support', { providers: [{ name: 'cilium', version: '1.15.4' }] }, []],
   ['network-policy-support', { providers: [{ name: 'cillium' }] }, ['providers[0].name']],
+  ['pod-profile', { runAsUser: 1, fsGroup: 1, supplementalGroups: 1, seLinux: 'RunAsAny' }, []],
+  ['pod-profile', { runAsUser: 1, fsGroup: 1, supplementalGroups: 1, seLinux: 'MustRunAs' }, ['seLinux']],
 ];
 
 describe('settings of builtin modules', () => {

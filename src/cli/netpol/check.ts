@@ -1,33 +1,27 @@
 // `portcullis netpol check`: which NetworkPolicies a provider does not implement as they are written.
 import { Command, Option } from 'commander';
-import {
-  analysePolicy,
-  judgePolicy,
-  type NetworkPolicy,
-  type ProviderSupport,
-  type ProviderVerdict,
-} from '../../engine/network-policy/index.ts';
+import type { ProviderVerdict } from '../../engine/network-policy/index.ts';
 import { dataText, type DataFormat } from '../output.ts';
 import { oneLine, table } from '../table.ts';
+import { checkPolicies, type CheckResult } from './check-policies.ts';
 import { exitCodeOf, type FailOn, failOnOption } from './fail-on.ts';
 import { junitText } from './junit.ts';
 import { addPolicyFlags, type PolicyFlags, readPolicies } from './policy-flags.ts';
-import { addCatalogueFlag, allProviders, type CatalogueFlags, providersOf, readCatalogue } from './provider-flags.ts';
+import { printNotes } from './print-notes.ts';
+import {
+  addCatalogueFlag,
+  allProviders,
+  type CatalogueFlags,
+  PROVIDER_HELP,
+  providersOf,
+  readCatalogue,
+} from './provider-flags.ts';
 
-export interface CheckFlags extends PolicyFlags, CatalogueFlags {
+interface CheckFlags extends PolicyFlags, CatalogueFlags {
   readonly provider?: readonly string[];
   readonly failOn?: FailOn;
   readonly output: 'table' | 'markdown' | 'junit' | DataFormat;
 }
-
-/** What the providers do with a policy. */
-export interface CheckResult {
-  /** `namespace/name` */
-  readonly policy: string;
-  readonly verdicts: readonly ProviderVerdict[];
-}
-
-export const PROVIDER_HELP = 'a provider and its version, with settings if known: NAME@VERSION,SETTING=VALUE';
 
 export function checkCommand(): Command {
   return addPolicyFlags(
@@ -71,33 +65,7 @@ async function check(flags: CheckFlags): Promise<void> {
   );
 }
 
-/** @param withFeatures whether verdicts list features, which take most of the memory of many policies */
-export function checkPolicies(
-  policies: readonly NetworkPolicy[],
-  providers: readonly ProviderSupport[],
-  withFeatures: boolean,
-): readonly CheckResult[] {
-  return policies.map((policy) => {
-    const analysed = analysePolicy(policy);
-    const verdicts = providers.map((support) => {
-      const verdict = judgePolicy(analysed, support);
-      return withFeatures ? verdict : { ...verdict, features: [] };
-    });
-    return { policy: `${policy.namespace}/${policy.name}`, verdicts };
-  });
-}
-
-/** What a reader of the results has to know: on standard error. */
-export function printNotes(policies: readonly NetworkPolicy[], providers: readonly ProviderSupport[]): void {
-  if (policies.length === 0) {
-    process.stderr.write('no NetworkPolicies found\n');
-  }
-  for (const support of providers.filter(({ assumptions }) => assumptions.length > 0)) {
-    process.stderr.write(`note: ${support.label} enforces NetworkPolicies if ${support.assumptions.join(' and ')}\n`);
-  }
-}
-
-export function checkText(results: readonly CheckResult[], output: CheckFlags['output']): string {
+function checkText(results: readonly CheckResult[], output: CheckFlags['output']): string {
   switch (output) {
     case 'table':
       return tableText(results);

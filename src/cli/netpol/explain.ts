@@ -17,9 +17,9 @@ import {
 import { CliError, usageError } from '../errors.ts';
 import { type DataFormat, dataText } from '../output.ts';
 import { oneLine } from '../table.ts';
-import { PROVIDER_HELP, printNotes } from './check.ts';
 import { addPolicyFlags, type PolicyFlags, type PolicyInput, readPolicies } from './policy-flags.ts';
-import { addCatalogueFlag, type CatalogueFlags, providersOf, readCatalogue } from './provider-flags.ts';
+import { printNotes } from './print-notes.ts';
+import { addCatalogueFlag, type CatalogueFlags, PROVIDER_HELP, providersOf, readCatalogue } from './provider-flags.ts';
 
 interface ExplainFlags extends PolicyFlags, CatalogueFlags {
   readonly provider?: readonly string[];

@@ -1,6 +1,6 @@
 // Results as JUnit XML: a test suite per policy, a test case per provider.
 import { element, escapeText } from '../junit-xml.ts';
-import type { CheckResult } from './check.ts';
+import type { CheckResult } from './check-policies.ts';
 
 export function junitText(results: readonly CheckResult[]): string {
   const suites = results.map(({ policy, verdicts }) => {

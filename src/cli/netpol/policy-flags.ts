@@ -10,7 +10,7 @@ import {
   type PodFacts,
   readNetworkPolicy,
 } from '../../engine/network-policy/index.ts';
-import { type KubernetesObject, type ResourceType } from '../../resources/index.ts';
+import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
 import { asJson, errorText, isJsonObject } from '../../values/index.ts';
 import { EXTENSIONS, readObjects } from '../cluster/apply-files.ts';
 import { addClusterFlags, type ClusterFlags, connect } from '../cluster/cluster-flags.ts';

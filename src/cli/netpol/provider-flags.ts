@@ -1,6 +1,5 @@
 // The flags that name network providers and extend their catalogue.
 import type { Command } from 'commander';
-import { nearestKey } from '../../engine/index.ts';
 import {
   builtinCatalogue,
   type Catalogue,
@@ -8,13 +7,16 @@ import {
   type ProviderInstance,
   ProviderSupport,
 } from '../../engine/network-policy/index.ts';
-import { errorText } from '../../values/index.ts';
+import { errorText, nearestKey } from '../../values/index.ts';
 import { readText } from '../document.ts';
 import { CliError, usageError } from '../errors.ts';
 
 export interface CatalogueFlags {
   readonly catalogue?: readonly string[];
 }
+
+/** Describes what {@link providersOf} reads. */
+export const PROVIDER_HELP = 'a provider and its version, with settings if known: NAME@VERSION,SETTING=VALUE';
 
 /** Adds the flag that {@link readCatalogue} reads. */
 export function addCatalogueFlag(command: Command): Command {

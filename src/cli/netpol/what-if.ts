@@ -11,10 +11,10 @@ import {
 import { usageError } from '../errors.ts';
 import { type DataFormat, dataText } from '../output.ts';
 import { oneLine, table } from '../table.ts';
-import { PROVIDER_HELP, printNotes } from './check.ts';
 import { exitCodeOf, type FailOn, failOnOption } from './fail-on.ts';
 import { addPolicyFlags, type PolicyFlags, readPolicies } from './policy-flags.ts';
-import { addCatalogueFlag, type CatalogueFlags, providersOf, readCatalogue } from './provider-flags.ts';
+import { printNotes } from './print-notes.ts';
+import { addCatalogueFlag, type CatalogueFlags, PROVIDER_HELP, providersOf, readCatalogue } from './provider-flags.ts';
 
 interface WhatIfFlags extends PolicyFlags, CatalogueFlags {
   readonly provider?: string;

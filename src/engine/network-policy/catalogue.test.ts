@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { parseYaml } from '../yaml-text.ts';
+import { parseYaml } from '../../values/yaml/index.ts';
 import { builtinCatalogue } from './builtin-catalogue.ts';
 import { Catalogue } from './catalogue.ts';
 import { FEATURES } from './feature.ts';

@@ -22,7 +22,7 @@ export type Feature = (typeof FEATURES)[number];
 
 /** Each feature in words. */
 export const FEATURE_TEXTS: Readonly<Record<Feature, string>> = {
-  Enforcement: 'NetworkPolicies: pods and peers by labels, numeric ports of TCP and UDP',
+  Enforcement: 'pods and peers by labels, numeric ports of TCP and UDP',
   Ingress: 'rules for ingress',
   Egress: 'rules for egress',
   NamespaceSelector: 'a peer with namespaceSelector alone',

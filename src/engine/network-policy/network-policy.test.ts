@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { parseYaml } from '../yaml-text.ts';
+import { parseYaml } from '../../values/yaml/index.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import { isNetworkPolicy, readNetworkPolicy } from './network-policy.ts';
 

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import semver from 'semver';
 import type { JsonObject, JsonValue } from '../json-text.ts';
-import { parseYaml } from '../yaml-text.ts';
+import { parseYaml } from '../../values/yaml/index.ts';
 import { builtinCatalogue } from './builtin-catalogue.ts';
 import { FEATURES } from './feature.ts';
 import type { Feature } from './feature.ts';

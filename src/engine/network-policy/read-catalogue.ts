@@ -1,9 +1,9 @@
 import { dnsLabelProblems } from '../../names/index.ts';
-import { EngineError, textPosition } from '../errors.ts';
+import { EngineError } from '../errors.ts';
 import { describeValue, FieldReader, fieldPathText } from '../field-reader.ts';
 import type { FieldFault } from '../field-reader.ts';
-import { nearestKey } from '../nearest-key.ts';
-import { parseYaml, YamlSyntaxError } from '../yaml-text.ts';
+import { nearestKey, textPosition } from '../../values/index.ts';
+import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
 import { EVIDENCES, SUPPORTS } from './catalogue.ts';
 import type { Catalogue, PortLimit, ProviderExtension, ProviderSetting, Requirement, SupportRow } from './catalogue.ts';
 import { EFFECTS, FEATURES, TRAITS } from './feature.ts';

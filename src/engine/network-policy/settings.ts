@@ -1,7 +1,7 @@
 import type { FieldProblem } from '../field-problem.ts';
 import { readFields } from '../field-problem.ts';
 import { describeValue, FieldReader } from '../field-reader.ts';
-import { nearestKey } from '../nearest-key.ts';
+import { nearestKey } from '../../values/index.ts';
 import { builtinCatalogue } from './builtin-catalogue.ts';
 import type { Catalogue } from './catalogue.ts';
 import { readProvider } from './read-catalogue.ts';

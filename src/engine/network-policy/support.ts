@@ -55,23 +55,28 @@ export class ProviderSupport {
   readonly provider: Provider;
   readonly instance: ProviderInstance;
   readonly #version: ProviderVersion | undefined;
+  /** The provider and its version, for people. */
+  readonly label: string;
   readonly #rows = new Map<Feature, SupportRow | Support>();
+  readonly #judgements = new Map<string, Support>();
 
   constructor(provider: Provider, instance: ProviderInstance) {
     this.provider = provider;
     this.instance = instance;
-    this.#version = instance.version === undefined ? undefined : parseProviderVersion(instance.version);
-  }
-
-  /** The provider and its version, for people. */
-  get label(): string {
-    const { version } = this.instance;
-    return version === undefined ? this.provider.title : `${this.provider.title} ${version.replace(/^v(?=\d)/, '')}`;
+    const { version } = instance;
+    this.#version = version === undefined ? undefined : parseProviderVersion(version);
+    this.label = version === undefined ? provider.title : `${provider.title} ${version.replace(/^v(?=\d)/, '')}`;
   }
 
   of(feature: Feature, traits: readonly Trait[]): Support {
-    const row = this.row(feature);
-    return 'status' in row ? row : this.#judged(row, feature, traits);
+    const key = traits.length === 0 ? feature : `${feature} ${traits.join()}`;
+    let support = this.#judgements.get(key);
+    if (support === undefined) {
+      const row = this.row(feature);
+      support = 'status' in row ? row : this.#judged(row, feature, traits);
+      this.#judgements.set(key, support);
+    }
+    return support;
   }
 
   /** The row of the version; or why there is none. */

@@ -61,6 +61,8 @@ export interface AnalysedPolicy {
   readonly policy: NetworkPolicy;
   readonly facts: ClusterFacts;
   readonly uses: ReadonlyMap<Feature, readonly FeatureUse[]>;
+  /** The first paths of each feature. */
+  readonly paths: ReadonlyMap<Feature, readonly string[]>;
   readonly limits: readonly PortTotal[];
 }
 
@@ -76,13 +78,14 @@ export function analysePolicy(policy: NetworkPolicy, facts: ClusterFacts = {}): 
   const limits = [...policy.directions].flatMap(([direction, path]) =>
     [...portsByPeer(policy, direction)].map(([peer, entries]) => ({ path, peer, entries: entries.size })),
   );
-  return { policy, facts, uses, limits };
+  const paths = new Map([...uses].map(([feature, all]) => [feature, all.slice(0, MAX_PATHS).map(({ path }) => path)]));
+  return { policy, facts, uses, paths, limits };
 }
 
 /** What a provider does with a policy. Accepted only if every part of the policy is known and supported. */
 export function judgePolicy(analysed: AnalysedPolicy, support: ProviderSupport): ProviderVerdict {
   const { provider, instance } = support;
-  const judged = [...analysed.uses].map(([feature, uses]) => judgeFeature(feature, uses, support));
+  const judged = [...analysed.uses].map(([feature, uses]) => judgeFeature(feature, uses, analysed, support));
   const enforcement = judged.find(({ verdict }) => verdict?.type === 'Enforcement');
   const isInert = enforcement?.verdict?.status === 'False' && enforcement.verdict.effect === 'Inert';
   const limits = isInert ? {} : judgeLimits(analysed, support);
@@ -135,30 +138,42 @@ interface Judged {
 const SEVERITY: Readonly<Record<Status, number>> = { True: 0, Unknown: 1, False: 2 };
 
 /** The worst of all uses decides; what depends on an unknown cluster only warns. */
-function judgeFeature(feature: Feature, uses: readonly FeatureUse[], support: ProviderSupport): Judged {
-  const supports = uses.map((use) => ({ use, support: support.of(feature, use.traits) }));
-  const isPossible = uses[0]?.isPossible === true;
-  const severity = Math.max(...supports.map((one) => SEVERITY[one.support.status]));
-  const worst = supports.filter((one) => SEVERITY[one.support.status] === severity);
-  const [first] = worst;
+function judgeFeature(
+  feature: Feature,
+  uses: readonly FeatureUse[],
+  { paths: allPaths }: AnalysedPolicy,
+  support: ProviderSupport,
+): Judged {
+  const supports = uses.map((use) => support.of(feature, use.traits));
+  const severity = Math.max(...supports.map(({ status }) => SEVERITY[status]));
+  const first = supports.find(({ status }) => SEVERITY[status] === severity);
   if (first === undefined) {
     return {};
   }
-  const message = featureMessage(
-    feature,
-    first.support,
-    worst.map(({ use }) => use),
-    support,
-  );
-  if (isPossible) {
-    return first.support.status === 'False' ? { warning: { type: feature, message } } : {};
+  const isPossible = uses[0]?.isPossible === true;
+  if (first.status === 'True') {
+    const paths = allPaths.get(feature) ?? [];
+    return isPossible ? {} : judged(feature, first, 'supported', paths, support);
   }
-  const { row } = first.support;
-  const paths = worst.slice(0, MAX_PATHS).map(({ use }) => use.path);
-  const verdict = featureVerdict(feature, first.support, message, paths);
-  return row?.caution === undefined
-    ? { verdict }
-    : { verdict, warning: { type: feature, message: `${support.label}: ${row.caution}` } };
+  const worst = uses.filter((_, index) => supports[index]?.status === first.status);
+  const message = featureMessage(feature, first, worst, support);
+  if (isPossible) {
+    return first.status === 'False' ? { warning: { type: feature, message } } : {};
+  }
+  const paths = worst.slice(0, MAX_PATHS).map(({ path }) => path);
+  return judged(feature, first, message, paths, support);
+}
+
+function judged(
+  feature: Feature,
+  one: Support,
+  message: string,
+  paths: readonly string[],
+  { label }: ProviderSupport,
+): Judged {
+  const verdict = featureVerdict(feature, one, message, paths);
+  const caution = one.row?.caution;
+  return caution === undefined ? { verdict } : { verdict, warning: { type: feature, message: `${label}: ${caution}` } };
 }
 
 function featureVerdict(
