@@ -1,0 +1,26 @@
+// Access rules of the controller of NetworkPolicyStatuses.
+import { builtinCatalogue } from '../engine/network-policy/index.ts';
+import { type AccessRule, PORTCULLIS_GROUP } from '../resources/index.ts';
+
+/** The ConfigMaps with settings of network providers. */
+export const PROVIDER_CONFIG_MAPS: readonly string[] = [
+  ...new Set(builtinCatalogue().providers.flatMap(({ detect }) => detect?.configMap ?? [])),
+].toSorted();
+
+/** Cluster-wide access rules. None of them is a right to write NetworkPolicies, which could open the network. */
+export const NETWORK_POLICY_CONTROLLER_RULES: readonly AccessRule[] = [
+  { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['pods', 'nodes'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['configmaps'], resourceNames: PROVIDER_CONFIG_MAPS, verbs: ['list', 'watch'] },
+  {
+    apiGroups: [PORTCULLIS_GROUP],
+    resources: ['networkpolicystatuses', 'networkpolicyproviders'],
+    verbs: ['list', 'watch', 'create', 'patch', 'delete'],
+  },
+  {
+    apiGroups: [PORTCULLIS_GROUP],
+    resources: ['networkpolicystatuses/status', 'networkpolicyproviders/status'],
+    verbs: ['patch'],
+  },
+  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
+];
