@@ -1,5 +1,13 @@
 // What detection reads of pods: little, because a large cluster has tens of thousands in the network of their host.
-import { isJsonObject, type KubernetesObject, own, type ResourceType, textOf, textsOf, valueAt } from '../resources/index.ts';
+import {
+  isJsonObject,
+  type KubernetesObject,
+  own,
+  type ResourceType,
+  textOf,
+  textsOf,
+  valueAt,
+} from '../resources/index.ts';
 
 export const PODS: ResourceType = { group: '', version: 'v1', resource: 'pods', kind: 'Pod', namespaced: true };
 
@@ -125,5 +133,7 @@ export function imageName(image: string): ImageName {
 export function versionTexts({ labels }: AgentPod, { image }: AgentContainer): readonly string[] {
   const { tag } = imageName(image);
   const chart = /-(v?\d.*)$/.exec(textOf(valueAt(labels, CHART_LABEL)))?.[1];
-  return [tag, textOf(valueAt(labels, VERSION_LABEL)), chart].filter((text): text is string => text !== undefined && text !== '');
+  return [tag, textOf(valueAt(labels, VERSION_LABEL)), chart].filter(
+    (text): text is string => text !== undefined && text !== '',
+  );
 }

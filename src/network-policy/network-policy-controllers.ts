@@ -64,6 +64,8 @@ export interface NetworkPolicyOptions {
   readonly registry: Registry;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
+  /** Shortest time between two detections, in milliseconds. Default: {@link DETECTION_INTERVAL_MS}. */
+  readonly detectionIntervalMs?: number;
 }
 
 /** Detects network providers, and writes what they do with each NetworkPolicy. One leader runs them. */
@@ -116,6 +118,8 @@ export class NetworkPolicyControllers implements Runnable {
     await Promise.race([aborted(signal), Promise.all(caches.map(({ synced }) => synced))]);
     if (!signal.aborted) {
       this.#detectNow();
+      // The controllers start with a detection, which creates the objects of providers.
+      this.#detectedAt = Number.NEGATIVE_INFINITY;
       await Promise.all([this.#detection, this.#providers, this.#status].map((one) => one.start(signal)));
     }
   }
@@ -127,13 +131,17 @@ export class NetworkPolicyControllers implements Runnable {
 
   #detect(): { readonly requeueAfterMs?: number } {
     const now = Date.now();
-    const waitMs = this.#detectedAt + DETECTION_INTERVAL_MS - now;
+    const { detectionIntervalMs: intervalMs = DETECTION_INTERVAL_MS } = this.#options;
+    const waitMs = this.#detectedAt + intervalMs - now;
     if (waitMs > 0) {
       return { requeueAfterMs: waitMs };
     }
     const before = this.#view;
     const view = this.#detectNow();
-    const names = [...view.detected.map(({ name }) => name), ...this.#declared.list().map((object) => keyOf(object).name)];
+    const names = [
+      ...view.detected.map(({ name }) => name),
+      ...this.#declared.list().map((object) => keyOf(object).name),
+    ];
     for (const name of new Set(names)) {
       this.#providers.enqueue({ name });
     }
@@ -142,7 +150,7 @@ export class NetworkPolicyControllers implements Runnable {
         this.#status.enqueue(keyOf(policy), { priority: LOW_PRIORITY });
       }
     }
-    return view.nextChange === undefined ? {} : { requeueAfterMs: Math.max(DETECTION_INTERVAL_MS, view.nextChange - now) };
+    return view.nextChange === undefined ? {} : { requeueAfterMs: Math.max(intervalMs, view.nextChange - now) };
   }
 
   #detectNow(): ProviderView {

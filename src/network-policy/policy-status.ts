@@ -168,10 +168,7 @@ function conditions(
 }
 
 /** The entries of other writers. Entries for providers that we report are ours, whoever wrote them. */
-function foreignEntries(
-  previous: StatusFields | undefined,
-  ours: readonly ProviderEntry[],
-): readonly ProviderEntry[] {
+function foreignEntries(previous: StatusFields | undefined, ours: readonly ProviderEntry[]): readonly ProviderEntry[] {
   const names = new Set(ours.map(({ controllerName }) => controllerName));
   return (previous?.providers ?? [])
     .filter(({ controllerName, reporter }) => reporter !== STATUS_FIELD_MANAGER && !names.has(controllerName))

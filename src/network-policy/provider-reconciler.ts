@@ -40,9 +40,7 @@ export class ProviderReconciler {
     }
     if (current !== undefined && !isDetected && isUntouched(current)) {
       const { uid = '' } = current.metadata;
-      await unlessGone(
-        this.#options.cluster.delete(NETWORK_POLICY_PROVIDERS, key, { preconditions: { uid }, signal }),
-      );
+      await unlessGone(this.#options.cluster.delete(NETWORK_POLICY_PROVIDERS, key, { preconditions: { uid }, signal }));
       this.#declared.recordWrite(key, undefined);
       return;
     }
@@ -67,7 +65,11 @@ export class ProviderReconciler {
       ...fields,
     };
     const patch = { type: 'apply', body: isJsonObject(body) ? body : {}, force: true } as const;
-    const options = { fieldManager: STATUS_FIELD_MANAGER, signal, ...(subresource === undefined ? {} : { subresource }) };
+    const options = {
+      fieldManager: STATUS_FIELD_MANAGER,
+      signal,
+      ...(subresource === undefined ? {} : { subresource }),
+    };
     const written = await this.#options.cluster.patch(NETWORK_POLICY_PROVIDERS, key, patch, options);
     this.#declared.recordWrite(key, written);
     return written;
@@ -108,7 +110,10 @@ function readinessOf(name: string, view: ProviderView): Parameters<typeof setRea
   }
   const count = view.unguardedNodes;
   const missing = count === 0 ? '' : `; ${count} nodes have no agent of any provider`;
-  const message = present === undefined ? 'does not count: see spec.presence, or another provider enforces policies on its nodes' : `counts${missing}`;
+  const message =
+    present === undefined
+      ? 'does not count: see spec.presence, or another provider enforces policies on its nodes'
+      : `counts${missing}`;
   return { state: 'ready', reason: 'Evaluated', message };
 }
 

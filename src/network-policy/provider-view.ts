@@ -8,7 +8,7 @@ import {
   readProvider,
 } from '../engine/network-policy/index.ts';
 import { compareStrings } from '../go/index.ts';
-import { type KubernetesObject, type NetworkPolicyProvider } from '../resources/index.ts';
+import type { KubernetesObject, NetworkPolicyProvider } from '../resources/index.ts';
 import { fieldPathText } from '../engine/index.ts';
 import { type ClusterObjects, detectProviders, type DetectedProvider } from './detect-providers.ts';
 

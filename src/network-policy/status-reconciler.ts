@@ -89,7 +89,10 @@ export class StatusReconciler {
     if (isApplied(before, status)) {
       return;
     }
-    this.#reportOverwritten(policy, current, status);
+    const isOverwritten = this.#isOverwritten(policy, current);
+    if (isOverwritten) {
+      this.#report(policy, STATUS_OVERWRITTEN, 'overwritten', 'it was changed by another client, and is restored');
+    }
     const object = current ?? (await this.#apply(key, ownedBy(policy), signal));
     const uid = object.metadata.uid ?? '';
     try {
@@ -99,7 +102,9 @@ export class StatusReconciler {
       this.#statuses.forget(key);
       throw error;
     }
-    this.#reportWorse(policy, before, status);
+    if (!isOverwritten) {
+      this.#reportWorse(policy, before, status);
+    }
   }
 
   async #apply(
@@ -117,22 +122,21 @@ export class StatusReconciler {
       ...others,
     };
     const patch = { type: 'apply', body: isJsonObject(body) ? body : {}, force: true } as const;
-    const options = { fieldManager: STATUS_FIELD_MANAGER, signal, ...(subresource === undefined ? {} : { subresource }) };
+    const options = {
+      fieldManager: STATUS_FIELD_MANAGER,
+      signal,
+      ...(subresource === undefined ? {} : { subresource }),
+    };
     const written = await this.#options.cluster.patch(NETWORK_POLICY_STATUSES, key, patch, options);
     this.#statuses.recordWrite(key, written);
     return written;
   }
 
-  /** Providers and the policy are as they were when the status was applied, and the status is not. */
-  #reportOverwritten(
-    policy: KubernetesObject,
-    current: NetworkPolicyStatus | undefined,
-    status: StatusFields,
-  ): void {
+  /** What was applied last would be applied again, and the status differs. */
+  #isOverwritten(policy: KubernetesObject, current: NetworkPolicyStatus | undefined): boolean {
+    const { providers, now = Date.now } = this.#options;
     const applied = this.#applied.get(current?.metadata.uid ?? '');
-    if (applied !== undefined && isApplied(applied, status)) {
-      this.#report(policy, STATUS_OVERWRITTEN, 'overwritten', 'it was changed by another client, and is restored');
-    }
+    return applied !== undefined && isApplied(applied, policyStatus(policy, providers(), applied, now()));
   }
 
   #report(policy: KubernetesObject, reason: string, kind: 'ignored' | 'overwritten', text: string): void {

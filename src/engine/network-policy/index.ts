@@ -1,6 +1,14 @@
 export { builtinCatalogue } from './builtin-catalogue.ts';
 export { Catalogue } from './catalogue.ts';
-export type { AgentPattern, Detection, Evidence, Provider, ProviderExtension, ProviderSetting, SupportRow } from './catalogue.ts';
+export type {
+  AgentPattern,
+  Detection,
+  Evidence,
+  Provider,
+  ProviderExtension,
+  ProviderSetting,
+  SupportRow,
+} from './catalogue.ts';
 export { EFFECT_TEXTS, EFFECTS, FEATURE_TEXTS, FEATURES } from './feature.ts';
 export type { Effect, Feature } from './feature.ts';
 export type { ClusterFacts } from './feature-uses.ts';

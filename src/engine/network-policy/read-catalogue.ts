@@ -5,7 +5,16 @@ import type { FieldFault } from '../field-reader.ts';
 import { nearestKey, textPosition } from '../../values/index.ts';
 import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
 import { EVIDENCES, SUPPORTS } from './catalogue.ts';
-import type { AgentPattern, Catalogue, Detection, PortLimit, ProviderExtension, ProviderSetting, Requirement, SupportRow } from './catalogue.ts';
+import type {
+  AgentPattern,
+  Catalogue,
+  Detection,
+  PortLimit,
+  ProviderExtension,
+  ProviderSetting,
+  Requirement,
+  SupportRow,
+} from './catalogue.ts';
 import { EFFECTS, FEATURES, TRAITS } from './feature.ts';
 import type { Feature, Trait } from './feature.ts';
 import { parseProviderVersion } from './provider-version.ts';

@@ -31,7 +31,9 @@ const FEATURE_ENTRY = object('A feature that the policy uses: a condition with d
       'x-kubernetes-list-type': 'atomic',
     }),
   ),
-  evidence: optional(text('What the verdict is based on: `Code`, `Documentation`, `Issue`, `Inferred`.', { maxLength: 64 })),
+  evidence: optional(
+    text('What the verdict is based on: `Code`, `Documentation`, `Issue`, `Inferred`.', { maxLength: 64 }),
+  ),
   source: optional(text('A URL that shows it.', { maxLength: 1024 })),
 });
 
@@ -41,8 +43,12 @@ const PROVIDER_ENTRY = object('What one provider does with the policy.', {
   version: optional(text('The lowest version that runs.', { maxLength: 253 })),
   os: optional(choice('The operating system of its nodes, if it is for one only.', ['linux', 'windows'])),
   reporter: optional(text('The field manager that writes the entry.', { maxLength: 128 })),
-  conditions: optional(listByKey('`Accepted`, and `PartialFailure` or `Failure` while True.', ['type'], CONDITION, { maxItems: 8 })),
-  features: optional(listByKey('The features that the policy uses.', ['type'], FEATURE_ENTRY, { maxItems: MAX_FEATURE_ENTRIES })),
+  conditions: optional(
+    listByKey('`Accepted`, and `PartialFailure` or `Failure` while True.', ['type'], CONDITION, { maxItems: 8 }),
+  ),
+  features: optional(
+    listByKey('The features that the policy uses.', ['type'], FEATURE_ENTRY, { maxItems: MAX_FEATURE_ENTRIES }),
+  ),
 });
 
 const networkPolicyStatus = {
