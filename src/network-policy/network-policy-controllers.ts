@@ -56,7 +56,7 @@ const DETECTION_INTERVAL_MS = 1_000;
 const CONCURRENCY = 8;
 
 export interface NetworkPolicyOptions {
-  /** A client with the rights of `NETWORK_POLICY_CONTROLLER_RULES`. */
+  /** A client with the rights of `NETWORK_POLICY_READER_RULES` and `NETWORK_POLICY_STATUS_RULES`, and to create events. */
   readonly cluster: Cluster;
   /** Caches of its own, so that missing kinds or rights keep nothing else waiting. */
   readonly caches: SharedCaches;

@@ -7,11 +7,15 @@ export const PROVIDER_CONFIG_MAPS: readonly string[] = [
   ...new Set(builtinCatalogue().providers.flatMap(({ detect }) => detect?.configMap ?? [])),
 ].toSorted();
 
-/** Cluster-wide access rules. None of them is a right to write NetworkPolicies, which could open the network. */
-export const NETWORK_POLICY_CONTROLLER_RULES: readonly AccessRule[] = [
+/** Rights to read what detection needs, and the policies. None is a right to write NetworkPolicies, which could open the network. */
+export const NETWORK_POLICY_READER_RULES: readonly AccessRule[] = [
   { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: ['list', 'watch'] },
   { apiGroups: [''], resources: ['pods', 'nodes'], verbs: ['list', 'watch'] },
   { apiGroups: [''], resources: ['configmaps'], resourceNames: PROVIDER_CONFIG_MAPS, verbs: ['list', 'watch'] },
+];
+
+/** Rights to the own kinds. A controller that is switched off has them too: it removes what it wrote. */
+export const NETWORK_POLICY_STATUS_RULES: readonly AccessRule[] = [
   {
     apiGroups: [PORTCULLIS_GROUP],
     resources: ['networkpolicystatuses', 'networkpolicyproviders'],
@@ -22,5 +26,4 @@ export const NETWORK_POLICY_CONTROLLER_RULES: readonly AccessRule[] = [
     resources: ['networkpolicystatuses/status', 'networkpolicyproviders/status'],
     verbs: ['patch'],
   },
-  { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] },
 ];
