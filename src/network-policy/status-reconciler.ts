@@ -148,8 +148,9 @@ export class StatusReconciler {
 
   #reportWorse(policy: KubernetesObject, before: StatusFields | undefined, status: StatusFields): void {
     const accepted = findCondition(status.conditions, ACCEPTED);
+    const isReported = findCondition(before?.conditions, ACCEPTED) !== undefined;
     const isWorse = statusSeverity(status) > statusSeverity(before);
-    if (accepted !== undefined && isWorse && (before !== undefined || accepted.status === 'False')) {
+    if (accepted !== undefined && isWorse && (isReported || accepted.status === 'False')) {
       this.#options.events.event(policy, 'Warning', accepted.reason, accepted.message);
     }
   }

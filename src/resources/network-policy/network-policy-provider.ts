@@ -1,11 +1,28 @@
 import { anything, choice, defaulted, entries, integer, list, object, optional, text } from '../schema-builder.ts';
-import { CONDITIONS, OBSERVED_GENERATION, PORTCULLIS_GROUP } from '../policies/common-schemas.ts';
+import { CONDITIONS, OBSERVED_GENERATION, PORTCULLIS_GROUP, UNSEEN } from '../policies/common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from '../policies/own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from '../policies/own-kind.ts';
 
 const VERSION = { maxLength: 253 } as const;
 const SETTINGS = (description: string) =>
   optional(entries(description, text('The value.', { maxLength: 1024 }), { maxProperties: 64 }));
+
+const STATUS_FIELDS = {
+  observedGeneration: OBSERVED_GENERATION,
+  isPresent: optional({ ...choice('Whether the provider counts.', ['True', 'False']) }),
+  version: optional(text('The version that counts.', VERSION)),
+  settings: SETTINGS('The settings that count.'),
+  detected: optional(
+    object('What is detected.', {
+      versions: list('All versions that run, the lowest first.', text('A version.', VERSION), {
+        maxItems: 16,
+        'x-kubernetes-list-type': 'atomic',
+      }),
+      nodes: integer('Nodes with an agent.', { minimum: 0 }),
+    }),
+  ),
+  conditions: optional(CONDITIONS),
+} as const;
 
 const networkPolicyProvider = {
   group: PORTCULLIS_GROUP,
@@ -28,22 +45,7 @@ const networkPolicyProvider = {
       anything('What the provider supports, in the format of the catalogue: it extends or replaces its entries.'),
     ),
   }),
-  status: object('What is detected, and what counts.', {
-    observedGeneration: OBSERVED_GENERATION,
-    isPresent: optional({ ...choice('Whether the provider counts.', ['True', 'False']) }),
-    version: optional(text('The version that counts.', VERSION)),
-    settings: SETTINGS('The settings that count.'),
-    detected: optional(
-      object('What is detected.', {
-        versions: list('All versions that run, the lowest first.', text('A version.', VERSION), {
-          maxItems: 16,
-          'x-kubernetes-list-type': 'atomic',
-        }),
-        nodes: integer('Nodes with an agent.', { minimum: 0 }),
-      }),
-    ),
-    conditions: optional(CONDITIONS),
-  }),
+  status: object('What is detected, and what counts.', STATUS_FIELDS, { default: UNSEEN }),
   columns: [
     column('Present', '.status.isPresent'),
     column('Version', '.status.version'),

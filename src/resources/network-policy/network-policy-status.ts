@@ -1,6 +1,6 @@
 import { choice, integer, list, listByKey, object, optional, text, time } from '../schema-builder.ts';
 import type { Infer } from '../schema-builder.ts';
-import { CONDITION, CONDITIONS, OBSERVED_GENERATION, PORTCULLIS_GROUP } from '../policies/common-schemas.ts';
+import { CONDITION, CONDITIONS, OBSERVED_GENERATION, PORTCULLIS_GROUP, UNSEEN } from '../policies/common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from '../policies/own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from '../policies/own-kind.ts';
 
@@ -51,6 +51,22 @@ const PROVIDER_ENTRY = object('What one provider does with the policy.', {
   ),
 });
 
+const STATUS_FIELDS = {
+  observedGeneration: OBSERVED_GENERATION,
+  catalogue: optional(text('The digest of the catalogue.', { maxLength: 128 })),
+  summary: optional(
+    object('Texts for the columns of `kubectl get`.', {
+      providers: text('Providers and versions.', { maxLength: 1024 }),
+      unsupported: optional(text('Features that are not supported.', { maxLength: 1024 })),
+      effect: optional(text('The most dangerous effect.', { maxLength: 64 })),
+    }),
+  ),
+  providers: optional(
+    listByKey('One entry for each provider.', ['controllerName'], PROVIDER_ENTRY, { maxItems: MAX_PROVIDER_ENTRIES }),
+  ),
+  conditions: optional(CONDITIONS),
+} as const;
+
 const networkPolicyStatus = {
   group: PORTCULLIS_GROUP,
   version: 'v1',
@@ -62,21 +78,7 @@ const networkPolicyStatus = {
   description:
     'What the network providers do with the NetworkPolicy of the same name, which owns it. Written by the controller; providers may add entries of their own.',
   spec: object('Empty: the NetworkPolicy has the specification.', {}),
-  status: object('What the providers do.', {
-    observedGeneration: OBSERVED_GENERATION,
-    catalogue: optional(text('The digest of the catalogue.', { maxLength: 128 })),
-    summary: optional(
-      object('Texts for the columns of `kubectl get`.', {
-        providers: text('Providers and versions.', { maxLength: 1024 }),
-        unsupported: optional(text('Features that are not supported.', { maxLength: 1024 })),
-        effect: optional(text('The most dangerous effect.', { maxLength: 64 })),
-      }),
-    ),
-    providers: optional(
-      listByKey('One entry for each provider.', ['controllerName'], PROVIDER_ENTRY, { maxItems: MAX_PROVIDER_ENTRIES }),
-    ),
-    conditions: optional(CONDITIONS),
-  }),
+  status: object('What the providers do.', STATUS_FIELDS, { default: UNSEEN }),
   columns: [
     column('Providers', '.status.summary.providers'),
     column('Accepted', '.status.conditions[?(@.type=="Accepted")].status'),
