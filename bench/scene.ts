@@ -159,22 +159,36 @@ export class Scene implements AsyncDisposable {
 
   /** Waits until all policies at a path are Active. */
   async active(path: string, count: number): Promise<void> {
-    const deadline = performance.now() + ACTIVE_MS;
-    for (;;) {
-      const { items } = await this.cluster.expect<{ items: { status?: { phase?: string } }[] }>('GET', path);
-      const ready = items.filter(({ status }) => status?.phase === 'Active').length;
-      if (ready >= count) {
-        return;
-      }
-      if (performance.now() > deadline) {
-        throw new Error(`${ready} of ${count} policies are Active`);
-      }
-      await sleep(250);
-    }
+    await this.#until(path, (items) => {
+      const others = items.filter(({ status }) => status?.phase !== 'Active');
+      return items.length - others.length >= count
+        ? undefined
+        : `${items.length - others.length} of ${count} policies are Active; ${JSON.stringify(others[0]?.status)}`;
+    });
+  }
+
+  /** Waits until no policies are left at a path. */
+  async gone(path: string): Promise<void> {
+    await this.#until(path, ({ length }) => (length === 0 ? undefined : `${length} policies are left`));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#stack.disposeAsync();
+  }
+
+  async #until(path: string, problem: (items: readonly PolicyItem[]) => string | undefined): Promise<void> {
+    const deadline = performance.now() + ACTIVE_MS;
+    for (;;) {
+      const { items } = await this.cluster.expect<{ items: readonly PolicyItem[] }>('GET', path);
+      const found = problem(items);
+      if (found === undefined) {
+        return;
+      }
+      if (performance.now() > deadline) {
+        throw new Error(found);
+      }
+      await sleep(250);
+    }
   }
 
   #start(
@@ -195,6 +209,10 @@ export class Scene implements AsyncDisposable {
     writeFileSync(file, JSON.stringify({ ...config, 'current-context': user }), { mode: 0o600 });
     return file;
   }
+}
+
+interface PolicyItem {
+  readonly status?: { readonly phase?: string };
 }
 
 type Labels = Readonly<Record<string, string>>;

@@ -1,11 +1,13 @@
 // Ways to enforce the same pod configuration in the namespaces of tenants: what bench/tenants.ts compares.
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseYaml } from '../src/values/yaml/index.ts';
 import { type NewObject, POLICIES_API, type Scene } from './scene.ts';
 
 /** The label of namespaces of tenants. */
 export const TENANT_LABEL = { tenancy: 'tool' };
 /** The annotation with the user id of a tenant. */
-export const UID_ANNOTATION = 'tools.example.com/uid';
+export const UID_ANNOTATION = 'toolforge.example.com/uid';
 /** User ids of tenants begin here. */
 const FIRST_UID = 50_000;
 
@@ -13,8 +15,10 @@ const PODS = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operat
 const VALIDATING_POLICIES = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
 const BINDINGS = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings';
 
-/** API servers read policies and their parameters once a second. Milliseconds. */
-const SETTLING_MS = 5_000;
+const ALL_POLICIES = `/apis/${POLICIES_API}/admissionpolicies`;
+
+/** Time until the API server has read all bindings, which it does once a second. Milliseconds. */
+const NATIVE_MS = 120_000;
 
 /** One way to enforce it. */
 export interface Setup {
@@ -34,56 +38,28 @@ export const BARE_NAMESPACES = 50;
 const bareNamespace = (tenant: number): string => `bare-${tenant % BARE_NAMESPACES}`;
 const freeNamespace = (tenant: number): string => `free-${tenant % BARE_NAMESPACES}`;
 
-/** The settings of a tenant; with parameters, those of all tenants. */
-const profile = (uid: number): object => ({
-  runAsUser: { rule: 'MustRunAs', ranges: [{ min: uid, max: uid }] },
-  runAsGroup: { rule: 'MustRunAs', ranges: [{ min: uid, max: uid }] },
-  fsGroup: { rule: 'MustRunAs', ranges: [{ min: uid, max: uid }] },
-  requiredDropCapabilities: ['ALL'],
-  volumes: ['configMap', 'downwardAPI', 'emptyDir', 'projected', 'secret', 'hostPath', 'persistentVolumeClaim'],
-  allowedHostPaths: [{ pathPrefix: '/data/project' }, { pathPrefix: '/public/dumps', readOnly: true }],
-});
-
-const policySpec = (uid: number): object => ({
-  module: 'builtin:pod-profile',
-  mutating: true,
-  rules: [PODS],
-  settings: profile(uid),
-});
-
-const RANGE = "{'rule': 'MustRunAs', 'ranges': [{'min': int(params.uid), 'max': int(params.uid)}]}";
+/** The policy of examples/toolforge, which has parameters. */
+const [EXAMPLE] = parseYaml(readFileSync(new URL('../examples/toolforge/policy.yaml', import.meta.url), 'utf8')) as [
+  { readonly spec: { readonly parameters: object; readonly settings: object } & Readonly<Record<string, unknown>> },
+];
 
 /** One policy whose settings come from an annotation of the namespace. */
-const PARAMETERISED: NewObject = {
-  path: `/apis/${POLICIES_API}/clusteradmissionpolicies`,
-  object: {
-    apiVersion: POLICIES_API,
-    kind: 'ClusterAdmissionPolicy',
-    metadata: { name: 'tools' },
-    spec: {
-      ...policySpec(FIRST_UID),
-      namespaceSelector: { matchLabels: TENANT_LABEL },
-      parameters: {
-        from: { namespace: { annotations: [UID_ANNOTATION] } },
-        overridable: ['runAsUser', 'runAsGroup', 'fsGroup'],
-        settingsExpression: `{'runAsUser': ${RANGE}, 'runAsGroup': ${RANGE}, 'fsGroup': ${RANGE}}`.replaceAll(
-          'params.uid',
-          `params.annotations['${UID_ANNOTATION}']`,
-        ),
-      },
-    },
-  },
-};
+const PARAMETERISED: NewObject = { path: `/apis/${POLICIES_API}/clusteradmissionpolicies`, object: EXAMPLE };
 
-const ownPolicy = (tenant: number): NewObject => ({
-  path: `/apis/${POLICIES_API}/namespaces/${tenantNamespace(tenant)}/admissionpolicies`,
-  object: {
-    apiVersion: POLICIES_API,
-    kind: 'AdmissionPolicy',
-    metadata: { name: 'pods', namespace: tenantNamespace(tenant) },
-    spec: policySpec(uidOf(tenant)),
-  },
-});
+/** The same policy with the settings of one tenant. */
+const ownPolicy = (tenant: number): NewObject => {
+  const { parameters, namespaceSelector, settings, ...spec } = EXAMPLE.spec;
+  const uid = uidOf(tenant);
+  return {
+    path: `/apis/${POLICIES_API}/namespaces/${tenantNamespace(tenant)}/admissionpolicies`,
+    object: {
+      apiVersion: POLICIES_API,
+      kind: 'AdmissionPolicy',
+      metadata: { name: 'pods', namespace: tenantNamespace(tenant) },
+      spec: { ...spec, settings: { ...settings, runAsUser: uid, runAsGroup: uid, fsGroup: uid } },
+    },
+  };
+};
 
 /** The part of the profile that expressions of Kubernetes can check. They cannot set defaults. */
 const NATIVE_POLICY = {
@@ -136,7 +112,8 @@ export const PARAMETERS: Setup = {
     await scene.active(PARAMETERISED.path, 1);
   },
   uninstall: async (scene) => {
-    await scene.cluster.expect('DELETE', `${PARAMETERISED.path}/tools`);
+    await scene.cluster.expect('DELETE', `${PARAMETERISED.path}/tool-pods`);
+    await scene.gone(PARAMETERISED.path);
   },
 };
 
@@ -145,10 +122,11 @@ export const POLICIES: Setup = {
   namespace: tenantNamespace,
   install: async (scene, tenants) => {
     await scene.create(tenantsUpTo(tenants).map(ownPolicy));
-    await scene.active(`/apis/${POLICIES_API}/admissionpolicies`, tenants);
+    await scene.active(ALL_POLICIES, tenants);
   },
   uninstall: async (scene, tenants) => {
     await scene.remove(tenantsUpTo(tenants).map((tenant) => `${ownPolicy(tenant).path}/pods`));
+    await scene.gone(ALL_POLICIES);
   },
 };
 
@@ -157,31 +135,44 @@ export const NATIVE: Setup = {
   namespace: tenantNamespace,
   install: async (scene, tenants) => {
     await scene.create(tenantsUpTo(tenants).map(profileMap));
-    await scene.create([
-      { path: VALIDATING_POLICIES, object: NATIVE_POLICY },
-      ...tenantsUpTo(tenants).map((tenant) => ({ path: BINDINGS, object: binding(tenant) })),
-    ]);
-    await sleep(SETTLING_MS);
+    await scene.create(tenantsUpTo(tenants).map((tenant) => ({ path: BINDINGS, object: binding(tenant) })));
+    await nativeEnforces(scene, tenants - 1);
   },
-  uninstall: async (scene, tenants) => {
-    await scene.remove([
-      `${VALIDATING_POLICIES}/${NATIVE_POLICY.metadata.name}`,
-      ...tenantsUpTo(tenants).flatMap((tenant) => [
+  // The policy stays: API servers do not always find the parameters of one that is created again.
+  uninstall: (scene, tenants) =>
+    scene.remove(
+      tenantsUpTo(tenants).flatMap((tenant) => [
         `${BINDINGS}/${tenantNamespace(tenant)}`,
         `${profileMap(tenant).path}/profile`,
       ]),
-    ]);
-    await sleep(SETTLING_MS);
-  },
+    ),
 };
 
-/** Registers the bare webhooks, and creates the namespaces of those and of no policy. */
+/** Waits until the API server denies a pod of root in the namespace of a tenant, and admits others. */
+async function nativeEnforces({ cluster }: Scene, tenant: number): Promise<void> {
+  const statusFor = async (runAsUser: number): Promise<number> => {
+    const spec = { containers: [{ name: 'main', image: 'registry.example/tool:1' }], securityContext: { runAsUser } };
+    const pod = { metadata: { name: 'asked' }, spec };
+    const path = `/api/v1/namespaces/${tenantNamespace(tenant)}/pods?dryRun=All`;
+    return (await cluster.request('POST', path, pod)).status;
+  };
+  const deadline = performance.now() + NATIVE_MS;
+  while ((await statusFor(0)) === 201 || (await statusFor(uidOf(tenant))) !== 201) {
+    if (performance.now() > deadline) {
+      throw new Error(`the ValidatingAdmissionPolicy does not serve tenant ${tenant}`);
+    }
+    await sleep(250);
+  }
+}
+
+/** Registers the bare webhooks and a ValidatingAdmissionPolicy without bindings, and creates the namespaces of those and of no policy. */
 export async function prepareBaselines(scene: Scene): Promise<void> {
   const names = tenantsUpTo(BARE_NAMESPACES);
   await scene.create([
     ...names.map((index) => namespaceObject(freeNamespace(index), {})),
     ...names.map((index) => namespaceObject(bareNamespace(index), { bench: 'bare' })),
   ]);
+  await scene.create([{ path: VALIDATING_POLICIES, object: NATIVE_POLICY }]);
   const url = await scene.startBareWebhook();
   const label = { bench: 'bare' };
   await scene.registerWebhook('bare-patch', { kind: 'mutating', url: `${url}/patch`, rules: [PODS], label });

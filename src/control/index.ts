@@ -5,7 +5,13 @@ export type { ControlEndpointOptions } from './control-endpoint.ts';
 export type { ControlTls } from './control-tls.ts';
 export { ensureLocalCertificates } from './local-certificates.ts';
 export type { LocalCertificates } from './local-certificates.ts';
-export { ALIVE_INTERVAL_MS, CONTROL_NAME, CONTROL_PROTOCOL, SILENCE_LIMIT_MS } from './replica-protocol.ts';
+export {
+  ALIVE_INTERVAL_MS,
+  CONTROL_NAME,
+  CONTROL_PROTOCOL,
+  MAX_REFUSED_NAMESPACES,
+  SILENCE_LIMIT_MS,
+} from './replica-protocol.ts';
 export { movedModules } from './moved-modules.ts';
 export { pinnedSpec } from './pinned-spec.ts';
 export { previousRevision } from './rollback-target.ts';
@@ -17,9 +23,11 @@ export type {
   PrevalidationResult,
   ReplicaMessage,
   ReplicaRevisionState,
+  RefusedReport,
   RevisionReport,
 } from './replica-protocol.ts';
 export { REPLICA_CLUSTER_RULES, REPLICA_POD_RULES, REPLICA_RULES } from './replica-rules.ts';
 export { MAX_LINE_BYTES, replicaMessages } from './replica-stream.ts';
 export type { ReportSource } from './report-source.ts';
+export { refusedText } from './refused-text.ts';
 export { PREVALIDATION_TIMEOUT_MS, prevalidateOn } from './prevalidation-result.ts';

@@ -3,7 +3,7 @@
 import { MAX_MONITORED_MESSAGE, MAX_MONITORED_NAME, MAX_MONITORED_USER } from '../engine/definition/index.ts';
 import { isJsonObject, MAX_MONITORED_REQUESTS, own } from '../resources/index.ts';
 import type { JsonObject, MonitoredRequest } from '../resources/index.ts';
-import { MAX_REPORT_TEXT } from './replica-protocol.ts';
+import { MAX_REFUSED_NAMESPACES, MAX_REPORT_TEXT, type RefusedReport } from './replica-protocol.ts';
 import type { PolicyReason } from '../evaluation/index.ts';
 import type { MonitoredReport, ReplicaMessage, ReplicaRevisionState, RevisionReport } from './replica-protocol.ts';
 import { parseJson, shortened } from '../values/index.ts';
@@ -76,7 +76,26 @@ function revisionReport(value: unknown): RevisionReport {
     ...(reason === undefined ? {} : { reason: readReason(reason) }),
     ...(message === undefined ? {} : { message }),
     ...(nextRetry === undefined || Number.isNaN(Date.parse(nextRetry)) ? {} : { nextRetry }),
+    ...(own(value, 'refused') === undefined ? {} : { refused: refusedReport(own(value, 'refused')) }),
     ...(own(value, 'monitored') === undefined ? {} : { monitored: monitoredReport(own(value, 'monitored')) }),
+  };
+}
+
+function refusedReport(value: unknown): RefusedReport {
+  if (!isJsonObject(value)) {
+    throw unexpected('refused: an object', value);
+  }
+  const first = readList(value, 'first').slice(0, MAX_REFUSED_NAMESPACES);
+  return {
+    count: readInteger(value, 'count'),
+    tried: readInteger(value, 'tried'),
+    first: first.map((one) => {
+      if (!isJsonObject(one)) {
+        throw unexpected('refused.first: objects', one);
+      }
+      const namespace = readOptionalText(one, 'namespace', MAX_NAME_TEXT) ?? '';
+      return { namespace, message: readOptionalText(one, 'message', MAX_REPORT_TEXT) ?? '' };
+    }),
   };
 }
 

@@ -49,8 +49,22 @@ export interface RevisionReport {
   readonly message?: string;
   /** ISO 8601. */
   readonly nextRetry?: string;
+  /** Set when it serves, and refuses requests of namespaces for their parameters. */
+  readonly refused?: RefusedReport;
   /** Set when it serves in monitor mode and would have rejected requests. */
   readonly monitored?: MonitoredReport;
+}
+
+/** Refused namespaces in a report; others are counted. */
+export const MAX_REFUSED_NAMESPACES = 10;
+
+/** Namespaces whose parameters are invalid for a revision. */
+export interface RefusedReport {
+  readonly count: number;
+  /** Number of namespaces with parameters. */
+  readonly tried: number;
+  /** In the order of their names. */
+  readonly first: readonly { readonly namespace: string; readonly message: string }[];
 }
 
 /** The requests that a revision in monitor mode would have rejected on a replica. */

@@ -53,7 +53,7 @@ export function checkSettings(policy: LoadedPolicy, onUnitStart?: OnUnitStart): 
   return new Evaluator(policy.options).checkSettings(policy, onUnitStart);
 }
 
-/** Why a policy would refuse the requests of a namespace for their parameters; undefined when it would not. */
+/** Why a policy would refuse the requests of a namespace for invalid parameters; undefined for valid and missing ones. */
 export function refusedParameters(
   policy: LoadedPolicy,
   namespace: string,

@@ -131,11 +131,13 @@ export class Evaluator {
       onUnitStart?.(unit.id, timeoutMs, policy.kind === 'group' ? index : -1);
       try {
         const settings = this.#settings(unit, namespace, objects, timeoutMs);
-        if (settings.kind === 'refused') {
+        if (settings.kind === 'refused' && settings.isMissing !== true) {
           return settings.message;
         }
       } catch (error) {
-        return errorText(error);
+        if (!(error instanceof UnknownObject)) {
+          return errorText(error);
+        }
       }
     }
     return undefined;
@@ -220,7 +222,7 @@ export class Evaluator {
         return { kind: 'verdict', verdict: ADMITTED };
       }
       if (settings.kind === 'refused') {
-        return settings;
+        return { kind: 'refused', message: settings.message };
       }
       const inventoryJson =
         guest.mode === 'opa' || guest.mode === 'gatekeeper'

@@ -13,7 +13,12 @@ export interface ObjectReference {
 
 /** The result of a lookup. */
 export type LookupResult =
-  | { readonly state: 'found'; readonly object: JsonObject }
+  | {
+      readonly state: 'found';
+      readonly object: JsonObject;
+      /** The object before its last change, unless it did not exist. */
+      readonly previous?: JsonObject;
+    }
   /** The cluster does not have the object. */
   | { readonly state: 'absent' }
   /** The cluster could not be read. */

@@ -1,7 +1,10 @@
 import { parseJson } from '../values/index.ts';
 
-/** Maximum number of prepared settings per guest: more than the tenants of any cluster that we know of (3,500). */
-export const MAX_READY_SETTINGS = 10_000;
+/**
+ * Maximum number of prepared settings per guest: twice the namespaces that Kubernetes is tested with (10,000), each with its
+ * own parameters. The largest cluster with tenants that we know of has 3,500.
+ */
+export const MAX_READY_SETTINGS = 20_000;
 
 /**
  * Settings as builtin guests prepare them, by their JSON text. A policy passes the same string object with every
@@ -23,7 +26,8 @@ export class SettingsCache<Ready> {
     }
     const ready = this.#prepare(parseJson(settingsJson));
     if (this.#ready.size >= MAX_READY_SETTINGS) {
-      this.#ready.clear();
+      const [oldest = ''] = this.#ready.keys();
+      this.#ready.delete(oldest);
     }
     this.#ready.set(settingsJson, ready);
     return ready;

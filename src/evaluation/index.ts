@@ -17,6 +17,7 @@ export type {
   ParameterTrial,
   ProvidedModule,
   ReadEntry,
+  RefusedNamespace,
   RefusedNamespaces,
   Stage,
 } from './loading/load-request.ts';

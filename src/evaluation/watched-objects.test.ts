@@ -54,6 +54,23 @@ describe('watched objects', () => {
     assert.equal(watched.find(object), first);
   });
 
+  it('have the object before their last change, also in a worker that starts later', () => {
+    const [early, late] = [new WatchedObjects(), new WatchedObjects()];
+    const object = { ...QUOTA, namespace: 'shop', name: 'a' };
+    for (const text of ['{"pods":1}', '{"pods":2}', '{"pods":2}']) {
+      early.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, text]], true));
+    }
+    for (const one of structuredClone(early.changes())) {
+      late.apply(one);
+    }
+    const found = { state: 'found', object: { pods: 2 }, previous: { pods: 1 } };
+    assert.deepEqual([early.find(object), late.find(object)], [found, found]);
+    assert.equal(late.find(object), late.find(object));
+    early.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, undefined]]));
+    early.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, '{}']]));
+    assert.deepEqual(early.find(object), { state: 'found', object: {} });
+  });
+
   it('may be known to be absent', () => {
     const watched = new WatchedObjects();
     const absent = { state: 'absent' } as const;

@@ -19,12 +19,13 @@ export type ObjectFailure = Extract<LookupResult, { readonly state: 'absent' | '
 /**
  * One object, or the part of it that evaluation needs; undefined: it is deleted, or no longer watched. As JSON text, it is
  * parsed when it is looked up first: a copy of an object with keys such as `1000` takes a thousand times its text.
- * `failure` is known instead of an object.
+ * `failure` is known instead of an object; `previous` is the object before its last change, for a new worker.
  */
 export type WatchedObject = readonly [
   key: ObjectKey,
   object: JsonObject | string | undefined,
   failure?: ObjectFailure | undefined,
+  previous?: JsonObject | string | undefined,
 ];
 
 /** The result of reading an object that workers do not have. */
@@ -44,21 +45,20 @@ export class WatchedObjects implements ObjectLookup {
 
   apply({ apiVersion, kind, isAll, objects }: WatchedChange): void {
     const id = kindId({ apiVersion, kind });
-    const published = this.#kinds.get(id) ?? { apiVersion, kind, objects: new Map<string, Published>() };
-    this.#kinds.set(id, published);
-    if (isAll) {
-      published.objects.clear();
-    }
-    for (const [key, object, failure] of objects) {
-      const one = typeof object === 'object' ? ({ state: 'found', object } as const) : (object ?? failure);
-      if (one === undefined) {
-        published.objects.delete(keyId(key));
+    const before = this.#kinds.get(id)?.objects ?? new Map<string, Published>();
+    const after = isAll ? new Map<string, Published>() : before;
+    for (const [key, object, failure, previous] of objects) {
+      const content = typeof object === 'object' ? ({ state: 'found', object } as const) : (object ?? failure);
+      if (content === undefined) {
+        after.delete(keyId(key));
       } else {
-        published.objects.set(keyId(key), one);
+        after.set(keyId(key), { content, previous: previous ?? previousOf(before.get(keyId(key)), content) });
       }
     }
-    if (published.objects.size === 0) {
+    if (after.size === 0) {
       this.#kinds.delete(id);
+    } else {
+      this.#kinds.set(id, { apiVersion, kind, objects: after });
     }
   }
 
@@ -69,9 +69,9 @@ export class WatchedObjects implements ObjectLookup {
     if (objects === undefined || one === undefined) {
       return UNKNOWN;
     }
-    const result = typeof one === 'string' ? parsed(one) : one;
-    if (result !== one) {
-      objects.set(keyId(object), result);
+    const result = resultOf(one);
+    if (result !== one.content) {
+      objects.set(keyId(object), { ...one, content: result });
     }
     return result.state !== 'found' || hasAnnotations(result.object, object.annotations) ? result : UNKNOWN;
   }
@@ -101,21 +101,43 @@ export class WatchedObjects implements ObjectLookup {
 
 const UNKNOWN: LookupResult = { state: 'unknown' };
 
-/** An object as text until it is looked up. */
-type Published = string | Exclude<LookupResult, { readonly state: 'unknown' }>;
+type KnownResult = Exclude<LookupResult, { readonly state: 'unknown' }>;
 
-function parsed(text: string): Exclude<Published, string> {
-  const object = parseJson(text);
-  return isJsonObject(object)
-    ? { state: 'found', object }
-    : { state: 'unreadable', reason: 'the published object is no JSON object' };
+interface Published {
+  /** As text until it is looked up. */
+  readonly content: string | KnownResult;
+  readonly previous: JsonObject | string | undefined;
 }
 
-function watchedObject(key: ObjectKey, one: Published): WatchedObject {
-  if (typeof one === 'string') {
-    return [key, one];
+/** The object that another one replaces; the one before, when they are the same. */
+function previousOf(old: Published | undefined, content: Published['content']): Published['previous'] {
+  if (old === undefined || old.content === content) {
+    return old?.previous;
   }
-  return one.state === 'found' ? [key, one.object] : [key, undefined, one];
+  if (typeof old.content === 'string') {
+    return old.content;
+  }
+  return old.content.state === 'found' ? old.content.object : undefined;
+}
+
+function resultOf({ content, previous }: Published): KnownResult {
+  const result: KnownResult = typeof content === 'string' ? { state: 'found', object: objectOf(content) } : content;
+  return result.state !== 'found' || result.previous !== undefined || previous === undefined
+    ? result
+    : { ...result, previous: typeof previous === 'string' ? objectOf(previous) : previous };
+}
+
+function objectOf(text: string): JsonObject {
+  const object = parseJson(text);
+  return isJsonObject(object) ? object : {};
+}
+
+function watchedObject(key: ObjectKey, { content, previous }: Published): WatchedObject {
+  if (typeof content !== 'string' && content.state !== 'found') {
+    return [key, undefined, content];
+  }
+  const object = typeof content === 'string' ? content : content.object;
+  return previous === undefined ? [key, object] : [key, object, undefined, previous];
 }
 
 /** Whether annotations are known: those that the object does not have are null. */

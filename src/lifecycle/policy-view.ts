@@ -138,9 +138,16 @@ function replicaFacts(replica: KnownReplica, id: string, revisions: readonly Pol
     name: replica.name,
     state: replica.state,
     revisions: new Map(
-      reports.map(({ revision, state, order, reason = '', message = '', nextRetry }) => [
+      reports.map(({ revision, state, order, reason = '', message = '', nextRetry, refused }) => [
         revision,
-        { state, order, reason, message, nextRetry: nextRetry === undefined ? undefined : Date.parse(nextRetry) },
+        {
+          state,
+          order,
+          reason,
+          message,
+          nextRetry: nextRetry === undefined ? undefined : Date.parse(nextRetry),
+          ...(refused && { refused }),
+        },
       ]),
     ),
   };

@@ -1,5 +1,5 @@
 export type { AccessRule } from './access-rule.ts';
-export { findCondition, isConditionTrue, setCondition, timeText } from './conditions.ts';
+export { findCondition, isConditionTrue, removeCondition, setCondition, timeText } from './conditions.ts';
 export type { Condition, ConditionStatus } from './conditions.ts';
 export {
   addErrors,

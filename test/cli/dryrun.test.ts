@@ -185,7 +185,7 @@ NonCompliant; violation - deployments [shop] found but not as specified in names
       stdout,
       /^Pending; Dependencies were not satisfied: 1 is still pending \(Policy policies.kafka-operator\)$/m,
     );
-    assert.match(stderr, /^note: Namespace policies is no policy, and ignored/);
+    assert.match(stderr, /^note: no policies, and ignored: Namespace policies\. Name/);
   });
 
   describe('of a kind that is not builtin', () => {

@@ -97,13 +97,15 @@ describe('governance commands on a cluster', () => {
   it('draws the graph with the state of each policy', async () => {
     assert.equal(
       succeeded(await served.run('admin', 'governance', 'graph')),
-      `policy policies/off [not found]
+      `policy policies/off [not applied]
 policy policies/topics [Pending]
 └─ needs Compliant: policy policies/kafka [Pending]
-   └─ Check cluster of policy policies/kafka [not found]
+   └─ Check cluster of policy policies/kafka [not applied]
       └─ needs Compliant: policy policies/operator [NonCompliant]
 `,
     );
+    const none = await served.run('admin', 'governance', 'graph', '-n', 'default');
+    assert.deepEqual([none.stdout, none.stderr], ['', 'no policies found\n']);
   });
 
   it('explains the chain to the root cause, and what to do', async () => {
@@ -155,6 +157,9 @@ policy policies/topics [Pending]
     const template = await served.run('admin', 'explain', 'policy/kafka', '-n', 'policies', '--template', 'x');
     assert.match(template.stderr, /has no template x\nIts templates: cluster, report/);
     assert.equal((await served.run('admin', 'explain', 'namespace/default')).code, 2);
+    const untyped = await served.run('admin', 'explain', 'kafka', '-n', 'policies');
+    assert.equal(untyped.code, 2);
+    assert.match(untyped.stderr, /expected TYPE\/NAME, got kafka\nName a Policy with its type: policy\/kafka\n/);
   });
 
   it('reads with the rights of the user', async () => {

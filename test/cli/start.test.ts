@@ -20,6 +20,9 @@ const BROKEN = '{"spec":{"module":"file:///not/there/yet.wasm"}}';
 /** A mistake that validation finds. */
 const MISTAKEN = '{"spec":{"settings":{"validations":[{"expression":"object.spec.contaners"}]}}}';
 
+/** The annotation of namespaces with the user of a tool. */
+const TOOL_UID = 'toolforge.example.com/uid';
+
 interface Layout {
   readonly manifests: readonly { readonly digest: string }[];
 }
@@ -360,7 +363,12 @@ describe('portcullis start --examples', () => {
   after(() => started[Symbol.asyncDispose]());
 
   it('serves the examples', () => {
-    for (const id of ['kw.cap.required-labels', 'kw.cap.image-registries', 'kw.capg.privileged-by-exception']) {
+    for (const id of [
+      'kw.cap.required-labels',
+      'kw.cap.image-registries',
+      'kw.cap.tool-pods',
+      'kw.capg.privileged-by-exception',
+    ]) {
       assert.match(started.output, new RegExp(`^${id.replaceAll('.', '\\.')} +\\w+ +\\w+ +Active `, 'm'));
     }
   });
@@ -440,7 +448,10 @@ describe('portcullis start --examples', () => {
   it('adds the defaults of a pod profile, and checks what a later policy adds', async () => {
     const page = readFileSync('docs/pod-profile.md', 'utf8');
     const profile = /^```yaml\n(apiVersion: policies.*?)^```/ms.exec(page)?.[1] ?? '';
-    const tools = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'tools', labels: { tenancy: 'tool' } } };
+    // The example policy tool-pods, which applies as well, takes the same user from the annotation.
+    const annotations = { [TOOL_UID]: '1000' };
+    const metadata = { name: 'tools', labels: { tenancy: 'tool' }, annotations };
+    const tools = { apiVersion: 'v1', kind: 'Namespace', metadata };
     const expression =
       "[JSONPatch{op: 'add', path: '/spec/volumes', value: [{'name': dyn('etc'), 'hostPath': dyn({'path': '/etc'})}]}]";
     const injector = {
@@ -492,6 +503,61 @@ describe('portcullis start --examples', () => {
       capabilities: { drop: ['ALL'] },
     });
     succeeded(await started.portcullis(['delete', 'cap/pod-profile', 'cap/volume-injector']));
+  });
+
+  describe('with tools, each of which has its user in an annotation of its namespace', () => {
+    const createPod = async (namespace: string, securityContext: object): Promise<object> => {
+      const containers = [{ name: 'bot', image: 'example.com/toolforge/python:3' }];
+      const pod = { metadata: { generateName: 'bot-' }, spec: { securityContext, containers } };
+      const { spec } = (await started.request('POST', `/api/v1/namespaces/${namespace}/pods`, pod)) as {
+        spec: { securityContext: object };
+      };
+      return spec.securityContext;
+    };
+    const defaults = (id: number): object => ({
+      runAsUser: id,
+      runAsGroup: id,
+      fsGroup: id,
+      supplementalGroups: [1],
+      seccompProfile: { type: 'RuntimeDefault' },
+    });
+    const annotate = (namespace: string, uid: string | null): Promise<unknown> =>
+      started.request('PATCH', `/api/v1/namespaces/${namespace}`, { metadata: { annotations: { [TOOL_UID]: uid } } });
+    const isDenied = (pod: Promise<object>, message: string): Promise<void> =>
+      assert.rejects(pod, ({ message: denial }: Error) => {
+        assert.ok(denial.endsWith(` denied the request: cap/tool-pods: ${message}`), denial);
+        return true;
+      });
+
+    it('gives pods the user of their tool, and denies other users', async () => {
+      for (const [namespace, id] of [
+        ['tool-wikibot', 52_503],
+        ['tool-heritage', 53_000],
+      ] as const) {
+        assert.deepEqual(await createPod(namespace, {}), defaults(id));
+        await isDenied(
+          createPod(namespace, { runAsUser: 0 }),
+          `violates the pod profile: spec.securityContext.runAsUser: expected ${id}, got 0`,
+        );
+      }
+    });
+
+    it('gives the pods that follow a change of the annotation the new user', async () => {
+      await annotate('tool-heritage', '53001');
+      await eventually(async () => assert.deepEqual(await createPod('tool-heritage', {}), defaults(53_001)));
+      assert.deepEqual(await createPod('tool-wikibot', {}), defaults(52_503));
+    });
+
+    it('denies the pods of a tool whose annotation is invalid or missing, and says what is missing', async () => {
+      const invalid =
+        'the parameters of the namespace "tool-heritage" are invalid: ' +
+        "settingsExpression failed: type conversion error from 'string' to 'int'";
+      await annotate('tool-heritage', 'root');
+      await eventually(() => isDenied(createPod('tool-heritage', {}), invalid));
+      await annotate('tool-heritage', null);
+      await eventually(() => isDenied(createPod('tool-heritage', {}), 'MISSING'));
+      assert.deepEqual(await createPod('tool-wikibot', {}), defaults(52_503));
+    });
   });
 
   it('enforces namespaced policies in their namespace only: one rejects, one mutates', async () => {

@@ -104,11 +104,17 @@ export class StartedPortcullis implements AsyncDisposable {
     return portcullis(args, { stdin, env: { KUBECONFIG: this.kubeconfig, HOME: this.home } });
   }
 
-  /** Creates a cluster-scoped object as the owner of the cluster. Returns the answer. */
-  async create(apiVersion: string, resource: string, body: object): Promise<unknown> {
+  /** Creates an object as the owner of the cluster. Returns the answer. */
+  create(apiVersion: string, resource: string, body: object): Promise<unknown> {
+    return this.request('POST', `/apis/${apiVersion}/${resource}`, body);
+  }
+
+  /** Sends a request as the owner of the cluster; a patch is a merge patch. Returns the answer. */
+  async request(method: 'PATCH' | 'POST', path: string, body: object): Promise<unknown> {
     const { connection } = await loadKubeconfig({ paths: [this.kubeconfig], env: {} });
     using cluster = new KubernetesCluster(connection);
-    return (await cluster.request('POST', `/apis/${apiVersion}/${resource}`, { body })).json();
+    const contentType = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+    return (await cluster.request(method, path, { body, contentType })).json();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

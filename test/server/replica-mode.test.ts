@@ -313,7 +313,7 @@ describe('a replica', () => {
       assert.equal(refused.reason, 'InvalidParameters');
       assert.match(
         refused.message,
-        /^2 of 1000 namespaces would be refused for their parameters: tool-7, tool-8 \(tool-7: the parameters of ConfigMap tool-7\/profile are invalid: /,
+        /^2 of 1000 namespaces would be refused for their parameters: tool-7, tool-8 \(the parameters of ConfigMap tool-7\/profile are invalid: /,
       );
       const warned = await prevalidate(
         server,

@@ -48,12 +48,20 @@ export async function selectResources(
   return [...selections.values()];
 }
 
+/** @throws CliError when the cluster has no such type */
+async function findType(cluster: Cluster, word: string): Promise<ApiResource> {
+  const found = await typeNamed(cluster, word);
+  if (found === undefined) {
+    throw usageError(`the server has no resource type "${word}"`, 'kubectl api-resources lists its types.');
+  }
+  return found;
+}
+
 /**
  * Finds a type by its plural, singular, kind or short name, optionally with a group (`deployments.apps`), or a version and
  * group (`deployments.v1.apps`).
- * @throws CliError when there is none
  */
-async function findType(cluster: Cluster, word: string): Promise<ApiResource> {
+export async function typeNamed(cluster: Cluster, word: string): Promise<ApiResource | undefined> {
   const [name = '', ...rest] = word.toLowerCase().split('.');
   const group = rest.join('.');
   const [version = '', ...versioned] = rest;
@@ -67,11 +75,7 @@ async function findType(cluster: Cluster, word: string): Promise<ApiResource> {
     rest.length === 0 || type.group === group || (type.version === version && type.group === versioned.join('.'));
   const matching = types.filter((type) => isNamed(type) && isOfGroup(type));
   // Plural, singular and kind take precedence over short names of other types.
-  const found = matching.find((type) => type.resource === name || type.singular === name) ?? matching[0];
-  if (found === undefined) {
-    throw usageError(`the server has no resource type "${word}"`, 'kubectl api-resources lists its types.');
-  }
-  return found;
+  return matching.find((type) => type.resource === name || type.singular === name) ?? matching[0];
 }
 
 /** The key of an object; the namespace is ignored for cluster-scoped types. */

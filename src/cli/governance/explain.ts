@@ -3,7 +3,7 @@ import { Argument, Command, Option } from 'commander';
 import { explainPending, rootOf } from '../../governance/index.ts';
 import { GOVERNANCE_GROUP, type KubernetesObject, type ObjectKey, POLICIES } from '../../resources/index.ts';
 import { addClusterFlags, type ClusterFlags, connect, type Connected } from '../cluster/cluster-flags.ts';
-import { objectName, selectResources } from '../cluster/resource-arguments.ts';
+import { objectName, selectResources, typeNamed } from '../cluster/resource-arguments.ts';
 import { CliError, usageError } from '../errors.ts';
 import { dataText } from '../output.ts';
 import { programName } from '../program-name.ts';
@@ -60,6 +60,13 @@ async function subjectOf(
   { cluster, namespace }: Connected,
   { graph, roots }: PolicyGraph,
 ): Promise<Subject> {
+  const [word = ''] = args;
+  if (args.length === 1 && !word.includes('/') && (await typeNamed(cluster, word)) === undefined) {
+    throw usageError(
+      `expected TYPE/NAME, got ${oneLine(word)}`,
+      `Name a Policy with its type: policy/${oneLine(word)}`,
+    );
+  }
   const [selection, ...more] = await selectResources(cluster, args);
   const [name, ...others] = selection?.names ?? [];
   if (selection === undefined || name === undefined || more.length + others.length > 0) {

@@ -2,11 +2,11 @@
 import { Command, Option } from 'commander';
 import { type DependencyLookup, graphAsDot, graphAsMermaid, graphAsText } from '../../governance/index.ts';
 import { readObjects } from '../cluster/apply-files.ts';
-import { addClusterFlags, type ClusterFlags, connect } from '../cluster/cluster-flags.ts';
+import { addConnectionFlags, type ClusterFlags, connect } from '../cluster/cluster-flags.ts';
 import { oneLine } from '../table.ts';
 import { clusterNameOption } from './cluster-name-flag.ts';
 import { DependencyReader } from './dependency-reader.ts';
-import { clusterPolicies, filePolicies, type PolicyGraph } from './policy-graph.ts';
+import { clusterPolicies, filePolicies, type PolicyGraph, withinNamespace } from './policy-graph.ts';
 
 const RENDERERS = { text: graphAsText, dot: graphAsDot, mermaid: graphAsMermaid } as const;
 
@@ -18,7 +18,7 @@ interface GraphFlags extends ClusterFlags {
 }
 
 export function graphCommand(): Command {
-  return addClusterFlags(
+  return addConnectionFlags(
     new Command('graph')
       .description('show what governance policies depend on, and the state of each')
       .option(
@@ -26,6 +26,10 @@ export function graphCommand(): Command {
         'read policies from files, folders, or - for standard input; needs no cluster',
       )
       .option('-R, --recursive', 'include subfolders')
+      .option(
+        '-n, --namespace <name>',
+        'show the policies of this namespace, and what they depend on; with -f, the namespace of policies that name none (default: all namespaces; with -f, default)',
+      )
       .addOption(new Option('-o, --output <format>', 'output format').choices(Object.keys(RENDERERS)).default('text'))
       .addOption(clusterNameOption()),
   )
@@ -34,6 +38,7 @@ export function graphCommand(): Command {
       `
 Examples:
   portcullis governance graph
+  portcullis governance graph -n policies
   portcullis governance graph -o dot | dot -Tsvg > policies.svg
   portcullis governance graph -f policies/ -o mermaid`,
     )
@@ -48,7 +53,8 @@ async function graph(flags: GraphFlags): Promise<void> {
     return;
   }
   using connected = await connect(flags);
-  const policies = await clusterPolicies(connected.cluster, flags.clusterName, connected.namespace);
+  const all = await clusterPolicies(connected.cluster, flags.clusterName, connected.namespace);
+  const policies = connected.isNamespaceDemanded ? withinNamespace(all, connected.namespace) : all;
   const reader = new DependencyReader(connected.cluster, policies);
   const text = await reader.resolve((lookup: DependencyLookup) => render(policies.graph, lookup));
   print(policies, () => text);
@@ -57,7 +63,7 @@ async function graph(flags: GraphFlags): Promise<void> {
 /** Prints the graph, and on standard error what is wrong with it. */
 function print(policies: PolicyGraph, render: (policies: PolicyGraph) => string): void {
   process.stdout.write(render(policies));
-  if (policies.roots.size === 0) {
+  if (policies.graph.policies.length === 0) {
     process.stderr.write('no policies found\n');
   }
   for (const { namespace, name } of policies.graph.policies) {

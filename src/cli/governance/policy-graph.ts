@@ -66,6 +66,21 @@ export function filePolicies(
   return { ...graphOf(policies, sets, clusterName), copies: new Map() };
 }
 
+/** The Policies of a namespace, with all that they depend on. */
+export function withinNamespace(policies: PolicyGraph, namespace: string): PolicyGraph {
+  const { graph } = policies;
+  const reached = new Set(graph.policies.filter((policy) => policy.namespace === namespace));
+  for (const { templates } of reached) {
+    for (const requirement of templates.flatMap(({ requirements }) => requirements)) {
+      const target = graph.targetOf(requirement);
+      if (target !== undefined) {
+        reached.add(target.policy);
+      }
+    }
+  }
+  return { ...policies, graph: new DependencyGraph([...reached], graph.clusterNamespace) };
+}
+
 /** The Policy that a copy was made from. */
 export function rootOfCopy({ roots }: Pick<PolicyGraph, 'roots'>, copy: string): PolicyManifest | undefined {
   const key = rootOf(copy);

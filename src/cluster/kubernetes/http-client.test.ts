@@ -87,7 +87,7 @@ describe('HttpClient', () => {
         answerJson(response, {});
       }
     });
-    const http = client(context, { server: server.url }, { staleConnectionMs: 30, requestTimeoutMs: 100 });
+    const http = client(context, { server: server.url }, { staleConnectionMs: 250, requestTimeoutMs: 750 });
     await Promise.all(['/a', '/b', '/c'].map((path) => http.send({ method: 'GET', path })));
     assert.equal((await http.send({ method: 'GET', path: '/again' })).status, 200);
     assert.equal(sockets.size, 4);

@@ -1,6 +1,7 @@
 import type { FieldProblem } from '../field-problem.ts';
 import { readFields } from '../field-problem.ts';
-import { describeValue, FieldReader } from '../field-reader.ts';
+import { describeValue } from '../field-reader.ts';
+import type { FieldReader } from '../field-reader.ts';
 import { nearestKey } from '../../values/index.ts';
 import { builtinCatalogue } from './builtin-catalogue.ts';
 import type { Catalogue } from './catalogue.ts';

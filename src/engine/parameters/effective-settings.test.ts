@@ -79,6 +79,7 @@ describe('the settings of a namespace', () => {
       kind: 'refused',
       message:
         'there are no parameters: the namespace "tool-a" has none of the annotations example.com/uid and the labels tier',
+      isMissing: true,
     });
   });
 
@@ -121,7 +122,7 @@ describe('the settings of a namespace', () => {
 describe('missing parameters', () => {
   const message = 'there are no parameters: ToolProfile tool-a/profile does not exist';
   const cases: readonly [ParametersDefinition['notFound'], EffectiveSettings][] = [
-    ['Deny', { kind: 'refused', message }],
+    ['Deny', { kind: 'refused', message, isMissing: true }],
     ['Allow', { kind: 'allowed' }],
     ['UseDefaults', { kind: 'settings', settingsJson: SETTINGS }],
   ];
@@ -186,6 +187,15 @@ describe('invalid parameters', () => {
       assert.equal(subject.resolve('tool-b', () => verdict).kind, 'refused');
     });
   }
+
+  it('keep the settings before the change, in a worker that evaluates the namespace first', () => {
+    const object = { spec: [] };
+    for (const onInvalid of ['KeepLast', 'Deny'] as const) {
+      const subject = new Subject({ onInvalid });
+      subject.objects.set('ToolProfile tool-a/profile', { state: 'found', object, previous: profile(5) });
+      assert.equal(subject.resolve().kind, onInvalid === 'KeepLast' ? 'settings' : 'refused');
+    }
+  });
 
   it('that are deleted count as missing, also with KeepLast', () => {
     const subject = new Subject({ onInvalid: 'KeepLast' });

@@ -12,7 +12,7 @@ export type EffectiveSettings =
   | { readonly kind: 'settings'; readonly settingsJson: string }
   /** There are no parameters, and `notFound` is `Allow`. */
   | { readonly kind: 'allowed' }
-  | { readonly kind: 'refused'; readonly message: string };
+  | { readonly kind: 'refused'; readonly message: string; readonly isMissing?: true };
 
 /**
  * Verdicts on settings, and last valid settings, that a policy remembers: those of twice the namespaces that Kubernetes
@@ -92,7 +92,7 @@ export class ParameterizedSettings {
       case 'UseDefaults':
         return { kind: 'settings', settingsJson: this.#settingsJson };
       case 'Deny':
-        return { kind: 'refused', message };
+        return { kind: 'refused', message, isMissing: true };
       default:
         return notFound satisfies never;
     }
@@ -107,10 +107,22 @@ export class ParameterizedSettings {
       }
       return { kind: 'settings', settingsJson: result.settingsJson };
     }
-    const last = this.#lastValid.get(place);
+    const last = this.#lastValid.get(place) ?? this.#previous(found, request);
     return last === undefined
       ? { kind: 'refused', message: `the parameters of ${place} are invalid: ${result.problem}` }
       : { kind: 'settings', settingsJson: last };
+  }
+
+  /**
+   * The settings of the parameters before their last change, with `KeepLast`: all workers have them, also those that no
+   * request reached meanwhile.
+   */
+  #previous({ previous }: FoundParameters, request: SettingsRequest): string | undefined {
+    if (previous === undefined || this.#definition.onInvalid !== 'KeepLast') {
+      return undefined;
+    }
+    const result = this.#evaluate(previous, request);
+    return 'settingsJson' in result ? result.settingsJson : undefined;
   }
 
   #evaluate(found: FoundParameters, request: SettingsRequest): Evaluated {

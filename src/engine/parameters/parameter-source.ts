@@ -12,6 +12,8 @@ export interface FoundParameters {
   readonly object: JsonObject;
   /** Null when the expression does not use it, and for cluster-scoped requests. */
   readonly namespace: JsonObject | null;
+  /** The parameters before their last change. */
+  readonly previous?: FoundParameters;
 }
 
 export type ParameterSearch =
@@ -59,11 +61,11 @@ class ResourceSource implements ParameterSource {
       return notFound(found, this.placeOf(requestNamespace));
     }
     if (!this.#usesNamespace || requestNamespace === '') {
-      return { state: 'found', object: found.object, namespace: null };
+      return foundWith(found, () => null);
     }
     const within = findNamespace(requestNamespace, [], objects);
     return within.state === 'found'
-      ? { state: 'found', object: found.object, namespace: within.object }
+      ? foundWith(found, () => within.object)
       : // Not absent: `notFound` is about parameters.
         { state: 'unreadable', message: within.message };
   }
@@ -108,7 +110,7 @@ class NamespaceSource implements ParameterSource {
           state: 'absent',
           message: `there are no parameters: ${this.placeOf(namespace)} has none of ${this.#keysText()}`,
         }
-      : { state: 'found', object: found.object, namespace: found.object };
+      : foundWith(found, (object) => object);
   }
 
   values({ object }: FoundParameters, name: string): ParameterValues {
@@ -149,7 +151,16 @@ class NamespaceSource implements ParameterSource {
 }
 
 type NotFound = Exclude<ParameterSearch, { readonly state: 'found' }>;
-type Found = { readonly state: 'found'; readonly object: JsonObject } | NotFound;
+type FoundObject = Extract<LookupResult, { readonly state: 'found' }>;
+type Found = FoundObject | NotFound;
+
+function foundWith(
+  { object, previous }: FoundObject,
+  namespaceOf: (object: JsonObject) => JsonObject | null,
+): ParameterSearch {
+  const before = previous === undefined ? {} : { previous: { object: previous, namespace: namespaceOf(previous) } };
+  return { state: 'found', object, namespace: namespaceOf(object), ...before };
+}
 
 function findNamespace(name: string, annotations: readonly string[], objects: ObjectLookup): Found {
   const needed = annotations.length === 0 ? {} : { annotations };

@@ -76,10 +76,16 @@ export interface ParameterTrial {
 
 /** Namespaces whose requests a policy would refuse for their parameters. */
 export interface RefusedNamespaces {
-  readonly count: number;
   /** Number of namespaces that were tried. */
   readonly tried: number;
-  readonly first: readonly { readonly namespace: string; readonly message: string }[];
+  readonly refused: readonly RefusedNamespace[];
+}
+
+export interface RefusedNamespace {
+  /** Empty for requests without one. */
+  readonly namespace: string;
+  /** Shortened. */
+  readonly message: string;
 }
 
 /** Result of a {@link LoadRequest}. */

@@ -1,9 +1,10 @@
 import { type LoadedPolicy, type OnUnitStart, refusedParameters } from '../../engine/index.ts';
+import { shortened } from '../../values/index.ts';
 import { WatchedObjects } from '../watched-objects.ts';
-import type { ParameterTrial, RefusedNamespaces } from './load-request.ts';
+import type { ParameterTrial, RefusedNamespace, RefusedNamespaces } from './load-request.ts';
 
-/** Refused namespaces that a message names. */
-const MAX_NAMED = 10;
+/** Characters of a message about one namespace: there may be thousands. */
+const MAX_MESSAGE_LENGTH = 256;
 /**
  * Time of a trial: a WebAssembly policy validates the settings of 3,500 namespaces in about a second. The namespaces that are
  * left are not tried. Milliseconds.
@@ -21,8 +22,8 @@ export function tryParameters(
     known.apply(change);
   }
   const end = performance.now() + TRIAL_MS;
-  const first: RefusedNamespaces['first'][number][] = [];
-  let [count, tried] = [0, 0];
+  const refused: RefusedNamespace[] = [];
+  let tried = 0;
   for (const namespace of namespaces) {
     if (performance.now() > end) {
       break;
@@ -30,11 +31,8 @@ export function tryParameters(
     tried += 1;
     const message = refusedParameters(policy, namespace, known, onUnitStart);
     if (message !== undefined) {
-      count += 1;
-      if (first.length < MAX_NAMED) {
-        first.push({ namespace, message });
-      }
+      refused.push({ namespace, message: shortened(message, MAX_MESSAGE_LENGTH) });
     }
   }
-  return { count, tried, first };
+  return { tried, refused };
 }

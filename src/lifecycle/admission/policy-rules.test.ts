@@ -905,6 +905,15 @@ const parameters = (more: object = {}, spec: object = {}): object => ({
 });
 const fromNamespace = (keys: object, spec?: object): object => parameters({ from: { namespace: keys } }, spec);
 const RESOURCE = 'spec.parameters.from.resource';
+/** A profile of pods whose required settings come from parameters. */
+const profileOf = (overridable: readonly string[]): object =>
+  parameters(
+    { overridable, settingsExpression: `{'${overridable.join("': 1, '")}': 1}` },
+    {
+      ...module('builtin:pod-profile', { supplementalGroups: 'RunAsAny', seLinux: 'RunAsAny' }),
+      mutating: true,
+    },
+  );
 const PARAMETER_CASES: readonly Case[] = [
   ['parameters of a resource', 'cap', parameters(), []],
   ['parameters of a resource in its namespace', 'ap', parameters(), []],
@@ -987,6 +996,8 @@ const PARAMETER_CASES: readonly Case[] = [
     [],
     ['spec.settings.enforce [settings]'],
   ],
+  ['a required setting that parameters give', 'cap', profileOf(['runAsUser', 'fsGroup']), []],
+  ['a required setting that nothing gives', 'cap', profileOf(['runAsUser']), [], ['spec.settings.fsGroup [settings]']],
   [
     'defaults that are invalid',
     'cap',

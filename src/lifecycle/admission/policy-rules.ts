@@ -1,5 +1,12 @@
 import { BuiltinSettings } from '../../engine/index.ts';
-import { type AdmissionPolicyObject, invalid, isGroupSpec, notSupported, policyId } from '../../resources/index.ts';
+import {
+  type AdmissionPolicyObject,
+  invalid,
+  isGroupSpec,
+  isJsonObject,
+  notSupported,
+  policyId,
+} from '../../resources/index.ts';
 import { MAX_SUBDOMAIN_LENGTH } from '../../names/index.ts';
 import { checkAuthorizerUse } from './authorizer-rules.ts';
 import { hintAtBuiltin } from './builtin-hints.ts';
@@ -10,7 +17,7 @@ import { checkModule } from './module-rules.ts';
 import { checkNullReads } from './null-object-rules.ts';
 import { checkParameters, completesSettings } from './parameter-rules.ts';
 import { checkRequestRules } from './request-rules.ts';
-import { checkContextAwareKinds, checkNeeds, modulesOf } from './rights-rules.ts';
+import { checkContextAwareKinds, checkNeeds, modulesOf, type ModuleUse } from './rights-rules.ts';
 import { checkRunnable } from './runnable-policy.ts';
 import { checkSelector } from './selector-rules.ts';
 
@@ -105,7 +112,7 @@ export class PolicyRules {
         hintAtBuiltin(use, isNamespaced, this.#settings, findings);
       } else {
         const { problems, needs, constraints, nullReads } = this.#settings.check(builtin, use.settings ?? {});
-        for (const problem of problems) {
+        for (const problem of problems.filter(({ field }) => !isOverridden(field, use))) {
           this.#report(`${use.field}.settings`, problem, completesSettings(use.parameters), findings);
         }
         checkNeeds(use, needs, isNamespaced, findings);
@@ -139,4 +146,13 @@ export class PolicyRules {
       findings.reject('settings', { reason: 'FieldValueInvalid', field: place, message });
     }
   }
+}
+
+/** Whether a problem is that a setting is missing which parameters give: `settings` alone are never used then. */
+function isOverridden(field: string, { parameters, settings }: ModuleUse): boolean {
+  return (
+    completesSettings(parameters) &&
+    parameters?.overridable.includes(field) === true &&
+    !(isJsonObject(settings) && Object.hasOwn(settings, field))
+  );
 }

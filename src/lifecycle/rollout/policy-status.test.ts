@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findCondition, type PolicyStatus, READY, RECONCILING, STALLED } from '../../resources/index.ts';
-import { POLICY_ACTIVE, POLICY_ENFORCED, POLICY_UP_TO_DATE, policyStatus } from './policy-status.ts';
+import { PARAMETERS_VALID, POLICY_ACTIVE, POLICY_ENFORCED, POLICY_UP_TO_DATE, policyStatus } from './policy-status.ts';
 import { REASONS } from './reasons.ts';
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutView } from './rollout-view.ts';
 import { NOW, replica, revision, spec, view } from './testing/rollout-scene.ts';
@@ -205,6 +205,20 @@ describe('the status of a policy', () => {
     const stalled = statusOf(view([first, failed], both), loading);
     assert.deepEqual(abnormal(stalled), ['False InvalidSettings', none, 'True InvalidSettings']);
     assert.deepEqual(abnormal(statusOf(view([first], both), stalled)), ['True Serving', none, none]);
+  });
+
+  it('says which namespaces have invalid parameters, while a revision with parameters serves', () => {
+    const parameters = { from: { namespace: { labels: ['tier'] } }, overridable: ['a'], settingsExpression: '{}' };
+    const tenants = revision(1, 'Serving', { snapshot: spec('1', { parameters }) });
+    const refused = { count: 2, tried: 9, first: [{ namespace: 'a', message: 'no a' }] };
+    const some = [replica('a', { 1: 'Serving' }), replica('b', { 1: { state: 'Serving', refused } })];
+    const valid = statusOf(view([tenants], both));
+    assert.equal(conditionText(valid, PARAMETERS_VALID), 'True Valid: no invalid parameters are known');
+    const invalid = statusOf(view([tenants], some), valid);
+    const text = '2 of 9 namespaces would be refused for their parameters: a and 1 more (no a)';
+    assert.equal(conditionText(invalid, PARAMETERS_VALID), `False InvalidParameters: ${text}`);
+    assert.deepEqual([invalid.phase, invalid.message], ['Active', `revision 1 serves on every replica; ${text}`]);
+    assert.equal(findCondition(statusOf(view([first], both), invalid).conditions, PARAMETERS_VALID), undefined);
   });
 
   it('reports a failed write even before the replicas report to a new leader, and nothing else', () => {

@@ -1,8 +1,12 @@
 // The status of a policy: Kubewarden's fields, and our own.
+import { type RefusedReport, refusedText } from '../../control/index.ts';
 import {
+  type Condition,
   effectiveFailurePolicy,
+  isGroupSpec,
   type PolicyStatus,
   type Readiness,
+  removeCondition,
   setCondition,
   setReadiness,
   timeText,
@@ -20,6 +24,8 @@ export const POLICY_ACTIVE = 'PolicyActive';
 export const POLICY_ENFORCED = 'Enforced';
 /** Every replica serves the desired revision. */
 export const POLICY_UP_TO_DATE = 'UpToDate';
+/** No replica refuses requests for invalid parameters. Only while a revision with parameters serves. */
+export const PARAMETERS_VALID = 'ParametersValid';
 
 /**
  * The status to write. Unchanged conditions keep their transition times. Before the replicas are known, only a failure
@@ -54,16 +60,25 @@ export function policyStatus(
   const status = isUpToDate ? 'True' : 'False';
   const upToDate = { type: POLICY_UP_TO_DATE, status, reason, message, observedGeneration: generation } as const;
   const enforced = { ...enforcedCondition(view, serving), type: POLICY_ENFORCED, observedGeneration: generation };
-  const conditions = [active, enforced, upToDate].reduce(
+  const refused = refusedParameters(serving, replicas);
+  const common = [active, enforced, upToDate].reduce(
     (all, condition) => setCondition(all, condition, now),
     before?.conditions,
   );
+  const conditions =
+    serving !== undefined && hasParameters(serving.snapshot)
+      ? setCondition(common, { ...parametersCondition(refused), observedGeneration: generation }, now)
+      : removeCondition(common, PARAMETERS_VALID);
+  const remarks = [
+    ...(warnings.length === 0 ? [] : [`it may reject requests: ${warnings.join('; ')}`]),
+    ...(refused === undefined ? [] : [refusedText(refused)]),
+  ];
   return {
     policyStatus: isServedAndCovered ? 'active' : view.hasPolicyServer || replicas.length > 0 ? 'pending' : 'scheduled',
     mode: isServedAndCovered ? (serving.snapshot.mode ?? 'protect') : 'unknown',
     phase,
     reason,
-    message: warnings.length === 0 ? message : `${message}; it may reject requests: ${warnings.join('; ')}`,
+    message: [message, ...remarks].join('; '),
     observedGeneration: generation,
     desiredRevision: desired?.number ?? view.pin ?? 0,
     servingRevision: serving?.number ?? 0,
@@ -75,6 +90,31 @@ export function policyStatus(
     ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
     conditions: setReadiness(conditions, current, generation, now),
   };
+}
+
+/** What a replica refuses for parameters: all replicas see the same, some a moment later. */
+function refusedParameters(
+  serving: RevisionFacts | undefined,
+  replicas: readonly ReplicaFacts[],
+): RefusedReport | undefined {
+  return replicas
+    .map(({ revisions }) => (serving === undefined ? undefined : revisions.get(serving.number)?.refused))
+    .find((refused) => refused !== undefined);
+}
+
+function parametersCondition(
+  refused: RefusedReport | undefined,
+): Pick<Condition, 'type' | 'status' | 'reason' | 'message'> {
+  return refused === undefined
+    ? { type: PARAMETERS_VALID, status: 'True', reason: 'Valid', message: 'no invalid parameters are known' }
+    : { type: PARAMETERS_VALID, status: 'False', reason: 'InvalidParameters', message: refusedText(refused) };
+}
+
+function hasParameters(snapshot: RevisionFacts['snapshot']): boolean {
+  const uses: readonly { readonly parameters?: unknown }[] = isGroupSpec(snapshot)
+    ? Object.values(snapshot.policies)
+    : [snapshot];
+  return uses.some(({ parameters }) => parameters !== undefined);
 }
 
 /** The condition PolicyActive: the revision that answers, or why there is none. */

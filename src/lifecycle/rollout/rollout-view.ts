@@ -1,6 +1,6 @@
 // The input and output of the planner. Plain data, so that tests can enumerate situations.
 import type { AdmissionPolicySpec, PolicyStatus, RevisionState } from '../../resources/index.ts';
-import type { PinnedModule, ReplicaRevisionState } from '../../control/index.ts';
+import type { PinnedModule, RefusedReport, ReplicaRevisionState } from '../../control/index.ts';
 import type { ReplicaCount } from '../replicas/monitored-reports.ts';
 
 /** What happens when not every replica has loaded the revision within the progress deadline. */
@@ -92,6 +92,8 @@ export interface ReplicaRevisionFacts {
   readonly message: string;
   /** Milliseconds since 1970. */
   readonly nextRetry: number | undefined;
+  /** Namespaces with invalid parameters, while it serves. Absent: none are known. */
+  readonly refused?: RefusedReport | undefined;
 }
 
 /** The input of a plan. */

@@ -3,8 +3,9 @@
 import { isNamespacedPolicyId } from '../../resources/index.ts';
 import { DEFAULT_MAX_MODULE_BYTES, isDigest, ModuleCache } from '../../modules/index.ts';
 import type { MonitoredVerdict, ObjectReference } from '../../engine/index.ts';
-import type { CompiledPolicyModule, FindResult, PeerAccess } from '../../evaluation/index.ts';
+import type { CompiledPolicyModule, FindResult, PeerAccess, WatchedChange } from '../../evaluation/index.ts';
 import type { PoliciesView } from '../status/operations-endpoint.ts';
+import { type LoadedRevision, type RegistryEntry, servingOf } from '../policies/registry-entry.ts';
 import { PolicyRegistry } from '../policies/policy-registry.ts';
 import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from '../policies/policy-source.ts';
 import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
@@ -12,6 +13,7 @@ import { withoutRevision, type PinnedPolicy } from '../policies/serving-record.t
 import { isOutage, NamespaceFeed } from './namespace-feed.ts';
 import { NamespaceRecord } from './namespace-record.ts';
 import { ExistingParameters } from './existing-parameters.ts';
+import { ParameterChecks } from './parameter-checks.ts';
 import { ParameterFeed } from './parameter-feed.ts';
 import { ReadableKinds } from './readable-kinds.ts';
 import { ReplicaControl } from './replica-control.ts';
@@ -37,6 +39,7 @@ export class Replica implements PolicySource {
   readonly #feed: RevisionFeed;
   readonly #namespaces: NamespaceFeed;
   readonly #parameters: ParameterFeed;
+  readonly #checks: ParameterChecks;
   readonly #prevalidator: RevisionPrevalidator;
   readonly #control: ReplicaControl;
   readonly #stopping = new AbortController();
@@ -77,6 +80,7 @@ export class Replica implements PolicySource {
         changeEnded: (result) => host.changeEnded(result),
         servingChanged: () => {
           this.#keep();
+          this.#checks.schedule();
           host.record.changed(() => this.#registry.lastGood());
         },
         swapTook: (ms) => host.reloadTook(ms),
@@ -85,15 +89,24 @@ export class Replica implements PolicySource {
       },
       recorded(host, namespacedPoliciesCapabilities ?? []),
     );
+    this.#checks = new ParameterChecks({
+      serving: () => servingRevisions(this.#registry.entries()),
+      load: (requests, done) => loader.load(requests, done),
+      checked: (revision, refused) => view.refuses(revision, refused),
+    });
+    const publish = (change: WatchedChange): void => {
+      host.publishWatched(change);
+      this.#checks.apply(change);
+    };
     this.#namespaces = new NamespaceFeed({
       cluster,
-      publish: (change) => host.publishWatched(change),
+      publish,
       record: new NamespaceRecord(host.dataDir, ({ level, fields, message }) => log[level](fields, message)),
       log,
     });
     this.#parameters = new ParameterFeed({
       cluster: policyCluster,
-      publish: (change) => host.publishWatched(change),
+      publish,
       log,
     });
     this.#feed = new RevisionFeed({
@@ -242,6 +255,7 @@ export class Replica implements PolicySource {
     this.#stopping.abort(new Error('the policy server is stopping'));
     const kept = this.#namespaces.stop();
     this.#parameters.stop();
+    this.#checks.stop();
     this.#registry.stop();
     this.#prevalidator.stop();
     await Promise.all([this.#following, kept]);
@@ -257,6 +271,17 @@ export class Replica implements PolicySource {
   /** Reports which modules are still in use to the loader and the cache. */
   #keep(): void {
     this.#host.loader.keep(this.modules().map(({ digest }) => digest));
+  }
+}
+
+function* servingRevisions(
+  entries: Iterable<RegistryEntry>,
+): Generator<readonly [id: string, revision: LoadedRevision]> {
+  for (const entry of entries) {
+    const serves = servingOf(entry);
+    if (serves !== undefined) {
+      yield [entry.id, serves];
+    }
   }
 }
 

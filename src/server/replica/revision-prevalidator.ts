@@ -11,11 +11,13 @@ import {
 import type { ContextAwareResource, ModuleUse, ParametersDefinition, PolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import { RequestRefused } from '../../https/index.ts';
-import type { LoadOutcome, LoadRequest, ParameterTrial, RefusedNamespaces } from '../../evaluation/index.ts';
+import type { LoadOutcome, LoadRequest, ParameterTrial } from '../../evaluation/index.ts';
+import { refusedText } from '../../control/index.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from '../../control/index.ts';
 import type { ReadPolicy, UnreadPolicy } from '../policies/registry-loads.ts';
 import { errorText, shortened } from '../../values/index.ts';
 import type { ExistingParameters } from './existing-parameters.ts';
+import { refusedReport } from './parameter-checks.ts';
 import type { ReadableKinds } from './readable-kinds.ts';
 
 /**
@@ -213,7 +215,7 @@ export class RevisionPrevalidator {
     if (tried.refused === undefined) {
       return result;
     }
-    const message = refusedText(tried.refused);
+    const message = refusedText(refusedReport(tried.refused));
     if (all.some(({ onRollout }) => onRollout === 'Fail')) {
       return { ok: false, reason: 'InvalidParameters', message, isTransient: false };
     }
@@ -308,13 +310,6 @@ function joined(trials: readonly (ParameterTrial | undefined)[]): ParameterTrial
 /** Digests of the modules that were loaded; builtin modules have none. */
 function pinnedDigests({ digests }: LoadOutcome & { readonly ok: true }): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(digests).filter(([, digest]) => isDigest(digest)));
-}
-
-function refusedText({ count, tried, first }: RefusedNamespaces): string {
-  const named = first.map(({ namespace }) => (namespace === '' ? 'requests without one' : namespace)).join(', ');
-  const more = count > first.length ? ` and ${count - first.length} more` : '';
-  const [one] = first;
-  return `${count} of ${tried} namespaces would be refused for their parameters: ${named}${more} (${one?.namespace}: ${one?.message})`;
 }
 
 /** The kinds of parameters, which are read for every review. */

@@ -1,7 +1,7 @@
 // Reports of a replica's revisions.
 import { isDeepStrictEqual } from 'node:util';
 import { type LoadedRevision, type RegistryEntry, servingOf, type Slot, targetOf } from '../policies/registry-entry.ts';
-import type { RevisionReport } from '../../control/index.ts';
+import type { RefusedReport, RevisionReport } from '../../control/index.ts';
 import type { MonitoredVerdict } from '../../engine/index.ts';
 import { MonitoredCounts } from '../monitoring/monitored-counts.ts';
 import type { Deviation, ReplicaView, ServedRevision } from './replica-view.ts';
@@ -14,6 +14,8 @@ export class RevisionView implements ReplicaView {
   readonly #names = new Map<string, readonly string[]>();
   readonly #listeners = new Set<(names: readonly string[]) => void>();
   readonly #monitored: MonitoredCounts;
+  /** By name of the PolicyRevision. */
+  readonly #refused = new Map<string, RefusedReport>();
   #isSynced = false;
 
   /**
@@ -41,6 +43,16 @@ export class RevisionView implements ReplicaView {
   report(name: string): RevisionReport | undefined {
     const report = this.#reports.get(name);
     return report && this.#withMonitored(report);
+  }
+
+  /** Reports namespaces with invalid parameters of a revision; undefined: there are none. */
+  refuses(name: string, refused: RefusedReport | undefined): void {
+    if (refused === undefined) {
+      this.#refused.delete(name);
+    } else {
+      this.#refused.set(name, refused);
+    }
+    this.#notify([name]);
   }
 
   /** Counts what a policy in monitor mode would have rejected. */
@@ -110,7 +122,10 @@ export class RevisionView implements ReplicaView {
 
   #withMonitored(report: RevisionReport): RevisionReport {
     const monitored = this.#monitored.report(report.policy, report.name);
-    return monitored === undefined ? report : { ...report, monitored };
+    const refused = report.state === 'Serving' ? this.#refused.get(report.name) : undefined;
+    return monitored === undefined && refused === undefined
+      ? report
+      : { ...report, ...(refused && { refused }), ...(monitored && { monitored }) };
   }
 
   /** Removes reports of a policy. Returns their names. */
@@ -118,6 +133,7 @@ export class RevisionView implements ReplicaView {
     const gone = (this.#names.get(id) ?? []).filter(isGone);
     for (const name of gone) {
       this.#reports.delete(name);
+      this.#refused.delete(name);
     }
     this.#names.delete(id);
     return gone;

@@ -32,7 +32,7 @@ const NAMESPACES = { group: '', version: 'v1', resource: 'namespaces', kind: 'Na
 const EXIT_NONCOMPLIANT = 2;
 
 interface DryrunFlags extends ClusterFlags {
-  readonly policy: readonly string[];
+  readonly policy?: readonly string[];
   readonly desiredStatus?: string;
   readonly printDiffs: 'true' | 'false';
   readonly fullDiffs?: true;
@@ -40,7 +40,7 @@ interface DryrunFlags extends ClusterFlags {
   readonly statusPath?: string;
   readonly messagesPath?: string;
   readonly mappingsFile?: string;
-  readonly fromCluster: boolean;
+  readonly fromCluster?: boolean;
   readonly log?: true;
   readonly logPath?: string;
   readonly clusterName: string;
@@ -51,7 +51,7 @@ export function dryrunCommand(): Command {
     new Command('dryrun')
       .description('evaluate governance policies on manifests or on a cluster, without changing anything')
       .argument('[inputs...]', 'the objects of the cluster: files, folders, or - for standard input')
-      .option('-p, --policy <file>', 'policies to evaluate: a file, a folder, or -; may be repeated', collected, [])
+      .option('-p, --policy <file>', 'policies to evaluate: a file, a folder, or -; may be repeated', collected)
       .option('-c, --desired-status <file>', 'compare the status with this one, which may be part of it')
       .addOption(new Option('--print-diffs <boolean>', 'print differences').choices(['true', 'false']).default('true'))
       .option('--full-diffs', 'print long differences in full')
@@ -61,7 +61,11 @@ export function dryrunCommand(): Command {
       .addOption(
         new Option('--mappings-file <file>', 'kinds of the cluster, see `dryrun generate`').env('DRYRUN_MAPPINGS_FILE'),
       )
-      .option('--from-cluster', 'read the objects of a cluster', process.env['DRYRUN_FROM_CLUSTER'] === 'true')
+      .option(
+        '--from-cluster',
+        'read the objects of a cluster',
+        process.env['DRYRUN_FROM_CLUSTER'] === 'true' ? true : undefined,
+      )
       .option('--log', 'log to standard error')
       .option('--log-path <file>', 'log to a file')
       .addOption(clusterNameOption()),
@@ -75,7 +79,7 @@ Examples:
   portcullis dryrun -p policy.yaml --from-cluster
   portcullis dryrun generate > mappings.yaml
 
-Exit code: 0 when all policies are Compliant, 2 when one is not, 1 after an error.`,
+Exit code: 0 when all policies are Compliant, 2 when one is not, or the command line is invalid, 1 after another error.`,
     )
     .addCommand(generateCommand())
     .action(dryrun);
@@ -98,7 +102,7 @@ async function dryrun(inputs: readonly string[], flags: DryrunFlags): Promise<vo
 }
 
 /** @throws CliError when there are none */
-async function readPolicies({ policy, clusterName }: DryrunFlags): Promise<readonly KubernetesObject[]> {
+async function readPolicies({ policy = [], clusterName }: DryrunFlags): Promise<readonly KubernetesObject[]> {
   if (policy.length === 0) {
     throw usageError('expected a policy', 'Name it with -p: portcullis dryrun -p policy.yaml pods.yaml');
   }
@@ -107,10 +111,9 @@ async function readPolicies({ policy, clusterName }: DryrunFlags): Promise<reado
     const kinds = GOVERNANCE_KINDS.map(({ kind }) => kind).join(', ');
     throw new CliError(`no policy in ${policy.join(', ')}: expected ${kinds}`);
   }
-  for (const { kind, metadata } of ignored) {
-    const text = oneLine(
-      `${kind} ${metadata.name ?? ''} is no policy, and ignored: name objects of the cluster without -p`,
-    );
+  if (ignored.length > 0) {
+    const names = ignored.map(({ kind, metadata }) => oneLine(`${kind} ${metadata.name ?? ''}`));
+    const text = `no policies, and ignored: ${names.join(', ')}. Name objects of the cluster without -p`;
     process.stderr.write(`note: ${text}\n`);
   }
   return policies;
@@ -145,7 +148,7 @@ interface Source extends Disposable {
 
 /** What the policies are about. */
 async function sourceOf(inputs: readonly string[], flags: DryrunFlags): Promise<Source> {
-  if (flags.fromCluster) {
+  if (flags.fromCluster === true) {
     if (inputs.length > 0) {
       throw usageError('expected no inputs with --from-cluster', 'Objects are read from the cluster.');
     }
@@ -195,6 +198,6 @@ function logOf({ log, logPath }: DryrunFlags): Logger {
   }
 }
 
-function collected(value: string, before: readonly string[]): readonly string[] {
+function collected(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }

@@ -31,10 +31,10 @@ describe('graphAsText', () => {
     assert.equal(
       graphAsText(chain, lookup),
       [
-        'policy default/app [not found]',
+        'policy default/app [not applied]',
         '├─ needs Compliant: policy default/kafka [Pending]',
         '│  ├─ needs Compliant: policy default/strimzi [NonCompliant]',
-        '│  └─ ConfigurationPolicy topics of policy default/kafka [not found]',
+        '│  └─ ConfigurationPolicy topics of policy default/kafka [not applied]',
         '│     └─ needs Pending: Policy default.quota [not found]',
         '└─ needs NonCompliant: policy default/strimzi [NonCompliant]',
         '',
@@ -76,10 +76,10 @@ describe('graphAsDot', () => {
       `digraph dependencies {
   rankdir=LR;
   node [shape=box];
-  n0 [label="policy default/app [not found]"];
+  n0 [label="policy default/app [not applied]"];
   n1 [label="policy default/kafka [Pending]"];
   n2 [label="policy default/strimzi [NonCompliant]"];
-  n3 [label="ConfigurationPolicy topics of policy default/kafka [not found]"];
+  n3 [label="ConfigurationPolicy topics of policy default/kafka [not applied]"];
   n4 [label="Policy default.quota [not found]"];
   n0 -> n1 [label="Compliant"];
   n0 -> n2 [label="NonCompliant"];

@@ -11,12 +11,14 @@ import { printableText } from './printable-text.ts';
 
 /** Depth of a tree; what is deeper begins a tree of its own, because each level indents its lines further. */
 const MAX_TREE_DEPTH = 40;
+/** The state of a policy or template that exists, but is not in the namespace of the cluster. */
+const NOT_APPLIED = 'not applied';
 
 interface Node {
   /** `n0`: safe in every language. */
   readonly id: string;
   readonly label: string;
-  /** `Compliant`, `not found`; empty if not asked for. */
+  /** `Compliant`, `not found`; `not applied` for a policy or template of the graph; empty without a lookup. */
   readonly state: string;
   readonly edges: Edge[];
 }
@@ -135,10 +137,8 @@ class Drawing {
   policyNode(policy: GraphPolicy): Node {
     const name = `${policy.namespace}.${policy.name}`;
     const requirement = { apiVersion: `${GOVERNANCE_GROUP}/v1`, kind: 'Policy', name, compliance: '' };
-    return this.#node(`policy ${name}`, partText(policy), {
-      ...requirement,
-      namespace: this.#graph.clusterNamespace,
-    });
+    const namespace = this.#graph.clusterNamespace;
+    return this.#node(`policy ${name}`, partText(policy), { ...requirement, namespace }, NOT_APPLIED);
   }
 
   /** Adds the edges of a policy: what all templates need from the policy, the rest from its template. */
@@ -166,7 +166,12 @@ class Drawing {
       return this.#templateNode(target.policy, target.template);
     }
     return target === undefined
-      ? this.#node(`object ${objectId(requirement)}`, requirementText(this.#graph, requirement), requirement)
+      ? this.#node(
+          `object ${objectId(requirement)}`,
+          requirementText(this.#graph, requirement),
+          requirement,
+          'not found',
+        )
       : this.policyNode(target.policy);
   }
 
@@ -176,25 +181,26 @@ class Drawing {
     const object = { apiVersion, kind, name, namespace, compliance: '' };
     const key = `template ${policy.namespace}.${policy.name} ${policy.templates.indexOf(template)}`;
     const isNew = !this.#byKey.has(key);
-    const node = this.#node(key, partText(policy, template), object);
+    const node = this.#node(key, partText(policy, template), object, NOT_APPLIED);
     if (isNew) {
       this.policyNode(policy).edges.push({ to: node, required: undefined });
     }
     return node;
   }
 
-  #node(key: string, label: string, requirement: Requirement): Node {
+  #node(key: string, label: string, requirement: Requirement, absent: string): Node {
     const known = this.#byKey.get(key);
     if (known !== undefined) {
       return known;
     }
-    const node = { id: `n${this.nodes.length}`, label, state: this.#state(requirement), edges: [] };
+    const node = { id: `n${this.nodes.length}`, label, state: this.#state(requirement, absent), edges: [] };
     this.#byKey.set(key, node);
     this.nodes.push(node);
     return node;
   }
 
-  #state(requirement: Requirement): string {
+  /** @param absent the state of an object that does not exist */
+  #state(requirement: Requirement, absent: string): string {
     const found = this.#lookup?.(requirement);
     if (found === undefined) {
       return '';
@@ -207,6 +213,8 @@ class Drawing {
       case 'failed':
       case 'forbidden':
         return 'not readable';
+      case 'not-found':
+        return absent;
       default:
         return found.type.replaceAll('-', ' ');
     }

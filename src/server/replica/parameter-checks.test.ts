@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { RefusedReport } from '../../control/index.ts';
+import { readPolicyDefinition } from '../../engine/index.ts';
+import type { LoadRequest, RefusedNamespace } from '../../evaluation/index.ts';
+import type { LoadedRevision } from '../policies/registry-entry.ts';
+import { ParameterChecks } from './parameter-checks.ts';
+
+const PROFILE = { apiVersion: 'example.com/v1', kind: 'ToolProfile' };
+
+function serving(version: string, parameters?: object): LoadedRevision {
+  const { definition } = readPolicyDefinition('p', { module: 'm.wasm', ...(parameters && { parameters }) });
+  assert.ok(definition !== undefined);
+  const revision = { name: `p-${version}`, uid: version, number: 1 };
+  return { id: 'p', definition, digests: {}, version, since: '', order: 0, revision } as unknown as LoadedRevision;
+}
+
+const PARAMETERS = {
+  from: { resource: { ...PROFILE, name: 'profile' } },
+  overridable: ['a'],
+  settingsExpression: "{'a': params.a}",
+};
+
+describe('the checks of parameters', () => {
+  let checks: ParameterChecks;
+  let policy: LoadedRevision;
+  let reports: (readonly [string, RefusedReport | undefined])[];
+  /** Namespaces of each trial. */
+  let trials: (readonly string[])[];
+  let invalid: Set<string>;
+  beforeEach(() => {
+    [policy, reports, trials, invalid] = [serving('1', PARAMETERS), [], [], new Set()];
+    checks = new ParameterChecks({
+      serving: () => [['p', policy]],
+      load: (requests, done) => done(new Map(requests.map((one) => [one, outcome(one)] as const))),
+      checked: (revision, refused) => reports.push([revision, refused]),
+      delayMs: 1,
+    });
+  });
+  afterEach(() => checks.stop());
+
+  function outcome({ trial }: LoadRequest) {
+    const namespaces = trial?.namespaces ?? [];
+    trials.push(namespaces);
+    const refused: RefusedNamespace[] = namespaces
+      .filter((namespace) => invalid.has(namespace))
+      .map((namespace) => ({ namespace, message: `no ${namespace}` }));
+    return { ok: true, digests: {}, modules: [], refused: { tried: namespaces.length, refused } } as const;
+  }
+  const change = (...namespaces: readonly string[]): void =>
+    checks.apply({
+      ...PROFILE,
+      isAll: false,
+      objects: namespaces.map((namespace) => [{ namespace, name: 'profile' }, '{}'] as const),
+    });
+  const checked = async (count: number): Promise<void> => {
+    while (trials.length < count) {
+      await sleep(1);
+    }
+  };
+
+  it('are made once for the changes of a moment, and then for changed namespaces only', async () => {
+    invalid = new Set(['b']);
+    change('a', 'b');
+    change('c');
+    await checked(1);
+    assert.deepEqual(reports, [['p-1', { count: 1, tried: 3, first: [{ namespace: 'b', message: 'no b' }] }]]);
+    invalid = new Set(['a', 'b']);
+    change('a');
+    await checked(2);
+    assert.deepEqual(trials, [['a', 'b', 'c'], ['a']]);
+    assert.equal(reports.at(-1)?.[1]?.count, 2);
+    invalid = new Set();
+    change('a', 'b');
+    await checked(3);
+    assert.deepEqual(reports.at(-1), ['p-1', undefined]);
+  });
+
+  it('are made for all namespaces when another version serves', async () => {
+    change('a', 'b');
+    await checked(1);
+    policy = serving('2', PARAMETERS);
+    checks.schedule();
+    await checked(2);
+    assert.deepEqual(trials, [
+      ['a', 'b'],
+      ['a', 'b'],
+    ]);
+  });
+
+  it('report the first ten of many', async () => {
+    const namespaces = Array.from({ length: 30 }, (_, index) => `n${index + 10}`);
+    invalid = new Set(namespaces);
+    change(...namespaces.toReversed());
+    await checked(1);
+    const [, refused] = reports[0] ?? [];
+    assert.deepEqual([refused?.count, refused?.first.length, refused?.first[0]?.namespace], [30, 10, 'n10']);
+  });
+
+  it('are not made for policies without parameters', async () => {
+    policy = serving('1');
+    change('a');
+    await sleep(20);
+    assert.deepEqual([trials, reports], [[], []]);
+  });
+});
