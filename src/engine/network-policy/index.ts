@@ -28,5 +28,7 @@ export { compareVerdicts, severity } from './what-if.ts';
 export type { FeatureChange, FeatureState } from './what-if.ts';
 export { checkNetworkPolicySupport } from './admission.ts';
 export type { NetworkPolicyAnswer } from './admission.ts';
+export { readDetectedProviders } from './detected-providers.ts';
+export type { DetectedProviders } from './detected-providers.ts';
 export { parseNetworkPolicySettings } from './settings.ts';
 export type { NetworkPolicySettings, ParsedNetworkPolicySettings } from './settings.ts';
