@@ -14,7 +14,6 @@ const PATIENT = '  timeoutEvalSeconds: 10\n';
 
 const accept = moduleOf('accept');
 const scripted = moduleOf('scripted-answer');
-const loopsInSettings = moduleOf('loop-in-settings');
 const asksHost = moduleOf('wasi-host-call', 'wasi');
 
 const raw = (request: object): Uint8Array => new Uint8Array(Buffer.from(JSON.stringify({ request })));
@@ -101,19 +100,6 @@ describe('the worker pool', () => {
         return { state: 'published' };
       };
       assert.equal(responseOf(await ask('tenants')).allowed, true);
-    });
-
-    it('does not count settings that it never validates as a timeout of the policy', async () => {
-      const endless = tableEntry('endless', loopsInSettings, `  timeoutEvalSeconds: 2\n${parameters}`);
-      await pool.publish(tableChange([endless], { modules: [loopsInSettings] }));
-      publish({ a: 1 });
-      const [cut, ended] = [timeouts.length, restarts.length];
-      for (let request = 0; request < 3; request += 1) {
-        const answer = await ask('endless');
-        assert.match(responseOf(answer).status?.message ?? '', /are invalid: .* in time: expected at most 1 s/);
-        assert.equal(outcomeOf(answer), 'failed');
-      }
-      assert.deepEqual([timeouts.length, restarts.length], [cut, ended]);
     });
   });
 
