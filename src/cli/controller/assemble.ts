@@ -134,6 +134,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
             : {
                 tenantHosts: (name) => managed.tenantHosts(name),
                 tenantCapabilities: (name) => managed.tenantCapabilities(name),
+                kubewardenFinalizer: (name) => managed.kubewardenFinalizer(name),
               }),
           cluster: withWriteBackoff(cluster, { log }),
           caches,
@@ -197,7 +198,7 @@ function governanceParts(
   { cluster, events, registry, metrics, log }: Omit<ControllerOptions, 'governance'> & { readonly events: EventSink },
 ): GovernanceParts {
   const caches = new SharedCaches({ cluster, log, metrics });
-  const others = new OtherControllers({ cluster, events, log });
+  const others = new OtherControllers({ caches, events, log });
   const controllers = new GovernanceControllers({
     cluster,
     governed,
