@@ -149,7 +149,7 @@ describe('the status is a function of policy, providers and catalogue', () => {
     declared: fc.uniqueArray(
       fc
         .tuple(fc.constantFrom('cilium', 'calico', 'mine'), fc.constantFrom('Detected', 'Present', 'Absent'))
-        .map(([name, presence]) => declare(name, { presence } as Partial<NetworkPolicyProvider['spec']>)),
+        .map(([name, presence]) => declare(name, { presence })),
       { selector: ({ metadata }) => metadata.name, maxLength: 3 },
     ),
   });
