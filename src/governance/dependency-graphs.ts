@@ -18,6 +18,8 @@ import {
   isPolicyKind,
   MAX_GRAPH_DEPENDENCIES,
   objectId,
+  policySetsOf,
+  readDependencies,
   reachablePolicies,
   type Requirement,
   requirementOf,
@@ -49,11 +51,14 @@ export class DependencyGraphs {
   #graph: DependencyGraph | undefined;
   /** Roots by the objects of their templates. */
   readonly #containing: ObjectIndex<Policy>;
+  /** Roots by the PolicySets that they depend on. */
+  readonly #bySet: ObjectIndex<Policy>;
 
   constructor(options: DependencyGraphsOptions) {
     this.#options = options;
     const { policies, policySets } = options;
     this.#containing = policies.index((policy) => (this.#isRoot(policy) ? this.#templateIds(policy) : []));
+    this.#bySet = policies.index((policy) => (this.#isRoot(policy) ? policySetKeys(policy) : []));
     policies.subscribe((change) => {
       if (generationChanged(change)) {
         this.#graph = undefined;
@@ -80,11 +85,32 @@ export class DependencyGraphs {
 
   /** What a Policy would depend on, if it was stored. */
   around(candidate: Policy): GraphPart {
-    const { policies, settings } = this.#options;
     const start = this.#read(candidate);
     const candidateText = keyText(keyOf(candidate));
-    const partOf = (root: Policy): GraphPolicy => (keyText(keyOf(root)) === candidateText ? start : this.#part(root));
-    const ofCandidate = new Set(start.templates.map((template) => this.#templateId(template)));
+    return this.#around(start, (root) => (keyText(keyOf(root)) === candidateText ? start : this.#part(root)));
+  }
+
+  /**
+   * What the Policies that depend on a PolicySet would depend on, if it was stored; undefined if there are none. All of
+   * them that would be in a cycle with members of the set are in it, because all depend on the same members.
+   */
+  aroundSet(key: ObjectKey, members: readonly string[]): GraphPart | undefined {
+    const text = keyText(key);
+    const dependents = new Set(this.#bySet.get(text));
+    const [first] = dependents;
+    const parts = new Map<Policy, GraphPolicy>();
+    const partOf = (root: Policy): GraphPolicy => {
+      const known = parts.get(root);
+      const part = known ?? (dependents.has(root) ? this.#read(root, { key: text, members }) : this.#part(root));
+      parts.set(root, part);
+      return part;
+    };
+    return first && this.#around(partOf(first), partOf);
+  }
+
+  #around(start: GraphPolicy, partOf: (root: Policy) => GraphPolicy): GraphPart {
+    const { policies, settings } = this.#options;
+    const ofStart = new Set(start.templates.map((template) => this.#templateId(template)));
     const targetsOf = (requirement: Requirement): readonly GraphPolicy[] => {
       if (isPolicyKind(requirement)) {
         const key = rootOf(requirement.name);
@@ -92,7 +118,7 @@ export class DependencyGraphs {
         return root === undefined ? [] : [partOf(root)];
       }
       const id = objectId(requirement);
-      return ofCandidate.has(id) ? [start] : this.#containing.get(id).map(partOf);
+      return ofStart.has(id) ? [start] : this.#containing.get(id).map(partOf);
     };
     const { policies: parts, isComplete } = reachablePolicies(start, targetsOf);
     return { graph: new DependencyGraph(parts, settings.clusterName), isComplete };
@@ -149,11 +175,13 @@ export class DependencyGraphs {
     return part;
   }
 
-  #read(root: Policy): GraphPolicy {
+  /** @param changed a PolicySet that is not stored like that */
+  #read(root: Policy, changed?: { readonly key: string; readonly members: readonly string[] }): GraphPolicy {
     const { policySets, settings } = this.#options;
     return graphPolicy(root, {
       clusterNamespace: settings.clusterName,
-      policiesOfSet: (key: ObjectKey) => policySets.get(key)?.spec.policies,
+      policiesOfSet: (key: ObjectKey) =>
+        keyText(key) === changed?.key ? changed.members : policySets.get(key)?.spec.policies,
       isPlaced: ({ metadata }) => settings.mode === 'standalone' && isGoverned(metadata.namespace ?? '', settings),
     });
   }
@@ -176,6 +204,12 @@ export class DependencyGraphs {
   #isRoot({ metadata }: Policy): boolean {
     return metadata.namespace !== this.#options.settings.clusterName;
   }
+}
+
+/** The PolicySets that a root depends on, as `namespace/name`. */
+export function policySetKeys({ metadata, spec }: Policy): readonly string[] {
+  const listed = [spec.dependencies, ...spec['policy-templates'].map(({ extraDependencies }) => extraDependencies)];
+  return listed.flatMap((list) => policySetsOf(readDependencies(list), metadata.namespace ?? '').map(keyText));
 }
 
 /** The parts that fit into a graph, smallest first: a user with many dependencies must not take the graph from all others. */

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { type EvaluatedSpec, EvaluationShare } from './evaluation-share.ts';
 
 const spec = (name: string, generation = 1): EvaluatedSpec => ({
+  kind: 'ConfigurationPolicy',
   key: { namespace: 'local-cluster', name },
   generation,
 });
@@ -36,6 +37,13 @@ function hourOf(policies: readonly Simulated[]): { readonly counts: readonly num
 }
 
 describe('the share of slow policies', () => {
+  it('is that of each kind: another kind of the same name does not end it', () => {
+    const share = new EvaluationShare();
+    share.end(spec('a'), 1_000, true, 0);
+    share.end({ ...spec('a'), kind: 'CertificatePolicy' }, 1, false, 0);
+    assert.equal(share.waitMs(spec('a'), 0), 10_000);
+  });
+
   it('is nothing to policies that are fast', () => {
     const share = new EvaluationShare();
     share.end(spec('slow'), 1_000, true, 0);

@@ -6,6 +6,7 @@ import {
   CONFIGURATION_POLICIES,
   type ConfigurationPolicy,
   keyOf,
+  keyText,
   type KubernetesObject,
   type ObjectKey,
   POLICIES,
@@ -32,8 +33,8 @@ import {
 import { GovernanceReviews } from './admission/governance-reviews.ts';
 import { CertificateReconciler, isSelectionChange } from './certificates/certificate-reconciler.ts';
 import { ClusterNamespace, NAMESPACES } from './cluster-namespace.ts';
-import { objectId, policySetsOf, readDependencies, requirementOf } from './dependencies/index.ts';
-import { DependencyGraphs } from './dependency-graphs.ts';
+import { objectId, readDependencies, requirementOf } from './dependencies/index.ts';
+import { DependencyGraphs, policySetKeys } from './dependency-graphs.ts';
 import { ConfigurationReconciler } from './enforcement/configuration-reconciler.ts';
 import { EvaluationShare } from './evaluation-share.ts';
 import type { GovernanceSettings } from './governance-settings.ts';
@@ -189,7 +190,7 @@ export class GovernanceControllers implements Runnable {
     const policies = this.#policies;
     const policySets = this.#policySets;
     const namespaces = caches.cache(NAMESPACES);
-    const bySet = policies.index((policy) => (this.#isCopied(policy) ? [] : setsOf(policy)));
+    const bySet = policies.index((policy) => (this.#isCopied(policy) ? [] : policySetKeys(policy)));
     const reconciler = new PropagationReconciler({
       cluster,
       settings,
@@ -201,6 +202,7 @@ export class GovernanceControllers implements Runnable {
         mappings: this.#mappings,
         reader: this.#watched.reader((key) => this.#propagation.enqueue(key)),
         missing: this.#missing.propagation,
+        share: this.#share,
       }),
       events,
     });
@@ -210,7 +212,7 @@ export class GovernanceControllers implements Runnable {
         watch(policies, { keys: (policy) => (this.#isCopied(policy) ? [] : [keyOf(policy)]), when: [specChanged] }),
         watch(policies, { keys: (policy) => (this.#isCopied(policy) ? rootKeys(policy) : []) }),
         watch(policySets, {
-          keys: (set) => bySet.get(`${set.metadata.namespace ?? ''}/${set.metadata.name ?? ''}`).map(keyOf),
+          keys: (set) => bySet.get(keyText(keyOf(set))).map(keyOf),
           when: [generationChanged],
         }),
         watch(namespaces, {
@@ -405,13 +407,6 @@ function ownerKeys({ metadata }: KubernetesObject): readonly ObjectKey[] {
 }
 
 /** `namespace/name` of the PolicySets that a Policy depends on. */
-function setsOf({ metadata, spec }: Policy): readonly string[] {
-  const listed = [spec.dependencies, ...spec['policy-templates'].map(({ extraDependencies }) => extraDependencies)];
-  return listed.flatMap((list) =>
-    policySetsOf(readDependencies(list), metadata.namespace ?? '').map(({ namespace, name }) => `${namespace}/${name}`),
-  );
-}
-
 /** The objects that a copy depends on, as {@link objectKeyText} names them. */
 function requirementsOf({ metadata, spec }: Policy, clusterName: string): readonly string[] {
   if (metadata.namespace !== clusterName) {

@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { EmbeddedCluster } from '../apiserver/index.ts';
 import { type Cluster, unlessGone } from '../cluster/index.ts';
+import { SharedCaches } from '../runtime/index.ts';
 import { kubernetesKind, type KubernetesObject, type ResourceType } from '../resources/index.ts';
 import { GOVERNANCE_CONTROLLER_RULES } from './governance-rules.ts';
 import { isRunning, OTHER_CONTROLLERS, OtherControllers } from './other-controllers.ts';
@@ -35,16 +36,23 @@ class Scene implements AsyncDisposable {
   blocked = 0;
   readonly others: OtherControllers;
   readonly #cluster: EmbeddedCluster;
+  readonly #caches: SharedCaches;
   readonly #stop = new AbortController();
   #ended: Promise<void> = Promise.resolve();
+  #watched: Promise<void> = Promise.resolve();
 
   private constructor(cluster: EmbeddedCluster) {
     this.#cluster = cluster;
     this.admin = cluster.admin;
-    this.others = new OtherControllers({
+    const log = pino({ level: 'silent' });
+    this.#caches = new SharedCaches({
       cluster: cluster.as({ username: 'controller', groups: ['system:authenticated'] }),
+      log,
+    });
+    this.others = new OtherControllers({
+      caches: this.#caches,
       events: { event: (object, type, reason) => this.events.push(`${type} ${reason} ${object.metadata.name ?? ''}`) },
-      log: pino({ level: 'silent' }),
+      log,
     });
   }
 
@@ -70,7 +78,13 @@ class Scene implements AsyncDisposable {
     return scene;
   }
 
+  /** As a replica that does not lead. */
+  watch(): void {
+    this.#watched = this.#caches.start(this.#stop.signal);
+  }
+
   start(): void {
+    this.watch();
     const run = async (alone: AbortSignal): Promise<void> => {
       this.runs.push('started');
       await new Promise((resolve) => alone.addEventListener('abort', resolve, { once: true }));
@@ -92,6 +106,7 @@ class Scene implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
     await this.#ended;
+    await this.#watched;
     await this.#cluster.close();
   }
 }
@@ -123,6 +138,16 @@ describe('beside controllers of Open Cluster Management, governance', () => {
       scene.events.toSorted(),
       OTHER_CONTROLLERS.map((name) => `Warning GovernanceStopped ${name}`).toSorted(),
     );
+  });
+
+  it('is known to stop in replicas that do not lead, which check what is applied', async () => {
+    await using scene = await Scene.open();
+    await scene.admin.create(DEPLOYMENTS, deployment(PROPAGATOR, 1));
+    scene.watch();
+    await until(() => scene.others.running().length === 1);
+    assert.deepEqual(scene.events, []);
+    await scene.scale(PROPAGATOR, 0);
+    await until(() => scene.others.running().length === 0);
   });
 
   it('stops when one appears, and continues when it has no replicas', async () => {

@@ -1,8 +1,7 @@
 // Controllers of Open Cluster Management in the same cluster. They reconcile the same kinds, so governance stops while one runs.
 import type { Logger } from 'pino';
-import type { Cluster } from '../cluster/index.ts';
 import { type KubernetesObject, kubernetesKind, type ResourceType, valueAt } from '../resources/index.ts';
-import { aborted, type EventSink, ObjectCache } from '../runtime/index.ts';
+import { aborted, type EventSink, type ObjectCache, type SharedCaches } from '../runtime/index.ts';
 
 /** The names of the Deployments of Open Cluster Management that reconcile governance kinds. */
 export const OTHER_CONTROLLERS: readonly string[] = [
@@ -23,8 +22,8 @@ const DEPLOYMENTS: ResourceType = kubernetesKind('apps/v1', 'Deployment') ?? {
 const EVENT_REASON = 'GovernanceStopped';
 
 export interface OtherControllersOptions {
-  /** With the right to list and watch Deployments named {@link OTHER_CONTROLLERS}. */
-  readonly cluster: Pick<Cluster, 'list' | 'watch'>;
+  /** With the right to list and watch Deployments named {@link OTHER_CONTROLLERS}. They run in every replica. */
+  readonly caches: Pick<SharedCaches, 'cache'>;
   readonly events: EventSink;
   readonly log: Logger;
 }
@@ -36,15 +35,18 @@ export function isRunning({ spec, status }: KubernetesObject): boolean {
   return (wanted ?? 1) !== 0 || (actual ?? 0) !== 0;
 }
 
-/** Runs governance only while no controller of Open Cluster Management runs. */
+/** Runs governance only while no controller of Open Cluster Management runs. Created before the caches start. */
 export class OtherControllers {
   readonly #options: OtherControllersOptions;
-  #caches: readonly ObjectCache[] = [];
+  readonly #caches: readonly ObjectCache[];
   /** UIDs of reported Deployments. */
   #reported: ReadonlySet<string> = new Set();
 
   constructor(options: OtherControllersOptions) {
     this.#options = options;
+    this.#caches = OTHER_CONTROLLERS.map((name) =>
+      options.caches.cache(DEPLOYMENTS, { fieldSelector: `metadata.name=${name}` }),
+    );
   }
 
   /** The Deployments that run; empty before they are known. */
@@ -62,38 +64,26 @@ export class OtherControllers {
     run: (alone: AbortSignal) => Promise<void>,
     blocked: () => void = () => undefined,
   ): Promise<void> {
-    // Ends the watches when `run` fails, too.
-    const watching = new AbortController();
-    const until = AbortSignal.any([signal, watching.signal]);
-    const caches = OTHER_CONTROLLERS.map((name) => this.#cacheOf(name));
-    const ends = caches.map((cache) => cache.start(until));
-    try {
-      await Promise.race([Promise.all(caches.map(({ synced }) => synced)), aborted(signal)]).catch((error: unknown) => {
-        // A cache that stops before it is synced fails.
-        if (!signal.aborted) {
-          throw error;
-        }
-      });
-      this.#caches = caches;
-      while (!signal.aborted) {
-        await this.#runWhileNone(signal, caches, run, blocked);
+    const synced = Promise.all(this.#caches.map((cache) => cache.synced));
+    await Promise.race([synced, aborted(signal)]).catch((error: unknown) => {
+      // A cache that stops before it is synced fails.
+      if (!signal.aborted) {
+        throw error;
       }
-    } finally {
-      this.#caches = [];
-      watching.abort();
-      await Promise.all(ends);
+    });
+    while (!signal.aborted) {
+      await this.#runWhileNone(signal, run, blocked);
     }
   }
 
   async #runWhileNone(
     signal: AbortSignal,
-    caches: readonly ObjectCache[],
     run: (alone: AbortSignal) => Promise<void>,
     blocked: () => void,
   ): Promise<void> {
     const changed = new AbortController();
     const isAlone = this.running().length === 0;
-    const ends = caches.map((cache) =>
+    const ends = this.#caches.map((cache) =>
       cache.subscribe(() => {
         this.#report();
         if ((this.running().length === 0) !== isAlone) {
@@ -115,11 +105,6 @@ export class OtherControllers {
         end();
       }
     }
-  }
-
-  #cacheOf(name: string): ObjectCache {
-    const { cluster, log } = this.#options;
-    return new ObjectCache({ cluster, type: DEPLOYMENTS, fieldSelector: `metadata.name=${name}`, log });
   }
 
   /** Reports each running Deployment once, and again when it stopped in between. */

@@ -22,6 +22,8 @@ export const POLICY_REASONS = {
   evaluated: 'Evaluated',
   /** Some objects were compared without a dry run, because the governance account may not update them. */
   comparedOnly: 'ComparedWithoutDryRun',
+  /** The governance account cannot read whether the policy created some objects, so that it does not delete them. */
+  creatorUnknown: 'CreatorUnknown',
   /** Some templates wait for dependencies. */
   pending: 'DependenciesPending',
   /** The copy or a template was not evaluated since the last change. */

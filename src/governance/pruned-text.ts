@@ -1,4 +1,5 @@
 import { textOf, valueAt } from '../resources/index.ts';
+import { listed } from '../values/index.ts';
 
 /** Objects that an event names. */
 const MAX_NAMED_OBJECTS = 10;
@@ -16,6 +17,5 @@ export function prunedText(pruneObjectBehavior: string, objects: readonly unknow
   if (names.length === 0) {
     return '';
   }
-  const more = names.length > MAX_NAMED_OBJECTS ? ` and ${names.length - MAX_NAMED_OBJECTS} more` : '';
-  return `pruneObjectBehavior ${pruneObjectBehavior}: ${names.slice(0, MAX_NAMED_OBJECTS).join(', ')}${more}`;
+  return `pruneObjectBehavior ${pruneObjectBehavior}: ${listed(names, MAX_NAMED_OBJECTS)}`;
 }

@@ -336,7 +336,7 @@ describe('governance on a kube-apiserver', { skip: skipWithoutCluster() }, () =>
       governed,
       caches,
       settings: { ...DEFAULT_GOVERNANCE_SETTINGS, namespaces: [GOVERNED] },
-      others: new OtherControllers({ cluster: controller, events, log }),
+      others: new OtherControllers({ caches, events, log }),
       events,
       log,
     });

@@ -4,6 +4,7 @@ import type { DeclaredFunction, Declarations, TypeProvider } from './declaration
 import { MAX_LISTED_CANDIDATES } from './limits.ts';
 import { didYouMean } from './suggestion.ts';
 import { formatSignature, isOperator } from './type-text.ts';
+import { listed } from '../../values/index.ts';
 
 /** Suggestions for an undeclared identifier. */
 export function hintsForIdentifier(
@@ -70,9 +71,8 @@ export function hintsForCall(
 }
 
 function candidateHints(name: string, overloads: DeclaredFunction['overloads']): readonly string[] {
-  const listed = overloads.slice(0, MAX_LISTED_CANDIDATES).map(({ overload }) => formatSignature(name, overload));
-  const rest = overloads.length - listed.length;
-  return [`candidates: ${listed.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`];
+  const signatures = overloads.map(({ overload }) => formatSignature(name, overload));
+  return [`candidates: ${listed(signatures, MAX_LISTED_CANDIDATES)}`];
 }
 
 function isNumericKind(kind: CelType['kind']): boolean {

@@ -5,7 +5,11 @@ import { filePolicies, withinNamespace } from './policy-graph.ts';
 
 const GROUP = 'policy.open-cluster-management.io';
 
-function policy(namespace: string, name: string, ...dependencies: readonly string[]): KubernetesObject {
+function policy(
+  namespace: string,
+  name: string,
+  ...dependencies: readonly string[]
+): KubernetesObject & { readonly spec: object } {
   return {
     apiVersion: `${GROUP}/v1`,
     kind: 'Policy',

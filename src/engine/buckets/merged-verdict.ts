@@ -1,6 +1,7 @@
 import { MAX_LABEL_LENGTH } from '../../names/index.ts';
 import { createHash } from 'node:crypto';
 import type { Verdict } from '../verdict.ts';
+import { listed } from '../../values/index.ts';
 
 /** The verdict of one policy, with its settings applied. */
 export interface PolicyVerdict {
@@ -33,10 +34,10 @@ function mergeDenials(denials: readonly PolicyVerdict[]): Pick<Verdict, 'message
   const texts = shown.map(({ id, verdict: { message = '' } }) =>
     message === '' ? shownName(id) : `${shownName(id)}: ${message}`,
   );
-  if (denials.length > shown.length) {
-    texts.push(`and ${denials.length - shown.length} more`);
-  }
-  const message = denials.length === 1 ? (texts[0] ?? '') : `${denials.length} policies: ${texts.join('; ')}`;
+  const message =
+    denials.length === 1
+      ? (texts[0] ?? '')
+      : `${denials.length} policies: ${listed(texts, texts.length, '; ', denials.length)}`;
   const causes = shown.flatMap(({ verdict }) => verdict.causes ?? []);
   const code = denials[0]?.verdict.code;
   return { message, ...(causes.length === 0 ? {} : { causes }), ...(code === undefined ? {} : { code }) };

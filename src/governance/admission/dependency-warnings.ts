@@ -7,6 +7,7 @@ import {
   type JsonObject,
   keyOf,
   kubernetesKind,
+  type ObjectKey,
   own,
   type Policy,
 } from '../../resources/index.ts';
@@ -79,6 +80,34 @@ export function graphWarnings(policy: Policy, options: DependencyWarningsOptions
     }));
 }
 
+/** Warnings about cycles that a PolicySet would close: of the Policies that depend on it, each cycle once. */
+export function setCycleWarnings(
+  key: ObjectKey,
+  members: readonly string[],
+  { graphs }: Pick<DependencyWarningsOptions, 'graphs'>,
+): readonly GovernanceWarning[] {
+  const graph = graphs.isSynced ? graphs.aroundSet(key, members)?.graph : undefined;
+  const reported = new Set<string>();
+  const warnings: GovernanceWarning[] = [];
+  for (const { namespace, name } of graph?.policies ?? []) {
+    for (const finding of graph?.findingsOf({ namespace, name }) ?? []) {
+      if (
+        finding.type === 'cycle' &&
+        warnings.length < MAX_FINDINGS &&
+        !finding.path.some((one) => reported.has(one))
+      ) {
+        finding.path.forEach((one) => reported.add(one));
+        warnings.push({ code: CODES.cycle, field: 'spec.policies', text: cycleText(finding.message) });
+      }
+    }
+  }
+  return warnings;
+}
+
+function cycleText(message: string): string {
+  return `${message}: none of it is ever applied`;
+}
+
 const CODES = {
   cycle: 'dependency-cycle',
   'not-found': 'dependency-not-found',
@@ -149,7 +178,7 @@ function isOn(written: Dependency, requirement: Requirement, clusterName: string
 function textOfFinding(finding: DependencyFinding, policy: Policy, options: DependencyWarningsOptions): string {
   switch (finding.type) {
     case 'cycle':
-      return `${finding.message}: none of it is ever applied`;
+      return cycleText(finding.message);
     case 'not-found': {
       const hint = isPolicyKind(finding.dependency) ? nameHint(finding.dependency, policy, options) : undefined;
       return `${finding.message} yet: it is waited for${hint === undefined ? '' : `; ${hint}`}`;

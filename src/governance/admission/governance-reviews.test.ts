@@ -126,11 +126,15 @@ describe('the rules for governance kinds', () => {
       policy('users', { metadata: { namespace: 'other' }, dependencies: [on('operator', { namespace: 'policies' })] }),
       policy('off', { disabled: true }),
       policy('with.dot'),
+      policy('on-base', { dependencies: [on('base', { apiVersion: `${GROUP}/v1beta1`, kind: 'PolicySet' })] }),
+      policy('also-on-base', { extra: [on('base', { apiVersion: `${GROUP}/v1beta1`, kind: 'PolicySet' })] }),
+      policy('leaf', { dependencies: [on('on-base')] }),
     ];
     for (const object of stored) {
       await cluster.admin.create(POLICIES, object as never);
     }
     await cluster.admin.create(POLICY_SETS, set('all', ['operator', 'cluster']) as never);
+    await cluster.admin.create(POLICY_SETS, set('base', ['operator']) as never);
     caches = new SharedCaches({ cluster: cluster.admin, log: pino({ level: 'silent' }) });
     caches.cache(POLICIES);
     caches.cache(POLICY_SETS);
@@ -314,6 +318,19 @@ describe('the rules for governance kinds', () => {
       'spec.policies[1]: Policy policies/clustr does not exist yet: did you mean cluster? [set-member]',
       'spec.policies[2]: Policy policies/none does not exist yet [set-member]',
     ]);
+  });
+
+  it('warn of a cycle that a changed set closes through a Policy that depends on it, once', () => {
+    const change = (name: string, ...members: readonly string[]) =>
+      texts(reviews().review(POLICY_SETS, set(name, members), false));
+    assert.deepEqual(change('base', 'operator', 'leaf'), [
+      'spec.policies: dependencies form a cycle: policies/leaf → policies/on-base → policies/leaf: none of it is ever applied [dependency-cycle]',
+    ]);
+    assert.deepEqual(change('base', 'also-on-base'), [
+      'spec.policies: policy policies/also-on-base depends on itself: none of it is ever applied [dependency-cycle]',
+    ]);
+    assert.deepEqual(change('base', 'operator'), []);
+    assert.deepEqual(change('unused', 'operator', 'leaf'), []);
   });
 
   it('leave templates alone that are plain text', () => {

@@ -12,7 +12,12 @@ import {
 } from '../../resources/index.ts';
 import { isGoverned } from '../governance-settings.ts';
 import { isCopy } from '../propagation/replicated-policy.ts';
-import { type DependencyWarningsOptions, entryWarnings, graphWarnings } from './dependency-warnings.ts';
+import {
+  type DependencyWarningsOptions,
+  entryWarnings,
+  graphWarnings,
+  setCycleWarnings,
+} from './dependency-warnings.ts';
 import { nearestPolicy } from './nearest-policy.ts';
 import {
   changedPolicyWarnings,
@@ -57,7 +62,7 @@ export class GovernanceReviews {
       case POLICIES.kind:
         return this.#reviewPolicy(object, isNew);
       case POLICY_SETS.kind:
-        return { errors: policySetErrors(object), warnings: this.#memberWarnings(object) };
+        return { errors: policySetErrors(object), warnings: this.#setWarnings(object) };
       default:
         return { errors: [], warnings: configurationTemplateWarnings(object) };
     }
@@ -98,17 +103,24 @@ export class GovernanceReviews {
       : warning(`Policies in namespace ${namespace} do not count: see --governance-namespaces`);
   }
 
-  #memberWarnings(set: JsonObject): readonly GovernanceWarning[] {
+  #setWarnings(set: JsonObject): readonly GovernanceWarning[] {
+    const [namespace, name] = ['namespace', 'name'].map((field) => textOf(own(objectIn(set, 'metadata'), field)));
+    const members = listIn(objectIn(set, 'spec'), 'policies')
+      .slice(0, MAX_MEMBERS)
+      .map((member) => textOf(member));
+    const key = { namespace: namespace ?? '', name: name ?? '' };
+    return [...this.#memberWarnings(key.namespace, members), ...setCycleWarnings(key, members, this.#options)];
+  }
+
+  #memberWarnings(namespace: string, members: readonly string[]): readonly GovernanceWarning[] {
     const { policies, graphs } = this.#options;
-    const namespace = textOf(own(objectIn(set, 'metadata'), 'namespace'));
-    const members = listIn(objectIn(set, 'spec'), 'policies').slice(0, MAX_MEMBERS);
     const missing = graphs.isSynced
-      ? [...members.entries()].filter(([, name]) => policies.get({ namespace, name: textOf(name) }) === undefined)
+      ? [...members.entries()].filter(([, name]) => policies.get({ namespace, name }) === undefined)
       : [];
     return missing.slice(0, MAX_MISSING_MEMBERS).map(([index, name]) => {
-      const nearest = nearestPolicy(policies, namespace, textOf(name));
+      const nearest = nearestPolicy(policies, namespace, name);
       const hint = nearest === undefined ? '' : `: did you mean ${nearest}?`;
-      const text = `Policy ${namespace}/${textOf(name)} does not exist yet${hint}`;
+      const text = `Policy ${namespace}/${name} does not exist yet${hint}`;
       return { code: 'set-member', field: `spec.policies[${index}]`, text };
     });
   }

@@ -2,6 +2,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { ApiError, type Cluster } from '../../cluster/index.ts';
 import {
+  CERTIFICATE_POLICIES,
   type CertificatePolicy,
   kubernetesKind,
   type KubernetesObject,
@@ -31,6 +32,7 @@ import { OwnObjects } from '../own-objects.ts';
 import { POLICY_REASONS } from '../policy-reasons.ts';
 import { SUSPENDED_ANNOTATION } from '../template-sync/template-object.ts';
 import { type CertificateEvaluation, evaluateCertificates } from './evaluate-certificates.ts';
+import { KnownCertificates } from './secret-certificates.ts';
 import type { NamespaceSecrets } from './violations.ts';
 
 /** A timer runs by a clock that stops while the machine sleeps, so the next change is checked daily. Milliseconds. */
@@ -74,6 +76,7 @@ interface Subject {
 export class CertificateReconciler {
   readonly #options: CertificateReconcilerOptions;
   readonly #policies: OwnObjects<CertificatePolicy>;
+  readonly #certificates = new KnownCertificates();
   readonly #steps: readonly ReconcileStep<Subject>[] = [
     (subject) => this.#release(subject),
     (subject) => this.#select(subject),
@@ -128,7 +131,7 @@ export class CertificateReconciler {
       return;
     }
     const { share } = this.#options;
-    const spec = { key: subject.key, generation: policy.metadata.generation };
+    const spec = { kind: CERTIFICATE_POLICIES.kind, key: subject.key, generation: policy.metadata.generation };
     const waitMs = share.waitMs(spec, Date.now());
     if (waitMs > 0) {
       return { requeueAfterMs: waitMs };
@@ -139,7 +142,9 @@ export class CertificateReconciler {
     await setImmediate();
     const now = Date.now();
     const start = performance.now();
-    const evaluation = evaluateCertificates(policy.spec, secrets, now, policy.status?.compliancyDetails);
+    const evaluation = evaluateCertificates(policy.spec, secrets, now, policy.status?.compliancyDetails, (secret) =>
+      this.#certificates.of(secret),
+    );
     share.end(spec, performance.now() - start, evaluation.isExceeded, Date.now());
     subject.result = evaluation;
     const { nextChange } = evaluation;

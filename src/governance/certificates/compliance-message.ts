@@ -1,6 +1,7 @@
 import { formatDuration } from '../../go/index.ts';
 import type { CertificateRequirements } from './certificate-requirements.ts';
 import type { Violation } from './violations.ts';
+import { listed } from '../../values/index.ts';
 
 /** Certificates that one sentence names: more than fit into a message. */
 const MAX_NAMED = 100;
@@ -61,7 +62,6 @@ function sentence(violations: readonly Violation[], isMeant: (violation: Violati
   if (meant.length === 0) {
     return '';
   }
-  const names = meant.slice(0, MAX_NAMED).map(({ namespace, secret }) => `${namespace}:${secret}`);
-  const more = meant.length > MAX_NAMED ? `, … and ${meant.length - MAX_NAMED} more` : '';
-  return `${meant.length} ${what}: ${names.join(', ')}${more}\n`;
+  const names = meant.map(({ namespace, secret }) => `${namespace}:${secret}`);
+  return `${meant.length} ${what}: ${listed(names, MAX_NAMED)}\n`;
 }

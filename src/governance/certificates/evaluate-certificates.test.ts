@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { KubernetesObject } from '../../resources/index.ts';
 import type { CertificateSpec } from './certificate-requirements.ts';
 import { type CertificateEvaluation, evaluateCertificates } from './evaluate-certificates.ts';
+import { KnownCertificates } from './secret-certificates.ts';
 import { HOUR, NOW, pem, secret } from './testing/certificate-scene.ts';
 
 const evaluate = (spec: CertificateSpec, secrets: readonly KubernetesObject[], now = NOW): CertificateEvaluation =>
@@ -12,6 +13,16 @@ const messageOf = (spec: CertificateSpec, ...secrets: readonly KubernetesObject[
   evaluate(spec, secrets).message;
 const detailsOf = (evaluation: CertificateEvaluation, namespace = 'default') => evaluation.compliancyDetails[namespace];
 const WELL = 'Compliant; All evaluated certificates are compliant';
+
+describe('certificates that are known', () => {
+  it('are read once, and again when the Secret changed', async () => {
+    const known = new KnownCertificates();
+    const object = secret('web', await pem());
+    assert.equal(known.of(object), known.of(object));
+    assert.equal(known.of(object)?.certificates.length, 1);
+    assert.notEqual(known.of(structuredClone(object)), known.of(object));
+  });
+});
 
 describe('the message of an evaluation', () => {
   let soon: string;
@@ -157,7 +168,7 @@ describe('the message of an evaluation', () => {
 
   it('names at most a hundred certificates in a sentence', () => {
     const secrets = Array.from({ length: 103 }, (_, index) => secret(`s${index}`, soon));
-    assert.match(messageOf({}, ...secrets), /^NonCompliant; 103 certificates .*default:s\d+, … and 3 more\n$/u);
+    assert.match(messageOf({}, ...secrets), /^NonCompliant; 103 certificates .*default:s\d+ and 3 more\n$/u);
   });
 });
 

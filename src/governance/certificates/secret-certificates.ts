@@ -30,6 +30,18 @@ export interface SecretCertificates {
   readonly problems: readonly string[];
 }
 
+/** The certificates of Secrets, each Secret read once: a cluster's cache has a new object after each change. */
+export class KnownCertificates {
+  readonly #known = new WeakMap<KubernetesObject, { readonly certificates: SecretCertificates | undefined }>();
+
+  /** The certificates of a Secret, as {@link secretCertificates}. */
+  of(secret: KubernetesObject): SecretCertificates | undefined {
+    const known = this.#known.get(secret) ?? { certificates: secretCertificates(secret) };
+    this.#known.set(secret, known);
+    return known.certificates;
+  }
+}
+
 /** Whether a Secret has all labels. */
 export function hasLabels({ metadata }: KubernetesObject, selector: Labels): boolean {
   const labels = metadata.labels ?? {};

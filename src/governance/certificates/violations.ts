@@ -3,7 +3,12 @@ import type { KubernetesObject } from '../../resources/index.ts';
 import { shortened } from '../../values/index.ts';
 import type { CertificateRequirements, CertificateSpec } from './certificate-requirements.ts';
 import { type CertificateVerdict, isNonCompliant, judgeCertificate } from './judge-certificate.ts';
-import { hasLabels, type SecretCertificate, secretCertificates } from './secret-certificates.ts';
+import {
+  hasLabels,
+  type SecretCertificate,
+  type SecretCertificates,
+  secretCertificates,
+} from './secret-certificates.ts';
 
 /** Length of the reason why a certificate cannot be read. Characters. */
 const MAX_PROBLEM_LENGTH = 200;
@@ -34,11 +39,12 @@ export function violationsIn(
   requirements: CertificateRequirements,
   now: number,
   changes: number[],
+  read: (secret: KubernetesObject) => SecretCertificates | undefined = secretCertificates,
 ): readonly Violation[] {
   const violations = secrets
     .filter((secret) => hasLabels(secret, labelSelector))
     .flatMap((object): readonly Violation[] => {
-      const found = secretCertificates(object);
+      const found = read(object);
       if (found === undefined) {
         return [];
       }

@@ -1,7 +1,7 @@
 // Evaluates a ConfigurationPolicy, enforces it, and prunes its related objects.
-import { setImmediate } from 'node:timers/promises';
 import type { Cluster } from '../../cluster/index.ts';
 import {
+  CONFIGURATION_POLICIES,
   type ConfigurationPolicy,
   findCondition,
   keyText,
@@ -25,7 +25,7 @@ import {
 } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { objectDiff, planEvaluation, type TemplatePlan } from '../configuration/index.ts';
-import type { EvaluatedSpec, EvaluationShare } from '../evaluation-share.ts';
+import type { EvaluationShare } from '../evaluation-share.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader, ObjectSelection } from '../objects/watched-kinds.ts';
@@ -43,7 +43,7 @@ import { ContestedObjects } from './contested-objects.ts';
 import { creatorOf, withCreatedObjects } from './created-objects.ts';
 import { EvaluationObjects } from './evaluation-objects.ts';
 import { EvaluationSchedule, intervalOf } from './evaluation-schedule.ts';
-import { EvaluationTime } from './evaluation-time.ts';
+import type { EvaluationTime } from '../evaluation-time.ts';
 import { KnownDryRuns, ObjectWriter } from './object-writer.ts';
 import { droppedObjects, mayPrune, pruneFailureText, Pruning, prunes } from './pruning.ts';
 import { resolvedPolicy } from './resolved-policy.ts';
@@ -162,7 +162,8 @@ export class ConfigurationReconciler {
     if (policy === undefined) {
       return {};
     }
-    const waitMs = this.#options.share.waitMs({ key, generation: policy.metadata.generation }, Date.now());
+    const spec = { kind: CONFIGURATION_POLICIES.kind, key, generation: policy.metadata.generation };
+    const waitMs = this.#options.share.waitMs(spec, Date.now());
     if (waitMs > 0) {
       return { requeueAfterMs: waitMs };
     }
@@ -170,8 +171,7 @@ export class ConfigurationReconciler {
     if (!due.isDue) {
       return due.afterMs === undefined ? {} : { requeueAfterMs: due.afterMs };
     }
-    const spec = { key, generation: policy.metadata.generation };
-    return await this.#withinShare(spec, (time) => this.#evaluateNow(subject, policy, time, signal));
+    return await this.#options.share.evaluate(spec, (time) => this.#evaluateNow(subject, policy, time, signal));
   }
 
   async #evaluateNow(
@@ -192,30 +192,13 @@ export class ConfigurationReconciler {
     const planned = await objects.evaluate(() => time.round(evaluate), signal);
     // Before anything is awaited, so that no change is missed.
     this.#read(key, objects.selections, objects.missingGroups);
-    const { evaluation, rivals, retryAfterMs } = await this.#enforce(key, policy, planned, signal);
-    const status = time.round(() =>
-      evaluatedStatus(policy, evaluation, readinessOf(objects, rivals, evaluation), Date.now()),
-    );
+    const enforced = await this.#enforce(key, policy, planned, signal);
+    const { evaluation, retryAfterMs } = enforced;
+    const status = time.round(() => evaluatedStatus(policy, evaluation, readinessOf(objects, enforced), Date.now()));
     await this.#pruneDropped(subject, policy, status, objects.selections, signal);
     subject.status = status;
     subject.isEvaluated = true;
     return this.#next(key, policy, status, retryAfterMs, objects);
-  }
-
-  /** Evaluates, and counts the time. Other work of the process comes first: evaluations in a row must not delay it. */
-  async #withinShare<Result>(
-    spec: EvaluatedSpec,
-    evaluate: (time: EvaluationTime) => Promise<Result>,
-  ): Promise<Result> {
-    const { share } = this.#options;
-    const time = new EvaluationTime();
-    share.begin(spec, Date.now());
-    await setImmediate();
-    try {
-      return await evaluate(time);
-    } finally {
-      share.end(spec, time.spentMs, time.isExceeded, Date.now());
-    }
   }
 
   async #enforce(
@@ -225,7 +208,7 @@ export class ConfigurationReconciler {
     signal: AbortSignal,
   ): Promise<Enforced> {
     if (!('plans' in evaluation)) {
-      return { evaluation, rivals: new Set(), retryAfterMs: undefined };
+      return { evaluation, rivals: new Set(), ofUnknownCreator: [], retryAfterMs: undefined };
     }
     const dryRuns = this.#dryRuns.get(keyText(key)) ?? new KnownDryRuns();
     this.#dryRuns.set(keyText(key), dryRuns);
@@ -256,10 +239,13 @@ export class ConfigurationReconciler {
       plans.push({ ...template, objects: done });
     }
     dryRuns.sweep();
-    const known = await withCreatedObjects(policy, plans, governed, signal);
+    const created = await withCreatedObjects(policy, plans, governed, signal);
+    const ofUnknownCreator = prunes(policy) ? created.unknown : [];
+    retries.push(...(ofUnknownCreator.length === 0 ? [] : [PRUNE_RETRY_MS]));
     return {
-      evaluation: { plans: known },
+      evaluation: { plans: created.plans },
       rivals,
+      ofUnknownCreator,
       retryAfterMs: retries.length === 0 ? undefined : Math.min(...retries),
     };
   }
@@ -388,10 +374,12 @@ interface Enforced {
   readonly evaluation: Evaluation;
   /** Policies that alternately change the same objects. */
   readonly rivals: ReadonlySet<string>;
+  /** Why it is not known of some objects whether the policy created them: it does not prune these. */
+  readonly ofUnknownCreator: readonly string[];
   readonly retryAfterMs: number | undefined;
 }
 
-function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>, evaluation: Evaluation): Readiness {
+function readinessOf(objects: EvaluationObjects, { evaluation, rivals, ofUnknownCreator }: Enforced): Readiness {
   const [failure] = objects.failures;
   if (failure !== undefined) {
     const message = `${failure}: grant the governance account the right to read it`;
@@ -400,6 +388,11 @@ function readinessOf(objects: EvaluationObjects, rivals: ReadonlySet<string>, ev
   if (rivals.size > 0) {
     const message = `objects are changed in turn with ${[...rivals].join(', ')}: let only one policy enforce them`;
     return { state: 'reconciling', reason: POLICY_REASONS.contested, message };
+  }
+  const [unread] = ofUnknownCreator;
+  if (unread !== undefined) {
+    const message = `it is not known whether the policy created ${ofUnknownCreator.length} objects, so it does not delete them: ${unread}. Grant the governance account the right to get them`;
+    return { state: 'reconciling', reason: POLICY_REASONS.creatorUnknown, message };
   }
   const plans = 'plans' in evaluation ? evaluation.plans.flatMap((plan) => plan.objects) : [];
   const count = plans.filter(({ isUnproven }) => isUnproven === true).length;

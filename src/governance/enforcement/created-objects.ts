@@ -1,6 +1,7 @@
 // Recognises objects that a policy created when its status does not say so: the process was killed between both writes.
-import { ApiError, type Cluster } from '../../cluster/index.ts';
+import { ApiError, type Cluster, isNotFound } from '../../cluster/index.ts';
 import type { ConfigurationPolicy } from '../../resources/index.ts';
+import { errorText } from '../../values/index.ts';
 import { type ObjectPlan, relatedKey, relatedObjects, type TemplatePlan } from '../configuration/index.ts';
 import { GOVERNANCE_FIELD_MANAGER } from './field-manager.ts';
 
@@ -14,32 +15,53 @@ export function creatorOf({ spec, metadata }: ConfigurationPolicy): string {
     : GOVERNANCE_FIELD_MANAGER;
 }
 
-/** The plans, with `createdByPolicy` for objects that the policy created in a pass whose status was not written. */
+export interface CreatedObjects {
+  /** With `createdByPolicy` for objects that the policy created in a pass whose status was not written. */
+  readonly plans: readonly TemplatePlan[];
+  /** Why it is not known whether the policy created an object: one reason for each. They have no `createdByPolicy`. */
+  readonly unknown: readonly string[];
+}
+
+/** Looks for objects that the policy created. @throws ClusterError */
 export async function withCreatedObjects(
   policy: ConfigurationPolicy,
   plans: readonly TemplatePlan[],
   governed: Pick<Cluster, 'get'>,
   signal: AbortSignal,
-): Promise<readonly TemplatePlan[]> {
+): Promise<CreatedObjects> {
   if (policy.spec.pruneObjectBehavior !== 'DeleteIfCreated') {
-    return plans;
+    return { plans, unknown: [] };
   }
   const known = new Set(
     (policy.status?.relatedObjects ?? [])
       .filter(({ properties }) => properties?.createdByPolicy !== undefined)
       .map((object) => relatedKey(object as Parameters<typeof relatedKey>[0])),
   );
+  const unknown: string[] = [];
   const result: TemplatePlan[] = [];
   for (const plan of plans) {
     const objects: ObjectPlan[] = [];
     for (const object of plan.objects) {
       const isNew = object.properties?.createdByPolicy === false && !known.has(keyOfPlan(object));
-      const isCreated = isNew && (await isCreatedBy(creatorOf(policy), object, governed, signal));
-      objects.push(isCreated ? { ...object, properties: { ...object.properties, createdByPolicy: true } } : object);
+      const created = isNew ? await creationBy(creatorOf(policy), object, governed, signal) : { isCreated: undefined };
+      objects.push(withCreation(object, created));
+      unknown.push(...('failure' in created ? [created.failure] : []));
     }
     result.push({ ...plan, objects });
   }
-  return result;
+  return { plans: result, unknown };
+}
+
+/** Whether a policy created an object, or why that cannot be read. */
+type Creation = { readonly isCreated: boolean | undefined } | { readonly failure: string };
+
+function withCreation(object: ObjectPlan, creation: Creation): ObjectPlan {
+  const { createdByPolicy: _, ...properties } = object.properties ?? {};
+  if ('failure' in creation) {
+    // Without the property, the next pass looks again.
+    return { ...object, properties };
+  }
+  return creation.isCreated === true ? { ...object, properties: { ...properties, createdByPolicy: true } } : object;
 }
 
 function keyOfPlan({ type, history }: ObjectPlan): string {
@@ -47,19 +69,23 @@ function keyOfPlan({ type, history }: ObjectPlan): string {
   return object === undefined ? '' : relatedKey(object);
 }
 
-async function isCreatedBy(
+async function creationBy(
   creator: string,
   { type, namespace, name, live }: ObjectPlan,
   governed: Pick<Cluster, 'get'>,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<Creation> {
   try {
     const object = await governed.get(type, namespace === '' ? { name } : { namespace, name }, { signal });
     const { uid, managedFields = [] } = object.metadata;
-    return uid === live?.metadata.uid && managedFields.some(({ manager }) => manager === creator);
+    const isSame = uid === live?.metadata.uid;
+    return { isCreated: isSame && managedFields.some(({ manager }) => manager === creator) };
   } catch (error) {
+    if (isNotFound(error)) {
+      return { isCreated: false };
+    }
     if (error instanceof ApiError) {
-      return false;
+      return { failure: errorText(error) };
     }
     throw error;
   }

@@ -18,7 +18,7 @@ import type {
 } from '../configuration/index.ts';
 import { hasTemplates, resolveTemplates, type TemplateOptions, type TemplateResult } from '../templates/index.ts';
 import { type EvaluationObjects, NotYetRead } from './evaluation-objects.ts';
-import type { EvaluationTime } from './evaluation-time.ts';
+import type { EvaluationTime } from '../evaluation-time.ts';
 
 /** Object templates of one policy, those of `object-templates-raw` too. */
 const MAX_OBJECT_TEMPLATES = 10_000;

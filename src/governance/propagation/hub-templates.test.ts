@@ -11,10 +11,11 @@ import {
   type Policy,
   type ResourceType,
 } from '../../resources/index.ts';
+import { EvaluationShare } from '../evaluation-share.ts';
 import { KindMappings } from '../objects/kind-mappings.ts';
 import { MissingKinds } from '../objects/missing-kinds.ts';
 import type { KindObjects, ObjectSelection } from '../objects/watched-kinds.ts';
-import { hubTemplateErrorOf, HubTemplates, type ResolvedCopy } from './hub-templates.ts';
+import { hubTemplateErrorOf, HubTemplates, type Postponed, type ResolvedCopy } from './hub-templates.ts';
 import { replicatedPolicy } from './replicated-policy.ts';
 
 const GROUP = 'policy.open-cluster-management.io';
@@ -47,6 +48,7 @@ const OBJECTS = [
 /** The hub templates of a cluster `east`, and what a root follows. */
 class Hub {
   readonly used = new Map<string, readonly ObjectSelection[]>();
+  readonly share = new EvaluationShare();
   readonly #templates: HubTemplates;
 
   constructor(objects: readonly KubernetesObject[] = OBJECTS, unreadable: readonly string[] = []) {
@@ -73,10 +75,17 @@ class Hub {
       mappings: new KindMappings(discovery as ConstructorParameters<typeof KindMappings>[0], { list: () => [] }),
       reader: { open, use: (key: ObjectKey, selections) => void this.used.set(keyText(key), selections) },
       missing: new MissingKinds(),
+      share: this.share,
     });
   }
 
   async resolve(root: Policy): Promise<ResolvedCopy> {
+    const resolved = await this.attempt(root);
+    assert.ok('copy' in resolved, 'postponed');
+    return resolved;
+  }
+
+  async attempt(root: Policy): Promise<ResolvedCopy | Postponed> {
     const copy = replicatedPolicy(root, `policies.${root.metadata.name ?? ''}`, 'east', (list) => list);
     return await this.#templates.resolve(root, copy, new AbortController().signal);
   }
@@ -240,6 +249,32 @@ describe('the templates of the hub in a Policy', () => {
     });
     const { copy, errors } = await new Hub().resolve(policy);
     assert.deepEqual([definitions(copy), errors], [definitions(policy), []]);
+  });
+
+  it('wait while the Policy has used its share of the time; an edit and other Policies do not', async () => {
+    const hub = new Hub();
+    const template = configuration({ a: '{{hub .ManagedClusterName hub}}' });
+    const slow = root([template], { generation: 1 });
+    const spec = { kind: 'Policy', key: { namespace: 'policies', name: 'web' }, generation: 1 };
+    hub.share.end(spec, 1, true, Date.now());
+    const postponed = await hub.attempt(slow);
+    assert.ok('waitMs' in postponed && postponed.waitMs > 5_000);
+    assert.deepEqual((await hub.resolve(root([template], { name: 'other', generation: 1 }))).errors, []);
+    assert.ok('waitMs' in (await hub.attempt(slow)), 'nothing was evaluated');
+    hub.share.end({ ...spec, generation: 0 }, 0, true, 0);
+    assert.deepEqual((await hub.resolve(root([template], { generation: 2 }))).errors, []);
+  });
+
+  it('count what they take', async () => {
+    const hub = new Hub();
+    // Each takes a part of the second that all may take together.
+    const text = '{{hub range (until 9000) hub}}{{hub repeat 100 "x" hub}}{{hub end hub}}';
+    const slow = root(
+      Array.from({ length: 200 }, (_, index) => configuration({ text }, { name: `t${index}` })),
+      { generation: 1 },
+    );
+    await hub.resolve(slow);
+    assert.ok('waitMs' in (await hub.attempt(slow)));
   });
 
   it('that an author only claims to be wrong are no error', () => {

@@ -11,13 +11,15 @@ import {
   LAST_APPLIED_ANNOTATION,
   type ObjectKey,
   own,
+  POLICIES,
   type Policy,
   type PolicyTemplate,
   textOf,
 } from '../../resources/index.ts';
 import { asJson, shortened } from '../../values/index.ts';
 import { EvaluationObjects, NotYetRead } from '../enforcement/evaluation-objects.ts';
-import { EvaluationTime } from '../enforcement/evaluation-time.ts';
+import type { EvaluationTime } from '../evaluation-time.ts';
+import type { EvaluationShare } from '../evaluation-share.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
 import type { ObjectReader } from '../objects/watched-kinds.ts';
@@ -46,6 +48,8 @@ export interface HubTemplatesOptions {
   /** Reads as the governance account. */
   readonly reader: ObjectReader;
   readonly missing: MissingKinds;
+  /** Of all policies that are evaluated in this process. */
+  readonly share: EvaluationShare;
 }
 
 /** A copy without templates of the hub. */
@@ -55,6 +59,11 @@ export interface ResolvedCopy {
   readonly errors: readonly string[];
   /** Set if objects could not be read. */
   readonly retryAfterMs: number | undefined;
+}
+
+/** The templates are slow, and have used their share of the time. */
+export interface Postponed {
+  readonly waitMs: number;
 }
 
 /** A template as it is copied. */
@@ -74,20 +83,25 @@ export class HubTemplates {
    * Resolves the templates of a copy. Changes of all objects that they look up enqueue the root.
    * @throws ApiError, ClusterError of reads; Stalled
    */
-  async resolve(root: Policy, copy: Policy, signal: AbortSignal): Promise<ResolvedCopy> {
+  async resolve(root: Policy, copy: Policy, signal: AbortSignal): Promise<ResolvedCopy | Postponed> {
     const key = keyOf(root);
     const templates = copy.spec['policy-templates'];
     if (isLiteral(root) || !templates.some(({ objectDefinition }) => hasHubTemplates(objectDefinition))) {
       this.forget(key);
       return { copy, errors: [], retryAfterMs: undefined };
     }
-    const { mappings, reader, missing } = this.#options;
+    const { mappings, reader, missing, share } = this.#options;
+    const spec = { kind: POLICIES.kind, key, generation: root.metadata.generation };
+    const waitMs = share.waitMs(spec, Date.now());
+    if (waitMs > 0) {
+      return { waitMs };
+    }
     const objects = new EvaluationObjects({ mappings, reader, namespaces: () => [] });
-    const time = new EvaluationTime();
-    const resolved = await objects.evaluate(
-      () => withinLength(templates, (template) => this.#resolved(root, template, objects, time)),
-      signal,
-    );
+    const resolved = await share.evaluate(spec, async (time) => {
+      const round = (): readonly ResolvedTemplate[] =>
+        withinLength(templates, (template) => this.#resolved(root, template, objects, time));
+      return await objects.evaluate(() => time.round(round), signal);
+    });
     // Before anything is awaited, so that no change is missed.
     reader.use(key, objects.selections);
     missing.set(key, objects.missingGroups);

@@ -51,4 +51,12 @@ describe('the status of a PolicySet', () => {
       assert.deepEqual(status(members), [compliant, message]);
     });
   }
+
+  it('names some of very many Policies', () => {
+    const name = (index: number): string => `${'x'.repeat(250)}${index}`;
+    const members = Object.fromEntries(Array.from({ length: 900 }, (_, index) => [name(100 + index), undefined]));
+    const [, message = ''] = status(members);
+    assert.match(message, /^Deleted policies: x+100, .* and 880 more$/);
+    assert.ok(message.length < 32_768 / 4);
+  });
 });

@@ -1,11 +1,15 @@
 // The status of a PolicySet by those of its Policies, in the words of Open Cluster Management.
 import { compareStrings } from '../../go/index.ts';
 import { type ComplianceState, type Policy, type PolicySet, setReadiness } from '../../resources/index.ts';
+import { listed } from '../../values/index.ts';
 
 export type PolicySetStatus = NonNullable<PolicySet['status']>;
 
 /** The reason of the condition `Ready` of PolicySets. */
 const EVALUATED = 'Evaluated';
+
+/** Policies that a part of the message names: with all four parts, it fits into a condition, which has 32,768 characters. */
+const MAX_NAMED = 20;
 
 /**
  * The status of a PolicySet.
@@ -21,7 +25,11 @@ export function policySetStatus(
   const enabled = members.flatMap(({ name, policy }) =>
     policy === undefined || policy.spec.disabled ? [] : [{ name, compliant: policy.status?.compliant }],
   );
-  const named = (list: readonly { readonly name: string }[]): string => list.map(({ name }) => name).join(', ');
+  const named = (list: readonly { readonly name: string }[]): string =>
+    listed(
+      list.map(({ name }) => name),
+      MAX_NAMED,
+    );
   const parts: readonly (readonly [string, readonly { readonly name: string }[]])[] = [
     ['Policies awaiting pending dependencies', enabled.filter(({ compliant }) => compliant === 'Pending')],
     ['Disabled policies', members.filter(({ policy }) => policy?.spec.disabled === true)],

@@ -2,6 +2,7 @@
 import { type Cluster, unlessGone } from '../../cluster/index.ts';
 import {
   CONTROLLER_FIELD_MANAGER,
+  keyText,
   type ObjectKey,
   POLICIES,
   type Policy,
@@ -48,6 +49,12 @@ export interface PropagationOptions {
   readonly events: EventSink;
 }
 
+/** Generations of a root, and of the copy that was written for it. */
+interface CopiedGeneration {
+  readonly root: number | undefined;
+  readonly copy: number | undefined;
+}
+
 /** State of one pass, shared by its steps. */
 interface Subject {
   readonly key: ObjectKey;
@@ -63,6 +70,8 @@ interface Subject {
 export class PropagationReconciler {
   readonly #options: PropagationOptions;
   readonly #policies: OwnObjects<Policy>;
+  /** Which generation of a root its copy has, by the key of the root. */
+  readonly #copied = new Map<string, CopiedGeneration>();
   readonly #steps: readonly ReconcileStep<Subject>[] = [
     (subject, signal) => this.#remove(subject, signal),
     (_subject, signal) => this.#options.namespace.ensure(signal),
@@ -130,6 +139,7 @@ export class PropagationReconciler {
       return;
     }
     this.#options.hubTemplates.forget(key);
+    this.#copied.delete(keyText(key));
     const copy = copyKey === undefined ? undefined : this.#policies.get(copyKey);
     if (copyKey !== undefined && copy !== undefined && isCopy(copy, this.#options.settings.clusterName)) {
       await unlessGone(this.#options.cluster.delete(POLICIES, copyKey, { signal }));
@@ -137,15 +147,22 @@ export class PropagationReconciler {
     return { isLast: true };
   }
 
-  async #resolve(subject: Subject, signal: AbortSignal): Promise<ReconcileResult | void> {
-    const { root, copyKey, wanted } = subject;
+  async #resolve(subject: Subject, signal: AbortSignal): Promise<ReconcileResult | LastStep | void> {
+    const { key, root, copyKey, wanted } = subject;
     if (root === undefined || copyKey === undefined || wanted === undefined) {
       return;
     }
     const { hubTemplates, events, settings } = this.#options;
-    const { copy, errors, retryAfterMs } = await hubTemplates.resolve(root, wanted, signal);
-    subject.wanted = copy;
+    const resolved = await hubTemplates.resolve(root, wanted, signal);
     const stored = this.#policies.get(copyKey);
+    if ('waitMs' in resolved) {
+      const copied = this.#copied.get(keyText(key));
+      const isCurrent = copied?.root === root.metadata.generation && copied?.copy === stored?.metadata.generation;
+      subject.wanted = isCurrent ? stored : wanted;
+      return { isLast: true, requeueAfterMs: resolved.waitMs };
+    }
+    const { copy, errors, retryAfterMs } = resolved;
+    subject.wanted = copy;
     if (stored === undefined || !isUpToDate(stored, copy)) {
       const cluster = `${settings.clusterName}/${settings.clusterName}`;
       for (const error of errors.slice(0, MAX_ERROR_EVENTS)) {
@@ -155,14 +172,17 @@ export class PropagationReconciler {
     return retryAfterMs === undefined ? {} : { requeueAfterMs: retryAfterMs };
   }
 
-  async #copy({ copyKey, wanted }: Subject, signal: AbortSignal): Promise<void> {
+  async #copy({ key, root, copyKey, wanted }: Subject, signal: AbortSignal): Promise<void> {
     if (wanted === undefined || copyKey === undefined) {
       return;
     }
     const stored = this.#policies.get(copyKey);
-    if (stored !== undefined && isUpToDate(stored, wanted)) {
-      return;
-    }
+    const isCurrent = stored !== undefined && isUpToDate(stored, wanted);
+    const copy = isCurrent ? stored : await this.#write(copyKey, stored, wanted, signal);
+    this.#copied.set(keyText(key), { root: root?.metadata.generation, copy: copy.metadata.generation });
+  }
+
+  async #write(copyKey: ObjectKey, stored: Policy | undefined, wanted: Policy, signal: AbortSignal): Promise<Policy> {
     const { cluster } = this.#options;
     const options = { fieldManager: CONTROLLER_FIELD_MANAGER, signal };
     const { labels = {}, annotations = {} } = wanted.metadata;
@@ -175,6 +195,7 @@ export class PropagationReconciler {
             options,
           );
     this.#policies.recordWrite(copyKey, written);
+    return written;
   }
 
   /** @throws DependencyError */

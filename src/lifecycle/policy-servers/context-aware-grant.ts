@@ -2,6 +2,7 @@
 import { CONTEXT_AWARE_LABEL } from '../../resources/index.ts';
 import { OBJECT_REASONS, CONTEXT_AWARE_CONDITION, type ReportedCondition } from './policy-server-conditions.ts';
 import type { DeclaredKind, KindAccess } from './context-aware-rules.ts';
+import { listed } from '../../values/index.ts';
 
 /** Kinds in a message, and policies of each; further ones are counted. */
 const MAX_KINDS = 10;
@@ -47,8 +48,7 @@ function listText<T extends Pick<DeclaredKind, 'policies'>>(kinds: readonly T[],
 }
 
 function policiesText(policies: readonly string[]): string {
-  const more = policies.length - MAX_POLICIES;
-  return `for ${policies.slice(0, MAX_POLICIES).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return `for ${listed(policies, MAX_POLICIES)}`;
 }
 
 function suffix(group: string): string {

@@ -11,7 +11,7 @@ import type { PolicyServerReport, PolicyServerReports } from '../policy-servers/
 import { AUTHORITY_CONDITION, CERTIFICATE_CONDITION } from '../policy-servers/certificate-conditions.ts';
 import { OBJECT_CONDITIONS, STALLED_REASONS } from '../policy-servers/policy-server-conditions.ts';
 import type { KnownReplica, ReplicaDirectory } from './replica-directory.ts';
-import { asJson } from '../../values/index.ts';
+import { asJson, listed } from '../../values/index.ts';
 
 /** Delay that collects changes of several replicas into one write. Milliseconds. */
 const GATHER_MS = 50;
@@ -199,10 +199,5 @@ function readinessOf(
 function messageOf(wanted: number, ready: number, missing: readonly string[]): string {
   const known = ready + missing.length;
   const counts = `${ready} of ${Math.max(wanted, known)} replicas ${ready === 1 ? 'answers' : 'answer'}`;
-  if (missing.length === 0) {
-    return counts;
-  }
-  const names = missing.slice(0, MAX_NAMES).join(', ');
-  const more = missing.length > MAX_NAMES ? ` and ${missing.length - MAX_NAMES} more` : '';
-  return `${counts}; not: ${names}${more}`;
+  return missing.length === 0 ? counts : `${counts}; not: ${listed(missing, MAX_NAMES)}`;
 }

@@ -15,7 +15,7 @@ import {
   servingRevision,
 } from './revision-choice.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
-import { shortened } from '../../values/index.ts';
+import { listed, shortened } from '../../values/index.ts';
 
 /** Replicas that a message names; further ones are counted. */
 const MAX_NAMED = 3;
@@ -213,16 +213,14 @@ function replicaFailure(
   const named = [first, ...rest.slice(0, MAX_NAMED - 1)].map(
     ({ name, message }) => `${name}: ${shortened(message, MAX_DETAIL_LENGTH)}`,
   );
-  const others = failures.length > named.length ? `; and ${failures.length - named.length} more` : '';
   const total = view.replicas?.length ?? 0;
-  const message = `revision ${revision.number} is not on ${failures.length} of ${total} replicas: ${named.join('; ')}${others}${requestOutcome(view)}`;
+  const message = `revision ${revision.number} is not on ${failures.length} of ${total} replicas: ${listed(named, MAX_NAMED, '; ', failures.length)}${requestOutcome(view)}`;
   return { reason: first.reason, message, isStalled: failures.some((one) => one.isStalled === true) };
 }
 
 function namesOf(replicas: readonly ReplicaFacts[]): string {
-  const named = replicas.slice(0, MAX_NAMED).map(({ name }) => name);
-  const others = replicas.length > named.length ? ` and ${replicas.length - named.length} more` : '';
-  return `, not by ${named.join(', ')}${others}`;
+  const names = replicas.map(({ name }) => name);
+  return `, not by ${listed(names, MAX_NAMED)}`;
 }
 
 function numbersOf({ revisions }: RolloutView): string {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-import { shortened } from '../../values/index.ts';
+import { listed, shortened } from '../../values/index.ts';
 import type { Digest } from '../digest.ts';
 import { ModuleError } from '../errors.ts';
 import type { ArtifactSource } from '../oci/artifact-source.ts';
@@ -63,7 +63,7 @@ export async function verifyArtifact(
   }
   throw new ModuleError(
     'signature-invalid',
-    `the signatures of ${shown} (${digest}) do not satisfy ${requiredBy}: ${listed([...signersOf(identified), ...untrusted, ...problems])}`,
+    `the signatures of ${shown} (${digest}) do not satisfy ${requiredBy}: ${listedProblems([...signersOf(identified), ...untrusted, ...problems])}`,
   );
 }
 
@@ -130,8 +130,7 @@ function signersOf(identified: readonly IdentifiedSignature[]): readonly string[
   });
 }
 
-function listed(problems: readonly string[]): string {
-  const more = problems.length - MAX_PROBLEMS_SHOWN;
-  const shown = problems.slice(0, MAX_PROBLEMS_SHOWN).map((problem) => shortened(problem, 500));
-  return `${shown.join('; ')}${more > 0 ? `; and ${more} more` : ''}`;
+function listedProblems(problems: readonly string[]): string {
+  const texts = problems.map((problem) => shortened(problem, 500));
+  return listed(texts, MAX_PROBLEMS_SHOWN, '; ');
 }

@@ -6,6 +6,7 @@ import { argumentOf, controllerOf } from './controller-arguments.ts';
 import { type Finding, finding } from './finding.ts';
 import { reportedRights } from './governance-rights.ts';
 import type { Snapshot } from './snapshot.ts';
+import { listed } from '../../../values/index.ts';
 
 /** Rights that one finding names. */
 const MAX_NAMED_RIGHTS = 12;
@@ -114,12 +115,11 @@ function checkPolicyRights({ governance, namespace }: Snapshot): readonly Findin
   const lacking = [...ofTemplates, ...ofPolicies];
   return [...Map.groupBy(lacking, ({ policy }) => policy)].map(([policy, rights]) => {
     const texts = [...new Set(rights.map(({ right }) => rightText(right)))];
-    const more = texts.length > MAX_NAMED_RIGHTS ? `; and ${texts.length - MAX_NAMED_RIGHTS} more` : '';
     const [policyNamespace, name] = policy.split('/', 2);
     return finding(
       'PolicyRightsMissing',
       `policy ${name} -n ${policyNamespace}`,
-      `the governance account may not: ${texts.slice(0, MAX_NAMED_RIGHTS).join('; ')}${more}`,
+      `the governance account may not: ${listed(texts, MAX_NAMED_RIGHTS, '; ')}`,
       'If Policies should have these rights, grant a ClusterRole with them: portcullis install --governance-role CLUSTERROLE, with those granted before.',
     );
   });

@@ -1,5 +1,5 @@
 // The time and memory that one evaluation may take. Evaluation is synchronous: meanwhile, all other policies wait.
-import type { TemplateResult } from '../templates/index.ts';
+import type { TemplateResult } from './templates/index.ts';
 
 /** Templates of one policy. Published policies take some milliseconds; a list of all nodes of the largest clusters, half a second. */
 const MAX_RENDERING_MS = 1_000;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { JsonValue } from '../../values/index.ts';
-import type { TemplateResult } from '../templates/index.ts';
+import type { JsonValue } from '../values/index.ts';
+import type { TemplateResult } from './templates/index.ts';
 import { EvaluationTime } from './evaluation-time.ts';
 
 const resolved = (value: JsonValue): TemplateResult => ({
