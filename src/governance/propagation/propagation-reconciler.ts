@@ -44,8 +44,8 @@ export interface PropagationOptions {
   readonly settings: GovernanceSettings;
   readonly policies: ObjectCache<Policy>;
   readonly policySets: ObjectCache<PolicySet>;
-  readonly namespace: ClusterNamespace;
-  readonly hubTemplates: HubTemplates;
+  readonly namespace: Pick<ClusterNamespace, 'ensure'>;
+  readonly hubTemplates: Pick<HubTemplates, 'resolve' | 'forget'>;
   readonly events: EventSink;
 }
 
