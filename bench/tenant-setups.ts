@@ -17,7 +17,9 @@ const BINDINGS = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolic
 
 const ALL_POLICIES = `/apis/${POLICIES_API}/admissionpolicies`;
 
-/** Time until the API server has read all bindings, which it does once a second. Milliseconds. */
+/** API servers read bindings once a second. Milliseconds. */
+const NATIVE_POLL_MS = 1_000;
+/** Time until one has read them all. Milliseconds. */
 const NATIVE_MS = 120_000;
 
 /** One way to enforce it. */
@@ -40,7 +42,7 @@ const freeNamespace = (tenant: number): string => `free-${tenant % BARE_NAMESPAC
 
 /** The policy of examples/toolforge, which has parameters. */
 const [EXAMPLE] = parseYaml(readFileSync(new URL('../examples/toolforge/policy.yaml', import.meta.url), 'utf8')) as [
-  { readonly spec: { readonly parameters: object; readonly settings: object } & Readonly<Record<string, unknown>> },
+  { readonly spec: Readonly<Record<'module' | 'mutating' | 'rules', unknown>> & { readonly settings: object } },
 ];
 
 /** One policy whose settings come from an annotation of the namespace. */
@@ -48,7 +50,7 @@ const PARAMETERISED: NewObject = { path: `/apis/${POLICIES_API}/clusteradmission
 
 /** The same policy with the settings of one tenant. */
 const ownPolicy = (tenant: number): NewObject => {
-  const { parameters, namespaceSelector, settings, ...spec } = EXAMPLE.spec;
+  const { module, mutating, rules, settings } = EXAMPLE.spec;
   const uid = uidOf(tenant);
   return {
     path: `/apis/${POLICIES_API}/namespaces/${tenantNamespace(tenant)}/admissionpolicies`,
@@ -56,7 +58,7 @@ const ownPolicy = (tenant: number): NewObject => {
       apiVersion: POLICIES_API,
       kind: 'AdmissionPolicy',
       metadata: { name: 'pods', namespace: tenantNamespace(tenant) },
-      spec: { ...spec, settings: { ...settings, runAsUser: uid, runAsGroup: uid, fsGroup: uid } },
+      spec: { module, mutating, rules, settings: { ...settings, runAsUser: uid, runAsGroup: uid, fsGroup: uid } },
     },
   };
 };
@@ -82,15 +84,15 @@ const NATIVE_POLICY = {
   },
 };
 
-const binding = (tenant: number): object => ({
+const binding = (namespace: string): object => ({
   apiVersion: 'admissionregistration.k8s.io/v1',
   kind: 'ValidatingAdmissionPolicyBinding',
-  metadata: { name: tenantNamespace(tenant) },
+  metadata: { name: namespace },
   spec: {
     policyName: NATIVE_POLICY.metadata.name,
     validationActions: ['Deny'],
-    matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': tenantNamespace(tenant) } } },
-    paramRef: { name: 'profile', namespace: tenantNamespace(tenant), parameterNotFoundAction: 'Deny' },
+    matchResources: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': namespace } } },
+    paramRef: { name: 'profile', namespace: namespace, parameterNotFoundAction: 'Deny' },
   },
 });
 
@@ -135,44 +137,48 @@ export const NATIVE: Setup = {
   namespace: tenantNamespace,
   install: async (scene, tenants) => {
     await scene.create(tenantsUpTo(tenants).map(profileMap));
-    await scene.create(tenantsUpTo(tenants).map((tenant) => ({ path: BINDINGS, object: binding(tenant) })));
-    await nativeEnforces(scene, tenants - 1);
+    await scene.create(
+      tenantsUpTo(tenants).map((tenant) => ({ path: BINDINGS, object: binding(tenantNamespace(tenant)) })),
+    );
+    await nativeDenies(scene, tenants - 1, true);
   },
-  // The policy stays: API servers do not always find the parameters of one that is created again.
-  uninstall: (scene, tenants) =>
-    scene.remove(
-      tenantsUpTo(tenants).flatMap((tenant) => [
-        `${BINDINGS}/${tenantNamespace(tenant)}`,
-        `${profileMap(tenant).path}/profile`,
-      ]),
-    ),
+  uninstall: async (scene, tenants) => {
+    await scene.remove(tenantsUpTo(tenants).map((tenant) => `${BINDINGS}/${tenantNamespace(tenant)}`));
+    await nativeDenies(scene, tenants - 1, false);
+    await scene.remove(tenantsUpTo(tenants).map((tenant) => `${profileMap(tenant).path}/profile`));
+  },
 };
 
-/** Waits until the API server denies a pod of root in the namespace of a tenant, and admits others. */
-async function nativeEnforces({ cluster }: Scene, tenant: number): Promise<void> {
-  const statusFor = async (runAsUser: number): Promise<number> => {
+/** Waits until the API server denies pods of root, and no others, in the namespace of a tenant; or until it denies none. */
+async function nativeDenies({ cluster }: Scene, tenant: number, denies: boolean): Promise<void> {
+  const isDenied = async (runAsUser: number): Promise<boolean> => {
     const spec = { containers: [{ name: 'main', image: 'registry.example/tool:1' }], securityContext: { runAsUser } };
-    const pod = { metadata: { name: 'asked' }, spec };
     const path = `/api/v1/namespaces/${tenantNamespace(tenant)}/pods?dryRun=All`;
-    return (await cluster.request('POST', path, pod)).status;
+    return (await cluster.request('POST', path, { metadata: { name: 'asked' }, spec })).status !== 201;
   };
   const deadline = performance.now() + NATIVE_MS;
-  while ((await statusFor(0)) === 201 || (await statusFor(uidOf(tenant))) !== 201) {
+  while ((await isDenied(0)) !== denies || (await isDenied(uidOf(tenant)))) {
     if (performance.now() > deadline) {
-      throw new Error(`the ValidatingAdmissionPolicy does not serve tenant ${tenant}`);
+      throw new Error(`the ValidatingAdmissionPolicy ${denies ? 'does not deny' : 'still denies'} tenant ${tenant}`);
     }
-    await sleep(250);
+    await sleep(NATIVE_POLL_MS);
   }
+  // The bindings that were written at the same time.
+  await sleep(2 * NATIVE_POLL_MS);
 }
 
-/** Registers the bare webhooks and a ValidatingAdmissionPolicy without bindings, and creates the namespaces of those and of no policy. */
+/** Registers the bare webhooks and a ValidatingAdmissionPolicy that matches nothing, and creates the namespaces of those and of no policy. */
 export async function prepareBaselines(scene: Scene): Promise<void> {
   const names = tenantsUpTo(BARE_NAMESPACES);
   await scene.create([
     ...names.map((index) => namespaceObject(freeNamespace(index), {})),
     ...names.map((index) => namespaceObject(bareNamespace(index), { bench: 'bare' })),
   ]);
-  await scene.create([{ path: VALIDATING_POLICIES, object: NATIVE_POLICY }]);
+  // Once a policy has no binding, the API server stops to watch its parameters, and does not begin again (1.34).
+  await scene.create([
+    { path: VALIDATING_POLICIES, object: NATIVE_POLICY },
+    { path: BINDINGS, object: binding('nowhere') },
+  ]);
   const url = await scene.startBareWebhook();
   const label = { bench: 'bare' };
   await scene.registerWebhook('bare-patch', { kind: 'mutating', url: `${url}/patch`, rules: [PODS], label });

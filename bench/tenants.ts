@@ -1,6 +1,7 @@
 // What the same pod configuration costs in the namespaces of N tenants, by how it is enforced, through a real API server: each
-// request creates a pod, as the service account of a tenant. Usage: npm run bench -- tenants [N...] [--idle SECONDS] [--svg FILE];
-// needs the programs of the test cluster (npm run cluster:build). Default: 1 500 3500 10000; the last only with parameters.
+// request creates a pod, as the service account of a tenant. Usage: npm run bench -- tenants [N...] [--idle SECONDS]
+// [--pods N] [--most-policies N] [--svg FILE]; needs the programs of the test cluster (npm run cluster:build). Default: 1 500 3500
+// 10000; the last only with parameters.
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
@@ -27,6 +28,7 @@ const { values: flags, positionals } = parseArgs({
   options: {
     idle: { type: 'string', default: '60' },
     pods: { type: 'string', default: '1000' },
+    'most-policies': { type: 'string', default: '3500' },
     svg: { type: 'string' },
   },
 });
@@ -37,8 +39,10 @@ const pods = Number(flags.pods);
 const BLOCKS = 5;
 /** Pods before the measurement, for connections, caches and compiled code. */
 const WARM_UP = 200;
-/** More tenants than this have no policy or binding each: 10,000 policies take six minutes to become Active. */
-const MOST_POLICIES = 3_500;
+/** More tenants than this have no AdmissionPolicy each: 10,000 take six minutes to become Active, much longer beside other load. */
+const mostPolicies = Number(flags['most-policies']);
+/** More tenants than this have no binding each: each is asked about for each pod. */
+const MOST_BINDINGS = 3_500;
 /** Changes of one tenant's parameters. */
 const CHANGES = 20;
 /** Requests at once, and changes at once, while the parameters of all tenants change. */
@@ -259,20 +263,35 @@ async function parameterRows(scene: Scene, tenants: number): Promise<readonly (r
   ];
 }
 
-async function measureSize(scene: Scene, tenants: number): Promise<readonly Figures[]> {
+/** Measures the setups at one size, one after the other. */
+async function* measureSize(scene: Scene, tenants: number): AsyncGenerator<readonly Figures[]> {
   console.log(`\n${tenants} tenants`);
   await PARAMETERS.install?.(scene, tenants);
-  const figures = [...(await measure(scene, tenants, [NO_POLICY, BARE, PARAMETERS]))];
+  yield await measure(scene, tenants, [NO_POLICY, BARE, PARAMETERS]);
   printTable([], await parameterRows(scene, tenants));
   await PARAMETERS.uninstall?.(scene, tenants);
-  if (tenants <= MOST_POLICIES) {
-    for (const setup of [POLICIES, NATIVE]) {
+  for (const [setup, most] of [
+    [NATIVE, MOST_BINDINGS],
+    [POLICIES, mostPolicies],
+  ] as const) {
+    if (tenants <= most) {
       await setup.install?.(scene, tenants);
-      figures.push(...(await measure(scene, tenants, [setup])));
+      yield await measure(scene, tenants, [setup]);
       await setup.uninstall?.(scene, tenants);
     }
   }
-  return figures;
+}
+
+/** Adds what is measured at each size. */
+async function measureSizes(scene: Scene, figures: Figures[]): Promise<void> {
+  let tenants = 0;
+  for (const size of sizes) {
+    await addTenants(scene, tenants, size);
+    tenants = size;
+    for await (const more of measureSize(scene, size)) {
+      figures.push(...more);
+    }
+  }
 }
 
 /** The cost of a pod against the number of tenants. */
@@ -318,15 +337,14 @@ async function main(): Promise<void> {
   console.log(`requests in ${idleSeconds} s without Portcullis: ${await idleRequests(scene)}`);
   await scene.startProcesses();
   const figures: Figures[] = [];
-  let tenants = 0;
-  for (const size of sizes) {
-    await addTenants(scene, tenants, size);
-    tenants = size;
-    figures.push(...(await measureSize(scene, size)));
-  }
-  printFigures(figures);
-  if (flags.svg !== undefined) {
-    writeFileSync(flags.svg, plot(figures));
+  try {
+    await measureSizes(scene, figures);
+  } finally {
+    // Also what was measured before a failure: all of it takes long.
+    printFigures(figures);
+    if (flags.svg !== undefined) {
+      writeFileSync(flags.svg, plot(figures));
+    }
   }
 }
 

@@ -41,16 +41,20 @@ interface Import {
   readonly specifier: string;
 }
 
-/** Every relative import of the sources, type-only ones included. */
-function relativeImports(): readonly Import[] {
+/** Every import of the sources, type-only ones included. */
+function allImports(): readonly Import[] {
   return globSync('**/*.ts', { cwd: source }).flatMap((file) =>
     readFileSync(join(source, file), 'utf8')
       .split('\n')
       .flatMap((text, index) => {
-        const specifier = /(?:from|import\(?)\s*['"](\.[^'"]*)['"]/.exec(text)?.[1];
+        const specifier = /(?:^(?:import|export|\}).* from |^import |\bimport\()['"]([^'"]+)['"]/.exec(text)?.[1];
         return specifier === undefined ? [] : [{ file, line: index + 1, specifier }];
       }),
   );
+}
+
+function relativeImports(): readonly Import[] {
+  return allImports().filter(({ specifier }) => specifier.startsWith('.'));
 }
 
 const folderOf = (path: string): string => path.split(sep)[0] ?? '';
@@ -100,6 +104,22 @@ describe('imports between folders of src/', () => {
   it('stay below src/', () => {
     assert.deepEqual(
       crossing.filter(({ target }) => target.startsWith('..')),
+      [],
+    );
+  });
+});
+
+describe('packages that src/ imports', () => {
+  it('are dependencies, which an installation has', () => {
+    const { dependencies } = JSON.parse(readFileSync(join(source, '..', 'package.json'), 'utf8')) as {
+      dependencies: object;
+    };
+    const published = allImports().filter(({ file }) => !/\.(?:test|fuzz)\.ts$|\btesting\//.test(file));
+    const packages = published.filter(({ specifier }) => !/^(?:\.|node:)/.test(specifier));
+    const nameOf = (specifier: string): string => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? '';
+    assert.ok(packages.length > 10, `expected imports of packages, found ${packages.length}`);
+    assert.deepEqual(
+      packages.filter(({ specifier }) => !Object.hasOwn(dependencies, nameOf(specifier))),
       [],
     );
   });

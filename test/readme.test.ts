@@ -173,7 +173,8 @@ describe('README.md', () => {
         assert.equal(server?.exitCode, null, `npm start has ended:\n${output}`);
         assert.match(output, /Ctrl-C stops/);
       });
-      const examples = readdirSync(join(copy, 'examples', 'manifests')).filter((name) => name !== 'namespace.yaml');
+      const manifests = readdirSync(join(copy, 'examples', 'manifests')).filter((name) => name !== 'namespace.yaml');
+      const examples = [...manifests, 'tool-pods.yaml'];
       assert.ok(examples.length > 5);
       for (const file of examples) {
         const row = new RegExp(`^kw\\.capg?\\.${file.replace('.yaml', '')} +\\w+ +(protect|monitor) +Active `, 'm');
@@ -239,6 +240,12 @@ describe('README.md', () => {
         assert.match(described, /Degraded/);
         assert.match(described, /not\/there\/yet\.wasm/);
         assert.match(failed(command(/kubectl run web/)), /denied the request/);
+      });
+
+      it('runs pods of two tools as different users, and is denied others', () => {
+        const lines = command(/kubectl run bot/);
+        assert.equal(lines.split('\n').length, 3);
+        assert.equal(failed(lines).trim(), outputOf(lines.split('\n').at(-1) ?? ''));
       });
 
       it('sees why a governance policy waits, and finishes it', () => {

@@ -1,7 +1,7 @@
 // Builds the published package: JavaScript, declarations and data files in dist/. `npm run build`.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, globSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, globSync, mkdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -13,7 +13,9 @@ const tsc = spawnSync(
 );
 if (tsc.status === 0) {
   for (const file of globSync('{**/*.br,engine/network-policy/catalogue/*.yaml}', { cwd: join(root, 'src') })) {
-    copyFileSync(join(root, 'src', file), join(root, 'dist', file));
+    const copy = join(root, 'dist', file);
+    mkdirSync(dirname(copy), { recursive: true });
+    copyFileSync(join(root, 'src', file), copy);
   }
 }
 process.exit(tsc.status ?? 1);

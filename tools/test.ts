@@ -6,7 +6,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { run } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import reporter from './test-reporter.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -18,9 +21,11 @@ const names = chosen.filter((one) => !SUITES.includes(one));
 const chosenSuites = chosen.filter((one) => SUITES.includes(one));
 const suites = chosenSuites.length > 0 ? chosenSuites : names.length > 0 ? SUITES : DEFAULT_SUITES;
 
-const IN_ONE_PROCESS = ['--test-isolation=none'];
-// Three files at a time: the smallest machine of the project has two cores, and files wait half of their time.
-const IN_PROCESSES = ['--test-concurrency=3', '--test-timeout=480000'];
+// The smallest machine of the project has two cores, and a file uses less than half of one: it waits for processes and rollouts.
+const FILES_AT_ONCE = 4;
+const FILE_TIMEOUT_MS = 480_000;
+/** Takes twice as long as any other file: first, because it would be the last to end otherwise. */
+const LONGEST = 'test/lifecycle/scenarios.test.ts';
 
 /** The selected files of a suite: all, or those whose path contains a name. */
 function filesOf(suite: string, pattern: string, exclude: readonly string[] = []): readonly string[] {
@@ -31,21 +36,36 @@ function filesOf(suite: string, pattern: string, exclude: readonly string[] = []
   return files.filter((file) => names.length === 0 || names.some((name) => file.includes(name)));
 }
 
-/** Runs test files. Resolves with whether all tests passed. */
-async function pass(flags: readonly string[], files: readonly string[]): Promise<boolean> {
+/** Runs test files in one process. Resolves with whether all tests passed. */
+async function inOneProcess(files: readonly string[]): Promise<boolean> {
   if (files.length === 0) {
     return true;
   }
-  const runner = spawn(process.execPath, ['--test', '--test-reporter=./tools/test-reporter.ts', ...flags, ...files], {
-    cwd: root,
-    stdio: ['ignore', 'inherit', 'inherit'],
-    // Test files, commands and workers load the same sources: each file is compiled once.
-    env: { ...process.env, NODE_COMPILE_CACHE: join(root, '.cache', 'node') },
-  });
+  const flags = ['--test', '--test-isolation=none', '--test-reporter=./tools/test-reporter.ts'];
+  const runner = spawn(process.execPath, [...flags, ...files], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] });
   const [code] = (await once(runner, 'exit')) as [number | null];
   return code === 0;
 }
 
+/** Runs each test file in its own process, in this order, which the command line of Node would sort. */
+async function inProcesses(files: readonly string[]): Promise<boolean> {
+  if (files.length === 0) {
+    return true;
+  }
+  let hasPassed = true;
+  const paths = files.map((file) => join(root, file));
+  const events = run({ files: paths, concurrency: FILES_AT_ONCE, timeout: FILE_TIMEOUT_MS });
+  events.on('test:fail', () => (hasPassed = false));
+  await pipeline(events, reporter, process.stdout, { end: false });
+  return hasPassed;
+}
+
+function longestFirst(files: readonly string[]): readonly string[] {
+  return files.toSorted((a, b) => Number(b === LONGEST) - Number(a === LONGEST));
+}
+
+// Test files, commands and workers load the same sources: each file is compiled once.
+process.env['NODE_COMPILE_CACHE'] = join(root, '.cache', 'node');
 const unit = filesOf('unit', 'src/**/*.test.ts');
 const integration = filesOf('integration', 'test/**/*.test.ts', ['test/**/*.full.test.ts']);
 const full = filesOf('full', 'test/**/*.full.test.ts');
@@ -55,5 +75,5 @@ if (unit.length + integration.length + full.length === 0) {
   process.exit(1);
 }
 // Concurrently, because unit tests use one core only, for a minute.
-const passed = await Promise.all([pass(IN_ONE_PROCESS, unit), pass(IN_PROCESSES, [...integration, ...full])]);
+const passed = await Promise.all([inOneProcess(unit), inProcesses(longestFirst([...integration, ...full]))]);
 process.exit(passed.every(Boolean) ? 0 : 1);

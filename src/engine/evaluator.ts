@@ -53,6 +53,8 @@ export const FUEL_PER_SECOND: Readonly<Record<ExecutionMode, number>> = {
 export const MAX_ANSWER_BYTES = MAX_REVIEW_BYTES;
 
 const MS_PER_SECOND = 1_000;
+/** Of the timeout of a policy, for validating the settings of a namespace: the rest is for the evaluation. */
+const VALIDATION_SHARE = 0.5;
 
 /** In the place of a member's position: match conditions are evaluated, not a guest. */
 export const MATCH_CONDITIONS = -2;
@@ -250,15 +252,34 @@ export class Evaluator {
 
   /** The settings for the request, which the guest has found valid. @throws UnknownObject, EngineError */
   #settings(unit: EvaluationUnit, namespace: string, objects: ObjectLookup, timeoutMs: number): EffectiveSettings {
-    const { guest, parameters, settingsJson } = unit;
+    const { parameters, settingsJson } = unit;
     return parameters === undefined
       ? { kind: 'settings', settingsJson }
       : parameters.resolve({
           namespace,
           objects,
-          validate: (json) =>
-            guest.validateSettings(json, this.#capabilities.context(unit, limitsOf(unit, timeoutMs), { timeoutMs })),
+          validate: (json) => this.#validated(unit, json, timeoutMs),
         });
+  }
+
+  /**
+   * Settings that take too long are invalid, which is remembered: a timeout would count against the policy, and so against
+   * all other namespaces.
+   * @throws EngineError
+   */
+  #validated(unit: EvaluationUnit, settingsJson: string, leftMs: number): SettingsVerdict {
+    const limitMs = unit.timeoutSeconds * MS_PER_SECOND * VALIDATION_SHARE;
+    const timeoutMs = Math.min(limitMs, leftMs);
+    const context = this.#capabilities.context(unit, limitsOf(unit, timeoutMs), { timeoutMs });
+    try {
+      return unit.guest.validateSettings(settingsJson, context);
+    } catch (error) {
+      if (error instanceof EngineError && error.code === 'guest-timeout' && timeoutMs === limitMs) {
+        const message = `the policy does not validate the settings in time: expected at most ${limitMs / MS_PER_SECOND} s`;
+        return { valid: false, message };
+      }
+      throw error;
+    }
   }
 
   /** Applies failurePolicy, mode, mutation rules and message of a policy to its own verdict. */

@@ -1,6 +1,7 @@
 // Policies with parameters, evaluated as by their own route.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { EngineError } from './errors.ts';
 import { checkSettings, evaluate, readReview } from './evaluate.ts';
 import type { Evaluation } from './evaluate.ts';
 import type { JsonObject } from './json-text.ts';
@@ -26,11 +27,17 @@ id:
       parameters:${PARAMETERS.replaceAll('\n', '\n    ')}
 `;
 
+/** A uid whose validation does not end. */
+const ENDLESS = 666;
+
 /** Denies, and says with which settings. Uids must be positive. */
 function guest(): ScriptedGuest {
   return new ScriptedGuest(({ settings }) => ({ accepted: false, message: JSON.stringify(settings) }), {
     settings: (settings) => {
       const { uid = -1 } = settings as { uid?: number };
+      if (uid === ENDLESS) {
+        throw new EngineError('guest-timeout', 'out of fuel');
+      }
       return uid > 0 ? { valid: true } : { valid: false, message: `uid is ${uid}` };
     },
   });
@@ -92,6 +99,28 @@ describe('a policy with parameters', () => {
       valid: false,
       message: 'uid is -1',
     });
+  });
+
+  it('refuses settings that it never validates, once and for their namespace only', () => {
+    const { policy, guest: scripted } = load(POLICY);
+    for (let request = 0; request < 3; request += 1) {
+      const { verdict, observation } = run(policy, withProfile({ uid: ENDLESS }));
+      assert.match(verdict.message ?? '', /profile are invalid: .* in time: expected at most 1 s$/);
+      // A timeout would make the policy a slow one.
+      assert.equal(observation.outcome, 'failed');
+    }
+    assert.equal(scripted.validations, 1);
+    assert.equal(run(policy, withProfile({ uid: 5 })).verdict.message, '{"mode":"strict","uid":5}');
+  });
+
+  it('does not refuse settings for good because a request left too little time for them', () => {
+    const { policy, guest: scripted } = load(POLICY);
+    const review = readReview('validate', bytes(podReview()));
+    const objects = withProfile({ uid: ENDLESS });
+    const { observation } = evaluate(policy, review, { route: 'validate', objects, leftMs: () => 100 });
+    assert.equal(observation.outcome, 'timeout');
+    run(policy, objects);
+    assert.equal(scripted.validations, 2);
   });
 
   it('has an expression that compiles', () => {

@@ -33,7 +33,7 @@ export { ensureCertificates } from './certificates/ensure-certificates.ts';
 export { METRICS_PEERS } from './policy-servers/policy-server-network.ts';
 export { tenantModuleHosts } from './policy-servers/module-sources.ts';
 export { isTakenOver, tenantCapabilities } from './policy-servers/tenant-capabilities.ts';
-export { foreignReason, PolicyServerOwnership } from './policy-servers/ownership.ts';
+export { foreignReason, kubewardenFinalizer, PolicyServerOwnership } from './policy-servers/ownership.ts';
 export {
   POLICY_SERVER_CLUSTER_ROLE_PREFIX,
   POLICY_SERVER_PREFIX,

@@ -72,7 +72,7 @@ export type { PolicyParameters } from './policies/policy-parameters.ts';
 export { monitoredText } from './policies/monitored-text.ts';
 export { MAX_WARNING_LENGTH, MAX_WARNINGS } from './policies/common-schemas.ts';
 export type { MonitoredRequest, MonitoredStatus, PolicyStatus, RefreshedStatus } from './policies/common-schemas.ts';
-export { ALL_KINDS, OWN_KINDS } from './policies/own-kinds.ts';
+export { ALL_KINDS, NETWORK_POLICY_KINDS, OWN_KINDS } from './policies/own-kinds.ts';
 export { customResourceDefinition } from './policies/own-kind.ts';
 export type { OwnKind } from './policies/own-kind.ts';
 export {
@@ -159,3 +159,7 @@ export type {
   TemplateDetails,
   TemplateState,
 } from './governance/policy.ts';
+export { NETWORK_POLICY_PROVIDERS } from './network-policy/network-policy-provider.ts';
+export type { NetworkPolicyProvider } from './network-policy/network-policy-provider.ts';
+export { MAX_PROVIDER_ENTRIES, NETWORK_POLICY_STATUSES } from './network-policy/network-policy-status.ts';
+export type { FeatureEntry, NetworkPolicyStatus, ProviderEntry } from './network-policy/network-policy-status.ts';

@@ -2,12 +2,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
 import type { ClusterAdmissionPolicy, PolicyRevision } from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
+import { webhookConfiguration, webhookConfigurationPath } from '../cluster/webhook-configuration.ts';
 import type { CommandResult } from './command.ts';
 import { StartedPortcullis } from './started.ts';
 
@@ -22,6 +25,14 @@ const MISTAKEN = '{"spec":{"settings":{"validations":[{"expression":"object.spec
 
 /** The annotation of namespaces with the user of a tool. */
 const TOOL_UID = 'toolforge.example.com/uid';
+
+/** The review that a webhook gets which adds a volume. */
+interface InjectedReview {
+  readonly request: {
+    readonly uid: string;
+    readonly object: { readonly metadata: { readonly labels: { mount: string } } };
+  };
+}
 
 interface Layout {
   readonly manifests: readonly { readonly digest: string }[];
@@ -506,14 +517,16 @@ describe('portcullis start --examples', () => {
   });
 
   describe('with tools, each of which has its user in an annotation of its namespace', () => {
-    const createPod = async (namespace: string, securityContext: object): Promise<object> => {
+    interface Pod {
+      readonly spec: { readonly securityContext: object; readonly initContainers: readonly object[] };
+    }
+    const createPod = async (namespace: string, securityContext: object, labels = {}): Promise<Pod['spec']> => {
       const containers = [{ name: 'bot', image: 'example.com/toolforge/python:3' }];
-      const pod = { metadata: { generateName: 'bot-' }, spec: { securityContext, containers } };
-      const { spec } = (await started.request('POST', `/api/v1/namespaces/${namespace}/pods`, pod)) as {
-        spec: { securityContext: object };
-      };
-      return spec.securityContext;
+      const pod = { metadata: { generateName: 'bot-', labels }, spec: { securityContext, containers } };
+      const created = await started.request('POST', `/api/v1/namespaces/${namespace}/pods`, pod);
+      return (created as Pod).spec;
     };
+    const userIn = async (namespace: string): Promise<object> => (await createPod(namespace, {})).securityContext;
     const defaults = (id: number): object => ({
       runAsUser: id,
       runAsGroup: id,
@@ -523,7 +536,7 @@ describe('portcullis start --examples', () => {
     });
     const annotate = (namespace: string, uid: string | null): Promise<unknown> =>
       started.request('PATCH', `/api/v1/namespaces/${namespace}`, { metadata: { annotations: { [TOOL_UID]: uid } } });
-    const isDenied = (pod: Promise<object>, message: string): Promise<void> =>
+    const isDenied = (pod: Promise<unknown>, message: string): Promise<void> =>
       assert.rejects(pod, ({ message: denial }: Error) => {
         assert.ok(denial.endsWith(` denied the request: cap/tool-pods: ${message}`), denial);
         return true;
@@ -534,7 +547,7 @@ describe('portcullis start --examples', () => {
         ['tool-wikibot', 52_503],
         ['tool-heritage', 53_000],
       ] as const) {
-        assert.deepEqual(await createPod(namespace, {}), defaults(id));
+        assert.deepEqual(await userIn(namespace), defaults(id));
         await isDenied(
           createPod(namespace, { runAsUser: 0 }),
           `violates the pod profile: spec.securityContext.runAsUser: expected ${id}, got 0`,
@@ -544,19 +557,57 @@ describe('portcullis start --examples', () => {
 
     it('gives the pods that follow a change of the annotation the new user', async () => {
       await annotate('tool-heritage', '53001');
-      await eventually(async () => assert.deepEqual(await createPod('tool-heritage', {}), defaults(53_001)));
-      assert.deepEqual(await createPod('tool-wikibot', {}), defaults(52_503));
+      await eventually(async () => assert.deepEqual(await userIn('tool-heritage'), defaults(53_001)));
+      assert.deepEqual(await userIn('tool-wikibot'), defaults(52_503));
+    });
+
+    it('checks what another webhook adds afterwards, and gives it the defaults', async () => {
+      const pki = (file: string): string => readFileSync(join(started.dataDir, 'pki', file), 'utf8');
+      const certificate = { cert: pki('tls.crt'), key: pki('tls.key') };
+      await using injector = createHttpsServer(certificate, (request, response) => {
+        void json(request).then((review) => {
+          const { uid, object } = (review as InjectedReview).request;
+          const hostPath = { path: Buffer.from(object.metadata.labels.mount, 'hex').toString() };
+          const patch = [
+            { op: 'add', path: '/spec/volumes', value: [{ name: 'injected', hostPath }] },
+            { op: 'add', path: '/spec/initContainers', value: [{ name: 'injected', image: 'example.com/sidecar:1' }] },
+          ];
+          const answer = { uid, allowed: true, patchType: 'JSONPatch', patch: btoa(JSON.stringify(patch)) };
+          const envelope = { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: answer };
+          response.setHeader('content-type', 'application/json').end(JSON.stringify(envelope));
+        });
+      }).listen(0, '127.0.0.1');
+      await once(injector, 'listening');
+      const configuration = webhookConfiguration({
+        name: 'zz-injector',
+        kind: 'mutating',
+        url: `https://localhost:${(injector.address() as AddressInfo).port}/`,
+        caBundle: pki('ca.crt'),
+        rules: [{ operations: ['CREATE'], resources: ['pods'] }],
+        objectSelector: { matchExpressions: [{ key: 'mount', operator: 'Exists' }] },
+      });
+      await started.request('POST', webhookConfigurationPath('mutating'), configuration);
+      const labelled = (path: string): object => ({ mount: Buffer.from(path).toString('hex') });
+      const { initContainers } = await createPod('tool-wikibot', {}, labelled('/data/project/wikibot'));
+      assert.partialDeepStrictEqual(initContainers, [
+        { name: 'injected', securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } } },
+      ]);
+      await isDenied(
+        createPod('tool-wikibot', {}, labelled('/etc')),
+        'violates the pod profile: spec.volumes[0].hostPath.path: expected an allowed path, got "/etc"',
+      );
     });
 
     it('denies the pods of a tool whose annotation is invalid or missing, and says what is missing', async () => {
+      const missing = `there are no parameters: the namespace "tool-heritage" has none of the annotations ${TOOL_UID}`;
       const invalid =
         'the parameters of the namespace "tool-heritage" are invalid: ' +
         "settingsExpression failed: type conversion error from 'string' to 'int'";
       await annotate('tool-heritage', 'root');
       await eventually(() => isDenied(createPod('tool-heritage', {}), invalid));
       await annotate('tool-heritage', null);
-      await eventually(() => isDenied(createPod('tool-heritage', {}), 'MISSING'));
-      assert.deepEqual(await createPod('tool-wikibot', {}), defaults(52_503));
+      await eventually(() => isDenied(createPod('tool-heritage', {}), missing));
+      assert.deepEqual(await userIn('tool-wikibot'), defaults(52_503));
     });
   });
 

@@ -46,7 +46,7 @@ export interface ProcessOptions {
   /** A folder to delete when the program ends because its parent has ended. Default: none. */
   readonly scratch?: string;
   /** All environment variables. Default: those of this process. */
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<NodeJS.ProcessEnv>;
   /** The working folder. Default: that of this process. */
   readonly cwd?: string;
   /** Grace period between SIGTERM and SIGKILL. Default: 5. */

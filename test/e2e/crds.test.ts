@@ -87,7 +87,8 @@ class Judge {
   }
 }
 
-describe('schemas as a kube-apiserver has them', { skip: skipWithoutCluster() }, () => {
+// Concurrently: each kind is served two seconds after its definition was created.
+describe('schemas as a kube-apiserver has them', { skip: skipWithoutCluster(), concurrency: true }, () => {
   let cluster: Cluster;
 
   before(async () => {

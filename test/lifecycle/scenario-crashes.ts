@@ -7,7 +7,7 @@ import type { LabProcess } from './rollout-lab-process.ts';
 import { kind, labelOf, requiresLabel, type RolloutLab } from './rollout-lab.ts';
 import type { ApiRequest } from './rollout-lab-proxy.ts';
 import type { CrashedPart } from './rollout-lab-target.ts';
-import { ReviewStream } from './scenario-stream.ts';
+import { RELAXED_PAUSE_MS, ReviewStream } from './scenario-stream.ts';
 import { enforced, refuses } from './scenario-updates.ts';
 
 /** The writes of a controller during an update, in order. */
@@ -47,7 +47,28 @@ function writesWebhooks({ method, path, query }: ApiRequest): boolean {
   );
 }
 
-export async function crashesAtEveryStep(lab: RolloutLab): Promise<void> {
+/** The moments of a step at which a part crashes. */
+type Moments = readonly ('before' | 'after')[];
+
+/** A quick run kills the replica at the first steps only: afterwards it restarts as after any rollout. */
+const QUICK_REPLICA_STEPS = 3;
+
+/**
+ * A thorough run kills the controller before and after each of its writes. The cluster is the same after one write and before the
+ * next, so a quick run kills it before each, and after the last. The other parts alternate between both moments.
+ */
+function momentsOf(victim: Victim, index: number, isThorough: boolean): Moments {
+  if (victim === 'controller') {
+    return isThorough || index === STEPS.length - 1 ? ['before', 'after'] : ['before'];
+  }
+  const isLeftOut = victim === 'replica' && !isThorough && index >= QUICK_REPLICA_STEPS;
+  return isLeftOut ? [] : [index % 2 === 0 ? 'before' : 'after'];
+}
+
+export async function crashesAtEveryStep(
+  lab: RolloutLab,
+  { isThorough }: { readonly isThorough: boolean },
+): Promise<void> {
   const name = 'crashes';
   const policy = requiresLabel(name, await lab.module('crashes.wasm'), 'v0');
   const annotations = { [ANNOTATIONS.revisionHistoryLimit]: '100' };
@@ -56,10 +77,7 @@ export async function crashesAtEveryStep(lab: RolloutLab): Promise<void> {
   const victims: readonly Victim[] = ['controller', 'replica', ...lab.target.parts];
   for (const victim of victims) {
     for (const [index, step] of STEPS.entries()) {
-      // A controller crashes before and after each of its writes; the others alternate.
-      const moments =
-        victim === 'controller' ? (['before', 'after'] as const) : ([index % 2 === 0 ? 'before' : 'after'] as const);
-      for (const when of moments) {
+      for (const when of momentsOf(victim, index, isThorough)) {
         version += 1;
         const what = `${victim} dies ${when} "${step.name}"`;
         await crash(lab, { name, label: `v${version}`, victim, what, is: step.is, when });
@@ -117,7 +135,7 @@ interface Crash {
 }
 
 async function crash(lab: RolloutLab, { name, label, victim, what, is, when, rest = {} }: Crash): Promise<void> {
-  await using stream = new ReviewStream(lab, name, { isApiServerOnly: true });
+  await using stream = new ReviewStream(lab, name, { isApiServerOnly: true, pauseMs: RELAXED_PAUSE_MS });
   const hold = lab.proxy.hold((request) => request.user === 'controller' && is(request, name), when);
   await lab.change(name, { settings: { labels: [label] }, ...rest });
   await Promise.race([
@@ -171,7 +189,7 @@ export async function leaderIsReplaced(lab: RolloutLab): Promise<void> {
   await first.logs('leading');
   const second = await lab.addController(true);
   assert.equal(second.hasLogged('leading'), false);
-  await using stream = new ReviewStream(lab, name);
+  await using stream = new ReviewStream(lab, name, { pauseMs: RELAXED_PAUSE_MS });
   const hold = lab.proxy.hold((request) => request.user === 'controller' && writesState('Serving')(request));
   await lab.change(name, { settings: { labels: ['new'] } } satisfies JsonObject);
   await hold.reached;

@@ -5,7 +5,7 @@ import { example, moduleBytes, moduleVariant } from '../server/harness.ts';
 import { LabProcess } from './rollout-lab-process.ts';
 import { requiresLabel, type RolloutLab } from './rollout-lab.ts';
 import { endController } from './scenario-crashes.ts';
-import { ReviewStream } from './scenario-stream.ts';
+import { RELAXED_PAUSE_MS, ReviewStream } from './scenario-stream.ts';
 import { enforced } from './scenario-updates.ts';
 
 const FILE = 'moving.wasm';
@@ -30,7 +30,7 @@ export async function refreshesModules(lab: RolloutLab): Promise<void> {
   const name = 'moving';
   const module = lab.web.put(FILE, { kind: 'serve', bytes: await variant('first') });
   await enforced(lab, requiresLabel(name, module, 'one'), 'one');
-  await using stream = new ReviewStream(lab, name);
+  await using stream = new ReviewStream(lab, name, { pauseMs: RELAXED_PAUSE_MS });
 
   const same = await refresh(lab, name);
   assert.match(same.tail, /moving: the modules of revision 1 have not changed/);

@@ -6,6 +6,7 @@ import { tenantsNeedCapabilities } from './scenario-capabilities.ts';
 import { crashesAtEveryStep, leaderIsReplaced } from './scenario-crashes.ts';
 import { mutatesAndCeasesTo } from './scenario-mutating.ts';
 import { clusterHasLastWord } from './scenario-order.ts';
+import { namesInvalidParameters, seesWhatOthersInject } from './scenario-parameters.ts';
 import { refreshesModules } from './scenario-refresh.ts';
 import { undoesAndPins } from './scenario-rollback.ts';
 import { manyPoliciesAtOnce } from './scenario-scale.ts';
@@ -22,14 +23,20 @@ import {
 } from './scenario-updates.ts';
 
 /** Enough policies to measure the cost of one in the time of a test; bench/rollout.ts takes a thousand. */
-const MANY = 200;
+const MANY = { thorough: 200, quick: 100 };
+
+export interface ScenarioOptions {
+  readonly skip?: string | false;
+  /** Whether to crash each part at each step on either side of its write. Default: false. */
+  readonly isThorough?: boolean;
+}
 
 export function describeScenarios(
   title: string,
   open: () => Promise<LabTarget>,
-  options: { readonly skip?: string | false } = {},
+  { skip = false, isThorough = false }: ScenarioOptions = {},
 ): void {
-  describe(title, options, () => {
+  describe(title, { skip }, () => {
     let lab: RolloutLab;
     before(async () => {
       lab = await RolloutLab.start(open);
@@ -63,11 +70,14 @@ export function describeScenarios(
     it('11: policies of the cluster have the last word over those of namespaces', () => clusterHasLastWord(lab));
     it('12: a policy of a namespace without a host capability that it needs says which line to add', () =>
       tenantsNeedCapabilities(lab));
+    it('13: what another webhook injects after ours is mutated and validated as well', () => seesWhatOthersInject(lab));
+    it('13: parameters that turn invalid are refused, and the status names their namespaces until they are valid', () =>
+      namesInvalidParameters(lab));
     it('8: many policies at once cost a few writes each, and no requests afterwards', async () => {
-      await manyPoliciesAtOnce(lab, MANY);
+      await manyPoliciesAtOnce(lab, isThorough ? MANY.thorough : MANY.quick);
     });
     it('5: a crash at any step of a rollout never ends enforcement, and the rollout completes', () =>
-      crashesAtEveryStep(lab));
+      crashesAtEveryStep(lab, { isThorough }));
     it('5: a leader that is killed during a rollout is replaced', () => leaderIsReplaced(lab));
   });
 }

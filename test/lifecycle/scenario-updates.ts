@@ -8,7 +8,7 @@ import type { JsonObject } from '../../src/resources/index.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { example, moduleBytes } from '../server/harness.ts';
 import { kind, labelOf, type Policy, requiresLabel, type RolloutLab } from './rollout-lab.ts';
-import { ReviewStream } from './scenario-stream.ts';
+import { RELAXED_PAUSE_MS, ReviewStream } from './scenario-stream.ts';
 
 /** Creates a policy for a new namespace, and waits until it is enforced. */
 export async function enforced(lab: RolloutLab, policy: Policy, label: string): Promise<void> {
@@ -95,8 +95,8 @@ export async function badUpdatesChangeNothing(lab: RolloutLab): Promise<readonly
   await enforced(lab, requiresLabel('bystander', await lab.module('bystander.wasm'), 'mine'), 'mine');
   const bystander = await lab.policy('bystander');
   const pids = lab.replicas.map(({ process }) => process);
-  await using stream = new ReviewStream(lab, 'updates');
-  await using beside = new ReviewStream(lab, 'bystander');
+  await using stream = new ReviewStream(lab, 'updates', { pauseMs: RELAXED_PAUSE_MS });
+  await using beside = new ReviewStream(lab, 'bystander', { pauseMs: RELAXED_PAUSE_MS });
   const times: number[] = [];
   for (const bad of BAD_UPDATES) {
     const spec = await bad.spec(lab);
@@ -185,7 +185,7 @@ function described(title: string): never {
 export async function backoffWithoutPeers(lab: RolloutLab): Promise<void> {
   const module = await lab.module('backoff.wasm');
   await enforced(lab, requiresLabel('backoff', module, 'old'), 'old');
-  await using stream = new ReviewStream(lab, 'backoff', { isApiServerOnly: true });
+  await using stream = new ReviewStream(lab, 'backoff', { isApiServerOnly: true, pauseMs: RELAXED_PAUSE_MS });
   const [, second] = lab.replicas;
   assert.ok(second);
   await second.process.end('SIGTERM');

@@ -1,5 +1,5 @@
 // The scenarios of the lifecycle on an embedded cluster, with the processes that users run.
-// test/e2e/lifecycle.full.test.ts runs them on a real API server.
+// test/e2e/lifecycle.full.test.ts runs them on a real API server, with more crashes.
 import { describeScenarios } from './scenario-suite.ts';
 import { embeddedTarget } from './rollout-lab-target.ts';
 

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { copyFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { digestOf, type SourcesConfig } from '../../src/modules/index.ts';
 import { ANNOTATIONS, keyOf, type KubernetesObject, policyId } from '../../src/resources/index.ts';
 import { skipWithoutRegistry } from '../cluster/binaries.ts';
@@ -26,6 +27,8 @@ import { Registry } from './registry-lab.ts';
 const module = await moduleBytes(example('required-labels'));
 /** Reviews at the same time. */
 const CLIENTS = 4;
+/** Interval of the reviews of a client, which would use a whole core otherwise. Milliseconds. */
+const PAUSE_MS = 5;
 
 /** A module that behaves alike and has other bytes. */
 function variant(name: string): Buffer {
@@ -81,6 +84,7 @@ class Load implements AsyncDisposable {
       } catch (error) {
         this.failures.push(`${id}: ${String(error)}`);
       }
+      await sleep(PAUSE_MS);
     }
   }
 }

@@ -9,6 +9,7 @@ import {
   OtherControllers,
   registerGovernanceMetrics,
 } from '../../governance/index.ts';
+import { NETWORK_POLICY_STATUS_RULES, NetworkPolicyControllers, StatusRemoval } from '../../network-policy/index.ts';
 import {
   LifecycleControllers,
   OwnKindsWebhook,
@@ -59,6 +60,11 @@ export interface ControllerOptions {
   readonly webhook?: WebhookOptions;
   /** Default: none, and governance policies are left alone. */
   readonly governance?: AssembledGovernance;
+  /**
+   * Whether NetworkPolicies have statuses; false: those that were written are removed. `cluster` then needs the rights of
+   * NETWORK_POLICY_READER_RULES and NETWORK_POLICY_STATUS_RULES. Default: they are left alone.
+   */
+  readonly networkPolicyStatus?: boolean;
   readonly registry: Registry;
   readonly metrics: RuntimeMetrics;
   readonly log: Logger;
@@ -104,7 +110,10 @@ export function assembleController(options: ControllerOptions): AssembledControl
     replicas,
     identities: { [Symbol.iterator]: () => [...identities, ...(managed?.identities() ?? [])].values() },
     ...(exemptNamespaces === undefined ? {} : { exemptNamespaces }),
-    ...(options.governance === undefined ? {} : { furtherRules: GOVERNANCE_CONTROLLER_RULES }),
+    furtherRules: [
+      ...(options.governance === undefined ? [] : GOVERNANCE_CONTROLLER_RULES),
+      ...(options.networkPolicyStatus === undefined ? [] : NETWORK_POLICY_STATUS_RULES),
+    ],
     target: typeof servers === 'function' ? servers : (name) => managed?.target(name),
     ...(managed === undefined
       ? {}
@@ -125,6 +134,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
             : {
                 tenantHosts: (name) => managed.tenantHosts(name),
                 tenantCapabilities: (name) => managed.tenantCapabilities(name),
+                kubewardenFinalizer: (name) => managed.kubewardenFinalizer(name),
               }),
           cluster: withWriteBackoff(cluster, { log }),
           caches,
@@ -160,6 +170,14 @@ export function assembleController(options: ControllerOptions): AssembledControl
     // Without `ready`.
     runtime.add('cache', { name: 'governance caches', start: (signal) => governed.start(signal) });
     runtime.add('leader', controllers);
+  }
+  if (options.networkPolicyStatus === true) {
+    const ownCaches = new SharedCaches({ cluster, log, metrics });
+    // Without `ready`.
+    runtime.add('cache', { name: 'network policy caches', start: (signal) => ownCaches.start(signal) });
+    runtime.add('leader', new NetworkPolicyControllers({ cluster, caches: ownCaches, events, registry, log, metrics }));
+  } else if (options.networkPolicyStatus === false) {
+    runtime.add('leader', new StatusRemoval({ cluster, log }));
   }
   return {
     runtime,

@@ -23,6 +23,7 @@ import { usageError } from '../errors.ts';
 import { portNumber } from '../port-flag.ts';
 import { addFailingPoliciesFlags, failingPolicies, type FailingPoliciesFlags } from './failing-policies-flags.ts';
 import { addGovernanceFlags, type GovernanceFlags } from './governance-flags.ts';
+import { addNetworkPolicyFlags, type NetworkPolicyFlags } from './network-policy-flags.ts';
 import { addManagedFlags, type ManagedFlags } from './managed-flags.ts';
 
 /** Next to the default port 8081 of a policy server on the same machine. */
@@ -33,7 +34,7 @@ const MIN_LEASE_MS = 3_000;
 const NAME = '{name}';
 
 export interface ControllerFlags
-  extends MemberFlags, ControlFlags, LogFlags, ManagedFlags, FailingPoliciesFlags, GovernanceFlags {
+  extends MemberFlags, ControlFlags, LogFlags, ManagedFlags, FailingPoliciesFlags, GovernanceFlags, NetworkPolicyFlags {
   readonly governanceAccount: string;
   readonly namespace: string;
   readonly leaderElect: boolean;
@@ -71,7 +72,7 @@ export function controllerCommandWithFlags(): Command {
         .argParser(policyServerUrl),
     )
     .option('--policy-server-ca-file <file>', 'PEM CA of the certificates of those policy servers');
-  addGovernanceFlags(addFailingPoliciesFlags(addControlFlags(addManagedFlags(command))))
+  addNetworkPolicyFlags(addGovernanceFlags(addFailingPoliciesFlags(addControlFlags(addManagedFlags(command)))))
     .addOption(
       new Option(
         '--governance-account <name>',

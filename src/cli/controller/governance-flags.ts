@@ -67,7 +67,8 @@ export function governanceSettings(
   };
 }
 
-function isEnabled(text: string): boolean {
+/** The value of a flag that charts write. */
+export function isEnabled(text: string): boolean {
   if (text !== 'true' && text !== 'false') {
     throw new InvalidArgumentError(`expected true or false, got ${JSON.stringify(text)}`);
   }

@@ -7,6 +7,7 @@ import {
   CONTROLLER_CONTROL_SECRET,
   CONTROLLER_SERVICE,
   CONTROLLER_WEBHOOK_SECRET,
+  kubewardenFinalizer,
   POLICY_SERVER_PREFIX,
   PolicyServerObjectsController,
   policyServerObjectName,
@@ -157,6 +158,12 @@ export class ManagedServers {
   tenantCapabilities(policyServer: string): readonly string[] | undefined {
     const server = this.#ours(policyServer);
     return server && tenantCapabilities(server);
+  }
+
+  /** See {@link kubewardenFinalizer}. */
+  kubewardenFinalizer(policyServer: string): string | undefined {
+    const server = this.#policyServers.get({ name: policyServer });
+    return server && kubewardenFinalizer(server);
   }
 
   #ours(policyServer: string): PolicyServer | undefined {

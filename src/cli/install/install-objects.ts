@@ -15,6 +15,7 @@ import { controllerDeployment, controllerService } from './objects/controller-ob
 import { GOVERNANCE_ROLES, governanceAccess, governanceBindings } from './objects/governance-objects.ts';
 import { podMonitors, prometheusRule } from './objects/monitoring-objects.ts';
 import { type InstallContext, PRODUCT_LABELS } from './objects/naming.ts';
+import { networkPolicyAccess } from './objects/network-policy-objects.ts';
 import { networkPolicies } from './objects/network-objects.ts';
 import { defaultPolicyServer, recommendedPolicies } from './objects/policy-objects.ts';
 import { uninstallHook } from './objects/uninstall-hook.ts';
@@ -52,6 +53,7 @@ export const INSTALL_PARTS: readonly InstallPart[] = [
     each: 'governance.roles',
     objects: ({ namespace, values }) => governanceBindings(namespace, values.governance.roles),
   },
+  { name: 'network-policy-status', when: 'networkPolicyStatus.enabled', objects: networkPolicyAccess },
   {
     name: 'user-roles',
     when: 'userRoles.enabled',

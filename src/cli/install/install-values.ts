@@ -70,6 +70,7 @@ export interface InstallValues {
   };
   readonly recommendedPolicies: { readonly enabled: boolean; readonly mode: string };
   readonly networkPolicy: { readonly enabled: boolean };
+  readonly networkPolicyStatus: { readonly enabled: boolean };
   readonly userRoles: { readonly enabled: boolean; readonly aggregateWrite: boolean };
   readonly uninstallHook: { readonly enabled: boolean };
   readonly monitoring: {
@@ -208,6 +209,15 @@ export function valuesDeclaration(version: string): ValueSection {
         'ClusterRoles that are bound to the governance account: what Policies may read, and change where they enforce. Without any, Policies report what they may not read.',
       ),
     }),
+    networkPolicyStatus: section(
+      'The status of NetworkPolicies: what the network providers of the cluster do with them.',
+      {
+        enabled: flag(
+          'Report it in NetworkPolicyStatuses. The controller reads NetworkPolicies, pods and nodes of all namespaces for it.',
+          true,
+        ),
+      },
+    ),
     policyServer: section('The PolicyServer `default`, which serves policies that name no PolicyServer.', {
       enabled: flag('Create the PolicyServer `default`.', true),
       replicas: integer('Number of its replicas.', 2, 0),

@@ -2,6 +2,7 @@
 import { GOVERNANCE_ACCOUNT } from '../../governance/index.ts';
 import type { EmbeddedCluster, UserInfo } from '../../apiserver/index.ts';
 import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, OWN_KINDS_RULES } from '../../lifecycle/index.ts';
+import { NETWORK_POLICY_READER_RULES, NETWORK_POLICY_STATUS_RULES } from '../../network-policy/index.ts';
 import type { AccessRule, KubernetesObject } from '../../resources/index.ts';
 import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../control/index.ts';
 import { unlessGone } from '../../cluster/index.ts';
@@ -45,7 +46,12 @@ function accessObjects(): readonly KubernetesObject[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: PRODUCT_NAMESPACE } },
     ...[CONTROLLER, REPLICA].map(serviceAccountObject),
-    ...grant(CONTROLLER, 'ClusterRole', [...CONTROLLER_RULES, ...OWN_KINDS_RULES]),
+    ...grant(CONTROLLER, 'ClusterRole', [
+      ...CONTROLLER_RULES,
+      ...OWN_KINDS_RULES,
+      ...NETWORK_POLICY_READER_RULES,
+      ...NETWORK_POLICY_STATUS_RULES,
+    ]),
     ...grant(CONTROLLER, 'Role', CONTROLLER_NAMESPACE_RULES),
     ...grant(REPLICA, 'Role', REPLICA_RULES),
     ...grant(REPLICA, 'ClusterRole', REPLICA_CLUSTER_RULES),

@@ -79,6 +79,7 @@ export async function startWithCluster(
     tenantCapabilities: capabilitiesOf(local),
     failing: failingPolicies(flags),
     governance,
+    networkPolicyStatus: flags.networkPolicyStatus,
   };
   const started = await startServer(flags, certificates, {
     replica: replicaOptions(parts),
@@ -120,6 +121,7 @@ interface Parts {
   readonly failing: Pick<RolloutSettings, 'degraded' | 'unserved'>;
   /** Undefined: off. */
   readonly governance: GovernanceSettings | undefined;
+  readonly networkPolicyStatus: boolean;
 }
 
 /**
@@ -185,6 +187,7 @@ function localController(
     tenantCapabilities: granted,
     failing,
     governance,
+    networkPolicyStatus,
   }: Parts,
   { admission, registry }: StartedServer,
 ): AssembledController {
@@ -214,6 +217,7 @@ function localController(
             governed: local.cluster.as(GOVERNANCE_USER, { fieldManager: CONTROLLER_FIELD_MANAGER }),
           },
         }),
+    networkPolicyStatus,
     registry,
     metrics: new RuntimeMetrics(registry),
     log,

@@ -6,6 +6,7 @@ import { Command, Option } from 'commander';
 import { ensureLocalCertificates } from '../../control/index.ts';
 import { addFailingPoliciesFlags } from '../controller/failing-policies-flags.ts';
 import { addGovernanceFlags } from '../controller/governance-flags.ts';
+import { addNetworkPolicyFlags } from '../controller/network-policy-flags.ts';
 import { CliError } from '../errors.ts';
 import { roleNames } from '../install/role-names.ts';
 import { DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP, SOURCES_FLAG, SOURCES_HELP } from '../module/source-flags.ts';
@@ -30,6 +31,7 @@ export function startCommand(): Command {
         'clusterName',
         'governanceNamespaces',
         'governanceRole',
+        'networkPolicyStatus',
       ]),
     )
     .option('--port <port>', 'first port to try for admission reviews', portNumber, 8443)
@@ -40,7 +42,7 @@ export function startCommand(): Command {
     .option(DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP)
     .option(VERIFICATION_FLAG, VERIFICATION_HELP)
     .option(TRUST_FLAG, TRUST_HELP);
-  return addGovernanceFlags(addFailingPoliciesFlags(command))
+  return addNetworkPolicyFlags(addGovernanceFlags(addFailingPoliciesFlags(command)))
     .addOption(
       new Option('--governance-role <names>', 'ClusterRoles with the rights of Policies: here the only user is you')
         .default(DEFAULT_GOVERNANCE_ROLES, DEFAULT_GOVERNANCE_ROLES.join())

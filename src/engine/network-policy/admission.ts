@@ -31,7 +31,7 @@ const CHECKED_OPERATIONS: readonly unknown[] = ['CREATE', 'UPDATE'];
 /** Findings that are mistakes; the others are often intended. */
 const MISTAKES: readonly FindingType[] = ['RulesWithoutEffect', 'EndPortLost'];
 const NO_PROVIDER =
-  'it is unknown whether this NetworkPolicy is enforced: no network provider is known. Name those of the cluster in the setting "providers"';
+  'it is unknown whether this NetworkPolicy is enforced: no network provider is known. Let the policy read NetworkPolicyProviders (contextAwareResources), or name providers in the setting "providers"';
 
 /**
  * Checks an admission request for a NetworkPolicy. Providers are those of the settings, else the `detected` ones of the

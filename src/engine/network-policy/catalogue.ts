@@ -58,6 +58,35 @@ export interface ProviderSetting {
   readonly where: string;
 }
 
+/** A container by which a pod of a provider is known. Everything that is given must hold. */
+export interface AgentPattern {
+  readonly container: string;
+  /** The last segment of the image's path, which mirrors keep. A star at the end matches any suffix. */
+  readonly images?: readonly string[];
+  /** The host of the image. */
+  readonly registry?: string;
+  /** The DaemonSet of the pod. A star at the end matches any suffix. */
+  readonly daemonSets?: readonly string[];
+  readonly os?: 'linux' | 'windows';
+  /** Another container of the pod. */
+  readonly beside?: string;
+}
+
+/** How a provider is detected in a cluster. */
+export interface Detection {
+  readonly agents: readonly AgentPattern[];
+  /** A part of the version of kubelets with this provider built in. */
+  readonly kubelet?: string;
+  /** Providers whose patterns the pods of this one match, too. */
+  readonly replaces?: readonly string[];
+  /** The ConfigMap, in the namespace of the pods, whose keys are settings. */
+  readonly configMap?: string;
+  /** Settings that are arguments of the container. */
+  readonly arguments?: readonly string[];
+  /** Settings that say whether the pod has the container of that name: `present` or `absent`. */
+  readonly containers?: readonly string[];
+}
+
 export type FeatureRows = Readonly<Partial<Record<Feature, readonly SupportRow[]>>>;
 
 /** An implementation of NetworkPolicies, and what it does with each feature. */
@@ -71,6 +100,8 @@ export interface Provider {
   readonly state: 'Active' | 'Retiring' | 'Abandoned';
   /** The newest version that was examined. Newer minor versions are unknown. Absent: versions do not matter. */
   readonly latest?: string;
+  /** Absent: it is not detected, only declared. */
+  readonly detect?: Detection;
   readonly settings: ReadonlyMap<string, ProviderSetting>;
   readonly features: FeatureRows;
 }

@@ -1,6 +1,14 @@
 export { builtinCatalogue } from './builtin-catalogue.ts';
 export { Catalogue } from './catalogue.ts';
-export type { Evidence, Provider, ProviderExtension, ProviderSetting, SupportRow } from './catalogue.ts';
+export type {
+  AgentPattern,
+  Detection,
+  Evidence,
+  Provider,
+  ProviderExtension,
+  ProviderSetting,
+  SupportRow,
+} from './catalogue.ts';
 export { EFFECT_TEXTS, EFFECTS, FEATURE_TEXTS, FEATURES } from './feature.ts';
 export type { Effect, Feature } from './feature.ts';
 export type { ClusterFacts } from './feature-uses.ts';
@@ -8,6 +16,7 @@ export { findingsOf } from './findings.ts';
 export type { Finding, FindingType, PodFacts } from './findings.ts';
 export { isNetworkPolicy, readNetworkPolicy } from './network-policy.ts';
 export type { NetworkPolicy } from './network-policy.ts';
+export { compareNumbers, parseProviderVersion } from './provider-version.ts';
 export { parseCatalogue, readProvider } from './read-catalogue.ts';
 export { PolicySet } from './redundant.ts';
 export { FEATURE_NOUNS } from './sentence.ts';
@@ -19,5 +28,7 @@ export { compareVerdicts, severity } from './what-if.ts';
 export type { FeatureChange, FeatureState } from './what-if.ts';
 export { checkNetworkPolicySupport } from './admission.ts';
 export type { NetworkPolicyAnswer } from './admission.ts';
+export { readDetectedProviders } from './detected-providers.ts';
+export type { DetectedProviders } from './detected-providers.ts';
 export { parseNetworkPolicySettings } from './settings.ts';
 export type { NetworkPolicySettings, ParsedNetworkPolicySettings } from './settings.ts';

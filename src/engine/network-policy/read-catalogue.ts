@@ -5,7 +5,16 @@ import type { FieldFault } from '../field-reader.ts';
 import { nearestKey, textPosition } from '../../values/index.ts';
 import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
 import { EVIDENCES, SUPPORTS } from './catalogue.ts';
-import type { Catalogue, PortLimit, ProviderExtension, ProviderSetting, Requirement, SupportRow } from './catalogue.ts';
+import type {
+  AgentPattern,
+  Catalogue,
+  Detection,
+  PortLimit,
+  ProviderExtension,
+  ProviderSetting,
+  Requirement,
+  SupportRow,
+} from './catalogue.ts';
 import { EFFECTS, FEATURES, TRAITS } from './feature.ts';
 import type { Feature, Trait } from './feature.ts';
 import { parseProviderVersion } from './provider-version.ts';
@@ -30,6 +39,7 @@ const PROVIDER_KEYS = [
   'latest',
   'checked',
   'inherits',
+  'detect',
   'settings',
   'features',
 ];
@@ -120,6 +130,7 @@ export function readProvider(
       os: fields.oneOf('os', ['linux', 'windows']),
       state: fields.oneOf('state', ['Active', 'Retiring', 'Abandoned']),
       latest,
+      detect: readDetection(fields.inside('detect')),
     }),
     settings: readSettings(fields.inside('settings')),
     features: readFeatures(fields.inside('features'), day(fields)),
@@ -155,6 +166,48 @@ function shortText(fields: FieldReader, key: string): string | undefined {
     fields.fault(key, `expected at most ${MAX_TEXT} characters, got ${text.length}`);
   }
   return text;
+}
+
+/** Patterns of a provider: more than any needs, since each is tried on every pod. */
+const MAX_PATTERNS = 32;
+
+function readDetection(fields: FieldReader | undefined): Detection | undefined {
+  if (fields === undefined) {
+    return undefined;
+  }
+  fields.knownKeys(['agents', 'kubelet', 'replaces', 'configMap', 'arguments', 'containers'], { owner: 'detect' });
+  const agents = fields.each('agents');
+  if (agents.length > MAX_PATTERNS) {
+    fields.fault('agents', `expected at most ${MAX_PATTERNS} patterns, got ${agents.length}`);
+  }
+  return {
+    agents: agents.slice(0, MAX_PATTERNS).map(readAgent),
+    ...present({
+      kubelet: fields.someText('kubelet'),
+      replaces: someTexts(fields, 'replaces'),
+      configMap: fields.someText('configMap'),
+      arguments: someTexts(fields, 'arguments'),
+      containers: someTexts(fields, 'containers'),
+    }),
+  };
+}
+
+function readAgent(fields: FieldReader): AgentPattern {
+  fields.knownKeys(['container', 'images', 'registry', 'daemonSets', 'os', 'beside'], { owner: 'an agent' });
+  return {
+    container: fields.requiredText('container'),
+    ...present({
+      images: someTexts(fields, 'images'),
+      registry: fields.someText('registry'),
+      daemonSets: someTexts(fields, 'daemonSets'),
+      os: fields.oneOf('os', ['linux', 'windows']),
+      beside: fields.someText('beside'),
+    }),
+  };
+}
+
+function someTexts(fields: FieldReader, key: string): readonly string[] | undefined {
+  return fields.has(key) ? fields.texts(key).slice(0, MAX_PATTERNS) : undefined;
 }
 
 function readSettings(fields: FieldReader | undefined): ReadonlyMap<string, ProviderSetting> {

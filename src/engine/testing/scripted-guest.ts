@@ -16,6 +16,8 @@ export interface ScriptedCall {
 export class ScriptedGuest implements PolicyGuest {
   readonly mode: PolicyGuest['mode'];
   calls = 0;
+  /** Calls of validateSettings. */
+  validations = 0;
   readonly #answer: (call: ScriptedCall) => unknown;
   readonly #settings: (settings: JsonValue, context: CallContext) => unknown;
 
@@ -40,6 +42,7 @@ export class ScriptedGuest implements PolicyGuest {
   }
 
   validateSettings(settingsJson: string, context: CallContext): SettingsVerdict {
+    this.validations++;
     return parseSettingsVerdict(JSON.stringify(this.#settings(JSON.parse(settingsJson) as JsonValue, context)));
   }
 

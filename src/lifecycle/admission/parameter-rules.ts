@@ -37,6 +37,20 @@ export function checkParameters(
   }
 }
 
+/** Rejects parameters beside Kubewarden, whose chart may put its definitions back: API servers then drop the field. */
+export function checkSchemaOwner(
+  field: string,
+  { policyServer, finalizer }: { readonly policyServer: string; readonly finalizer: string | undefined },
+  findings: Findings,
+): void {
+  if (finalizer !== undefined) {
+    const why = `PolicyServer ${policyServer} has the finalizer ${finalizer} of Kubewarden's controller`;
+    const risk = 'whose CustomResourceDefinitions drop the field when they are put back';
+    const action = 'complete the migration, which removes the finalizer (docs/migration.md), or use settings';
+    findings.reject('parameters', forbidden(`${field}.parameters`, `${why}, ${risk}: ${action}`));
+  }
+}
+
 /** Whether settings are never used without parameters, so that they may be incomplete. */
 export function completesSettings(parameters: PolicyParameters | undefined): boolean {
   return parameters !== undefined && parameters.notFound !== 'UseDefaults';

@@ -1076,6 +1076,24 @@ describe('new policies', () => {
     assert.partialDeepStrictEqual(found('https://10.0.0.5:8443/p', 'unknown'), { errors: [], warnings: refused });
   });
 
+  it('have no parameters while Kubewarden manages their PolicyServer, whose definitions would drop them', () => {
+    const kubewardenFinalizer = (server: string): string | undefined =>
+      server === 'shared' ? 'kubewarden.io/finalizer' : undefined;
+    const found = (spec: object, policyServer: string, kind: 'cap' | 'capg' = 'cap'): object =>
+      validated(review(kind, object(kind, { ...spec, policyServer })), { kubewardenFinalizer });
+    const refused = found(parameters(), 'shared');
+    assert.partialDeepStrictEqual(refused, { errors: ['spec.parameters [parameters]'] });
+    assert.match(
+      (refused as { text: string }).text,
+      /PolicyServer shared has the finalizer kubewarden\.io\/finalizer of Kubewarden's controller, whose Custom.*docs\/migration\.md/,
+    );
+    assert.partialDeepStrictEqual(found(group('first()', { first: parameters() }), 'shared', 'capg'), {
+      errors: ['spec.policies[first].parameters [parameters]'],
+    });
+    assert.partialDeepStrictEqual(found(parameters(), 'ours'), { errors: [] });
+    assert.partialDeepStrictEqual(found(SPEC, 'shared'), { errors: [] });
+  });
+
   it('of a namespace may ask about the user of a request only, where their PolicyServer grants it', () => {
     const tenantCapabilities = (server: string): readonly string[] | undefined =>
       ({ default: [], granting: ['kubernetes/*'] })[server];

@@ -15,7 +15,7 @@ import type { Findings } from './findings.ts';
 import { MatchConditions } from './match-conditions.ts';
 import { checkModule } from './module-rules.ts';
 import { checkNullReads } from './null-object-rules.ts';
-import { checkParameters, completesSettings } from './parameter-rules.ts';
+import { checkParameters, checkSchemaOwner, completesSettings } from './parameter-rules.ts';
 import { checkRequestRules } from './request-rules.ts';
 import { checkContextAwareKinds, checkNeeds, modulesOf, type ModuleUse } from './rights-rules.ts';
 import { checkRunnable } from './runnable-policy.ts';
@@ -37,6 +37,8 @@ export interface PolicyRulesOptions {
    * Default: they are never known.
    */
   readonly tenantCapabilities?: ((policyServer: string) => readonly string[] | undefined) | undefined;
+  /** The finalizer of Kubewarden's controller on a PolicyServer; undefined if it has none. Default: it never has. */
+  readonly kubewardenFinalizer?: ((policyServer: string) => string | undefined) | undefined;
   /** Default: reject. */
   readonly settingsCheck?: SettingsCheck | undefined;
 }
@@ -53,6 +55,7 @@ export class PolicyRules {
   readonly #modulesUrl: URL | undefined;
   readonly #tenantHosts: NonNullable<PolicyRulesOptions['tenantHosts']>;
   readonly #tenantCapabilities: NonNullable<PolicyRulesOptions['tenantCapabilities']>;
+  readonly #kubewardenFinalizer: NonNullable<PolicyRulesOptions['kubewardenFinalizer']>;
   readonly #settingsCheck: SettingsCheck;
   readonly #conditions = new MatchConditions();
   readonly #settings = new BuiltinSettings();
@@ -61,11 +64,13 @@ export class PolicyRules {
     modulesUrl,
     tenantHosts = () => undefined,
     tenantCapabilities = () => undefined,
+    kubewardenFinalizer = () => undefined,
     settingsCheck = 'reject',
   }: PolicyRulesOptions = {}) {
     this.#tenantCapabilities = tenantCapabilities;
     this.#modulesUrl = modulesUrl;
     this.#tenantHosts = tenantHosts;
+    this.#kubewardenFinalizer = kubewardenFinalizer;
     this.#settingsCheck = settingsCheck;
   }
 
@@ -107,6 +112,7 @@ export class PolicyRules {
       checkContextAwareKinds(use, findings);
       if (use.parameters !== undefined) {
         checkParameters(use.parameters, { field: use.field, isNamespaced, rules: spec.rules }, findings);
+        checkSchemaOwner(use.field, { policyServer, finalizer: this.#kubewardenFinalizer(policyServer) }, findings);
       }
       if (builtin === undefined) {
         hintAtBuiltin(use, isNamespaced, this.#settings, findings);

@@ -49,8 +49,13 @@ export function foreignReason(
   if (hasWebhooks) {
     return undefined;
   }
-  const finalizer = metadata.finalizers?.find((one) => KUBEWARDEN_FINALIZERS.includes(one));
+  const finalizer = kubewardenFinalizer({ metadata });
   return finalizer === undefined ? undefined : `it has the finalizer ${finalizer} of Kubewarden's controller`;
+}
+
+/** The finalizer of Kubewarden's controller, which still manages the PolicyServer, or once did. */
+export function kubewardenFinalizer({ metadata }: Pick<PolicyServer, 'metadata'>): string | undefined {
+  return metadata.finalizers?.find((one) => KUBEWARDEN_FINALIZERS.includes(one));
 }
 
 /** Whether a PolicyServer belongs to Portcullis. See {@link foreignReason}. */

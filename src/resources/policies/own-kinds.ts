@@ -5,6 +5,8 @@ import {
   CLUSTER_ADMISSION_POLICY_GROUPS,
 } from './admission-policies.ts';
 import { GOVERNANCE_KINDS } from '../governance/governance-kinds.ts';
+import { NETWORK_POLICY_PROVIDERS } from '../network-policy/network-policy-provider.ts';
+import { NETWORK_POLICY_STATUSES } from '../network-policy/network-policy-status.ts';
 import type { OwnKind } from './own-kind.ts';
 import { POLICY_REVISIONS } from './policy-revision.ts';
 import { POLICY_SERVER_REPLICAS } from './policy-server-replica.ts';
@@ -21,5 +23,8 @@ export const OWN_KINDS: readonly OwnKind[] = [
   POLICY_SERVER_REPLICAS,
 ];
 
+/** The kinds about NetworkPolicies. */
+export const NETWORK_POLICY_KINDS: readonly OwnKind[] = [NETWORK_POLICY_STATUSES, NETWORK_POLICY_PROVIDERS];
+
 /** All kinds of the product. */
-export const ALL_KINDS: readonly OwnKind[] = [...OWN_KINDS, ...GOVERNANCE_KINDS];
+export const ALL_KINDS: readonly OwnKind[] = [...OWN_KINDS, ...GOVERNANCE_KINDS, ...NETWORK_POLICY_KINDS];

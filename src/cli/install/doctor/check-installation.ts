@@ -1,8 +1,8 @@
 // Whether the parts of the product are there, and work.
 import { isDeepStrictEqual } from 'node:util';
-import { CLUSTER_RULES } from '../../../lifecycle/index.ts';
-import { type CertificateMode, NAMESPACE_RULES } from '../objects/access-objects.ts';
+import { type CertificateMode, CONTROLLER_CLUSTER_RULES, NAMESPACE_RULES } from '../objects/access-objects.ts';
 import { type Grant, GOVERNANCE_GRANTS } from '../objects/governance-objects.ts';
+import { NETWORK_POLICY_GRANT } from '../objects/network-policy-objects.ts';
 import { rightText } from '../rights.ts';
 import { isJsonObject, textOf } from '../../../resources/index.ts';
 import type { AccessRule, JsonObject, KubernetesObject } from '../../../resources/index.ts';
@@ -193,10 +193,15 @@ function neededRoles(controller: KubernetesObject): readonly Grant[] {
   const name = CONTROLLER;
   const account = CONTROLLER;
   const own: readonly Grant[] = [
-    { kind: 'ClusterRole', name, account, rules: CLUSTER_RULES },
+    { kind: 'ClusterRole', name, account, rules: CONTROLLER_CLUSTER_RULES },
     { kind: 'Role', name, account, rules: NAMESPACE_RULES[certificateMode(controller)] },
   ];
-  return argumentOf(controller, '--governance') === 'false' ? own : [...own, ...GOVERNANCE_GRANTS];
+  const isOff = (flag: string): boolean => argumentOf(controller, flag) === 'false';
+  return [
+    ...own,
+    ...(isOff('--governance') ? [] : GOVERNANCE_GRANTS),
+    ...(isOff('--network-policy-status') ? [] : [NETWORK_POLICY_GRANT]),
+  ];
 }
 
 /** Compares the rights of the product's accounts with those that they need. */

@@ -7,6 +7,7 @@ import {
   EXTERNAL_CERTIFICATE_NAMESPACE_RULES,
   POLICY_SERVER_NAMESPACE_RULES,
 } from '../../../lifecycle/index.ts';
+import { NETWORK_POLICY_STATUS_RULES } from '../../../network-policy/index.ts';
 import {
   ADMISSION_POLICIES,
   ADMISSION_POLICY_GROUPS,
@@ -15,6 +16,7 @@ import {
   CONTEXT_AWARE_LABEL,
   GOVERNANCE_GROUP,
   GOVERNANCE_KINDS,
+  NETWORK_POLICY_KINDS,
   POLICIES_GROUP,
   POLICY_REVISIONS,
   POLICY_SERVER_REPLICAS,
@@ -37,12 +39,15 @@ export const NAMESPACE_RULES: Readonly<Record<CertificateMode, readonly AccessRu
   external: [...CONTROLLER_NAMESPACE_RULES, ...EXTERNAL_CERTIFICATE_NAMESPACE_RULES, ...POLICY_SERVER_NAMESPACE_RULES],
 };
 
+/** Rights in the whole cluster. */
+export const CONTROLLER_CLUSTER_RULES: readonly AccessRule[] = [...CLUSTER_RULES, ...NETWORK_POLICY_STATUS_RULES];
+
 /** The controller's service account and its cluster-wide rights. */
 export function controllerAccess({ namespace }: InstallContext): readonly KubernetesObject[] {
   const metadata = { name: CONTROLLER, namespace, labels: componentLabels('controller') };
   return [
     { apiVersion: 'v1', kind: 'ServiceAccount', metadata, automountServiceAccountToken: false },
-    ...granted('ClusterRole', namespace, CLUSTER_RULES),
+    ...granted('ClusterRole', namespace, CONTROLLER_CLUSTER_RULES),
   ];
 }
 
@@ -148,7 +153,7 @@ export function userRoles(aggregateWrite: boolean | string): readonly Kubernetes
       { apiGroups: [POLICIES_GROUP], resources: [...VISIBLE, ...NAMESPACED], verbs: READ },
       {
         apiGroups: [PORTCULLIS_GROUP],
-        resources: [POLICY_REVISIONS.resource, POLICY_SERVER_REPLICAS.resource],
+        resources: [POLICY_REVISIONS, POLICY_SERVER_REPLICAS, ...NETWORK_POLICY_KINDS].map(({ resource }) => resource),
         verbs: READ,
       },
       { apiGroups: [GOVERNANCE_GROUP], resources: GOVERNANCE_KINDS.map(({ resource }) => resource), verbs: READ },

@@ -121,7 +121,7 @@ function podSpec({ namespace, values }: InstallContext): object {
 }
 
 function controllerArguments({ namespace, values }: InstallContext): readonly string[] {
-  const { certificates, controller, governance } = values;
+  const { certificates, controller, governance, networkPolicyStatus } = values;
   return [
     'controller',
     '--in-cluster',
@@ -148,6 +148,7 @@ function controllerArguments({ namespace, values }: InstallContext): readonly st
     `--governance-mode=${governance.mode}`,
     `--cluster-name=${governance.clusterName}`,
     `--governance-namespaces=${governance.namespaces.join(',')}`,
+    `--network-policy-status=${networkPolicyStatus.enabled}`,
     `--log-level=${controller.logLevel}`,
     `--log-fmt=${controller.logFormat}`,
     ...controller.extraArgs,

@@ -25,6 +25,10 @@ const REASONS: Readonly<Record<string, string>> = {
   'policyserverreplicas.portcullis.dev':
     'Deletes the reports of replicas that are gone. The other verbs are here to grant them to policy servers, which write their reports.',
   'policyserverreplicas/status.portcullis.dev': 'To grant it to policy servers, which write their reports.',
+  'networkpolicystatuses.portcullis.dev':
+    'What network providers do with each NetworkPolicy: the NetworkPolicy owns the object. Deleted when that is switched off.',
+  'networkpolicyproviders.portcullis.dev': 'The network providers that are detected.',
+  'networkpolicystatuses/status.portcullis.dev': 'Reports what network providers support.',
   'leases.coordination.k8s.io': 'Leader election, and leases of replicas outside of the cluster.',
   secrets: 'The CA, and the certificates of the controller and of policy servers. In this namespace only.',
   'deployments.apps': POLICY_SERVER_OBJECTS,

@@ -1,0 +1,19 @@
+// The status of NetworkPolicies: the administrator's choice, on a controller and on `start`.
+import { type Command, Option } from 'commander';
+import { isEnabled } from './governance-flags.ts';
+
+export interface NetworkPolicyFlags {
+  readonly networkPolicyStatus: boolean;
+}
+
+export function addNetworkPolicyFlags(command: Command): Command {
+  return command
+    .addOption(
+      // Charts write the value.
+      new Option('--network-policy-status [enabled]', 'report what the network provider does with each NetworkPolicy')
+        .default(true)
+        .preset('true')
+        .argParser(isEnabled),
+    )
+    .option('--no-network-policy-status', 'remove these statuses');
+}

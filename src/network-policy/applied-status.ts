@@ -1,0 +1,44 @@
+import { isEqual, isJsonObject } from '../engine/index.ts';
+import type { Condition, FeatureEntry, ProviderEntry } from '../resources/index.ts';
+import { ACCEPTED, FAILURE, PARTIAL_FAILURE, STATUS_FIELD_MANAGER, type StatusFields } from './policy-status.ts';
+
+const OUR_CONDITIONS: readonly string[] = [ACCEPTED, PARTIAL_FAILURE, FAILURE];
+
+/** Whether a status has what is to be applied. Entries and conditions of others do not count, nor does the order of lists. */
+export function isApplied(current: StatusFields | undefined, wanted: StatusFields): boolean {
+  return current !== undefined && isSame(ourFields(current, wanted), ourFields(wanted, wanted));
+}
+
+/** The fields that we own, with lists by their keys. */
+function ourFields(
+  { observedGeneration, catalogue, summary, providers, conditions }: StatusFields,
+  wanted: StatusFields,
+): Readonly<Record<string, unknown>> {
+  const names = new Set(wanted.providers?.map(({ controllerName }) => controllerName));
+  const ours = (providers ?? []).filter(
+    ({ controllerName, reporter }) => reporter === STATUS_FIELD_MANAGER || names.has(controllerName),
+  );
+  return {
+    observedGeneration,
+    catalogue,
+    summary,
+    conditions: ourConditions(conditions),
+    providers: Object.fromEntries(ours.map((entry) => [entry.controllerName, comparable(entry)])),
+  };
+}
+
+function comparable({ conditions, features, ...fields }: ProviderEntry): Readonly<Record<string, unknown>> {
+  return { ...fields, conditions: ourConditions(conditions), features: byType(features ?? []) };
+}
+
+function ourConditions(conditions: readonly Condition[] | undefined): Readonly<Record<string, unknown>> {
+  return byType((conditions ?? []).filter(({ type }) => OUR_CONDITIONS.includes(type)));
+}
+
+function byType(list: readonly (Condition | FeatureEntry)[]): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(list.map((one) => [one.type, one]));
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return isJsonObject(one) && isJsonObject(other) && isEqual(one, other);
+}

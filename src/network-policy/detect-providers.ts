@@ -1,0 +1,223 @@
+// Which network providers a cluster has. No API says it: pods of agents do, and kubelets with a provider built in.
+import {
+  type AgentPattern,
+  type Catalogue,
+  compareNumbers,
+  type Detection,
+  parseProviderVersion,
+  type Provider,
+} from '../engine/network-policy/index.ts';
+import { compareStrings } from '../go/index.ts';
+import { isJsonObject, type KubernetesObject, textOf, valueAt } from '../resources/index.ts';
+import { parseJson } from '../values/index.ts';
+import { type AgentContainer, type AgentPod, imageName, versionTexts } from './agent-pod.ts';
+
+/** The objects that detection reads. */
+export interface ClusterObjects {
+  readonly pods: readonly AgentPod[];
+  readonly nodes: readonly KubernetesObject[];
+  readonly configMaps: readonly KubernetesObject[];
+}
+
+export interface DetectedProvider {
+  /** Its name in the catalogue. */
+  readonly name: string;
+  /** The lowest version that runs. Undefined while one of them is not known. */
+  readonly version: string | undefined;
+  /** All versions, the lowest first; those that are no versions come last. */
+  readonly versions: readonly string[];
+  /** Settings that are known. Those that differ between agents are not. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** The names of nodes with an agent, sorted. */
+  readonly nodes: readonly string[];
+}
+
+/** Characters of a setting: those that matter are short. */
+const MAX_SETTING = 1024;
+/** Versions of a provider that are listed: a rollout has two or three. */
+const MAX_VERSIONS = 16;
+/** The annotation in which k3s records its arguments, as JSON. */
+export const NODE_ARGUMENTS = 'k3s.io/node-args';
+
+/** The providers, sorted by name. A function of the objects, whatever their order. */
+export function detectProviders(objects: ClusterObjects, catalogue: Catalogue): readonly DetectedProvider[] {
+  const agents = Map.groupBy(
+    objects.pods.flatMap((pod) => agentsOf(pod, catalogue)),
+    ({ provider }) => provider,
+  );
+  const byPods = [...agents].map(([provider, found]) => describe(provider, found, objects.configMaps));
+  const byNodes = catalogue.providers.flatMap((provider) => detectBuiltIn(provider, objects.nodes));
+  return [...byPods, ...byNodes].sort((one, other) => compareStrings(one.name, other.name));
+}
+
+/** An agent of a provider. */
+interface Agent {
+  readonly provider: Provider;
+  readonly detect: Detection;
+  readonly pod: AgentPod;
+  readonly container: AgentContainer;
+}
+
+/** The providers whose agents a pod has; a pod of one may look like that of another. */
+function agentsOf(pod: AgentPod, { providers }: Catalogue): readonly Agent[] {
+  const found = providers.flatMap((provider): readonly Agent[] => {
+    const { detect } = provider;
+    const container = detect && findAgent(pod, detect);
+    return container === undefined || detect === undefined ? [] : [{ provider, detect, pod, container }];
+  });
+  const replaced = new Set(found.flatMap(({ detect }) => detect.replaces ?? []));
+  return found.filter(({ provider }) => !replaced.has(provider.name));
+}
+
+/** The container of the first pattern that the pod matches. */
+function findAgent(pod: AgentPod, { agents }: Detection): AgentContainer | undefined {
+  for (const pattern of agents) {
+    const container = pod.containers.find((one) => matches(pod, one, pattern));
+    if (container !== undefined) {
+      return container;
+    }
+  }
+  return undefined;
+}
+
+function matches(pod: AgentPod, { name, image }: AgentContainer, pattern: AgentPattern): boolean {
+  const { container, images, registry, daemonSets, os, beside } = pattern;
+  const found = imageName(image);
+  return (
+    name === container &&
+    (images === undefined || images.some((one) => isLike(found.name, one))) &&
+    (registry === undefined || found.registry === registry) &&
+    (daemonSets === undefined || daemonSets.some((one) => isLike(pod.daemonSet ?? '', one))) &&
+    (os === undefined || os === pod.os) &&
+    (beside === undefined || pod.containers.some((other) => other.name === beside))
+  );
+}
+
+/** A star at the end of the pattern matches any suffix. */
+function isLike(text: string, pattern: string): boolean {
+  return pattern.endsWith('*') ? text.startsWith(pattern.slice(0, -1)) : text === pattern;
+}
+
+function describe(
+  provider: Provider,
+  agents: readonly Agent[],
+  configMaps: readonly KubernetesObject[],
+): DetectedProvider {
+  const versions = agents.map(({ pod, container }) => versionOf(versionTexts(pod, container)));
+  const settings = agents.map((agent) => settingsOf(agent, configMaps));
+  const nodes = agents.flatMap(({ pod }) => pod.node ?? []);
+  return {
+    name: provider.name,
+    ...lowest(versions),
+    settings: commonSettings(settings),
+    nodes: [...new Set(nodes)].toSorted(compareStrings),
+  };
+}
+
+/** The first text that is a version, else the first one. */
+function versionOf(texts: readonly string[]): string | undefined {
+  return (texts.find((text) => parseProviderVersion(text) !== undefined) ?? texts[0])?.slice(0, MAX_SETTING);
+}
+
+function lowest(versions: readonly (string | undefined)[]): Pick<DetectedProvider, 'version' | 'versions'> {
+  const known = [...new Set(versions.filter((version) => version !== undefined))].sort(compareVersions);
+  const isKnown = versions.every((version) => version !== undefined && parseProviderVersion(version) !== undefined);
+  return { version: isKnown ? known[0] : undefined, versions: known.slice(0, MAX_VERSIONS) };
+}
+
+/** Versions before a release come before it; texts that are no versions come last. */
+function compareVersions(one: string, other: string): number {
+  const [left, right] = [parseProviderVersion(one), parseProviderVersion(other)];
+  if (left === undefined || right === undefined) {
+    return Number(left === undefined) - Number(right === undefined) || compareStrings(one, other);
+  }
+  const byRelease = Number(right.isPrerelease) - Number(left.isPrerelease);
+  return compareNumbers(left.numbers, right.numbers) || byRelease || compareStrings(one, other);
+}
+
+type Settings = ReadonlyMap<string, string>;
+
+/** The settings of one agent that are known. What its ConfigMap and its arguments do not have has its default. */
+function settingsOf({ provider, detect, pod, container }: Agent, configMaps: readonly KubernetesObject[]): Settings {
+  const data = detect.configMap === undefined ? undefined : configData(configMaps, pod.namespace, detect.configMap);
+  const settings = new Map<string, string>();
+  for (const [name, declared] of provider.settings) {
+    const value = detect.containers?.includes(name)
+      ? presence(pod, name)
+      : detect.arguments?.includes(name)
+        ? (argument(container.arguments, name) ?? declared.default)
+        : data && (textOf(valueAt(data, name)) || declared.default);
+    if (value !== undefined && declared.fixed !== true) {
+      settings.set(name, value.slice(0, MAX_SETTING));
+    }
+  }
+  return settings;
+}
+
+function configData(
+  configMaps: readonly KubernetesObject[],
+  namespace: string,
+  name: string,
+): Readonly<Record<string, unknown>> | undefined {
+  const found = configMaps.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
+  if (found === undefined) {
+    return undefined;
+  }
+  const data = found['data'];
+  return isJsonObject(data) ? data : {};
+}
+
+function presence({ containers }: AgentPod, name: string): string {
+  return containers.some((container) => container.name === name) ? 'present' : 'absent';
+}
+
+/** The value of `--name=value`, `--name value` or `--name`. The last one counts. */
+function argument(texts: readonly string[], name: string): string | undefined {
+  for (const [index, text] of [...texts.entries()].toReversed()) {
+    const [flag, ...value] = text.replace(/^--?/, '').split('=');
+    if (flag === name && text.startsWith('-')) {
+      const next = texts[index + 1];
+      return value.length > 0 ? value.join('=') : next === undefined || next.startsWith('-') ? 'true' : next;
+    }
+  }
+  return undefined;
+}
+
+/** The settings that all agents have, with the same value. */
+function commonSettings([first = new Map(), ...others]: readonly Settings[]): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    [...first].filter(([name, value]) => others.every((settings) => settings.get(name) === value)),
+  );
+}
+
+/** A provider that is part of the kubelet’s program. Its own version is not that of the kubelet. */
+function detectBuiltIn(provider: Provider, nodes: readonly KubernetesObject[]): readonly DetectedProvider[] {
+  const { kubelet, arguments: names = [] } = provider.detect ?? {};
+  if (kubelet === undefined) {
+    return [];
+  }
+  const found = nodes.filter((node) => textOf(valueAt(node, 'status', 'nodeInfo', 'kubeletVersion')).includes(kubelet));
+  const servers = found.map(nodeArguments).filter(([command]) => command === 'server');
+  const settings = servers.map((texts): Settings => {
+    const settingOf = (name: string): string => argument(texts, name) ?? provider.settings.get(name)?.default ?? '';
+    return new Map(names.map((name) => [name, settingOf(name)]));
+  });
+  const nodeNames = found.map(({ metadata }) => metadata.name ?? '').toSorted(compareStrings);
+  return found.length === 0
+    ? []
+    : [{ name: provider.name, version: undefined, versions: [], settings: commonSettings(settings), nodes: nodeNames }];
+}
+
+/** The arguments with which k3s runs on the node. */
+function nodeArguments({ metadata }: KubernetesObject): readonly string[] {
+  const text = metadata.annotations?.[NODE_ARGUMENTS] ?? '';
+  try {
+    const parsed = parseJson(text.slice(0, MAX_NODE_ARGUMENTS));
+    return Array.isArray(parsed) ? parsed.filter((one) => typeof one === 'string') : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Characters of the arguments of a node. */
+const MAX_NODE_ARGUMENTS = 16_384;

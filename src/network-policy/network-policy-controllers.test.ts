@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { EmbeddedCluster } from '../apiserver/index.ts';
+import { isNotFound } from '../cluster/index.ts';
+import {
+  type Condition,
+  customResourceDefinition,
+  findCondition,
+  kubernetesKind,
+  type KubernetesObject,
+  NETWORK_POLICY_KINDS,
+  NETWORK_POLICY_PROVIDERS,
+  NETWORK_POLICY_STATUSES,
+  type NetworkPolicyStatus,
+} from '../resources/index.ts';
+import { SharedCaches } from '../runtime/index.ts';
+import { NetworkPolicyControllers } from './network-policy-controllers.ts';
+import { StatusRemoval } from './status-removal.ts';
+import { agentPod, rangePolicy } from './testing/sample-cluster.ts';
+
+const kind = (apiVersion: string, name: string) => kubernetesKind(apiVersion, name) ?? assert.fail(name);
+const PODS = kind('v1', 'Pod');
+const NAMESPACES = kind('v1', 'Namespace');
+const POLICIES = kind('networking.k8s.io/v1', 'NetworkPolicy');
+const KEY = { namespace: 'shop', name: 'myegress' };
+const { signal } = new AbortController();
+const log = pino({ level: 'silent' });
+
+describe('the status of NetworkPolicies', () => {
+  let cluster: EmbeddedCluster;
+  let controllers: NetworkPolicyControllers;
+  const stop = new AbortController();
+  const running: Promise<void>[] = [];
+  const events: string[] = [];
+  const registry = new Registry();
+  const writes: string[] = [];
+
+  const status = (key = KEY): Promise<NetworkPolicyStatus> => cluster.admin.get(NETWORK_POLICY_STATUSES, key);
+  const accepted = async (key = KEY): Promise<Condition | undefined> => {
+    try {
+      return findCondition((await status(key)).status?.conditions, 'Accepted');
+    } catch (error) {
+      return isNotFound(error) ? undefined : assert.fail(String(error));
+    }
+  };
+  const until = async (check: () => Promise<boolean>): Promise<void> => {
+    for (let attempt = 0; attempt < 500; attempt += 1) {
+      if (await check()) {
+        return;
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    assert.fail('it did not happen');
+  };
+  /** Several detections without a write. */
+  const settled = async (): Promise<void> => {
+    for (let before_ = -1; before_ !== writes.length;) {
+      before_ = writes.length;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  };
+
+  before(async () => {
+    cluster = await EmbeddedCluster.open();
+    const definitions = kind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+    for (const one of NETWORK_POLICY_KINDS) {
+      await cluster.admin.create(definitions, customResourceDefinition(one));
+    }
+    for (const name of ['shop', 'kube-system']) {
+      await cluster.admin
+        .create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } })
+        .catch(() => {});
+    }
+    await cluster.admin.create(PODS, agentPod());
+    await cluster.admin.create(POLICIES, rangePolicy());
+    const caches = new SharedCaches({ cluster: cluster.admin, log });
+    controllers = new NetworkPolicyControllers({
+      cluster: {
+        ...bound(cluster.admin),
+        patch: (type, key, patch, options) => {
+          writes.push(`${type.kind}/${key.name}${options?.subresource === undefined ? '' : '/status'}`);
+          return cluster.admin.patch(type, key, patch, options);
+        },
+      },
+      caches,
+      events: { event: (object, _type, reason) => events.push(`${object.kind}/${object.metadata.name}: ${reason}`) },
+      registry,
+      log,
+      detectionIntervalMs: 10,
+    });
+    running.push(caches.start(stop.signal), controllers.start(stop.signal));
+    await until(async () => (await accepted()) !== undefined);
+  });
+
+  after(async () => {
+    stop.abort();
+    await Promise.all(running);
+    await cluster[Symbol.asyncDispose]();
+  });
+
+  it('says which feature the provider does not support, and what it does instead', async () => {
+    const { status: fields, metadata } = await status();
+    assert.deepEqual(fields?.summary, {
+      providers: 'cilium 1.15.4',
+      unsupported: 'endPort',
+      effect: 'FailClosed',
+    });
+    const condition = await accepted();
+    assert.equal(condition?.status, 'False');
+    assert.equal(condition?.reason, 'FeatureNotSupported');
+    assert.match(condition?.message ?? '', /allows only port 30000, not 30000 to 32000/);
+    assert.deepEqual(
+      metadata.ownerReferences?.map(({ kind: owner, name }) => [owner, name]),
+      [['NetworkPolicy', 'myegress']],
+    );
+    assert.deepEqual(events, ['NetworkPolicy/myegress: FeatureNotSupported']);
+  });
+
+  it('creates an object for the provider, with what was detected', async () => {
+    await until(async () => (await cluster.admin.list(NETWORK_POLICY_PROVIDERS)).items[0]?.status !== undefined);
+    const provider = await cluster.admin.get(NETWORK_POLICY_PROVIDERS, { name: 'cilium' });
+    assert.equal(provider.status?.isPresent, 'True');
+    assert.deepEqual(provider.status?.detected, { versions: ['v1.15.4'], nodes: 0 });
+  });
+
+  it('writes nothing while nothing changes', async () => {
+    await settled();
+    const count = writes.length;
+    const pod = await cluster.admin.get<KubernetesObject>(PODS, { namespace: 'kube-system', name: 'cilium-a' });
+    await cluster.admin.update(PODS, { ...pod, status: { phase: 'Running' } }, { subresource: 'status' });
+    await settled();
+    assert.deepEqual(writes.slice(count), []);
+  });
+
+  it('keeps entries and conditions of other writers, and counts them', async () => {
+    const conditions = [
+      {
+        type: 'Accepted',
+        status: 'Unknown',
+        reason: 'Starting',
+        message: '',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      },
+    ];
+    const body = {
+      apiVersion: 'portcullis.dev/v1',
+      kind: 'NetworkPolicyStatus',
+      metadata: KEY,
+      status: { providers: [{ controllerName: 'example.com/agent', conditions }] },
+    };
+    await cluster.admin.patch(
+      NETWORK_POLICY_STATUSES,
+      KEY,
+      { type: 'apply', body },
+      { fieldManager: 'example', subresource: 'status' },
+    );
+    await until(async () => (await status()).status?.summary?.providers === 'cilium 1.15.4, example.com/agent');
+    assert.deepEqual((await status()).status?.providers?.map(({ controllerName }) => controllerName).toSorted(), [
+      'cilium.io/agent',
+      'example.com/agent',
+    ]);
+    await cluster.admin.patch(
+      NETWORK_POLICY_STATUSES,
+      KEY,
+      { type: 'apply', body: { ...body, status: {} } },
+      { fieldManager: 'example', subresource: 'status' },
+    );
+    await until(async () => (await status()).status?.summary?.providers === 'cilium 1.15.4');
+  });
+
+  it('restores an entry that somebody edits, and reports it', async () => {
+    const object = await status();
+    const conditions = (object.status?.conditions ?? []).map((one) => ({ ...one, status: 'True' as const }));
+    await cluster.admin.update(
+      NETWORK_POLICY_STATUSES,
+      { ...object, status: { ...object.status, conditions } },
+      { subresource: 'status' },
+    );
+    await until(async () => (await accepted())?.status === 'False');
+    assert.equal(events.at(-1), 'NetworkPolicy/myegress: NetworkPolicyStatusOverwritten');
+  });
+
+  it('becomes True when the provider is upgraded: one write, and the policy is not touched', async () => {
+    const policy = await cluster.admin.get<KubernetesObject>(POLICIES, KEY);
+    await settled();
+    const count = writes.length;
+    const pod = await cluster.admin.get<KubernetesObject>(PODS, { namespace: 'kube-system', name: 'cilium-a' });
+    const { spec } = agentPod({ image: 'quay.io/cilium/cilium:v1.16.0' });
+    await cluster.admin.update(PODS, { ...pod, spec: { ...(pod['spec'] as object), ...(spec as object) } });
+    await until(async () => (await accepted())?.status === 'True');
+    await settled();
+    assert.deepEqual(
+      writes.slice(count).filter((one) => one.startsWith('NetworkPolicyStatus')),
+      ['NetworkPolicyStatus/myegress/status'],
+    );
+    assert.deepEqual(await cluster.admin.get(POLICIES, KEY), policy);
+    assert.equal((await status()).status?.summary?.unsupported, undefined);
+  });
+
+  it('ignores an object that another client created for the policy, and reports it', async () => {
+    const key = { namespace: 'shop', name: 'forged' };
+    const { kind: kindName } = NETWORK_POLICY_STATUSES;
+    await cluster.admin.create(NETWORK_POLICY_STATUSES, {
+      apiVersion: 'portcullis.dev/v1',
+      kind: kindName,
+      metadata: key,
+      spec: {},
+    });
+    await cluster.admin.create(POLICIES, rangePolicy('forged'));
+    await until(async () => events.includes('NetworkPolicy/forged: ForeignNetworkPolicyStatus'));
+    assert.equal((await status(key)).status?.conditions, undefined);
+    const lines = await registry.metrics();
+    assert.match(lines, /portcullis_network_policy_status_forged_total\{kind="ignored"\} 1/);
+    assert.match(lines, /portcullis_network_policies\{provider="cilium",accepted="True"\} 1/);
+  });
+
+  it('is Unknown without a provider, whose object goes', async () => {
+    await cluster.admin.delete(PODS, { namespace: 'kube-system', name: 'cilium-a' }, { gracePeriodSeconds: 0 });
+    await until(async () => (await accepted())?.reason === 'ProviderNotFound');
+    assert.deepEqual((await status()).status?.providers ?? [], []);
+    await until(async () => (await cluster.admin.list(NETWORK_POLICY_PROVIDERS)).items.length === 0);
+  });
+
+  it('goes with the policy', async () => {
+    await cluster.admin.delete(POLICIES, KEY);
+    await until(async () => (await accepted()) === undefined);
+  });
+
+  it('goes when the controller is switched off', async () => {
+    await cluster.admin.create(POLICIES, rangePolicy());
+    await until(async () => (await accepted()) !== undefined);
+    stop.abort();
+    await Promise.all(running);
+    await new StatusRemoval({ cluster: cluster.admin, log }).remove(signal);
+    assert.equal(await accepted(), undefined);
+  });
+});
+
+/** The methods of a cluster, which a copy of its fields does not have. */
+function bound(admin: EmbeddedCluster['admin']): EmbeddedCluster['admin'] {
+  return Object.assign(Object.create(admin) as EmbeddedCluster['admin'], {
+    delete: admin.delete.bind(admin),
+    list: admin.list.bind(admin),
+    get: admin.get.bind(admin),
+  });
+}

@@ -1,0 +1,251 @@
+// Assembles the controllers of NetworkPolicyStatuses and NetworkPolicyProviders.
+import type { Logger } from 'pino';
+import type { Registry } from 'prom-client';
+import type { Cluster } from '../cluster/index.ts';
+import { isEqual, isJsonObject } from '../engine/index.ts';
+import { builtinCatalogue } from '../engine/network-policy/index.ts';
+import {
+  keyOf,
+  type KubernetesObject,
+  NETWORK_POLICY_PROVIDERS,
+  NETWORK_POLICY_STATUSES,
+  type NetworkPolicyProvider,
+  type NetworkPolicyStatus,
+  type ObjectKey,
+  type ResourceType,
+  valueAt,
+} from '../resources/index.ts';
+import {
+  aborted,
+  Controller,
+  type EventSink,
+  generationChanged,
+  LOW_PRIORITY,
+  type ObjectCache,
+  type Predicate,
+  type Runnable,
+  type RuntimeMetrics,
+  type SharedCaches,
+  watch,
+  withWriteBackoff,
+} from '../runtime/index.ts';
+import { AGENT_PODS, PODS, readAgentPod, withoutOtherFields } from './agent-pod.ts';
+import { NODE_ARGUMENTS } from './detect-providers.ts';
+import { NetworkPolicyMetrics } from './network-policy-metrics.ts';
+import { PROVIDER_CONFIG_MAPS } from './network-policy-rules.ts';
+import { ProviderReconciler } from './provider-reconciler.ts';
+import { type ProviderView, viewProviders } from './provider-view.ts';
+import { StatusReconciler } from './status-reconciler.ts';
+
+const builtin = (group: string, kind: string, resource: string, namespaced: boolean): ResourceType => ({
+  group,
+  version: 'v1',
+  kind,
+  resource,
+  namespaced,
+});
+const NETWORK_POLICIES = builtin('networking.k8s.io', 'NetworkPolicy', 'networkpolicies', true);
+const NODES = builtin('', 'Node', 'nodes', false);
+const CONFIG_MAPS = builtin('', 'ConfigMap', 'configmaps', true);
+
+/** The only key of detection, which looks at the whole cluster. */
+const CLUSTER: ObjectKey = { name: 'cluster' };
+/** Shortest time between two detections, since the agents of a large cluster change one after the other. Milliseconds. */
+const DETECTION_INTERVAL_MS = 1_000;
+/** Concurrent reconciliations, which mostly wait for the API server: 10,000 statuses in a minute at 40 ms for each write. */
+const CONCURRENCY = 8;
+
+export interface NetworkPolicyOptions {
+  /** A client with the rights of `NETWORK_POLICY_READER_RULES` and `NETWORK_POLICY_STATUS_RULES`, and to create events. */
+  readonly cluster: Cluster;
+  /** Caches of its own, so that missing kinds or rights keep nothing else waiting. */
+  readonly caches: SharedCaches;
+  readonly events: EventSink;
+  readonly registry: Registry;
+  readonly log: Logger;
+  readonly metrics?: RuntimeMetrics;
+  /** Shortest time between two detections, in milliseconds. Default: {@link DETECTION_INTERVAL_MS}. */
+  readonly detectionIntervalMs?: number;
+}
+
+/** Detects network providers, and writes what they do with each NetworkPolicy. One leader runs them. */
+export class NetworkPolicyControllers implements Runnable {
+  readonly name = 'network policy status';
+  readonly #options: NetworkPolicyOptions;
+  readonly #pods: ObjectCache;
+  readonly #nodes: ObjectCache;
+  readonly #configMaps: readonly ObjectCache[];
+  readonly #policies: ObjectCache;
+  readonly #statuses: ObjectCache<NetworkPolicyStatus>;
+  readonly #declared: ObjectCache<NetworkPolicyProvider>;
+  readonly #detection: Controller;
+  readonly #providers: Controller;
+  readonly #status: Controller;
+  #view: ProviderView | undefined;
+  #detectedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(options: NetworkPolicyOptions) {
+    this.#options = options;
+    const { caches } = options;
+    this.#pods = caches.cache(PODS, { fieldSelector: AGENT_PODS, transform: withoutOtherFields });
+    this.#nodes = caches.cache(NODES, { transform: withoutNodeDetails });
+    this.#configMaps = PROVIDER_CONFIG_MAPS.map((name) =>
+      caches.cache(CONFIG_MAPS, { fieldSelector: `metadata.name=${name}` }),
+    );
+    this.#policies = caches.cache(NETWORK_POLICIES);
+    this.#statuses = caches.cache(NETWORK_POLICY_STATUSES);
+    this.#declared = caches.cache(NETWORK_POLICY_PROVIDERS);
+    this.#detection = this.#controller('network-policy-detection', {
+      reconcile: () => this.#detect(),
+      watches: [this.#pods, this.#nodes, ...this.#configMaps, this.#declared].map((cache) =>
+        watch<KubernetesObject>(cache as ObjectCache, { keys: () => [CLUSTER], when: [contentChanged] }),
+      ),
+    });
+    const metrics = new NetworkPolicyMetrics({
+      registry: options.registry,
+      statuses: this.#statuses,
+      providers: () => this.#view,
+    });
+    const cluster = metrics.counted(withWriteBackoff(options.cluster, { log: options.log }));
+    const providers = (): ProviderView => this.#view ?? this.#detectNow();
+    this.#providers = this.#providerController(cluster, providers);
+    this.#status = this.#statusController(cluster, providers, metrics);
+  }
+
+  /** Runs until `signal` is aborted; may then be started again. */
+  async start(signal: AbortSignal): Promise<void> {
+    const caches = [this.#pods, this.#nodes, ...this.#configMaps, this.#declared];
+    await Promise.race([aborted(signal), Promise.all(caches.map(({ synced }) => synced))]);
+    if (!signal.aborted) {
+      this.#detectNow();
+      // The controllers start with a detection, which creates the objects of providers.
+      this.#detectedAt = Number.NEGATIVE_INFINITY;
+      await Promise.all([this.#detection, this.#providers, this.#status].map((one) => one.start(signal)));
+    }
+  }
+
+  /** Whether all queues are empty. */
+  get isIdle(): boolean {
+    return [this.#detection, this.#providers, this.#status].every(({ isIdle }) => isIdle);
+  }
+
+  #detect(): { readonly requeueAfterMs?: number } {
+    const now = Date.now();
+    const { detectionIntervalMs: intervalMs = DETECTION_INTERVAL_MS } = this.#options;
+    const waitMs = this.#detectedAt + intervalMs - now;
+    if (waitMs > 0) {
+      return { requeueAfterMs: waitMs };
+    }
+    const before = this.#view;
+    const view = this.#detectNow();
+    const names = [
+      ...view.detected.map(({ name }) => name),
+      ...this.#declared.list().map((object) => keyOf(object).name),
+    ];
+    for (const name of new Set(names)) {
+      this.#providers.enqueue({ name });
+    }
+    if (before === undefined || fingerprint(before) !== fingerprint(view)) {
+      for (const policy of this.#policies.list()) {
+        this.#status.enqueue(keyOf(policy), { priority: LOW_PRIORITY });
+      }
+    }
+    return view.nextChange === undefined ? {} : { requeueAfterMs: Math.max(intervalMs, view.nextChange - now) };
+  }
+
+  #detectNow(): ProviderView {
+    this.#detectedAt = Date.now();
+    this.#view = viewProviders(
+      {
+        pods: this.#pods.list().flatMap((pod) => readAgentPod(pod) ?? []),
+        nodes: this.#nodes.list(),
+        configMaps: this.#configMaps.flatMap((cache) => cache.list()),
+        declared: this.#declared.list(),
+      },
+      builtinCatalogue(),
+      this.#detectedAt,
+    );
+    return this.#view;
+  }
+
+  #providerController(cluster: Pick<Cluster, 'patch' | 'delete'>, providers: () => ProviderView): Controller {
+    const declared = this.#declared;
+    const reconciler = new ProviderReconciler({ cluster, declared, providers });
+    return this.#controller('network-policy-providers', {
+      reconcile: (key, signal) => reconciler.reconcile(key, signal),
+      watches: [watch(declared, { when: [generationChanged] })],
+      events: { sink: this.#options.events, of: (key) => declared.get(key) },
+    });
+  }
+
+  #statusController(
+    cluster: Pick<Cluster, 'patch' | 'delete'>,
+    providers: () => ProviderView,
+    metrics: NetworkPolicyMetrics,
+  ): Controller {
+    const policies = this.#policies;
+    const reconciler = new StatusReconciler({
+      cluster,
+      policies,
+      statuses: this.#statuses,
+      providers,
+      events: this.#options.events,
+      onForged: (kind) => metrics.forged(kind),
+    });
+    return this.#controller('network-policy-status', {
+      reconcile: (key, signal) => reconciler.reconcile(key, signal),
+      watches: [watch(policies, { when: [generationChanged] }), watch(this.#statuses)],
+      events: { sink: this.#options.events, of: (key) => policies.get(key) },
+    });
+  }
+
+  #controller(
+    name: string,
+    options: Pick<ConstructorParameters<typeof Controller>[0], 'reconcile' | 'watches' | 'events'>,
+  ): Controller {
+    const { log, metrics } = this.#options;
+    return new Controller({
+      name,
+      concurrency: CONCURRENCY,
+      ...options,
+      log,
+      ...(metrics === undefined ? {} : { metrics }),
+    });
+  }
+}
+
+/** More than the version and the status differ. Nodes and pods are written often without a change that matters here. */
+const contentChanged: Predicate = ({ before, after }) => {
+  const [old, now] = [before, after].map((object) => object && withoutVersion(object));
+  return !(isJsonObject(old) && isJsonObject(now) && isEqual(old, now));
+};
+
+function withoutVersion({ metadata, ...object }: KubernetesObject): unknown {
+  const { resourceVersion: _, ...others } = metadata;
+  return { ...object, metadata: others };
+}
+
+/** The node with what detection reads. */
+function withoutNodeDetails({ apiVersion, kind, metadata, status }: KubernetesObject): KubernetesObject {
+  const { name = '', uid = '', resourceVersion = '', creationTimestamp = '', annotations = {} } = metadata;
+  const args = annotations[NODE_ARGUMENTS];
+  const kubeletVersion = valueAt(status, 'nodeInfo', 'kubeletVersion');
+  return {
+    apiVersion,
+    kind,
+    metadata: {
+      name,
+      uid,
+      resourceVersion,
+      creationTimestamp,
+      ...(args === undefined ? {} : { annotations: { [NODE_ARGUMENTS]: args } }),
+    },
+    status: { nodeInfo: { kubeletVersion: kubeletVersion ?? '' } },
+  };
+}
+
+/** What of the providers decides about statuses. */
+function fingerprint({ digest, providers, unguardedNodes }: ProviderView): string {
+  const instances = providers.map(({ instance, controllerName, os }) => [instance, controllerName, os]);
+  return JSON.stringify([digest, unguardedNodes > 0, instances]);
+}

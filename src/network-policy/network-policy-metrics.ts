@@ -1,0 +1,113 @@
+// Prometheus metrics of the status of NetworkPolicies. Docs: docs/metrics.md.
+import { Counter, Gauge, type Registry } from 'prom-client';
+import { ApiError, type Cluster } from '../cluster/index.ts';
+import { EFFECTS, FEATURES } from '../engine/network-policy/index.ts';
+import { findCondition, type NetworkPolicyStatus, type ProviderEntry } from '../resources/index.ts';
+import type { ObjectCache } from '../runtime/index.ts';
+import { ACCEPTED } from './policy-status.ts';
+import type { ProviderView } from './provider-view.ts';
+
+export interface NetworkPolicyMetricsOptions {
+  readonly registry: Registry;
+  readonly statuses: Pick<ObjectCache<NetworkPolicyStatus>, 'list'>;
+  readonly providers: () => ProviderView | undefined;
+}
+
+/** The metrics. None has a policy as a label: there may be thousands. */
+export class NetworkPolicyMetrics {
+  readonly #requests: Counter<'code'>;
+  readonly #forged: Counter<'kind'>;
+
+  constructor({ registry, statuses, providers }: NetworkPolicyMetricsOptions) {
+    const registers = [registry];
+    this.#requests = new Counter({
+      name: 'portcullis_network_policy_status_requests_total',
+      help: 'Requests that write statuses of NetworkPolicies and providers, by code',
+      labelNames: ['code'],
+      registers,
+    });
+    this.#forged = new Counter({
+      name: 'portcullis_network_policy_status_forged_total',
+      help: 'Statuses of NetworkPolicies that other clients wrote, and that were ignored or overwritten',
+      labelNames: ['kind'],
+      registers,
+    });
+    const counted = new Gauge({
+      name: 'portcullis_network_policies',
+      help: 'NetworkPolicies by provider, and whether the provider does what they say',
+      labelNames: ['provider', 'accepted'],
+      registers,
+      collect() {
+        this.reset();
+        for (const { name, entry } of knownEntries(statuses.list(), providers())) {
+          this.inc({ provider: name, accepted: findCondition(entry.conditions, ACCEPTED)?.status ?? 'Unknown' });
+        }
+      },
+    });
+    counted.reset();
+    const unsupported = new Gauge({
+      name: 'portcullis_network_policy_unsupported_features',
+      help: 'NetworkPolicies with a feature that the provider does not support, by feature and effect',
+      labelNames: ['provider', 'feature', 'effect'],
+      registers,
+      collect() {
+        this.reset();
+        for (const { name, entry } of knownEntries(statuses.list(), providers())) {
+          for (const { type, effect } of (entry.features ?? []).filter(({ status }) => status === 'False')) {
+            this.inc({ provider: name, feature: oneOf(FEATURES, type), effect: oneOf(EFFECTS, effect) });
+          }
+        }
+      },
+    });
+    unsupported.reset();
+    const unguarded = new Gauge({
+      name: 'portcullis_network_policy_nodes_without_agent',
+      help: 'Nodes without an agent of a network provider that enforces NetworkPolicies',
+      registers,
+      collect() {
+        this.set(providers()?.unguardedNodes ?? 0);
+      },
+    });
+    unguarded.set(0);
+  }
+
+  forged(kind: 'ignored' | 'overwritten'): void {
+    this.#forged.inc({ kind });
+  }
+
+  /** The cluster, whose writes are counted. */
+  counted(cluster: Pick<Cluster, 'patch' | 'delete'>): Pick<Cluster, 'patch' | 'delete'> {
+    const count = async <Result>(request: Promise<Result>): Promise<Result> => {
+      try {
+        const result = await request;
+        this.#requests.inc({ code: '200' });
+        return result;
+      } catch (error) {
+        this.#requests.inc({ code: error instanceof ApiError ? String(error.code) : 'none' });
+        throw error;
+      }
+    };
+    return {
+      patch: (type, key, patch, options) => count(cluster.patch(type, key, patch, options)),
+      delete: (type, key, options) => count(cluster.delete(type, key, options)),
+    };
+  }
+}
+
+/** The entries of providers that count, so that forged statuses add no series. */
+function knownEntries(
+  statuses: readonly NetworkPolicyStatus[],
+  view: ProviderView | undefined,
+): readonly { readonly name: string; readonly entry: ProviderEntry }[] {
+  const names = new Map(view?.providers.map(({ controllerName, instance }) => [controllerName, instance.name]));
+  return statuses.flatMap(({ status }) =>
+    (status?.providers ?? []).flatMap((entry) => {
+      const name = names.get(entry.controllerName);
+      return name === undefined ? [] : [{ name, entry }];
+    }),
+  );
+}
+
+function oneOf(names: readonly string[], text: string | undefined): string {
+  return names.find((name) => name === text) ?? 'Unknown';
+}

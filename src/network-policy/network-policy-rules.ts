@@ -1,0 +1,29 @@
+// Access rules of the controller of NetworkPolicyStatuses.
+import { builtinCatalogue } from '../engine/network-policy/index.ts';
+import { type AccessRule, PORTCULLIS_GROUP } from '../resources/index.ts';
+
+/** The ConfigMaps with settings of network providers. */
+export const PROVIDER_CONFIG_MAPS: readonly string[] = [
+  ...new Set(builtinCatalogue().providers.flatMap(({ detect }) => detect?.configMap ?? [])),
+].toSorted();
+
+/** Rights to read what detection needs, and the policies. None is a right to write NetworkPolicies, which could open the network. */
+export const NETWORK_POLICY_READER_RULES: readonly AccessRule[] = [
+  { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['pods', 'nodes'], verbs: ['list', 'watch'] },
+  { apiGroups: [''], resources: ['configmaps'], resourceNames: PROVIDER_CONFIG_MAPS, verbs: ['list', 'watch'] },
+];
+
+/** Rights to the own kinds. A controller that is switched off has them too: it removes what it wrote. */
+export const NETWORK_POLICY_STATUS_RULES: readonly AccessRule[] = [
+  {
+    apiGroups: [PORTCULLIS_GROUP],
+    resources: ['networkpolicystatuses', 'networkpolicyproviders'],
+    verbs: ['list', 'watch', 'create', 'patch', 'delete'],
+  },
+  {
+    apiGroups: [PORTCULLIS_GROUP],
+    resources: ['networkpolicystatuses/status', 'networkpolicyproviders/status'],
+    verbs: ['patch'],
+  },
+];

@@ -1,0 +1,241 @@
+// The status of a NetworkPolicy: a function of the policy, the providers and the catalogue.
+import {
+  analysePolicy,
+  type AnalysedPolicy,
+  EFFECTS,
+  judgePolicy,
+  type ProviderVerdict,
+  readNetworkPolicy,
+  severity,
+  unknownProvider,
+} from '../engine/network-policy/index.ts';
+import {
+  type Condition,
+  type ConditionStatus,
+  type FeatureEntry,
+  findCondition,
+  isJsonObject,
+  type KubernetesObject,
+  MAX_PROVIDER_ENTRIES,
+  type NetworkPolicyStatus,
+  type ProviderEntry,
+  setCondition,
+  timeText,
+} from '../resources/index.ts';
+import { shortened } from '../values/index.ts';
+import type { PresentProvider, ProviderView } from './provider-view.ts';
+
+export type StatusFields = NonNullable<NetworkPolicyStatus['status']>;
+
+/** The field manager of our statuses, which our entries name. Others keep theirs. */
+export const STATUS_FIELD_MANAGER = 'portcullis-network-policy';
+
+/** The provider does what the policy says. */
+export const ACCEPTED = 'Accepted';
+/** Some of the policy has no effect, or is not enforced on some nodes. Absent otherwise. */
+export const PARTIAL_FAILURE = 'PartialFailure';
+/** The policy has no effect. Absent otherwise. */
+export const FAILURE = 'Failure';
+
+const NO_PROVIDER = 'ProviderNotFound';
+const UNGUARDED_NODES = 'ProviderMissingOnNodes';
+/** Characters of a message: a kibibyte. */
+const MAX_MESSAGE = 1024;
+/** Entries of `paths`, and characters of each, as in the schema. */
+const MAX_PATHS = 20;
+
+/**
+ * The status to apply: our entries, and a summary that counts the entries of others too.
+ * @param previous the status before, for the times of conditions and the entries of others
+ * @param now milliseconds since 1970
+ */
+export function policyStatus(
+  policy: KubernetesObject,
+  view: ProviderView,
+  previous: StatusFields | undefined,
+  now: number,
+): StatusFields {
+  const generation = policy.metadata.generation ?? 0;
+  const analysed = analysePolicy(readNetworkPolicy(isJsonObject(policy) ? policy : {}));
+  const entries = view.providers.map((present) => {
+    const verdict = verdictOf(present, analysed);
+    const before = previous?.providers?.find(({ controllerName }) => controllerName === verdict.controllerName);
+    return { verdict, entry: providerEntry(present, verdict, view, before, generation, now) };
+  });
+  const ours = entries.map(({ entry }) => entry);
+  const all = [...ours, ...foreignEntries(previous, ours)];
+  const effect = worstEffect(entries.map(({ verdict }) => verdict));
+  return {
+    observedGeneration: generation,
+    catalogue: view.digest,
+    summary: {
+      providers: providersText(all),
+      ...optionalText('unsupported', unsupportedText(all)),
+      ...optionalText('effect', effect ?? ''),
+    },
+    providers: ours,
+    conditions: rollup(all, previous?.conditions, generation, now),
+  };
+}
+
+function verdictOf({ instance, support, controllerName }: PresentProvider, analysed: AnalysedPolicy): ProviderVerdict {
+  const message = `it is unknown what ${instance.name} does with this NetworkPolicy: the catalogue has no such provider`;
+  return support === undefined
+    ? { ...unknownProvider(instance.name, instance.version, message), controllerName }
+    : judgePolicy(analysed, support);
+}
+
+function providerEntry(
+  { os }: PresentProvider,
+  verdict: ProviderVerdict,
+  view: ProviderView,
+  before: ProviderEntry | undefined,
+  generation: number,
+  now: number,
+): ProviderEntry {
+  const { controllerName, provider, version } = verdict;
+  return {
+    controllerName,
+    name: provider,
+    ...(version === undefined ? {} : { version }),
+    ...(os === undefined ? {} : { os }),
+    reporter: STATUS_FIELD_MANAGER,
+    conditions: conditionsOf(verdict, view.unguardedNodes > 0, before?.conditions, generation, now),
+    features: verdict.features.map((feature) => {
+      const old = before?.features?.find(({ type }) => type === feature.type);
+      return featureEntry(feature, old, generation, now);
+    }),
+  };
+}
+
+function featureEntry(
+  { type, status, reason, message, effect, paths, evidence, sources }: ProviderVerdict['features'][number],
+  before: FeatureEntry | undefined,
+  observedGeneration: number,
+  now: number,
+): FeatureEntry {
+  const [source] = sources ?? [];
+  return {
+    type,
+    status,
+    reason,
+    message: shortened(message, MAX_MESSAGE),
+    observedGeneration,
+    lastTransitionTime: before?.status === status ? before.lastTransitionTime : timeText(now),
+    ...(effect === undefined || status === 'True' ? {} : { effect }),
+    ...(paths.length === 0 ? {} : { paths: paths.slice(0, MAX_PATHS).map((path) => shortened(path, MAX_MESSAGE)) }),
+    ...(evidence === undefined ? {} : { evidence }),
+    ...(source === undefined ? {} : { source: shortened(source, MAX_MESSAGE) }),
+  };
+}
+
+type State = Pick<Condition, 'type' | 'status' | 'reason' | 'message'>;
+
+function conditionsOf(
+  { accepted, reason, message, effect }: ProviderVerdict,
+  hasUnguardedNodes: boolean,
+  before: readonly Condition[] | undefined,
+  generation: number,
+  now: number,
+): readonly Condition[] {
+  const isWhole = effect === 'Inert' || effect === 'PolicyDropped';
+  const failed: readonly State[] =
+    accepted === 'False' ? [{ type: isWhole ? FAILURE : PARTIAL_FAILURE, status: 'True', reason, message }] : [];
+  const states: readonly State[] = [{ type: ACCEPTED, status: accepted, reason, message }, ...failed];
+  return conditions(states, hasUnguardedNodes, before, generation, now);
+}
+
+/** Conditions that are absent otherwise replace those before, so that none is left over. */
+function conditions(
+  states: readonly State[],
+  hasUnguardedNodes: boolean,
+  before: readonly Condition[] | undefined,
+  generation: number,
+  now: number,
+): readonly Condition[] {
+  const isFailed = states.some(({ type }) => type !== ACCEPTED);
+  const unguarded: State = {
+    type: PARTIAL_FAILURE,
+    status: 'True',
+    reason: UNGUARDED_NODES,
+    message: 'nodes without an agent of a provider do not enforce it: see NetworkPolicyProviders for their number',
+  };
+  return [...states, ...(hasUnguardedNodes && !isFailed ? [unguarded] : [])].flatMap(({ message, ...state }) => {
+    const update = { ...state, message: shortened(message, MAX_MESSAGE), observedGeneration: generation };
+    const old = before?.filter(({ type }) => type === state.type);
+    return setCondition(old, update, now);
+  });
+}
+
+/** The entries of other writers. Entries for providers that we report are ours, whoever wrote them. */
+function foreignEntries(previous: StatusFields | undefined, ours: readonly ProviderEntry[]): readonly ProviderEntry[] {
+  const names = new Set(ours.map(({ controllerName }) => controllerName));
+  return (previous?.providers ?? [])
+    .filter(({ controllerName, reporter }) => reporter !== STATUS_FIELD_MANAGER && !names.has(controllerName))
+    .slice(0, MAX_PROVIDER_ENTRIES);
+}
+
+/** The worst of all providers: each is responsible for its own nodes. */
+function rollup(
+  entries: readonly ProviderEntry[],
+  before: readonly Condition[] | undefined,
+  generation: number,
+  now: number,
+): readonly Condition[] {
+  const accepted = entries.flatMap((entry) => findCondition(entry.conditions, ACCEPTED) ?? []);
+  const [worst] = [...accepted].sort((one, other) => RANK[other.status] - RANK[one.status]);
+  const same = accepted.filter(({ status }) => status === worst?.status);
+  const state: State =
+    worst === undefined
+      ? { type: ACCEPTED, status: 'Unknown', reason: NO_PROVIDER, message: NO_PROVIDER_MESSAGE }
+      : {
+          type: ACCEPTED,
+          status: worst.status,
+          reason: worst.reason,
+          message: [...new Set(same.map(({ message }) => message))].join('; '),
+        };
+  const failures = [FAILURE, PARTIAL_FAILURE].flatMap((type) => {
+    const found = entries.flatMap((entry) => findCondition(entry.conditions, type) ?? []);
+    const [first] = found.filter(({ status }) => status === 'True');
+    return first === undefined ? [] : [{ type, status: first.status, reason: first.reason, message: first.message }];
+  });
+  return conditions([state, ...failures], false, before, generation, now);
+}
+
+const RANK: Readonly<Record<ConditionStatus, number>> = { True: 0, Unknown: 1, False: 2 };
+const NO_PROVIDER_MESSAGE =
+  'no network provider was found, so it is unknown whether this NetworkPolicy is enforced: declare one with a NetworkPolicyProvider';
+
+function worstEffect(verdicts: readonly ProviderVerdict[]): ProviderVerdict['effect'] {
+  const failed = verdicts.filter(({ accepted }) => accepted === 'False');
+  return failed.toSorted((one, other) => severityOf(other) - severityOf(one))[0]?.effect;
+}
+
+function severityOf({ accepted, effect }: Pick<ProviderVerdict, 'accepted' | 'effect'>): number {
+  return severity({ status: accepted, ...(effect === undefined ? {} : { effect }) });
+}
+
+function providersText(entries: readonly ProviderEntry[]): string {
+  const texts = entries.map(({ name, controllerName, version }) =>
+    [name ?? controllerName, version?.replace(/^v(?=\d)/, '')].filter(Boolean).join(' '),
+  );
+  return shortened(texts.join(', '), MAX_MESSAGE);
+}
+
+/** Features as fields of the API write them: `endPort`, `SCTP`. */
+function unsupportedText(entries: readonly ProviderEntry[]): string {
+  const failed = entries.flatMap(({ features = [] }) => features.filter(({ status }) => status === 'False'));
+  const types = [...new Set(failed.map(({ type }) => type.replace(/^[A-Z](?=[a-z])/, (first) => first.toLowerCase())))];
+  return shortened(types.join(', '), MAX_MESSAGE);
+}
+
+function optionalText<Name extends string>(name: Name, text: string): Partial<Record<Name, string>> {
+  return (text === '' ? {} : { [name]: text }) as Partial<Record<Name, string>>;
+}
+
+/** The severity of a status, for events: larger is worse; 0 without a status. */
+export function statusSeverity(status: StatusFields | undefined): number {
+  const accepted = findCondition(status?.conditions, ACCEPTED)?.status ?? 'True';
+  const effect = EFFECTS.find((name) => name === status?.summary?.effect);
+  return severityOf({ accepted, ...(effect === undefined ? {} : { effect }) });
+}

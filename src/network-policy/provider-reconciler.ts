@@ -1,0 +1,122 @@
+// Keeps the NetworkPolicyProviders: one for each detected provider, with what was detected and what counts.
+import { type Cluster, unlessGone } from '../cluster/index.ts';
+import { isEqual, isJsonObject } from '../engine/index.ts';
+import {
+  apiVersionOf,
+  MANAGED_BY,
+  NETWORK_POLICY_PROVIDERS,
+  type NetworkPolicyProvider,
+  type ObjectKey,
+  setReadiness,
+} from '../resources/index.ts';
+import { type ObjectCache, WrittenObjects } from '../runtime/index.ts';
+import { STATUS_FIELD_MANAGER } from './policy-status.ts';
+import type { ProviderView } from './provider-view.ts';
+import { isManaged } from './status-reconciler.ts';
+
+type ProviderStatus = NonNullable<NetworkPolicyProvider['status']>;
+
+export interface ProviderReconcilerOptions {
+  readonly cluster: Pick<Cluster, 'patch' | 'delete'>;
+  readonly declared: Pick<ObjectCache<NetworkPolicyProvider>, 'get' | 'subscribe'>;
+  readonly providers: () => ProviderView;
+}
+
+export class ProviderReconciler {
+  readonly #options: ProviderReconcilerOptions;
+  readonly #declared: WrittenObjects<NetworkPolicyProvider>;
+
+  constructor(options: ProviderReconcilerOptions) {
+    this.#options = options;
+    this.#declared = new WrittenObjects(options.declared);
+  }
+
+  async reconcile(key: ObjectKey, signal: AbortSignal): Promise<void> {
+    const view = this.#options.providers();
+    const current = this.#declared.get(key);
+    const isDetected = view.detected.some(({ name }) => name === key.name);
+    if (current?.metadata.deletionTimestamp !== undefined || (current === undefined && !isDetected)) {
+      return;
+    }
+    if (current !== undefined && !isDetected && isUntouched(current)) {
+      const { uid = '' } = current.metadata;
+      await unlessGone(this.#options.cluster.delete(NETWORK_POLICY_PROVIDERS, key, { preconditions: { uid }, signal }));
+      this.#declared.recordWrite(key, undefined);
+      return;
+    }
+    const object = current ?? (await this.#apply(key, { metadata: { labels: MANAGED_BY }, spec: {} }, signal));
+    const status = statusOf(object, view);
+    if (!isSame(object.status, status)) {
+      await this.#apply(key, { status }, signal, 'status');
+    }
+  }
+
+  async #apply(
+    key: ObjectKey,
+    { metadata = {}, ...fields }: { readonly metadata?: object; readonly [field: string]: unknown },
+    signal: AbortSignal,
+    subresource?: string,
+  ): Promise<NetworkPolicyProvider> {
+    const { kind } = NETWORK_POLICY_PROVIDERS;
+    const body: unknown = {
+      apiVersion: apiVersionOf(NETWORK_POLICY_PROVIDERS),
+      kind,
+      metadata: { ...key, ...metadata },
+      ...fields,
+    };
+    const patch = { type: 'apply', body: isJsonObject(body) ? body : {}, force: true } as const;
+    const options = {
+      fieldManager: STATUS_FIELD_MANAGER,
+      signal,
+      ...(subresource === undefined ? {} : { subresource }),
+    };
+    const written = await this.#options.cluster.patch(NETWORK_POLICY_PROVIDERS, key, patch, options);
+    this.#declared.recordWrite(key, written);
+    return written;
+  }
+}
+
+/** We created it, and no administrator has written a spec. */
+function isUntouched({ metadata, spec }: NetworkPolicyProvider): boolean {
+  const { presence, ...others } = spec;
+  return isManaged(metadata.labels) && presence === 'Detected' && Object.keys(others).length === 0;
+}
+
+function statusOf(object: NetworkPolicyProvider, view: ProviderView): ProviderStatus {
+  const name = object.metadata.name ?? '';
+  const generation = object.metadata.generation ?? 0;
+  const present = view.providers.find(({ instance }) => instance.name === name);
+  const detected = view.detected.find((one) => one.name === name);
+  const { version, settings = {} } = present?.instance ?? {};
+  return {
+    observedGeneration: generation,
+    isPresent: present === undefined ? 'False' : 'True',
+    ...(version === undefined ? {} : { version }),
+    ...(Object.keys(settings).length === 0 ? {} : { settings }),
+    ...(detected === undefined ? {} : { detected: { versions: detected.versions, nodes: detected.nodes.length } }),
+    conditions: setReadiness(object.status?.conditions, readinessOf(name, view), generation, Date.now()),
+  };
+}
+
+function readinessOf(name: string, view: ProviderView): Parameters<typeof setReadiness>[1] {
+  const mistake = view.mistakes.get(name);
+  if (mistake !== undefined) {
+    return { state: 'stalled', reason: 'InvalidCapabilities', message: `spec.capabilities do not count: ${mistake}` };
+  }
+  const present = view.providers.find(({ instance }) => instance.name === name);
+  if (present !== undefined && present.support === undefined) {
+    const message = 'the catalogue does not have this provider: write spec.capabilities';
+    return { state: 'stalled', reason: 'NotInCatalogue', message };
+  }
+  const count = view.unguardedNodes;
+  const missing = count === 0 ? '' : `; ${count} nodes have no agent of any provider`;
+  const message =
+    present === undefined
+      ? 'does not count: see spec.presence, or another provider enforces policies on its nodes'
+      : `counts${missing}`;
+  return { state: 'ready', reason: 'Evaluated', message };
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  return isJsonObject(one) && isJsonObject(other) && isEqual(one, other);
+}

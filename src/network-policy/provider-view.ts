@@ -1,0 +1,197 @@
+// The providers that count: those that are detected, with what administrators say about them.
+import { createHash } from 'node:crypto';
+import {
+  type Catalogue,
+  type Provider,
+  type ProviderInstance,
+  ProviderSupport,
+  readProvider,
+} from '../engine/network-policy/index.ts';
+import { compareStrings } from '../go/index.ts';
+import type { KubernetesObject, NetworkPolicyProvider } from '../resources/index.ts';
+import { fieldPathText } from '../engine/index.ts';
+import { type ClusterObjects, detectProviders, type DetectedProvider } from './detect-providers.ts';
+
+export interface ProviderObjects extends ClusterObjects {
+  readonly declared: readonly NetworkPolicyProvider[];
+}
+
+/** A provider that counts. */
+export interface PresentProvider {
+  readonly instance: ProviderInstance;
+  /** Undefined when the catalogue does not have the provider. */
+  readonly support: ProviderSupport | undefined;
+  readonly controllerName: string;
+  readonly os: 'linux' | 'windows' | undefined;
+  readonly detected: DetectedProvider | undefined;
+}
+
+/** What is known of the providers of a cluster at one time. */
+export interface ProviderView {
+  readonly catalogue: Catalogue;
+  /** Of the catalogue with its extensions. */
+  readonly digest: string;
+  /** Sorted by name; at most {@link MAX_PROVIDERS}. */
+  readonly providers: readonly PresentProvider[];
+  /** All detected providers, whether they count or not. */
+  readonly detected: readonly DetectedProvider[];
+  /** Mistakes in the capabilities of NetworkPolicyProviders, by their names. */
+  readonly mistakes: ReadonlyMap<string, string>;
+  /** Nodes that run without an agent of an enforcing provider. */
+  readonly unguardedNodes: number;
+  /** When a new node counts as unguarded. Milliseconds since 1970. */
+  readonly nextChange: number | undefined;
+}
+
+/** Half of the entries that a status has room for; the others are for entries of other writers. */
+const MAX_PROVIDERS = 8;
+/** Time for the agent of a new node to start, so that no status changes because of each new node. Milliseconds. */
+const NODE_GRACE_MS = 5 * 60_000;
+/** Characters of the mistakes of a NetworkPolicyProvider. */
+const MAX_MISTAKES = 1024;
+
+/** The providers that count. A function of the objects, whatever their order. @param now milliseconds since 1970 */
+export function viewProviders(objects: ProviderObjects, builtin: Catalogue, now: number): ProviderView {
+  const declared = [...objects.declared].sort((one, other) => compareStrings(nameOf(one), nameOf(other)));
+  const { catalogue, mistakes } = extend(builtin, declared);
+  const detected = detectProviders(objects, catalogue);
+  const byName = new Map(declared.map((object) => [nameOf(object), object]));
+  const present = withoutCovered(
+    presentNames(detected, declared).map((name) =>
+      presentProvider(
+        name,
+        detected.find((one) => one.name === name),
+        byName.get(name),
+        catalogue,
+      ),
+    ),
+    byName,
+  );
+  const providers = present
+    .filter(({ controllerName }, index) => present.findIndex((one) => one.controllerName === controllerName) === index)
+    .slice(0, MAX_PROVIDERS);
+  return {
+    catalogue,
+    digest: digestOf(catalogue),
+    providers,
+    detected,
+    mistakes,
+    ...unguarded(providers, objects.nodes, now),
+  };
+}
+
+function nameOf({ metadata }: KubernetesObject): string {
+  return metadata.name ?? '';
+}
+
+/** The catalogue with the capabilities that NetworkPolicyProviders declare. Those with mistakes do not count. */
+function extend(
+  builtin: Catalogue,
+  declared: readonly NetworkPolicyProvider[],
+): Pick<ProviderView, 'catalogue' | 'mistakes'> {
+  const mistakes = new Map<string, string>();
+  const catalogue = declared.reduce((known, object) => {
+    const { capabilities } = object.spec;
+    if (capabilities === undefined) {
+      return known;
+    }
+    const name = nameOf(object);
+    const faults: string[] = [];
+    const extension = readProvider({ ...capabilities, name }, known, ({ path, key, message }) =>
+      faults.push([`spec.capabilities.${fieldPathText(path) || (key ?? '')}`, message].join(': ')),
+    );
+    if (faults.length > 0) {
+      mistakes.set(name, faults.join('; ').slice(0, MAX_MISTAKES));
+      return known;
+    }
+    return known.extended([extension]);
+  }, builtin);
+  return { catalogue, mistakes };
+}
+
+function presentNames(
+  detected: readonly DetectedProvider[],
+  declared: readonly NetworkPolicyProvider[],
+): readonly string[] {
+  const named = (presence: string): readonly string[] =>
+    declared.filter(({ spec }) => spec.presence === presence).map(nameOf);
+  const absent = named('Absent');
+  const names = new Set([...detected.map(({ name }) => name), ...named('Present')]);
+  return [...names].filter((name) => !absent.includes(name)).toSorted(compareStrings);
+}
+
+function presentProvider(
+  name: string,
+  detected: DetectedProvider | undefined,
+  object: NetworkPolicyProvider | undefined,
+  catalogue: Catalogue,
+): PresentProvider {
+  const version = object?.spec.version ?? detected?.version;
+  const settings = { ...detected?.settings, ...object?.spec.settings };
+  const instance = { name, settings, ...(version === undefined ? {} : { version }) };
+  const provider = catalogue.find(name);
+  return {
+    instance,
+    support: provider && new ProviderSupport(provider, instance),
+    controllerName: provider?.controllerName ?? `portcullis.dev/${name}`,
+    os: provider?.os,
+    detected,
+  };
+}
+
+/** Leaves out what enforces nothing where another provider enforces policies on all of its nodes: plugins are chained. */
+function withoutCovered(
+  providers: readonly PresentProvider[],
+  declared: ReadonlyMap<string, NetworkPolicyProvider>,
+): readonly PresentProvider[] {
+  const enforced = new Set(providers.filter(isEnforcing).flatMap(({ detected }) => detected?.nodes ?? []));
+  return providers.filter((provider) => {
+    const nodes = provider.detected?.nodes ?? [];
+    const isCovered = nodes.length > 0 && nodes.every((node) => enforced.has(node));
+    return isEnforcing(provider) || !isCovered || declared.get(provider.instance.name)?.spec.presence === 'Present';
+  });
+}
+
+/** Whether it is not known to enforce nothing. */
+function isEnforcing({ support }: PresentProvider): boolean {
+  return support?.of('Enforcement', []).status !== 'False';
+}
+
+/** Nodes without an agent. Not known where a provider is declared, and not detected. */
+function unguarded(
+  providers: readonly PresentProvider[],
+  nodes: readonly KubernetesObject[],
+  now: number,
+): Pick<ProviderView, 'unguardedNodes' | 'nextChange'> {
+  const enforcing = providers.filter(isEnforcing);
+  if (enforcing.length === 0 || enforcing.some(({ detected }) => detected === undefined)) {
+    return { unguardedNodes: 0, nextChange: undefined };
+  }
+  const guarded = new Set(enforcing.flatMap(({ detected }) => detected?.nodes ?? []));
+  const ends = nodes.filter((node) => !guarded.has(nameOf(node))).map((node) => createdAt(node) + NODE_GRACE_MS);
+  const pending = ends.filter((end) => end > now);
+  return {
+    unguardedNodes: ends.length - pending.length,
+    nextChange: pending.length === 0 ? undefined : Math.min(...pending),
+  };
+}
+
+function createdAt({ metadata }: KubernetesObject): number {
+  const time = Date.parse(metadata.creationTimestamp ?? '');
+  return Number.isNaN(time) ? 0 : time;
+}
+
+/** Hexadecimal digits of a digest: a catalogue is to be told from its predecessor, not protected. */
+const DIGEST_LENGTH = 12;
+const digests = new WeakMap<Catalogue, string>();
+
+function digestOf(catalogue: Catalogue): string {
+  const known = digests.get(catalogue);
+  if (known !== undefined) {
+    return known;
+  }
+  const plain = catalogue.providers.map((provider: Provider) => ({ ...provider, settings: [...provider.settings] }));
+  const digest = createHash('sha256').update(JSON.stringify(plain)).digest('hex').slice(0, DIGEST_LENGTH);
+  digests.set(catalogue, digest);
+  return digest;
+}

@@ -1,0 +1,175 @@
+// Keeps the NetworkPolicyStatus of each NetworkPolicy.
+import { type Cluster, unlessGone } from '../cluster/index.ts';
+import {
+  apiVersionOf,
+  findCondition,
+  isJsonObject,
+  type KubernetesObject,
+  MANAGED_BY,
+  NETWORK_POLICY_STATUSES,
+  type NetworkPolicyStatus,
+  type ObjectKey,
+} from '../resources/index.ts';
+import { type EventSink, type ObjectCache, WrittenObjects } from '../runtime/index.ts';
+import { isApplied } from './applied-status.ts';
+import { ACCEPTED, policyStatus, STATUS_FIELD_MANAGER, type StatusFields, statusSeverity } from './policy-status.ts';
+import type { ProviderView } from './provider-view.ts';
+
+/** The reason of the event about a status that others created for a NetworkPolicy that does not own it. */
+const FOREIGN_STATUS = 'ForeignNetworkPolicyStatus';
+/** The reason of the event about an entry of ours that others changed. */
+const STATUS_OVERWRITTEN = 'NetworkPolicyStatusOverwritten';
+
+export interface StatusReconcilerOptions {
+  readonly cluster: Pick<Cluster, 'patch' | 'delete'>;
+  readonly policies: Pick<ObjectCache, 'get'>;
+  readonly statuses: Pick<ObjectCache<NetworkPolicyStatus>, 'get' | 'subscribe'>;
+  readonly providers: () => ProviderView;
+  readonly events: EventSink;
+  /** Called for each ignored or overwritten status. */
+  readonly onForged: (kind: 'ignored' | 'overwritten') => void;
+  /** Milliseconds since 1970. */
+  readonly now?: () => number;
+}
+
+/** Writes a status only when it differs, by server-side apply. Never writes NetworkPolicies. */
+export class StatusReconciler {
+  readonly #options: StatusReconcilerOptions;
+  readonly #statuses: WrittenObjects<NetworkPolicyStatus>;
+  /** What this process applied last, by uid: a difference was made by others. */
+  readonly #applied = new Map<string, StatusFields>();
+
+  constructor(options: StatusReconcilerOptions) {
+    this.#options = options;
+    this.#statuses = new WrittenObjects(options.statuses);
+    options.statuses.subscribe(({ before, after }) => {
+      if (after === undefined) {
+        this.#applied.delete(before?.metadata.uid ?? '');
+      }
+    });
+  }
+
+  async reconcile(key: ObjectKey, signal: AbortSignal): Promise<void> {
+    const policy = this.#options.policies.get(key);
+    const current = this.#statuses.get(key);
+    if (policy === undefined || policy.metadata.deletionTimestamp !== undefined) {
+      await this.#removeOurs(key, current, signal);
+      return;
+    }
+    if (current !== undefined && !isOwnedBy(current, policy)) {
+      if (!(await this.#removeOurs(key, current, signal))) {
+        this.#report(policy, FOREIGN_STATUS, 'ignored', 'its owner is not this NetworkPolicy. Delete it');
+      }
+      return;
+    }
+    await this.#write(key, policy, current, signal);
+  }
+
+  /** What is left of a former NetworkPolicy of the same name, where garbage collection has not deleted it yet. */
+  async #removeOurs(key: ObjectKey, current: NetworkPolicyStatus | undefined, signal: AbortSignal): Promise<boolean> {
+    const { uid, labels } = current?.metadata ?? {};
+    if (current === undefined || uid === undefined || !isManaged(labels)) {
+      return false;
+    }
+    const preconditions = { uid };
+    await unlessGone(this.#options.cluster.delete(NETWORK_POLICY_STATUSES, key, { preconditions, signal }));
+    this.#statuses.recordWrite(key, undefined);
+    return true;
+  }
+
+  async #write(
+    key: ObjectKey,
+    policy: KubernetesObject,
+    current: NetworkPolicyStatus | undefined,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { providers, now = Date.now } = this.#options;
+    const before = current?.status;
+    const status = policyStatus(policy, providers(), before, now());
+    if (isApplied(before, status)) {
+      return;
+    }
+    const isOverwritten = this.#isOverwritten(policy, current);
+    if (isOverwritten) {
+      this.#report(policy, STATUS_OVERWRITTEN, 'overwritten', 'it was changed by another client, and is restored');
+    }
+    const object = current ?? (await this.#apply(key, ownedBy(policy), signal));
+    const uid = object.metadata.uid ?? '';
+    try {
+      await this.#apply(key, { status }, signal, 'status');
+      this.#applied.set(uid, status);
+    } catch (error) {
+      this.#statuses.forget(key);
+      throw error;
+    }
+    if (!isOverwritten) {
+      this.#reportWorse(policy, before, status);
+    }
+  }
+
+  async #apply(
+    key: ObjectKey,
+    fields: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+    subresource?: string,
+  ): Promise<NetworkPolicyStatus> {
+    const { kind } = NETWORK_POLICY_STATUSES;
+    const { metadata = {}, ...others } = fields;
+    const body: unknown = {
+      apiVersion: apiVersionOf(NETWORK_POLICY_STATUSES),
+      kind,
+      metadata: { ...key, ...(isJsonObject(metadata) ? metadata : {}) },
+      ...others,
+    };
+    const patch = { type: 'apply', body: isJsonObject(body) ? body : {}, force: true } as const;
+    const options = {
+      fieldManager: STATUS_FIELD_MANAGER,
+      signal,
+      ...(subresource === undefined ? {} : { subresource }),
+    };
+    const written = await this.#options.cluster.patch(NETWORK_POLICY_STATUSES, key, patch, options);
+    this.#statuses.recordWrite(key, written);
+    return written;
+  }
+
+  /** What was applied last would be applied again, and the status differs. */
+  #isOverwritten(policy: KubernetesObject, current: NetworkPolicyStatus | undefined): boolean {
+    const { providers, now = Date.now } = this.#options;
+    const applied = this.#applied.get(current?.metadata.uid ?? '');
+    return applied !== undefined && isApplied(applied, policyStatus(policy, providers(), applied, now()));
+  }
+
+  #report(policy: KubernetesObject, reason: string, kind: 'ignored' | 'overwritten', text: string): void {
+    const { namespace = '', name = '' } = policy.metadata;
+    const message = `the NetworkPolicyStatus ${namespace}/${name} is ${kind}: ${text}`;
+    this.#options.events.event(policy, 'Warning', reason, message);
+    this.#options.onForged(kind);
+  }
+
+  #reportWorse(policy: KubernetesObject, before: StatusFields | undefined, status: StatusFields): void {
+    const accepted = findCondition(status.conditions, ACCEPTED);
+    const isReported = findCondition(before?.conditions, ACCEPTED) !== undefined;
+    const isWorse = statusSeverity(status) > statusSeverity(before);
+    if (accepted !== undefined && isWorse && (isReported || accepted.status === 'False')) {
+      this.#options.events.event(policy, 'Warning', accepted.reason, accepted.message);
+    }
+  }
+}
+
+/** The object without its status: the owner deletes it, too. */
+function ownedBy({ apiVersion, kind, metadata }: KubernetesObject): Readonly<Record<string, unknown>> {
+  const { name, uid } = metadata;
+  return {
+    metadata: { labels: MANAGED_BY, ownerReferences: [{ apiVersion, kind, name, uid, controller: true }] },
+    spec: {},
+  };
+}
+
+function isOwnedBy({ metadata }: NetworkPolicyStatus, policy: KubernetesObject): boolean {
+  return (metadata.ownerReferences ?? []).some(({ uid }) => uid === policy.metadata.uid);
+}
+
+/** Whether we created it. */
+export function isManaged(labels: Readonly<Record<string, string>> = {}): boolean {
+  return Object.entries(MANAGED_BY).every(([key, value]) => labels[key] === value);
+}
