@@ -1,21 +1,21 @@
-// How often slow policies are evaluated. Evaluation is synchronous, so that they would keep all others, the leader election and
-// probes waiting.
+// Limits the time of slow policies. Evaluation is synchronous: while one policy is evaluated, all others, the leader election
+// and probes wait.
 import { setImmediate } from 'node:timers/promises';
 import { keyText, type ObjectKey } from '../resources/index.ts';
 import { EvaluationTime } from './evaluation-time.ts';
 
 /** Evaluations that take longer are slow: 20 times those of published policies. Milliseconds. */
 const SLOW_MS = 100;
-/** Slow evaluations have a quarter of the time, all together: after each one, none begins for three times as long. */
+/** All slow policies together get a quarter of the time: after each evaluation, none begins for three times as long. */
 const PAUSE_FACTOR = 3;
-/** Delay after an evaluation that used all that a policy may use; doubles with each one. Milliseconds. */
+/** First delay after an evaluation that exceeded a limit; doubles with each further one. Milliseconds. */
 const FIRST_DELAY_MS = 10_000;
 /** Longest delay. Milliseconds. */
 const MAX_DELAY_MS = 600_000;
-/** Policies that are remembered, also deleted ones. The oldest is forgotten first. */
+/** Maximum number of slow policies in memory, deleted ones included. The oldest is removed first. */
 const MAX_POLICIES = 10_000;
 
-/** The policy at one generation. */
+/** A generation of a policy. */
 export interface EvaluatedSpec {
   readonly kind: string;
   readonly key: ObjectKey;
@@ -25,18 +25,18 @@ export interface EvaluatedSpec {
 interface SlowPolicy {
   readonly generation: number | undefined;
   readonly tookMs: number;
-  /** Consecutive evaluations that used all. */
+  /** Consecutive evaluations that exceeded a limit. */
   readonly exceeded: number;
   /** When the same generation may be evaluated again. Milliseconds. */
   readonly until: number;
 }
 
-/** The evaluations of the policies of a cluster, of all kinds. */
+/** Shares the time of the process among policies of all kinds. */
 export class EvaluationShare {
   readonly #slow = new Map<string, SlowPolicy>();
   #pausedUntil = 0;
 
-  /** Delay before a policy may be evaluated; 0 for now. Milliseconds. An edit ends the delay of the policy, not that of all slow ones. */
+  /** Delay before a policy may be evaluated, 0 for none. An edit ends the delay of the policy itself only. Milliseconds. */
   waitMs(spec: EvaluatedSpec, now: number): number {
     const slow = this.#slow.get(idOf(spec));
     return slow === undefined
@@ -44,7 +44,7 @@ export class EvaluationShare {
       : Math.max(0, this.#pausedUntil - now, slow.generation === spec.generation ? slow.until - now : 0);
   }
 
-  /** Reserves the time of an evaluation that begins: others may begin before its end. */
+  /** Records the start of an evaluation, and reserves its time: evaluations overlap while they read objects. */
   begin(spec: EvaluatedSpec, now: number): void {
     const slow = this.#slow.get(idOf(spec));
     if (slow !== undefined) {
@@ -52,7 +52,7 @@ export class EvaluationShare {
     }
   }
 
-  /** Counts an evaluation. @param isExceeded whether the policy used all that it may use */
+  /** Records the end of an evaluation. @param isExceeded whether it exceeded a limit */
   end(spec: EvaluatedSpec, tookMs: number, isExceeded: boolean, now: number): void {
     const id = idOf(spec);
     const before = this.#slow.get(id);
@@ -72,7 +72,7 @@ export class EvaluationShare {
     }
   }
 
-  /** Evaluates, and counts the time. Other work of the process comes first: evaluations in a row must not delay it. */
+  /** Evaluates and records the time, after other work that is due: consecutive evaluations must not delay it. */
   async evaluate<Result>(spec: EvaluatedSpec, run: (time: EvaluationTime) => Promise<Result>): Promise<Result> {
     const time = new EvaluationTime();
     this.begin(spec, Date.now());

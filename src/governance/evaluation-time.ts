@@ -1,24 +1,24 @@
-// The time and memory that one evaluation may take. Evaluation is synchronous: meanwhile, all other policies wait.
+// Limits of time and memory for one evaluation. Evaluation is synchronous: all other policies wait until it ends.
 import type { TemplateResult } from './templates/index.ts';
 
-/** Templates of one policy. Published policies take some milliseconds; a list of all nodes of the largest clusters, half a second. */
+/** Maximum time for the templates of one policy. Published policies take some milliseconds; a list of all nodes of the largest clusters, half a second. */
 const MAX_RENDERING_MS = 1_000;
-/** Results of the templates of one policy: they are in memory together. Twenty times the largest object. */
+/** Maximum length of all rendered templates of one policy, which are in memory together. Twenty times the largest object. */
 const MAX_RENDERED_CHARACTERS = 32_000_000;
-/** A whole evaluation: half of what a leader has to renew its Lease. 20,000 objects take two seconds. */
+/** Maximum time of an evaluation: half of the time that a leader has to renew its Lease. 20,000 objects take two seconds. */
 const MAX_EVALUATION_MS = 5_000;
 
-/** The message for templates that were not rendered any more. */
+/** Messages for templates that are not rendered. */
 const RENDERING_TOO_LONG = `the templates of the policy take more than ${MAX_RENDERING_MS / 1000} s together: look up fewer objects, or split the policy`;
 const RENDERED_TOO_MUCH = `the results of the templates have more than ${MAX_RENDERED_CHARACTERS} characters together: split the policy`;
 
-/** A template that was not rendered. */
+/** The result of a template that is not rendered because a limit is exceeded. */
 interface Exceeded {
   readonly state: 'exceeded';
   readonly message: string;
 }
 
-/** Adds up all rounds of an evaluation. Created for each. */
+/** The time and memory of one evaluation, over all of its rounds. */
 export class EvaluationTime {
   readonly #now: () => number;
   #renderedMs = 0;
@@ -32,12 +32,12 @@ export class EvaluationTime {
     this.#now = now;
   }
 
-  /** Whether the policy needed more than it may use. */
+  /** Whether a limit was exceeded. */
   get isExceeded(): boolean {
     return this.#isExceeded;
   }
 
-  /** Milliseconds of all rounds. */
+  /** Time of all rounds. Milliseconds. */
   get spentMs(): number {
     return this.#earlierMs + (this.#startedAt === undefined ? 0 : this.#now() - this.#startedAt);
   }
@@ -60,7 +60,7 @@ export class EvaluationTime {
     return isOverdue;
   }
 
-  /** Renders, unless time or memory is used up. */
+  /** Renders, unless a limit is exceeded. */
   render(render: () => TemplateResult): TemplateResult | Exceeded {
     if (this.#renderedMs > MAX_RENDERING_MS || this.#characters > MAX_RENDERED_CHARACTERS) {
       this.#isExceeded = true;

@@ -1,4 +1,4 @@
-// Warnings about the dependencies of a Policy that is written.
+// Warnings about the dependencies of a Policy or PolicySet that is applied.
 import {
   GOVERNANCE_GROUP,
   GOVERNANCE_KINDS,
@@ -28,7 +28,7 @@ import { nearestPolicy } from './nearest-policy.ts';
 import { listIn, objectIn } from './policy-rules.ts';
 import type { GovernanceWarning } from './write-findings.ts';
 
-/** Findings that are reported: API servers pass on few warnings. */
+/** Maximum number of warnings: API servers truncate long lists of warnings. */
 const MAX_FINDINGS = 10;
 
 const POLICY_KINDS = [...GOVERNANCE_KINDS.map(({ kind }) => kind), 'OperatorPolicy'];
@@ -39,7 +39,7 @@ export interface DependencyWarningsOptions {
   readonly graphs: DependencyGraphs;
 }
 
-/** A dependency, and where it is written. */
+/** A dependency and its field. */
 interface Entry {
   readonly field: string;
   readonly dependency: Dependency;
@@ -157,14 +157,14 @@ function entryProblem(dependency: Dependency): EntryProblem | undefined {
     : undefined;
 }
 
-/** Where a finding is written. */
+/** The field of a finding. */
 function fieldOf(finding: DependencyFinding, entries: readonly Entry[], clusterName: string): string {
   const dependency = 'dependency' in finding ? finding.dependency : undefined;
   const entry = entries.find((one) => dependency !== undefined && isOn(one.dependency, dependency, clusterName));
   return entry === undefined ? 'spec' : `${entry.field}.name`;
 }
 
-/** Whether a dependency as written is this one; members of PolicySets are found by none. */
+/** Whether a dependency of the manifest became this requirement. False for members of PolicySets, which have no field of their own. */
 function isOn(written: Dependency, requirement: Requirement, clusterName: string): boolean {
   const { kind, name, namespace } = requirementOf(written, clusterName);
   if (kind !== requirement.kind) {
@@ -191,15 +191,15 @@ function textOfFinding(finding: DependencyFinding, policy: Policy, options: Depe
   }
 }
 
-/** How a name that does not exist may be meant. */
+/** A hint for a name that does not exist. */
 function nameHint({ name }: Requirement, policy: Policy, { policies }: DependencyWarningsOptions): string | undefined {
   const { namespace = '' } = policy.metadata;
-  // A name with a dot is taken as canonical.
+  // A name with a dot is read as NAMESPACE.NAME.
   if (policies.get({ namespace, name }) !== undefined) {
     return `a name with a dot is read as NAMESPACE.NAME: set the namespace ${namespace} as well`;
   }
   const wanted = rootOf(name);
-  // Names of other namespaces are not for every author.
+  // The author may have no right to list other namespaces.
   if (wanted === undefined || wanted.namespace !== namespace) {
     return undefined;
   }

@@ -1,4 +1,4 @@
-// The rules for governance kinds that are written. What upstream refuses is an error; all else is a warning.
+// The rules for objects of governance kinds that are applied. What upstream refuses is an error; all else is a warning.
 import {
   CONFIGURATION_POLICIES,
   type JsonObject,
@@ -30,21 +30,21 @@ import {
 import { configurationTemplateWarnings, policyTemplateWarnings } from './template-warnings.ts';
 import type { GovernanceWarning, WriteFindings } from './write-findings.ts';
 
-/** Members of a PolicySet that are looked up. */
+/** Maximum number of members of a PolicySet that are checked. */
 const MAX_MEMBERS = 1000;
-/** Members that are reported. */
+/** Maximum number of missing members that are reported. */
 const MAX_MISSING_MEMBERS = 5;
 
 export interface GovernanceReviewsOptions extends DependencyWarningsOptions {
-  /** Whether nothing is to be said, because controllers of Open Cluster Management are at work. */
+  /** Whether nothing is checked, because a controller of Open Cluster Management runs. */
   readonly isSilent: () => boolean;
 }
 
 const NOTHING: WriteFindings = { errors: [], warnings: [] };
 
-/** Reviews writes of governance kinds. Every replica of the controller does. */
+/** Reviews writes of governance kinds, in every replica of the controller. */
 export class GovernanceReviews {
-  /** Names the webhook. */
+  /** The name of the webhook. */
   readonly name = 'governance';
   readonly kinds: readonly OwnKind[] = [POLICIES, POLICY_SETS, CONFIGURATION_POLICIES];
   readonly #options: GovernanceReviewsOptions;

@@ -2,9 +2,9 @@ import type { Policy } from '../../resources/index.ts';
 import type { ObjectCache } from '../../runtime/index.ts';
 import { nearestKey } from '../../values/index.ts';
 
-/** Names that a missing one is compared with. */
+/** Maximum number of names that a missing name is compared with. */
 const MAX_COMPARED_NAMES = 1000;
-/** Names that differ by more in length are no typos of each other. */
+/** Maximum difference in length between a name and its typo. */
 const MAX_TYPO_LENGTH = 2;
 
 /** The name of the Policy in a namespace that a missing name most likely means. */

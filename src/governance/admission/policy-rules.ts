@@ -1,4 +1,4 @@
-// The rules of upstream's webhook, and what the object alone shows besides.
+// The rules of upstream's webhook, and other rules that need the object only.
 import {
   CONFIGURATION_POLICIES,
   duplicate,
@@ -14,7 +14,7 @@ import { hasUniqueNames } from '../dependencies/index.ts';
 import { copyName } from '../propagation/replicated-policy.ts';
 import type { GovernanceError, GovernanceWarning } from './write-findings.ts';
 
-/** Upstream's sentence. */
+/** Upstream's message. */
 const REMEDIATION_UNSET = 'RemediationAction field of the policy and policy template cannot both be unset';
 const REMEDIATION_FIELD = 'spec.remediationAction';
 
@@ -38,7 +38,7 @@ export function templateNameWarnings(policy: JsonObject): readonly GovernanceWar
   return hasUniqueNames(templatesOf(policy)) ? [] : [{ code: 'template-name', field: 'spec.policy-templates', text }];
 }
 
-/** Errors of a PolicySet: each exclusion is of one of its Policies, once. */
+/** Errors of a PolicySet: it must exclude only Policies that it lists, each once. */
 export function policySetErrors(set: JsonObject): readonly GovernanceError[] {
   const spec = objectIn(set, 'spec');
   const policies = new Set(listIn(spec, 'policies').map((name) => textOf(name)));

@@ -40,7 +40,7 @@ function definitionWarnings(
 ): readonly GovernanceWarning[] {
   const { group } = groupVersionOf(textOf(own(definition, 'apiVersion')));
   const isConfiguration = group === GOVERNANCE_GROUP && own(definition, 'kind') === CONFIGURATION_POLICIES.kind;
-  // Texts elsewhere in a ConfigurationPolicy, such as messages, are templates of another kind.
+  // `customMessage` has templates, too, but they are resolved with other functions and values.
   const spec = objectIn(definition, 'spec');
   const ofCluster = isConfiguration && !isLiteral(definition) ? objectTemplatesOf(spec) : {};
   return [

@@ -29,7 +29,7 @@ export interface GovernanceWarning {
   readonly text: string;
 }
 
-/** What is wrong with an object that is written. */
+/** The findings about an object that is applied. */
 export interface WriteFindings {
   readonly errors: readonly GovernanceError[];
   readonly warnings: readonly GovernanceWarning[];

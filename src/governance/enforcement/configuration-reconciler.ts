@@ -48,7 +48,7 @@ import { KnownDryRuns, ObjectWriter } from './object-writer.ts';
 import { droppedObjects, mayPrune, pruneFailureText, Pruning, prunes } from './pruning.ts';
 import { resolvedPolicy } from './resolved-policy.ts';
 
-/** Delay before a deletion that was refused, or that a finalizer holds, is tried again. Milliseconds. */
+/** Delay before a retry of a deletion that was refused, or that a finalizer delays. Milliseconds. */
 const PRUNE_RETRY_MS = 10_000;
 
 export interface ConfigurationOptions {
@@ -74,7 +74,7 @@ export interface ConfigurationOptions {
 interface Subject {
   readonly key: ObjectKey;
   readonly policy: ConfigurationPolicy | undefined;
-  /** The status that the pass ends with; undefined to keep the stored one. */
+  /** The status to write at the end of the pass; undefined to keep the stored one. */
   status: ConfigurationStatus | undefined;
   /** Whether the status is that of an evaluation. */
   isEvaluated: boolean;

@@ -1,4 +1,4 @@
-// Recognises objects that a policy created when its status does not say so: the process was killed between both writes.
+// Finds objects that a policy created and its status does not list: the process was killed between the two writes.
 import { ApiError, type Cluster, isNotFound } from '../../cluster/index.ts';
 import type { ConfigurationPolicy } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
@@ -6,8 +6,8 @@ import { type ObjectPlan, relatedKey, relatedObjects, type TemplatePlan } from '
 import { GOVERNANCE_FIELD_MANAGER } from './field-manager.ts';
 
 /**
- * The owner of the fields of objects that a policy creates, if it deletes only these. API servers record it with the
- * object, in one write.
+ * The field manager with which a policy creates objects; with `DeleteIfCreated` it identifies the policy. API servers record it
+ * in the same write as the object.
  */
 export function creatorOf({ spec, metadata }: ConfigurationPolicy): string {
   return spec.pruneObjectBehavior === 'DeleteIfCreated'

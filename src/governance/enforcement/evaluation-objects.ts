@@ -1,5 +1,5 @@
-// The objects that the evaluation of a ConfigurationPolicy reads. Evaluation is synchronous: missing objects are read
-// afterwards, and the evaluation starts again.
+// The objects that an evaluation reads. Evaluation is synchronous: objects that are not cached yet are read after it, and then it
+// starts again.
 import { ApiError } from '../../cluster/index.ts';
 import {
   groupVersionOf,
@@ -17,7 +17,7 @@ import type { KindObjects, ObjectReader, ObjectSelection } from '../objects/watc
 import { POLICY_REASONS } from '../policy-reasons.ts';
 import type { ListAnswer, NoAnswer, ObjectAnswer, TemplateObjects } from '../templates/index.ts';
 
-/** Something that was not read yet. */
+/** Thrown for a kind that was not read yet. */
 export class NotYetRead extends Error {
   override readonly name = 'NotYetRead';
 }
@@ -28,13 +28,13 @@ export interface EvaluationObjectsOptions {
   readonly namespaces: () => readonly KubernetesObject[];
 }
 
-/** Rounds of one evaluation: each reads the kinds that the round before was the first to need. Policies need a few. */
+/** Maximum number of rounds of one evaluation: each reads the kinds that the previous one missed. Policies need a few. */
 const MAX_ROUNDS = 50;
 
 /** The objects of a kind, or why they cannot be read. */
 type Opened = { readonly objects: KindObjects } | { readonly failure: string };
 
-/** Objects for one pass. */
+/** The objects of one pass. */
 export class EvaluationObjects implements ObjectSource {
   readonly #options: EvaluationObjectsOptions;
   readonly #types = new Map<string, ResourceType | undefined>();
@@ -48,7 +48,7 @@ export class EvaluationObjects implements ObjectSource {
     this.#options = options;
   }
 
-  /** Everything that the last evaluation read: evaluate again when any of it changes. */
+  /** What the last evaluation read: a change of it requires another evaluation. */
   get selections(): readonly ObjectSelection[] {
     return [...this.#selections.values()];
   }
@@ -124,7 +124,7 @@ export class EvaluationObjects implements ObjectSource {
     return this.#options.namespaces();
   }
 
-  /** The same objects for templates, which get an answer instead of an error. */
+  /** The same objects for templates, as answers instead of errors. */
   get templates(): TemplateObjects {
     return {
       get: (apiVersion, kind, namespace, name) =>

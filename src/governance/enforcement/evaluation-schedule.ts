@@ -3,13 +3,13 @@ import { parseDuration } from '../../go/index.ts';
 import { type ConfigurationPolicy, keyText, type ObjectKey } from '../../resources/index.ts';
 import { TokenBucket } from '../../runtime/index.ts';
 
-/** Evaluations of one policy in quick succession, before it has to wait: more than any change of an object causes. */
+/** Maximum number of consecutive evaluations of one policy without a delay: more than any change of an object causes. */
 const BURST = 10;
-/** Evaluations of a policy whose objects change all the time: every 5 seconds, as upstream's back-off. */
+/** Interval between evaluations of a policy whose objects change constantly, as upstream's back-off. Milliseconds. */
 const PER_SECOND = 0.2;
-/** Deleted policies that are remembered, so that one that is created again and again is not evaluated each time. */
+/** Maximum number of deleted policies in memory: recreating a policy must not end its delay. */
 const MAX_DELETED = 10_000;
-/** Longest interval: that of timers. Milliseconds. */
+/** Longest interval that timers of Node.js support. Milliseconds. */
 const MAX_INTERVAL_MS = 2 ** 31 - 1;
 const NS_PER_MS = 1_000_000n;
 
@@ -59,7 +59,7 @@ export class EvaluationSchedule {
     return { isDue: true };
   }
 
-  /** Counts an evaluation whose result is in the status. */
+  /** Records an evaluation whose result is in the status. */
   evaluated(key: ObjectKey, now: number): void {
     this.#of(key).at = now;
   }
@@ -99,7 +99,7 @@ function hasVerdict({ metadata, status }: ConfigurationPolicy): boolean {
   return lastEvaluatedGeneration === metadata.generation && (compliant === 'Compliant' || compliant === 'NonCompliant');
 }
 
-/** The last evaluation by the status, which outlives the process. Milliseconds since 1970. */
+/** Time of the last evaluation according to the status, which survives a restart. Milliseconds since 1970. */
 function evaluatedAt({ status }: ConfigurationPolicy): number | undefined {
   const at = Date.parse(status?.lastEvaluated ?? '');
   return Number.isNaN(at) ? undefined : at;

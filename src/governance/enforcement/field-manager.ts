@@ -1,2 +1,2 @@
-/** The owner of the fields that policies enforce. */
+/** The field manager of objects that policies enforce. */
 export const GOVERNANCE_FIELD_MANAGER = 'portcullis-governance';

@@ -1,4 +1,4 @@
-// Tries and writes what the plan of an object says.
+// Carries out the plan of an object: dry run, then write.
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, type Cluster, isNotFound, unlessGone } from '../../cluster/index.ts';
@@ -49,7 +49,7 @@ export class KnownDryRuns {
     this.#used.set(id, known);
   }
 
-  /** Forgets what the last evaluation did not use. */
+  /** Removes answers that the last evaluation did not use. */
   sweep(): void {
     this.#known = this.#used;
     this.#used = new Map();
@@ -67,10 +67,10 @@ export interface ObjectWriterOptions {
   readonly dryRuns: KnownDryRuns;
 }
 
-/** The plan of an object after it was tried and written. */
+/** The plan of an object after its dry run and its write. */
 export interface WrittenObject {
   readonly plan: ObjectPlan;
-  /** When the policy should be evaluated again, although nothing changes. Milliseconds. */
+  /** Delay before the next evaluation if no object changes. Milliseconds. */
   readonly retryAfterMs?: number;
   /** The policy that alternately changes the object. */
   readonly rival?: string;
@@ -83,7 +83,7 @@ export class ObjectWriter {
     this.#options = options;
   }
 
-  /** Tries an update if the plan is unsure, and does what the policy enforces. */
+  /** Sends the dry run if the plan needs one, then writes what the policy enforces. */
   async carryOut(plan: ObjectPlan, signal: AbortSignal): Promise<WrittenObject> {
     const tried = await this.#try(plan, signal);
     const key = keyOfPlan(tried);
@@ -234,7 +234,7 @@ function answerText(error: ApiError, { settings }: ObjectPlan): string {
     : errorText(error);
 }
 
-/** The reason for which an object that is being deleted is not deleted again. */
+/** Why an object that is already being deleted is not deleted again. */
 const TERMINATING = 'it is being deleted, and a finalizer or a grace period holds it';
 
 /** Whether the object has changed since it was read, or the server has too many requests: the next evaluation tries again. */

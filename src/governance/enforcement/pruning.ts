@@ -22,7 +22,7 @@ export interface PruningOptions {
 export interface PruneResult {
   /** Deleted, or gone already. */
   readonly deleted: readonly RelatedObject[];
-  /** Being deleted: a finalizer holds them. */
+  /** Being deleted, but kept by a finalizer. */
   readonly terminating: readonly RelatedObject[];
   /** The same objects, to be watched until they are gone. */
   readonly awaited: readonly ObjectSelection[];
@@ -67,7 +67,7 @@ function identityOf({ object }: RelatedObject): string {
   return JSON.stringify([groupVersionOf(apiVersion).group, kind, metadata?.namespace ?? '', metadata?.name ?? '']);
 }
 
-/** Whether the uid is known to be one of these: the object is then served by another group, too. */
+/** Whether the uid is one of these: an object may be served by two groups. */
 function isIn(uids: ReadonlySet<string>, uid = ''): boolean {
   return uid !== '' && uids.has(uid);
 }
@@ -108,7 +108,7 @@ export class Pruning {
     return { deleted, terminating, awaited, failures };
   }
 
-  /** @returns the object while a finalizer holds it; undefined when it is gone */
+  /** @returns the object while a finalizer keeps it; undefined once it is gone */
   async #delete(
     policy: ConfigurationPolicy,
     related: RelatedObject,

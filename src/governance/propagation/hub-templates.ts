@@ -31,13 +31,13 @@ import {
   type TemplateObjects,
 } from '../templates/index.ts';
 
-/** Characters of all resolved templates of a Policy. Kubernetes stores objects up to 1.5 MiB. */
+/** Maximum length of all resolved templates of a Policy. Characters. Kubernetes stores objects up to 1.5 MiB. */
 const MAX_RESOLVED_LENGTH = 1_000_000;
 /** Characters of the error in an annotation. */
 const MAX_ERROR_LENGTH = 1024;
 /** Delay before objects that could not be read are read again. Milliseconds. */
 const UNREADABLE_RETRY_MS = 10_000;
-/** The resolution of `now`: a copy with the time in it would otherwise differ on each pass. Milliseconds. */
+/** Precision of `now`: otherwise a copy that contains the time would differ on each pass. Milliseconds. */
 const CLOCK_STEP_MS = 60_000;
 
 const MANAGED_CLUSTER = { apiVersion: 'cluster.open-cluster-management.io/v1', kind: 'ManagedCluster' } as const;
@@ -112,7 +112,7 @@ export class HubTemplates {
     };
   }
 
-  /** Ends the following of objects for a Policy without a copy. */
+  /** Ends the watches for a Policy without a copy. */
   forget(key: ObjectKey): void {
     this.#options.reader.use(key, []);
     this.#options.missing.set(key, []);
@@ -177,7 +177,7 @@ export function hubTemplateRefusal(definition: JsonObject, serviceAccountName = 
   if (serviceAccountName !== '') {
     return 'spec.hubTemplateOptions.serviceAccountName is not supported: whoever may write the Policy would get the rights of the account. Remove it; templates of the hub then read the namespace of the Policy';
   }
-  // The values are escaped for the templates of these kinds; others would show the escapes.
+  // Values are escaped for the templates of these kinds; other kinds would contain the escapes.
   return groupVersionOf(textOf(own(definition, 'apiVersion'))).group === GOVERNANCE_GROUP
     ? undefined
     : `Templates are restricted to the kinds of ${GOVERNANCE_GROUP}`;
@@ -216,7 +216,7 @@ function failed(template: PolicyTemplate, message: string): ResolvedTemplate {
   };
 }
 
-/** The templates that fit into an object; those beyond are errors. */
+/** Resolves templates up to the maximum length; the others are errors. */
 function withinLength(
   templates: readonly PolicyTemplate[],
   resolve: (template: PolicyTemplate) => ResolvedTemplate,
@@ -224,7 +224,7 @@ function withinLength(
   let length = 0;
   return templates.map((template) => {
     const resolved = resolve(template);
-    // What a user wrote fits into an object.
+    // A template as the user wrote it always fits.
     length += resolved.template === template ? 0 : JSON.stringify(resolved.template).length;
     return length <= MAX_RESOLVED_LENGTH
       ? resolved

@@ -36,7 +36,7 @@ import { type NotApplied, notAppliedStatus, rootStatus } from './root-status.ts'
 
 /** Upstream's reason of events about templates of the hub. */
 const UNRESOLVED = 'PolicyPropagation';
-/** Events about one change of a copy. */
+/** Maximum number of events about one change of a copy. */
 const MAX_ERROR_EVENTS = 10;
 
 export interface PropagationOptions {
@@ -44,8 +44,8 @@ export interface PropagationOptions {
   readonly settings: GovernanceSettings;
   readonly policies: ObjectCache<Policy>;
   readonly policySets: ObjectCache<PolicySet>;
-  readonly namespace: ClusterNamespace;
-  readonly hubTemplates: HubTemplates;
+  readonly namespace: Pick<ClusterNamespace, 'ensure'>;
+  readonly hubTemplates: Pick<HubTemplates, 'resolve' | 'forget'>;
   readonly events: EventSink;
 }
 
@@ -60,7 +60,7 @@ interface Subject {
   readonly key: ObjectKey;
   readonly root: Policy | undefined;
   readonly copyKey: ObjectKey | undefined;
-  /** The copy as it should be, with templates of the hub until they are resolved; undefined if there should be none. */
+  /** The desired copy, first with unresolved templates of the hub; undefined if there should be no copy. */
   wanted: Policy | undefined;
   /** Why the Policy applies nowhere; undefined if it applies. */
   readonly notApplied: NotApplied | undefined;

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { pino } from 'pino';
+import { EmbeddedCluster } from '../../apiserver/index.ts';
+import {
+  customResourceDefinition,
+  kubernetesKind,
+  type KubernetesObject,
+  POLICIES,
+  POLICY_SETS,
+  type Policy,
+} from '../../resources/index.ts';
+import { SharedCaches } from '../../runtime/index.ts';
+import { DEFAULT_GOVERNANCE_SETTINGS } from '../governance-settings.ts';
+import { until } from '../testing/until.ts';
+import type { Postponed, ResolvedCopy } from './hub-templates.ts';
+import { PropagationReconciler } from './propagation-reconciler.ts';
+
+const KEY = { namespace: 'policies', name: 'slow' };
+const COPY = { namespace: 'local-cluster', name: 'policies.slow' };
+const ROOT: KubernetesObject & Pick<Policy, 'spec'> = {
+  apiVersion: 'policy.open-cluster-management.io/v1',
+  kind: 'Policy',
+  metadata: KEY,
+  spec: { disabled: false, remediationAction: 'inform', 'policy-templates': [] },
+};
+
+describe('a Policy whose templates of the hub are postponed', () => {
+  it('reports the status of its copy until it is edited', async () => {
+    await using cluster = await EmbeddedCluster.open();
+    const { admin } = cluster;
+    const kind = (apiVersion: string, name: string) => kubernetesKind(apiVersion, name) ?? assert.fail(name);
+    for (const own of [POLICIES, POLICY_SETS]) {
+      await admin.create(kind('apiextensions.k8s.io/v1', 'CustomResourceDefinition'), customResourceDefinition(own));
+    }
+    for (const name of ['policies', 'local-cluster']) {
+      await admin.create(kind('v1', 'Namespace'), { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+    }
+    await admin.create(POLICIES, ROOT as Policy);
+    const caches = new SharedCaches({ cluster: admin, log: pino({ level: 'silent' }) });
+    const [policies, policySets] = [caches.cache(POLICIES), caches.cache(POLICY_SETS)];
+    const stop = new AbortController();
+    const running = caches.start(stop.signal);
+    await caches.ready;
+
+    let isPostponed = false;
+    const reconciler = new PropagationReconciler({
+      cluster: admin,
+      settings: DEFAULT_GOVERNANCE_SETTINGS,
+      policies,
+      policySets,
+      namespace: { ensure: async () => undefined },
+      hubTemplates: {
+        forget: () => undefined,
+        resolve: async (_root: Policy, copy: Policy): Promise<ResolvedCopy | Postponed> =>
+          isPostponed ? { waitMs: 7_000 } : { copy, errors: [], retryAfterMs: undefined },
+      },
+      events: { event: () => undefined },
+    });
+    const reconcile = async () => await reconciler.reconcile(KEY, stop.signal, { failures: 0, stopped: stop.signal });
+
+    await reconcile();
+    const copy = await admin.get(POLICIES, COPY);
+    await admin.update(
+      POLICIES,
+      { ...copy, status: { compliant: 'NonCompliant', observedGeneration: copy.metadata.generation ?? 0 } },
+      { subresource: 'status' },
+    );
+    await until(() => policies.get(COPY)?.status?.compliant === 'NonCompliant');
+    isPostponed = true;
+    assert.equal((await reconcile()).requeueAfterMs, 7_000);
+    assert.equal((await admin.get(POLICIES, KEY)).status?.compliant, 'NonCompliant');
+
+    const root = await admin.get(POLICIES, KEY);
+    await admin.update(POLICIES, { ...root, spec: { ...root.spec, remediationAction: 'enforce' } });
+    await until(() => policies.get(KEY)?.metadata.generation === 2);
+    await reconcile();
+    assert.equal((await admin.get(POLICIES, KEY)).status?.compliant, undefined);
+    stop.abort();
+    await running;
+  });
+});
