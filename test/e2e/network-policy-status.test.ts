@@ -4,8 +4,13 @@ import { after, before, describe, it } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
-import { NetworkPolicyControllers, StatusRemoval } from '../../src/network-policy/index.ts';
+import { connectionAs, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
+import {
+  NETWORK_POLICY_READER_RULES,
+  NETWORK_POLICY_STATUS_RULES,
+  NetworkPolicyControllers,
+  StatusRemoval,
+} from '../../src/network-policy/index.ts';
 import {
   customResourceDefinition,
   findCondition,
@@ -25,36 +30,49 @@ const PODS = kind('v1', 'Pod');
 const POLICIES = kind('networking.k8s.io/v1', 'NetworkPolicy');
 const KEY = { namespace: 'default', name: 'myegress' };
 const AGENT = { namespace: 'kube-system', name: 'cilium-a' };
+const USER = 'network-policy-controller';
 const log = pino({ level: 'silent' });
 
 describe('the status of NetworkPolicies on a real API server', { skip: skipWithoutCluster() }, () => {
   let server: Cluster;
   let cluster: KubernetesCluster;
+  /** With the rights of the installation. */
+  let controller: KubernetesCluster;
   const stop = new AbortController();
   const running: Promise<void>[] = [];
 
   before(async () => {
     server = await startCluster();
-    cluster = new KubernetesCluster({
+    const connection = {
       server: server.url,
       ca: readFileSync(server.caFile, 'utf8'),
       credentials: tokenCredentials(server.adminToken),
-    });
+    };
+    cluster = new KubernetesCluster(connection);
+    controller = new KubernetesCluster(connectionAs(connection, { user: USER }));
+    await grantRights(cluster);
     const definitions = kind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
     for (const one of NETWORK_POLICY_KINDS) {
       await cluster.create(definitions, customResourceDefinition(one));
     }
     await eventually(async () => void (await cluster.list(NETWORK_POLICY_STATUSES)));
     await cluster.create(PODS, agentPod());
-    const caches = new SharedCaches({ cluster, log });
-    const events = new EventRecorder({ cluster, component: 'portcullis-controller', log });
-    const controllers = new NetworkPolicyControllers({ cluster, caches, events, registry: new Registry(), log });
+    const caches = new SharedCaches({ cluster: controller, log });
+    const events = new EventRecorder({ cluster: controller, component: 'portcullis-controller', log });
+    const controllers = new NetworkPolicyControllers({
+      cluster: controller,
+      caches,
+      events,
+      registry: new Registry(),
+      log,
+    });
     running.push(caches.start(stop.signal), events.start(stop.signal), controllers.start(stop.signal));
   });
 
   after(async () => {
     stop.abort();
     await Promise.all(running);
+    controller?.close();
     cluster?.close();
     await server?.stop();
   });
@@ -98,7 +116,7 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
     await cluster.patch(NETWORK_POLICY_STATUSES, KEY, { type: 'apply', body }, options);
     stop.abort();
     await Promise.all(running);
-    await new StatusRemoval({ cluster, log }).remove(new AbortController().signal);
+    await new StatusRemoval({ cluster: controller, log }).remove(new AbortController().signal);
     const { status } = await cluster.get(NETWORK_POLICY_STATUSES, KEY);
     assert.deepEqual(
       status?.providers?.map(({ controllerName }) => controllerName),
@@ -107,3 +125,20 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
     assert.equal(status?.conditions, undefined);
   });
 });
+
+/** Exactly the rights of an installation for the status of NetworkPolicies, and events. */
+async function grantRights(cluster: KubernetesCluster): Promise<void> {
+  const apiGroup = 'rbac.authorization.k8s.io';
+  const apiVersion = `${apiGroup}/v1`;
+  const metadata = { name: USER };
+  const events = { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] };
+  const rules = [...NETWORK_POLICY_READER_RULES, ...NETWORK_POLICY_STATUS_RULES, events];
+  await cluster.create(kind(apiVersion, 'ClusterRole'), { apiVersion, kind: 'ClusterRole', metadata, rules });
+  await cluster.create(kind(apiVersion, 'ClusterRoleBinding'), {
+    apiVersion,
+    kind: 'ClusterRoleBinding',
+    metadata,
+    roleRef: { apiGroup, kind: 'ClusterRole', name: USER },
+    subjects: [{ apiGroup, kind: 'User', name: USER }],
+  });
+}
