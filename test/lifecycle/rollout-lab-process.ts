@@ -19,11 +19,19 @@ export class LabProcess {
   #waiting: { readonly message: string; readonly found: (entry: LogEntry) => void }[] = [];
   readonly #ended: Promise<void>;
 
-  /** `isLogging` is false for a command without a log. */
-  constructor(name: string, args: readonly string[], cwd: string, { isLogging = true } = {}) {
+  /**
+   * `isLogging` is false for a command without a log. `program` is the file with the command line; default: that of the
+   * checkout, which runs the TypeScript sources.
+   */
+  constructor(
+    name: string,
+    args: readonly string[],
+    cwd: string,
+    { isLogging = true, program = PROGRAM }: { readonly isLogging?: boolean; readonly program?: string } = {},
+  ) {
     this.name = name;
     const flags = isLogging ? ['--log-fmt', 'json'] : [];
-    this.#child = spawn(process.execPath, [PROGRAM, ...args, ...flags], { cwd, stdio: 'pipe' });
+    this.#child = spawn(process.execPath, [program, ...args, ...flags], { cwd, stdio: 'pipe' });
     this.#child.stdin.end();
     this.#ended = once(this.#child, 'exit').then(() => undefined);
     this.#child.stderr.setEncoding('utf8').on('data', (text: string) => this.#keep(text));
