@@ -201,11 +201,17 @@ export async function namesInvalidParameters(lab: RolloutLab): Promise<void> {
 
   // Annotations that the policy does not list do not count, however many they are.
   const value = 'x'.repeat(1_000);
-  const many = Array.from({ length: Math.floor(MAX_ANNOTATIONS / 1_100) }, (_, index) => [`example.com/n${index}`, value]);
+  const many = Array.from({ length: Math.floor(MAX_ANNOTATIONS / 1_100) }, (_, index) => [
+    `example.com/n${index}`,
+    value,
+  ]);
   await annotate(lab, good, { ...Object.fromEntries(many), [UID]: '5005' } as JsonObject);
   await runsAs(lab, good, 5005);
   // A listed one of this size cannot be read, which `notFound` does not excuse.
-  await annotate(lab, good, { ...Object.fromEntries(many.map(([key]) => [key, null])), [UID]: '5'.repeat(250_000) } as JsonObject);
+  await annotate(lab, good, {
+    ...Object.fromEntries(many.map(([key]) => [key, null])),
+    [UID]: '5'.repeat(250_000),
+  } as JsonObject);
   await lab.eventually(
     async () => assert.match(String(await userIn(lab, good)), /the annotation example\.com\/uid of .* is too long/),
     () => 'a long annotation to be refused',
