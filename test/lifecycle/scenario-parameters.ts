@@ -153,7 +153,7 @@ export async function seesWhatOthersInject(lab: RolloutLab): Promise<void> {
     rules: [{ operations: ['CREATE'], resources: ['pods'] }],
     namespaceSelector: { matchLabels: { scenario: NAME } },
   });
-  await lab.create(configuration as KubernetesObject);
+  await lab.create(configuration);
   await runsAs(lab, `${NAME}-a`, 5001);
   const injected = await lab.eventually(
     async () => {
