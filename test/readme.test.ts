@@ -267,6 +267,12 @@ describe('README.md', () => {
         }
       });
 
+      it('sees what the network provider does with a NetworkPolicy, before and after an upgrade', () => {
+        const said = sh(command(/kubectl get npst -A/));
+        assert.match(said, /^backups +to-storage +cilium 1\.15\.4 +False +FeatureNotSupported +endPort +FailClosed /m);
+        assert.match(said, /to-storage condition met/);
+      });
+
       it('refreshes a certificate, as docs/governance.md says', async () => {
         const [, section = ''] = governance.split(/^## Example: .*$/m);
         const blocks = [...(section.split(/^## /m)[0] ?? '').matchAll(/```(sh|text)\n([^]*?)```/g)];

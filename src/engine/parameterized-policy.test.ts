@@ -1,10 +1,14 @@
 // Policies with parameters, evaluated as by their own route.
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { compileModule } from '../wasm/index.ts';
 import { EngineError } from './errors.ts';
 import { checkSettings, evaluate, readReview } from './evaluate.ts';
 import type { Evaluation } from './evaluate.ts';
 import type { JsonObject } from './json-text.ts';
+import { Evaluator } from './evaluator.ts';
+import { createGuest } from './guest.ts';
 import { createPolicy } from './loaded-policy.ts';
 import type { LoadedPolicy } from './loaded-policy.ts';
 import { type ObjectLookup, UnknownObject } from './object-lookup.ts';
@@ -113,12 +117,24 @@ describe('a policy with parameters', () => {
     assert.equal(run(policy, withProfile({ uid: 5 })).verdict.message, '{"mode":"strict","uid":5}');
   });
 
+  it('refuses settings of a module that validates them for ever, by its fuel', () => {
+    const module = readFileSync(new URL('../../test/fixtures/guests/loop-in-settings.wasm', import.meta.url));
+    const compiled = compileModule(module, { memoryLimitBytes: 1024 * 1024, isolation: 'restore' });
+    const { policies } = parsePolicies(POLICY, 'policies.yml');
+    const port = { request: () => assert.fail('expected no host call') };
+    const guestOf = () => createGuest({ compiled, mode: 'kubewarden-wapc' });
+    const policy = createPolicy(policies[0]!, guestOf, { port, log: () => {}, defaultTimeoutSeconds: 0.1 });
+    const { verdict, observation } = run(policy, withProfile({ uid: 5 }));
+    assert.match(verdict.message ?? '', /are invalid: .* in time: expected at most 0\.05 s$/);
+    assert.equal(observation.outcome, 'failed');
+  });
+
   it('does not refuse settings for good because a request left too little time for them', () => {
     const { policy, guest: scripted } = load(POLICY);
     const review = readReview('validate', bytes(podReview()));
     const objects = withProfile({ uid: ENDLESS });
-    const { observation } = evaluate(policy, review, { route: 'validate', objects, leftMs: () => 100 });
-    assert.equal(observation.outcome, 'timeout');
+    const { outcome } = new Evaluator(policy.options).judge(policy, review, { objects, leftMs: () => 100 });
+    assert.equal(outcome, 'timeout');
     run(policy, objects);
     assert.equal(scripted.validations, 2);
   });

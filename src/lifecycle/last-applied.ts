@@ -35,6 +35,13 @@ export function lastAppliedAfter(policy: AdmissionPolicyObject, restored: Admiss
   return bytes > MAX_ANNOTATIONS_BYTES ? undefined : updated;
 }
 
+/** The spec that client-side apply declared; undefined if there is none. */
+export function lastAppliedSpec({ metadata }: Pick<AdmissionPolicyObject, 'metadata'>): JsonObject | undefined {
+  const text = metadata.annotations?.[LAST_APPLIED_ANNOTATION];
+  const spec = text === undefined ? undefined : own(parsed(text) ?? {}, 'spec');
+  return isJsonObject(spec) ? spec : undefined;
+}
+
 /** The restored value without fields that were not applied and do not change: defaults, and those of other writers. */
 function restoredValue(applied: JsonValue, present: JsonValue | undefined, restored: JsonValue): JsonValue {
   if (!isJsonObject(applied) || !isJsonObject(restored)) {

@@ -14,6 +14,7 @@ import {
   kubernetesKind,
   type KubernetesObject,
   OWN_KINDS,
+  LAST_APPLIED_ANNOTATION,
   POLICY_REVISIONS,
   POLICY_SERVERS,
   type ResourceType,
@@ -298,18 +299,78 @@ describe('PolicyReconciler', () => {
     };
     const revisions = (scene: Scene): number => [...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length;
 
+    const key = { name: 'clusteradmissionpolicies.policies.kubewarden.io' };
+    /** Puts a schema without parameters in the place of ours. Returns how to put ours back. */
+    const replaceSchema = async (scene: Scene): Promise<() => Promise<unknown>> => {
+      const ours = (await scene.cluster.admin.get(crds, key)) as Crd;
+      const other = structuredClone(ours);
+      delete other.spec.versions[0]?.schema.openAPIV3Schema.properties.spec.properties['parameters'];
+      await scene.cluster.admin.update(crds, other);
+      return async () => {
+        const { metadata } = await scene.cluster.admin.get(crds, key);
+        return await scene.cluster.admin.update(crds, { ...ours, metadata });
+      };
+    };
+    const isHeld = async (scene: Scene): Promise<void> => {
+      await assert.rejects(scene.reconcile(FIRST_REPORTED_FAILURE), { reason: 'SchemaReplaced' });
+    };
+
     it('rolls out nothing new while another schema drops them', async () => {
       await using scene = await Scene.open();
       await withParameters(scene);
-      const name = 'clusteradmissionpolicies.policies.kubewarden.io';
-      const other = structuredClone((await scene.cluster.admin.get(crds, { name })) as Crd);
-      delete other.spec.versions[0]?.schema.openAPIV3Schema.properties.spec.properties['parameters'];
-      await scene.cluster.admin.update(crds, other);
+      await replaceSchema(scene);
       await write(scene, { failurePolicy: 'Ignore' });
       assert.equal((await scene.policy()).spec.parameters, undefined);
-      await assert.rejects(scene.reconcile(FIRST_REPORTED_FAILURE), { reason: 'SchemaReplaced' });
+      await isHeld(scene);
       const { status } = await scene.policy();
       assert.deepEqual([status?.reason, status?.servingRevision, revisions(scene)], ['SchemaReplaced', 1, 1]);
+    });
+
+    it('rolls out nothing new when the schema is back, until the policy is written again', async () => {
+      await using scene = await Scene.open();
+      await withParameters(scene);
+      const putBack = await replaceSchema(scene);
+      await write(scene, { failurePolicy: 'Ignore' });
+      await isHeld(scene);
+      await putBack();
+      scene.replace(await scene.policy());
+      await isHeld(scene);
+      assert.equal(revisions(scene), 1);
+      await write(scene, { parameters });
+      await scene.reconcile();
+      assert.equal(revisions(scene), 2);
+    });
+
+    it('rolls out nothing of it when it was applied with them under another schema', async () => {
+      await using scene = await Scene.open();
+      await replaceSchema(scene);
+      const applied = async (spec: JsonObject): Promise<void> => {
+        const annotations = { [LAST_APPLIED_ANNOTATION]: JSON.stringify({ spec }) };
+        const body = { metadata: { annotations } };
+        scene.replace(await scene.cluster.admin.patch(CLUSTER_ADMISSION_POLICIES, KEY, { type: 'merge', body }));
+      };
+      await applied({ parameters });
+      await isHeld(scene);
+      assert.equal(revisions(scene), 0);
+      await applied({});
+      await scene.reconcile();
+      assert.equal(revisions(scene), 1);
+    });
+
+    it('takes no notice of what else the annotation of an apply says', async () => {
+      await using scene = await Scene.open();
+      for (const text of [
+        '{',
+        '[]',
+        '{"spec":{"parameters":1}}',
+        '{"spec":{"parameters":{"from":7}}}',
+        '{"spec":{"policies":{"a":{"parameters":{}}}}}',
+      ]) {
+        const body = { metadata: { annotations: { [LAST_APPLIED_ANNOTATION]: text } } };
+        scene.replace(await scene.cluster.admin.patch(CLUSTER_ADMISSION_POLICIES, KEY, { type: 'merge', body }));
+        await scene.reconcile();
+      }
+      assert.equal(revisions(scene), 1);
     });
 
     it('rolls out what was declared without them', async () => {

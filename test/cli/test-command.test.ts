@@ -465,6 +465,76 @@ items:
 const deployment = (replicas: number): string =>
   `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: ${replicas}}}`;
 
+/** A policy with parameters: the label that its namespace, or a profile in it, requires. */
+const parameters = (from: string): string =>
+  `{from: ${from}, overridable: [labels], settingsExpression: "{'labels': [params.LABEL]}"}`;
+const OWN_POLICY = `
+apiVersion: policies.kubewarden.io/v1
+kind: ClusterAdmissionPolicy
+metadata: {name: labels}
+spec:
+  module: file://${LABELS}
+  mutating: false
+  rules: []
+  parameters: ${parameters('{namespace: {annotations: [example.com/label]}}').replace('LABEL', "annotations['example.com/label']")}
+`;
+const TENANTS = ['red', 'blue']
+  .map(
+    (name) =>
+      `---\napiVersion: v1\nkind: Namespace\nmetadata: {name: ${name}, annotations: {example.com/label: ${name}, other: x}}\n`,
+  )
+  .join('');
+
+describe('policies with parameters', { concurrency: 2 }, () => {
+  it('are tested and run with the objects among their manifests', async () => {
+    const path = await workspace({
+      'policy.yaml': OWN_POLICY,
+      'tenants.yaml': TENANTS,
+      'portcullis-test.yml': `
+policy: {manifests: [policy.yaml, tenants.yaml]}
+cases:
+  - {name: red, namespace: red, object: ${POD}, expect: {allowed: false, message: {contains: no label "red"}}}
+  - {name: blue, namespace: blue, object: ${POD}, expect: {allowed: false, message: {contains: no label "blue"}}}
+  - name: none
+    namespace: green
+    object: ${POD}
+    expect: {allowed: false, message: 'there are no parameters: the namespace "green" does not exist'}
+`,
+    });
+    const { summary, suites } = await report(path);
+    assert.equal(summary.passed, 3, JSON.stringify(suites));
+    const request = {
+      uid: 'u',
+      kind: { group: '', version: 'v1', kind: 'Pod' },
+      resource: { group: '', version: 'v1', resource: 'pods' },
+      namespace: 'blue',
+      operation: 'CREATE',
+      userInfo: { username: 'alice' },
+      object: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web' } },
+    };
+    const files = [join(path, 'policy.yaml'), join(path, 'tenants.yaml')];
+    const denied = await portcullis(['run', '--manifests', ...files, '-r', '-'], { stdin: JSON.stringify(request) });
+    assert.equal(denied.code, 0, denied.stderr);
+    assert.match(denied.stdout, /"allowed":false,.*no label \\"blue\\"/);
+  });
+
+  it('give no verdict without their objects, and say which are missing', async () => {
+    const profile = '{resource: {apiVersion: example.com/v1, kind: Profile, name: main}}';
+    const path = await workspace({
+      'policies.yml': `labels: {module: 'file://${LABELS}', parameters: ${parameters(profile).replace('LABEL', 'label')}}`,
+      'file.portcullis-test.yml': `policy: {policiesFile: policies.yml, id: labels}\ncases: [{name: a, namespace: red, object: ${POD}, expect: {allowed: false}}]`,
+      'two.portcullis-test.yml': `policy: {manifests: [two.yaml]}\ncases: [{name: a, object: ${POD}, expect: {allowed: false}}]`,
+      'two.yaml': `${OWN_POLICY}---${OWN_POLICY}`,
+      'empty.portcullis-test.yml': `policy: {manifests: [{apiVersion: policies.kubewarden.io/v1, kind: AdmissionPolicy, metadata: {name: x}}]}\ncases: [{name: a, object: ${POD}, expect: {allowed: false}}]`,
+    });
+    const { suites } = await report(path);
+    const texts = suites.map(({ problem, cases }) => problem ?? cases[0]?.error ?? '');
+    assert.match(texts[0] ?? '', /AdmissionPolicy x: expected a spec with a module/);
+    assert.match(texts[1] ?? '', /has parameters, and there is no cluster to read Profile red\/main.*manifests/s);
+    assert.match(texts[2] ?? '', /expected one policy of policies\.kubewarden\.io among the manifests, got 2/);
+  });
+});
+
 describe('Kubernetes’ own policies', { concurrency: 2 }, () => {
   it('are tested with their bindings, parameters and namespaces', async () => {
     const path = await workspace({

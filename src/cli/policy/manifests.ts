@@ -1,11 +1,28 @@
-// Kubernetes' own admission policies in files: ValidatingAdmissionPolicy and MutatingAdmissionPolicy, with their bindings,
-// parameters and namespaces.
-import { isJsonObject, type JsonObject, parsePolicies } from '../../engine/index.ts';
+// Admission policies in manifests with their parameters and namespaces: one of our kinds, or Kubernetes' own,
+// ValidatingAdmissionPolicy and MutatingAdmissionPolicy, with their bindings.
+import { policyEntry } from '../../engine/definition/index.ts';
+import {
+  fieldPathText,
+  isJsonObject,
+  type JsonObject,
+  parsePolicies,
+  type PolicyDefinition,
+  readPolicyDefinition,
+} from '../../engine/index.ts';
+import { type AdmissionPolicyObject, POLICIES_GROUP } from '../../resources/index.ts';
 import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
-import { textPosition } from '../../values/index.ts';
+import { own, textOf, textPosition, valueAt } from '../../values/index.ts';
 import { readText } from '../document.ts';
 import { CliError } from '../errors.ts';
 import type { RunnablePolicy } from './policy-runner.ts';
+
+/** Our kinds of policies. */
+const OWN_POLICY_KINDS: ReadonlySet<string> = new Set([
+  'ClusterAdmissionPolicy',
+  'AdmissionPolicy',
+  'ClusterAdmissionPolicyGroup',
+  'AdmissionPolicyGroup',
+]);
 
 /** Stands for the module of a definition whose code is manifests. */
 const MANIFESTS = 'manifests';
@@ -43,6 +60,44 @@ export async function readManifests(paths: readonly string[]): Promise<JsonObjec
     manifests.push(...manifestsOf(await readText(path), path));
   }
   return manifests;
+}
+
+/**
+ * The policy among manifests that has one of our kinds, and the other manifests, which may be its parameters; undefined if there
+ * is none.
+ * @throws CliError when there are several, or the policy is invalid
+ */
+export function ownPolicyAmong(
+  manifests: readonly JsonObject[],
+): { readonly definition: PolicyDefinition; readonly objects: readonly JsonObject[] } | undefined {
+  const [policy, ...more] = manifests.filter(isOwnPolicy);
+  if (policy === undefined) {
+    return undefined;
+  }
+  if (more.length > 0) {
+    throw new CliError(`expected one policy of ${POLICIES_GROUP} among the manifests, got ${more.length + 1}`);
+  }
+  const name = textOf(valueAt(policy, 'metadata', 'name')) || 'policy';
+  const where = `${textOf(own(policy, 'kind'))} ${name}`;
+  const { definition, faults = [] } = readPolicyDefinition(name, entryOf(policy, where));
+  if (definition === undefined || faults.length > 0) {
+    throw new CliError(faults.map(({ path, message }) => `${where}: ${fieldPathText(path)}: ${message}`).join('\n'));
+  }
+  return { definition, objects: manifests.filter((one) => one !== policy) };
+}
+
+/** The entry of a policies file with the spec. */
+function entryOf(policy: JsonObject, where: string): object {
+  try {
+    return policyEntry({ spec: own(policy, 'spec') as unknown as AdmissionPolicyObject['spec'] });
+  } catch (error) {
+    throw new CliError(`${where}: expected a spec with a module, or with policies that have one`, { cause: error });
+  }
+}
+
+function isOwnPolicy(manifest: JsonObject): boolean {
+  const kind = textOf(own(manifest, 'kind'));
+  return textOf(own(manifest, 'apiVersion')).startsWith(`${POLICIES_GROUP}/`) && OWN_POLICY_KINDS.has(kind);
 }
 
 /** @param minor of the API server's version, 1.x */

@@ -16,7 +16,7 @@ import {
 import { parseJsonArgument, readDocument, readText } from '../document.ts';
 import { usageError } from '../errors.ts';
 import { kubernetesVersion } from '../kubernetes-version.ts';
-import { manifestsPolicy, readManifests } from './manifests.ts';
+import { manifestsPolicy, ownPolicyAmong, readManifests } from './manifests.ts';
 import type { ModuleInput, PolicyRequest, RunnablePolicy } from './policy-runner.ts';
 import { type ModuleSourceOptions, readModule, targetReference } from '../module/module-source.ts';
 import { readSources } from '../module/read-sources.ts';
@@ -100,7 +100,7 @@ export function addPolicyFlags(command: Command): Command {
     .addOption(
       new Option(
         '--manifests <files...>',
-        'evaluate Kubernetes’ own admission policies in these files, with their bindings, parameters and namespaces',
+        'evaluate the policy in these files, or Kubernetes’ own ones with their bindings, with parameters and namespaces',
       ).conflicts([...DEFINITION_FLAGS, 'policies', 'policy', 'raw']),
     )
     .addOption(
@@ -156,6 +156,11 @@ async function policyAndCode(
   }
   if (flags.manifests !== undefined) {
     const manifests = await readManifests(flags.manifests);
+    const own = ownPolicyAmong(manifests);
+    if (own !== undefined) {
+      const code = await withModules(own.definition, process.cwd(), flags, options);
+      return { ...code, objects: own.objects };
+    }
     const { definition, modules } = manifestsPolicy('manifests', manifests, flags.kubernetesVersion);
     return { definition: withTimeout(definition, flags.timeout), modules, notes: [] };
   }
@@ -272,7 +277,16 @@ async function fromPoliciesFile(
 ): Promise<PolicyAndCode> {
   const text = await readText(file);
   const found = findPolicy(text, file, flags.policy ?? onlyId(text, file));
-  const baseDir = dirname(resolve(file));
+  return await withModules(found, dirname(resolve(file)), flags, options);
+}
+
+/** @param baseDir of relative paths of modules */
+async function withModules(
+  found: PolicyDefinition,
+  baseDir: string,
+  flags: PolicyFlags,
+  options: ModuleSourceOptions,
+): Promise<PolicyAndCode> {
   const references = modulesOf(found).filter((reference) => !isBuiltin(reference));
   const modules = await Promise.all(
     references.map(async (reference): Promise<[string, ModuleInput]> => {

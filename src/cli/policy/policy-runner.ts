@@ -3,6 +3,7 @@ import { DEFAULT_TIMEOUT_SECONDS, monitoredLogEntry } from '../../engine/definit
 import {
   createManifestsGuest,
   type JsonObject,
+  type ObjectReference,
   type Observation,
   type PolicyDefinition,
   type PolicyLogEntry,
@@ -12,6 +13,7 @@ import {
   type AdmissionResponse,
   type Answer,
   connectCapabilities,
+  type FindResult,
   Loader,
   type LoadOutcome,
   type ProvidedModule,
@@ -23,6 +25,7 @@ import { readMetadata, requireProtocol } from '../../modules/index.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 import { moduleCacheFolder } from '../module/module-cache.ts';
 import { CliError } from '../errors.ts';
+import { ParameterObjects } from './parameter-objects.ts';
 import { SessionCapabilities } from './session-capabilities.ts';
 
 /** The code of a module: WebAssembly, or Kubernetes' own policies for a minor version of an API server. */
@@ -35,6 +38,8 @@ export interface RunnablePolicy {
   readonly definition: PolicyDefinition;
   /** By the reference that the definition uses; builtin policies need none. */
   readonly modules: Readonly<Record<string, ModuleInput>>;
+  /** All objects of the cluster that parameters may be. Default: they are not known. */
+  readonly objects?: readonly JsonObject[];
 }
 
 /** A request for a policy. */
@@ -58,6 +63,14 @@ interface RunnerOptions {
   readonly onLog?: (entry: PolicyLogEntry) => void;
   /** Whether `capabilities` sees every call of a host capability: to record or replay a session. Default: yes. */
   readonly isRecorded?: boolean;
+}
+
+/** HTTP status of a response without a verdict. */
+const INTERNAL_ERROR = 500;
+
+/** Whether a response is a verdict, of the policy or on the parameters of the namespace, and not of a broken policy. */
+export function isVerdict({ outcome, errorCode }: Observation): boolean {
+  return outcome === 'verdict' || (outcome === 'failed' && errorCode !== INTERNAL_ERROR);
 }
 
 /** The policy refuses its settings; worded as kwctl does. */
@@ -95,6 +108,7 @@ export class PolicyRunner implements AsyncDisposable {
   readonly #ready = Promise.withResolvers<void>();
   #policy: { readonly id: string; readonly digests: readonly string[] } | undefined;
   #manifests = 0;
+  #objects = new ParameterObjects(undefined);
   /** Why the worker ended in the middle of an evaluation. */
   #crash: string | undefined;
 
@@ -120,6 +134,7 @@ export class PolicyRunner implements AsyncDisposable {
       size: 1,
       start: { defaultTimeoutSeconds, isRecorded },
       connectCapabilities: connect,
+      find: async (object) => this.#find(object),
       log: (entry) => this.#log(entry),
     });
     // `load` rejects with the same error.
@@ -137,6 +152,10 @@ export class PolicyRunner implements AsyncDisposable {
     await this.#ready.promise;
     const before = this.#policy;
     const { id } = definition;
+    for (const [apiVersion, kind] of this.#objects.published) {
+      this.#pool.publishWatched({ apiVersion, kind, isAll: true, objects: [] });
+    }
+    this.#objects = new ParameterObjects(policy.objects);
     this.#policy = { id, digests: Object.values(digests) };
     await this.#pool.publish({
       upserts: [{ id, definition, digests }],
@@ -162,6 +181,11 @@ export class PolicyRunner implements AsyncDisposable {
     if (this.#crash !== undefined) {
       throw new ThreadFailed(this.#crash);
     }
+    const unknown = this.#objects.takeUnknown();
+    if (unknown.length > 0) {
+      const what = `the policy has parameters, and there is no cluster to read ${unknown.join(', ')}`;
+      throw new CliError(`${what}: give the policy and these objects as manifests`);
+    }
     const [{ observation } = {}] = observed;
     if (result.kind === 'refused') {
       return { refused: result.message };
@@ -174,6 +198,17 @@ export class PolicyRunner implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([this.#loader.stop(), this.#pool.stop()]);
+  }
+
+  #find(reference: ObjectReference): FindResult {
+    const found = this.#objects.find(reference);
+    if (found.state !== 'found') {
+      return found;
+    }
+    const { apiVersion, kind, namespace, name } = reference;
+    const key = { name, ...(namespace === undefined ? {} : { namespace }) };
+    this.#pool.publishWatched({ apiVersion, kind, isAll: false, objects: [[key, found.object]] });
+    return { state: 'published' };
   }
 
   async #codeOf(policy: RunnablePolicy): Promise<LoadedCode & { readonly notes: readonly string[] }> {

@@ -5,7 +5,7 @@ import { Command, Option } from 'commander';
 import type { Observation, PatchOperation, PolicyLogEntry, Verdict } from '../../engine/index.ts';
 import { verdictOf } from '../../evaluation/index.ts';
 import { CliError, EXIT, fileProblem } from '../errors.ts';
-import { PolicyRunner } from './policy-runner.ts';
+import { isVerdict, PolicyRunner } from './policy-runner.ts';
 import { type DataFormat, dataText } from '../output.ts';
 import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flags.ts';
 import { Progress } from '../progress.ts';
@@ -105,7 +105,7 @@ async function saveSession(path: string, session: string): Promise<void> {
 }
 
 /** Fails when the response is not a verdict of the policy, so that a broken policy does not pass a pipeline. */
-function requireVerdict({ policy, outcome }: Observation, message: string, unanswered: readonly string[]): void {
+function requireVerdict(observation: Observation, message: string, unanswered: readonly string[]): void {
   if (unanswered.length > 0) {
     throw new CliError(
       `the policy called ${unanswered.join(', ')}, and there is no cluster to answer it: do not trust the response`,
@@ -114,12 +114,13 @@ function requireVerdict({ policy, outcome }: Observation, message: string, unans
       },
     );
   }
+  const { policy, outcome } = observation;
   if (outcome === 'timeout') {
     throw new CliError(`${policy} gave no verdict in time`, {
       hint: 'Give it longer with --timeout SECONDS, if it does not loop for ever.',
     });
   }
-  if (outcome !== 'verdict') {
+  if (!isVerdict(observation)) {
     throw new CliError(`${policy} gave no verdict: ${oneLine(message, 500)}`);
   }
 }

@@ -15,5 +15,8 @@ export const POLICY_EXAMPLES: readonly string[] = [
   join(TOOLFORGE, 'policy.yaml'),
 ];
 
+/** A stand-in for a network provider, and a NetworkPolicy that it supports in part. */
+export const NETWORK_POLICY_EXAMPLE = join(EXAMPLES, 'network-policy', 'cluster.yaml');
+
 /** Policies of governance that wait for each other. */
 export const GOVERNANCE_EXAMPLE = join(EXAMPLES, 'governance', 'kafka.yaml');

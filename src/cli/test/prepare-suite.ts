@@ -22,7 +22,7 @@ import {
 import { readDocument, readText } from '../document.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { readModule, targetReference } from '../module/module-source.ts';
-import { manifestsOf, manifestsPolicy } from '../policy/manifests.ts';
+import { manifestsOf, manifestsPolicy, ownPolicyAmong } from '../policy/manifests.ts';
 import { findPolicy } from '../policy/policies-file.ts';
 import type { ModuleInput, PolicyRequest, RunnablePolicy } from '../policy/policy-runner.ts';
 import { MAX_ID_LENGTH, withTimeout } from '../policy/policy-flags.ts';
@@ -92,6 +92,7 @@ interface CaseRequest {
 interface PolicyPlan {
   readonly define: (settings: JsonObject | undefined) => PolicyDefinition;
   readonly modules: Readonly<Record<string, ModuleInput>>;
+  readonly objects?: readonly JsonObject[];
 }
 
 class Preparation {
@@ -214,13 +215,14 @@ class Preparation {
     prepared: readonly ({ question: Omit<SuiteQuestion, 'index'> } | undefined)[],
   ): Promise<readonly SuiteVariant[]> {
     const variants = new Map<string, { policy: RunnablePolicy; questions: SuiteQuestion[] }>();
-    const { modules } = plan;
+    const { modules, objects } = plan;
+    const code = { modules, ...(objects === undefined ? {} : { objects }) };
     for (const [index, test] of this.#suite.cases.entries()) {
       const { question } = prepared[index] ?? {};
       await this.#at(test.at, async () => {
         const settings = test.settings === undefined ? undefined : await this.#object(test.settings);
         const key = JSON.stringify(settings) ?? '';
-        const variant = variants.get(key) ?? { policy: { definition: plan.define(settings), modules }, questions: [] };
+        const variant = variants.get(key) ?? { policy: { definition: plan.define(settings), ...code }, questions: [] };
         variants.set(key, variant);
         variant.questions.push({ index, ...question });
       });
@@ -264,6 +266,10 @@ class Preparation {
     const file = this.#path(path);
     const found = findPolicy(await this.#read(file), path, id);
     const baseDir = dirname(file);
+    return await this.#planOf(found, baseDir);
+  }
+
+  async #planOf(found: PolicyDefinition, baseDir: string): Promise<PolicyPlan> {
     const { modules } = await this.#modules(modulesOf(found), (module) => parseReference(module, { baseDir }));
     return {
       modules,
@@ -287,6 +293,10 @@ class Preparation {
           : await this.#inFile(source, async () => manifestsOf(await this.#read(this.#path(source.path)), source.path)),
       ),
     );
+    const own = ownPolicyAmong(documents.flat());
+    if (own !== undefined) {
+      return { ...(await this.#planOf(own.definition, this.#folder)), objects: own.objects };
+    }
     const { definition, modules } = manifestsPolicy(this.#id, documents.flat(), kubernetesVersion);
     return {
       modules,

@@ -3,7 +3,7 @@ import type { PolicyLogEntry, Verdict } from '../../engine/index.ts';
 import { verdictOf } from '../../evaluation/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { SourcesConfig, TrustRoot } from '../../modules/index.ts';
-import { PolicyRunner, type RunnablePolicy, SettingsRefused } from '../policy/policy-runner.ts';
+import { isVerdict, PolicyRunner, type RunnablePolicy, SettingsRefused } from '../policy/policy-runner.ts';
 import { compareVerdict, compareText, type Mismatch } from './compare.ts';
 import type { PreparedCase, PreparedSuite, SuiteQuestion } from './prepare-suite.ts';
 import type { TestCase } from './suite.ts';
@@ -132,14 +132,13 @@ export class SuiteRunner implements AsyncDisposable {
         return { kind: 'failed', message };
       }
       const verdict = verdictOf(evaluated.response);
-      switch (evaluated.observation.outcome) {
-        case 'verdict':
-          return { kind: 'verdict', verdict };
-        case 'timeout':
-          return { kind: 'failed', message: 'the policy gave no verdict in time' };
-        default:
-          return { kind: 'failed', message: `the policy gave no verdict: ${verdict.message ?? ''}` };
+      const { observation } = evaluated;
+      if (isVerdict(observation)) {
+        return { kind: 'verdict', verdict };
       }
+      return observation.outcome === 'timeout'
+        ? { kind: 'failed', message: 'the policy gave no verdict in time' }
+        : { kind: 'failed', message: `the policy gave no verdict: ${verdict.message ?? ''}` };
     } catch (error) {
       return { kind: 'failed', message: errorText(error) };
     }

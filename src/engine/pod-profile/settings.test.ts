@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { load } from 'js-yaml';
-import { parseJson } from '../../values/index.ts';
 import { MAX_LIST } from './read-list.ts';
 import { parsePodProfileSettings, POD_PROFILE_KEYS } from './settings.ts';
 import type { PodProfileSettings } from './settings.ts';
@@ -243,18 +240,6 @@ for (const [json, ...expected] of [
     }
   });
 }
-
-test('the policy of examples/toolforge has the tested settings, and parameters for the others', () => {
-  const read = (name: string): string =>
-    readFileSync(new URL(`../../../examples/toolforge/${name}`, import.meta.url), 'utf8');
-  const { spec } = load(read('policy.yaml')) as {
-    spec: { settings: object; parameters: { overridable: readonly string[] } };
-  };
-  const tested = parseJson(read('settings.json')) as Readonly<Record<string, unknown>>;
-  const ofTool = Object.fromEntries(spec.parameters.overridable.map((key) => [key, tested[key]]));
-  assert.deepEqual({ ...ofTool, ...spec.settings }, tested);
-  settingsOf(tested);
-});
 
 test('any JSON gives settings or problems', () => {
   const key = fc.constantFrom(...POD_PROFILE_KEYS, '__proto__', 'constructor');

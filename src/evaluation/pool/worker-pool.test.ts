@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { parsePolicies } from '../../engine/index.ts';
+import { type JsonObject, type ObjectReference, parsePolicies } from '../../engine/index.ts';
 import type { TableEntry } from '../evaluation-protocol.ts';
 import type { Answer } from './review-job.ts';
 import { moduleOf, silentCapabilities, tableChange, tableEntry } from '../testing/worker-tables.ts';
+import type { FindResult } from '../watched-objects.ts';
 import { type RestartReason, WorkerPool } from './worker-pool.ts';
 
 /** Short, so that what is cut off is cut off soon. */
@@ -22,6 +23,7 @@ describe('the worker pool', () => {
   const timeouts: string[] = [];
   const restarts: RestartReason[] = [];
   const applyFailures: string[] = [];
+  let find: (object: ObjectReference) => FindResult;
   before(async () => {
     pool = new WorkerPool({
       size: 2,
@@ -29,6 +31,7 @@ describe('the worker pool', () => {
       // Nobody answers: a guest that asks the host waits until it is cut off.
       connectCapabilities: silentCapabilities,
       log: () => undefined,
+      find: async (object) => find(object),
       onTimeout: (policy) => timeouts.push(policy),
       onRestart: (reason) => restarts.push(reason),
       onApplyFailure: (id, message) => applyFailures.push(`${id}: ${message}`),
@@ -70,6 +73,34 @@ describe('the worker pool', () => {
     );
     assert.ok(observed.every((one) => one.evaluationMs > 0 && one.evaluationMs <= evaluationMs));
     assert.ok(totalMs >= evaluationMs);
+  });
+
+  describe('with a policy that has parameters', () => {
+    const PROFILE = { apiVersion: 'example.com/v1', kind: 'Profile' };
+    const KEY = { namespace: 'shared', name: 'main' };
+    const publish = (object: JsonObject | undefined): void =>
+      pool.publishWatched({ ...PROFILE, isAll: false, objects: [[KEY, object]] });
+    const parameters = `  parameters:
+    from: {resource: {apiVersion: example.com/v1, kind: Profile, name: main, namespace: shared}}
+    overridable: [a]
+    settingsExpression: "{'a': params.a}"
+`;
+
+    it('counts an object that is deleted between its lookup and the evaluation as absent', async () => {
+      await pool.publish(tableChange([tableEntry('tenants', accept, PATIENT + parameters)]));
+      find = () => {
+        publish({ a: 1 });
+        publish(undefined);
+        return { state: 'published' };
+      };
+      const message = 'there are no parameters: Profile shared/main does not exist';
+      assert.equal(responseOf(await ask('tenants')).status?.message, message);
+      find = () => {
+        publish({ a: 1 });
+        return { state: 'published' };
+      };
+      assert.equal(responseOf(await ask('tenants')).allowed, true);
+    });
   });
 
   it('serves a change to all reviews that are submitted after it', async () => {

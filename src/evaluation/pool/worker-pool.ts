@@ -32,6 +32,8 @@ export const MAX_HELD_BYTES = 256 * 1024 * 1024;
 const MAX_TRIES = 2;
 /** How long the pool waits before it replaces a worker that ended before it was ready. Milliseconds. */
 const START_RETRY_MS = 1_000;
+/** How long a review without a time limit waits for an object: the longest timer. Milliseconds. */
+const MAX_FIND_MS = 2 ** 31 - 1;
 
 const NO_CLUSTER: FindResult = { state: 'unreadable', reason: 'no cluster is configured' };
 
@@ -248,7 +250,7 @@ export class WorkerPool {
     const late = Promise.withResolvers<FindResult>();
     const patience = setTimeout(
       () => late.resolve({ state: 'unreadable', reason: 'the API server did not answer in time' }),
-      job.expiresAt - LAST_CALL_MS - performance.now(),
+      Math.min(job.expiresAt - LAST_CALL_MS - performance.now(), MAX_FIND_MS),
     );
     const found = await Promise.race([this.#options.find?.(object) ?? NO_CLUSTER, late.promise]).catch(
       (error: unknown): FindResult => ({ state: 'unreadable', reason: errorText(error) }),

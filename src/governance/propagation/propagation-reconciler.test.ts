@@ -42,7 +42,7 @@ describe('a Policy whose templates of the hub are postponed', () => {
     for (const name of ['policies', 'local-cluster']) {
       await admin.create(kind('v1', 'Namespace'), { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     }
-    await admin.create(POLICIES, ROOT as Policy);
+    await admin.create(POLICIES, ROOT);
     const caches = new SharedCaches({ cluster: admin, log: pino({ level: 'silent' }) });
     const [policies, policySets] = [caches.cache(POLICIES), caches.cache(POLICY_SETS)];
     const stop = new AbortController();

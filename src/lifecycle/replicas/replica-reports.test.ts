@@ -65,6 +65,21 @@ describe('ReplicaReports', () => {
     assert.deepEqual([...other.differences(one)].toSorted(), ['b', 'c', 'd']);
   });
 
+  it('differ where only the namespaces differ that are refused for their parameters', () => {
+    const refused = { count: 1, tried: 2, first: [{ namespace: 'tool-a', message: 'no uid' }] };
+    const reports = new ReplicaReports();
+    const report = reportOf('a', 1);
+    reports.apply({ revisions: [report], gone: [] });
+    for (const [next, isNew] of [
+      [{ ...report, refused }, true],
+      [{ ...report, refused: structuredClone(refused) }, false],
+      [{ ...report, refused: { ...refused, first: [{ namespace: 'tool-b', message: 'no uid' }] } }, true],
+      [report, true],
+    ] as const) {
+      assert.deepEqual([...reports.apply({ revisions: [next], gone: [] })], isNew ? ['a'] : []);
+    }
+  });
+
   it('are bounded, and free the space of replaced reports', () => {
     const message = 'x'.repeat(4096);
     const reports = new ReplicaReports();

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { ReplicaMessage, RevisionReport } from '../../control/index.ts';
 
 /**
@@ -91,8 +92,16 @@ export class ReplicaReports {
   }
 }
 
-function sizeOf({ name, uid, policy, reason, message }: RevisionReport): number {
-  return name.length + uid.length + policy.length + (reason?.length ?? 0) + (message?.length ?? 0);
+function sizeOf({ name, uid, policy, reason, message, refused }: RevisionReport): number {
+  const texts = [
+    name,
+    uid,
+    policy,
+    reason ?? '',
+    message ?? '',
+    ...(refused?.first ?? []).flatMap((one) => Object.values(one)),
+  ];
+  return texts.reduce((sum, text) => sum + text.length, 0);
 }
 
 function isSame(one: RevisionReport, other: RevisionReport): boolean {
@@ -104,6 +113,7 @@ function isSame(one: RevisionReport, other: RevisionReport): boolean {
     one.order === other.order &&
     one.reason === other.reason &&
     one.message === other.message &&
-    one.nextRetry === other.nextRetry
+    one.nextRetry === other.nextRetry &&
+    isDeepStrictEqual(one.refused, other.refused)
   );
 }

@@ -103,7 +103,7 @@ function namespaceChange(objects: readonly WatchedObject[]): WatchedChange {
 }
 
 /** Whether a namespace has one of the keys: others count as having no parameters. */
-function hasKey(
+export function hasKey(
   view: WatchedObject[1],
   keys: { readonly annotations: readonly string[]; readonly labels: readonly string[] },
 ): boolean {

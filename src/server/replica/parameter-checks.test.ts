@@ -98,6 +98,27 @@ describe('the checks of parameters', () => {
     assert.deepEqual([refused?.count, refused?.first.length, refused?.first[0]?.namespace], [30, 10, 'n10']);
   });
 
+  it('are made for namespaces with listed keys only', async () => {
+    const from = { namespace: { annotations: ['uid'], labels: ['tier'] } };
+    policy = serving('1', { ...PARAMETERS, from });
+    const view = (labels: Readonly<Record<string, string>>, uid: string | null) =>
+      ({ metadata: { labels, annotations: { uid } } }) as const;
+    invalid.add('a');
+    checks.apply({
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      isAll: true,
+      objects: [
+        [{ name: 'a' }, view({}, '1')],
+        [{ name: 'b' }, view({ tier: 'gold' }, null)],
+        [{ name: 'c' }, view({ other: 'x' }, null)],
+      ],
+    });
+    await checked(1);
+    assert.deepEqual(trials, [['a', 'b']]);
+    assert.deepEqual(reports, [['p-1', { count: 1, tried: 2, first: [{ namespace: 'a', message: 'no a' }] }]]);
+  });
+
   it('are not made for policies without parameters', async () => {
     policy = serving('1');
     change('a');

@@ -10,6 +10,7 @@ import {
   WatchedObjects,
 } from '../../evaluation/index.ts';
 import { isNamespacedPolicyId } from '../../resources/index.ts';
+import { hasKey } from './existing-parameters.ts';
 import type { LoadedRevision } from '../policies/registry-entry.ts';
 
 /** Delay after a change, so that one check and one status are for many. Milliseconds. */
@@ -152,7 +153,7 @@ function hasParameters(definition: PolicyDefinition): boolean {
   );
 }
 
-/** Namespaces with objects of a policy's kinds of parameters. */
+/** Namespaces with parameters of a policy. */
 function placesOf(definition: PolicyDefinition, changes: readonly WatchedChange[]): readonly string[] {
   const places = new Set<string>();
   for (const { parameters } of definition.kind === 'policy' ? [definition] : definition.members) {
@@ -164,7 +165,7 @@ function placesOf(definition: PolicyDefinition, changes: readonly WatchedChange[
     const name = 'resource' in from ? from.resource.name : undefined;
     for (const change of changes.filter((one) => one.apiVersion === apiVersion && one.kind === kind)) {
       for (const [key, object] of change.objects) {
-        if (object !== undefined && (name === undefined || key.name === name)) {
+        if (object !== undefined && ('namespace' in from ? hasKey(object, from.namespace) : key.name === name)) {
           places.add(name === undefined ? key.name : (key.namespace ?? ''));
         }
       }

@@ -178,7 +178,7 @@ describe('the parameters of a replica', () => {
     await until(() => uidOf(found()) === 4);
   });
 
-  it('of a kind that was removed cannot be read, and are not absent', async () => {
+  it('of a kind that was removed cannot be read, and are not absent, until it is put back', async () => {
     await define();
     await create('profile', 1);
     feed.want(new Map([['p', POLICY]]), true);
@@ -188,6 +188,9 @@ describe('the parameters of a replica', () => {
     const result = await find();
     assert.deepEqual(result, { state: 'unreadable', reason: 'the cluster does not serve example.com/v1 ToolProfile' });
     assert.equal(found().state, 'unknown');
+    await define();
+    await create('profile', 2);
+    await until(() => uidOf(found()) === 2);
   });
 
   it('of a cluster-scoped kind cannot be read', async () => {

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
-import type { AdmissionPolicyObject, JsonObject, KubernetesObject, PolicyServer } from '../../../resources/index.ts';
+import type {
+  AdmissionPolicyObject,
+  JsonObject,
+  KubernetesObject,
+  NetworkPolicyProvider,
+  PolicyServer,
+} from '../../../resources/index.ts';
 import { policyServerObjectName } from '../../../lifecycle/index.ts';
 import { type CertifiedKey, createAuthority, issueCertificate } from '../../../https/index.ts';
 import { defaultValues } from '../read-values.ts';
@@ -50,6 +56,24 @@ function inConfigMaps({ spec, ...one }: AdmissionPolicyObject): AdmissionPolicyO
   const from = { resource: { apiVersion: 'v1', kind: 'ConfigMap', name: 'profile' } };
   return { ...one, spec: { ...spec, parameters: { from, overridable: ['a'], settingsExpression: '{}' } } } as never;
 }
+
+const UNKNOWN_PROVIDER: NetworkPolicyProvider = {
+  apiVersion: 'portcullis.dev/v1',
+  kind: 'NetworkPolicyProvider',
+  metadata: { name: 'mine' },
+  spec: { presence: 'Present' },
+  status: {
+    conditions: [
+      {
+        type: 'Stalled',
+        status: 'True',
+        reason: 'NotInCatalogue',
+        message: 'x',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      },
+    ],
+  },
+};
 
 type Change = (snapshot: Snapshot) => Partial<Snapshot>;
 
@@ -183,6 +207,7 @@ describe('the doctor', () => {
       ],
       policies: [policy('Active')],
       governance: { policies: [], templates: [], denied: [] },
+      networkProviders: [],
       unread: [],
     };
   });
@@ -277,6 +302,7 @@ describe('the doctor', () => {
         denied: [{ policy: 'local-cluster/one', right: { verb: 'list', group: '', resource: 'secrets' } }],
       },
     }),
+    'warning NetworkProviderUnknown': () => ({ networkProviders: [UNKNOWN_PROVIDER] }),
     'warning NotLookedAt': () => ({ unread: [{ what: 'pods', why: 'forbidden' }] }),
   };
   for (const [code, change] of Object.entries(broken)) {

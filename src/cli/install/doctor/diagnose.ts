@@ -10,6 +10,7 @@ import {
 } from './check-installation.ts';
 import { checkGovernance } from './check-governance.ts';
 import { checkKubewarden } from './check-kubewarden.ts';
+import { checkNetworkProviders } from './check-network-providers.ts';
 import { checkPolicies, checkPolicyServers } from './check-policies.ts';
 import { checkCertificates, checkWebhooks } from './check-webhooks.ts';
 import { type Finding, finding, inOrder } from './finding.ts';
@@ -30,6 +31,7 @@ export function diagnose(snapshot: Snapshot, context: InstallContext): readonly 
     ...checkPolicyServers(snapshot),
     ...checkPolicies(snapshot),
     ...checkGovernance(snapshot),
+    ...checkNetworkProviders(snapshot),
     ...checkKubewarden(snapshot),
     ...snapshot.unread.map(({ what, why }) =>
       finding('NotLookedAt', what, why, 'Run this as a user who may list them.'),

@@ -53,6 +53,7 @@ export const FINDING_CODES = {
   ClusterNamespaceForeign: 'error',
   GovernanceAccountRights: 'error',
   PolicyRightsMissing: 'warning',
+  NetworkProviderUnknown: 'warning',
   KubewardenRuns: 'info',
   KubewardenWebhookLeft: 'warning',
   KubewardenControllerWebhookLeft: 'error',

@@ -5,6 +5,8 @@ import {
   type AdmissionPolicyObject,
   CONFIGURATION_POLICIES,
   type ConfigurationPolicy,
+  NETWORK_POLICY_PROVIDERS,
+  type NetworkPolicyProvider,
   type KubernetesObject,
   OWN_KINDS,
   POLICIES as GOVERNANCE_POLICIES,
@@ -61,6 +63,7 @@ export interface Snapshot {
   readonly policyServers: readonly PolicyServer[];
   readonly policies: readonly AdmissionPolicyObject[];
   readonly governance: GovernanceState;
+  readonly networkProviders: readonly NetworkPolicyProvider[];
   readonly unread: readonly Unread[];
 }
 
@@ -124,6 +127,8 @@ export async function takeSnapshot(cluster: KubernetesCluster, namespace: string
     // Validated by the schemas of the kinds.
     policies: all as readonly AdmissionPolicyObject[],
     governance: await readGovernance(cluster, namespace, read, unread),
+    // Validated by the schema of the kind.
+    networkProviders: (await read([NETWORK_POLICY_PROVIDERS])) as readonly NetworkPolicyProvider[],
     unread,
   };
 }

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { builtinCatalogue } from '../engine/network-policy/index.ts';
+import type { KubernetesObject } from '../resources/index.ts';
+import { imageName, readAgentPod, withoutOtherFields } from './agent-pod.ts';
+import { detectProviders, type DetectedProvider } from './detect-providers.ts';
+import { agentPod, type SamplePod } from './testing/sample-cluster.ts';
+
+interface SampleCluster {
+  readonly pods?: readonly SamplePod[];
+  readonly nodes?: readonly KubernetesObject[];
+  readonly config?: Readonly<Record<string, string>>;
+}
+
+function detect({ pods = [], nodes = [], config }: SampleCluster): readonly DetectedProvider[] {
+  const configMap = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { namespace: 'kube-system', name: 'cilium-config' },
+  };
+  return detectProviders(
+    {
+      pods: pods.flatMap((pod) => readAgentPod(withoutOtherFields(agentPod(pod))) ?? []),
+      nodes,
+      configMaps: config === undefined ? [] : [{ ...configMap, data: config }],
+    },
+    builtinCatalogue(),
+  );
+}
+
+function names(...pods: readonly SamplePod[]): readonly string[] {
+  return detect({ pods }).map(({ name }) => name);
+}
+
+function node(name: string, kubeletVersion: string, args?: readonly string[]): KubernetesObject {
+  const annotations = args === undefined ? {} : { annotations: { 'k3s.io/node-args': JSON.stringify(args) } };
+  return {
+    apiVersion: 'v1',
+    kind: 'Node',
+    metadata: { name, ...annotations },
+    status: { nodeInfo: { kubeletVersion } },
+  };
+}
+
+describe('a provider is detected', () => {
+  const cases: readonly (readonly [string, SamplePod, readonly string[]])[] = [
+    ['Cilium', {}, ['cilium']],
+    [
+      'an image of a private registry',
+      { image: 'registry.example:5000/mirror/quay.io/cilium/cilium:v1.15.4' },
+      ['cilium'],
+    ],
+    ['a renamed image by its DaemonSet', { image: 'registry.example/network:1.15.4', daemonSet: 'cilium' }, ['cilium']],
+    ['GKE Dataplane V2', { image: 'gke.gcr.io/cilium/cilium:v1.15.4', daemonSet: 'anetd' }, ['gke-dataplane-v2']],
+    ['Cilium of AKS', { image: 'mcr.microsoft.com/containernetworking/cilium/cilium:v1.16.5' }, ['aks-cilium']],
+    ['Calico', { container: 'calico-node', image: 'docker.io/calico/node:v3.28.0' }, ['calico']],
+    ['Canal', { container: 'calico-node', image: 'calico/node:v3.28.0', others: ['kube-flannel'] }, ['canal']],
+    ['Calico for Windows', { container: 'node', daemonSet: 'calico-node-windows', os: 'windows' }, ['calico-windows']],
+    ['Azure NPM', { container: 'azure-npm' }, ['azure-npm']],
+    ['Azure NPM for Windows', { container: 'azure-npm', os: 'windows' }, ['azure-npm-windows']],
+    ['Flannel', { container: 'kube-flannel', image: 'flannel/flannel:v0.25.5' }, ['flannel']],
+    [
+      'kube-network-policies in the pod of Flannel',
+      { container: 'kube-network-policies', image: 'x/kube-network-policies:v0.7.0', others: ['kube-flannel'] },
+      ['kube-network-policies'],
+    ],
+    [
+      'OVN-Kubernetes by digest',
+      { container: 'ovnkube-controller', image: 'q/r@sha256:00', daemonSet: 'ovnkube-node' },
+      ['ovn-kubernetes'],
+    ],
+    ['not: another image and no DaemonSet', { image: 'example.com/other:v1' }, []],
+    ['not: a pod that is not in the network of its host', { hostNetwork: false }, []],
+  ];
+  for (const [name, pod, expected] of cases) {
+    it(`: ${name}`, () => assert.deepEqual(names(pod), expected));
+  }
+
+  it('beside others', () => {
+    assert.deepEqual(names({}, { name: 'c', container: 'calico-node', image: 'calico/node:v3.28.0' }), [
+      'calico',
+      'cilium',
+    ]);
+  });
+
+  it('that is part of k3s, with the switch that disables it', () => {
+    const nodes = [node('a', 'v1.30.0+k3s1', ['server', '--disable-network-policy']), node('b', 'v1.30.0+k3s1')];
+    assert.deepEqual(detect({ nodes }), [
+      {
+        name: 'k3s-netpol',
+        version: undefined,
+        versions: [],
+        settings: { 'disable-network-policy': 'true' },
+        nodes: ['a', 'b'],
+      },
+    ]);
+  });
+});
+
+describe('the version', () => {
+  const version = (...pods: readonly SamplePod[]) => detect({ pods })[0]?.version;
+
+  it('is the lowest during a rollout', () => {
+    const pods = ['v1.16.0', 'v1.15.10', 'v1.15.9'].map((tag) => ({ name: tag, image: `cilium/cilium:${tag}` }));
+    assert.equal(version(...pods), 'v1.15.9');
+    assert.deepEqual(detect({ pods })[0]?.versions, ['v1.15.9', 'v1.15.10', 'v1.16.0']);
+  });
+
+  it('before a release is lower than the release', () => {
+    const pods = ['v1.16.0', 'v1.16.0-rc.1'].map((tag) => ({ name: tag, image: `cilium/cilium:${tag}` }));
+    assert.equal(version(...pods), 'v1.16.0-rc.1');
+  });
+
+  it('of an image by digest is that of the labels', () => {
+    const image = `cilium/cilium@sha256:${'0'.repeat(64)}`;
+    assert.equal(version({ image, labels: { 'app.kubernetes.io/version': '1.15.4' } }), '1.15.4');
+    assert.equal(version({ image, labels: { 'helm.sh/chart': 'cilium-1.15.4' } }), '1.15.4');
+    assert.equal(version({ image }), undefined);
+  });
+
+  it('is unknown while that of one agent is', () => {
+    assert.equal(version({}, { name: 'b', image: 'cilium/cilium:latest' }), undefined);
+    assert.equal(version({}, { name: 'b', image: 'cilium/cilium@sha256:00' }), undefined);
+  });
+});
+
+describe('settings', () => {
+  it('of a ConfigMap count, with the defaults of those that it lacks', () => {
+    const settings = detect({ pods: [{}], config: { 'enable-policy': 'never', other: 'x' } })[0]?.settings ?? {};
+    assert.equal(settings['enable-policy'], 'never');
+    assert.equal(settings['enable-sctp'], 'false');
+    assert.ok(!Object.hasOwn(settings, 'other'));
+  });
+
+  it('are unknown without the ConfigMap', () => {
+    assert.deepEqual(detect({ pods: [{}] })[0]?.settings, {});
+  });
+
+  const agent = { container: 'aws-eks-nodeagent', image: 'amazon/aws-network-policy-agent:v1.1.0' };
+  for (const [args, expected] of [
+    [[], 'false'],
+    [['--enable-network-policy=true'], 'true'],
+    [['--enable-network-policy', 'true'], 'true'],
+    [['--enable-network-policy'], 'true'],
+    [['--enable-network-policy=true', '--enable-network-policy=false'], 'false'],
+  ] as const) {
+    it(`of arguments count: ${args.join(' ') || 'none'}`, () => {
+      assert.deepEqual(detect({ pods: [{ ...agent, args }] })[0]?.settings, { 'enable-network-policy': expected });
+    });
+  }
+
+  it('that differ between agents are unknown', () => {
+    const pods = ['true', 'false'].map((value) => ({
+      ...agent,
+      name: value,
+      args: [`--enable-network-policy=${value}`],
+    }));
+    assert.deepEqual(detect({ pods })[0]?.settings, {});
+  });
+});
+
+describe('hostile pods', () => {
+  for (const spec of [
+    null,
+    5,
+    { hostNetwork: true, containers: 5 },
+    { hostNetwork: true, containers: [null, { name: 5 }] },
+  ]) {
+    it(`are no agents: ${JSON.stringify(spec)}`, () => {
+      const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x' }, spec };
+      assert.deepEqual(
+        detectProviders({ pods: [readAgentPod(pod) ?? []].flat(), nodes: [], configMaps: [] }, builtinCatalogue()),
+        [],
+      );
+    });
+  }
+
+  it('have names of images that are split safely', () => {
+    assert.deepEqual(imageName('localhost:5000/a/b:v1@sha256:00'), {
+      registry: 'localhost:5000',
+      name: 'b',
+      tag: 'v1',
+    });
+    assert.deepEqual(imageName(''), { registry: '', name: '', tag: undefined });
+  });
+});

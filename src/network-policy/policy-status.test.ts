@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { builtinCatalogue } from '../engine/network-policy/index.ts';
+import { findCondition, type KubernetesObject, type NetworkPolicyProvider } from '../resources/index.ts';
+import { readAgentPod } from './agent-pod.ts';
+import { isApplied } from './applied-status.ts';
+import { policyStatus, type StatusFields } from './policy-status.ts';
+import { type ProviderView, viewProviders } from './provider-view.ts';
+import { agentPod, rangePolicy, type SamplePod } from './testing/sample-cluster.ts';
+
+const NOW = Date.parse('2026-11-24T08:00:00Z');
+
+interface Sample {
+  readonly pods?: readonly SamplePod[];
+  readonly nodes?: readonly KubernetesObject[];
+  readonly declared?: readonly NetworkPolicyProvider[];
+}
+
+function view({ pods = [], nodes = [], declared = [] }: Sample, now = NOW): ProviderView {
+  const agents = pods.flatMap((pod) => readAgentPod(agentPod(pod)) ?? []);
+  return viewProviders({ pods: agents, nodes, configMaps: [], declared }, builtinCatalogue(), now);
+}
+
+function declare(name: string, spec: Partial<NetworkPolicyProvider['spec']> = {}): NetworkPolicyProvider {
+  const metadata = { name };
+  return {
+    apiVersion: 'portcullis.dev/v1',
+    kind: 'NetworkPolicyProvider',
+    metadata,
+    spec: { presence: 'Detected', ...spec },
+  };
+}
+
+function node(name: string, creationTimestamp: string): KubernetesObject {
+  return { apiVersion: 'v1', kind: 'Node', metadata: { name, creationTimestamp } };
+}
+
+function accepted(sample: Sample, policy = rangePolicy()): string {
+  const { conditions } = policyStatus(policy, view(sample), undefined, NOW);
+  const { status, reason } = findCondition(conditions, 'Accepted') ?? assert.fail('no condition');
+  return `${status} ${reason}`;
+}
+
+const NEW = { image: 'quay.io/cilium/cilium:v1.16.0' };
+
+describe('the status of a policy', () => {
+  const cases: readonly (readonly [string, Sample, string])[] = [
+    ['without a provider', {}, 'Unknown ProviderNotFound'],
+    ['with an old provider', { pods: [{}] }, 'False FeatureNotSupported'],
+    ['with a new provider', { pods: [NEW] }, 'True Accepted'],
+    ['during a rollout', { pods: [{}, { ...NEW, name: 'b' }] }, 'False FeatureNotSupported'],
+    [
+      'with a version that is not known',
+      { pods: [{ image: 'cilium/cilium@sha256:00' }] },
+      'Unknown ProviderVersionUnknown',
+    ],
+    ['with a version after the catalogue', { pods: [{ image: 'cilium/cilium:v1.99.0' }] }, 'Unknown NotInCatalogue'],
+    ['with a declared version', { pods: [{}], declared: [declare('cilium', { version: '1.16.0' })] }, 'True Accepted'],
+    [
+      'with a provider that does not count',
+      { pods: [{}], declared: [declare('cilium', { presence: 'Absent' })] },
+      'Unknown ProviderNotFound',
+    ],
+    [
+      'with a declared provider',
+      { declared: [declare('calico', { presence: 'Present', version: '3.28.0' })] },
+      'True Accepted',
+    ],
+    [
+      'with a provider that the catalogue lacks',
+      { declared: [declare('mine', { presence: 'Present' })] },
+      'Unknown ProviderNotFound',
+    ],
+    [
+      'with a setting that disables it',
+      { pods: [NEW], declared: [declare('cilium', { settings: { 'enable-policy': 'never' } })] },
+      'False ProviderDisabled',
+    ],
+    [
+      'of two providers is the worse',
+      { pods: [{}, { container: 'calico-node', image: 'calico/node:v3.28.0' }] },
+      'False FeatureNotSupported',
+    ],
+    [
+      'ignores what enforces nothing where another provider enforces',
+      {
+        pods: [
+          { container: 'kube-flannel', image: 'flannel:v0.25.5', node: 'a' },
+          { ...NEW, node: 'a' },
+        ],
+      },
+      'True Accepted',
+    ],
+  ];
+  for (const [name, sample, expected] of cases) {
+    it(name, () => assert.equal(accepted(sample), expected));
+  }
+
+  it('counts capabilities that an administrator declares, and none with mistakes', () => {
+    const row = { versions: '*', support: 'Supported', evidence: 'Inferred', checked: '2026-11-24' };
+    const valid = declare('cilium', { capabilities: { features: { EndPort: [row] } } });
+    assert.equal(accepted({ pods: [{}], declared: [valid] }), 'True Accepted');
+    const wrong = declare('cilium', { capabilities: { features: { EndPort: [{ ...row, support: 'Maybe' }] } } });
+    assert.equal(accepted({ pods: [{}], declared: [wrong] }), 'False FeatureNotSupported');
+    assert.match(view({ declared: [wrong] }).mistakes.get('cilium') ?? '', /features\.EndPort\[0\]\.support/);
+  });
+
+  it('never accepts a field that the catalogue does not know', () => {
+    const policy = rangePolicy();
+    const spec = { ...(policy['spec'] as object), newField: true };
+    assert.equal(accepted({ pods: [NEW] }, { ...policy, spec }), 'Unknown NotInCatalogue');
+  });
+
+  it('is a PartialFailure where nodes have no agent, after a grace period', () => {
+    const nodes = [node('a', '2026-11-24T07:00:00Z'), node('b', '2026-11-24T07:57:00Z')];
+    const pods = [{ ...NEW, node: 'a' }];
+    assert.equal(view({ pods, nodes }).unguardedNodes, 0);
+    assert.equal(view({ pods, nodes }).nextChange, Date.parse('2026-11-24T08:02:00Z'));
+    const later = view({ pods, nodes }, NOW + 600_000);
+    assert.equal(later.unguardedNodes, 1);
+    const { conditions } = policyStatus(rangePolicy(), later, undefined, NOW);
+    assert.equal(findCondition(conditions, 'Accepted')?.status, 'True');
+    assert.equal(findCondition(conditions, 'PartialFailure')?.reason, 'ProviderMissingOnNodes');
+  });
+
+  it('keeps transition times, so that it is not written again', () => {
+    const first = policyStatus(rangePolicy(), view({ pods: [{}] }), undefined, NOW);
+    assert.ok(isApplied(first, policyStatus(rangePolicy(), view({ pods: [{}] }), first, NOW + 60_000)));
+    const upgraded = policyStatus(rangePolicy(), view({ pods: [NEW] }), first, NOW + 60_000);
+    assert.ok(!isApplied(first, upgraded));
+  });
+});
+
+describe('the status is a function of policy, providers and catalogue', () => {
+  const pod = fc.record({
+    name: fc.string({ minLength: 1, maxLength: 8 }),
+    image: fc.constantFrom(
+      'cilium/cilium:v1.15.4',
+      'cilium/cilium:v1.16.0',
+      'cilium/cilium:latest',
+      'calico/node:v3.28.0',
+    ),
+    container: fc.constantFrom('cilium-agent', 'calico-node', 'kube-flannel', 'other'),
+    node: fc.constantFrom('a', 'b', 'c'),
+  });
+  const sample = fc.record({
+    pods: fc.array(pod, { maxLength: 6 }),
+    declared: fc.uniqueArray(
+      fc
+        .tuple(fc.constantFrom('cilium', 'calico', 'mine'), fc.constantFrom('Detected', 'Present', 'Absent'))
+        .map(([name, presence]) => declare(name, { presence })),
+      { selector: ({ metadata }) => metadata.name, maxLength: 3 },
+    ),
+  });
+
+  it('whatever the order of events and the statuses between', () => {
+    fc.assert(
+      fc.property(fc.array(sample, { minLength: 1, maxLength: 4 }), fc.integer(), (history, seed) => {
+        const last = history.at(-1) ?? assert.fail('empty');
+        const policy = rangePolicy();
+        const direct = policyStatus(policy, view(last), undefined, NOW);
+        const through = history.reduce<StatusFields | undefined>(
+          (before, one) => policyStatus(policy, view(shuffled(one, seed)), before, NOW),
+          undefined,
+        );
+        assert.deepEqual(through, direct);
+      }),
+    );
+  });
+});
+
+function shuffled({ pods = [], declared = [] }: Sample, seed: number): Sample {
+  const turn = <T>(list: readonly T[]): readonly T[] => {
+    const at = list.length === 0 ? 0 : Math.abs(seed) % list.length;
+    return [...list.slice(at), ...list.slice(0, at)].toReversed();
+  };
+  return { pods: turn(pods), declared: turn(declared) };
+}

@@ -1,0 +1,144 @@
+// The first story of KEP-2943 on a real API server, and what the controller's rights suffice for.
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { readFileSync } from 'node:fs';
+import { pino } from 'pino';
+import { Registry } from 'prom-client';
+import { connectionAs, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
+import {
+  NETWORK_POLICY_READER_RULES,
+  NETWORK_POLICY_STATUS_RULES,
+  NetworkPolicyControllers,
+  StatusRemoval,
+} from '../../src/network-policy/index.ts';
+import {
+  customResourceDefinition,
+  findCondition,
+  kubernetesKind,
+  type KubernetesObject,
+  NETWORK_POLICY_KINDS,
+  NETWORK_POLICY_STATUSES,
+} from '../../src/resources/index.ts';
+import { EventRecorder, SharedCaches } from '../../src/runtime/index.ts';
+import { agentPod, rangePolicy } from '../../src/network-policy/testing/sample-cluster.ts';
+import { skipWithoutCluster } from '../cluster/binaries.ts';
+import { type Cluster, startCluster } from '../cluster/cluster.ts';
+import { eventually } from '../cluster/eventually.ts';
+
+const kind = (apiVersion: string, name: string) => kubernetesKind(apiVersion, name) ?? assert.fail(name);
+const PODS = kind('v1', 'Pod');
+const POLICIES = kind('networking.k8s.io/v1', 'NetworkPolicy');
+const KEY = { namespace: 'default', name: 'myegress' };
+const AGENT = { namespace: 'kube-system', name: 'cilium-a' };
+const USER = 'network-policy-controller';
+const log = pino({ level: 'silent' });
+
+describe('the status of NetworkPolicies on a real API server', { skip: skipWithoutCluster() }, () => {
+  let server: Cluster;
+  let cluster: KubernetesCluster;
+  /** With the rights of the installation. */
+  let controller: KubernetesCluster;
+  const stop = new AbortController();
+  const running: Promise<void>[] = [];
+
+  before(async () => {
+    server = await startCluster();
+    const connection = {
+      server: server.url,
+      ca: readFileSync(server.caFile, 'utf8'),
+      credentials: tokenCredentials(server.adminToken),
+    };
+    cluster = new KubernetesCluster(connection);
+    controller = new KubernetesCluster(connectionAs(connection, { user: USER }));
+    await grantRights(cluster);
+    const definitions = kind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+    for (const one of NETWORK_POLICY_KINDS) {
+      await cluster.create(definitions, customResourceDefinition(one));
+    }
+    await eventually(async () => void (await cluster.list(NETWORK_POLICY_STATUSES)));
+    await cluster.create(PODS, agentPod());
+    const caches = new SharedCaches({ cluster: controller, log });
+    const events = new EventRecorder({ cluster: controller, component: 'portcullis-controller', log });
+    const controllers = new NetworkPolicyControllers({
+      cluster: controller,
+      caches,
+      events,
+      registry: new Registry(),
+      log,
+    });
+    running.push(caches.start(stop.signal), events.start(stop.signal), controllers.start(stop.signal));
+  });
+
+  after(async () => {
+    stop.abort();
+    await Promise.all(running);
+    controller?.close();
+    cluster?.close();
+    await server?.stop();
+  });
+
+  it('says False for an old provider, and True after its upgrade, without a touch of the policy', async () => {
+    const policy = await cluster.create<KubernetesObject>(POLICIES, rangePolicy(KEY.name, KEY.namespace));
+    await eventually(async () => {
+      const { status } = await cluster.get(NETWORK_POLICY_STATUSES, KEY);
+      const accepted = findCondition(status?.conditions, 'Accepted');
+      assert.equal(accepted?.status, 'False');
+      assert.equal(accepted?.reason, 'FeatureNotSupported');
+      assert.equal(status?.summary?.unsupported, 'endPort');
+    });
+    const body = { spec: { containers: [{ name: 'cilium-agent', image: 'quay.io/cilium/cilium:v1.16.0' }] } };
+    await cluster.patch(PODS, AGENT, { type: 'strategic', body });
+    await eventually(async () => {
+      const { status } = await cluster.get(NETWORK_POLICY_STATUSES, KEY);
+      assert.equal(findCondition(status?.conditions, 'Accepted')?.status, 'True');
+    });
+    assert.deepEqual(await cluster.get(POLICIES, KEY), policy);
+  });
+
+  it('has the columns of the KEP’s successor in kubectl', async () => {
+    const { stdout: said } = await server.kubectl(['get', 'npst', '-A']);
+    assert.match(said, /^NAMESPACE +NAME +PROVIDERS +ACCEPTED +REASON +UNSUPPORTED +EFFECT +AGE$/m);
+    assert.match(said, /^default +myegress +cilium 1\.16\.0 +True +Accepted /m);
+    await server.kubectl(['wait', 'npst/myegress', '--for=condition=Accepted']);
+  });
+
+  it('goes when it is switched off, and the entries of others stay', async () => {
+    const conditions = [
+      { type: 'Accepted', status: 'True', reason: 'Accepted', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' },
+    ];
+    const body = {
+      apiVersion: 'portcullis.dev/v1',
+      kind: 'NetworkPolicyStatus',
+      metadata: KEY,
+      status: { providers: [{ controllerName: 'example.com/agent', conditions }] },
+    };
+    const options = { fieldManager: 'example', subresource: 'status' };
+    await cluster.patch(NETWORK_POLICY_STATUSES, KEY, { type: 'apply', body }, options);
+    stop.abort();
+    await Promise.all(running);
+    await new StatusRemoval({ cluster: controller, log }).remove(new AbortController().signal);
+    const { status } = await cluster.get(NETWORK_POLICY_STATUSES, KEY);
+    assert.deepEqual(
+      status?.providers?.map(({ controllerName }) => controllerName),
+      ['example.com/agent'],
+    );
+    assert.equal(status?.conditions, undefined);
+  });
+});
+
+/** Exactly the rights of an installation for the status of NetworkPolicies, and events. */
+async function grantRights(cluster: KubernetesCluster): Promise<void> {
+  const apiGroup = 'rbac.authorization.k8s.io';
+  const apiVersion = `${apiGroup}/v1`;
+  const metadata = { name: USER };
+  const events = { apiGroups: [''], resources: ['events'], verbs: ['create', 'patch'] };
+  const rules = [...NETWORK_POLICY_READER_RULES, ...NETWORK_POLICY_STATUS_RULES, events];
+  await cluster.create(kind(apiVersion, 'ClusterRole'), { apiVersion, kind: 'ClusterRole', metadata, rules });
+  await cluster.create(kind(apiVersion, 'ClusterRoleBinding'), {
+    apiVersion,
+    kind: 'ClusterRoleBinding',
+    metadata,
+    roleRef: { apiGroup, kind: 'ClusterRole', name: USER },
+    subjects: [{ apiGroup, kind: 'User', name: USER }],
+  });
+}
