@@ -25,6 +25,12 @@ const ROOT: KubernetesObject & Pick<Policy, 'spec'> = {
   spec: { disabled: false, remediationAction: 'inform', 'policy-templates': [] },
 };
 
+/** A copy that differs from the unresolved one. */
+const resolved = (copy: Policy): Policy => ({
+  ...copy,
+  metadata: { ...copy.metadata, labels: { ...copy.metadata.labels, resolved: 'yes' } },
+});
+
 describe('a Policy whose templates of the hub are postponed', () => {
   it('reports the status of its copy until it is edited', async () => {
     await using cluster = await EmbeddedCluster.open();
@@ -41,6 +47,12 @@ describe('a Policy whose templates of the hub are postponed', () => {
     const [policies, policySets] = [caches.cache(POLICIES), caches.cache(POLICY_SETS)];
     const stop = new AbortController();
     const running = caches.start(stop.signal);
+    await using _ = {
+      [Symbol.asyncDispose]: async () => {
+        stop.abort();
+        await running;
+      },
+    };
     await caches.ready;
 
     let isPostponed = false;
@@ -53,7 +65,7 @@ describe('a Policy whose templates of the hub are postponed', () => {
       hubTemplates: {
         forget: () => undefined,
         resolve: async (_root: Policy, copy: Policy): Promise<ResolvedCopy | Postponed> =>
-          isPostponed ? { waitMs: 7_000 } : { copy, errors: [], retryAfterMs: undefined },
+          isPostponed ? { waitMs: 7_000 } : { copy: resolved(copy), errors: [], retryAfterMs: undefined },
       },
       events: { event: () => undefined },
     });
@@ -76,7 +88,5 @@ describe('a Policy whose templates of the hub are postponed', () => {
     await until(() => policies.get(KEY)?.metadata.generation === 2);
     await reconcile();
     assert.equal((await admin.get(POLICIES, KEY)).status?.compliant, undefined);
-    stop.abort();
-    await running;
   });
 });
