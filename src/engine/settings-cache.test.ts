@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { MAX_READY_SETTINGS, SettingsCache } from './settings-cache.ts';
+import { SettingsCache } from './settings-cache.ts';
 
 describe('SettingsCache', () => {
   it('prepares settings once per text', () => {
@@ -11,13 +11,13 @@ describe('SettingsCache', () => {
     assert.equal(made, 2);
   });
 
-  it('is limited in size', () => {
+  it('forgets the oldest settings where there are too many', () => {
     let made = 0;
     const count = (): number => (made += 1);
-    const many = new SettingsCache(count);
-    for (let index = 0; index <= MAX_READY_SETTINGS; index += 1) {
-      many.get(String(index));
-    }
-    assert.equal(many.get('0'), MAX_READY_SETTINGS + 2);
+    const few = new SettingsCache(count, 2);
+    assert.deepEqual(
+      ['0', '1', '2', '1', '0'].map((text) => few.get(text)),
+      [1, 2, 3, 2, 4],
+    );
   });
 });
