@@ -256,7 +256,7 @@ describe('the templates of the hub in a Policy', () => {
     const template = configuration({ a: '{{hub .ManagedClusterName hub}}' });
     const slow = root([template], { generation: 1 });
     const spec = { kind: 'Policy', key: { namespace: 'policies', name: 'web' }, generation: 1 };
-    hub.share.end(spec, 1, true, Date.now());
+    hub.share.end(spec, 0, true, Date.now());
     const postponed = await hub.attempt(slow);
     assert.ok('waitMs' in postponed && postponed.waitMs > 5_000);
     assert.deepEqual((await hub.resolve(root([template], { name: 'other', generation: 1 }))).errors, []);
