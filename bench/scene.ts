@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { customResourceDefinition, OWN_KINDS } from '../src/resources/index.ts';
+import { ALL_KINDS, customResourceDefinition } from '../src/resources/index.ts';
 import { ensureLocalCertificates, type LocalCertificates } from '../src/control/index.ts';
 import { type Cluster, startCluster } from '../test/cluster/cluster.ts';
 import { freePorts } from '../test/cluster/free-ports.ts';
@@ -57,7 +57,7 @@ export class Scene implements AsyncDisposable {
     const certificates = await ensureLocalCertificates(join(folder, 'pki'));
     const users = { controller: { groups: ['system:masters'] }, serve: { groups: ['system:masters'] } };
     const cluster = stack.use(await startCluster({ users }));
-    for (const own of OWN_KINDS) {
+    for (const own of ALL_KINDS) {
       const definition = customResourceDefinition(own);
       await cluster.expect('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
     }

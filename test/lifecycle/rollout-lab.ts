@@ -180,8 +180,9 @@ export class RolloutLab implements AsyncDisposable {
       [
         'controller',
         isElected ? '--leader-elect' : '--no-leader-elect',
-        // The cluster of the lab has no kinds of governance, and the controller no rights on them.
+        // The cluster of the lab has no kinds of these, and the controller no rights on them.
         '--no-governance',
+        '--no-network-policy-status',
         ...flags({
           kubeconfig: await this.kubeconfig('controller'),
           namespace: NAMESPACE,
