@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { KubernetesObject } from '../../resources/index.ts';
-import { parseJson } from '../../values/index.ts';
+import { isJsonObject, parseJson } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
 import { compareObject } from './object-comparison.ts';
 import type { ComparisonOptions, ObjectComparison } from './object-comparison.ts';
@@ -267,11 +267,22 @@ describe('templates without a name', () => {
   });
 });
 
+/** Whether a list has two items of one name: they are merged with the same live item, in turn. API servers refuse such lists. */
+function hasTwins(value: JsonValue): boolean {
+  if (!Array.isArray(value)) {
+    return isJsonObject(value) && Object.values(value).some((one) => one !== undefined && hasTwins(one));
+  }
+  const names = value.filter(isJsonObject).flatMap((item) => (item['name'] === undefined ? [] : [item['name']]));
+  const distinct = new Set(names.map((name) => JSON.stringify(name)));
+  return distinct.size < names.length || value.some(hasTwins);
+}
+
 describe('laws of comparing', () => {
   it('an object as merged matches, and nothing is left to write', () => {
     for (const options of [MUST_HAVE, MUST_ONLY_HAVE]) {
       fc.assert(
         fc.property(jsonObjects(), jsonObjects(), (desired, live) => {
+          fc.pre(!hasTwins(desired));
           const first = compareObject(pod(desired), pod(live), options);
           if (first.type === 'failed') {
             return;
