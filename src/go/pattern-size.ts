@@ -81,7 +81,8 @@ export function patternSize(pattern: string): number {
     } else if ((token = match(REPETITION)) !== null) {
       group.last = repeated(group.last, token);
     } else if (pattern[at] === ')') {
-      const inner = group.size + group.last + GROUP_INSTRUCTIONS;
+      // An empty group has an instruction that does nothing.
+      const inner = Math.max(1, group.size + group.last) + GROUP_INSTRUCTIONS;
       group = open.pop() ?? { size: 0, last: 0 };
       add(inner);
     } else {
