@@ -85,6 +85,8 @@ export function patternSize(pattern: string): number {
       const inner = Math.max(1, group.size + group.last) + GROUP_INSTRUCTIONS;
       group = open.pop() ?? { size: 0, last: 0 };
       add(inner);
+    } else if ('*+?'.includes(pattern[at] ?? '')) {
+      group.last += CHOICE_INSTRUCTIONS;
     } else {
       add(pattern[at] === '|' ? ALTERNATIVE_INSTRUCTIONS : 1);
     }
