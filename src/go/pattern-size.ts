@@ -43,8 +43,8 @@ const QUOTED = /\\Q([^]*?)(?:\\E|$)/y;
 
 /** The two ends of a group. */
 const GROUP_INSTRUCTIONS = 2;
-/** The choice whether to repeat once more. */
-const CHOICE_INSTRUCTIONS = 1;
+/** The choice whether to repeat once more; twice for what may be empty. */
+const CHOICE_INSTRUCTIONS = 2;
 /** The choice between two alternatives, of which one may be empty. */
 const ALTERNATIVE_INSTRUCTIONS = 2;
 /** The start, the end, and the failure of each pattern. */
