@@ -65,6 +65,7 @@ export {
   ADMISSION_POLICY_GROUPS,
   CLUSTER_ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICY_GROUPS,
+  DEFAULT_POLICY_SERVER,
 } from './policies/admission-policies.ts';
 export type { AdmissionPolicy, ClusterAdmissionPolicy } from './policies/admission-policies.ts';
 export { MAX_MONITORED_REQUESTS, POLICIES_GROUP, PORTCULLIS_GROUP } from './policies/common-schemas.ts';
