@@ -37,10 +37,10 @@ export interface RulesJob {
   readonly facts: Readonly<Record<string, PolicyServerFacts>>;
 }
 
-/** From the thread: a verdict. Classes do not pass between threads. */
-export type RulesAnswer = Omit<RulesVerdict, 'error'> & {
-  readonly error?: Pick<ApiError, 'code' | 'reason' | 'message' | 'details'>;
-};
+/** From the thread: a verdict, or why there is none. Classes do not pass between threads. */
+export type RulesAnswer =
+  | (Omit<RulesVerdict, 'error'> & { readonly error?: Pick<ApiError, 'code' | 'reason' | 'message' | 'details'> })
+  | { readonly failure: string };
 
 /**
  * Validates policies in a thread of their own: expressions and patterns that users wrote are compiled there, and a policy that
@@ -68,7 +68,11 @@ export class PolicyReviews {
   /** @throws RequestRefused 503 when the process stops */
   async validate(review: OwnKindsReview): Promise<RulesVerdict> {
     try {
-      const { error, ...verdict } = await this.#thread.run({ review, facts: this.#factsOf(review) }, review.namespace);
+      const answer = await this.#thread.run({ review, facts: this.#factsOf(review) }, review.namespace);
+      if ('failure' in answer) {
+        throw new Error(answer.failure);
+      }
+      const { error, ...verdict } = answer;
       if (error === undefined) {
         return verdict;
       }

@@ -1,5 +1,6 @@
 // Entry of the thread that validates policies: it compiles what users wrote.
 import { parentPort, workerData } from 'node:worker_threads';
+import { errorText } from '../../values/index.ts';
 import type { OwnKindsReview } from './own-kinds-review.ts';
 import { OwnKindsRules } from './own-kinds-rules.ts';
 import type { PolicyServerFacts, RulesAnswer, RulesJob, RulesStart } from './policy-reviews.ts';
@@ -17,7 +18,14 @@ const rules = new OwnKindsRules({
 
 parentPort?.on('message', (job: RulesJob) => {
   facts = job.facts;
-  parentPort?.postMessage(answerOf(job.review));
+  let answer: RulesAnswer;
+  try {
+    answer = answerOf(job.review);
+  } catch (error) {
+    // Such as a stack overflow by a deeply nested object.
+    answer = { failure: errorText(error) };
+  }
+  parentPort?.postMessage(answer);
 });
 parentPort?.postMessage('loaded');
 

@@ -1,6 +1,5 @@
 // Objects of our own kinds in a new installation.
-import { DEFAULT_POLICY_SERVER } from '../../../resources/index.ts';
-import type { JsonObject, KubernetesObject } from '../../../resources/index.ts';
+import { DEFAULT_POLICY_SERVER, type JsonObject, type KubernetesObject } from '../../../resources/index.ts';
 import { given } from './given.ts';
 import { componentLabels, type InstallContext } from './naming.ts';
 
