@@ -22,7 +22,7 @@ export { PolicySet } from './redundant.ts';
 export { FEATURE_NOUNS } from './sentence.ts';
 export { ProviderSupport } from './support.ts';
 export type { ProviderInstance, Status, SupportReason } from './support.ts';
-export { analysePolicy, judgePolicy, UNREAD_FIELDS, unknownProvider } from './verdict.ts';
+export { analysePolicy, judgePolicy, UNREAD_FIELDS, unknownProvider, unsupportedFeatures } from './verdict.ts';
 export type { AnalysedPolicy, FeatureVerdict, ProviderVerdict, ProviderWarning } from './verdict.ts';
 export { compareVerdicts, severity } from './what-if.ts';
 export type { FeatureChange, FeatureState } from './what-if.ts';
