@@ -17,7 +17,7 @@ export type { Finding, FindingType, PodFacts } from './findings.ts';
 export { isNetworkPolicy, readNetworkPolicy } from './network-policy.ts';
 export type { NetworkPolicy } from './network-policy.ts';
 export { compareNumbers, parseProviderVersion } from './provider-version.ts';
-export { parseCatalogue, readProvider } from './read-catalogue.ts';
+export { MAX_CATALOGUE_LENGTH, parseCatalogue, readProvider } from './read-catalogue.ts';
 export { PolicySet } from './redundant.ts';
 export { FEATURE_NOUNS } from './sentence.ts';
 export { ProviderSupport } from './support.ts';
