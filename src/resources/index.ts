@@ -39,7 +39,7 @@ export type { ResourceId, RuleRequest } from './admission-rules/rule-match.ts';
 export { RuleSet } from './admission-rules/rule-set.ts';
 export { unionRules } from './admission-rules/union-rules.ts';
 export { ageOf, humanDuration } from './kubernetes/age.ts';
-export { builtinKind, builtinKinds, kubernetesKind } from './kubernetes/builtin-kinds.ts';
+export { builtinKind, builtinKinds, knownKind, kubernetesKind } from './kubernetes/builtin-kinds.ts';
 export {
   componentNameOf,
   componentOf,
