@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { isEqual, isJsonObject } from '../engine/index.ts';
 import type { Condition, FeatureEntry, ProviderEntry } from '../resources/index.ts';
 import { ACCEPTED, FAILURE, PARTIAL_FAILURE, STATUS_FIELD_MANAGER, type StatusFields } from './policy-status.ts';
@@ -7,6 +8,17 @@ const OUR_CONDITIONS: readonly string[] = [ACCEPTED, PARTIAL_FAILURE, FAILURE];
 /** Whether a status has what is to be applied. Entries and conditions of others do not count, nor does the order of lists. */
 export function isApplied(current: StatusFields | undefined, wanted: StatusFields): boolean {
   return current !== undefined && isSame(ourFields(current, wanted), ourFields(wanted, wanted));
+}
+
+/** Bytes of a digest: it tells a status from the one before, for each of thousands of policies. */
+const DIGEST_LENGTH = 12;
+
+/** A digest of what we apply, whatever the transition times, the entries of others and the order of lists. */
+export function statusDigest(status: StatusFields): string {
+  const text = JSON.stringify(ourFields(status, status), (key, value: unknown) =>
+    key === 'lastTransitionTime' ? undefined : value,
+  );
+  return createHash('sha256').update(text).digest().subarray(0, DIGEST_LENGTH).toString('base64url');
 }
 
 /** The fields that we own, with lists by their keys. */

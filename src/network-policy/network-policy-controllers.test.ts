@@ -30,11 +30,9 @@ const log = pino({ level: 'silent' });
 
 describe('the status of NetworkPolicies', () => {
   let cluster: EmbeddedCluster;
-  let controllers: NetworkPolicyControllers;
-  const stop = new AbortController();
-  const running: Promise<void>[] = [];
+  let running: AsyncDisposable;
+  let registry: Registry;
   const events: string[] = [];
-  const registry = new Registry();
   const writes: string[] = [];
 
   const status = (key = KEY): Promise<NetworkPolicyStatus> => cluster.admin.get(NETWORK_POLICY_STATUSES, key);
@@ -75,8 +73,16 @@ describe('the status of NetworkPolicies', () => {
     }
     await cluster.admin.create(PODS, agentPod());
     await cluster.admin.create(POLICIES, rangePolicy());
+    running = await started();
+    await until(async () => (await accepted()) !== undefined);
+  });
+
+  /** The controllers, until they are disposed. */
+  const started = async (): Promise<AsyncDisposable> => {
+    const stop = new AbortController();
     const caches = new SharedCaches({ cluster: cluster.admin, log });
-    controllers = new NetworkPolicyControllers({
+    registry = new Registry();
+    const controllers = new NetworkPolicyControllers({
       cluster: {
         ...bound(cluster.admin),
         patch: (type, key, patch, options) => {
@@ -90,13 +96,17 @@ describe('the status of NetworkPolicies', () => {
       log,
       detectionIntervalMs: 10,
     });
-    running.push(caches.start(stop.signal), controllers.start(stop.signal));
-    await until(async () => (await accepted()) !== undefined);
-  });
+    const ends = [caches.start(stop.signal), controllers.start(stop.signal)];
+    return {
+      [Symbol.asyncDispose]: async () => {
+        stop.abort();
+        await Promise.all(ends);
+      },
+    };
+  };
 
   after(async () => {
-    stop.abort();
-    await Promise.all(running);
+    await running[Symbol.asyncDispose]();
     await cluster[Symbol.asyncDispose]();
   });
 
@@ -231,10 +241,17 @@ describe('the status of NetworkPolicies', () => {
   it('goes when the controller is switched off', async () => {
     await cluster.admin.create(POLICIES, rangePolicy());
     await until(async () => (await accepted()) !== undefined);
-    stop.abort();
-    await Promise.all(running);
+    await running[Symbol.asyncDispose]();
     await new StatusRemoval({ cluster: cluster.admin, log }).remove(signal);
     assert.equal(await accepted(), undefined);
+    assert.deepEqual((await cluster.admin.list(NETWORK_POLICY_PROVIDERS)).items, []);
+  });
+
+  it('is computed again when it is switched on again', async () => {
+    await cluster.admin.create(PODS, agentPod());
+    await using _ = await started();
+    await until(async () => (await accepted())?.reason === 'FeatureNotSupported');
+    await until(async () => (await cluster.admin.list(NETWORK_POLICY_PROVIDERS)).items.length === 1);
   });
 });
 

@@ -11,7 +11,7 @@ import {
   type ObjectKey,
 } from '../resources/index.ts';
 import { type EventSink, type ObjectCache, WrittenObjects } from '../runtime/index.ts';
-import { isApplied } from './applied-status.ts';
+import { isApplied, statusDigest } from './applied-status.ts';
 import { ACCEPTED, policyStatus, STATUS_FIELD_MANAGER, type StatusFields, statusSeverity } from './policy-status.ts';
 import type { ProviderView } from './provider-view.ts';
 
@@ -36,8 +36,8 @@ export interface StatusReconcilerOptions {
 export class StatusReconciler {
   readonly #options: StatusReconcilerOptions;
   readonly #statuses: WrittenObjects<NetworkPolicyStatus>;
-  /** What this process applied last, by uid: a difference was made by others. */
-  readonly #applied = new Map<string, StatusFields>();
+  /** Digests of what this process applied last, by uid: a difference was made by others. */
+  readonly #applied = new Map<string, string>();
 
   constructor(options: StatusReconcilerOptions) {
     this.#options = options;
@@ -89,7 +89,8 @@ export class StatusReconciler {
     if (isApplied(before, status)) {
       return;
     }
-    const isOverwritten = this.#isOverwritten(policy, current);
+    const digest = statusDigest(status);
+    const isOverwritten = current !== undefined && this.#applied.get(current.metadata.uid ?? '') === digest;
     if (isOverwritten) {
       this.#report(policy, STATUS_OVERWRITTEN, 'overwritten', 'it was changed by another client, and is restored');
     }
@@ -97,7 +98,7 @@ export class StatusReconciler {
     const uid = object.metadata.uid ?? '';
     try {
       await this.#apply(key, { status }, signal, 'status');
-      this.#applied.set(uid, status);
+      this.#applied.set(uid, digest);
     } catch (error) {
       this.#statuses.forget(key);
       throw error;
@@ -130,13 +131,6 @@ export class StatusReconciler {
     const written = await this.#options.cluster.patch(NETWORK_POLICY_STATUSES, key, patch, options);
     this.#statuses.recordWrite(key, written);
     return written;
-  }
-
-  /** What was applied last would be applied again, and the status differs. */
-  #isOverwritten(policy: KubernetesObject, current: NetworkPolicyStatus | undefined): boolean {
-    const { providers, now = Date.now } = this.#options;
-    const applied = this.#applied.get(current?.metadata.uid ?? '');
-    return applied !== undefined && isApplied(applied, policyStatus(policy, providers(), applied, now()));
   }
 
   #report(policy: KubernetesObject, reason: string, kind: 'ignored' | 'overwritten', text: string): void {
