@@ -51,6 +51,7 @@ function byType(list: readonly (Condition | FeatureEntry)[]): Readonly<Record<st
   return Object.fromEntries(list.map((one) => [one.type, one]));
 }
 
-function isSame(one: unknown, other: unknown): boolean {
+/** Whether two values are the same JSON. */
+export function isSame(one: unknown, other: unknown): boolean {
   return isJsonObject(one) && isJsonObject(other) && isEqual(one, other);
 }

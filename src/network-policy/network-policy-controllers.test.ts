@@ -5,6 +5,7 @@ import { Registry } from 'prom-client';
 import { EmbeddedCluster } from '../apiserver/index.ts';
 import { isNotFound } from '../cluster/index.ts';
 import {
+  ANNOTATIONS,
   type Condition,
   customResourceDefinition,
   findCondition,
@@ -17,6 +18,7 @@ import {
 } from '../resources/index.ts';
 import { SharedCaches } from '../runtime/index.ts';
 import { NetworkPolicyControllers } from './network-policy-controllers.ts';
+import type { ProjectionOptions } from './policy-projection.ts';
 import { StatusRemoval } from './status-removal.ts';
 import { agentPod, rangePolicy } from './testing/sample-cluster.ts';
 
@@ -26,6 +28,7 @@ const NAMESPACES = kind('v1', 'Namespace');
 const POLICIES = kind('networking.k8s.io/v1', 'NetworkPolicy');
 const KEY = { namespace: 'shop', name: 'myegress' };
 const { signal } = new AbortController();
+const ANNOTATION = ANNOTATIONS.networkPolicyStatus;
 const log = pino({ level: 'silent' });
 
 describe('the status of NetworkPolicies', () => {
@@ -61,7 +64,7 @@ describe('the status of NetworkPolicies', () => {
   };
 
   before(async () => {
-    cluster = await EmbeddedCluster.open();
+    cluster = await EmbeddedCluster.open({ networkPolicyStatus: true });
     const definitions = kind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
     for (const one of NETWORK_POLICY_KINDS) {
       await cluster.admin.create(definitions, customResourceDefinition(one));
@@ -78,7 +81,7 @@ describe('the status of NetworkPolicies', () => {
   });
 
   /** The controllers, until they are disposed. */
-  const started = async (): Promise<AsyncDisposable> => {
+  const started = async (projection?: ProjectionOptions): Promise<AsyncDisposable> => {
     const stop = new AbortController();
     const caches = new SharedCaches({ cluster: cluster.admin, log });
     registry = new Registry();
@@ -95,6 +98,7 @@ describe('the status of NetworkPolicies', () => {
       registry,
       log,
       detectionIntervalMs: 10,
+      ...(projection === undefined ? {} : { projection }),
     });
     const ends = [caches.start(stop.signal), controllers.start(stop.signal)];
     return {
@@ -252,6 +256,32 @@ describe('the status of NetworkPolicies', () => {
     await using _ = await started();
     await until(async () => (await accepted())?.reason === 'FeatureNotSupported');
     await until(async () => (await cluster.admin.list(NETWORK_POLICY_PROVIDERS)).items.length === 1);
+  });
+
+  it('is repeated in the NetworkPolicy where that is switched on, and restored, without a change of its spec', async () => {
+    const text = async (): Promise<string> =>
+      (await cluster.admin.get<KubernetesObject>(POLICIES, KEY)).metadata.annotations?.[ANNOTATION] ?? '';
+    const before = await cluster.admin.get<KubernetesObject>(POLICIES, KEY);
+    const projection = { annotation: 'write', subresource: true } as const;
+    {
+      await using _ = await started(projection);
+      await until(async () => (await text()).startsWith('Accepted=False, FeatureNotSupported'));
+      const edit = { metadata: { annotations: { [ANNOTATION]: 'Accepted=True' } } };
+      await cluster.admin.patch(POLICIES, KEY, { type: 'merge', body: edit });
+      await until(async () => (await text()).startsWith('Accepted=False, FeatureNotSupported'));
+      await until(async () => {
+        const { status: fields } = await cluster.admin.get<KubernetesObject>(POLICIES, KEY);
+        return JSON.stringify(fields).includes('"reason":"FeatureNotSupported"');
+      });
+      await settled();
+      const count = writes.length;
+      await settled();
+      assert.equal(writes.length, count);
+    }
+    await new StatusRemoval({ cluster: cluster.admin, log, projection }).remove(signal);
+    const { metadata, spec, status: fields } = await cluster.admin.get<KubernetesObject>(POLICIES, KEY);
+    assert.deepEqual([metadata.annotations, metadata.generation, spec], [undefined, 1, before['spec']]);
+    assert.deepEqual(fields ?? {}, {});
   });
 });
 

@@ -31,8 +31,10 @@ import {
 } from '../runtime/index.ts';
 import { AGENT_PODS, PODS, readAgentPod, withoutOtherFields } from './agent-pod.ts';
 import { NODE_ARGUMENTS } from './detect-providers.ts';
+import { NETWORK_POLICIES } from './network-policies.ts';
 import { NetworkPolicyMetrics } from './network-policy-metrics.ts';
 import { PROVIDER_CONFIG_MAPS } from './network-policy-rules.ts';
+import { PolicyProjection, projectionChanged, type ProjectionOptions } from './policy-projection.ts';
 import { ProviderReconciler } from './provider-reconciler.ts';
 import { type ProviderView, viewProviders } from './provider-view.ts';
 import { StatusReconciler } from './status-reconciler.ts';
@@ -44,7 +46,6 @@ const builtin = (group: string, kind: string, resource: string, namespaced: bool
   resource,
   namespaced,
 });
-const NETWORK_POLICIES = builtin('networking.k8s.io', 'NetworkPolicy', 'networkpolicies', true);
 const NODES = builtin('', 'Node', 'nodes', false);
 const CONFIG_MAPS = builtin('', 'ConfigMap', 'configmaps', true);
 
@@ -64,6 +65,8 @@ export interface NetworkPolicyOptions {
   readonly registry: Registry;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
+  /** What is repeated in the NetworkPolicies themselves. Default: nothing. */
+  readonly projection?: ProjectionOptions;
   /** Shortest time between two detections, in milliseconds. Default: {@link DETECTION_INTERVAL_MS}. */
   readonly detectionIntervalMs?: number;
 }
@@ -184,18 +187,22 @@ export class NetworkPolicyControllers implements Runnable {
     metrics: NetworkPolicyMetrics,
   ): Controller {
     const policies = this.#policies;
+    const { projection, events } = this.#options;
     const reconciler = new StatusReconciler({
       cluster,
       policies,
       statuses: this.#statuses,
       providers,
-      events: this.#options.events,
+      events,
       onForged: (kind) => metrics.forged(kind),
+      ...(projection === undefined ? {} : { projection: new PolicyProjection(cluster, policies, projection) }),
     });
+    const counts: Predicate =
+      projection === undefined ? generationChanged : (change) => generationChanged(change) || projectionChanged(change);
     return this.#controller('network-policy-status', {
       reconcile: (key, signal) => reconciler.reconcile(key, signal),
-      watches: [watch(policies, { when: [generationChanged] }), watch(this.#statuses)],
-      events: { sink: this.#options.events, of: (key) => policies.get(key) },
+      watches: [watch(policies, { when: [counts] }), watch(this.#statuses)],
+      events: { sink: events, of: (key) => policies.get(key) },
     });
   }
 

@@ -14,6 +14,16 @@ export const NETWORK_POLICY_READER_RULES: readonly AccessRule[] = [
   { apiGroups: [''], resources: ['configmaps'], resourceNames: PROVIDER_CONFIG_MAPS, verbs: ['list', 'watch'] },
 ];
 
+/** The right to write the annotation, for installations that switch it on; an admission policy limits it to that. */
+export const NETWORK_POLICY_ANNOTATION_RULES: readonly AccessRule[] = [
+  { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: ['list', 'watch', 'patch'] },
+];
+
+/** The right to the status of KEP-2943, which only an embedded cluster has. */
+export const NETWORK_POLICY_SUBRESOURCE_RULES: readonly AccessRule[] = [
+  { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies/status'], verbs: ['patch'] },
+];
+
 /** Rights to the own kinds. A controller that is switched off has them too: it removes what it wrote. */
 export const NETWORK_POLICY_STATUS_RULES: readonly AccessRule[] = [
   {

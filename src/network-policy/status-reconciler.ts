@@ -13,6 +13,7 @@ import {
 import { type EventSink, type ObjectCache, WrittenObjects } from '../runtime/index.ts';
 import { isApplied, statusDigest } from './applied-status.ts';
 import { ACCEPTED, policyStatus, STATUS_FIELD_MANAGER, type StatusFields, statusSeverity } from './policy-status.ts';
+import type { PolicyProjection } from './policy-projection.ts';
 import type { ProviderView } from './provider-view.ts';
 
 /** The reason of the event about a status that others created for a NetworkPolicy that does not own it. */
@@ -28,11 +29,13 @@ export interface StatusReconcilerOptions {
   readonly events: EventSink;
   /** Called for each ignored or overwritten status. */
   readonly onForged: (kind: 'ignored' | 'overwritten') => void;
+  /** Default: nothing is repeated in NetworkPolicies. */
+  readonly projection?: PolicyProjection;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
 
-/** Writes a status only when it differs, by server-side apply. Never writes NetworkPolicies. */
+/** Writes a status only when it differs, by server-side apply. */
 export class StatusReconciler {
   readonly #options: StatusReconcilerOptions;
   readonly #statuses: WrittenObjects<NetworkPolicyStatus>;
@@ -62,7 +65,12 @@ export class StatusReconciler {
       }
       return;
     }
-    await this.#write(key, policy, current, signal);
+    const { providers, now = Date.now, projection } = this.#options;
+    const status = policyStatus(policy, providers(), current?.status, now());
+    if (!isApplied(current?.status, status)) {
+      await this.#write(key, policy, current, status, signal);
+    }
+    await projection?.write(policy, status, signal);
   }
 
   /** What is left of a former NetworkPolicy of the same name, where garbage collection has not deleted it yet. */
@@ -81,14 +89,10 @@ export class StatusReconciler {
     key: ObjectKey,
     policy: KubernetesObject,
     current: NetworkPolicyStatus | undefined,
+    status: StatusFields,
     signal: AbortSignal,
   ): Promise<void> {
-    const { providers, now = Date.now } = this.#options;
     const before = current?.status;
-    const status = policyStatus(policy, providers(), before, now());
-    if (isApplied(before, status)) {
-      return;
-    }
     const digest = statusDigest(status);
     const isOverwritten = current !== undefined && this.#applied.get(current.metadata.uid ?? '') === digest;
     if (isOverwritten) {
