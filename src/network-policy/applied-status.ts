@@ -23,7 +23,7 @@ export function statusDigest(status: StatusFields): string {
 
 /** The fields that we own, with lists by their keys. */
 function ourFields(
-  { observedGeneration, catalogue, summary, providers, conditions }: StatusFields,
+  { observedGeneration, catalogue, summary, providers, findings, conditions }: StatusFields,
   wanted: StatusFields,
 ): Readonly<Record<string, unknown>> {
   const names = new Set(wanted.providers?.map(({ controllerName }) => controllerName));
@@ -34,6 +34,7 @@ function ourFields(
     observedGeneration,
     catalogue,
     summary,
+    findings,
     conditions: ourConditions(conditions),
     providers: Object.fromEntries(ours.map((entry) => [entry.controllerName, comparable(entry)])),
   };

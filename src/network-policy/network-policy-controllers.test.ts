@@ -98,6 +98,7 @@ describe('the status of NetworkPolicies', () => {
       registry,
       log,
       detectionIntervalMs: 10,
+      comparisonDelayMs: 10,
       ...(projection === undefined ? {} : { projection }),
     });
     const ends = [caches.start(stop.signal), controllers.start(stop.signal)];
@@ -211,6 +212,17 @@ describe('the status of NetworkPolicies', () => {
     );
     assert.deepEqual(await cluster.admin.get(POLICIES, KEY), policy);
     assert.equal((await status()).status?.summary?.unsupported, undefined);
+  });
+
+  it('says that another policy of the namespace allows the same already, while it is there', async () => {
+    const findings = async (): Promise<string | undefined> => (await status()).status?.summary?.findings;
+    const egress = [{}];
+    const wide = { ...rangePolicy('allow-all'), spec: { podSelector: {}, policyTypes: ['Egress'], egress } };
+    await cluster.admin.create(POLICIES, wide);
+    await until(async () => (await findings()) === 'Redundant');
+    assert.match((await status()).status?.findings?.[0]?.message ?? '', /allow-all isolates the same pods/);
+    await cluster.admin.delete(POLICIES, { namespace: 'shop', name: 'allow-all' });
+    await until(async () => (await findings()) === undefined);
   });
 
   it('ignores an object that another client created for the policy, and reports it', async () => {

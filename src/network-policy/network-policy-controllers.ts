@@ -37,6 +37,7 @@ import { PROVIDER_CONFIG_MAPS } from './network-policy-rules.ts';
 import { PolicyProjection, projectionChanged, type ProjectionOptions } from './policy-projection.ts';
 import { ProviderReconciler } from './provider-reconciler.ts';
 import { type ProviderView, viewProviders } from './provider-view.ts';
+import { RedundantPolicies } from './redundant-policies.ts';
 import { StatusReconciler } from './status-reconciler.ts';
 
 const builtin = (group: string, kind: string, resource: string, namespaced: boolean): ResourceType => ({
@@ -53,6 +54,8 @@ const CONFIG_MAPS = builtin('', 'ConfigMap', 'configmaps', true);
 const CLUSTER: ObjectKey = { name: 'cluster' };
 /** Shortest time between two detections, since the agents of a large cluster change one after the other. Milliseconds. */
 const DETECTION_INTERVAL_MS = 1_000;
+/** Time between a change of a policy and the comparison of its namespace, since policies are applied many at once. Milliseconds. */
+const COMPARISON_DELAY_MS = 1_000;
 /** Concurrent reconciliations, which mostly wait for the API server: 10,000 statuses in a minute at 40 ms for each write. */
 const CONCURRENCY = 8;
 
@@ -69,6 +72,8 @@ export interface NetworkPolicyOptions {
   readonly projection?: ProjectionOptions;
   /** Shortest time between two detections, in milliseconds. Default: {@link DETECTION_INTERVAL_MS}. */
   readonly detectionIntervalMs?: number;
+  /** Default: {@link COMPARISON_DELAY_MS}. */
+  readonly comparisonDelayMs?: number;
 }
 
 /** Detects network providers, and writes what they do with each NetworkPolicy. One leader runs them. */
@@ -84,6 +89,10 @@ export class NetworkPolicyControllers implements Runnable {
   readonly #detection: Controller;
   readonly #providers: Controller;
   readonly #status: Controller;
+  readonly #comparison: Controller;
+  readonly #redundant: RedundantPolicies;
+  /** When a namespace is compared. Milliseconds since 1970. */
+  readonly #comparedAt = new Map<string, number>();
   #view: ProviderView | undefined;
   #detectedAt = Number.NEGATIVE_INFINITY;
 
@@ -112,7 +121,17 @@ export class NetworkPolicyControllers implements Runnable {
     const cluster = metrics.counted(withWriteBackoff(options.cluster, { log: options.log }));
     const providers = (): ProviderView => this.#view ?? this.#detectNow();
     this.#providers = this.#providerController(cluster, providers);
+    this.#redundant = new RedundantPolicies(this.#policies);
     this.#status = this.#statusController(cluster, providers, metrics);
+    this.#comparison = this.#controller('network-policy-comparison', {
+      reconcile: ({ name }) => this.#compare(name),
+      watches: [
+        watch(this.#policies, {
+          keys: (object) => [{ name: keyOf(object).namespace ?? '' }],
+          when: [generationChanged],
+        }),
+      ],
+    });
   }
 
   /** Runs until `signal` is aborted; may then be started again. */
@@ -123,13 +142,15 @@ export class NetworkPolicyControllers implements Runnable {
       this.#detectNow();
       // The controllers start with a detection, which creates the objects of providers.
       this.#detectedAt = Number.NEGATIVE_INFINITY;
-      await Promise.all([this.#detection, this.#providers, this.#status].map((one) => one.start(signal)));
+      await Promise.all(
+        [this.#detection, this.#providers, this.#status, this.#comparison].map((one) => one.start(signal)),
+      );
     }
   }
 
   /** Whether all queues are empty. */
   get isIdle(): boolean {
-    return [this.#detection, this.#providers, this.#status].every(({ isIdle }) => isIdle);
+    return [this.#detection, this.#providers, this.#status, this.#comparison].every(({ isIdle }) => isIdle);
   }
 
   #detect(): { readonly requeueAfterMs?: number } {
@@ -154,6 +175,22 @@ export class NetworkPolicyControllers implements Runnable {
       }
     }
     return view.nextChange === undefined ? {} : { requeueAfterMs: Math.max(intervalMs, view.nextChange - now) };
+  }
+
+  /** Reconciles the policies of a namespace whose findings depend on others, some time after a change. */
+  #compare(namespace: string): { readonly requeueAfterMs?: number } {
+    const { comparisonDelayMs = COMPARISON_DELAY_MS } = this.#options;
+    const now = Date.now();
+    const dueAt = this.#comparedAt.get(namespace) ?? now + comparisonDelayMs;
+    if (dueAt > now) {
+      this.#comparedAt.set(namespace, dueAt);
+      return { requeueAfterMs: dueAt - now };
+    }
+    this.#comparedAt.delete(namespace);
+    for (const key of this.#redundant.update(namespace)) {
+      this.#status.enqueue(key, { priority: LOW_PRIORITY });
+    }
+    return {};
   }
 
   #detectNow(): ProviderView {
@@ -193,6 +230,7 @@ export class NetworkPolicyControllers implements Runnable {
       policies,
       statuses: this.#statuses,
       providers,
+      redundancy: (key) => this.#redundant.find(key),
       events,
       onForged: (kind) => metrics.forged(kind),
       ...(projection === undefined ? {} : { projection: new PolicyProjection(cluster, policies, projection) }),

@@ -112,6 +112,39 @@ describe('the status of a policy', () => {
     assert.equal(accepted({ pods: [NEW] }, { ...policy, spec }), 'Unknown NotInCatalogue');
   });
 
+  it('has findings whatever the provider, and warnings with figures', () => {
+    const ports = Array.from({ length: 70 }, (_, index) => ({ port: 1000 + index }));
+    const spec = { podSelector: {}, policyTypes: ['Ingress', 'Egress'], egress: [{ ports }] };
+    const { providers, findings, summary, conditions } = policyStatus(
+      { ...rangePolicy(), spec },
+      view({ pods: [NEW] }),
+      undefined,
+      NOW,
+    );
+    assert.deepEqual(findings, [
+      {
+        type: 'AllowsNothing',
+        message: 'isolates ingress and allows none: only other policies can allow some',
+        paths: ['spec.policyTypes[0]'],
+      },
+    ]);
+    assert.equal(summary?.findings, 'AllowsNothing');
+    assert.equal(findCondition(conditions, 'Accepted')?.status, 'True');
+    const [warning] = providers?.[0]?.warnings?.filter(({ type }) => type === 'PortCount') ?? [];
+    assert.match(warning?.message ?? '', /16384 entries for each pod .*70 port entries fit 234 peer identities/);
+  });
+
+  it('exceeds a limit of one provider, with the figures', () => {
+    const ports = Array.from({ length: 25 }, (_, index) => ({ port: 1000 + index }));
+    const to = [{ ipBlock: { cidr: '203.0.113.0/24' } }];
+    const spec = { podSelector: {}, policyTypes: ['Egress'], egress: [{ to, ports }] };
+    const agent = { container: 'aws-eks-nodeagent', image: 'x/aws-network-policy-agent:v1.1.0' };
+    const pods = [{ ...agent, args: ['--enable-network-policy=true'] }];
+    assert.equal(accepted({ pods }, { ...rangePolicy(), spec }), 'False LimitExceeded');
+    const { conditions } = policyStatus({ ...rangePolicy(), spec }, view({ pods }), undefined, NOW);
+    assert.match(findCondition(conditions, 'Accepted')?.message ?? '', /at most 24 of the 25 port entries/);
+  });
+
   it('is a PartialFailure where nodes have no agent, after a grace period', () => {
     const nodes = [node('a', '2026-11-24T07:00:00Z'), node('b', '2026-11-24T07:57:00Z')];
     const pods = [{ ...NEW, node: 'a' }];

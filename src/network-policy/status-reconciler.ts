@@ -1,5 +1,6 @@
 // Keeps the NetworkPolicyStatus of each NetworkPolicy.
 import { type Cluster, unlessGone } from '../cluster/index.ts';
+import type { Finding } from '../engine/network-policy/index.ts';
 import {
   apiVersionOf,
   findCondition,
@@ -26,6 +27,8 @@ export interface StatusReconcilerOptions {
   readonly policies: Pick<ObjectCache, 'get'>;
   readonly statuses: Pick<ObjectCache<NetworkPolicyStatus>, 'get' | 'subscribe'>;
   readonly providers: () => ProviderView;
+  /** That another policy of the namespace allows the same. */
+  readonly redundancy: (key: ObjectKey) => Finding | undefined;
   readonly events: EventSink;
   /** Called for each ignored or overwritten status. */
   readonly onForged: (kind: 'ignored' | 'overwritten') => void;
@@ -65,8 +68,8 @@ export class StatusReconciler {
       }
       return;
     }
-    const { providers, now = Date.now, projection } = this.#options;
-    const status = policyStatus(policy, providers(), current?.status, now());
+    const { providers, redundancy, now = Date.now, projection } = this.#options;
+    const status = policyStatus(policy, providers(), current?.status, now(), redundancy(key));
     if (!isApplied(current?.status, status)) {
       await this.#write(key, policy, current, status, signal);
     }
