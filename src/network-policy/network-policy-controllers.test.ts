@@ -245,6 +245,7 @@ describe('the status of NetworkPolicies', () => {
   it('is Unknown without a provider, whose object goes', async () => {
     await cluster.admin.delete(PODS, { namespace: 'kube-system', name: 'cilium-a' }, { gracePeriodSeconds: 0 });
     await until(async () => (await accepted())?.reason === 'ProviderNotFound');
+    assert.match(await registry.metrics(), /portcullis_network_policies\{provider="none",accepted="Unknown"\} 2/);
     assert.deepEqual((await status()).status?.providers ?? [], []);
     await until(async () => (await cluster.admin.list(NETWORK_POLICY_PROVIDERS)).items.length === 0);
   });

@@ -17,11 +17,11 @@ import { NETWORK_POLICIES } from './network-policies.ts';
 import { ACCEPTED, FAILURE, PARTIAL_FAILURE, STATUS_FIELD_MANAGER, type StatusFields } from './policy-status.ts';
 
 /** What happens with the annotation: nothing, it is written, or it is removed wherever it is. */
-export const ANNOTATION_MODES = ['off', 'write', 'remove'] as const;
+export const ANNOTATION_MODES = ['none', 'write', 'remove'] as const;
 export type AnnotationMode = (typeof ANNOTATION_MODES)[number];
 
 export interface ProjectionOptions {
-  /** Default: `off`. The other modes need the right to patch NetworkPolicies. */
+  /** Default: `none`. The other modes need the right to patch NetworkPolicies. */
   readonly annotation?: AnnotationMode;
   /** Whether NetworkPolicy has the status of KEP-2943, which only an embedded cluster has. Default: false. */
   readonly subresource?: boolean;
@@ -49,9 +49,9 @@ export class PolicyProjection {
 
   /** @throws ApiError, ClusterError */
   async write(policy: KubernetesObject, status: StatusFields, signal: AbortSignal): Promise<void> {
-    const { annotation = 'off', subresource = false } = this.#options;
+    const { annotation = 'none', subresource = false } = this.#options;
     const current = this.#policies.get(keyOf(policy)) ?? policy;
-    if (annotation !== 'off') {
+    if (annotation !== 'none') {
       await this.#annotate(current, annotation === 'write' ? annotationOf(status) : undefined, signal);
     }
     if (subresource) {

@@ -51,9 +51,9 @@ export class StatusRemoval implements Runnable {
         await this.#release(type, object, signal);
       }
     }
-    const { annotation = 'off', subresource = false } = this.#options.projection ?? {};
-    if (annotation !== 'off' || subresource) {
-      await this.#clearPolicies(subresource, annotation !== 'off', signal);
+    const { annotation = 'none', subresource = false } = this.#options.projection ?? {};
+    if (annotation !== 'none' || subresource) {
+      await this.#clearPolicies(subresource, annotation !== 'none', signal);
     }
   }
 
@@ -62,7 +62,7 @@ export class StatusRemoval implements Runnable {
     const projection = new PolicyProjection(
       cluster,
       { get: () => undefined, subscribe: () => () => {} },
-      { annotation: annotation ? 'remove' : 'off', subresource },
+      { annotation: annotation ? 'remove' : 'none', subresource },
     );
     for (const policy of (await listAll<KubernetesObject>(cluster, NETWORK_POLICIES, { signal })).items) {
       await projection.write(policy, {}, signal);

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { connectionAs, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
+import { type Connection, connectionAs, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
 import {
   NETWORK_POLICY_READER_RULES,
   NETWORK_POLICY_STATUS_RULES,
@@ -41,6 +41,7 @@ const log = pino({ level: 'silent' });
 describe('the status of NetworkPolicies on a real API server', { skip: skipWithoutCluster() }, () => {
   let server: Cluster;
   let cluster: KubernetesCluster;
+  let connection: Connection;
   /** With the rights of the installation. */
   let controller: KubernetesCluster;
   const stop = new AbortController();
@@ -48,7 +49,7 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
 
   before(async () => {
     server = await startCluster();
-    const connection = {
+    connection = {
       server: server.url,
       ca: readFileSync(server.caFile, 'utf8'),
       credentials: tokenCredentials(server.adminToken),
@@ -129,6 +130,12 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
         ),
       );
     }
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } };
+    await cluster.create(kind('v1', 'Namespace'), namespace);
+    const admin = new KubernetesCluster(connectionAs(connection, { user: USER, groups: ['system:masters'] }));
+    await admin.create(POLICIES, rangePolicy('own', NAMESPACE), { dryRun: true });
+    await assert.rejects(admin.create(POLICIES, rangePolicy('new', 'default'), { dryRun: true }), /only annotates/);
+    admin.close();
     const { status } = await cluster.get(NETWORK_POLICY_STATUSES, KEY);
     const policies = { get: () => undefined, subscribe: () => () => {} };
     const policy = await cluster.get<KubernetesObject>(POLICIES, KEY);

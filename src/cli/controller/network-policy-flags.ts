@@ -24,6 +24,6 @@ export function addNetworkPolicyFlags(command: Command): Command {
         'repeat the status in an annotation of each NetworkPolicy, or remove these annotations',
       )
         .choices(ANNOTATION_MODES)
-        .default('off'),
+        .default('none'),
     );
 }

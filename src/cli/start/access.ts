@@ -30,10 +30,10 @@ export const GOVERNANCE_USER = serviceAccount(GOVERNANCE_ACCOUNT);
 /** Creates the namespace of Portcullis, its service accounts and their roles, and the roles for users. */
 export async function grantAccess(
   cluster: EmbeddedCluster,
-  { annotation = 'off', subresource = false }: ProjectionOptions = {},
+  { annotation = 'none', subresource = false }: ProjectionOptions = {},
 ): Promise<void> {
   const rules = [
-    ...(annotation === 'off' ? [] : NETWORK_POLICY_ANNOTATION_RULES),
+    ...(annotation === 'none' ? [] : NETWORK_POLICY_ANNOTATION_RULES),
     ...(subresource ? NETWORK_POLICY_SUBRESOURCE_RULES : []),
   ];
   for (const object of accessObjects(rules)) {

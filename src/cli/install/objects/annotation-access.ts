@@ -18,13 +18,10 @@ export const ANNOTATION_GRANT: Grant = {
 };
 
 /** The right to patch NetworkPolicies, limited to one annotation. */
-export function annotationAccess(
-  context: Pick<InstallContext, 'namespace'>,
-  account = `system:serviceaccount:${context.namespace}:${CONTROLLER}`,
-): readonly KubernetesObject[] {
+export function annotationAccess({ namespace }: Pick<InstallContext, 'namespace'>): readonly KubernetesObject[] {
   const metadata = { name: NAME, labels: componentLabels('controller') };
   return [
-    ...annotationGuard(account),
+    ...annotationGuard(namespace),
     commented(
       'Only for the annotation that repeats the status: the ValidatingAdmissionPolicy limits the right to it.',
       {
@@ -39,13 +36,16 @@ export function annotationAccess(
       kind: 'ClusterRoleBinding',
       metadata,
       roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: NAME },
-      subjects: [{ kind: 'ServiceAccount', name: CONTROLLER, namespace: context.namespace }],
+      subjects: [{ kind: 'ServiceAccount', name: CONTROLLER, namespace }],
     },
   ];
 }
 
-/** A ValidatingAdmissionPolicy by which the user changes nothing of a NetworkPolicy but the annotation. */
-function annotationGuard(user: string): readonly KubernetesObject[] {
+/**
+ * A ValidatingAdmissionPolicy by which the controller changes nothing of a NetworkPolicy but the annotation. Not in the namespace
+ * of Portcullis, where it writes the NetworkPolicies of policy servers.
+ */
+function annotationGuard(namespace: string): readonly KubernetesObject[] {
   const metadata = { name: GUARD, labels: componentLabels('controller') };
   const apiVersion = `${ADMISSION_GROUP}/v1`;
   return [
@@ -67,7 +67,13 @@ function annotationGuard(user: string): readonly KubernetesObject[] {
               },
             ],
           },
-          matchConditions: [{ name: 'is-controller', expression: `request.userInfo.username == '${user}'` }],
+          matchConditions: [
+            {
+              name: 'is-controller',
+              expression: `request.userInfo.username == 'system:serviceaccount:${namespace}:${CONTROLLER}'`,
+            },
+            { name: 'is-elsewhere', expression: `request.namespace != '${namespace}'` },
+          ],
           validations: [
             { expression: IS_ANNOTATION_ONLY, message: 'the controller of Portcullis only annotates NetworkPolicies' },
           ],
