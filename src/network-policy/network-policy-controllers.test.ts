@@ -250,6 +250,34 @@ describe('the status of NetworkPolicies', () => {
     await until(async () => (await cluster.admin.list(NETWORK_POLICY_PROVIDERS)).items.length === 0);
   });
 
+  it('has the version that the provider’s own object has, where images have none', async () => {
+    const [group, plural] = ['crd.projectcalico.org', 'clusterinformations'];
+    const schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+    const information = { apiVersion: `${group}/v1`, kind: 'ClusterInformation' };
+    await cluster.admin.create(kind('apiextensions.k8s.io/v1', 'CustomResourceDefinition'), {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `${plural}.${group}` },
+      spec: {
+        group,
+        scope: 'Cluster',
+        names: { plural, singular: 'clusterinformation', kind: information.kind },
+        versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+      },
+    });
+    const type = (await cluster.admin.discovery.find(information.apiVersion, information.kind)) ?? assert.fail();
+    const key = { name: 'default' };
+    await cluster.admin.create(type, { ...information, metadata: key, spec: { calicoVersion: 'v3.18.0' } });
+    const image = `example.com/node@sha256:${'0'.repeat(64)}`;
+    await cluster.admin.create(PODS, agentPod({ name: 'calico', container: 'calico-node', image }));
+    await until(async () => (await status()).status?.summary?.providers === 'calico 3.18.0');
+    assert.equal((await accepted())?.status, 'False');
+    await cluster.admin.patch(type, key, { type: 'merge', body: { spec: { calicoVersion: 'v3.28.0' } } });
+    await until(async () => (await accepted())?.status === 'True');
+    await cluster.admin.delete(PODS, { namespace: 'kube-system', name: 'calico' }, { gracePeriodSeconds: 0 });
+    await until(async () => (await accepted())?.reason === 'ProviderNotFound');
+  });
+
   it('goes with the policy', async () => {
     await cluster.admin.delete(POLICIES, KEY);
     await until(async () => (await accepted()) === undefined);
@@ -304,5 +332,6 @@ function bound(admin: EmbeddedCluster['admin']): EmbeddedCluster['admin'] {
     delete: admin.delete.bind(admin),
     list: admin.list.bind(admin),
     get: admin.get.bind(admin),
+    discovery: admin.discovery,
   });
 }

@@ -39,6 +39,7 @@ import { ProviderReconciler } from './provider-reconciler.ts';
 import { type ProviderView, viewProviders } from './provider-view.ts';
 import { RedundantPolicies } from './redundant-policies.ts';
 import { StatusReconciler } from './status-reconciler.ts';
+import { VersionObjects } from './version-objects.ts';
 
 const builtin = (group: string, kind: string, resource: string, namespaced: boolean): ResourceType => ({
   group,
@@ -86,6 +87,7 @@ export class NetworkPolicyControllers implements Runnable {
   readonly #policies: ObjectCache;
   readonly #statuses: ObjectCache<NetworkPolicyStatus>;
   readonly #declared: ObjectCache<NetworkPolicyProvider>;
+  readonly #versions: VersionObjects;
   readonly #detection: Controller;
   readonly #providers: Controller;
   readonly #status: Controller;
@@ -107,6 +109,7 @@ export class NetworkPolicyControllers implements Runnable {
     this.#policies = caches.cache(NETWORK_POLICIES);
     this.#statuses = caches.cache(NETWORK_POLICY_STATUSES);
     this.#declared = caches.cache(NETWORK_POLICY_PROVIDERS);
+    this.#versions = new VersionObjects({ ...options, onChange: () => this.#detection.enqueue(CLUSTER) });
     this.#detection = this.#controller('network-policy-detection', {
       reconcile: () => this.#detect(),
       watches: [this.#pods, this.#nodes, ...this.#configMaps, this.#declared].map((cache) =>
@@ -153,7 +156,7 @@ export class NetworkPolicyControllers implements Runnable {
     return [this.#detection, this.#providers, this.#status, this.#comparison].every(({ isIdle }) => isIdle);
   }
 
-  #detect(): { readonly requeueAfterMs?: number } {
+  async #detect(): Promise<{ readonly requeueAfterMs?: number }> {
     const now = Date.now();
     const { detectionIntervalMs: intervalMs = DETECTION_INTERVAL_MS } = this.#options;
     const waitMs = this.#detectedAt + intervalMs - now;
@@ -162,6 +165,7 @@ export class NetworkPolicyControllers implements Runnable {
     }
     const before = this.#view;
     const view = this.#detectNow();
+    await this.#versions.watch(view.detected);
     const names = [
       ...view.detected.map(({ name }) => name),
       ...this.#declared.list().map((object) => keyOf(object).name),
@@ -200,6 +204,7 @@ export class NetworkPolicyControllers implements Runnable {
         pods: this.#pods.list().flatMap((pod) => readAgentPod(pod) ?? []),
         nodes: this.#nodes.list(),
         configMaps: this.#configMaps.flatMap((cache) => cache.list()),
+        versions: this.#versions.list(),
         declared: this.#declared.list(),
       },
       builtinCatalogue(),

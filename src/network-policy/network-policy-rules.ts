@@ -1,5 +1,5 @@
 // Access rules of the controller of NetworkPolicyStatuses.
-import { builtinCatalogue } from '../engine/network-policy/index.ts';
+import { builtinCatalogue, type VersionObject } from '../engine/network-policy/index.ts';
 import { type AccessRule, PORTCULLIS_GROUP } from '../resources/index.ts';
 
 /** The ConfigMaps with settings of network providers. */
@@ -7,11 +7,24 @@ export const PROVIDER_CONFIG_MAPS: readonly string[] = [
   ...new Set(builtinCatalogue().providers.flatMap(({ detect }) => detect?.configMap ?? [])),
 ].toSorted();
 
+/** The objects of network providers that have their versions, by resource. */
+export const VERSION_OBJECTS: ReadonlyMap<string, VersionObject> = new Map(
+  builtinCatalogue().providers.flatMap(({ detect }) =>
+    detect?.object === undefined ? [] : [[detect.object.resource, detect.object] as const],
+  ),
+);
+
 /** Rights to read what detection needs, and the policies. None is a right to write NetworkPolicies, which could open the network. */
 export const NETWORK_POLICY_READER_RULES: readonly AccessRule[] = [
   { apiGroups: ['networking.k8s.io'], resources: ['networkpolicies'], verbs: ['list', 'watch'] },
   { apiGroups: [''], resources: ['pods', 'nodes'], verbs: ['list', 'watch'] },
   { apiGroups: [''], resources: ['configmaps'], resourceNames: PROVIDER_CONFIG_MAPS, verbs: ['list', 'watch'] },
+  ...[...VERSION_OBJECTS.values()].map(({ apiVersion, resource, name }) => ({
+    apiGroups: [apiVersion.slice(0, apiVersion.indexOf('/'))],
+    resources: [resource],
+    resourceNames: [name],
+    verbs: ['list', 'watch'],
+  })),
 ];
 
 /** The right to write the annotation, for installations that switch it on; an admission policy limits it to that. */
