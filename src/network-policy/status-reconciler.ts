@@ -12,7 +12,7 @@ import {
   type ObjectKey,
 } from '../resources/index.ts';
 import { type EventSink, type ObjectCache, WrittenObjects } from '../runtime/index.ts';
-import { isApplied, statusDigest } from './applied-status.ts';
+import { isApplied, statusDigest, withoutForgedEntries } from './applied-status.ts';
 import { ACCEPTED, policyStatus, STATUS_FIELD_MANAGER, type StatusFields, statusSeverity } from './policy-status.ts';
 import type { PolicyProjection } from './policy-projection.ts';
 import type { ProviderView } from './provider-view.ts';
@@ -70,7 +70,9 @@ export class StatusReconciler {
     }
     const { providers, redundancy, now = Date.now, projection } = this.#options;
     const status = policyStatus(policy, providers(), current?.status, now(), redundancy(key));
-    if (!isApplied(current?.status, status)) {
+    if (this.#isForged(current, status)) {
+      this.#report(policy, FOREIGN_STATUS, 'ignored', 'another client wrote an entry in our name. Remove it');
+    } else if (!isApplied(current?.status, status)) {
       await this.#write(key, policy, current, status, signal);
     }
     await projection?.write(policy, status, signal);
@@ -86,6 +88,17 @@ export class StatusReconciler {
     await unlessGone(this.#options.cluster.delete(NETWORK_POLICY_STATUSES, key, { preconditions, signal }));
     this.#statuses.recordWrite(key, undefined);
     return true;
+  }
+
+  /** Nothing is left to write: entries that still have our name belong to another field manager. */
+  #isForged(current: NetworkPolicyStatus | undefined, status: StatusFields): boolean {
+    const before = current?.status;
+    return (
+      before !== undefined &&
+      !isApplied(before, status) &&
+      this.#applied.get(current?.metadata.uid ?? '') === statusDigest(status) &&
+      isApplied(withoutForgedEntries(before, status), status)
+    );
   }
 
   async #write(
