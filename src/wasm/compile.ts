@@ -1,6 +1,7 @@
 import { errorText } from '../values/index.ts';
 import { WasmError } from './errors.ts';
 import type { Obstacle } from './function-rewriter.ts';
+import { checkDeclarations } from './module-bounds.ts';
 import { PAGE_BYTES } from './metering.ts';
 import { rewriteModule } from './rewrite.ts';
 
@@ -51,7 +52,8 @@ const MAGIC = [0x00, 0x61, 0x73, 0x6d];
 
 /**
  * Validates a module, rewrites it for the sandbox and compiles the result.
- * @throws WasmError `module-invalid`, `feature-unsupported`, `import-missing` (imports other than functions), `memory-limit`
+ * @throws WasmError `module-invalid`, `feature-unsupported`, `import-missing` (imports other than functions), `memory-limit`,
+ * `module-too-costly`
  */
 export function compileModule(bytes: Uint8Array, options: SandboxOptions): CompiledModule {
   // The rewriter assumes a valid module, and could turn an invalid one into a valid one.
@@ -100,6 +102,7 @@ function validate(bytes: Uint8Array): void {
     const got = bytes.length === 0 ? 'an empty file' : `a file that starts with ${hex(bytes.subarray(0, 4))}`;
     throw new WasmError('module-invalid', `not a WebAssembly module: expected the bytes 00 61 73 6d, got ${got}`);
   }
+  checkDeclarations(bytes);
   if (!WebAssembly.validate(bytes)) {
     throw new WasmError(
       'module-invalid',
