@@ -4,6 +4,7 @@ import type { Obstacle } from './function-rewriter.ts';
 import { checkDeclarations } from './module-bounds.ts';
 import { PAGE_BYTES } from './metering.ts';
 import { rewriteModule } from './rewrite.ts';
+import { tryCompilation } from './trial-compilation.ts';
 
 /** Options for {@link compileModule}. */
 export interface SandboxOptions {
@@ -72,6 +73,9 @@ export function compileModule(bytes: Uint8Array, options: SandboxOptions): Compi
   } else if (!rewritten.hasMemory && isolation === 'restore') {
     isolation = 'fresh';
     obstacle = 'no-memory';
+  }
+  if (rewritten.doubts !== undefined) {
+    tryCompilation(rewritten.bytes, rewritten.doubts);
   }
   return {
     module: compileRewritten(rewritten.bytes),

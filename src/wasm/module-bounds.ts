@@ -31,7 +31,7 @@ interface Bound {
 /** The largest published function has 195 KiB; the optimizing compiler needs up to 700 bytes for each byte. */
 const FUNCTION_BYTES: Bound = {
   what: 'bytes of code',
-  ordinary: 256 * 1024,
+  ordinary: 128 * 1024,
   max: 1024 * 1024,
   remedy: 'split the function, or build with optimization for size',
 };
@@ -39,11 +39,11 @@ const FUNCTION_BYTES: Bound = {
 /** Published functions have up to 190 loops; 4,000 take the optimizing compiler 0.6 s, 16,000 take 8 s. */
 const LOOPS: Bound = { what: 'loops', ordinary: 2_000, max: 8_000, remedy: 'split the function' };
 
-/** Published functions save up to 3 million values; 8 million are 100 MB. */
+/** Published functions save up to 3 million values; 20 million take more than the 256 MiB of a trial. */
 const SAVED_VALUES: Bound = {
   what: 'values of locals and operands at labels',
-  ordinary: 8_000_000,
-  max: 32_000_000,
+  ordinary: 4_000_000,
+  max: 20_000_000,
   remedy: 'split the function (in Rego: give rules of one name several names), or build with optimization',
 };
 

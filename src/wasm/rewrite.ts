@@ -19,6 +19,7 @@ import {
   zeroOf,
 } from './runtime-functions.ts';
 import type { TrackingEnvironment } from './runtime-functions.ts';
+import type { Doubts } from './trial-compilation.ts';
 
 /** Names of the exports that the rewriter adds for the host. A module with an export of this prefix is rejected. */
 export const PRIVATE_PREFIX = '\u0001portcullis:';
@@ -53,8 +54,8 @@ const MAX_MEMORY_PAGES = 16_384;
 /** A rewritten module and its properties. */
 interface RewrittenModule {
   readonly bytes: Uint8Array<ArrayBuffer>;
-  /** Why compiling it may take too much memory or time; undefined: it does not. */
-  readonly doubt: string | undefined;
+  /** What may take too much memory or time to compile; undefined: nothing. */
+  readonly doubts: Doubts | undefined;
   readonly functions: number;
   readonly hasMemory: boolean;
   /** Maximum memory of the guest in pages. */
@@ -130,6 +131,7 @@ class ModuleRewriter {
   readonly #globals: GlobalType[] = [];
   #isMemoryImported = false;
   #memory: Limits | undefined;
+  readonly #doubtful = new Set<number>();
   #doubt: string | undefined;
 
   constructor(bytes: Uint8Array, limitPages: number, tracked: boolean) {
@@ -236,7 +238,7 @@ class ModuleRewriter {
     writeSection(out, SectionId.data, this.#content(SectionId.data));
     return {
       bytes: out.written,
-      doubt: this.#doubt,
+      doubts: this.#doubt === undefined ? undefined : { functions: this.#doubtful, shown: this.#doubt },
       functions: this.#functionTypes.length,
       hasMemory: memory !== undefined,
       memoryPages,
@@ -586,7 +588,11 @@ class ModuleRewriter {
       if (typeof body === 'string') {
         return body;
       }
-      this.#doubt ??= checkFunction(this.#bytes, index, rewriter.cost);
+      const doubt = checkFunction(this.#bytes, index, rewriter.cost);
+      if (doubt !== undefined) {
+        this.#doubtful.add(index - env.importedFunctions);
+        this.#doubt ??= doubt;
+      }
       out.sized(body);
     }
     return undefined;
