@@ -4,7 +4,8 @@ import { WasmError } from './errors.ts';
 import { checkHeapType, checkValueType, unsupported } from './features.ts';
 import { FunctionRewriter } from './function-rewriter.ts';
 import type { CodeEnvironment, Obstacle } from './function-rewriter.ts';
-import { checkCount, checkFunction } from './module-bounds.ts';
+import { checkCount, checkFunction, largestOf } from './module-bounds.ts';
+import type { FunctionCost } from './module-bounds.ts';
 import { INIT_FUEL, PAGE_BYTES } from './metering.ts';
 import { Op, Simd, ValueType } from './opcodes.ts';
 import {
@@ -56,6 +57,8 @@ interface RewrittenModule {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** What may take too much memory or time to compile; undefined: nothing. */
   readonly doubts: Doubts | undefined;
+  /** The largest of each cost among its functions. */
+  readonly largestCosts: FunctionCost;
   readonly functions: number;
   readonly hasMemory: boolean;
   /** Maximum memory of the guest in pages. */
@@ -133,6 +136,7 @@ class ModuleRewriter {
   #memory: Limits | undefined;
   readonly #doubtful = new Set<number>();
   #doubt: string | undefined;
+  #largestCosts: FunctionCost = { bodyBytes: 0, loops: 0, savedValues: 0 };
 
   constructor(bytes: Uint8Array, limitPages: number, tracked: boolean) {
     this.#bytes = bytes;
@@ -239,6 +243,7 @@ class ModuleRewriter {
     return {
       bytes: out.written,
       doubts: this.#doubt === undefined ? undefined : { functions: this.#doubtful, shown: this.#doubt },
+      largestCosts: this.#largestCosts,
       functions: this.#functionTypes.length,
       hasMemory: memory !== undefined,
       memoryPages,
@@ -588,7 +593,9 @@ class ModuleRewriter {
       if (typeof body === 'string') {
         return body;
       }
-      const doubt = checkFunction(this.#bytes, index, rewriter.cost);
+      const { cost } = rewriter;
+      this.#largestCosts = largestOf(this.#largestCosts, cost);
+      const doubt = checkFunction(this.#bytes, index, cost);
       if (doubt !== undefined) {
         this.#doubtful.add(index - env.importedFunctions);
         this.#doubt ??= doubt;

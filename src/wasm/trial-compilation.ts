@@ -6,8 +6,11 @@ import { BinaryWriter } from './binary-writer.ts';
 import { WasmError } from './errors.ts';
 import { Op } from './opcodes.ts';
 
-/** Memory that a compilation may take: a quarter of the chart's limit for a policy server. Bytes. */
-const MAX_COMPILER_BYTES = 256 * 1024 * 1024;
+/**
+ * Memory that a compilation may take: an eighth of the chart's limit for a policy server, because several workers may compile
+ * at once. Our Rust example takes 65 MiB. Bytes.
+ */
+const MAX_COMPILER_BYTES = 128 * 1024 * 1024;
 
 /** Share of the memory that the system has left, because the process compiles the module again. */
 const MEMORY_SHARE = 0.5;

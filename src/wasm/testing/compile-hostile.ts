@@ -22,7 +22,8 @@ const before = peak();
 for (const shape of shapes) {
   const module = hostileModule(shape);
   const outcome = compile(module);
-  console.log(JSON.stringify({ shape, bytes: module.length, peakBytes: peak() - before, ...outcome }));
+  const line = JSON.stringify({ shape, bytes: module.length, peakBytes: peak() - before, ...outcome });
+  process.stdout.write(`${line}\n`);
 }
 
 function compile(module: Uint8Array): { readonly code: string; readonly rewrittenBytes: number } {
