@@ -1,5 +1,5 @@
 // What the functions of modules cost V8's compilers, and memory and time of rewriting hostile modules. Prints the tables of
-// docs/adr/0026-modules-are-bounded-before-they-are-compiled.md.
+// docs/adr/0028-modules-are-bounded-before-they-are-compiled.md.
 //   node bench/compiling.ts [FILE...]   other modules than those of the examples and fixtures
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -290,6 +290,7 @@ export class FunctionRewriter {
         for (let target = 0; target < targets; target++) {
           reader.skipLeb();
         }
+        this.#count(0, 1, 0);
         this.#saveValues(Math.min(targets, this.#frames.length));
         this.#jump(2);
         return undefined;

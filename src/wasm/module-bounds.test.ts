@@ -27,6 +27,8 @@ const BYTES_PER_MODULE_BYTE = 64;
 const REWRITTEN_PER_BYTE = 12;
 const ADDED_BYTES = 2_000;
 
+const MODULE_START = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
+
 const SEED = 20_261_124;
 const RUNS = 60;
 /** Ends a child that neither compiles nor fails. Milliseconds. */
@@ -140,6 +142,39 @@ describe('A module', () => {
   });
 });
 
+describe('The values that a function saves', () => {
+  const local = [1, 1, 0x7f];
+  const emptyBlock = [0x02, 0x40, 0x0b];
+  const drop = 0x1a;
+  // The charge at the head of a function is an `if` for its locals, which counts twice.
+  const cases: Record<string, [body: number[], savedValues: number]> = {
+    'are none without locals and operands': [[0, ...emptyBlock], 0],
+    'are its locals at a block': [[2, 1, 0x7f, 1, 0x7e, ...emptyBlock], 4 + 2],
+    'are its operands, too': [[...local, 0x41, 1, 0x02, 0x7f, 0x41, 2, 0x0b, 0x6a, drop], 2 + 2],
+    'are those of both arms of an if': [[...local, 0x41, 0, 0x04, 0x40, 0x0b], 2 + 2],
+    'are those at branches': [[...local, 0x02, 0x40, 0x41, 1, 0x0d, 0, 0x0c, 0, 0x0b], 2 + 1 + 1 + 1],
+    'are those at the targets of a switch, each once': [
+      [...local, 0x02, 0x40, 0x41, 0, 0x0e, 5, 0, 0, 0, 0, 0, 1, 0x0b],
+      2 + 1 + 2,
+    ],
+    'are not those of a block before': [
+      [...local, 0x02, 0x7f, 0x41, 1, 0x0b, drop, 0x02, 0x40, 0x41, 2, drop, 0x0b],
+      2 + 1 + 1,
+    ],
+    'are results of a call': [[...local, 0x10, 0, ...emptyBlock, drop, drop], 2 + 3],
+    'are parameters of a block': [[...local, 0x41, 1, 0x02, 2, 0x0b, drop, ...emptyBlock], 2 + 2 + 1],
+  };
+  for (const [title, [body, savedValues]] of Object.entries(cases)) {
+    it(title, () => {
+      const module = moduleWithBody([...body, 0x0b]);
+      assert.ok(WebAssembly.validate(module), 'test is wrong');
+      const rewritten = rewriteModule(module, PAGES, true);
+      assert.ok(typeof rewritten === 'object');
+      assert.equal(rewritten.largestCosts.savedValues, savedValues);
+    });
+  }
+});
+
 describe('Rewriting', () => {
   it('takes memory in proportion to the module', () => {
     // `loop end` grows most. Functions of one size, so that only the number of bytes differs.
@@ -156,4 +191,17 @@ function withNames(module: Uint8Array, index: number, name: string): Uint8Array 
   const map = [1, index, name.length, ...Buffer.from(name)];
   const content = [4, ...Buffer.from('name'), 1, map.length, ...map];
   return Uint8Array.from([...module, 0, content.length, ...content]);
+}
+
+/** A module with the types [] -> [], [] -> [i32 i32] and [i32] -> [i32], and a function of the second one before this body. */
+function moduleWithBody(body: readonly number[]): Uint8Array {
+  const section = (id: number, content: readonly number[]): number[] => [id, content.length, ...content];
+  const two = [0, 0x41, 1, 0x41, 2, 0x0b];
+  return Uint8Array.from([
+    ...MODULE_START,
+    ...section(1, [3, 0x60, 0, 0, 0x60, 0, 2, 0x7f, 0x7f, 0x60, 1, 0x7f, 1, 0x7f]),
+    ...section(3, [2, 1, 0]),
+    ...section(5, [1, 0, 1]),
+    ...section(10, [2, two.length, ...two, body.length, ...body]),
+  ]);
 }

@@ -3,7 +3,7 @@ import { WasmError } from './errors.ts';
 import { unsupported } from './features.ts';
 
 // What compiling a module may cost. The figures of published modules, and what compilers need at the bounds, are in
-// docs/adr/0026-modules-are-bounded-before-they-are-compiled.md.
+// docs/adr/0028-modules-are-bounded-before-they-are-compiled.md.
 
 /** What one function costs V8's compilers. */
 export interface FunctionCost {
