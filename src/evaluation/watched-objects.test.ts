@@ -71,6 +71,20 @@ describe('watched objects', () => {
     assert.deepEqual(early.find(object), { state: 'found', object: {} });
   });
 
+  it('have it also after a moment in which they could not be read', () => {
+    const key = { namespace: 'shop', name: 'a' };
+    const watched = new WatchedObjects();
+    watched.apply(change(QUOTA, [[key, '{"pods":1}']]));
+    watched.apply(change(QUOTA, [[key, undefined, { state: 'unreadable', reason: 'too large' }]]));
+    assert.deepEqual(watched.changes()[0]?.objects[0]?.[3], '{"pods":1}');
+    watched.apply(change(QUOTA, [[key, '{"pods":2}']]));
+    assert.deepEqual(watched.find({ ...QUOTA, ...key }), {
+      state: 'found',
+      object: { pods: 2 },
+      previous: { pods: 1 },
+    });
+  });
+
   it('may be known to be absent', () => {
     const watched = new WatchedObjects();
     const absent = { state: 'absent' } as const;

@@ -76,6 +76,11 @@ export class WatchedObjects implements ObjectLookup {
     return result.state !== 'found' || hasAnnotations(result.object, object.annotations) ? result : UNKNOWN;
   }
 
+  /** The object before its last change. */
+  previous(object: ObjectReference): WatchedObject[3] {
+    return this.#kinds.get(kindId(object))?.objects.get(keyId(object))?.previous;
+  }
+
   /** The lookup for a review some of whose objects could not be read, or do not exist: it gives that result instead of unknown. */
   after(failed: readonly FailedLookup[]): ObjectLookup {
     return {
@@ -109,7 +114,7 @@ interface Published {
   readonly previous: JsonObject | string | undefined;
 }
 
-/** The object that another one replaces; the one before, when they are the same. */
+/** The object that another one replaces; the one before, when they are the same, or when the last one could not be read. */
 function previousOf(old: Published | undefined, content: Published['content']): Published['previous'] {
   if (old === undefined || old.content === content) {
     return old?.previous;
@@ -117,7 +122,16 @@ function previousOf(old: Published | undefined, content: Published['content']): 
   if (typeof old.content === 'string') {
     return old.content;
   }
-  return old.content.state === 'found' ? old.content.object : undefined;
+  switch (old.content.state) {
+    case 'found':
+      return old.content.object;
+    case 'unreadable':
+      return old.previous;
+    case 'absent':
+      return undefined;
+    default:
+      return old.content satisfies never;
+  }
 }
 
 function resultOf({ content, previous }: Published): KnownResult {
@@ -134,7 +148,7 @@ function objectOf(text: string): JsonObject {
 
 function watchedObject(key: ObjectKey, { content, previous }: Published): WatchedObject {
   if (typeof content !== 'string' && content.state !== 'found') {
-    return [key, undefined, content];
+    return previous === undefined ? [key, undefined, content] : [key, undefined, content, previous];
   }
   const object = typeof content === 'string' ? content : content.object;
   return previous === undefined ? [key, object] : [key, object, undefined, previous];
