@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { RefusedReport } from '../../control/index.ts';
 import { readPolicyDefinition } from '../../engine/index.ts';
 import type { LastValidEntry } from './last-valid-record.ts';
-import type { LoadRequest, RefusedNamespace } from '../../evaluation/index.ts';
+import type { LoadRequest, RefusedNamespace, WatchedObject } from '../../evaluation/index.ts';
 import type { LoadedRevision } from '../policies/registry-entry.ts';
 import { ParameterChecks, type ParameterChecksOptions } from './parameter-checks.ts';
 
@@ -31,6 +31,8 @@ describe('the checks of parameters', () => {
   /** Namespaces of each trial. */
   let trials: (readonly string[])[];
   let invalid: Set<string>;
+  /** Objects of the last trial. */
+  let tried: readonly WatchedObject[];
   /** Ends the load that runs; undefined: loads end at once. */
   let release: (() => void)[] | undefined;
   /** Namespaces of one trial. */
@@ -62,6 +64,7 @@ describe('the checks of parameters', () => {
 
   function outcome({ trial }: LoadRequest) {
     const namespaces = (trial?.namespaces ?? []).slice(0, most);
+    tried = trial?.objects[0]?.objects ?? [];
     trials.push(namespaces);
     const refused: RefusedNamespace[] = namespaces
       .filter((namespace) => invalid.has(namespace))
@@ -170,6 +173,16 @@ describe('the checks of parameters', () => {
       apply.apply({ ...PROFILE, isAll: false, objects: [[KEY, text]] }).objects[0]?.[3];
     beforeEach(() => {
       policy = serving('1', { ...PARAMETERS, onInvalid: 'KeepLast' });
+    });
+
+    it('are made without the last valid parameters, which would hide the invalid ones', async () => {
+      put('valid');
+      await checked(1);
+      invalid.add('a');
+      put('invalid');
+      await checked(2);
+      assert.deepEqual(tried, [[KEY, 'invalid', undefined]]);
+      assert.equal(reports.at(-1)?.[1]?.count, 1);
     });
 
     it('let workers have the last valid parameters after any number of invalid ones', async () => {

@@ -139,7 +139,7 @@ export class ParameterChecks {
     }
     const changed = this.#changed;
     this.#changed = new Set();
-    const objects = this.#objects.changes().map((change) => ({ ...change, isAll: false }));
+    const objects = this.#objects.changes().map(triedChange);
     const requests = new Map<LoadRequest, Trial>();
     const ids = new Set<string>();
     for (const [id, revision] of this.#options.serving()) {
@@ -261,6 +261,12 @@ function hasParameters(definition: PolicyDefinition): boolean {
 /** The policy, or the members of a group. */
 function usesOf(definition: PolicyDefinition): readonly ModuleUse[] {
   return definition.kind === 'policy' ? [definition] : definition.members;
+}
+
+/** Objects for a trial: not the ones before, with which KeepLast would hide that parameters are invalid. */
+function triedChange(change: WatchedChange): WatchedChange {
+  const objects = change.objects.map(([key, object, failure]): WatchedObject => [key, object, failure]);
+  return { ...change, isAll: false, objects };
 }
 
 /** The namespace whose parameters are in an object. */
