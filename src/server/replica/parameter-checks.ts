@@ -63,6 +63,7 @@ export class ParameterChecks {
   /** One check at a time, so that no result of an older one counts. */
   #isChecking = false;
   #isDue = false;
+  #isStopped = false;
 
   constructor(options: ParameterChecksOptions) {
     this.#options = options;
@@ -85,10 +86,13 @@ export class ParameterChecks {
 
   /** Checks soon, also because other policies serve. */
   schedule(): void {
-    this.#timer ??= setTimeout(() => this.#check(), this.#options.delayMs ?? CHECK_DELAY_MS).unref();
+    if (!this.#isStopped) {
+      this.#timer ??= setTimeout(() => this.#check(), this.#options.delayMs ?? CHECK_DELAY_MS).unref();
+    }
   }
 
   stop(): void {
+    this.#isStopped = true;
     clearTimeout(this.#timer);
   }
 
