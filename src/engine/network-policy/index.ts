@@ -8,6 +8,7 @@ export type {
   ProviderExtension,
   ProviderSetting,
   SupportRow,
+  VersionObject,
 } from './catalogue.ts';
 export { EFFECT_TEXTS, EFFECTS, FEATURE_TEXTS, FEATURES } from './feature.ts';
 export type { Effect, Feature } from './feature.ts';
@@ -20,6 +21,7 @@ export { compareNumbers, parseProviderVersion } from './provider-version.ts';
 export { MAX_CATALOGUE_LENGTH, parseCatalogue, readProvider } from './read-catalogue.ts';
 export { PolicySet } from './redundant.ts';
 export { FEATURE_NOUNS } from './sentence.ts';
+export { isInRange } from './version-range.ts';
 export { ProviderSupport } from './support.ts';
 export type { ProviderInstance, Status, SupportReason } from './support.ts';
 export { analysePolicy, judgePolicy, UNREAD_FIELDS, unknownProvider, unsupportedFeatures } from './verdict.ts';

@@ -8,11 +8,13 @@ import { Catalogue, EVIDENCES, SUPPORTS } from './catalogue.ts';
 import type {
   AgentPattern,
   Detection,
+  KubeletVersions,
   PortLimit,
   ProviderExtension,
   ProviderSetting,
   Requirement,
   SupportRow,
+  VersionObject,
 } from './catalogue.ts';
 import { EFFECTS, FEATURES, TRAITS } from './feature.ts';
 import type { Feature, Trait } from './feature.ts';
@@ -181,11 +183,24 @@ function shortText(fields: FieldReader, key: string): string | undefined {
 /** Patterns of a provider: more than any needs, since each is tried on every pod. */
 export const MAX_PATTERNS = 32;
 
+const DETECTION_KEYS = [
+  'agents',
+  'kubelet',
+  'kubeletVersions',
+  'images',
+  'object',
+  'replaces',
+  'configMap',
+  'arguments',
+  'argumentsOf',
+  'containers',
+];
+
 function readDetection(fields: FieldReader | undefined): Detection | undefined {
   if (fields === undefined) {
     return undefined;
   }
-  fields.knownKeys(['agents', 'kubelet', 'replaces', 'configMap', 'arguments', 'containers'], { owner: 'detect' });
+  fields.knownKeys(DETECTION_KEYS, { owner: 'detect' });
   const agents = fields.each('agents');
   if (agents.length > MAX_PATTERNS) {
     fields.fault('agents', `expected at most ${MAX_PATTERNS} patterns, got ${agents.length}`);
@@ -194,12 +209,36 @@ function readDetection(fields: FieldReader | undefined): Detection | undefined {
     agents: agents.slice(0, MAX_PATTERNS).map(readAgent),
     ...present({
       kubelet: fields.someText('kubelet'),
+      kubeletVersions: fields.has('kubeletVersions')
+        ? fields.each('kubeletVersions').slice(0, MAX_PATTERNS).map(readKubeletVersions)
+        : undefined,
+      images: someTexts(fields, 'images'),
+      object: readVersionObject(fields.inside('object')),
       replaces: someTexts(fields, 'replaces'),
       configMap: fields.someText('configMap'),
       arguments: someTexts(fields, 'arguments'),
+      argumentsOf: fields.someText('argumentsOf'),
       containers: someTexts(fields, 'containers'),
     }),
   };
+}
+
+function readKubeletVersions(fields: FieldReader): KubeletVersions {
+  fields.knownKeys(['kubelet', 'version', 'sources'], { owner: 'a version' });
+  return { kubelet: range(fields, 'kubelet') ?? UNKNOWN_RANGE, version: fields.requiredText('version') };
+}
+
+function readVersionObject(fields: FieldReader | undefined): VersionObject | undefined {
+  fields?.knownKeys(['apiVersion', 'kind', 'resource', 'name', 'field'], { owner: 'object' });
+  return (
+    fields && {
+      apiVersion: fields.requiredText('apiVersion'),
+      kind: fields.requiredText('kind'),
+      resource: fields.requiredText('resource'),
+      name: fields.requiredText('name'),
+      field: fields.requiredText('field'),
+    }
+  );
 }
 
 function readAgent(fields: FieldReader): AgentPattern {
@@ -263,11 +302,11 @@ function readRows(fields: FieldReader, feature: Feature, checked: string | undef
   return rows.map((row, index) => readRow(row, ranges[index] ?? UNKNOWN_RANGE, checked));
 }
 
-function range(row: FieldReader): VersionRange | undefined {
-  const text = row.requiredText('versions');
+function range(row: FieldReader, key = 'versions'): VersionRange | undefined {
+  const text = row.requiredText(key);
   const parsed = parseVersionRange(text);
   if (parsed === undefined && text !== '') {
-    row.fault('versions', `expected *, >=1.2.0, <1.2.0 or ">=1.2.0 <1.3.0", got ${describeValue(text)}`);
+    row.fault(key, `expected *, >=1.2.0, <1.2.0 or ">=1.2.0 <1.3.0", got ${describeValue(text)}`);
   }
   return parsed;
 }
