@@ -118,12 +118,38 @@ const AGENT = mapping(
   { required: ['container'] },
 );
 
+const KUBELET_VERSIONS = mapping(
+  'The version of the provider in a range of kubelets.',
+  {
+    kubelet: text('The range of kubelets.', { pattern: CATALOGUE_PATTERNS.versions.source }),
+    version: text('The lowest version of the provider in it.'),
+    sources: list('Where a reader can check it.', text('A URL.', { pattern: CATALOGUE_PATTERNS.source.source })),
+  },
+  { required: ['kubelet', 'version'] },
+);
+
+const VERSION_OBJECT = mapping(
+  'The object of the provider that has its version.',
+  {
+    apiVersion: text('Its apiVersion.'),
+    kind: text('Its kind.'),
+    resource: text('The plural of the kind, in lower case.'),
+    name: text('Its name.'),
+    field: text('The path of the version: `spec.calicoVersion`.'),
+  },
+  { required: ['apiVersion', 'kind', 'resource', 'name', 'field'] },
+);
+
 const DETECTION = mapping('How the provider is found in a cluster.', {
   agents: list('Patterns of its pods.', AGENT, { maxItems: MAX_PATTERNS }),
   kubelet: text('A part of the version of kubelets that contain it.'),
+  kubeletVersions: list('Its versions by those of kubelets.', KUBELET_VERSIONS, { maxItems: MAX_PATTERNS }),
+  images: NAMES('Names of images whose tags are versions, with stars for any text. Default: all.'),
+  object: VERSION_OBJECT,
   replaces: NAMES('Providers that its pods also look like.'),
   configMap: text('The ConfigMap with settings, in the namespace of its pods.'),
   arguments: NAMES('Settings that are arguments of the container.'),
+  argumentsOf: text('Another container with these arguments.'),
   containers: NAMES('Settings that say whether the pod has the container of that name.'),
 });
 
