@@ -10,7 +10,7 @@ export type {
   SupportRow,
   VersionObject,
 } from './catalogue.ts';
-export { EFFECT_TEXTS, EFFECTS, FEATURE_TEXTS, FEATURES } from './feature.ts';
+export { EFFECT_TEXTS, EFFECTS, FEATURE_TEXTS, FEATURES, TRAIT_TEXTS } from './feature.ts';
 export type { Effect, Feature } from './feature.ts';
 export type { ClusterFacts } from './feature-uses.ts';
 export { findingsOf } from './findings.ts';
