@@ -159,6 +159,12 @@ describe('the sentence for a person', () => {
       'False',
       'Weave Net 2.8.1 ignores spec.egress[0] because of 2001:db8::/32',
     ],
+    [
+      'internet-without-private',
+      { name: 'azure-npm-windows', version: '1.6.29' },
+      'False',
+      'Azure NPM for Windows 1.6.29 ignores the whole policy because of the exception 10.0.0.0/8, the exception 172.16.0.0/12 and 1 more: its pods are open unless another policy isolates them',
+    ],
     ['deny-all', { name: 'flannel', version: '0.26.0' }, 'False', 'Flannel alone 0.26.0 enforces no NetworkPolicy'],
     [
       'deny-all',
