@@ -259,3 +259,27 @@ describe('what depends on the cluster', () => {
     assert.deepEqual(judge('many-ports', larger, { identities: 1000, podCidrs: [], nodeCidrs: [] }).warnings, []);
   });
 });
+
+describe('uses of one feature that differ', () => {
+  for (const ports of [
+    [{}, { protocol: 'UDP' }],
+    [{ protocol: 'UDP' }, {}],
+  ]) {
+    it(`are as good as the worst of ${JSON.stringify(ports)}, which alone has a path`, () => {
+      const policy: JsonObject = {
+        apiVersion: 'networking.k8s.io/v1',
+        kind: 'NetworkPolicy',
+        metadata: { name: 'p' },
+        spec: { podSelector: {}, ingress: [{ ports }] },
+      };
+      const provider = builtinCatalogue().find('calico') ?? assert.fail();
+      const support = new ProviderSupport(provider, { name: 'calico', version: '3.10.0' });
+      const { accepted, features } = judgePolicy(analysePolicy(readNetworkPolicy(policy)), support);
+      assert.equal(accepted, 'False');
+      const index = ports.findIndex((port) => Object.keys(port).length === 0);
+      assert.deepEqual(features.find(({ type }) => type === 'PortWithoutNumber')?.paths, [
+        `spec.ingress[0].ports[${index}]`,
+      ]);
+    });
+  }
+});
