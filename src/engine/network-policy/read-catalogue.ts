@@ -4,10 +4,9 @@ import { describeValue, FieldReader, fieldPathText } from '../field-reader.ts';
 import type { FieldFault } from '../field-reader.ts';
 import { nearestKey, textPosition } from '../../values/index.ts';
 import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
-import { EVIDENCES, SUPPORTS } from './catalogue.ts';
+import { Catalogue, EVIDENCES, SUPPORTS } from './catalogue.ts';
 import type {
   AgentPattern,
-  Catalogue,
   Detection,
   KubeletVersions,
   PortLimit,
@@ -63,7 +62,8 @@ const DAY = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/;
 const UNKNOWN_RANGE: VersionRange = { text: '*' };
 
 /**
- * Reads catalogue files: YAML or JSON, a document for each provider. Providers of `known` may be extended and inherited.
+ * Reads catalogue files: YAML or JSON, a document for each provider. Providers of `known`, and of
+ * documents before, may be extended and inherited.
  * @throws EngineError `catalogue-invalid`, which lists every mistake with file and path
  */
 export function parseCatalogue(text: string, file: string, known?: Catalogue): readonly ProviderExtension[] {
@@ -72,12 +72,16 @@ export function parseCatalogue(text: string, file: string, known?: Catalogue): r
     throw invalid([`${file}: expected at most ${MAX_PROVIDERS} providers, got ${documents.length}`]);
   }
   const mistakes: string[] = [];
-  const entries = documents.map((document, index) => {
+  const entries: ProviderExtension[] = [];
+  let before = known ?? new Catalogue([]);
+  for (const [index, document] of documents.entries()) {
     const place = documents.length === 1 ? file : `${file}, document ${index + 1}`;
-    return readProvider(document, known, ({ path, key, message }) =>
+    const entry = readProvider(document, before, ({ path, key, message }) =>
       mistakes.push([place, fieldPathText(path) || key, message].filter(Boolean).join(': ')),
     );
-  });
+    before = before.extended([entry]);
+    entries.push(entry);
+  }
   if (mistakes.length > 0) {
     throw invalid(mistakes);
   }
