@@ -49,10 +49,15 @@ interface Requests {
   lists: number;
 }
 
-/** @param policies objects, whose namespaces are created */
-export async function benchStatuses(policies: readonly KubernetesObject[]): Promise<void> {
+/**
+ * @param policies objects, whose namespaces are created
+ * @param isReal whether the cluster is a kube-apiserver
+ */
+export async function benchStatuses(
+  policies: readonly KubernetesObject[],
+  isReal = clusterAvailable() !== undefined,
+): Promise<void> {
   await using stack = new AsyncDisposableStack();
-  const isReal = clusterAvailable() !== undefined;
   const cluster = isReal ? await realCluster(stack) : await embeddedCluster(stack);
   await prepare(cluster, policies);
   console.log(
@@ -71,8 +76,7 @@ export async function benchStatuses(policies: readonly KubernetesObject[]): Prom
     log,
   });
   const stop = new AbortController();
-  const cpu = process.cpuUsage();
-  let start = performance.now();
+  let start = new Moment();
   const running = [caches.start(stop.signal), controllers.start(stop.signal)];
   const allRight = async (provider: string): Promise<void> => {
     for (;;) {
@@ -92,7 +96,7 @@ export async function benchStatuses(policies: readonly KubernetesObject[]): Prom
   row(`all statuses created (${requests.writes} writes)`, start);
   await controllersSettled(controllers);
   requests.writes = 0;
-  start = performance.now();
+  start = new Moment();
   const { spec } = agentPod({ image: 'quay.io/cilium/cilium:v1.16.0' });
   const [container] = (spec as { containers: readonly object[] }).containers;
   const body = { spec: { containers: [{ ...container }] } };
@@ -103,10 +107,8 @@ export async function benchStatuses(policies: readonly KubernetesObject[]): Prom
   Object.assign(requests, { writes: 0, lists: 0 });
   await sleep(STEADY_MS);
   console.log(`  ${STEADY_MS / 1000} s without changes: ${requests.writes} writes, ${requests.lists} lists`);
-  const { user, system } = process.cpuUsage(cpu);
   const memory = Math.round(process.memoryUsage().rss / 1024 ** 2);
-  const own = isReal ? 'the controller' : 'controller and cluster';
-  console.log(`  processor time of ${own} ${((user + system) / 1e6).toFixed(1)} s, memory ${memory} MiB`);
+  console.log(`  memory of ${isReal ? 'the controller' : 'controller and cluster'}: ${memory} MiB`);
   stop.abort();
   await Promise.all(running);
 }
@@ -119,8 +121,20 @@ async function controllersSettled(controllers: NetworkPolicyControllers): Promis
   }
 }
 
-function row(name: string, start: number): void {
-  console.log(`  ${name.padEnd(66)} ${((performance.now() - start) / 1000).toFixed(1).padStart(6)} s`);
+/** A beginning, for the time and the processor time of this process since. */
+class Moment {
+  readonly #start = performance.now();
+  readonly #cpu = process.cpuUsage();
+
+  toString(): string {
+    const { user, system } = process.cpuUsage(this.#cpu);
+    const seconds = ((performance.now() - this.#start) / 1000).toFixed(1);
+    return `${seconds.padStart(6)} s, processor time ${((user + system) / 1e6).toFixed(1)} s`;
+  }
+}
+
+function row(name: string, start: Moment): void {
+  console.log(`  ${name.padEnd(66)} ${start}`);
 }
 
 async function realCluster(stack: AsyncDisposableStack): Promise<Cluster> {
