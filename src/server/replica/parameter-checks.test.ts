@@ -28,6 +28,8 @@ describe('the checks of parameters', () => {
   let reports: (readonly [string, RefusedReport | undefined])[];
   /** Namespaces of each trial. */
   let trials: (readonly string[])[];
+  /** Namespaces of the objects that the loader gets for the last trial. */
+  let given: readonly (string | undefined)[];
   let invalid: Set<string>;
   beforeEach(() => {
     [policy, reports, trials, invalid] = [serving('1', PARAMETERS), [], [], new Set()];
@@ -43,6 +45,7 @@ describe('the checks of parameters', () => {
   function outcome({ trial }: LoadRequest) {
     const namespaces = trial?.namespaces ?? [];
     trials.push(namespaces);
+    given = trial?.objects.flatMap(({ objects }) => objects.map(([key]) => key.namespace)) ?? [];
     const refused: RefusedNamespace[] = namespaces
       .filter((namespace) => invalid.has(namespace))
       .map((namespace) => ({ namespace, message: `no ${namespace}` }));
@@ -98,11 +101,30 @@ describe('the checks of parameters', () => {
     assert.deepEqual([refused?.count, refused?.first.length, refused?.first[0]?.namespace], [30, 10, 'n10']);
   });
 
+  it('give the loader the objects of changed namespaces alone', async () => {
+    change('a', 'b', 'c');
+    await checked(1);
+    assert.deepEqual(given, ['a', 'b', 'c']);
+    change('b');
+    await checked(2);
+    assert.deepEqual([trials[1], given], [['b'], ['b']]);
+  });
+
+  it('give the loader an object that all namespaces share', async () => {
+    const resource = { ...PROFILE, name: 'profile', namespace: 'shared' };
+    policy = serving('1', { ...PARAMETERS, from: { resource } });
+    change('shared', 'other');
+    await checked(1);
+    change('other');
+    await checked(2);
+    assert.deepEqual(given, ['shared', 'other']);
+  });
+
   it('are made for namespaces with listed keys only', async () => {
     const from = { namespace: { annotations: ['uid'], labels: ['tier'] } };
     policy = serving('1', { ...PARAMETERS, from });
     const view = (labels: Readonly<Record<string, string>>, uid: string | null) =>
-      ({ metadata: { labels, annotations: { uid } } }) as const;
+      JSON.stringify({ metadata: { labels, annotations: { uid } } });
     invalid.add('a');
     checks.apply({
       apiVersion: 'v1',

@@ -1,7 +1,7 @@
 // Checks the parameters of policies that serve whenever they change, so that their status names invalid ones.
 import { isDeepStrictEqual } from 'node:util';
 import { MAX_REFUSED_NAMESPACES, type RefusedReport } from '../../control/index.ts';
-import type { PolicyDefinition } from '../../engine/index.ts';
+import type { ModuleUse, PolicyDefinition } from '../../engine/index.ts';
 import {
   type LoadOutcome,
   type LoadRequest,
@@ -87,7 +87,7 @@ export class ParameterChecks {
       if (namespaces.length > 0 || !isKnown) {
         const { definition, digests } = revision;
         const pins = Object.fromEntries(Object.entries(digests).filter(([, digest]) => digest.startsWith('sha256:')));
-        const trial = { objects, namespaces };
+        const trial = { objects: objectsFor(definition, objects, namespaces), namespaces };
         const isForTenant = isNamespacedPolicyId(id);
         requests.set({ id, definition, digests: pins, from: 'cache', isForTenant, trial }, { revision, namespaces });
       }
@@ -148,15 +148,34 @@ export function refusedReport({
 }
 
 function hasParameters(definition: PolicyDefinition): boolean {
-  return (definition.kind === 'policy' ? [definition] : definition.members).some(
-    ({ parameters }) => parameters !== undefined,
+  return usesOf(definition).some(({ parameters }) => parameters !== undefined);
+}
+
+/** A policy alone, or the members of a group. */
+function usesOf(definition: PolicyDefinition): readonly ModuleUse[] {
+  return definition.kind === 'policy' ? [definition] : definition.members;
+}
+
+/** The objects that a policy needs for some namespaces: the loader gets a copy of them. */
+function objectsFor(
+  definition: PolicyDefinition,
+  changes: readonly WatchedChange[],
+  namespaces: readonly string[],
+): readonly WatchedChange[] {
+  const shared = usesOf(definition).flatMap(({ parameters }) =>
+    parameters !== undefined && 'resource' in parameters.from ? (parameters.from.resource.namespace ?? []) : [],
   );
+  const needed = new Set([...namespaces, ...shared]);
+  return changes.map((change) => ({
+    ...change,
+    objects: change.objects.filter(([{ namespace, name }]) => needed.has(namespace ?? name)),
+  }));
 }
 
 /** Namespaces with parameters of a policy. */
 function placesOf(definition: PolicyDefinition, changes: readonly WatchedChange[]): readonly string[] {
   const places = new Set<string>();
-  for (const { parameters } of definition.kind === 'policy' ? [definition] : definition.members) {
+  for (const { parameters } of usesOf(definition)) {
     if (parameters === undefined) {
       continue;
     }
