@@ -20,7 +20,7 @@ describe('the image', () => {
       }
       console.log(v8.getHeapSpaceStatistics().find((one) => one.space_name === 'new_space').physical_space_size);`;
     const { stdout, stderr } = await run(process.execPath, ['-e', program], { env: VARIABLES });
-    assert.ok(Number(stdout) > 0 && Number(stdout) <= 16 * 2 ** 20, `${stdout} bytes; ${stderr}`);
+    assert.ok(Number(stdout) > 0 && Number(stdout) <= 8 * 2 ** 20, `${stdout} bytes; ${stderr}`);
   });
 
   it('has no base image but Node', () => {

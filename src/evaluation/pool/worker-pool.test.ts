@@ -123,7 +123,11 @@ describe('the worker pool', () => {
       const entry = tableEntry('tenants', loopsWhenAsked, `  timeoutEvalSeconds: 2\n${from}`);
       await pool.publish(tableChange([entry], { modules: [loopsWhenAsked] }));
       const write = (namespace: string, a: string): void =>
-        pool.publishWatched({ ...PROFILE, isAll: false, objects: [[{ namespace, name: 'main' }, JSON.stringify({ a })]] });
+        pool.publishWatched({
+          ...PROFILE,
+          isAll: false,
+          objects: [[{ namespace, name: 'main' }, JSON.stringify({ a })]],
+        });
       const review = (namespace: string): Uint8Array => new Uint8Array(Buffer.from(JSON.stringify(podIn(namespace))));
       const askFor = (namespace: string): Promise<Answer> =>
         new Promise((resolve) => pool.submit('validate', 'tenants', review(namespace), 10_000, resolve));
