@@ -30,6 +30,8 @@ describe('the checks of parameters', () => {
   let reports: (readonly [string, RefusedReport | undefined])[];
   /** Namespaces of each trial. */
   let trials: (readonly string[])[];
+  /** Namespaces of the objects that the loader gets for the last trial. */
+  let given: readonly (string | undefined)[];
   let invalid: Set<string>;
   /** Objects of the last trial. */
   let tried: readonly WatchedObject[];
@@ -66,6 +68,7 @@ describe('the checks of parameters', () => {
     const namespaces = (trial?.namespaces ?? []).slice(0, most);
     tried = trial?.objects[0]?.objects ?? [];
     trials.push(namespaces);
+    given = trial?.objects.flatMap(({ objects }) => objects.map(([key]) => key.namespace)) ?? [];
     const refused: RefusedNamespace[] = namespaces
       .filter((namespace) => invalid.has(namespace))
       .map((namespace) => ({ namespace, message: `no ${namespace}` }));
@@ -233,11 +236,30 @@ describe('the checks of parameters', () => {
     });
   });
 
+  it('give the loader the objects of changed namespaces alone', async () => {
+    change('a', 'b', 'c');
+    await checked(1);
+    assert.deepEqual(given, ['a', 'b', 'c']);
+    change('b');
+    await checked(2);
+    assert.deepEqual([trials[1], given], [['b'], ['b']]);
+  });
+
+  it('give the loader an object that all namespaces share', async () => {
+    const resource = { ...PROFILE, name: 'profile', namespace: 'shared' };
+    policy = serving('1', { ...PARAMETERS, from: { resource } });
+    change('shared', 'other');
+    await checked(1);
+    change('other');
+    await checked(2);
+    assert.deepEqual(given, ['shared', 'other']);
+  });
+
   it('are made for namespaces with listed keys only', async () => {
     const from = { namespace: { annotations: ['uid'], labels: ['tier'] } };
     policy = serving('1', { ...PARAMETERS, from });
     const view = (labels: Readonly<Record<string, string>>, uid: string | null) =>
-      ({ metadata: { labels, annotations: { uid } } }) as const;
+      JSON.stringify({ metadata: { labels, annotations: { uid } } });
     invalid.add('a');
     checks.apply({
       apiVersion: 'v1',

@@ -156,7 +156,7 @@ export class ParameterChecks {
       if (namespaces.length > 0 || !isKnown) {
         const { definition, digests } = revision;
         const pins = Object.fromEntries(Object.entries(digests).filter(([, digest]) => digest.startsWith('sha256:')));
-        const trial = { objects, namespaces };
+        const trial = { objects: objectsFor(definition, objects, namespaces), namespaces };
         const isForTenant = isNamespacedPolicyId(id);
         requests.set({ id, definition, digests: pins, from: 'cache', isForTenant, trial }, { revision, namespaces });
       }
@@ -199,7 +199,7 @@ export class ParameterChecks {
       for (const [key, , , previous] of objects) {
         const reference = { apiVersion, kind, ...key };
         if (previous !== undefined && kind !== 'Secret' && !this.#isValid(namespaceOf({ kind }, key))) {
-          yield [reference, typeof previous === 'string' ? previous : JSON.stringify(previous)];
+          yield [reference, previous];
         }
       }
     }
@@ -262,7 +262,7 @@ function hasParameters(definition: PolicyDefinition): boolean {
   return usesOf(definition).some(({ parameters }) => parameters !== undefined);
 }
 
-/** The policy, or the members of a group. */
+/** A policy alone, or the members of a group. */
 function usesOf(definition: PolicyDefinition): readonly ModuleUse[] {
   return definition.kind === 'policy' ? [definition] : definition.members;
 }
@@ -276,6 +276,22 @@ function triedChange(change: WatchedChange): WatchedChange {
 /** The namespace whose parameters are in an object. */
 function namespaceOf({ kind }: Pick<WatchedChange, 'kind'>, { namespace, name }: WatchedObject[0]): string {
   return kind === 'Namespace' ? name : (namespace ?? '');
+}
+
+/** The objects that a policy needs for some namespaces: the loader gets a copy of them. */
+function objectsFor(
+  definition: PolicyDefinition,
+  changes: readonly WatchedChange[],
+  namespaces: readonly string[],
+): readonly WatchedChange[] {
+  const shared = usesOf(definition).flatMap(({ parameters }) =>
+    parameters !== undefined && 'resource' in parameters.from ? (parameters.from.resource.namespace ?? []) : [],
+  );
+  const needed = new Set([...namespaces, ...shared]);
+  return changes.map((change) => ({
+    ...change,
+    objects: change.objects.filter(([{ namespace, name }]) => needed.has(namespace ?? name)),
+  }));
 }
 
 /** Namespaces with parameters of a policy. */
