@@ -16,7 +16,7 @@ import {
   type Stage,
   STAGES,
 } from './load-request.ts';
-import { threadEnvironment } from '../thread-environment.ts';
+import { threadEnvironment } from '../../threads/index.ts';
 
 /** Interval between checks of the thread. Milliseconds. */
 const WATCHDOG_INTERVAL_MS = 50;
