@@ -169,7 +169,9 @@ async function nativeDenies({ cluster }: Scene, tenant: number, denies: boolean)
   const isDenied = async (runAsUser: number): Promise<boolean> => {
     const spec = { containers: [{ name: 'main', image: 'registry.example/tool:1' }], securityContext: { runAsUser } };
     const path = `/api/v1/namespaces/${tenantNamespace(tenant)}/pods?dryRun=All`;
-    return (await cluster.request('POST', path, { metadata: { name: 'asked', labels: LABELS.native }, spec })).status !== 201;
+    return (
+      (await cluster.request('POST', path, { metadata: { name: 'asked', labels: LABELS.native }, spec })).status !== 201
+    );
   };
   const deadline = performance.now() + NATIVE_MS;
   while ((await isDenied(0)) !== denies || (await isDenied(uidOf(tenant)))) {
