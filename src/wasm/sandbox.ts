@@ -1,8 +1,10 @@
 import type { CompiledModule } from './compile.ts';
 import { WasmError } from './errors.ts';
+import { UNLIMITED_SHARE } from './instance-memory.ts';
+import type { InstanceShare } from './instance-memory.ts';
 import { CARD_SHIFT, INIT_FUEL, PAGE_BYTES } from './metering.ts';
 import { PrivateExport } from './rewrite.ts';
-import { MAX_RESTORE_BYTES, RESTORE_REFUSED } from './runtime-functions.ts';
+import { GRANULE_BYTES, MAX_RESTORE_BYTES, RESTORE_REFUSED } from './runtime-functions.ts';
 
 /** A function that a guest can import. Arguments and results of type i64 are bigint, all others are numbers. */
 export type HostFunction = (...args: never[]) => number | bigint | void;
@@ -35,6 +37,14 @@ const INSTANCE_LIFETIME_MS = 30_000;
 /** The fuel global has 64 bits; larger values are not exact as numbers. */
 const MAX_FUEL = Number.MAX_SAFE_INTEGER;
 
+/**
+ * Memory of an instance besides its granules: marks, exports, objects. Measured for modules with up to 100 exports.
+ */
+const INSTANCE_BYTES = 64 * 1024;
+
+/** More than any memory has. */
+const MAX_GRANULES = 2 ** 31 - 1;
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
@@ -49,6 +59,10 @@ export class SandboxInstance {
   readonly #restore: GuestFunction | undefined;
   /** With write tracking: the guest's memory size in pages, and the cards of written granules. */
   readonly #pages: WebAssembly.Global | undefined;
+  /** With write tracking: the number of granules that were written since the instance exists. */
+  readonly #touched: WebAssembly.Global | undefined;
+  /** Number of granules that the snapshot has a copy of. */
+  #kept = 0;
   #cards: Uint8Array | undefined;
   #u8 = new Uint8Array(0);
   #view = new DataView(new ArrayBuffer(0));
@@ -56,10 +70,11 @@ export class SandboxInstance {
 
   /**
    * Instantiates the module, runs its start function and the host's `init`, and takes the snapshot.
-   * @throws WasmError `import-missing`, `memory-limit` (the machine has no memory left), `trap`, `out-of-fuel`, and
-   * errors of `init`
+   * @param maxBytes that the instance may hold, see {@link heldBytes}
+   * @throws WasmError `import-missing`, `memory-limit` (the machine has no memory left), `memory-exceeded`, `trap`,
+   * `out-of-fuel`, and errors of `init`
    */
-  constructor(compiled: CompiledModule, host: SandboxHost) {
+  constructor(compiled: CompiledModule, host: SandboxHost, maxBytes = Infinity) {
     const imports = host.imports(this);
     checkImports(compiled, imports);
     this.#exports = instantiate(compiled.module, imports);
@@ -69,6 +84,7 @@ export class SandboxInstance {
     const cards = this.#exports[PrivateExport.cards] as WebAssembly.Memory | undefined;
     if (cards !== undefined) {
       this.#pages = this.#exports[PrivateExport.pages] as WebAssembly.Global;
+      this.#touched = this.#exports[PrivateExport.touched] as WebAssembly.Global;
       this.#restore = this.func(PrivateExport.restore);
     }
     try {
@@ -80,10 +96,20 @@ export class SandboxInstance {
       throw this.toWasmError(error);
     }
     if (cards !== undefined) {
-      this.func(PrivateExport.snapshot)();
+      this.#takeSnapshot(maxBytes);
       // Only now: the snapshot includes what the host wrote during init, and taking it grows this memory.
       this.#cards = new Uint8Array(cards.buffer);
     }
+  }
+
+  /**
+   * Physical memory that the instance holds between calls: granules that were ever written, and their copies in the snapshot.
+   * Granules of zeros have no copy. 0 for an instance that is not restored.
+   */
+  get heldBytes(): number {
+    return this.#touched === undefined
+      ? 0
+      : INSTANCE_BYTES + ((this.#touched.value as number) + this.#kept) * GRANULE_BYTES;
   }
 
   /** Whether the guest exports a function with this name. */
@@ -233,6 +259,18 @@ export class SandboxInstance {
     return this.#restore !== undefined && this.#restore(MAX_RESTORE_BYTES) !== RESTORE_REFUSED;
   }
 
+  #takeSnapshot(maxBytes: number): void {
+    const maxGranules = Math.min(Math.floor(maxBytes / GRANULE_BYTES), MAX_GRANULES);
+    this.#kept = this.func(PrivateExport.snapshot)(maxGranules) as number;
+    if (this.heldBytes > maxBytes) {
+      throw new WasmError(
+        'memory-exceeded',
+        `an instance of the module holds ${mebibytes(this.heldBytes)} between calls (its memory, and a copy of what its ` +
+          `start wrote): expected at most ${mebibytes(maxBytes)}. Let the module write less before its first call`,
+      );
+    }
+  }
+
   #refresh(): void {
     // Growth detaches the old buffer, and views of it become empty.
     if (this.#u8.length === 0) {
@@ -275,16 +313,21 @@ export class SandboxInstance {
 export class Sandbox {
   readonly #compiled: CompiledModule;
   readonly #host: SandboxHost;
+  readonly #share: InstanceShare;
+  readonly #release = (): void => {
+    this.#instance = undefined;
+  };
   #instance: SandboxInstance | undefined;
   #callsLeft = 0;
   #replaceAt = 0;
   #fuelUsed = 0;
 
   /** @throws WasmError any error of creating the first instance */
-  constructor(compiled: CompiledModule, host: SandboxHost) {
+  constructor(compiled: CompiledModule, host: SandboxHost, share: InstanceShare = UNLIMITED_SHARE) {
     this.#compiled = compiled;
     this.#host = host;
-    this.#instance = this.#create();
+    this.#share = share;
+    this.#rest(this.#create());
   }
 
   /**
@@ -301,12 +344,15 @@ export class Sandbox {
     try {
       result = body(instance);
     } catch (error) {
+      this.#share.gone();
       throw instance.toWasmError(error);
     } finally {
       this.#fuelUsed = instance.fuelUsed;
     }
     if (--this.#callsLeft > 0 && instance.restore()) {
-      this.#instance = instance;
+      this.#rest(instance);
+    } else {
+      this.#share.gone();
     }
     return result;
   }
@@ -328,8 +374,18 @@ export class Sandbox {
   #create(): SandboxInstance {
     this.#callsLeft = CALLS_PER_INSTANCE;
     this.#replaceAt = performance.now() + INSTANCE_LIFETIME_MS;
-    return new SandboxInstance(this.#compiled, this.#host);
+    return new SandboxInstance(this.#compiled, this.#host, this.#share.maxBytes);
   }
+
+  /** Keeps an instance for the next call, unless it holds too much. */
+  #rest(instance: SandboxInstance): void {
+    this.#instance = instance;
+    this.#share.rest(instance.heldBytes, this.#release);
+  }
+}
+
+function mebibytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 }
 
 function checkImports(compiled: CompiledModule, provided: HostImports): void {
