@@ -16,7 +16,10 @@ const REGO_ENTRYPOINT = 0;
 /** Guests of Kubewarden's WASI mode read the arguments after the program name. */
 const WASI_PROGRAM = 'policy.wasm';
 
-/** Instantiates a policy's code. Throws WasmError when a module lacks what its execution mode needs. */
+/**
+ * A guest for a policy's code, which starts with its first call. Throws WasmError when a module lacks what its execution
+ * mode needs.
+ */
 export function createGuest(code: PolicyCode): PolicyGuest {
   switch (code.mode) {
     case 'kubewarden-wapc':
@@ -43,6 +46,10 @@ class WapcPolicyGuest implements PolicyGuest {
 
   constructor(guest: WapcGuest) {
     this.#guest = guest;
+  }
+
+  start(): void {
+    this.#guest.start();
   }
 
   validate(input: GuestInput, context: CallContext): GuestVerdict {
@@ -87,6 +94,10 @@ class WasiPolicyGuest implements PolicyGuest {
     this.#command = command;
   }
 
+  start(): void {
+    this.#command.start();
+  }
+
   validate(input: GuestInput, context: CallContext): GuestVerdict {
     return parseGuestVerdict(this.#run('validate', validatePayload(input), context));
   }
@@ -114,6 +125,10 @@ class OpaPolicyGuest implements PolicyGuest {
     this.#guest = guest;
   }
 
+  start(): void {
+    this.#guest.start();
+  }
+
   validate(input: GuestInput, context: CallContext): GuestVerdict {
     const data = opaData(input);
     const answer = guarded(() =>
@@ -135,6 +150,10 @@ class GatekeeperPolicyGuest implements PolicyGuest {
 
   constructor(guest: OpaGuest) {
     this.#guest = guest;
+  }
+
+  start(): void {
+    this.#guest.start();
   }
 
   validate(input: GuestInput, context: CallContext): GuestVerdict {

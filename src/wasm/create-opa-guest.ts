@@ -3,7 +3,7 @@ import type { CompiledModule } from './compile.ts';
 import type * as opa from './opa.ts';
 
 /**
- * A guest for a Rego module, with OPA's builtins.
+ * A guest for a Rego module, with OPA's builtins. It starts with its first evaluation.
  * @throws WasmError as the constructor of OpaGuest
  */
 export function createOpaGuest(compiled: CompiledModule): opa.OpaGuest {

@@ -49,7 +49,7 @@ export class WapcGuest {
   #pending: PendingCall | undefined;
   #process: WasiProcess | undefined;
 
-  /** @throws WasmError `export-missing`, `import-missing`, and any error of the guest's initialization */
+  /** @throws WasmError `export-missing` */
   constructor(compiled: CompiledModule) {
     if (!compiled.shape.functionExports.includes('__guest_call') || !compiled.shape.hasMemory) {
       throw new WasmError(
@@ -61,6 +61,11 @@ export class WapcGuest {
       imports: (instance) => this.#imports(instance),
       init: initialize,
     });
+  }
+
+  /** See {@link Sandbox.start}. @throws WasmError `import-missing`, and any error of the guest's initialization */
+  start(): void {
+    this.#sandbox.start();
   }
 
   /**

@@ -30,7 +30,7 @@ export class WasiCommand {
   readonly #sandbox: Sandbox;
   #run: Run | undefined;
 
-  /** @throws WasmError `export-missing` when there is no `_start`, `import-missing` */
+  /** @throws WasmError `export-missing` when there is no `_start` */
   constructor(compiled: CompiledModule) {
     if (!compiled.shape.functionExports.includes('_start')) {
       throw new WasmError(
@@ -39,6 +39,11 @@ export class WasiCommand {
       );
     }
     this.#sandbox = new Sandbox(compiled, { imports: (instance) => this.#imports(instance) });
+  }
+
+  /** See {@link Sandbox.start}. @throws WasmError `import-missing`, and any error of the module's start function */
+  start(): void {
+    this.#sandbox.start();
   }
 
   /**
