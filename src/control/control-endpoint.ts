@@ -5,7 +5,16 @@ import { createServer } from 'node:https';
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { SecureContextOptions, TLSSocket } from 'node:tls';
-import { BodyBudget, listen, readBody, RequestRefused, sendError, sendJson, watchTls } from '../https/index.ts';
+import {
+  BodyBudget,
+  limitConnections,
+  listen,
+  readBody,
+  RequestRefused,
+  sendError,
+  sendJson,
+  watchTls,
+} from '../https/index.ts';
 import type { Logger } from '../log/index.ts';
 import { errorText } from '../values/index.ts';
 import { ControlModules } from './control-modules.ts';
@@ -119,7 +128,7 @@ export class ControlEndpoint {
       },
       (request, response) => void this.#answer(request, response),
     );
-    server.maxConnections = MAX_CONTROL_CONNECTIONS;
+    limitConnections(server, { max: MAX_CONTROL_CONNECTIONS });
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));

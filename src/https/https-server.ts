@@ -2,6 +2,7 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import type { Logger } from '../log/index.ts';
+import { type ConnectionState, limitConnections } from './connection-limit.ts';
 import { type TlsFiles, watchTls } from './tls.ts';
 
 /** Timeout for the headers of a request. Milliseconds. */
@@ -32,6 +33,8 @@ export interface AdmissionServerOptions {
   /** Certificate files, watched. Default: plain HTTP. */
   readonly tls: TlsFiles | undefined;
   readonly timeouts: ClientTimeouts | undefined;
+  /** Called for each connection that is closed because the server is full. */
+  readonly connectionClosed?: (state: ConnectionState) => void;
   readonly log: Logger;
 }
 
@@ -44,7 +47,7 @@ export interface AdmissionServer {
 
 /** @throws HttpsError 'tls-invalid' */
 export async function createAdmissionServer(options: AdmissionServerOptions): Promise<AdmissionServer> {
-  const { handler, tls: files, timeouts = {}, log } = options;
+  const { handler, tls: files, timeouts = {}, connectionClosed, log } = options;
   const { headersMs = HEADERS_TIMEOUT_MS, requestMs = REQUEST_TIMEOUT_MS, checkMs = CONNECTION_CHECK_MS } = timeouts;
   const limits = {
     handshakeTimeout: headersMs,
@@ -53,6 +56,14 @@ export async function createAdmissionServer(options: AdmissionServerOptions): Pr
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: checkMs,
     noDelay: true,
+  };
+  const bounded = <T extends Server | SecureServer>(created: T): T => {
+    created.timeout = SILENT_SOCKET_MS;
+    limitConnections(created, {
+      max: MAX_CONNECTIONS,
+      ...(connectionClosed === undefined ? {} : { closed: connectionClosed }),
+    });
+    return created;
   };
   if (files === undefined) {
     return { server: bounded(createServer(limits, handler)), tls: undefined };
@@ -69,10 +80,4 @@ export async function createAdmissionServer(options: AdmissionServerOptions): Pr
     createSecureServer({ ...limits, ...certificates, requestCert: isMutual, rejectUnauthorized: isMutual }, handler),
   );
   return { server, tls: watch };
-}
-
-function bounded<T extends Server | SecureServer>(server: T): T {
-  server.maxConnections = MAX_CONNECTIONS;
-  server.timeout = SILENT_SOCKET_MS;
-  return server;
 }

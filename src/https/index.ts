@@ -1,5 +1,7 @@
 export { createAuthority, issueCertificate } from './certificate-authority.ts';
 export type { CertifiedKey } from './certificate-authority.ts';
+export { limitConnections } from './connection-limit.ts';
+export type { ConnectionState } from './connection-limit.ts';
 export { RequestRefused } from './errors.ts';
 export { BodyBudget, readBody, sendError, sendJson } from './http-body.ts';
 export { createAdmissionServer } from './https-server.ts';

@@ -9,7 +9,14 @@ import type { Registry } from 'prom-client';
 import { DEFAULT_TIMEOUT_SECONDS } from '../engine/definition/index.ts';
 import type { SourcesConfig, TrustRoot, Verification } from '../modules/index.ts';
 import { admissionHandler } from './admission/admission-endpoint.ts';
-import { createAdmissionServer, hostText, listen, loopbackNamesOnly, RequestRefused } from '../https/index.ts';
+import {
+  createAdmissionServer,
+  hostText,
+  limitConnections,
+  listen,
+  loopbackNamesOnly,
+  RequestRefused,
+} from '../https/index.ts';
 import type { AdmissionServer, ClientTimeouts, TlsFiles } from '../https/index.ts';
 import { CapabilityService, DeclaredKinds, Loader, WorkerPool } from '../evaluation/index.ts';
 import type { Answer, ClusterSource, Route } from '../evaluation/index.ts';
@@ -40,6 +47,8 @@ const MIN_DEFAULT_WORKERS = 2;
  * timeouts of rollouts and probes; a pod loads its policies in seconds. Milliseconds.
  */
 const READY_WAIT_MS = 10_000;
+/** Connections of the operations port: probes and scrapers are few. */
+const MAX_OPERATIONS_CONNECTIONS = 100;
 /** Options of a {@link PolicyServer}. */
 export interface PolicyServerOptions {
   /** Path of policies.yml, which is watched. Either this or `replica`. */
@@ -353,7 +362,13 @@ export class PolicyServer {
       handler(request, response);
     };
     const { tls, clientTimeouts: timeouts } = this.#options;
-    const created = await createAdmissionServer({ handler: admitUnlessStopping, tls, timeouts, log: this.#log });
+    const created = await createAdmissionServer({
+      handler: admitUnlessStopping,
+      tls,
+      timeouts,
+      connectionClosed: (state) => this.#metrics.connectionClosed(state),
+      log: this.#log,
+    });
     this.#admission = created.server;
     this.#tls = created.tls;
     const operationsHost = this.#options.operationsHost ?? host;
@@ -363,6 +378,7 @@ export class PolicyServer {
       policies: () => this.policies(),
     });
     this.#operations = createServer(loopbackNamesOnly(operationsHost, operations));
+    limitConnections(this.#operations, { max: MAX_OPERATIONS_CONNECTIONS });
     const port = await listen(this.#admission, this.#options.port, host);
     const operationsPort = await listen(this.#operations, this.#options.operationsPort, operationsHost);
     return {

@@ -1,5 +1,6 @@
 // Invalid requests: each gets a clear answer, and others are served.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
@@ -158,6 +159,21 @@ describe('bad requests', () => {
     socket.on('close', () => resolve());
     socket.resume();
     await promise;
+  });
+
+  it('6,000 silent connections keep nobody out', async () => {
+    const patient = await startServer({ policies: { labels: requires('app') } });
+    const silent = Array.from({ length: 6_000 }, () =>
+      connectTcp(patient.port, '127.0.0.1').on('error', () => undefined),
+    );
+    try {
+      await Promise.all(silent.map(async (socket) => once(socket, 'connect')));
+      assert.equal(requiredLabel(await patient.review('labels', review())), 'app');
+      assert.ok((await patient.metric('portcullis_connections_closed_total')) >= 1_000);
+    } finally {
+      silent.forEach((socket) => socket.destroy());
+      await patient[Symbol.asyncDispose]();
+    }
   });
 
   it('a client that disconnects during a request has no effect', async () => {

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
-import { hostText, listen, loopbackNamesOnly } from '../../https/index.ts';
+import { hostText, limitConnections, listen, loopbackNamesOnly } from '../../https/index.ts';
 
 /** Time for a client to send its headers. Milliseconds. */
 const HEADERS_TIMEOUT_MS = 10_000;
@@ -26,7 +26,7 @@ export class OperationsServer {
     this.#options = options;
     const answer = loopbackNamesOnly(options.host, (request, response) => void this.#answer(request, response));
     this.#server = createServer({ headersTimeout: HEADERS_TIMEOUT_MS }, answer);
-    this.#server.maxConnections = MAX_CONNECTIONS;
+    limitConnections(this.#server, { max: MAX_CONNECTIONS });
   }
 
   /** Starts listening. Returns the base URL. @throws HttpsError 'port-busy' */

@@ -3,6 +3,7 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import { OTHER_NAME } from '../../engine/definition/index.ts';
 import type { Observation } from '../../engine/index.ts';
+import type { ConnectionState } from '../../https/index.ts';
 import { BucketHistogram, type HistogramSeries } from './bucket-histogram.ts';
 import type { ChangeResult } from '../policies/policy-registry.ts';
 import type { PolicyPhase } from '../status/policy-status.ts';
@@ -56,6 +57,7 @@ export class ServerMetrics {
   readonly #timeouts;
   readonly #restarts;
   readonly #refused;
+  readonly #connectionsClosed;
 
   /** @param registry may contain other metrics */
   constructor(gauges: ServerGauges, registry: Registry = new Registry()) {
@@ -136,6 +138,12 @@ export class ServerMetrics {
       name: 'portcullis_requests_refused_total',
       help: 'Requests answered without a policy, by HTTP status',
       labelNames: ['status'],
+      registers,
+    });
+    this.#connectionsClosed = new Counter({
+      name: 'portcullis_connections_closed_total',
+      help: 'Connections that were closed to make room for new ones, by what they had shown',
+      labelNames: ['state'],
       registers,
     });
     this.#registry.registerMetric(
@@ -260,6 +268,10 @@ export class ServerMetrics {
 
   restarted(reason: RestartReason): void {
     this.#restarts.inc({ reason });
+  }
+
+  connectionClosed(state: ConnectionState): void {
+    this.#connectionsClosed.inc({ state });
   }
 
   refused(status: number): void {
