@@ -21,6 +21,8 @@ export type WasmErrorCode =
   | 'builtin-missing'
   /** At load: a Rego module has an ABI version that this host does not support. */
   | 'abi-unsupported'
+  /** At load: the module takes too long to start. */
+  | 'start-too-slow'
   /** In a call: the guest trapped (unreachable, out of bounds, division by zero, stack overflow, ...). */
   | 'trap'
   /** In a call: the guest used more fuel than its limit. */

@@ -209,12 +209,36 @@ describe('a sandbox', () => {
       5,
     );
     const endless = '(module (memory 1) (start $go) (func $go (loop $l (br $l))))';
-    assert.throws(() => sandboxOf(endless), { code: 'out-of-fuel', message: new RegExp(String(INIT_FUEL)) });
+    assert.throws(() => sandboxOf(endless).start(), { code: 'out-of-fuel', message: new RegExp(String(INIT_FUEL)) });
   });
 
-  it('names all missing imports in the constructor', () => {
+  it('runs no code of the module before its first call, whose fuel limits the start, too', () => {
+    const sandbox = sandboxOf('(module (memory 1) (start $go) (func $go (loop $l (br $l))))');
+    assert.throws(() => sandbox.call(FUEL, () => assert.fail()), {
+      code: 'out-of-fuel',
+      message: new RegExp(`at most ${FUEL} `),
+    });
+  });
+
+  it('starts at most once before its first call', () => {
+    let made = 0;
+    const compiled = compileModule(wat(STATEFUL), { memoryLimitBytes: TEST_MEMORY_BYTES, isolation: 'restore' });
+    const sandbox = new Sandbox(compiled, {
+      imports: () => {
+        made++;
+        return {};
+      },
+    });
+    assert.equal(made, 0);
+    sandbox.start();
+    sandbox.start();
+    sandbox.call(FUEL, () => undefined);
+    assert.equal(made, 1);
+  });
+
+  it('names all missing imports when it starts', () => {
     const text = `(module (import "env" "first" (func)) (import "toString" "call" (func)) (import "host" "known" (func)) (memory 1))`;
-    assert.throws(() => sandboxOf(text, 'restore', { host: { known: () => undefined } }), {
+    assert.throws(() => sandboxOf(text, 'restore', { host: { known: () => undefined } }).start(), {
       code: 'import-missing',
       message: /2 functions .*env\.first, toString\.call/,
     });

@@ -23,6 +23,12 @@ interface SandboxHost {
   init?(instance: SandboxInstance): void;
 }
 
+/** Limits of a new instance. */
+interface InstanceLimits {
+  readonly fuel: number;
+  readonly maxBytes: number;
+}
+
 type GuestFunction = (...args: (number | bigint)[]) => number | bigint | undefined;
 
 /**
@@ -70,16 +76,17 @@ export class SandboxInstance {
 
   /**
    * Instantiates the module, runs its start function and the host's `init`, and takes the snapshot.
-   * @param maxBytes that the instance may hold, see {@link heldBytes}
+   * @param options.fuel for the start function and `init`
+   * @param options.maxBytes that the instance may hold, see {@link heldBytes}
    * @throws WasmError `import-missing`, `memory-limit` (the machine has no memory left), `memory-exceeded`, `trap`,
    * `out-of-fuel`, and errors of `init`
    */
-  constructor(compiled: CompiledModule, host: SandboxHost, maxBytes = Infinity) {
+  constructor(compiled: CompiledModule, host: SandboxHost, { fuel, maxBytes }: InstanceLimits) {
     const imports = host.imports(this);
     checkImports(compiled, imports);
     this.#exports = instantiate(compiled.module, imports);
     this.#fuel = this.#exports[PrivateExport.fuel] as WebAssembly.Global;
-    this.setFuel(INIT_FUEL);
+    this.setFuel(fuel);
     this.#memory = this.#exports[PrivateExport.memory] as WebAssembly.Memory | undefined;
     const cards = this.#exports[PrivateExport.cards] as WebAssembly.Memory | undefined;
     if (cards !== undefined) {
@@ -308,7 +315,7 @@ export class SandboxInstance {
 
 /**
  * Runs calls of one module, each with an instance in the state after its initialization. All execution modes use it.
- * The constructor creates the first instance, so that a module that cannot run fails there.
+ * The first call creates an instance: no code of the module runs before.
  */
 export class Sandbox {
   readonly #compiled: CompiledModule;
@@ -322,23 +329,31 @@ export class Sandbox {
   #replaceAt = 0;
   #fuelUsed = 0;
 
-  /** @throws WasmError any error of creating the first instance */
   constructor(compiled: CompiledModule, host: SandboxHost, share: InstanceShare = UNLIMITED_SHARE) {
     this.#compiled = compiled;
     this.#host = host;
     this.#share = share;
-    this.#rest(this.#create());
+  }
+
+  /**
+   * Creates the instance of the next call now, to prove that the module can run.
+   * @throws WasmError any error of creating an instance
+   */
+  start(): void {
+    if (this.#instance === undefined) {
+      this.#rest(this.#create(INIT_FUEL));
+    }
   }
 
   /**
    * Runs `body` with an instance in the state after init. `body` must not return a view of guest memory. After an
    * exception the instance is discarded; catch an orderly exit (`proc_exit`) in `body`.
-   * @param fuel fuel for this call
+   * @param fuel fuel for this call; a new instance starts with as much, at most {@link INIT_FUEL}
    * @throws WasmError `trap` (including stack overflow and imports with a wrong signature), `out-of-fuel`; other
    * exceptions of host functions and of `body` are rethrown unchanged
    */
   call<T>(fuel: number, body: (instance: SandboxInstance) => T): T {
-    const instance = this.#acquire();
+    const instance = this.#acquire(Math.min(fuel, INIT_FUEL));
     instance.setFuel(fuel);
     let result: T;
     try {
@@ -362,19 +377,19 @@ export class Sandbox {
     return this.#fuelUsed;
   }
 
-  #acquire(): SandboxInstance {
+  #acquire(startFuel: number): SandboxInstance {
     let instance = this.#instance;
     if (instance === undefined || performance.now() > this.#replaceAt) {
-      instance = this.#create();
+      instance = this.#create(startFuel);
     }
     this.#instance = undefined;
     return instance;
   }
 
-  #create(): SandboxInstance {
+  #create(fuel: number): SandboxInstance {
     this.#callsLeft = CALLS_PER_INSTANCE;
     this.#replaceAt = performance.now() + INSTANCE_LIFETIME_MS;
-    return new SandboxInstance(this.#compiled, this.#host, this.#share.maxBytes);
+    return new SandboxInstance(this.#compiled, this.#host, { fuel, maxBytes: this.#share.maxBytes });
   }
 
   /** Keeps an instance for the next call, unless it holds too much. */

@@ -16,6 +16,7 @@ import {
   settingsHash,
 } from '../../engine/index.ts';
 import { loadPolicyModule } from '../../modules/compiling/index.ts';
+import { WasmError } from '../../wasm/index.ts';
 import {
   builtinVersion,
   digestOf,
@@ -66,8 +67,13 @@ const QUICK_TIMEOUT_MS = 1_000;
 const QUICK_COMPILE_TIMEOUT_MS = 5_000;
 /** Limit of a compilation: a longer one is treated as an attack on the compiler. Milliseconds. */
 const COMPILE_TIMEOUT_MS = 20_000;
-/** Limit of a module's start. Its fuel ends sooner, see INIT_FUEL of the sandbox. Milliseconds. */
+/** Limit of a module's start, on a busy machine too. Its fuel ends sooner, see INIT_FUEL of the sandbox. Milliseconds. */
 const START_TIMEOUT_MS = 5_000;
+/**
+ * Processor time of a module's start: a quarter of the default timeout of a policy, because workers start modules within
+ * reviews. Three times what {@link INIT_FUEL} takes usually; published policies take at most 40 ms. Milliseconds.
+ */
+const MAX_START_MS = 500;
 const start = workerData as LoaderStart;
 const isQuick = start.patience === 'quick';
 const activity = new WorkerActivity(start.activity);
@@ -408,7 +414,7 @@ function compile(bytes: Uint8Array, digest: string, provided: ProvidedModule | u
   };
 }
 
-/** One guest per module. It throws when the module cannot be instantiated. */
+/** One guest per module. It throws when the module cannot start, or takes too long for a start within a review. */
 function guestOf(module: CompiledPolicyModule | undefined): PolicyGuest {
   if (module === undefined) {
     throw new Error('a module that the definition does not name');
@@ -418,6 +424,17 @@ function guestOf(module: CompiledPolicyModule | undefined): PolicyGuest {
     return known;
   }
   const guest = createGuest(module);
+  const before = process.threadCpuUsage();
+  guest.start();
+  const { user, system } = process.threadCpuUsage(before);
+  const startMs = (user + system) / 1_000;
+  if (startMs > MAX_START_MS) {
+    throw new WasmError(
+      'start-too-slow',
+      `the module takes ${Math.round(startMs)} ms of processor time to start: expected at most ${MAX_START_MS} ms, because ` +
+        'reviews start it again. Do that work when the module is built, or in the first call that needs it',
+    );
+  }
   guests.set(module.digest, guest);
   return guest;
 }

@@ -54,7 +54,9 @@ export class WorkerPolicies {
    */
   apply(change: TableChange, numbers: readonly number[]): readonly ApplyFailure[] {
     const failures: ApplyFailure[] = [];
-    change.modules.forEach((module) => this.#prepare(module));
+    for (const module of change.modules) {
+      this.#modules.set(module.digest, module);
+    }
     for (const id of change.removals) {
       this.#policies.delete(id);
       this.buckets?.table.delete(id);
@@ -73,16 +75,7 @@ export class WorkerPolicies {
     return failures;
   }
 
-  /** Instantiates a module before the entries that use it are applied; they report why it cannot be. */
-  #prepare(module: CompiledPolicyModule): void {
-    this.#modules.set(module.digest, module);
-    try {
-      this.#guestOf(module.digest);
-    } catch {
-      // Reported by #loaded.
-    }
-  }
-
+  /** The guest of a module. It starts with the first review that needs it: the loader has proved that it can. */
   #guestOf(digest: string | undefined): PolicyGuest {
     const known = this.#guests.get(digest ?? '');
     if (known !== undefined) {
