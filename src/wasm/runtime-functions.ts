@@ -130,11 +130,12 @@ export function snapshotBody(tracking: TrackingEnvironment, restoreFunction: num
   for (const { live, saved } of tracking.savedGlobals) {
     code.op(Op.globalGet).u32(live).op(Op.globalSet).u32(saved);
   }
-  code.op(Op.globalGet).u32(pagesGlobal).op(Op.i32Const, 16, Op.i32Shl, Op.localTee, bytes);
-  code.op(Op.globalSet).u32(tracking.snapshotBytesGlobal);
+  code.op(Op.globalGet).u32(pagesGlobal).op(Op.i32Const, 16, Op.i32Shl);
+  code.op(Op.localSet, bytes);
   // Until now, the memory has room only for the cards.
   code.op(Op.globalGet).u32(pagesGlobal).op(Op.memoryGrow).u32(cardMemory);
   code.op(Op.i32Const).s32(-1).op(Op.i32Eq, Op.if, EMPTY_BLOCK_TYPE, Op.unreachable, Op.end);
+  code.op(Op.localGet, bytes, Op.globalSet).u32(tracking.snapshotBytesGlobal);
   // Copy only granules with a byte other than zero, so that the copy of untouched memory stays untouched.
   code.op(Op.block, EMPTY_BLOCK_TYPE, Op.loop, EMPTY_BLOCK_TYPE);
   code.op(Op.localGet, granule, Op.localGet, bytes, Op.i32GeU, Op.brIf, 1);

@@ -23,10 +23,11 @@ interface SandboxHost {
   init?(instance: SandboxInstance): void;
 }
 
-/** Limits of a new instance. */
-interface InstanceLimits {
-  readonly fuel: number;
-  readonly maxBytes: number;
+interface InstanceOptions {
+  /** For the start function and `init`. Default: {@link INIT_FUEL}. */
+  readonly fuel?: number;
+  /** Default: no limit of the memory that the instance holds. */
+  readonly share?: InstanceShare;
 }
 
 type GuestFunction = (...args: (number | bigint)[]) => number | bigint | undefined;
@@ -48,8 +49,8 @@ const MAX_FUEL = Number.MAX_SAFE_INTEGER;
  */
 const INSTANCE_BYTES = 64 * 1024;
 
-/** More than any memory has. */
-const MAX_GRANULES = 2 ** 31 - 1;
+/** More bytes than any memory of a guest has. */
+const MAX_INT = 2 ** 31 - 1;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -76,12 +77,10 @@ export class SandboxInstance {
 
   /**
    * Instantiates the module, runs its start function and the host's `init`, and takes the snapshot.
-   * @param options.fuel for the start function and `init`
-   * @param options.maxBytes that the instance may hold, see {@link heldBytes}
    * @throws WasmError `import-missing`, `memory-limit` (the machine has no memory left), `memory-exceeded`, `trap`,
    * `out-of-fuel`, and errors of `init`
    */
-  constructor(compiled: CompiledModule, host: SandboxHost, { fuel, maxBytes }: InstanceLimits) {
+  constructor(compiled: CompiledModule, host: SandboxHost, { fuel = INIT_FUEL, share = UNLIMITED_SHARE }: InstanceOptions = {}) {
     const imports = host.imports(this);
     checkImports(compiled, imports);
     this.#exports = instantiate(compiled.module, imports);
@@ -99,11 +98,14 @@ export class SandboxInstance {
         this.func(PrivateExport.start)();
       }
       host.init?.(this);
+      if (cards !== undefined) {
+        this.#takeSnapshot(share.maxBytes);
+      }
     } catch (error) {
+      share.dropped(this.dropped());
       throw this.toWasmError(error);
     }
     if (cards !== undefined) {
-      this.#takeSnapshot(maxBytes);
       // Only now: the snapshot includes what the host wrote during init, and taking it grows this memory.
       this.#cards = new Uint8Array(cards.buffer);
     }
@@ -111,12 +113,20 @@ export class SandboxInstance {
 
   /**
    * Physical memory that the instance holds between calls: granules that were ever written, and their copies in the snapshot.
-   * Granules of zeros have no copy. 0 for an instance that is not restored.
+   * Granules of zeros have no copy. Of an instance that is not restored, the size of its memory.
    */
   get heldBytes(): number {
-    return this.#touched === undefined
-      ? 0
-      : INSTANCE_BYTES + ((this.#touched.value as number) + this.#kept) * GRANULE_BYTES;
+    if (this.#touched === undefined) {
+      return INSTANCE_BYTES + (this.#memory?.buffer.byteLength ?? 0);
+    }
+    return INSTANCE_BYTES + ((this.#touched.value as number) + this.#kept) * GRANULE_BYTES;
+  }
+
+  /** Makes the instance unusable. Returns the memory that it held, with what a failed call wrote. */
+  dropped(): number {
+    // Counts the granules that were written.
+    this.#restore?.(MAX_INT);
+    return this.heldBytes;
   }
 
   /** Whether the guest exports a function with this name. */
@@ -267,7 +277,7 @@ export class SandboxInstance {
   }
 
   #takeSnapshot(maxBytes: number): void {
-    const maxGranules = Math.min(Math.floor(maxBytes / GRANULE_BYTES), MAX_GRANULES);
+    const maxGranules = Math.min(Math.floor(maxBytes / GRANULE_BYTES), MAX_INT);
     this.#kept = this.func(PrivateExport.snapshot)(maxGranules) as number;
     if (this.heldBytes > maxBytes) {
       throw new WasmError(
@@ -359,7 +369,7 @@ export class Sandbox {
     try {
       result = body(instance);
     } catch (error) {
-      this.#share.gone();
+      this.#share.dropped(instance.dropped());
       throw instance.toWasmError(error);
     } finally {
       this.#fuelUsed = instance.fuelUsed;
@@ -367,7 +377,7 @@ export class Sandbox {
     if (--this.#callsLeft > 0 && instance.restore()) {
       this.#rest(instance);
     } else {
-      this.#share.gone();
+      this.#share.dropped(instance.dropped());
     }
     return result;
   }
@@ -380,6 +390,7 @@ export class Sandbox {
   #acquire(startFuel: number): SandboxInstance {
     let instance = this.#instance;
     if (instance === undefined || performance.now() > this.#replaceAt) {
+      this.#dropExpired();
       instance = this.#create(startFuel);
     }
     this.#instance = undefined;
@@ -389,10 +400,19 @@ export class Sandbox {
   #create(fuel: number): SandboxInstance {
     this.#callsLeft = CALLS_PER_INSTANCE;
     this.#replaceAt = performance.now() + INSTANCE_LIFETIME_MS;
-    return new SandboxInstance(this.#compiled, this.#host, { fuel, maxBytes: this.#share.maxBytes });
+    this.#share.starting();
+    return new SandboxInstance(this.#compiled, this.#host, { fuel, share: this.#share });
   }
 
-  /** Keeps an instance for the next call, unless it holds too much. */
+  #dropExpired(): void {
+    const expired = this.#instance;
+    this.#instance = undefined;
+    if (expired !== undefined) {
+      this.#share.dropped(expired.heldBytes);
+    }
+  }
+
+  /** Keeps an instance for the next call, until its memory is needed for others. */
   #rest(instance: SandboxInstance): void {
     this.#instance = instance;
     this.#share.rest(instance.heldBytes, this.#release);
