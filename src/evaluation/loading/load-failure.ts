@@ -17,6 +17,9 @@ export function tenantText(error: unknown): string {
   if (error instanceof ModuleError) {
     return error.tenantMessage;
   }
+  if (error instanceof WasmError && error.code === 'memory-exceeded') {
+    return error.message;
+  }
   const code = error instanceof WasmError ? ` (${error.code})` : '';
   return `the module cannot be used${code}: "portcullis inspect FILE" and "portcullis run FILE" say what is wrong with it`;
 }
@@ -63,7 +66,7 @@ export function reasonOf(error: unknown): PolicyReason {
     }
   }
   if (error instanceof WasmError) {
-    return 'InvalidModule';
+    return error.code === 'memory-exceeded' ? 'MemoryExceeded' : 'InvalidModule';
   }
   return error instanceof EngineError && error.code === 'protocol-unsupported'
     ? 'InvalidModule'

@@ -5,6 +5,7 @@ import { modulesOf } from '../../engine/definition/index.ts';
 import type { PeerSource, SourcesConfig, Verification } from '../../modules/index.ts';
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
+import type { MemoryBudget } from '../memory-budget.ts';
 import type { LogEntry } from '../../log/index.ts';
 import { WorkerActivity } from '../evaluation-protocol.ts';
 import { EvaluationError } from '../errors.ts';
@@ -55,6 +56,8 @@ export interface LoaderStart {
   readonly fetchTimeoutMs: number | undefined;
   readonly defaultTimeoutSeconds: number;
   readonly memoryLimitBytes: number | undefined;
+  /** Memory for instances; undefined: without a limit. */
+  readonly memory?: MemoryBudget | undefined;
   /** Folder that modules of tenants may be in; undefined: none. */
   readonly tenantFolder?: string | undefined;
   /** How modules are fetched from other replicas by digest; undefined: there are none. */

@@ -15,7 +15,7 @@ import {
   readPolicyDefinition,
   settingsHash,
 } from '../../engine/index.ts';
-import { loadPolicyModule } from '../../modules/compiling/index.ts';
+import { DEFAULT_MEMORY_LIMIT_BYTES, loadPolicyModule } from '../../modules/compiling/index.ts';
 import { WasmError } from '../../wasm/index.ts';
 import {
   builtinVersion,
@@ -47,6 +47,8 @@ import {
   type Stage,
   STAGES,
 } from './load-request.ts';
+import { CLUSTER_OWNER } from '../memory-budget.ts';
+import { instanceMemory } from '../thread-memory.ts';
 import { moduleWarnings } from './module-warnings.ts';
 import type { PolicyReason } from './policy-reason.ts';
 import { tenantRefusal } from './tenant-needs.ts';
@@ -91,6 +93,7 @@ const store = new ModuleStore({
 const compiled = new Map(start.modules.map((module) => [module.digest, Promise.resolve(module)]));
 /** Digests compiled since the last `keep`, which the main thread may not have known when it sent that. */
 const fresh = new Set<string>();
+const instances = instanceMemory(start.memory);
 const guests = new Map<string, PolicyGuest>();
 let outbox: [seq: number, outcome: LoadOutcome][] = [];
 let unfinished: number[] = [];
@@ -215,6 +218,12 @@ function checkSome(): void {
   checking = candidates.length + suspects.length > 0 ? setImmediate(checkSome) : undefined;
 }
 
+/** The module with the memory that its instance holds here. */
+function measured(module: CompiledPolicyModule): CompiledPolicyModule {
+  const bytes = instances.lastBytes(module.digest) ?? module.instanceBytes;
+  return bytes === undefined ? module : { ...module, instanceBytes: bytes };
+}
+
 function isSuspected({ modules }: Candidate): boolean {
   return suspected.size > 0 && [...modules.values()].some(({ digest }) => suspected.has(digest));
 }
@@ -237,7 +246,7 @@ function checkAndReport(candidate: Candidate): void {
       ...(manifests.size === 0 ? {} : { manifests: Object.fromEntries(manifests) }),
       ...(verified.size === 0 ? {} : { verified: Object.fromEntries(verified) }),
     };
-    outbox.push([seq, { ok: true, digests, modules: [...modules.values()], ...source }]);
+    outbox.push([seq, { ok: true, digests, modules: [...modules.values()].map(measured), ...source }]);
   } else {
     const { reason, message, at } = verdict;
     // An administrator may grant what is missing.
@@ -397,7 +406,7 @@ function compileOnce(
 }
 
 function compile(bytes: Uint8Array, digest: string, provided: ProvidedModule | undefined): CompiledPolicyModule {
-  const { memoryLimitBytes } = start;
+  const { memory, memoryLimitBytes = Math.min(DEFAULT_MEMORY_LIMIT_BYTES, memory?.guestBytes ?? Infinity) } = start;
   const module = loadPolicyModule(bytes, { memoryLimitBytes, chosenMode: provided?.chosenMode });
   const isUnfinished = provided !== undefined && module.metadata?.protocolVersion === undefined;
   if (module.mode === 'kubewarden-wapc' && !isUnfinished) {
@@ -423,7 +432,7 @@ function guestOf(module: CompiledPolicyModule | undefined): PolicyGuest {
   if (known !== undefined) {
     return known;
   }
-  const guest = createGuest(module);
+  const guest = createGuest(module, instances.share(module.digest, CLUSTER_OWNER));
   const before = process.threadCpuUsage();
   guest.start();
   const { user, system } = process.threadCpuUsage(before);
@@ -495,6 +504,7 @@ function receive(message: ToLoader): void {
       fresh.clear();
       // Guests here only check settings; policies that serve run in the workers.
       guests.clear();
+      instances.clear();
       break;
     }
     case 'peers':

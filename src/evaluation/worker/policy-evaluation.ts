@@ -31,7 +31,7 @@ export type ReviewOutcome = Extract<FromWorker, { readonly type: 'answer' | 'def
 
 export interface PolicyEvaluationOptions extends Pick<
   WorkerStart,
-  'defaultTimeoutSeconds' | 'alwaysAcceptNamespace' | 'hasBuckets'
+  'defaultTimeoutSeconds' | 'alwaysAcceptNamespace' | 'hasBuckets' | 'memory'
 > {
   /** Answers host capabilities. */
   readonly port: Required<HostPort>;
@@ -49,7 +49,7 @@ export class PolicyEvaluation {
   readonly #observations = new ObservationSender();
 
   constructor(options: PolicyEvaluationOptions) {
-    const { port, log, activity, defaultTimeoutSeconds, alwaysAcceptNamespace, hasBuckets = false } = options;
+    const { port, log, activity, defaultTimeoutSeconds, alwaysAcceptNamespace, hasBuckets = false, memory } = options;
     this.#activity = activity;
     this.#log = ({ policy, level, message, fields }) => log({ level, message, fields: { policy, ...fields } });
     this.policies = new WorkerPolicies(
@@ -60,6 +60,7 @@ export class PolicyEvaluation {
         ...(alwaysAcceptNamespace === undefined ? {} : { alwaysAcceptNamespace }),
       },
       hasBuckets,
+      memory,
     );
   }
 

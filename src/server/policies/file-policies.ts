@@ -28,6 +28,7 @@ export class FilePolicies implements PolicySource {
       {
         read: async (policies) => policies.map(({ spec }) => readPolicy(spec as ReadEntry)),
         load: (requests, done) => loader.load(requests, done),
+        memory: host.memory,
         publish: (change, staged) => host.publish(change, staged),
         phaseChanged: (id, change) => host.phaseChanged(id, change),
         changeEnded: (result) => host.changeEnded(result),

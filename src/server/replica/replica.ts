@@ -65,6 +65,7 @@ export class Replica implements PolicySource {
     this.#prevalidator = new RevisionPrevalidator({
       read: (policies) => reader.read(policies),
       load: (requests, done) => loader.load(requests, done),
+      memory: host.memory,
       kinds: new ReadableKinds(policyCluster),
       parameters: new ExistingParameters(policyCluster, cluster),
       modulesChanged: () => this.#keep(),
@@ -75,6 +76,7 @@ export class Replica implements PolicySource {
       {
         read: (policies) => reader.read(policies),
         load: (requests, done) => loader.load(requests, done),
+        memory: host.memory,
         publish: (change, staged) => host.publish(change, staged),
         phaseChanged: (id, change) => host.phaseChanged(id, change),
         changeEnded: (result) => host.changeEnded(result),
