@@ -208,6 +208,7 @@ export class PolicyServer {
         defaultTimeoutSeconds,
         memoryLimitBytes: options.memoryLimitBytes,
         memory: budget,
+        recordFolder: options.dataDir,
         connectCapabilities: () => this.#capabilities.connect(),
         modules: () => this.#policies?.modules() ?? [],
         tenantFolder: options.replica?.modulesUrl && fileURLToPath(options.replica.modulesUrl),

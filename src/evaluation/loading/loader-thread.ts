@@ -34,7 +34,7 @@ import type { CompiledPolicyModule } from './compiled-module.ts';
 import { WorkerActivity } from '../evaluation-protocol.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 import type { EntryText, FromLoader, LoaderStart, ToLoader } from './loader-lane.ts';
-import { loadFailure, reasonOf, tenantText } from './load-failure.ts';
+import { loadFailure, QuarantineError } from './load-failure.ts';
 import {
   type DeclaredPolicy,
   type FailedStage,
@@ -49,6 +49,7 @@ import {
 } from './load-request.ts';
 import { CLUSTER_OWNER } from '../memory-budget.ts';
 import { instanceMemory } from '../thread-memory.ts';
+import { LoadingRecord, suspectKey } from './loading-record.ts';
 import { moduleWarnings } from './module-warnings.ts';
 import type { PolicyReason } from './policy-reason.ts';
 import { tenantRefusal } from './tenant-needs.ts';
@@ -93,6 +94,8 @@ const store = new ModuleStore({
 const compiled = new Map(start.modules.map((module) => [module.digest, Promise.resolve(module)]));
 /** Digests compiled since the last `keep`, which the main thread may not have known when it sent that. */
 const fresh = new Set<string>();
+const record = new LoadingRecord(start.recordPath);
+const quarantined = new Map((start.quarantined ?? []).map((one) => [one.key, one]));
 const instances = instanceMemory(start.memory);
 const guests = new Map<string, PolicyGuest>();
 let outbox: [seq: number, outcome: LoadOutcome][] = [];
@@ -146,7 +149,7 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
         const name = parseBuiltin(reference);
         modules.set(reference, { mode: 'builtin', name, digest: builtinVersion(name) });
       } else if (own !== undefined) {
-        modules.set(reference, await compileOnce(seq, { bytes: own.bytes, digest: providedDigest(own) }, own));
+        modules.set(reference, await compileOnce(seq, { bytes: own.bytes, digest: providedDigest(own), policy: request.id }, own));
       } else {
         const { fetched, module } = await fetchOnce(seq, reference, request, fetches);
         sourceError ??= isForTenant ? fetched.sourceError?.tenantMessage : fetched.sourceError?.message;
@@ -214,6 +217,7 @@ function checkSome(): void {
     }
     checkAndReport(next);
   } while (performance.now() < end);
+  record.end();
   flush();
   checking = candidates.length + suspects.length > 0 ? setImmediate(checkSome) : undefined;
 }
@@ -248,17 +252,25 @@ function checkAndReport(candidate: Candidate): void {
     };
     outbox.push([seq, { ok: true, digests, modules: [...modules.values()].map(measured), ...source }]);
   } else {
-    const { reason, message, at } = verdict;
+    const { valid: _, ...failure } = verdict;
     // An administrator may grant what is missing.
-    const transient = reason === 'CapabilityNotGranted';
-    outbox.push([seq, { ok: false, reason, message, transient, digests, at }]);
+    const transient = failure.transient ?? failure.reason === 'CapabilityNotGranted';
+    outbox.push([seq, { ok: false, ...failure, transient, digests }]);
   }
 }
 
 /** The policy's verdict on its settings, or why there is none. */
 type Checked =
   | { readonly valid: true; readonly refused?: RefusedNamespaces }
-  | { readonly valid: false; readonly reason: PolicyReason; readonly message: string; readonly at: FailedStage };
+  | {
+      readonly valid: false;
+      readonly reason: PolicyReason;
+      readonly message: string;
+      readonly at: FailedStage;
+      /** Default: only for {@link tenantRefusal}. */
+      readonly transient?: boolean;
+      readonly retryAfterMs?: number;
+    };
 
 /** Has the policy check its settings in this thread; the main thread watches the time. */
 function check({ seq, definition, modules, isForTenant, trial }: Candidate): Checked | 'unfinished' {
@@ -276,11 +288,13 @@ function check({ seq, definition, modules, isForTenant, trial }: Candidate): Che
     enter(seq, 'start', START_TIMEOUT_MS);
     const policy = createPolicy(
       isQuick ? withQuickLimit(definition) : definition,
-      (name) => guestOf(modules.get(name)),
+      (name) => guestOf(modules.get(name), definition.id),
       options,
     );
-    const verdict = checkSettings(policy, (unit, timeoutMs) => {
+    const verdict = checkSettings(policy, (unit, timeoutMs, member) => {
       at = { stage: 'check', unit };
+      const use = definition.kind === 'policy' ? definition : definition.members[member];
+      begin(definition.id, modules.get(use?.module ?? '')?.digest ?? '', use?.settingsJson ?? '');
       enter(seq, 'check', isQuick ? QUICK_TIMEOUT_MS : timeoutMs);
     });
     if (!verdict.valid) {
@@ -297,8 +311,8 @@ function check({ seq, definition, modules, isForTenant, trial }: Candidate): Che
       return 'unfinished';
     }
     // Later messages are those of the running policy.
-    const message = isForTenant && at.stage === 'start' ? tenantText(error) : errorText(error);
-    return { valid: false, reason: reasonOf(error), message, at };
+    const { ok: _, ...failure } = loadFailure(error, isForTenant && at.stage === 'start');
+    return { valid: false, ...failure, at };
   } finally {
     activity.leave();
   }
@@ -310,6 +324,28 @@ function withQuickLimit(definition: PolicyDefinition): PolicyDefinition {
   return definition.kind === 'policy'
     ? { ...definition, timeoutEvalSeconds }
     : { ...definition, members: definition.members.map((member) => ({ ...member, timeoutEvalSeconds })) };
+}
+
+/**
+ * Records what may end the process.
+ * @param settingsJson of a check
+ * @throws QuarantineError
+ */
+function begin(policy: string, digest: string, settingsJson?: string): void {
+  if (start.recordPath === undefined) {
+    return;
+  }
+  const key = suspectKey(digest, settingsJson);
+  const suspect = quarantined.get(key);
+  if (suspect !== undefined && suspect.until > Date.now()) {
+    throw new QuarantineError(suspect);
+  }
+  try {
+    record.begin({ key, policy });
+  } catch (error) {
+    const fields = { policy, error: errorText(error) };
+    say({ type: 'log', entry: { level: 'error', message: 'cannot record what is being loaded', fields } });
+  }
 }
 
 function enter(seq: number, stage: Stage, timeoutMs: number): void {
@@ -329,7 +365,7 @@ function fetchOnce(seq: number, reference: string, request: LoadRequest, fetches
     if (fetched.cacheError !== undefined) {
       logDetail(request, 'module not cached', fetched.cacheError);
     }
-    return { fetched, module: await compileOnce(seq, { bytes, digest: fetched.digest }) };
+    return { fetched, module: await compileOnce(seq, { bytes, digest: fetched.digest, policy: request.id }) };
   })();
   fetches.set(key, compiling);
   return compiling;
@@ -383,7 +419,7 @@ async function fetchModule(
 /** @param provided how the module is loaded, when it was not fetched */
 function compileOnce(
   seq: number,
-  { bytes, digest }: { readonly bytes: Uint8Array; readonly digest: string },
+  { bytes, digest, policy }: { readonly bytes: Uint8Array; readonly digest: string; readonly policy: string },
   provided?: ProvidedModule,
 ): Promise<CompiledPolicyModule> {
   const known = compiled.get(digest);
@@ -391,11 +427,13 @@ function compileOnce(
     return known;
   }
   const module = (async () => {
+    begin(policy, digest);
     enter(seq, 'compile', isQuick ? QUICK_COMPILE_TIMEOUT_MS : COMPILE_TIMEOUT_MS);
     try {
       return compile(bytes, digest, provided);
     } finally {
       activity.leave();
+      record.end();
     }
   })();
   compiled.set(digest, module);
@@ -424,7 +462,7 @@ function compile(bytes: Uint8Array, digest: string, provided: ProvidedModule | u
 }
 
 /** One guest per module. It throws when the module cannot start, or takes too long for a start within a review. */
-function guestOf(module: CompiledPolicyModule | undefined): PolicyGuest {
+function guestOf(module: CompiledPolicyModule | undefined, policy: string): PolicyGuest {
   if (module === undefined) {
     throw new Error('a module that the definition does not name');
   }
@@ -433,6 +471,7 @@ function guestOf(module: CompiledPolicyModule | undefined): PolicyGuest {
     return known;
   }
   const guest = createGuest(module, instances.share(module.digest, CLUSTER_OWNER));
+  begin(policy, module.digest);
   const before = process.threadCpuUsage();
   guest.start();
   const { user, system } = process.threadCpuUsage(before);

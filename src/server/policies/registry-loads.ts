@@ -147,7 +147,8 @@ export class RegistryLoads {
       slot.isLoading = false;
       slot.attempts += 1;
       if (isWorthRetrying(slot, outcome) && !this.#stopped) {
-        const delayMs = jitteredBackoff(slot.attempts);
+        const notBeforeMs = outcome.ok ? 0 : (outcome.retryAfterMs ?? 0);
+        const delayMs = Math.max(jitteredBackoff(slot.attempts), notBeforeMs);
         slot.nextRetry = new Date(Date.now() + delayMs);
         slot.retry = setTimeout(() => this.begin([[entry, slot]]), delayMs);
         slot.retry.unref();
