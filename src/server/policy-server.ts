@@ -18,9 +18,15 @@ import {
   RequestRefused,
 } from '../https/index.ts';
 import type { AdmissionServer, ClientTimeouts, TlsFiles } from '../https/index.ts';
-import { CapabilityService, CLUSTER_OWNER, DeclaredKinds, Loader, memoryBudget, WorkerPool } from '../evaluation/index.ts';
+import {
+  CapabilityService,
+  CLUSTER_OWNER,
+  DeclaredKinds,
+  Loader,
+  memoryBudget,
+  WorkerPool,
+} from '../evaluation/index.ts';
 import type { Answer, ClusterSource, Route } from '../evaluation/index.ts';
-import { namespaceOfPolicyId } from '../resources/index.ts';
 import { FilePolicies } from './policies/file-policies.ts';
 import type { LogEntry, Logger } from '../log/index.ts';
 import { ServerMetrics } from './metrics/metrics.ts';
@@ -127,6 +133,7 @@ export class PolicyServer {
   readonly #loader: Loader;
   readonly #pool: WorkerPool;
   readonly #capabilities: CapabilityService;
+  #memory: PolicyMemory;
   readonly #declaredKinds = new DeclaredKinds();
   readonly #host: PolicyHost;
   /** Set when the server starts. */
@@ -165,9 +172,7 @@ export class PolicyServer {
     );
     const workers = options.workers ?? Math.max(MIN_DEFAULT_WORKERS, availableParallelism());
     const budget = memoryBudget(processMemoryLimit(), workers, options.policyMemoryBytes);
-    const memory = new PolicyMemory(budget, (id) =>
-      options.replica === undefined ? CLUSTER_OWNER : (namespaceOfPolicyId(id) ?? CLUSTER_OWNER),
-    );
+    this.#memory = new PolicyMemory(budget, () => CLUSTER_OWNER);
     this.#pool = new WorkerPool({
       size: workers,
       start: {
@@ -194,7 +199,7 @@ export class PolicyServer {
         waiting: () => this.#pool.waiting,
         held: () => this.#pool.held,
         phases: () => this.#policies?.phases() ?? [],
-        memory: () => memory,
+        memory: () => this.#memory,
       },
       options.registry,
     );
@@ -218,7 +223,7 @@ export class PolicyServer {
     );
     this.#host = {
       loader: this.#loader,
-      memory,
+      accountMemory: (ownerOf) => (this.#memory = new PolicyMemory(budget, ownerOf)),
       record: new ServingRecord(options.dataDir, log),
       dataDir: options.dataDir,
       readyWaitMs: options.readyWaitMs ?? READY_WAIT_MS,

@@ -110,7 +110,7 @@ export class InstanceMemory {
   }
 
   clear(): void {
-    for (const key of [...this.#holders.keys()]) {
+    for (const key of this.#holders.keys()) {
       this.forget(key);
     }
   }
@@ -119,9 +119,17 @@ export class InstanceMemory {
   #shrink(key: string, owner: string | undefined): void {
     if (owner !== undefined) {
       const limit = this.#options.bytesOf(owner);
-      this.#releaseWhile((one) => one.owner === owner, () => (this.#bytesByOwner.get(owner) ?? 0) > limit, key);
+      this.#releaseWhile(
+        (one) => one.owner === owner,
+        () => (this.#bytesByOwner.get(owner) ?? 0) > limit,
+        key,
+      );
     }
-    this.#releaseWhile(() => true, () => this.#bytes > this.#limit, key);
+    this.#releaseWhile(
+      () => true,
+      () => this.#bytes > this.#limit,
+      key,
+    );
   }
 
   #releaseWhile(isOf: (holder: Holder) => boolean, isTooMuch: () => boolean, last: string): void {

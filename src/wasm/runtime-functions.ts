@@ -144,7 +144,19 @@ export function snapshotBody(tracking: TrackingEnvironment, restoreFunction: num
   // Data segments are written without marks.
   code.op(Op.localGet, granule, Op.i32Const, CARD_SHIFT, Op.i32ShrU, Op.localSet, card);
   countTouched(code, tracking, card);
-  code.op(Op.localGet, kept, Op.i32Const, 1, Op.i32Add, Op.localTee, kept, Op.localGet, maxGranules, Op.i32GtU, Op.i32Eqz);
+  code.op(
+    Op.localGet,
+    kept,
+    Op.i32Const,
+    1,
+    Op.i32Add,
+    Op.localTee,
+    kept,
+    Op.localGet,
+    maxGranules,
+    Op.i32GtU,
+    Op.i32Eqz,
+  );
   code.op(Op.if, EMPTY_BLOCK_TYPE);
   code.op(Op.localGet, granule, Op.i32Const).s32(SNAPSHOT_START).op(Op.i32Add);
   code.op(Op.localGet, granule, Op.i32Const).s32(GRANULE_BYTES);

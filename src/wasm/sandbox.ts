@@ -80,7 +80,11 @@ export class SandboxInstance {
    * @throws WasmError `import-missing`, `memory-limit` (the machine has no memory left), `memory-exceeded`, `trap`,
    * `out-of-fuel`, and errors of `init`
    */
-  constructor(compiled: CompiledModule, host: SandboxHost, { fuel = INIT_FUEL, share = UNLIMITED_SHARE }: InstanceOptions = {}) {
+  constructor(
+    compiled: CompiledModule,
+    host: SandboxHost,
+    { fuel = INIT_FUEL, share = UNLIMITED_SHARE }: InstanceOptions = {},
+  ) {
     const imports = host.imports(this);
     checkImports(compiled, imports);
     this.#exports = instantiate(compiled.module, imports);

@@ -58,10 +58,14 @@ export class WapcGuest {
         'the module is not a waPC guest: expected a memory and an exported function __guest_call; check the execution mode',
       );
     }
-    this.#sandbox = new Sandbox(compiled, {
-      imports: (instance) => this.#imports(instance),
-      init: initialize,
-    }, share);
+    this.#sandbox = new Sandbox(
+      compiled,
+      {
+        imports: (instance) => this.#imports(instance),
+        init: initialize,
+      },
+      share,
+    );
   }
 
   /** See {@link Sandbox.start}. @throws WasmError `import-missing`, and any error of the guest's initialization */

@@ -149,7 +149,10 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
         const name = parseBuiltin(reference);
         modules.set(reference, { mode: 'builtin', name, digest: builtinVersion(name) });
       } else if (own !== undefined) {
-        modules.set(reference, await compileOnce(seq, { bytes: own.bytes, digest: providedDigest(own), policy: request.id }, own));
+        modules.set(
+          reference,
+          await compileOnce(seq, { bytes: own.bytes, digest: providedDigest(own), policy: request.id }, own),
+        );
       } else {
         const { fetched, module } = await fetchOnce(seq, reference, request, fetches);
         sourceError ??= isForTenant ? fetched.sourceError?.tenantMessage : fetched.sourceError?.message;
@@ -473,7 +476,7 @@ function guestOf(module: CompiledPolicyModule | undefined, policy: string): Poli
   const guest = createGuest(module, instances.share(module.digest, CLUSTER_OWNER));
   begin(policy, module.digest);
   const before = process.threadCpuUsage();
-  guest.start();
+  startWithin(guest);
   const { user, system } = process.threadCpuUsage(before);
   const startMs = (user + system) / 1_000;
   if (startMs > MAX_START_MS) {
@@ -485,6 +488,26 @@ function guestOf(module: CompiledPolicyModule | undefined, policy: string): Poli
   }
   guests.set(module.digest, guest);
   return guest;
+}
+
+/** @throws WasmError, with the budget when the instance holds too much */
+function startWithin(guest: PolicyGuest): void {
+  try {
+    guest.start();
+  } catch (error) {
+    if (start.memory !== undefined && error instanceof WasmError && error.code === 'memory-exceeded') {
+      const { bytes, threads } = start.memory;
+      const budget = `of the ${Math.round(bytes / 2 ** 20)} MiB for policies, which ${threads} threads share`;
+      throw new WasmError(
+        error.code,
+        `${error.message}; or give the policy server more memory: this is its part ${budget}`,
+        {
+          cause: error,
+        },
+      );
+    }
+    throw error;
+  }
 }
 
 function parse(text: string, fileName: string): ReadEntry[] {

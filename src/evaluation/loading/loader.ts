@@ -56,8 +56,12 @@ export class Loader {
   constructor(start: LoaderOptions, log: (entry: LogEntry) => void) {
     this.#inUse = new ModulesInUse(start.cacheDir);
     const loaded = (outcomes: Loaded): void => this.#loaded(outcomes);
-    this.#quarantine = start.recordFolder === undefined ? undefined : new Quarantine(start.recordFolder, (error) =>
-      log({ level: 'error', message: 'cannot keep a record of quarantined modules', fields: { error } }));
+    this.#quarantine =
+      start.recordFolder === undefined
+        ? undefined
+        : new Quarantine(start.recordFolder, (error) =>
+            log({ level: 'error', message: 'cannot keep a record of quarantined modules', fields: { error } }),
+          );
     for (const { policy, ends, until } of this.#quarantine?.list() ?? []) {
       const fields = { policy, ends, until: new Date(until).toISOString() };
       log({ level: 'warn', message: 'policy in quarantine: the process ended while it was loaded', fields });

@@ -109,7 +109,11 @@ export class WorkerPolicies {
     try {
       // The first policy that uses a module is the owner of its instance.
       const owner = entry.match?.namespace ?? CLUSTER_OWNER;
-      return createPolicy(entry.definition, (reference) => this.#guestOf(entry.digests[reference], owner), this.#options);
+      return createPolicy(
+        entry.definition,
+        (reference) => this.#guestOf(entry.digests[reference], owner),
+        this.#options,
+      );
     } catch (error) {
       const message = errorText(error);
       const { id, mode, failurePolicy } = entry.definition;

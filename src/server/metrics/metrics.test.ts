@@ -16,7 +16,13 @@ const observation: Observation = {
   accepted: true,
   mutated: false,
 };
-const create = (): ServerMetrics => new ServerMetrics({ waiting: () => 0, held: () => 0, phases: () => [], memory: () => new PolicyMemory(memoryBudget(2 ** 30, 2), () => 'team') });
+const create = (): ServerMetrics =>
+  new ServerMetrics({
+    waiting: () => 0,
+    held: () => 0,
+    phases: () => [],
+    memory: () => new PolicyMemory(memoryBudget(2 ** 30, 2), () => 'team'),
+  });
 
 /** The counted evaluations, without the metric's name. */
 async function evaluations(metrics: ServerMetrics): Promise<string[]> {

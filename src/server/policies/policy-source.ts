@@ -17,7 +17,11 @@ export type BucketKnowledge = 'none' | 'unknown' | 'known';
 export interface PolicyHost {
   readonly loader: Loader;
   readonly record: ServingRecord;
-  readonly memory: PolicyMemory;
+  /**
+   * Accounts the memory of the source's policies.
+   * @param ownerOf the namespace of a policy, or CLUSTER_OWNER
+   */
+  accountMemory(ownerOf: (id: string) => string): PolicyMemory;
   /** Folder of records for the next start. */
   readonly dataDir: string;
   /** How long readiness waits for first versions. Milliseconds. */
