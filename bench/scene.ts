@@ -11,7 +11,7 @@ import { freePorts } from '../test/cluster/free-ports.ts';
 import {
   webhookConfiguration,
   webhookConfigurationPath,
-  type WebhookRule,
+  type WebhookOptions,
 } from '../test/cluster/webhook-configuration.ts';
 import { LabProcess } from '../test/lifecycle/rollout-lab-process.ts';
 import { LineProcess } from './processes.ts';
@@ -134,18 +134,15 @@ export class Scene implements AsyncDisposable {
     return `https://localhost:${await bare.line()}`;
   }
 
-  /** Registers a webhook for the namespaces with the label. */
-  async registerWebhook(
-    name: string,
-    { kind, url, rules, label }: { kind: 'validating' | 'mutating'; url: string; rules: WebhookRule[]; label: Labels },
-  ): Promise<void> {
+  /** Registers a webhook for namespaces, or for objects, with a label. */
+  async registerWebhook(name: string, { kind, url, rules, ...selectors }: RegisteredWebhook): Promise<void> {
     const configuration = webhookConfiguration({
       name,
       kind,
       url,
       caBundle: readFileSync(this.#certificates.caFile, 'utf8'),
       rules,
-      namespaceSelector: { matchLabels: label },
+      ...selectors,
     });
     await this.cluster.expect('POST', webhookConfigurationPath(kind), configuration);
   }
@@ -218,7 +215,7 @@ interface PolicyItem {
   readonly status?: { readonly phase?: string };
 }
 
-type Labels = Readonly<Record<string, string>>;
+type RegisteredWebhook = Pick<WebhookOptions, 'kind' | 'url' | 'rules' | 'namespaceSelector' | 'objectSelector'>;
 
 /** Does something with each item, for at most `atOnce` items at a time. */
 export async function inTurns<T>(

@@ -5,9 +5,10 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import type { ApiResponse } from '../test/cluster/api-request.ts';
 import { clusterAvailable } from '../test/cluster/binaries.ts';
 import { linePlot } from './line-plot.ts';
-import { cpuMs, machine, median, printTable, residentMiB } from './processes.ts';
+import { machine, median, printTable, residentMiB, threadsCpuMs } from './processes.ts';
 import { inTurns, quantile, Scene } from './scene.ts';
 import {
   addTenants,
@@ -61,23 +62,27 @@ interface Figures {
   controllerMemory: number;
 }
 
-const pod = (name: string): object => ({
+const pod = (name: string, { labels }: Setup): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
-  metadata: { name, labels: { app: 'bench' } },
+  metadata: { name, labels: { app: 'bench', ...labels } },
   spec: {
     containers: [{ name: 'main', image: 'registry.example/tool:1', resources: { limits: { memory: '64Mi' } } }],
     volumes: [{ name: 'scratch', emptyDir: {} }],
   },
 });
 
-/** Creates a pod as the service account of a namespace. */
-function createPod(scene: Scene, namespace: string, name: string, query = ''): Promise<{ status: number; body: Pod }> {
-  const path = `/api/v1/namespaces/${namespace}/pods${query}`;
-  return scene.cluster.request<Pod>('POST', path, pod(name), {
+/** Creates a pod as the service account of a tenant. */
+function createPod(scene: Scene, tenant: number, object: object, query = ''): Promise<ApiResponse<Pod>> {
+  const namespace = tenantNamespace(tenant);
+  return scene.cluster.request<Pod>('POST', `/api/v1/namespaces/${namespace}/pods${query}`, object, {
     impersonate: `system:serviceaccount:${namespace}:default`,
   });
 }
+
+/** A pod that the policy with parameters sees, without storing it. */
+const tryPod = (scene: Scene, tenant: number): Promise<ApiResponse<Pod>> =>
+  createPod(scene, tenant, pod('asked', PARAMETERS), '?dryRun=All');
 
 interface Pod {
   readonly message?: string;
@@ -87,23 +92,24 @@ interface Pod {
 let created = 0;
 
 /** Creates pods of tenants all over the cluster, one at a time, and deletes them outside of the measurement. */
-async function block(scene: Scene, figures: Figures, count: number): Promise<void> {
-  const own = (): number => cpuMs(scene.server.pid) + cpuMs(scene.controller.pid);
+async function block(scene: Scene, { setup, ...figures }: Figures, count: number): Promise<void> {
+  const own = (): number => threadsCpuMs(scene.server.pid) + threadsCpuMs(scene.controller.pid);
   const paths: string[] = [];
-  const [apiServer, ours] = [cpuMs(scene.apiServerPid), own()];
+  const [apiServer, ours] = [threadsCpuMs(scene.apiServerPid), own()];
   for (let index = 0; index < count; index += 1) {
     created += 1;
     // A prime step visits all tenants before it comes back to one.
-    const namespace = figures.setup.namespace((created * 7919) % figures.tenants);
+    const tenant = (created * 7919) % figures.tenants;
+    const name = `pod-${created}`;
     const began = performance.now();
-    const { status, body } = await createPod(scene, namespace, `pod-${created}`);
+    const { status, body } = await createPod(scene, tenant, pod(name, setup));
     figures.times.push(performance.now() - began);
     if (status !== 201) {
-      throw new Error(`${figures.setup.title}: a pod in ${namespace} was answered with ${status}: ${body.message}`);
+      throw new Error(`${setup.title}: a pod of tenant ${tenant} was answered with ${status}: ${body.message}`);
     }
-    paths.push(`/api/v1/namespaces/${namespace}/pods/pod-${created}`);
+    paths.push(`/api/v1/namespaces/${tenantNamespace(tenant)}/pods/${name}`);
   }
-  figures.apiServerCpu.push((cpuMs(scene.apiServerPid) - apiServer) / count);
+  figures.apiServerCpu.push((threadsCpuMs(scene.apiServerPid) - apiServer) / count);
   figures.ownCpu.push((own() - ours) / count);
   await scene.remove(paths);
 }
@@ -125,7 +131,8 @@ async function measure(scene: Scene, tenants: number, setups: readonly Setup[]):
   }
   const all = setups.map(empty);
   for (let index = 0; index < BLOCKS; index += 1) {
-    for (const figures of all) {
+    // Another one first each time: what a block leaves behind, such as deleted pods, affects the next.
+    for (const figures of [...all.slice(index % all.length), ...all.slice(0, index % all.length)]) {
       await block(scene, figures, Math.ceil(pods / BLOCKS));
     }
   }
@@ -172,7 +179,7 @@ async function changeOfOne(scene: Scene, tenants: number): Promise<readonly numb
     await annotate(scene, tenant, uid);
     const began = performance.now();
     for (;;) {
-      const { body } = await createPod(scene, tenantNamespace(tenant), 'asked', '?dryRun=All');
+      const { body } = await tryPod(scene, tenant);
       if (body.spec?.securityContext?.runAsUser === uid) {
         break;
       }
@@ -190,8 +197,7 @@ async function changeOfAll(scene: Scene, tenants: number): Promise<{ failed: num
   const creator = async (): Promise<void> => {
     while (isChanging) {
       asked += 1;
-      const namespace = tenantNamespace((asked * 7919) % tenants);
-      const { status } = await createPod(scene, namespace, 'asked', '?dryRun=All');
+      const { status } = await tryPod(scene, (asked * 7919) % tenants);
       failed += status === 201 ? 0 : 1;
     }
   };

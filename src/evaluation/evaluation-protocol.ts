@@ -124,6 +124,8 @@ export interface WorkerStart {
   readonly activity: SharedArrayBuffer;
   /** Where host capabilities are answered. */
   readonly capabilities: CapabilityConnection;
+  /** See {@link ValidationTimes}. */
+  readonly validationTimes: SharedArrayBuffer;
   /** Whether all host capabilities are answered there, because a session is recorded or replayed. Default: no. */
   readonly isRecorded?: boolean;
   /** Timeout of a policy without one of its own. Seconds. */

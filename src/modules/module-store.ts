@@ -8,6 +8,7 @@ import type { FetchTimeouts } from './http/time-limits.ts';
 import { type Digest, digestOf } from './digest.ts';
 import { DownloadBudget } from './download-budget.ts';
 import { ModuleCache } from './module-cache.ts';
+import { type ArtifactContent, WASM_MODULE } from './oci/artifact-content.ts';
 import { readBundle } from './oci/bundle.ts';
 import { type ArtifactDigests, type PulledModule, pullModule, type PullOptions } from './oci/registry-source.ts';
 import type { Verification } from './verification.ts';
@@ -28,6 +29,8 @@ interface ModuleStoreOptions {
   readonly cacheDir: string;
   /** Certificate authorities and proxies. Default: `DEFAULT_SOURCES`. */
   readonly sources?: SourcesConfig;
+  /** What artifacts of registries contain. Default: modules. */
+  readonly content?: ArtifactContent;
   /** Default: `DEFAULT_MAX_MODULE_BYTES`. */
   readonly maxModuleBytes?: number;
   /** Size of the cache. Default: 1 GiB. */
@@ -130,6 +133,7 @@ export class ModuleStore {
   readonly #peers: PeerSource | undefined;
   readonly #tenantFolder: string | undefined;
   readonly #verification: Verification | undefined;
+  readonly #content: ArtifactContent;
   readonly #budget = new DownloadBudget();
   readonly #tasks = new SharedTasks<FetchedModule, Progress>();
 
@@ -144,6 +148,7 @@ export class ModuleStore {
     this.#peers = options.peers;
     this.#tenantFolder = options.tenantFolder;
     this.#verification = options.verification;
+    this.#content = options.content ?? WASM_MODULE;
     this.#timeouts = { ...options.timeouts, ...(fetchTimeoutMs === undefined ? {} : { totalMs: fetchTimeoutMs }) };
   }
 
@@ -302,6 +307,7 @@ export class ModuleStore {
     }
     const options = {
       sources: this.#sources,
+      content: this.#content,
       maxBytes: this.#maxBytes,
       timeouts: this.#timeouts,
       signal,

@@ -4,7 +4,7 @@ import { after, before, describe, it } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { connectionAs, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
+import { type Connection, connectionAs, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
 import {
   NETWORK_POLICY_READER_RULES,
   NETWORK_POLICY_STATUS_RULES,
@@ -12,6 +12,7 @@ import {
   StatusRemoval,
 } from '../../src/network-policy/index.ts';
 import {
+  ANNOTATIONS,
   customResourceDefinition,
   findCondition,
   kubernetesKind,
@@ -21,6 +22,9 @@ import {
 } from '../../src/resources/index.ts';
 import { EventRecorder, SharedCaches } from '../../src/runtime/index.ts';
 import { agentPod, rangePolicy } from '../../src/network-policy/testing/sample-cluster.ts';
+import { PolicyProjection } from '../../src/network-policy/policy-projection.ts';
+import { annotationAccess } from '../../src/cli/install/objects/annotation-access.ts';
+import { withoutComments } from '../../src/cli/install/objects/comments.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
@@ -30,12 +34,14 @@ const PODS = kind('v1', 'Pod');
 const POLICIES = kind('networking.k8s.io/v1', 'NetworkPolicy');
 const KEY = { namespace: 'default', name: 'myegress' };
 const AGENT = { namespace: 'kube-system', name: 'cilium-a' };
-const USER = 'network-policy-controller';
+const NAMESPACE = 'portcullis';
+const USER = `system:serviceaccount:${NAMESPACE}:portcullis-controller`;
 const log = pino({ level: 'silent' });
 
 describe('the status of NetworkPolicies on a real API server', { skip: skipWithoutCluster() }, () => {
   let server: Cluster;
   let cluster: KubernetesCluster;
+  let connection: Connection;
   /** With the rights of the installation. */
   let controller: KubernetesCluster;
   const stop = new AbortController();
@@ -43,7 +49,7 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
 
   before(async () => {
     server = await startCluster();
-    const connection = {
+    connection = {
       server: server.url,
       ca: readFileSync(server.caFile, 'utf8'),
       credentials: tokenCredentials(server.adminToken),
@@ -100,6 +106,50 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
     assert.match(said, /^NAMESPACE +NAME +PROVIDERS +ACCEPTED +REASON +UNSUPPORTED +EFFECT +AGE$/m);
     assert.match(said, /^default +myegress +cilium 1\.16\.0 +True +Accepted /m);
     await server.kubectl(['wait', 'npst/myegress', '--for=condition=Accepted']);
+  });
+
+  it('is an annotation where that is switched on, with a right to nothing else of the policy', async () => {
+    for (const object of annotationAccess({ namespace: NAMESPACE }).map(withoutComments)) {
+      await cluster.create(kind(object.apiVersion, object.kind), object);
+    }
+    const { metadata } = await cluster.get<KubernetesObject>(POLICIES, KEY);
+    const [key, uid] = [ANNOTATIONS.networkPolicyStatus, metadata.uid ?? ''];
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'a', uid };
+    for (const body of [
+      { spec: { podSelector: { matchLabels: { a: 'b' } } } },
+      { metadata: { labels: { a: 'b' } } },
+      { metadata: { finalizers: ['example.com/a'] } },
+      { metadata: { ownerReferences: [owner] } },
+      { metadata: { annotations: { [key]: 'a', other: 'b' } } },
+    ]) {
+      await eventually(() =>
+        assert.rejects(
+          controller.patch(POLICIES, KEY, { type: 'merge', body }, { dryRun: true }),
+          /the controller of Portcullis only annotates NetworkPolicies/,
+          JSON.stringify(body),
+        ),
+      );
+    }
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } };
+    await cluster.create(kind('v1', 'Namespace'), namespace);
+    const admin = new KubernetesCluster(connectionAs(connection, { user: USER, groups: ['system:masters'] }));
+    await admin.create(POLICIES, rangePolicy('own', NAMESPACE), { dryRun: true });
+    await assert.rejects(admin.create(POLICIES, rangePolicy('new', 'default'), { dryRun: true }), /only annotates/);
+    admin.close();
+    const { status } = await cluster.get(NETWORK_POLICY_STATUSES, KEY);
+    const policies = { get: () => undefined, subscribe: () => () => {} };
+    const policy = await cluster.get<KubernetesObject>(POLICIES, KEY);
+    for (const [annotation, expected] of [
+      ['write', 'Accepted=True: Cilium 1.16.0 does what the policy says'],
+      ['remove', undefined],
+    ] as const) {
+      const current = await cluster.get<KubernetesObject>(POLICIES, KEY);
+      const projection = new PolicyProjection(controller, policies, { annotation });
+      await projection.write(current, status ?? {}, new AbortController().signal);
+      const { metadata: after, spec } = await cluster.get<KubernetesObject>(POLICIES, KEY);
+      assert.equal(after.annotations?.[key], expected);
+      assert.deepEqual([spec, after.generation], [policy['spec'], policy.metadata.generation]);
+    }
   });
 
   it('goes when it is switched off, and the entries of others stay', async () => {

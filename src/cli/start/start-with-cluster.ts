@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { GovernanceSettings } from '../../governance/index.ts';
+import type { ProjectionOptions } from '../../network-policy/index.ts';
 import {
   DEFAULT_ROLLOUT_SETTINGS,
   POLICY_KINDS,
@@ -60,13 +61,21 @@ export async function startWithCluster(
   // Stops what already runs when the rest fails to start.
   await using running = new AsyncDisposableStack();
   const log = startLog();
-  const local = await startLocalCluster({ dataDir, certificates, port: flags.clusterPort, log });
+  const subresource = flags.networkPolicyStatusSubresource === true;
+  const local = await startLocalCluster({
+    dataDir,
+    certificates,
+    port: flags.clusterPort,
+    networkPolicyStatus: subresource,
+    log,
+  });
   running.defer(() => local.stop());
   if (verification === undefined) {
     assertNoVerification(local);
   }
   const governance = governanceSettings(flags, PRODUCT_NAMESPACE);
-  await grantAccess(local.cluster);
+  const networkPolicyProjection = { annotation: flags.networkPolicyAnnotation, subresource };
+  await grantAccess(local.cluster, networkPolicyProjection);
   const governanceRoles = governance === undefined ? undefined : flags.governanceRole;
   await grantGovernance(local.cluster, governanceRoles ?? []);
   rmSync(join(dataDir, FORMER_POLICIES_FILE), { force: true });
@@ -80,6 +89,7 @@ export async function startWithCluster(
     failing: failingPolicies(flags),
     governance,
     networkPolicyStatus: flags.networkPolicyStatus,
+    networkPolicyProjection,
   };
   const started = await startServer(flags, certificates, {
     replica: replicaOptions(parts),
@@ -122,6 +132,7 @@ interface Parts {
   /** Undefined: off. */
   readonly governance: GovernanceSettings | undefined;
   readonly networkPolicyStatus: boolean;
+  readonly networkPolicyProjection: ProjectionOptions;
 }
 
 /**
@@ -188,6 +199,7 @@ function localController(
     failing,
     governance,
     networkPolicyStatus,
+    networkPolicyProjection,
   }: Parts,
   { admission, registry }: StartedServer,
 ): AssembledController {
@@ -218,6 +230,7 @@ function localController(
           },
         }),
     networkPolicyStatus,
+    networkPolicyProjection,
     registry,
     metrics: new RuntimeMetrics(registry),
     log,

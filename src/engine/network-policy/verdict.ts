@@ -286,11 +286,15 @@ function worstOf(features: readonly FeatureVerdict[]): Pick<FeatureVerdict, 'sta
 }
 
 /** What is not supported, then what is unknown. While enforcement is unknown, that is the only unknown that matters. */
-function summary(features: readonly FeatureVerdict[], { label }: ProviderSupport): string {
-  const messagesOf = (status: Status): readonly FeatureVerdict[] => features.filter((one) => one.status === status);
-  const unknown = messagesOf('Unknown');
+export function unsupportedFeatures(features: readonly FeatureVerdict[]): readonly FeatureVerdict[] {
+  const unknown = features.filter(({ status }) => status === 'Unknown');
   const enforcement = unknown.filter(({ type }) => type === 'Enforcement');
-  const shown = [...messagesOf('False'), ...(enforcement.length > 0 ? enforcement : unknown)];
-  const text = shown.map(({ message }) => message).join('; ');
+  return [...features.filter(({ status }) => status === 'False'), ...(enforcement.length > 0 ? enforcement : unknown)];
+}
+
+function summary(features: readonly FeatureVerdict[], { label }: ProviderSupport): string {
+  const text = unsupportedFeatures(features)
+    .map(({ message }) => message)
+    .join('; ');
   return shortened(text === '' ? `${label} does what the policy says` : text, MAX_MESSAGE);
 }

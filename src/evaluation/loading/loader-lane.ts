@@ -20,7 +20,7 @@ import {
 } from './load-request.ts';
 import { recordPath } from './loading-record.ts';
 import type { Quarantined } from './quarantine.ts';
-import { threadEnvironment } from '../thread-environment.ts';
+import { threadEnvironment } from '../../threads/index.ts';
 
 /** Interval between checks of the thread. Milliseconds. */
 const WATCHDOG_INTERVAL_MS = 50;

@@ -15,8 +15,24 @@ const PATIENT = '  timeoutEvalSeconds: 10\n';
 const accept = moduleOf('accept');
 const scripted = moduleOf('scripted-answer');
 const asksHost = moduleOf('wasi-host-call', 'wasi');
+const loopsWhenAsked = moduleOf('loop-when-asked');
 
 const raw = (request: object): Uint8Array => new Uint8Array(Buffer.from(JSON.stringify({ request })));
+
+const podIn = (namespace: string): object => ({
+  apiVersion: 'admission.k8s.io/v1',
+  kind: 'AdmissionReview',
+  request: {
+    uid: 'u',
+    kind: { group: '', version: 'v1', kind: 'Pod' },
+    resource: { group: '', version: 'v1', resource: 'pods' },
+    name: 'web',
+    namespace,
+    operation: 'CREATE',
+    userInfo: {},
+    object: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace } },
+  },
+});
 
 describe('the worker pool', () => {
   let pool: WorkerPool;
@@ -100,6 +116,43 @@ describe('the worker pool', () => {
         return { state: 'published' };
       };
       assert.equal(responseOf(await ask('tenants')).allowed, true);
+    });
+
+    it('lets a tenant with ever new settings that are never validated not hold up the others', async () => {
+      const from = parameters.replace(', namespace: shared', '');
+      const entry = tableEntry('tenants', loopsWhenAsked, `  timeoutEvalSeconds: 2\n${from}`);
+      await pool.publish(tableChange([entry], { modules: [loopsWhenAsked] }));
+      const write = (namespace: string, a: string): void =>
+        pool.publishWatched({ ...PROFILE, isAll: false, objects: [[{ namespace, name: 'main' }, { a }]] });
+      const review = (namespace: string): Uint8Array => new Uint8Array(Buffer.from(JSON.stringify(podIn(namespace))));
+      const askFor = (namespace: string): Promise<Answer> =>
+        new Promise((resolve) => pool.submit('validate', 'tenants', review(namespace), 10_000, resolve));
+      write('bad', '~');
+      // A busy machine may not validate them to the end.
+      await askFor('bad');
+      timeouts.splice(0);
+      restarts.splice(0);
+      const endless: string[] = [];
+      for (let round = 0; round < 10; round += 1) {
+        write('bad', `~${round}`);
+        write('good', `${round}`);
+        const answers = await Promise.all(['bad', 'bad', 'good'].map(askFor));
+        assert.deepEqual(
+          answers.map((answer) => responseOf(answer).allowed),
+          [false, false, true],
+        );
+        endless.push(...answers.map((answer) => responseOf(answer).status?.message ?? ''));
+      }
+      assert.deepEqual(
+        endless.filter((text) => text.includes('does not validate the settings in time')),
+        [],
+      );
+      assert.match(
+        endless[0] ?? '',
+        /Profile bad\/main are invalid: the policy took too long .* validates others in \d+ s$/,
+      );
+      assert.deepEqual(timeouts, []);
+      await pool.publish(tableChange([], { removals: ['tenants'] }));
     });
   });
 

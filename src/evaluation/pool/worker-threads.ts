@@ -3,13 +3,14 @@ import type { CapabilityConnection } from '../capabilities/capability-connection
 import type { TableChange, WorkerStart } from '../evaluation-protocol.ts';
 import { type WorkerListener, WorkerThread } from './worker-thread.ts';
 import type { PublishedTable } from './published-table.ts';
+import { ValidationTimes } from '../validation-times.ts';
 import { type WatchedChange, WatchedObjects } from '../watched-objects.ts';
 
 /** Options of {@link WorkerThreads}. */
 export interface WorkerThreadsOptions {
   /** Number of threads. */
   readonly size: number;
-  readonly start: Omit<WorkerStart, 'activity' | 'capabilities'>;
+  readonly start: Omit<WorkerStart, 'activity' | 'capabilities' | 'validationTimes'>;
   /** Makes a connection to the host capabilities for one worker. */
   readonly connectCapabilities: () => CapabilityConnection;
 }
@@ -22,6 +23,7 @@ export class WorkerThreads {
   readonly #workers: WorkerThread[] = [];
   /** As published to workers. */
   readonly #watched = new WatchedObjects();
+  readonly #validationTimes = new ValidationTimes();
   /** Number of the last change of the table. */
   #version = 0;
   /** Resolvers of start(), by worker. */
@@ -117,6 +119,7 @@ export class WorkerThreads {
   }
 
   #spawn(): WorkerThread {
-    return new WorkerThread(this.#options.start, this.#options.connectCapabilities(), this.#listener);
+    const start = { ...this.#options.start, validationTimes: this.#validationTimes.buffer };
+    return new WorkerThread(start, this.#options.connectCapabilities(), this.#listener);
   }
 }

@@ -105,6 +105,8 @@ export const ANNOTATIONS = {
   tenantModuleHosts: 'portcullis.dev/tenant-module-hosts',
   /** On PolicyServers: mirrors of registries, `HOST=URL`, separated by commas, which are tried in their order before the registry. */
   registryMirrors: 'portcullis.dev/registry-mirrors',
+  /** On NetworkPolicies: what the network providers do with it, in one line. Written where that is switched on. */
+  networkPolicyStatus: 'portcullis.dev/network-policy-status',
 } as const;
 
 /** The annotation `refresh` of a policy. It is copied into statuses. */

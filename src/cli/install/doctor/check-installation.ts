@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type CertificateMode, CONTROLLER_CLUSTER_RULES, NAMESPACE_RULES } from '../objects/access-objects.ts';
 import { type Grant, GOVERNANCE_GRANTS } from '../objects/governance-objects.ts';
+import { ANNOTATION_GRANT } from '../objects/annotation-access.ts';
 import { NETWORK_POLICY_GRANT } from '../objects/network-policy-objects.ts';
 import { rightText } from '../rights.ts';
 import { isJsonObject, textOf } from '../../../resources/index.ts';
@@ -201,6 +202,9 @@ function neededRoles(controller: KubernetesObject): readonly Grant[] {
     ...own,
     ...(isOff('--governance') ? [] : GOVERNANCE_GRANTS),
     ...(isOff('--network-policy-status') ? [] : [NETWORK_POLICY_GRANT]),
+    ...(['write', 'remove'].includes(argumentOf(controller, '--network-policy-annotation') ?? '')
+      ? [ANNOTATION_GRANT]
+      : []),
   ];
 }
 
