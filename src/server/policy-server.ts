@@ -270,7 +270,9 @@ export class PolicyServer {
 
   /** The status of all policies. */
   policies(): PoliciesView {
-    return this.#policies?.view() ?? { source: { path: '', loadedAt: null, error: null }, policies: [] };
+    const view = this.#policies?.view() ?? { source: { path: '', loadedAt: null, error: null }, policies: [] };
+    const { budget, bytes } = this.#memory;
+    return { ...view, memory: { budgetBytes: budget.bytes, bytes, owners: this.#memory.owners() } };
   }
 
   /** The status of one policy; undefined when it is not declared. */

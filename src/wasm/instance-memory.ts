@@ -74,7 +74,8 @@ export class InstanceMemory {
     const holder: Holder = { owner, lastBytes: 0, bytes: 0, release: undefined };
     this.#holders.set(key, holder);
     return {
-      maxBytes: Math.min(this.#options.bytes, this.#options.bytesOf(owner)),
+      // An instance that alone exceeds its owner's part runs, and is not kept.
+      maxBytes: this.#options.bytes,
       rest: (bytes, release) => {
         holder.lastBytes = bytes;
         if (this.#holders.get(key) === holder) {
@@ -179,7 +180,12 @@ export class InstanceMemory {
     if (difference !== 0) {
       holder.bytes = bytes;
       this.#bytes += difference;
-      this.#bytesByOwner.set(holder.owner, (this.#bytesByOwner.get(holder.owner) ?? 0) + difference);
+      const owned = (this.#bytesByOwner.get(holder.owner) ?? 0) + difference;
+      if (owned === 0) {
+        this.#bytesByOwner.delete(holder.owner);
+      } else {
+        this.#bytesByOwner.set(holder.owner, owned);
+      }
     }
   }
 }
