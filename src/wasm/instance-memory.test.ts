@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { InstanceMemory } from './instance-memory.ts';
+import { setImmediate as turn } from 'node:timers/promises';
+import { InstanceMemory, MAX_GARBAGE_BYTES } from './instance-memory.ts';
 
 /** A memory of 100 bytes, of which one owner may have 60, with modules whose instances can be looked at. */
 function setUp(): {
@@ -74,6 +75,19 @@ describe('the memory of instances', () => {
     assert.equal(memory.bytes, 0);
     assert.equal(memory.lastBytes('a'), undefined);
     assert.deepEqual(resting(), []);
+  });
+
+  it('collects the garbage of dropped instances, also when no other one starts', async () => {
+    const share = new InstanceMemory({ bytes: 1, bytesOf: () => 1 }).share('a', '');
+    const garbage = new WeakRef({});
+    // A reference that was just made or read is kept until the end of the turn.
+    await turn();
+    share.dropped(MAX_GARBAGE_BYTES - 1);
+    await turn();
+    share.dropped(1);
+    await turn();
+    await turn();
+    assert.equal(garbage.deref(), undefined);
   });
 
   it('drops instances when less memory is left for them', () => {

@@ -1,4 +1,4 @@
-import { collectGarbage } from './collect-garbage.ts';
+import { garbageCollector } from './collect-garbage.ts';
 
 /**
  * Memory of dropped instances at which the thread collects its garbage. Writing as much takes a guest some 10 ms, as long as
@@ -51,6 +51,7 @@ export class InstanceMemory {
   /** Of dropped instances, since the last collection of garbage. */
   #garbage = 0;
   #collecting: NodeJS.Immediate | undefined;
+  #collector: (() => void) | undefined;
   readonly #bytesByOwner = new Map<string, number>();
 
   constructor(options: InstanceMemoryOptions) {
@@ -171,7 +172,8 @@ export class InstanceMemory {
     this.#collecting = undefined;
     if (this.#garbage >= MAX_GARBAGE_BYTES) {
       this.#garbage = 0;
-      collectGarbage();
+      this.#collector ??= garbageCollector();
+      this.#collector();
     }
   }
 
