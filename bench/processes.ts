@@ -52,9 +52,18 @@ export class LineProcess {
   readonly #lines: AsyncIterator<string>;
   readonly #interface: Interface;
 
-  constructor(script: string, args: readonly string[], nodeFlags: readonly string[] = []) {
+  /** @param env variables besides those of this process */
+  constructor(
+    script: string,
+    args: readonly string[],
+    nodeFlags: readonly string[] = [],
+    env: Readonly<Record<string, string>> = {},
+  ) {
     const path = fileURLToPath(new URL(script, import.meta.url));
-    this.#child = spawn(process.execPath, [...nodeFlags, path, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
+    this.#child = spawn(process.execPath, [...nodeFlags, path, ...args], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { ...process.env, ...env },
+    });
     if (this.#child.stdout === null) {
       throw new Error(`no output of ${script}`);
     }

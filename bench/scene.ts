@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ALL_KINDS, customResourceDefinition } from '../src/resources/index.ts';
 import { ensureLocalCertificates, type LocalCertificates } from '../src/control/index.ts';
+import { VARIABLES } from '../test/cli/containerfile.ts';
 import { type Cluster, startCluster } from '../test/cluster/cluster.ts';
 import { freePorts } from '../test/cluster/free-ports.ts';
 import {
@@ -19,7 +20,7 @@ import { LineProcess } from './processes.ts';
 /** Objects that are created concurrently during the setup. */
 const AT_ONCE = 16;
 const NAMESPACE = 'portcullis';
-/** The built command line, as packages have it: sources take 60 MiB more. */
+/** The built command line, as packages have it, runs with the variables of the image: sources take 60 MiB more. */
 const BUILT_PROGRAM = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 export const POLICIES_API = 'policies.kubewarden.io/v1';
 /** Time until all policies are Active: 3,500 took two minutes. Milliseconds. */
@@ -198,7 +199,10 @@ export class Scene implements AsyncDisposable {
   ): LabProcess {
     const all = { ...options, kubeconfig: this.#kubeconfig(command), namespace: NAMESPACE };
     const args = Object.entries(all).flatMap(([name, value]) => [`--${name}`, value]);
-    const child = new LabProcess(command, [command, ...flags, ...args], this.#folder, { program: BUILT_PROGRAM });
+    const child = new LabProcess(command, [command, ...flags, ...args], this.#folder, {
+      program: BUILT_PROGRAM,
+      env: VARIABLES,
+    });
     this.#stack.defer(() => child.end('SIGKILL'));
     return child;
   }

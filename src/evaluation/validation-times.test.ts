@@ -57,13 +57,11 @@ describe('the times of validations', () => {
     }
   });
 
-  it('count a validation that still runs in another worker', () => {
+  it('do not count a validation that still runs in another worker', () => {
     const subject = new Subject();
     subject.one.started('p', 'tool-a');
-    subject.now += 400;
+    subject.now += 2 * LIMIT_MS;
     assert.equal(subject.waitMs(), 0);
-    subject.now += 200;
-    assert.equal(subject.waitMs(), 6_000);
     subject.one.ended('p', 'tool-a', 1);
     assert.equal(subject.waitMs(), 0);
   });

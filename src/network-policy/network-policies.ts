@@ -1,9 +1,3 @@
-import type { ResourceType } from '../resources/index.ts';
+import { knownKind } from '../resources/index.ts';
 
-export const NETWORK_POLICIES: ResourceType = {
-  group: 'networking.k8s.io',
-  version: 'v1',
-  resource: 'networkpolicies',
-  kind: 'NetworkPolicy',
-  namespaced: true,
-};
+export const NETWORK_POLICIES = knownKind('networking.k8s.io/v1', 'NetworkPolicy');

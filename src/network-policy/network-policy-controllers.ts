@@ -6,13 +6,13 @@ import { isEqual, isJsonObject } from '../engine/index.ts';
 import { builtinCatalogue } from '../engine/network-policy/index.ts';
 import {
   keyOf,
+  knownKind,
   type KubernetesObject,
   NETWORK_POLICY_PROVIDERS,
   NETWORK_POLICY_STATUSES,
   type NetworkPolicyProvider,
   type NetworkPolicyStatus,
   type ObjectKey,
-  type ResourceType,
   valueAt,
 } from '../resources/index.ts';
 import {
@@ -41,15 +41,8 @@ import { RedundantPolicies } from './redundant-policies.ts';
 import { StatusReconciler } from './status-reconciler.ts';
 import { VersionObjects } from './version-objects.ts';
 
-const builtin = (group: string, kind: string, resource: string, namespaced: boolean): ResourceType => ({
-  group,
-  version: 'v1',
-  kind,
-  resource,
-  namespaced,
-});
-const NODES = builtin('', 'Node', 'nodes', false);
-const CONFIG_MAPS = builtin('', 'ConfigMap', 'configmaps', true);
+const NODES = knownKind('v1', 'Node');
+const CONFIG_MAPS = knownKind('v1', 'ConfigMap');
 
 /** The only key of detection, which looks at the whole cluster. */
 const CLUSTER: ObjectKey = { name: 'cluster' };

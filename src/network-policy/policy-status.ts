@@ -6,6 +6,8 @@ import {
   type Finding,
   findingsOf,
   judgePolicy,
+  MAX_MESSAGE,
+  MAX_PATHS,
   type ProviderVerdict,
   readNetworkPolicy,
   severity,
@@ -44,10 +46,6 @@ type FindingEntry = NonNullable<StatusFields['findings']>[number];
 
 const NO_PROVIDER = 'ProviderNotFound';
 const UNGUARDED_NODES = 'ProviderMissingOnNodes';
-/** Characters of a message: a kibibyte. */
-const MAX_MESSAGE = 1024;
-/** Entries of `paths`, and characters of each, as in the schema. */
-const MAX_PATHS = 20;
 /** Entries of `warnings`, as in the schema. */
 const MAX_WARNINGS = 16;
 

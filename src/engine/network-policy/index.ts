@@ -10,7 +10,7 @@ export type {
   SupportRow,
   VersionObject,
 } from './catalogue.ts';
-export { EFFECT_TEXTS, EFFECTS, FEATURE_TEXTS, FEATURES } from './feature.ts';
+export { EFFECT_TEXTS, EFFECTS, FEATURE_TEXTS, FEATURES, TRAIT_TEXTS } from './feature.ts';
 export type { Effect, Feature } from './feature.ts';
 export type { ClusterFacts } from './feature-uses.ts';
 export { findingsOf } from './findings.ts';
@@ -24,7 +24,15 @@ export { FEATURE_NOUNS } from './sentence.ts';
 export { isInRange } from './version-range.ts';
 export { ProviderSupport } from './support.ts';
 export type { ProviderInstance, Status, SupportReason } from './support.ts';
-export { analysePolicy, judgePolicy, UNREAD_FIELDS, unknownProvider, unsupportedFeatures } from './verdict.ts';
+export {
+  analysePolicy,
+  judgePolicy,
+  MAX_MESSAGE,
+  MAX_PATHS,
+  UNREAD_FIELDS,
+  unknownProvider,
+  unsupportedFeatures,
+} from './verdict.ts';
 export type { AnalysedPolicy, FeatureVerdict, ProviderVerdict, ProviderWarning } from './verdict.ts';
 export { compareVerdicts, severity } from './what-if.ts';
 export type { FeatureChange, FeatureState } from './what-if.ts';

@@ -27,9 +27,9 @@ export const MAX_CATALOGUE_LENGTH = 1024 * 1024;
 /** Providers of a file: ten times those that exist. */
 const MAX_PROVIDERS = 200;
 /** Rows of a feature: more than the minor versions of any provider. */
-const MAX_ROWS = 64;
+export const MAX_ROWS = 64;
 /** Characters of a text, so that it fits into a message of a condition. */
-const MAX_TEXT = 1000;
+export const MAX_TEXT = 1000;
 
 const PROVIDER_KEYS = [
   'name',
@@ -58,7 +58,13 @@ const ROW_KEYS = [
   'sources',
   'checked',
 ];
-const DAY = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/;
+/** Texts with a form, also for the schema. */
+export const CATALOGUE_PATTERNS = {
+  day: /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/,
+  controllerName: /^[a-z0-9.-]{1,253}\/[A-Za-z0-9/._~-]{1,253}$/,
+  source: /^https:\/\/\S{4,500}$/,
+  versions: /^(?:\*|<\d+(?:\.\d+){0,2}|>=\d+(?:\.\d+){0,2}(?: <\d+(?:\.\d+){0,2})?)$/,
+} as const;
 const UNKNOWN_RANGE: VersionRange = { text: '*' };
 
 /**
@@ -152,7 +158,7 @@ function present<Fields extends object>(fields: Fields): { [Key in keyof Fields]
 
 function controllerName(fields: FieldReader): string | undefined {
   const text = fields.someText('controllerName');
-  if (text !== undefined && !/^[a-z0-9.-]{1,253}\/[A-Za-z0-9/._~-]{1,253}$/.test(text)) {
+  if (text !== undefined && !CATALOGUE_PATTERNS.controllerName.test(text)) {
     fields.fault('controllerName', `expected DOMAIN/PATH, such as cilium.io/agent, got ${describeValue(text)}`);
   }
   return text;
@@ -160,7 +166,7 @@ function controllerName(fields: FieldReader): string | undefined {
 
 function day(fields: FieldReader): string | undefined {
   const text = fields.someText('checked');
-  if (text !== undefined && !DAY.test(text)) {
+  if (text !== undefined && !CATALOGUE_PATTERNS.day.test(text)) {
     fields.fault('checked', `expected a day such as 2026-11-21, got ${describeValue(text)}`);
   }
   return text;
@@ -175,7 +181,7 @@ function shortText(fields: FieldReader, key: string): string | undefined {
 }
 
 /** Patterns of a provider: more than any needs, since each is tried on every pod. */
-const MAX_PATTERNS = 32;
+export const MAX_PATTERNS = 32;
 
 const DETECTION_KEYS = [
   'agents',
@@ -386,7 +392,7 @@ function readLimit(fields: FieldReader | undefined): PortLimit | undefined {
 function readSources(row: FieldReader, evidence: SupportRow['evidence']): readonly string[] {
   const sources = row.texts('sources');
   for (const [index, source] of sources.entries()) {
-    if (!/^https:\/\/\S{4,500}$/.test(source)) {
+    if (!CATALOGUE_PATTERNS.source.test(source)) {
       row.fault('sources', `expected a URL that begins with https://, got ${describeValue(source)}`, index);
     }
   }

@@ -46,10 +46,10 @@ export interface ProviderWarning {
   readonly message: string;
 }
 
-/** Paths of a condition. */
-const MAX_PATHS = 20;
+/** Paths of a condition, as in the schema of statuses. */
+export const MAX_PATHS = 20;
 /** Characters of a message: a kibibyte, far below the limit of conditions, which is 32 KiB. */
-const MAX_MESSAGE = 1024;
+export const MAX_MESSAGE = 1024;
 /**
  * Peers that a policy map should have room for, while their number is not known: a selector of a namespace matches
  * hundreds of identities in a cluster of medium size.

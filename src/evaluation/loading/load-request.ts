@@ -100,7 +100,7 @@ export type LoadOutcome =
       readonly modules: readonly CompiledPolicyModule[];
       /** Why the policy may reject requests although it was loaded. */
       readonly warnings?: readonly string[];
-      /** Absent without a trial, and when there are none. */
+      /** Absent without a trial. */
       readonly refused?: RefusedNamespaces;
       /** Why a module came from the cache instead of its source. */
       readonly sourceError?: string;

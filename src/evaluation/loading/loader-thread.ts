@@ -308,7 +308,7 @@ function check({ seq, definition, modules, isForTenant, trial }: Candidate): Che
       return { valid: false, ...refusal, at: { stage: 'check', unit: refusal.unit } };
     }
     const refused = trial && tryParameters(policy, trial, (_, timeoutMs) => enter(seq, 'check', timeoutMs));
-    return refused === undefined || refused.refused.length === 0 ? verdict : { valid: true, refused };
+    return refused === undefined ? verdict : { valid: true, refused };
   } catch (error) {
     if (isQuick && error instanceof EngineError && error.code === 'guest-timeout') {
       return 'unfinished';

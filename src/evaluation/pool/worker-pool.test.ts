@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type JsonObject, type ObjectReference, parsePolicies } from '../../engine/index.ts';
+import { type ObjectReference, parsePolicies } from '../../engine/index.ts';
 import type { TableEntry } from '../evaluation-protocol.ts';
 import type { Answer } from './review-job.ts';
 import { moduleOf, silentCapabilities, tableChange, tableEntry } from '../testing/worker-tables.ts';
@@ -94,8 +94,8 @@ describe('the worker pool', () => {
   describe('with a policy that has parameters', () => {
     const PROFILE = { apiVersion: 'example.com/v1', kind: 'Profile' };
     const KEY = { namespace: 'shared', name: 'main' };
-    const publish = (object: JsonObject | undefined): void =>
-      pool.publishWatched({ ...PROFILE, isAll: false, objects: [[KEY, object]] });
+    const publish = (text: string | undefined): void =>
+      pool.publishWatched({ ...PROFILE, isAll: false, objects: [[KEY, text]] });
     const parameters = `  parameters:
     from: {resource: {apiVersion: example.com/v1, kind: Profile, name: main, namespace: shared}}
     overridable: [a]
@@ -105,14 +105,14 @@ describe('the worker pool', () => {
     it('counts an object that is deleted between its lookup and the evaluation as absent', async () => {
       await pool.publish(tableChange([tableEntry('tenants', accept, PATIENT + parameters)]));
       find = () => {
-        publish({ a: 1 });
+        publish('{"a":1}');
         publish(undefined);
         return { state: 'published' };
       };
       const message = 'there are no parameters: Profile shared/main does not exist';
       assert.equal(responseOf(await ask('tenants')).status?.message, message);
       find = () => {
-        publish({ a: 1 });
+        publish('{"a":1}');
         return { state: 'published' };
       };
       assert.equal(responseOf(await ask('tenants')).allowed, true);
@@ -123,7 +123,11 @@ describe('the worker pool', () => {
       const entry = tableEntry('tenants', loopsWhenAsked, `  timeoutEvalSeconds: 2\n${from}`);
       await pool.publish(tableChange([entry], { modules: [loopsWhenAsked] }));
       const write = (namespace: string, a: string): void =>
-        pool.publishWatched({ ...PROFILE, isAll: false, objects: [[{ namespace, name: 'main' }, { a }]] });
+        pool.publishWatched({
+          ...PROFILE,
+          isAll: false,
+          objects: [[{ namespace, name: 'main' }, JSON.stringify({ a })]],
+        });
       const review = (namespace: string): Uint8Array => new Uint8Array(Buffer.from(JSON.stringify(podIn(namespace))));
       const askFor = (namespace: string): Promise<Answer> =>
         new Promise((resolve) => pool.submit('validate', 'tenants', review(namespace), 10_000, resolve));

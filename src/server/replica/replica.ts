@@ -12,6 +12,7 @@ import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin
 import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
 import { withoutRevision, type PinnedPolicy } from '../policies/serving-record.ts';
 import { isOutage, NamespaceFeed } from './namespace-feed.ts';
+import { LastValidRecord } from './last-valid-record.ts';
 import { NamespaceRecord } from './namespace-record.ts';
 import { ExistingParameters } from './existing-parameters.ts';
 import { ParameterChecks } from './parameter-checks.ts';
@@ -41,6 +42,7 @@ export class Replica implements PolicySource {
   readonly #namespaces: NamespaceFeed;
   readonly #parameters: ParameterFeed;
   readonly #checks: ParameterChecks;
+  readonly #lastValid: LastValidRecord;
   readonly #prevalidator: RevisionPrevalidator;
   readonly #control: ReplicaControl;
   readonly #stopping = new AbortController();
@@ -93,14 +95,15 @@ export class Replica implements PolicySource {
       },
       recorded(host, namespacedPoliciesCapabilities ?? []),
     );
+    this.#lastValid = new LastValidRecord(host.dataDir, ({ level, fields, message }) => log[level](fields, message));
     this.#checks = new ParameterChecks({
       serving: () => servingRevisions(this.#registry.entries()),
       load: (requests, done) => loader.load(requests, done),
       checked: (revision, refused) => view.refuses(revision, refused),
+      record: this.#lastValid,
     });
     const publish = (change: WatchedChange): void => {
-      host.publishWatched(change);
-      this.#checks.apply(change);
+      host.publishWatched(this.#checks.apply(change));
     };
     this.#namespaces = new NamespaceFeed({
       cluster,
@@ -262,7 +265,7 @@ export class Replica implements PolicySource {
     this.#checks.stop();
     this.#registry.stop();
     this.#prevalidator.stop();
-    await Promise.all([this.#following, kept]);
+    await Promise.all([this.#following, kept, this.#lastValid.flush()]);
   }
 
   async close(): Promise<void> {

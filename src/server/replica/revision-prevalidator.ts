@@ -222,7 +222,7 @@ export class RevisionPrevalidator {
       const { reason, message, transient } = tried;
       return { ok: false, reason, message, isTransient: transient };
     }
-    if (tried.refused === undefined) {
+    if (tried.refused === undefined || tried.refused.refused.length === 0) {
       return result;
     }
     const message = refusedText(refusedReport(tried.refused));

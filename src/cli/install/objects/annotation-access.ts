@@ -21,7 +21,7 @@ export const ANNOTATION_GRANT: Grant = {
 export function annotationAccess({ namespace }: Pick<InstallContext, 'namespace'>): readonly KubernetesObject[] {
   const metadata = { name: NAME, labels: componentLabels('controller') };
   return [
-    ...annotationGuard(namespace),
+    ...annotationGuard({ namespace }),
     commented(
       'Only for the annotation that repeats the status: the ValidatingAdmissionPolicy limits the right to it.',
       {
@@ -45,7 +45,7 @@ export function annotationAccess({ namespace }: Pick<InstallContext, 'namespace'
  * A ValidatingAdmissionPolicy by which the controller changes nothing of a NetworkPolicy but the annotation. Not in the namespace
  * of Portcullis, where it writes the NetworkPolicies of policy servers.
  */
-function annotationGuard(namespace: string): readonly KubernetesObject[] {
+export function annotationGuard({ namespace }: Pick<InstallContext, 'namespace'>): readonly KubernetesObject[] {
   const metadata = { name: GUARD, labels: componentLabels('controller') };
   const apiVersion = `${ADMISSION_GROUP}/v1`;
   return [
