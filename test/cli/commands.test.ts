@@ -50,7 +50,9 @@ describe('portcullis', { concurrency: 2 }, () => {
     for (const command of [[], ['run'], ['controller']]) {
       const help = (await portcullis([...command, '--help'])).stdout;
       assert.deepEqual(
-        help.split('\n').filter((line) => line.length > 80 && !/^(?:Usage| {2}\S*portcullis| {2}kubectl| {4}--)/.test(line)),
+        help
+          .split('\n')
+          .filter((line) => line.length > 80 && !/^(?:Usage| {2}\S*portcullis| {2}kubectl| {4}--)/.test(line)),
         [],
       );
     }

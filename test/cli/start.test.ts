@@ -742,10 +742,12 @@ describe('portcullis start while its ports are in use', () => {
     await once(other, 'listening');
     const { port } = other.address() as AddressInfo;
     try {
-      await using started = await StartedPortcullis.start('--port', String(port), '--cluster-port', String(port));
+      await using started = await StartedPortcullis.start(
+        ...['--port', '--cluster-port', '--operations-port'].flatMap((flag) => [flag, String(port)]),
+      );
       // Other processes may have the ports that follow.
       const notes = started.output.split('\n').filter((line) => line.startsWith(`Port ${port} is in use`));
-      assert.deepEqual(notes, Array(2).fill(`Port ${port} is in use, trying the next one…`));
+      assert.deepEqual(notes, Array(3).fill(`Port ${port} is in use, trying the next one…`));
     } finally {
       other.close();
     }
@@ -753,7 +755,7 @@ describe('portcullis start while its ports are in use', () => {
 });
 
 describe('npm start', () => {
-  it('ends when a supervisor ends npm', async () => {
+  it('prints its policies in a table that fits a terminal, and ends when a supervisor ends npm', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'portcullis-npm-'));
     const ports = ['--port', '0', '--operations-port', '0', '--cluster-port', '0'];
     const npm = spawn('npm', ['start', '--', ...ports, '--data-dir', folder], {
@@ -765,12 +767,20 @@ describe('npm start', () => {
       let output = '';
       npm.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
       await eventually(async () => assert.match(output, /Ctrl-C stops/), { timeoutMs: 60_000 });
+      const [table = ''] = /^POLICY .*(?:\n\S.*)*/m.exec(output) ?? [];
+      assert.ok(table.split('\n').length > 10, output);
+      // The usual width of a terminal.
+      assert.deepEqual(
+        table.split('\n').filter((line) => line.length > 80),
+        [],
+      );
       npm.kill('SIGTERM');
       // The pipe is closed by the last process that has it.
       await once(npm.stdout, 'close');
       assert.match(output, /\nStopping…\n$/);
     } finally {
-      npm.kill('SIGKILL');
+      npm.kill('SIGTERM');
+      npm.stdout.destroy();
       rmSync(folder, { recursive: true, force: true });
     }
   });

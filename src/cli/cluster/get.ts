@@ -14,6 +14,7 @@ import { usageError } from '../errors.ts';
 import { dataText } from '../output.ts';
 import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
 import { keyIn, objectName, OWN_CATEGORY, type ResourceSelection, selectResources } from './resource-arguments.ts';
+import { terminalWidth } from '../table.ts';
 import { isServerTable, type ServerTable, serverTableText } from './server-table.ts';
 
 interface GetFlags extends ClusterFlags {
@@ -206,6 +207,8 @@ function tableOptions(type: ApiResource, flags: GetFlags): Parameters<typeof ser
     withNamespace: flags.allNamespaces === true && type.namespaced,
     withLabels: flags.showLabels === true,
     withHeaders: flags.headers,
+    // Programs that read the table, and -o wide, get whole cells.
+    ...(process.stdout.isTTY && flags.output === 'table' ? { maxWidth: terminalWidth() } : {}),
   };
 }
 

@@ -30,6 +30,8 @@ interface ServerTableOptions {
   /** Add a last column with labels. */
   readonly withLabels: boolean;
   readonly withHeaders: boolean;
+  /** Width of the terminal; absent: as wide as needed. */
+  readonly maxWidth?: number;
   /** The type of the objects, to be shown with their names. */
   readonly type?: Pick<ApiResource, 'group' | 'kind'>;
 }
@@ -60,6 +62,7 @@ export function serverTableText(from: ServerTable, options: ServerTableOptions):
         : []),
     ],
     from.rows ?? [],
+    options.maxWidth,
   );
   return options.withHeaders ? text : text.slice(text.indexOf('\n') + 1);
 }

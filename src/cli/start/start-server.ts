@@ -5,9 +5,9 @@ import { collectGarbageAlone } from '../../evaluation/index.ts';
 import { createLog } from '../../log/index.ts';
 import type { LocalCertificates } from '../../control/index.ts';
 import { type PolicyPhase, PolicyServer, type PolicyServerOptions, type PolicyStatus } from '../../server/index.ts';
-import { onFreePort } from './free-port.ts';
+import { onFreePorts } from './free-port.ts';
 import type { StartFlags } from './start-flags.ts';
-import { oneLine, table } from '../table.ts';
+import { oneLine, table, terminalWidth } from '../table.ts';
 
 export interface StartedServer {
   readonly server: PolicyServer;
@@ -17,7 +17,7 @@ export interface StartedServer {
   readonly operations: string;
 }
 
-/** Starts a policy server on the first free pair of ports. */
+/** Starts a policy server on the first free ports. */
 export function startServer(
   flags: StartFlags,
   certificates: LocalCertificates,
@@ -26,10 +26,7 @@ export function startServer(
     'policiesFile' | 'replica' | 'dataDir' | 'cluster' | 'sources' | 'verification' | 'trustRoot' | 'log'
   >,
 ): Promise<StartedServer> {
-  const first = flags.port;
-  return onFreePort(first, async (port) => {
-    // Port 0 stays 0: any free port.
-    const operationsPort = flags.operationsPort === 0 ? 0 : flags.operationsPort + port - first;
+  return onFreePorts([flags.port, flags.operationsPort], async ([port = 0, operationsPort = 0]) => {
     collectGarbageAlone();
     // A new registry for each attempt, because a metric cannot be registered twice.
     const registry = new Registry();
@@ -60,12 +57,16 @@ export function policyTable(policies: readonly PolicyStatus[]): string {
       { header: 'KIND', cell: ({ kind }) => kind },
       { header: 'MODE', cell: ({ mode }) => mode },
       { header: 'PHASE', cell: ({ phase }) => styleText(PHASE_COLORS[phase], phase) },
-      { header: 'VERSION', cell: ({ serving }) => serving?.version ?? '-' },
       { header: 'MODULE', cell: moduleNames },
-      { header: 'MESSAGE', cell: ({ phase, message }) => (phase === 'Active' ? '' : oneLine(message, 100)) },
+      ...(policies.every(({ phase }) => phase === 'Active') ? [] : [{ header: 'MESSAGE', cell: messageText }]),
     ],
     policies,
+    terminalWidth(),
   );
+}
+
+function messageText({ phase, message }: PolicyStatus): string {
+  return phase === 'Active' ? '' : oneLine(message, 100);
 }
 
 function moduleNames({ desired, serving }: PolicyStatus): string {
