@@ -2,7 +2,7 @@
 import type { Route } from '../../engine/index.ts';
 import { type Document, readDocument } from '../document.ts';
 import { CliError } from '../errors.ts';
-import { errorText } from '../../values/index.ts';
+import { errorText, exactJson } from '../../values/index.ts';
 
 /**
  * The body of the request to a policy server. JSON is passed on unchanged: serializing it again could change numbers and
@@ -10,7 +10,7 @@ import { errorText } from '../../values/index.ts';
  * @throws CliError when the file cannot be read or understood
  */
 export async function readRequest(path: string, route: Route): Promise<Uint8Array> {
-  const document = await readDocument(path);
+  const document = await readDocument(path, 'kubernetes-exact');
   if (document.text.trim() === '') {
     throw new CliError(`${document.name} is empty: expected a request, as JSON or YAML`);
   }
@@ -28,7 +28,7 @@ function isReview(value: unknown): boolean {
 
 function jsonText({ name, value }: Document): string {
   try {
-    return JSON.stringify(value ?? null);
+    return exactJson(value ?? null);
   } catch (error) {
     // YAML aliases can make a value contain itself.
     throw new CliError(`${name} cannot be written as JSON: ${errorText(error)}`, { cause: error });
