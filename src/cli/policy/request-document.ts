@@ -2,7 +2,7 @@
 import type { Route } from '../../engine/index.ts';
 import { type Document, readDocument } from '../document.ts';
 import { CliError } from '../errors.ts';
-import { errorText, exactJson } from '../../values/index.ts';
+import { errorText, exactJson, valueAt } from '../../values/index.ts';
 
 /**
  * The body of the request to a policy server. JSON is passed on unchanged: serializing it again could change numbers and
@@ -14,11 +14,18 @@ export async function readRequest(path: string, route: Route): Promise<Uint8Arra
   if (document.text.trim() === '') {
     throw new CliError(`${document.name} is empty: expected a request, as JSON or YAML`);
   }
-  const text = document.isJson ? document.text : jsonText(document);
-  return Buffer.from(route !== 'validate_raw' && isReview(document.value) ? text : `{"request":${text}}`);
+  const value = route === 'validate_raw' ? document.value : currentReview(document.value);
+  const text = document.isJson && value === document.value ? document.text : jsonText({ ...document, value });
+  return Buffer.from(route !== 'validate_raw' && isReview(value) ? text : `{"request":${text}}`);
 }
 
-function isReview(value: unknown): boolean {
+/** A review of v1beta1, as older API servers recorded it, as one of v1: the request is the same. Other values unchanged. */
+export function currentReview<Value>(value: Value): Value {
+  const isBeta = isReview(value) && valueAt(value, 'apiVersion') === 'admission.k8s.io/v1beta1';
+  return isBeta ? { ...value, apiVersion: 'admission.k8s.io/v1' } : value;
+}
+
+function isReview(value: unknown): value is object {
   return (
     typeof value === 'object' &&
     value !== null &&

@@ -28,8 +28,8 @@ const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 const INFINITY = /^([-+]?)\.(?:inf|Inf|INF)$/;
 const NOT_A_NUMBER = /^\.(?:nan|NaN|NAN)$/;
 
-/** Above the integers that Go reads from YAML; larger ones are floating-point numbers there, too. */
-const MAX_UINT64 = 2 ** 64;
+/** The largest integer that Go reads from YAML; larger ones are floating-point numbers there, too. */
+const MAX_UINT64 = 2n ** 64n - 1n;
 
 /** Integers as in Go's ParseInt with base 0: underscores, 0x, 0b, 0o, and 012 as octal; no base 60. */
 function goInteger(isExact: boolean): ReturnType<typeof defineScalarTag<number | bigint>> {
@@ -44,11 +44,20 @@ function goInteger(isExact: boolean): ReturnType<typeof defineScalarTag<number |
       const negative = plain.startsWith('-');
       const digits = plain.replace(/^[-+]/, '').replace(/^0(?=[0-7])/, '0o');
       const rounded = Number(digits);
-      const value = isExact && !Number.isSafeInteger(rounded) && rounded < MAX_UINT64 ? BigInt(digits) : rounded;
+      const value = isExact ? exactInteger(digits, rounded) : rounded;
       return negative ? -value : value;
     },
     identify: () => false,
   });
+}
+
+/** A bigint where a number would round; large texts are not converted, which takes quadratic time. */
+function exactInteger(digits: string, rounded: number): number | bigint {
+  if (Number.isSafeInteger(rounded) || rounded > Number(MAX_UINT64)) {
+    return rounded;
+  }
+  const exact = BigInt(digits);
+  return exact > MAX_UINT64 ? rounded : exact;
 }
 
 const goFloat = defineScalarTag<number>('tag:yaml.org,2002:float', {
