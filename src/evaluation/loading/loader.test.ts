@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { digestOf, writeMetadata } from '../../modules/index.ts';
+import { DEFAULT_SOURCES, digestOf, writeMetadata } from '../../modules/index.ts';
 import { silentCapabilities } from '../testing/worker-tables.ts';
 import { Loader, MAX_OUTCOMES } from './loader.ts';
 import type { FailedStage, LoadOutcome, LoadRequest, ProvidedModule } from './load-request.ts';
@@ -36,7 +36,7 @@ async function setUp(): Promise<
     {
       cacheDir: join(folder.path, 'modules'),
       baseDir: folder.path,
-      sources: undefined,
+      sources: { ...DEFAULT_SOURCES, tenantModules: ['*'] },
       fetchTimeoutMs: undefined,
       defaultTimeoutSeconds: TIMEOUT_SECONDS,
       memoryLimitBytes: 64 * 1024 * 1024,
