@@ -4,6 +4,8 @@ import { CodedError } from '../values/index.ts';
 export type WasmErrorCode =
   /** At load: the bytes are not a valid WebAssembly module, or exceed a limit of the loader. */
   | 'module-invalid'
+  /** At load: compiling the module would take too much memory or time. The message names the function and the bound. */
+  | 'module-too-costly'
   /**
    * At load: the module is valid, but uses a WebAssembly feature that the sandbox does not support. The message names
    * it.

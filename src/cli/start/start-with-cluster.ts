@@ -85,6 +85,7 @@ export async function startWithCluster(
     log,
     modulesUrl: modulesUrl(flags),
     tenantHosts: sources.tenantHosts,
+    tenantModules: sources.tenantModules,
     tenantCapabilities: capabilitiesOf(local),
     failing: failingPolicies(flags),
     governance,
@@ -126,6 +127,7 @@ interface Parts {
   readonly modulesUrl: URL;
   /** Hosts that policies of namespaces may have modules from, whatever their addresses. */
   readonly tenantHosts: readonly string[];
+  readonly tenantModules: readonly string[] | undefined;
   /** The host capabilities of policies of namespaces until the process ends. */
   readonly tenantCapabilities: readonly string[];
   readonly failing: Pick<RolloutSettings, 'degraded' | 'unserved'>;
@@ -195,6 +197,7 @@ function localController(
     log,
     modulesUrl: folder,
     tenantHosts,
+    tenantModules,
     tenantCapabilities: granted,
     failing,
     governance,
@@ -219,6 +222,7 @@ function localController(
       controllerUser: CONTROLLER_USER.username,
       modulesUrl: folder,
       tenantHosts: () => tenantHosts,
+      tenantModules: () => tenantModules,
       tenantCapabilities: () => granted,
     },
     ...(governance === undefined
