@@ -16,9 +16,9 @@ const PAGES = 1024;
 
 /**
  * Memory that any module may take while it is validated, rewritten and compiled: that of one function at the bounds
- * (10 million values of 12 bytes), and room for the heap.
+ * (10 million values of 12 bytes), of those that V8 compiles beside it, and of the heap.
  */
-const FIXED_BYTES = 192 * MIB;
+const FIXED_BYTES = 256 * MIB;
 
 /** Memory for each byte of a module besides that: its bytes, those of the rewritten one twice, and V8's code. */
 const BYTES_PER_MODULE_BYTE = 64;

@@ -9,7 +9,9 @@ import type { PolicyReason } from './policy-reason.ts';
 /** The outcome of a load that threw this error. */
 export function loadFailure(error: unknown, isForTenant = false): LoadOutcome & { ok: false } {
   const message = isForTenant ? tenantText(error) : errorText(error);
-  return { ok: false, reason: reasonOf(error), message, transient: error instanceof ModuleError && error.isRetryable };
+  const isRetryable =
+    error instanceof ModuleError ? error.isRetryable : error instanceof WasmError && error.code === 'trial-failed';
+  return { ok: false, reason: reasonOf(error), message, transient: isRetryable };
 }
 
 /** The message of a failed load for the author of a namespaced policy: nothing that the source of the module sent. */
