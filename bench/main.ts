@@ -22,6 +22,7 @@ const BENCHES = [
   'webhooks',
   'governance',
   'netpol',
+  'neighbours',
 ];
 /** Run for twenty minutes, so only by name. */
 const LONG_BENCHES = ['soak', 'tenants'];

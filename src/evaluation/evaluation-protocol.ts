@@ -4,6 +4,7 @@ import type { MonitoredVerdict, ObjectReference, PolicyDefinition, ReviewErrorCo
 import type { PolicyMatch } from '../resources/index.ts';
 import type { CapabilityConnection } from './capabilities/capability-connection.ts';
 import type { CompiledPolicyModule } from './loading/compiled-module.ts';
+import type { MemoryBudget } from './memory-budget.ts';
 import type { LogEntry } from '../log/index.ts';
 import type { FailedLookup, WatchedChange } from './watched-objects.ts';
 import type { SentObservation } from './worker/observations.ts';
@@ -133,6 +134,8 @@ export interface WorkerStart {
   readonly alwaysAcceptNamespace?: string;
   /** Whether there may be reviews of buckets. Default: no, and their code is not loaded. */
   readonly hasBuckets?: boolean;
+  /** Default: the memory of instances has no limit. */
+  readonly memory?: MemoryBudget;
 }
 
 const SEQ = 0;

@@ -10,13 +10,13 @@ import { INIT_FUEL, PAGE_BYTES } from './metering.ts';
 import { Op, Simd, ValueType } from './opcodes.ts';
 import {
   bulkBody,
-  CARD_PAGES,
   cardCount,
   growBody,
   isUsedBody,
   restoreBody,
   snapshotBody,
   tableBody,
+  TRACKING_PAGES,
   zeroOf,
 } from './runtime-functions.ts';
 import type { TrackingEnvironment } from './runtime-functions.ts';
@@ -30,6 +30,7 @@ export const PrivateExport = {
   fuel: `${PRIVATE_PREFIX}fuel`,
   pages: `${PRIVATE_PREFIX}pages`,
   start: `${PRIVATE_PREFIX}start`,
+  touched: `${PRIVATE_PREFIX}touched`,
   snapshot: `${PRIVATE_PREFIX}snapshot`,
   restore: `${PRIVATE_PREFIX}restore`,
 } as const;
@@ -186,16 +187,15 @@ class ModuleRewriter {
       tableFunction: table,
     };
 
-    // Types of the added functions: () -> (), (i32) -> (), (i32 i32) -> (), (i32) -> i32.
+    // Types of the added functions: (i32) -> (), (i32 i32) -> (), (i32) -> i32.
     const { i32 } = ValueType;
     const helperTypes = [
-      [FUNCTION_FORM, 0, 0],
       [FUNCTION_FORM, 1, i32, 0],
       [FUNCTION_FORM, 2, i32, i32, 0],
+      [FUNCTION_FORM, 1, i32, 1, i32],
     ];
-    helperTypes.push([FUNCTION_FORM, 1, i32, 1, i32]);
     const firstType = this.#typeParams.length;
-    const [toNothing, fromLength, fromRange, toNumber] = [firstType, firstType + 1, firstType + 2, firstType + 3];
+    const [fromLength, fromRange, toNumber] = [firstType, firstType + 1, firstType + 2];
     const environment = { fuelGlobal, tracking };
     const helpers: [type: number, body: Uint8Array][] = [
       [fromRange, bulkBody(environment)],
@@ -205,7 +205,7 @@ class ModuleRewriter {
       helpers.push([toNumber, growBody(environment)]);
     }
     if (tracking !== undefined) {
-      helpers.push([toNothing, snapshotBody(tracking, restore, isUsed)]);
+      helpers.push([toNumber, snapshotBody(tracking, restore, isUsed)]);
       helpers.push([toNumber, restoreBody(tracking)]);
       helpers.push([toNumber, isUsedBody()]);
     }
@@ -608,7 +608,8 @@ class ModuleRewriter {
   #tracking(limitPages: number): TrackingEnvironment {
     const pagesGlobal = this.#globals.length + 1;
     const snapshotBytesGlobal = pagesGlobal + 1;
-    let saved = snapshotBytesGlobal + 1;
+    const touchedGlobal = snapshotBytesGlobal + 1;
+    let saved = touchedGlobal + 1;
     const savedGlobals = [{ live: pagesGlobal, saved: saved++ }];
     this.#globals.forEach(({ mutable }, live) => {
       if (mutable) {
@@ -622,6 +623,7 @@ class ModuleRewriter {
       limitBytes: limitPages * PAGE_BYTES,
       pagesGlobal,
       snapshotBytesGlobal,
+      touchedGlobal,
       savedGlobals,
     };
   }
@@ -634,11 +636,12 @@ class ModuleRewriter {
     }
     // Allocated at full size: growth only changes a counter, so it can be undone. Untouched pages use no physical
     // memory.
-    return [limits(pages, pages), limits(CARD_PAGES, CARD_PAGES + pages)];
+    return [limits(pages, pages), limits(TRACKING_PAGES, TRACKING_PAGES + pages)];
   }
 
   /**
-   * The fuel global and, with tracking, the globals for the page count, the snapshot's length and the saved globals.
+   * The fuel global and, with tracking, the globals for the page count, the snapshot's length, the written granules and the
+   * saved globals.
    */
   #newGlobals(tracking: TrackingEnvironment | undefined, minPages: number): Uint8Array[] {
     const mutable = 1;
@@ -652,7 +655,8 @@ class ModuleRewriter {
       const type = this.#globals[live]?.type ?? i32;
       return new BinaryWriter().op(type, mutable).bytes(zeroOf(type)).written;
     });
-    return [fuel, pages, new BinaryWriter().op(i32, mutable).bytes(zeroOf(i32)).written, ...saved];
+    const count = new BinaryWriter().op(i32, mutable).bytes(zeroOf(i32)).written;
+    return [fuel, pages, count, count, ...saved];
   }
 
   #newExports(added: {
@@ -676,6 +680,7 @@ class ModuleRewriter {
       exports.push(
         entry(PrivateExport.cards, EXPORT_MEMORY, added.tracking.cardMemory),
         entry(PrivateExport.pages, EXPORT_GLOBAL, added.tracking.pagesGlobal),
+        entry(PrivateExport.touched, EXPORT_GLOBAL, added.tracking.touchedGlobal),
         entry(PrivateExport.snapshot, EXPORT_FUNCTION, added.snapshot),
         entry(PrivateExport.restore, EXPORT_FUNCTION, added.restore),
       );

@@ -163,7 +163,7 @@ describe('the worker pool', () => {
   it('serves a change to all reviews that are submitted after it', async () => {
     for (let round = 0; round < 20; round += 1) {
       const isAccept = round % 2 === 0;
-      void pool.publish(tableChange([tableEntry('swapped', isAccept ? accept : scripted)]));
+      void pool.publish(tableChange([tableEntry('swapped', isAccept ? accept : scripted, PATIENT)]));
       const answers = await Promise.all(Array.from({ length: 10 }, () => ask('swapped', message('scripted'))));
       assert.ok(
         answers.every((answer) => responseOf(answer).allowed === isAccept),
@@ -177,7 +177,7 @@ describe('the worker pool', () => {
   });
 
   it('does not hold up other reviews behind a new version of a quick policy, and cuts it off', async () => {
-    await pool.publish(tableChange([tableEntry('good', accept), tableEntry('turns', accept)]));
+    await pool.publish(tableChange([tableEntry('good', accept, PATIENT), tableEntry('turns', accept, PATIENT)]));
     for (let round = 0; round < 60; round += 1) {
       await Promise.all([ask('good'), ask('turns')]);
     }
@@ -268,7 +268,7 @@ describe('the worker pool', () => {
     const waits = (id: string): TableEntry => tableEntry(id, asksHost, '  hostCapabilities: ["*"]\n');
     await pool.publish(tableChange([waits('mended')]));
     await ask('mended');
-    await pool.publish(tableChange([tableEntry('mended', accept)]));
+    await pool.publish(tableChange([tableEntry('mended', accept, PATIENT)]));
     const waiting = ask('waits');
     assert.equal(responseOf(await ask('mended')).allowed, true);
     assert.equal(pool.held, 1, 'it is not in the lane of slow policies, which is full');
@@ -283,7 +283,7 @@ group:
   message: neither
   policies:
     waits: {module: "file:///w.wasm", hostCapabilities: ["*"]}
-    good: {module: "file:///m.wasm"}
+    good: {module: "file:///m.wasm", timeoutEvalSeconds: 10}
 `,
       'policies.yml',
     ).policies;
