@@ -56,11 +56,11 @@ export type ReviewMessage = readonly [
 
 /** Conditions of an evaluation. */
 export interface ReviewTerms {
-  /** Policies and members (`group/member`) that are answered as timed out; null: none. */
+  /** Policies, members (`group/member`) and owners whose policies are answered as timed out; null: none. */
   readonly timedOut: readonly string[] | null;
   /** Of a bucket: when its policies must have answered, see {@link monotonicNow}. */
   readonly expiresAt: number;
-  /** Slow policies: a review that matches one of them is deferred as a whole. */
+  /** Slow owners, see policyOwner: a review that matches a policy of one of them is deferred as a whole. */
   readonly slow: readonly string[] | null;
   /** Objects that were read for this review, and that workers may still not have; null: none. */
   readonly failedLookups: readonly FailedLookup[] | null;
@@ -111,8 +111,8 @@ export type FromWorker =
       readonly failures: readonly { id: string; message: string }[];
     }
   | { readonly type: 'answer'; readonly answer: ReviewAnswer }
-  /** The review of a bucket matches a slow policy, and was not evaluated. */
-  | { readonly type: 'deferred'; readonly seq: number }
+  /** The review of a bucket matches a policy of a slow owner, and was not evaluated. */
+  | { readonly type: 'deferred'; readonly seq: number; readonly owner: string }
   /** The review of a bucket cannot be evaluated before this object is known. */
   | { readonly type: 'unknown-object'; readonly seq: number; readonly object: ObjectReference }
   | { readonly type: 'log'; readonly entry: LogEntry };

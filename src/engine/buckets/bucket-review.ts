@@ -1,4 +1,4 @@
-import { applyJsonPatch, PatchError } from '../../resources/index.ts';
+import { applyJsonPatch, PatchError, policyOwner } from '../../resources/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { Review, ReviewTarget } from '../admission-review.ts';
 import { Evaluator, MATCH_CONDITIONS } from '../evaluator.ts';
@@ -27,7 +27,7 @@ import { parseJson } from '../../values/index.ts';
 export interface AdmitOptions extends Omit<JudgeOptions, 'leftMs'> {
   /** Objects that selectors and parameters of policies depend on. Default: there is no cluster. */
   readonly objects?: ObjectLookup;
-  /** Ids of slow policies. A review that matches one of them is deferred. */
+  /** Owners whose policies are slow, see policyOwner. A review that matches a policy of one of them is deferred. */
   readonly slow?: ReadonlySet<string>;
   /**
    * Milliseconds left for the review. Policies not evaluated by then time out. Default: only the limits of the
@@ -36,8 +36,15 @@ export interface AdmitOptions extends Omit<JudgeOptions, 'leftMs'> {
   readonly deadlineMs?: number;
 }
 
-/** The review matches a slow policy. */
-export class Deferred extends Error {}
+/** The review matches a policy of a slow owner. */
+export class Deferred extends Error {
+  readonly owner: string;
+
+  constructor(owner: string) {
+    super(`the policies of ${owner} are slow`);
+    this.owner = owner;
+  }
+}
 
 const MS_PER_SECOND = 1_000;
 
@@ -187,25 +194,29 @@ export class BucketReview {
   }
 
   /**
-   * Defers before match conditions of other policies are evaluated, because those take time. For a slow policy of a
+   * Defers before match conditions of other policies are evaluated, because those take time. For policies of a slow
    * namespace, not even its own conditions are evaluated: an unnecessary deferral then delays only requests of that
    * namespace.
    */
   #deferEarly(members: readonly BucketMember[]): void {
+    if (this.#options.slow === undefined) {
+      return;
+    }
     for (const member of members) {
       const { policy, match } = member;
-      if (this.#options.slow?.has(policy.id) !== true) {
+      const owner = policyOwner(policy.id);
+      if (this.#options.slow?.has(owner) !== true) {
         continue;
       }
       if (match.namespace === undefined) {
         this.#matched(member);
       } else if (matchMember(member, this.#subject) === 'matches') {
-        throw new Deferred();
+        throw new Deferred(owner);
       }
     }
   }
 
-  /** Throws {@link Deferred} when the policy is slow. */
+  /** Throws {@link Deferred} when the policy's owner is slow. */
   #matched(member: BucketMember): MatchedPolicy | undefined {
     const { policy, match } = member;
     let result = matchMember(member, this.#subject);
@@ -244,8 +255,9 @@ export class BucketReview {
   }
 
   #deferSlow({ policy, result }: MatchedPolicy): void {
-    if (result === 'matches' && this.#options.slow?.has(policy.id) === true) {
-      throw new Deferred();
+    const { slow } = this.#options;
+    if (result === 'matches' && slow !== undefined && slow.has(policyOwner(policy.id))) {
+      throw new Deferred(policyOwner(policy.id));
     }
   }
 

@@ -1,5 +1,6 @@
 // A review on its way through the worker pool.
 import type { MonitoredVerdict, Observation } from '../../engine/index.ts';
+import { policyOwner } from '../../resources/index.ts';
 import type { ReviewResult, Route } from '../evaluation-protocol.ts';
 import type { FailedLookup } from '../watched-objects.ts';
 
@@ -49,10 +50,10 @@ export class ReviewJob {
   readonly expiresAt: number;
   /** Usual time, as known when it was posted. Milliseconds. */
   expectedMs = 0;
-  /** Policies and members that are to be answered as timed out; null: none. */
+  /** See ReviewTerms; null: none. */
   timedOut: readonly string[] | null = null;
-  /** Whether a worker deferred it, because it matches a slow policy. */
-  isDeferred = false;
+  /** The owner of its policy, see policyOwner. Of a bucket's review: the slow owner that it was deferred for. */
+  owner: string | undefined;
   /** See ReviewTerms. */
   readonly failedLookups: FailedLookup[] = [];
   /** Policies whose timeout was reported already. */
@@ -70,6 +71,7 @@ export class ReviewJob {
     this.usualKey = route === 'admit' ? bucketKey(target) : target;
     this.submittedAt = performance.now();
     this.expiresAt = this.submittedAt + requestTimeoutMs;
+    this.owner = route === 'admit' ? undefined : policyOwner(target);
     this.#done = done;
   }
 
@@ -78,7 +80,12 @@ export class ReviewJob {
     return this.route !== 'admit';
   }
 
-  /** Marks policies as timed out. */
+  /** Whether a worker deferred it, because it matches a policy of a slow owner. */
+  get isDeferred(): boolean {
+    return !this.isNamed && this.owner !== undefined;
+  }
+
+  /** Marks policies, members of groups, and all policies of owners as timed out. */
   without(ids: readonly string[]): void {
     this.timedOut = [...(this.timedOut ?? []), ...ids];
   }

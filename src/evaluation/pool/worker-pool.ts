@@ -1,9 +1,10 @@
 // The evaluation workers: threads that hold the policy table and evaluate one review at a time. The pool keeps every
 // review's bytes until its answer is there, so that a worker can be ended at any moment without losing a request.
 import { EvaluationError } from '../errors.ts';
-import type { FromWorker, ReviewAnswer, Route, TableChange } from '../evaluation-protocol.ts';
+import type { FromWorker, ReviewAnswer, Route, Running, TableChange } from '../evaluation-protocol.ts';
 import type { ObjectReference } from '../../engine/index.ts';
 import type { LogEntry } from '../../log/index.ts';
+import { policyOwner } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { FindResult, WatchedChange } from '../watched-objects.ts';
 import type { WorkerThread } from './worker-thread.ts';
@@ -21,6 +22,8 @@ export const WATCHDOG_INTERVAL_MS = 25;
  * lane: long against an evaluation (well under a millisecond), short against a webhook timeout (seconds). Milliseconds.
  */
 const HOLD_LIMIT_MS = 100;
+/** How long a review of a slow owner may hold the only worker while others wait. Milliseconds. */
+const SLICE_MS = 250;
 /**
  * Reviews that wait or run at once. At the API server's largest request (3 MiB) this bounds memory only together with
  * {@link MAX_HELD_BYTES}; alone it bounds the time that a new request would wait.
@@ -161,6 +164,7 @@ export class WorkerPool {
 
   /** Replaces every worker, because their start options are outdated. Reviews under way start again. */
   renew(): void {
+    this.#threads.endSpare();
     for (const worker of this.#threads.workers) {
       this.#end(worker, 'renewed');
     }
@@ -182,7 +186,7 @@ export class WorkerPool {
         this.#dispatch.soon();
         break;
       case 'deferred':
-        this.#deferred(worker.take(message.seq));
+        this.#deferred(worker.take(message.seq), message.owner);
         this.#dispatch.soon();
         break;
       case 'unknown-object':
@@ -235,9 +239,9 @@ export class WorkerPool {
   }
 
   /** Queues a deferred review again. */
-  #deferred(job: ReviewJob | undefined): void {
+  #deferred(job: ReviewJob | undefined, owner: string): void {
     if (job !== undefined) {
-      job.isDeferred = true;
+      job.owner = owner;
       this.#dispatch.queue.push(job);
     }
   }
@@ -276,7 +280,7 @@ export class WorkerPool {
         // Undefined after withdraw(): another worker evaluates the review.
         const job = worker.jobs.find(({ seq }) => seq === overdue.seq);
         if (job !== undefined) {
-          this.#slowLane.cutOff(job, overdue);
+          this.#cutOff(job, overdue);
         }
         this.#end(worker, 'timeout');
       }
@@ -285,6 +289,9 @@ export class WorkerPool {
     // After a pause of this thread, workers seem stuck whose answers are not read yet.
     if (now - this.#watchedAt < 2 * WATCHDOG_INTERVAL_MS) {
       this.#withdraw();
+      if (this.#threads.workers.length > 1) {
+        this.#slowLane.restrict(this.#threads.workers, STUCK_MS);
+      }
       this.#freeAWorker();
     }
     this.#watchedAt = now;
@@ -303,31 +310,28 @@ export class WorkerPool {
     }
   }
 
-  /** When all workers are held and reviews wait: moves the policies that hold them to the slow lane and ends one worker. */
+  /** When all workers are held and reviews wait: moves the owners that hold them to the slow lane and ends one worker. */
   #freeAWorker(): void {
     const busy = this.#threads.workers.filter(({ jobs, isEnding }) => jobs.length > 0 && !isEnding);
+    const [only] = this.#threads.workers;
     if (
-      this.#threads.workers.length < 2 ||
       busy.length < this.#threads.workers.length ||
-      busy.some((worker) => this.#slowLane.heldMs(worker) < HOLD_LIMIT_MS)
+      busy.some((worker) => this.#slowLane.heldMs(worker) < HOLD_LIMIT_MS) ||
+      !this.#othersWait(busy)
     ) {
       return;
     }
-    const holders = new Set(busy.map((worker) => this.#slowLane.policyOf(worker)));
-    const others = [...this.#dispatch.queue.list(), ...busy.flatMap(({ jobs }) => jobs.slice(1))];
-    // The fast lane finds out whether a bucket's review is for one of them.
-    if (!others.some(({ isNamed, target, isDeferred }) => (isNamed ? !holders.has(target) : !isDeferred))) {
+    if (this.#threads.workers.length === 1) {
+      this.#cutShort(only);
       return;
     }
-    for (const policy of holders) {
-      if (policy !== undefined) {
+    for (const worker of busy) {
+      const policy = this.#slowLane.policyOf(worker);
+      const { runningJob } = worker;
+      if (policy !== undefined && runningJob !== undefined) {
         this.#slowLane.add(policy);
-      }
-    }
-    for (const { runningJob } of busy) {
-      if (runningJob !== undefined) {
-        // It is known to be for a slow policy.
-        runningJob.isDeferred = true;
+        // It is known to be for a slow owner.
+        runningJob.owner ??= policyOwner(policy);
       }
     }
     const latest = busy.toSorted((a, b) => b.busySince - a.busySince)[0];
@@ -336,18 +340,44 @@ export class WorkerPool {
     }
   }
 
+  /** Whether reviews wait for workers that others hold. */
+  #othersWait(busy: readonly WorkerThread[]): boolean {
+    const holders = new Set(busy.map((worker) => this.#slowLane.ownerIn(worker)));
+    const waiting = [...this.#dispatch.queue.list(), ...busy.flatMap(({ jobs }) => jobs.slice(1))];
+    // The fast lane finds out which owner a bucket's review is for.
+    return waiting.some(({ owner }) => owner === undefined || !holders.has(owner));
+  }
+
+  /** The only worker is held by a slow owner while others wait: answers its review as timed out. */
+  #cutShort(worker: WorkerThread | undefined): void {
+    const job = worker?.runningJob;
+    if (worker !== undefined && job !== undefined && this.#slowLane.isFor(job) && this.#slowLane.heldMs(worker) >= SLICE_MS) {
+      // Its owner does not become slow for longer by that.
+      this.#slowLane.cutOff(job, worker.running);
+      this.#end(worker, 'held');
+    }
+  }
+
+  /** Marks the policy that ran as timed out for this review, and its owner as slow. */
+  #cutOff(job: ReviewJob, running?: Pick<Running, 'member' | 'policy'>): void {
+    const policy = this.#slowLane.cutOff(job, running);
+    if (policy !== undefined) {
+      this.#slowLane.add(policy);
+    }
+  }
+
   /** Ends a worker in the middle of its work; its reviews go back to the front of the queue, a new worker starts. */
   #end(worker: WorkerThread, reason: RestartReason): void {
     if (!worker.isEnding) {
       this.#options.onRestart?.(reason);
       this.#dispatch.queue.putBack(worker.end());
-      this.#threads.replace(worker);
+      this.#threads.replace(worker, reason === 'timeout' || reason === 'held');
     }
   }
 
   /** Handles a worker that ended by itself, out of memory or by a fault of ours: its review is tried once more. */
   #exited(worker: WorkerThread): void {
-    if (worker.isEnding || this.#stopped) {
+    if (worker.isEnding || this.#stopped || this.#threads.lost(worker)) {
       return;
     }
     const job = worker.runningJob;
@@ -369,9 +399,9 @@ export class WorkerPool {
   #blame(worker: WorkerThread, job: ReviewJob): void {
     const { running } = worker;
     if (job.isNamed) {
-      this.#slowLane.cutOff(job);
+      this.#cutOff(job);
     } else if (running?.seq === job.seq) {
-      this.#slowLane.cutOff(job, { ...running, member: -1 });
+      this.#cutOff(job, { ...running, member: -1 });
     } else {
       // No policy ran: the review itself ends workers.
       worker.take(job.seq);

@@ -5,6 +5,12 @@ import { type WorkerListener, WorkerThread } from './worker-thread.ts';
 import type { PublishedTable } from './published-table.ts';
 import { type WatchedChange, WatchedObjects } from '../watched-objects.ts';
 
+/**
+ * How long a spare worker is kept after the last worker that a policy held. It takes some 20 MiB, so a server whose policies
+ * end has none. Milliseconds.
+ */
+const SPARE_MS = 10 * 60_000;
+
 /** Options of {@link WorkerThreads}. */
 export interface WorkerThreadsOptions {
   /** Number of threads. */
@@ -14,12 +20,15 @@ export interface WorkerThreadsOptions {
   readonly connectCapabilities: () => CapabilityConnection;
 }
 
-/** Starts, updates and replaces workers, so that all have the same table. */
+/** Starts, updates and replaces workers, so that all have the same table, and keeps a spare after policies held one. */
 export class WorkerThreads {
   readonly #options: WorkerThreadsOptions;
   readonly #table: PublishedTable;
   readonly #listener: WorkerListener;
   readonly #workers: WorkerThread[] = [];
+  /** Has all that workers have, but no reviews: takes the place of one that ends. */
+  #spare: WorkerThread | undefined;
+  #spareEnd: NodeJS.Timeout | undefined;
   /** As published to workers. */
   readonly #watched = new WatchedObjects();
   /** Number of the last change of the table. */
@@ -66,7 +75,7 @@ export class WorkerThreads {
     this.#version += 1;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#awaitingVersion.push({ version: this.#version, resolve });
-    for (const worker of this.#workers) {
+    for (const worker of this.#all()) {
       worker.send({ type: 'table', version: this.#version, change, numbers });
     }
     return promise;
@@ -84,36 +93,69 @@ export class WorkerThreads {
   /** Sends changes of watched objects to every worker. */
   publishWatched(change: WatchedChange): void {
     this.#watched.apply(change);
-    for (const worker of this.#workers) {
+    for (const worker of this.#all()) {
       worker.send({ type: 'watched', change });
     }
   }
 
-  /** Starts a worker in place of one that ends. */
-  replace(worker: WorkerThread): void {
+  /**
+   * Puts the spare, or a new worker, in the place of one that ends.
+   * @param keepSpare whether the next one should find a spare: policies that held a worker often hold others
+   */
+  replace(worker: WorkerThread, keepSpare: boolean): void {
     const index = this.#workers.indexOf(worker);
     if (index === -1 || this.#stopped) {
       return;
     }
-    const fresh = this.#spawn();
+    const fresh = this.#spare ?? this.#spawnWithTable();
+    this.#spare = undefined;
     this.#workers[index] = fresh;
     const started = this.#starting.get(worker);
     if (started !== undefined) {
       this.#starting.set(fresh, started);
     }
-    fresh.send({ type: 'table', version: this.#version, ...this.#table.whole() });
-    for (const change of this.#watched.changes()) {
-      fresh.send({ type: 'watched', change });
+    if (keepSpare) {
+      this.#spare = this.#spawnWithTable();
+      clearTimeout(this.#spareEnd);
+      this.#spareEnd = setTimeout(() => this.endSpare(), SPARE_MS);
+      this.#spareEnd.unref();
     }
+  }
+
+  /** Whether the worker was the spare, which then is gone. */
+  lost(worker: WorkerThread): boolean {
+    const isSpare = worker === this.#spare;
+    this.#spare = isSpare ? undefined : this.#spare;
+    return isSpare;
+  }
+
+  /** Ends the spare, because it is not needed or its start options are outdated. */
+  endSpare(): void {
+    this.#spare?.end();
+    this.#spare = undefined;
   }
 
   /** Ends all workers and every wait for them. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    await Promise.all(this.#workers.map((worker) => worker.terminate()));
+    clearTimeout(this.#spareEnd);
+    await Promise.all(this.#all().map((worker) => worker.terminate()));
     for (const resolve of [...this.#starting.values(), ...this.#awaitingVersion.map((one) => one.resolve)]) {
       resolve();
     }
+  }
+
+  #all(): readonly WorkerThread[] {
+    return this.#spare === undefined ? this.#workers : [...this.#workers, this.#spare];
+  }
+
+  #spawnWithTable(): WorkerThread {
+    const fresh = this.#spawn();
+    fresh.send({ type: 'table', version: this.#version, ...this.#table.whole() });
+    for (const change of this.#watched.changes()) {
+      fresh.send({ type: 'watched', change });
+    }
+    return fresh;
   }
 
   #spawn(): WorkerThread {
