@@ -138,6 +138,7 @@ const MEMBER = 1;
 const WITHDRAWN_FROM = 2;
 const WITHDRAWN_TO = 3;
 const POLICY = 4;
+const WAITING = 5;
 const CELLS = 6;
 const DEADLINE_OFFSET = CELLS * Int32Array.BYTES_PER_ELEMENT;
 const ACTIVITY_BYTES = DEADLINE_OFFSET + 2 * BigInt64Array.BYTES_PER_ELEMENT;
@@ -182,7 +183,7 @@ export interface Running {
 
 /**
  * What a worker evaluates, in memory that the main thread can read while the worker is busy: the review, the policy, the member
- * of a group, the start, and the deadline of the guest (0: no guest is running).
+ * of a group, the start, and the deadline of the guest (0: no guest is running), and whether it waits for the host.
  */
 export class WorkerActivity {
   readonly buffer: SharedArrayBuffer;
@@ -208,6 +209,16 @@ export class WorkerActivity {
   /** Worker: no guest is running any more. */
   leave(): void {
     Atomics.store(this.#times, DEADLINE, 0n);
+  }
+
+  /** Worker: it begins or ends to wait for an answer of the host. */
+  wait(isWaiting: boolean): void {
+    Atomics.store(this.#work, WAITING, isWaiting ? 1 : 0);
+  }
+
+  /** Main thread: whether the worker waits for the host. */
+  get isWaiting(): boolean {
+    return Atomics.load(this.#work, WAITING) === 1;
   }
 
   /**

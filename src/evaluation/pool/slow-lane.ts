@@ -1,7 +1,8 @@
 // Owners whose policies hold workers, and the reviews for them: none holds more than its share of the workers, and together
 // they never hold all.
 import { isNamespacedBucket, isNamespaceOwner, policyOfBucket, policyOwner } from '../../resources/index.ts';
-import { monotonicNow, type Running } from '../evaluation-protocol.ts';
+import type { Running } from '../evaluation-protocol.ts';
+import type { HeldTimes } from './held-times.ts';
 import { ParkedReviews } from './parked-reviews.ts';
 import type { PublishedTable } from './published-table.ts';
 import type { ReviewJob } from './review-job.ts';
@@ -16,9 +17,10 @@ export const LAST_CALL_MS = 250;
 /** Of the workers, for the reviews of one slow owner; at least one worker. */
 const OWNER_SHARE = 0.5;
 /**
- * A namespace whose policies hold its share of the workers gets no more for this long: so its other reviews wait for them
- * instead of taking the workers that are left. Milliseconds.
+ * A namespace whose policies hold its share of the workers for longer than {@link RESTRICT_MS} gets no more for
+ * {@link FULL_SHARE_MS}: its other reviews wait for them instead of taking the workers that are left. Milliseconds.
  */
+const RESTRICT_MS = 20;
 const FULL_SHARE_MS = 1_000;
 
 /** The slow owners, and the reviews that wait for room to evaluate them. */
@@ -105,9 +107,9 @@ export class SlowLane {
   }
 
   /** Restricts namespaces whose policies hold their share of the workers for longer than reviews usually take. */
-  restrict(workers: readonly WorkerThread[], usualMs: number): void {
+  restrict(workers: readonly WorkerThread[], held: HeldTimes): void {
     const owners = workers
-      .filter((worker) => worker.jobs.length > 0 && performance.now() - worker.busySince > usualMs)
+      .filter((worker) => held.of(worker) > RESTRICT_MS)
       .map((worker) => this.ownerIn(worker) ?? '');
     for (const owner of new Set(owners)) {
       if (isNamespaceOwner(owner) && owners.filter((one) => one === owner).length >= shareOf(workers)) {
@@ -130,18 +132,15 @@ export class SlowLane {
     return worker.runningJob?.owner ?? (policy === undefined ? undefined : policyOwner(policy));
   }
 
-  /** How long one policy, or the policies of one namespace together, have held a worker. Milliseconds. */
-  heldMs(worker: WorkerThread): number {
+  /** What holds a worker: a review that names its policy or is for one namespace, else the policy that runs. */
+  heldBy(worker: WorkerThread): string | undefined {
     const job = worker.runningJob;
-    if (job?.isNamed !== false) {
-      return performance.now() - worker.busySince;
+    if (job === undefined || job.isNamed || isNamespacedBucket(job.target)) {
+      return job && `${job.seq}`;
     }
     const { running } = worker;
-    if (running?.seq !== job.seq) {
-      return 0;
-    }
     // Many quick policies in a row are not slow; those of one namespace count together, since its owner chooses their number.
-    return isNamespacedBucket(job.target) ? performance.now() - worker.busySince : monotonicNow() - running.since;
+    return running?.seq === job.seq ? `${job.seq} ${running.policy} ${running.since}` : undefined;
   }
 
   /**

@@ -8,6 +8,7 @@ import { policyOwner } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { FindResult, WatchedChange } from '../watched-objects.ts';
 import type { WorkerThread } from './worker-thread.ts';
+import { HeldTimes } from './held-times.ts';
 import { PublishedTable } from './published-table.ts';
 import { ReviewDispatch, STUCK_MS } from './review-dispatch.ts';
 import { type Answer, bucketKey, type ObservedPolicy, ReviewJob } from './review-job.ts';
@@ -18,10 +19,11 @@ import { type WorkerThreadsOptions, WorkerThreads } from './worker-threads.ts';
 /** Interval between checks for guests past their deadline. Milliseconds. */
 export const WATCHDOG_INTERVAL_MS = 25;
 /**
- * When every worker has been busy this long while others wait, the policies that hold them are moved to the slow
- * lane: long against an evaluation (well under a millisecond), short against a webhook timeout (seconds). Milliseconds.
+ * When every worker has been held this long, after {@link STUCK_MS}, while others wait, the owners of the policies that hold
+ * them are moved to the slow lane: long against an evaluation (well under a millisecond), short against a webhook timeout
+ * (seconds). Milliseconds.
  */
-const HOLD_LIMIT_MS = 100;
+const HOLD_LIMIT_MS = 75;
 /** How long a review of a slow owner may hold the only worker while others wait. Milliseconds. */
 const SLICE_MS = 250;
 /**
@@ -63,6 +65,7 @@ export class WorkerPool {
   readonly #threads: WorkerThreads;
   readonly #slowLane: SlowLane;
   readonly #usual = new UsualTimes();
+  readonly #held = new HeldTimes();
   readonly #dispatch: ReviewDispatch;
   #seq = 0;
   #heldReviews = 0;
@@ -289,8 +292,9 @@ export class WorkerPool {
     // After a pause of this thread, workers seem stuck whose answers are not read yet.
     if (now - this.#watchedAt < 2 * WATCHDOG_INTERVAL_MS) {
       this.#withdraw();
+      this.#held.update(this.#threads.workers, this.#slowLane, STUCK_MS);
       if (this.#threads.workers.length > 1) {
-        this.#slowLane.restrict(this.#threads.workers, STUCK_MS);
+        this.#slowLane.restrict(this.#threads.workers, this.#held);
       }
       this.#freeAWorker();
     }
@@ -316,7 +320,7 @@ export class WorkerPool {
     const [only] = this.#threads.workers;
     if (
       busy.length < this.#threads.workers.length ||
-      busy.some((worker) => this.#slowLane.heldMs(worker) < HOLD_LIMIT_MS) ||
+      busy.some((worker) => this.#held.of(worker) < HOLD_LIMIT_MS) ||
       !this.#othersWait(busy)
     ) {
       return;
@@ -351,7 +355,7 @@ export class WorkerPool {
   /** The only worker is held by a slow owner while others wait: answers its review as timed out. */
   #cutShort(worker: WorkerThread | undefined): void {
     const job = worker?.runningJob;
-    if (worker !== undefined && job !== undefined && this.#slowLane.isFor(job) && this.#slowLane.heldMs(worker) >= SLICE_MS) {
+    if (worker !== undefined && job !== undefined && this.#slowLane.isFor(job) && this.#held.of(worker) >= SLICE_MS) {
       // Its owner does not become slow for longer by that.
       this.#slowLane.cutOff(job, worker.running);
       this.#end(worker, 'held');

@@ -10,7 +10,10 @@ const activity = new WorkerActivity(start.activity);
 const evaluation = new PolicyEvaluation({
   ...start,
   activity,
-  port: new LocalCapabilities(new CapabilityClient(start.capabilities), start.isRecorded),
+  port: new LocalCapabilities(
+    new CapabilityClient(start.capabilities, undefined, (isWaiting) => activity.wait(isWaiting)),
+    start.isRecorded,
+  ),
   log: (entry) => say({ type: 'log', entry }),
 });
 
