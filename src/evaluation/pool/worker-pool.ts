@@ -19,11 +19,12 @@ import { type WorkerThreadsOptions, WorkerThreads } from './worker-threads.ts';
 /** Interval between checks for guests past their deadline. Milliseconds. */
 export const WATCHDOG_INTERVAL_MS = 25;
 /**
- * When every worker has been held this long, after {@link STUCK_MS}, while others wait, the owners of the policies that hold
- * them are moved to the slow lane: long against an evaluation (well under a millisecond), short against a webhook timeout
- * (seconds). Milliseconds.
+ * When every worker has been busy this long while others wait, the owners of the policies that hold them are moved to the
+ * slow lane: long against an evaluation (well under a millisecond), short against a webhook timeout (seconds). Milliseconds.
  */
-const HOLD_LIMIT_MS = 75;
+const HOLD_LIMIT_MS = 100;
+/** Of that time, how much a policy must have used (see HeldTimes) to hold its worker: on a busy machine all take long. */
+const HOLD_USED_MS = 20;
 /** How long a review of a slow owner may hold the only worker while others wait. Milliseconds. */
 const SLICE_MS = 250;
 /**
@@ -318,9 +319,10 @@ export class WorkerPool {
   #freeAWorker(): void {
     const busy = this.#threads.workers.filter(({ jobs, isEnding }) => jobs.length > 0 && !isEnding);
     const [only] = this.#threads.workers;
+    const now = performance.now();
     if (
       busy.length < this.#threads.workers.length ||
-      busy.some((worker) => this.#held.of(worker) < HOLD_LIMIT_MS) ||
+      busy.some((worker) => now - worker.busySince < HOLD_LIMIT_MS || this.#held.of(worker) < HOLD_USED_MS) ||
       !this.#othersWait(busy)
     ) {
       return;

@@ -1,14 +1,12 @@
 // The worker threads of a pool, and the policies and watched objects that all of them have.
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
+import { isNamespacedPolicyId } from '../../resources/index.ts';
 import type { TableChange, WorkerStart } from '../evaluation-protocol.ts';
 import { type WorkerListener, WorkerThread } from './worker-thread.ts';
 import type { PublishedTable } from './published-table.ts';
 import { type WatchedChange, WatchedObjects } from '../watched-objects.ts';
 
-/**
- * How long a spare worker is kept after the last worker that a policy held. It takes some 20 MiB, so a server whose policies
- * end has none. Milliseconds.
- */
+/** How long a spare is kept after the last worker that a policy held. Milliseconds. */
 const SPARE_MS = 10 * 60_000;
 
 /** Options of {@link WorkerThreads}. */
@@ -20,15 +18,20 @@ export interface WorkerThreadsOptions {
   readonly connectCapabilities: () => CapabilityConnection;
 }
 
-/** Starts, updates and replaces workers, so that all have the same table, and keeps a spare after policies held one. */
+/** Starts, updates and replaces workers, so that all have the same table. */
 export class WorkerThreads {
   readonly #options: WorkerThreadsOptions;
   readonly #table: PublishedTable;
   readonly #listener: WorkerListener;
   readonly #workers: WorkerThread[] = [];
-  /** Has all that workers have, but no reviews: takes the place of one that ends. */
+  /**
+   * Takes the place of a worker that ends: a thread takes 0.1 s to start, and seconds on a busy machine. Until then it has no
+   * table, so that its memory does not grow with policies. A server has one while there are policies of namespaces, whose
+   * authors it need not trust, and after a policy held a worker.
+   */
   #spare: WorkerThread | undefined;
   #spareEnd: NodeJS.Timeout | undefined;
+  #hasTenants = false;
   /** As published to workers. */
   readonly #watched = new WatchedObjects();
   /** Number of the last change of the table. */
@@ -75,8 +78,12 @@ export class WorkerThreads {
     this.#version += 1;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#awaitingVersion.push({ version: this.#version, resolve });
-    for (const worker of this.#all()) {
+    for (const worker of this.#workers) {
       worker.send({ type: 'table', version: this.#version, change, numbers });
+    }
+    if (!this.#hasTenants && change.upserts.some(({ id }) => isNamespacedPolicyId(id))) {
+      this.#hasTenants = true;
+      this.#spare ??= this.#spawn();
     }
     return promise;
   }
@@ -93,31 +100,37 @@ export class WorkerThreads {
   /** Sends changes of watched objects to every worker. */
   publishWatched(change: WatchedChange): void {
     this.#watched.apply(change);
-    for (const worker of this.#all()) {
+    for (const worker of this.#workers) {
       worker.send({ type: 'watched', change });
     }
   }
 
   /**
    * Puts the spare, or a new worker, in the place of one that ends.
-   * @param keepSpare whether the next one should find a spare: policies that held a worker often hold others
+   * @param isHeld whether a policy held it: the next one finds a spare
    */
-  replace(worker: WorkerThread, keepSpare: boolean): void {
+  replace(worker: WorkerThread, isHeld: boolean): void {
     const index = this.#workers.indexOf(worker);
     if (index === -1 || this.#stopped) {
       return;
     }
-    const fresh = this.#spare ?? this.#spawnWithTable();
+    const fresh = this.#spare ?? this.#spawn();
     this.#spare = undefined;
     this.#workers[index] = fresh;
+    fresh.send({ type: 'table', version: this.#version, ...this.#table.whole() });
+    for (const change of this.#watched.changes()) {
+      fresh.send({ type: 'watched', change });
+    }
     const started = this.#starting.get(worker);
     if (started !== undefined) {
       this.#starting.set(fresh, started);
     }
-    if (keepSpare) {
-      this.#spare = this.#spawnWithTable();
+    if (isHeld || this.#hasTenants) {
+      this.#spare = this.#spawn();
+    }
+    if (isHeld && !this.#hasTenants) {
       clearTimeout(this.#spareEnd);
-      this.#spareEnd = setTimeout(() => this.endSpare(), SPARE_MS);
+      this.#spareEnd = setTimeout(() => this.#hasTenants || this.endSpare(), SPARE_MS);
       this.#spareEnd.unref();
     }
   }
@@ -129,7 +142,7 @@ export class WorkerThreads {
     return isSpare;
   }
 
-  /** Ends the spare, because it is not needed or its start options are outdated. */
+  /** Ends the spare, because it is not needed, or its start options are outdated: the next replacement starts another one. */
   endSpare(): void {
     this.#spare?.end();
     this.#spare = undefined;
@@ -139,23 +152,10 @@ export class WorkerThreads {
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#spareEnd);
-    await Promise.all(this.#all().map((worker) => worker.terminate()));
+    await Promise.all([...this.#workers, this.#spare].map((worker) => worker?.terminate()));
     for (const resolve of [...this.#starting.values(), ...this.#awaitingVersion.map((one) => one.resolve)]) {
       resolve();
     }
-  }
-
-  #all(): readonly WorkerThread[] {
-    return this.#spare === undefined ? this.#workers : [...this.#workers, this.#spare];
-  }
-
-  #spawnWithTable(): WorkerThread {
-    const fresh = this.#spawn();
-    fresh.send({ type: 'table', version: this.#version, ...this.#table.whole() });
-    for (const change of this.#watched.changes()) {
-      fresh.send({ type: 'watched', change });
-    }
-    return fresh;
   }
 
   #spawn(): WorkerThread {
