@@ -33,10 +33,7 @@ describe('the slow lane', () => {
     ]) {
       assert.equal(isCountedTogether(bucket), true, bucket);
     }
-    for (const bucket of [
-      'validating.fail.equivalent.cluster.v1',
-      'validating.kw.cap.namespaced',
-    ]) {
+    for (const bucket of ['validating.fail.equivalent.cluster.v1', 'validating.kw.cap.namespaced']) {
       assert.equal(isCountedTogether(bucket), false, bucket);
     }
   });

@@ -41,9 +41,9 @@ export class SlowLane {
     return this.#parked.length;
   }
 
-  /** Upper bound of the number of slow owners. */
+  /** Number of slow owners. */
   get owners(): number {
-    return this.#owners.size;
+    return this.#owners.those(() => true)?.length ?? 0;
   }
 
   park(job: ReviewJob): void {

@@ -12,7 +12,10 @@ it('slow owners are bounded: the one that was slow first makes room', () => {
   owners.add('first');
   owners.add('one more');
   assert.equal(owners.size, MAX_SLOW_OWNERS);
-  assert.deepEqual(['first', 'again', 'one more'].map((owner) => owners.has(owner)), [true, false, true]);
+  assert.deepEqual(
+    ['first', 'again', 'one more'].map((owner) => owners.has(owner)),
+    [true, false, true],
+  );
 });
 
 it('an owner that becomes slow for a short time stays slow for the longer one', (context) => {
@@ -24,5 +27,8 @@ it('an owner that becomes slow for a short time stays slow for the longer one', 
   owners.add('b', 1_000);
   now = 2_000;
   assert.deepEqual([owners.has('a'), owners.has('b')], [true, false]);
-  assert.deepEqual(owners.those(() => true), ['a']);
+  assert.deepEqual(
+    owners.those(() => true),
+    ['a'],
+  );
 });

@@ -278,9 +278,12 @@ describe('the policies of one namespace', () => {
     await pool.start();
     const waits = (id: string): TableEntry => tableEntry(id, asksHost, '  hostCapabilities: ["*"]\n');
     await pool.publish(
-      tableChange([waits('kw.ap.tenant.a'), waits('kw.ap.tenant.b'), waits('kw.ap.other.a'), tableEntry('quick', accept)], {
-        modules: [accept, asksHost],
-      }),
+      tableChange(
+        [waits('kw.ap.tenant.a'), waits('kw.ap.tenant.b'), waits('kw.ap.other.a'), tableEntry('quick', accept)],
+        {
+          modules: [accept, asksHost],
+        },
+      ),
     );
   });
   after(() => pool.stop());
@@ -303,7 +306,10 @@ describe('the policies of one namespace', () => {
     await other;
     await Promise.all(more);
     assert.deepEqual(order.toSorted((a, b) => a.localeCompare(b)).length, 6);
-    assert.ok(order.indexOf('kw.ap.other.a') < order.indexOf('kw.ap.tenant.b'), 'the other namespace did not wait for them');
+    assert.ok(
+      order.indexOf('kw.ap.other.a') < order.indexOf('kw.ap.tenant.b'),
+      'the other namespace did not wait for them',
+    );
     assert.ok(!restarts.includes('held'), 'no worker had to be freed');
   });
 });

@@ -104,6 +104,11 @@ export class WorkerPool {
     return this.#heldReviews;
   }
 
+  /** Owners of policies that may hold only their share of the workers at the moment, see policyOwner. */
+  get slowOwners(): number {
+    return this.#slowLane.owners;
+  }
+
   /** Whether the table has an entry of that id, loaded or not. */
   knows(id: string): boolean {
     return this.#table.get(id) !== undefined;

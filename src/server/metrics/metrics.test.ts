@@ -14,7 +14,8 @@ const observation: Observation = {
   accepted: true,
   mutated: false,
 };
-const create = (): ServerMetrics => new ServerMetrics({ waiting: () => 0, held: () => 0, phases: () => [] });
+const create = (): ServerMetrics =>
+  new ServerMetrics({ waiting: () => 0, held: () => 0, slowOwners: () => 0, phases: () => [] });
 
 /** The counted evaluations, without the metric's name. */
 async function evaluations(metrics: ServerMetrics): Promise<string[]> {
