@@ -1,5 +1,4 @@
 import type { ExecutionMode } from '../modules/index.ts';
-import { policyOwner } from '../resources/index.ts';
 import type { CallContext, CallLimits } from '../wasm/index.ts';
 import { errorText } from '../values/index.ts';
 import type { Review } from './admission-review.ts';
@@ -158,7 +157,7 @@ export class Evaluator {
     if (policy.kind === 'failed') {
       return { outcome: 'not-initialized', verdict: errored(policy.message) };
     }
-    if (options.timedOut?.has(policy.id) === true || options.timedOut?.has(policyOwner(policy.id)) === true) {
+    if (options.timedOut?.has(policy.id) === true) {
       return { outcome: 'timeout', verdict: timedOut() };
     }
     if (policy.kind === 'group') {

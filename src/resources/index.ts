@@ -82,13 +82,11 @@ export {
   CONTROLLER_FIELD_MANAGER,
   ROLLBACK_FAILED,
   isGroupSpec,
-  isNamespaceOwner,
   isNamespacedPolicyId,
   namespaceOfPolicyId,
   POLICY_SERVER_LABEL,
   POLICY_UID_LABEL,
   policyId,
-  policyOwner,
   revisionName,
 } from './policies/policy-names.ts';
 export type { AdmissionPolicyObject, AdmissionPolicySpec } from './policies/policy-names.ts';

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { policyOwner, textOf } from '../../resources/index.ts';
+import { textOf } from '../../resources/index.ts';
 import { EngineError } from '../errors.ts';
 import type { JsonObject } from '../json-text.ts';
 import { createFailedPolicy } from '../loaded-policy.ts';
+import { policyOwner } from '../policy-owner.ts';
 import { TIMEOUT_MESSAGE } from '../verdict.ts';
 import { reasonOf } from '../testing/reason-of.ts';
 import { MUTATING, POD_RULE, TestTable, VALIDATING } from '../testing/bucket-table.ts';
@@ -360,7 +361,7 @@ test('a review is deferred before conditions of other policies are evaluated', (
     const place = namespace === undefined ? {} : { namespace };
     const { match } = table.add({ name: 'a', ...place, spec: conditions('true') });
     const { id } = table.add({ name: 'b', ...place, spec: conditions('request.name != ""') });
-    const options = { slow: new Set([policyOwner(id)]), onUnitStart: (entered: string) => calls.push(entered) };
+    const options = { slow: new Set([policyOwner(id, namespace)]), onUnitStart: (entered: string) => calls.push(entered) };
     return table.admit(match.bucket, podReview(), options).kind === 'deferred';
   };
   assert.deepEqual([isDeferred(), calls.splice(0)], [true, ['kw.cap.b']]);

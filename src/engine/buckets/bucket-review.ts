@@ -1,4 +1,4 @@
-import { applyJsonPatch, PatchError, policyOwner } from '../../resources/index.ts';
+import { applyJsonPatch, PatchError } from '../../resources/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { Review, ReviewTarget } from '../admission-review.ts';
 import { Evaluator, MATCH_CONDITIONS } from '../evaluator.ts';
@@ -6,6 +6,7 @@ import type { JudgeOptions, PolicyJudgement } from '../evaluator.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import type { LoadedPolicy } from '../loaded-policy.ts';
+import { policyOwner } from '../policy-owner.ts';
 import { monitoredVerdict } from '../monitored-verdict.ts';
 import type { MonitoredVerdict } from '../monitored-verdict.ts';
 import { observe } from '../observation.ts';
@@ -25,6 +26,8 @@ import { ReviewSubject } from './review-subject.ts';
 import { parseJson } from '../../values/index.ts';
 
 export interface AdmitOptions extends Omit<JudgeOptions, 'leftMs'> {
+  /** As in JudgeOptions, and owners of which all policies time out. */
+  readonly timedOut?: ReadonlySet<string>;
   /** Objects that selectors and parameters of policies depend on. Default: there is no cluster. */
   readonly objects?: ObjectLookup;
   /** Owners whose policies are slow, see policyOwner. A review that matches a policy of one of them is deferred. */
@@ -204,7 +207,7 @@ export class BucketReview {
     }
     for (const member of members) {
       const { policy, match } = member;
-      const owner = policyOwner(policy.id);
+      const owner = policyOwner(policy.id, match.namespace);
       if (this.#options.slow?.has(owner) !== true) {
         continue;
       }
@@ -254,10 +257,11 @@ export class BucketReview {
     }
   }
 
-  #deferSlow({ policy, result }: MatchedPolicy): void {
+  #deferSlow({ policy, match, result }: MatchedPolicy): void {
     const { slow } = this.#options;
-    if (result === 'matches' && slow !== undefined && slow.has(policyOwner(policy.id))) {
-      throw new Deferred(policyOwner(policy.id));
+    const owner = policyOwner(policy.id, match?.namespace);
+    if (result === 'matches' && slow?.has(owner) === true) {
+      throw new Deferred(owner);
     }
   }
 
@@ -267,7 +271,7 @@ export class BucketReview {
       return this.#failMatch(policy, match, result);
     }
     const evaluator = new Evaluator(policy.options);
-    const judgement = evaluator.judge(policy, review, this.#judgeOptions(match));
+    const judgement = evaluator.judge(policy, review, this.#judgeOptions(policy, match));
     onJudgement?.(judgement);
     this.#observe(policy, judgement);
     return evaluator.apply(policy, judgement);
@@ -284,13 +288,13 @@ export class BucketReview {
     return match?.failurePolicy === 'Ignore' ? ignored(policy.id, error) : verdict;
   }
 
-  #judgeOptions(match: PolicyMatch | undefined): JudgeOptions {
+  #judgeOptions({ id }: LoadedPolicy, match: PolicyMatch | undefined): JudgeOptions {
     const webhookMs = (match?.timeoutSeconds ?? Infinity) * MS_PER_SECOND;
     const deadline = Math.min(this.#deadline, performance.now() + webhookMs);
     const { timedOut, onUnitStart, onUnitEnd, objects } = this.#options;
     return {
       ...(objects && { objects }),
-      ...(timedOut && { timedOut }),
+      ...(timedOut && { timedOut: timedOut.has(policyOwner(id, match?.namespace)) ? new Set([id]) : timedOut }),
       ...(onUnitStart && { onUnitStart }),
       ...(onUnitEnd && { onUnitEnd }),
       leftMs: () => deadline - performance.now(),

@@ -6,7 +6,6 @@ import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { digestOf, writeMetadata } from '../../modules/index.ts';
-import { startingModule } from '../../wasm/testing/starting-module.ts';
 import { silentCapabilities } from '../testing/worker-tables.ts';
 import { Loader, MAX_OUTCOMES } from './loader.ts';
 import type { FailedStage, LoadOutcome, LoadRequest, ProvidedModule } from './load-request.ts';
@@ -105,17 +104,6 @@ describe('the loader', () => {
     assert.ok(outcome !== undefined && !outcome.ok);
     assert.equal(outcome.transient, false);
     assert.match(outcome.message, /did not end|fuel/);
-  });
-
-  it('refuses a module that takes too long to start for a review, and says so', async () => {
-    await using at = await setUp();
-    const provided = { 'file:///start.wasm': { bytes: startingModule(800_000) } };
-    const outcome = (await at.load('slow:\n  module: file:///start.wasm\n', { provided })).get('slow');
-    assert.ok(outcome !== undefined && !outcome.ok);
-    assert.deepEqual([outcome.reason, outcome.transient, outcome.at?.stage], ['InvalidModule', false, 'start']);
-    assert.match(outcome.message, /takes \d+ ms of processor time to start: expected at most 500 ms/);
-    const quick = { 'file:///start.wasm': { bytes: startingModule(1) } };
-    assert.equal((await at.load('quick:\n  module: file:///start.wasm\n', { provided: quick })).get('quick')?.ok, true);
   });
 
   it('when renewed has a new connection for host capabilities, and loses no load', async () => {

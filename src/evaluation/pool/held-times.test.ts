@@ -26,7 +26,7 @@ it('a worker is held for its processor time and its waiting, not for the time in
   let key = 'review 1';
   const pass = async (ms: number): Promise<number> => {
     now += ms;
-    held.update([worker], { heldBy: () => key }, 20);
+    held.update([worker], () => key, 20);
     await setImmediate();
     return held.of(worker);
   };

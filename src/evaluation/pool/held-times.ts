@@ -1,4 +1,3 @@
-import type { SlowLane } from './slow-lane.ts';
 import type { WorkerThread } from './worker-thread.ts';
 
 /** What a worker has spent on one review, or on one policy of it. */
@@ -19,13 +18,20 @@ export class HeldTimes {
   readonly #measures = new WeakMap<WorkerThread, Measure>();
   #updatedAt = 0;
 
-  /** Measures the workers that are busy for longer than `afterMs`; their time before that does not count. */
-  update(workers: readonly WorkerThread[], lane: Pick<SlowLane, 'heldBy'>, afterMs: number): void {
+  /**
+   * Measures the workers that are busy for longer than `afterMs`; their time before that does not count.
+   * @param heldBy what is measured: another value begins another measure
+   */
+  update(
+    workers: readonly WorkerThread[],
+    heldBy: (worker: WorkerThread) => string | undefined,
+    afterMs: number,
+  ): void {
     const now = performance.now();
     const sinceLast = now - this.#updatedAt;
     this.#updatedAt = now;
     for (const worker of workers) {
-      const key = worker.jobs.length > 0 && now - worker.busySince > afterMs ? lane.heldBy(worker) : undefined;
+      const key = worker.jobs.length > 0 && now - worker.busySince > afterMs ? heldBy(worker) : undefined;
       const known = this.#measures.get(worker);
       if (key === undefined) {
         this.#measures.delete(worker);

@@ -1,6 +1,5 @@
 // A review on its way through the worker pool.
 import type { MonitoredVerdict, Observation } from '../../engine/index.ts';
-import { policyOwner } from '../../resources/index.ts';
 import type { ReviewResult, Route } from '../evaluation-protocol.ts';
 import type { FailedLookup } from '../watched-objects.ts';
 
@@ -30,6 +29,8 @@ export interface ReviewRequest {
   readonly route: Route;
   /** The id of the policy, or the name of the bucket. */
   readonly target: string;
+  /** The owner of the policy that it names, see policyOwner. */
+  readonly owner?: string | undefined;
   readonly body: Uint8Array;
   /** How long the client waits for the answer. Milliseconds. */
   readonly requestTimeoutMs: number;
@@ -63,7 +64,7 @@ export class ReviewJob {
   turn = 0;
   readonly #done: (answer: Answer) => void;
 
-  constructor({ seq, route, target, body, requestTimeoutMs, done }: ReviewRequest) {
+  constructor({ seq, route, target, owner, body, requestTimeoutMs, done }: ReviewRequest) {
     this.seq = seq;
     this.route = route;
     this.target = target;
@@ -71,7 +72,7 @@ export class ReviewJob {
     this.usualKey = route === 'admit' ? bucketKey(target) : target;
     this.submittedAt = performance.now();
     this.expiresAt = this.submittedAt + requestTimeoutMs;
-    this.owner = route === 'admit' ? undefined : policyOwner(target);
+    this.owner = owner;
     this.#done = done;
   }
 

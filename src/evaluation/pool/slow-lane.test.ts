@@ -29,7 +29,6 @@ describe('the slow lane', () => {
     for (const bucket of [
       'validating.fail.equivalent.namespaced.v1',
       'mutating.ignore.exact.namespaced',
-      'mutating.kw.ap.namespaced.a',
     ]) {
       assert.equal(isCountedTogether(bucket), true, bucket);
     }

@@ -1,6 +1,6 @@
 // Owners whose policies hold workers, and the reviews for them: none holds more than its share of the workers, and together
 // they never hold all.
-import { isNamespacedBucket, isNamespaceOwner, policyOfBucket, policyOwner } from '../../resources/index.ts';
+import { isNamespaceOwner } from '../../engine/definition/index.ts';
 import type { Running } from '../evaluation-protocol.ts';
 import type { HeldTimes } from './held-times.ts';
 import { ParkedReviews } from './parked-reviews.ts';
@@ -22,6 +22,9 @@ const OWNER_SHARE = 0.5;
  */
 const RESTRICT_MS = 20;
 const FULL_SHARE_MS = 1_000;
+
+/** Names of shared buckets of namespaced policies, see policyMatch. */
+const OF_NAMESPACE = /^(?:validating|mutating)\.(?:fail|ignore)\.(?:exact|equivalent)\.namespaced(?:\.|$)/;
 
 /** The slow owners, and the reviews that wait for room to evaluate them. */
 export class SlowLane {
@@ -57,7 +60,7 @@ export class SlowLane {
 
   /** Marks the owner of a policy as slow. */
   add(policy: string): void {
-    this.#owners.add(policyOwner(policy));
+    this.#owners.add(this.#table.ownerOf(policy));
   }
 
   /** Forgets a policy that changed. A namespace stays slow, or each change of one of its policies would give it all workers. */
@@ -71,7 +74,7 @@ export class SlowLane {
   }
 
   /** The slow owners that a review may need, and that are not answered as timed out yet; null: none. */
-  slowOf({ target, owner = ownerOfBucket(target), isNamed, timedOut }: ReviewJob): string[] | null {
+  slowOf({ target, owner = this.#table.ownerOfBucket(target), isNamed, timedOut }: ReviewJob): string[] | null {
     if (this.#owners.size === 0 || (isNamed && timedOut?.includes(target) === true)) {
       return null;
     }
@@ -79,7 +82,7 @@ export class SlowLane {
     if (owner !== undefined && (isNamed || isNamespaceOwner(owner))) {
       return this.#owners.has(owner) && isOpen(owner) ? [owner] : null;
     }
-    const isOfNamespaces = isNamespacedBucket(target);
+    const isOfNamespaces = OF_NAMESPACE.test(target);
     return this.#owners.those(
       (one) => isOpen(one) && (isNamespaceOwner(one) ? isOfNamespaces : this.#table.isIn(one, target)),
     );
@@ -129,13 +132,13 @@ export class SlowLane {
   /** The owner that a worker's review is for, or whose policy runs in it, if known. */
   ownerIn(worker: WorkerThread): string | undefined {
     const policy = this.policyOf(worker);
-    return worker.runningJob?.owner ?? (policy === undefined ? undefined : policyOwner(policy));
+    return worker.runningJob?.owner ?? (policy === undefined ? undefined : this.#table.ownerOf(policy));
   }
 
   /** What holds a worker: a review that names its policy or is for one namespace, else the policy that runs. */
   heldBy(worker: WorkerThread): string | undefined {
     const job = worker.runningJob;
-    if (job === undefined || job.isNamed || isNamespacedBucket(job.target)) {
+    if (job === undefined || job.isNamed || OF_NAMESPACE.test(job.target)) {
       return job && `${job.seq}`;
     }
     const { running } = worker;
@@ -174,7 +177,7 @@ export class SlowLane {
     const expired = this.#parked.remove(({ expiresAt }) => expiresAt - LAST_CALL_MS <= now);
     for (const job of expired) {
       // The other policies of a bucket still give their verdicts; timeouts are reported with the answer.
-      job.without(this.slowOf(job) ?? []);
+      job.without(job.isNamed ? [job.target] : (this.slowOf(job) ?? []));
     }
     return expired;
   }
@@ -183,10 +186,4 @@ export class SlowLane {
 /** Workers that the reviews of one slow owner may hold. */
 function shareOf(workers: readonly WorkerThread[]): number {
   return Math.max(1, Math.floor(workers.length * OWNER_SHARE));
-}
-
-/** The owner of the only policy of an own bucket. */
-function ownerOfBucket(bucket: string): string | undefined {
-  const policy = policyOfBucket(bucket);
-  return policy === undefined ? undefined : policyOwner(policy);
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type JsonObject, type ObjectReference, parsePolicies } from '../../engine/index.ts';
+import type { PolicyMatch } from '../../resources/index.ts';
 import type { TableEntry } from '../evaluation-protocol.ts';
 import type { Answer } from './review-job.ts';
 import { moduleOf, silentCapabilities, tableChange, tableEntry } from '../testing/worker-tables.ts';
@@ -265,6 +266,17 @@ group:
 });
 
 describe('the policies of one namespace', () => {
+  const MATCH: PolicyMatch = {
+    bucket: 'validating.fail.equivalent.namespaced.v1',
+    isMutating: false,
+    failurePolicy: 'Fail',
+    matchPolicy: 'Equivalent',
+    rules: [],
+    namespaceSelector: {},
+    objectSelector: {},
+    matchConditions: [],
+    timeoutSeconds: 10,
+  };
   let pool: WorkerPool;
   const restarts: RestartReason[] = [];
   before(async () => {
@@ -276,15 +288,12 @@ describe('the policies of one namespace', () => {
       onRestart: (reason) => restarts.push(reason),
     });
     await pool.start();
-    const waits = (id: string): TableEntry => tableEntry(id, asksHost, '  hostCapabilities: ["*"]\n');
-    await pool.publish(
-      tableChange(
-        [waits('kw.ap.tenant.a'), waits('kw.ap.tenant.b'), waits('kw.ap.other.a'), tableEntry('quick', accept)],
-        {
-          modules: [accept, asksHost],
-        },
-      ),
-    );
+    const waits = (namespace: string, name: string): TableEntry => ({
+      ...tableEntry(`kw.ap.${namespace}.${name}`, asksHost, '  hostCapabilities: ["*"]\n'),
+      match: { ...MATCH, namespace },
+    });
+    const entries = [waits('tenant', 'a'), waits('tenant', 'b'), waits('other', 'a'), tableEntry('quick', accept)];
+    await pool.publish(tableChange(entries, { modules: [accept, asksHost] }));
   });
   after(() => pool.stop());
 

@@ -4,7 +4,6 @@ import { EvaluationError } from '../errors.ts';
 import type { FromWorker, ReviewAnswer, Route, Running, TableChange } from '../evaluation-protocol.ts';
 import type { ObjectReference } from '../../engine/index.ts';
 import type { LogEntry } from '../../log/index.ts';
-import { policyOwner } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { FindResult, WatchedChange } from '../watched-objects.ts';
 import type { WorkerThread } from './worker-thread.ts';
@@ -142,7 +141,8 @@ export class WorkerPool {
     this.#heldBytes += body.length;
     // Sequence numbers live in a 32-bit cell of shared memory.
     this.#seq = this.#seq === 0x7fff_ffff ? 1 : this.#seq + 1;
-    const job = new ReviewJob({ seq: this.#seq, route, target, body, requestTimeoutMs, done });
+    const owner = route === 'admit' ? undefined : this.#table.ownerOf(target);
+    const job = new ReviewJob({ seq: this.#seq, route, target, owner, body, requestTimeoutMs, done });
     this.#dispatch.queue.push(job);
     this.#dispatch.soon();
   }
@@ -298,7 +298,7 @@ export class WorkerPool {
     // After a pause of this thread, workers seem stuck whose answers are not read yet.
     if (now - this.#watchedAt < 2 * WATCHDOG_INTERVAL_MS) {
       this.#withdraw();
-      this.#held.update(this.#threads.workers, this.#slowLane, STUCK_MS);
+      this.#held.update(this.#threads.workers, (worker) => this.#slowLane.heldBy(worker), STUCK_MS);
       if (this.#threads.workers.length > 1) {
         this.#slowLane.restrict(this.#threads.workers, this.#held);
       }
@@ -342,7 +342,7 @@ export class WorkerPool {
       if (policy !== undefined && runningJob !== undefined) {
         this.#slowLane.add(policy);
         // It is known to be for a slow owner.
-        runningJob.owner ??= policyOwner(policy);
+        runningJob.owner ??= this.#table.ownerOf(policy);
       }
     }
     const latest = busy.toSorted((a, b) => b.busySince - a.busySince)[0];

@@ -1,6 +1,5 @@
 // The worker threads of a pool, and the policies and watched objects that all of them have.
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
-import { isNamespacedPolicyId } from '../../resources/index.ts';
 import type { TableChange, WorkerStart } from '../evaluation-protocol.ts';
 import { type WorkerListener, WorkerThread } from './worker-thread.ts';
 import type { PublishedTable } from './published-table.ts';
@@ -81,7 +80,7 @@ export class WorkerThreads {
     for (const worker of this.#workers) {
       worker.send({ type: 'table', version: this.#version, change, numbers });
     }
-    if (!this.#hasTenants && change.upserts.some(({ id }) => isNamespacedPolicyId(id))) {
+    if (!this.#hasTenants && change.upserts.some(({ match }) => match?.namespace !== undefined)) {
       this.#hasTenants = true;
       this.#spare ??= this.#spawn();
     }

@@ -51,23 +51,6 @@ export function namespaceOfPolicyId(id: string): string | undefined {
   return isNamespacedPolicyId(id) ? id.split('.', 3)[2] : undefined;
 }
 
-/**
- * Whose time a policy uses: all policies of a namespace have one owner, since its users choose their number. Any other policy
- * is its own owner.
- */
-export function policyOwner(id: string): string {
-  const namespace = namespaceOfPolicyId(id);
-  return namespace === undefined ? id : `${NAMESPACE_OWNER}${namespace}`;
-}
-
-/** Ids of policies have no slash. */
-const NAMESPACE_OWNER = 'namespace/';
-
-/** Whether an owner is a namespace, not a single policy. */
-export function isNamespaceOwner(owner: string): boolean {
-  return owner.startsWith(NAMESPACE_OWNER);
-}
-
 /** Kubernetes' limit of the name of an object (DNS subdomain, RFC 1123). */
 const MAX_NAME_LENGTH = 253;
 /** Length of the hash that replaces the cut part of an id: 40 bits, to distinguish policies with equal prefixes. */
