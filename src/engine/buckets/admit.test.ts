@@ -361,7 +361,10 @@ test('a review is deferred before conditions of other policies are evaluated', (
     const place = namespace === undefined ? {} : { namespace };
     const { match } = table.add({ name: 'a', ...place, spec: conditions('true') });
     const { id } = table.add({ name: 'b', ...place, spec: conditions('request.name != ""') });
-    const options = { slow: new Set([policyOwner(id, namespace)]), onUnitStart: (entered: string) => calls.push(entered) };
+    const options = {
+      slow: new Set([policyOwner(id, namespace)]),
+      onUnitStart: (entered: string) => calls.push(entered),
+    };
     return table.admit(match.bucket, podReview(), options).kind === 'deferred';
   };
   assert.deepEqual([isDeferred(), calls.splice(0)], [true, ['kw.cap.b']]);

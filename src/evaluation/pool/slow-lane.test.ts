@@ -26,10 +26,7 @@ describe('the slow lane', () => {
       assert.ok(measured.every((one) => one !== undefined));
       return measured[0] === measured[1];
     };
-    for (const bucket of [
-      'validating.fail.equivalent.namespaced.v1',
-      'mutating.ignore.exact.namespaced',
-    ]) {
+    for (const bucket of ['validating.fail.equivalent.namespaced.v1', 'mutating.ignore.exact.namespaced']) {
       assert.equal(isCountedTogether(bucket), true, bucket);
     }
     for (const bucket of ['validating.fail.equivalent.cluster.v1', 'validating.kw.cap.namespaced']) {
