@@ -12,6 +12,7 @@ const BENCHES = [
   'apply',
   'loop',
   'sandbox',
+  'compiling',
   'rego',
   'cel',
   'start',

@@ -1,5 +1,5 @@
-// `portcullis netpol check` of many files against the whole catalogue.
-//   node bench/netpol.ts [files]
+// `portcullis netpol check` of many files against the whole catalogue, and the statuses of as many NetworkPolicies.
+//   node bench/netpol.ts [policies] [--embedded]
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -14,12 +14,18 @@ import {
   readNetworkPolicy,
 } from '../src/engine/network-policy/index.ts';
 import type { JsonObject } from '../src/values/index.ts';
+import type { KubernetesObject } from '../src/resources/index.ts';
+import { benchStatuses } from './netpol-status.ts';
 
 const COMMAND = fileURLToPath(new URL('../bin/portcullis.mjs', import.meta.url));
-const [files = 10_000] = process.argv.slice(2).map(Number);
+const isEmbedded = process.argv.includes('--embedded');
+const [files = 10_000] = process.argv
+  .slice(2)
+  .filter((one) => !one.startsWith('--'))
+  .map(Number);
 
 /** A policy with most of the features, in one of 100 namespaces. */
-function policy(index: number): JsonObject {
+function policy(index: number): JsonObject & KubernetesObject {
   const block = `10.${index % 250}.0.0/16`;
   return {
     apiVersion: 'networking.k8s.io/v1',
@@ -80,3 +86,7 @@ try {
 } finally {
   rmSync(folder, { recursive: true });
 }
+await benchStatuses(
+  Array.from({ length: files }, (_, index) => policy(index)),
+  ...(isEmbedded ? [false] : []),
+);

@@ -1,6 +1,6 @@
 // Shared by the benches: child processes, load generators, tables, and the load of the machine.
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
 import { createInterface, type Interface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -15,6 +15,25 @@ export function cpuMs(pid: number): number {
     return (Number(ticks[11]) + Number(ticks[12])) * 10;
   } catch {
     return Number.NaN;
+  }
+}
+
+/** Processor time so far of the threads that a process has now. Milliseconds, in nanosecond steps; NaN without /proc. */
+export function threadsCpuMs(pid: number): number {
+  try {
+    const threads = readdirSync(`/proc/${pid}/task`).map((thread) => threadCpuMs(`/proc/${pid}/task/${thread}`));
+    return threads.reduce((total, milliseconds) => total + milliseconds, 0);
+  } catch {
+    return Number.NaN;
+  }
+}
+
+/** 0 for a thread that just ended. */
+function threadCpuMs(folder: string): number {
+  try {
+    return Number(readFileSync(`${folder}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
+  } catch {
+    return 0;
   }
 }
 
@@ -33,9 +52,18 @@ export class LineProcess {
   readonly #lines: AsyncIterator<string>;
   readonly #interface: Interface;
 
-  constructor(script: string, args: readonly string[], nodeFlags: readonly string[] = []) {
+  /** @param env variables besides those of this process */
+  constructor(
+    script: string,
+    args: readonly string[],
+    nodeFlags: readonly string[] = [],
+    env: Readonly<Record<string, string>> = {},
+  ) {
     const path = fileURLToPath(new URL(script, import.meta.url));
-    this.#child = spawn(process.execPath, [...nodeFlags, path, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
+    this.#child = spawn(process.execPath, [...nodeFlags, path, ...args], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { ...process.env, ...env },
+    });
     if (this.#child.stdout === null) {
       throw new Error(`no output of ${script}`);
     }

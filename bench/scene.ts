@@ -6,12 +6,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ALL_KINDS, customResourceDefinition } from '../src/resources/index.ts';
 import { ensureLocalCertificates, type LocalCertificates } from '../src/control/index.ts';
+import { VARIABLES } from '../test/cli/containerfile.ts';
 import { type Cluster, startCluster } from '../test/cluster/cluster.ts';
 import { freePorts } from '../test/cluster/free-ports.ts';
 import {
   webhookConfiguration,
   webhookConfigurationPath,
-  type WebhookRule,
+  type WebhookOptions,
 } from '../test/cluster/webhook-configuration.ts';
 import { LabProcess } from '../test/lifecycle/rollout-lab-process.ts';
 import { LineProcess } from './processes.ts';
@@ -19,11 +20,15 @@ import { LineProcess } from './processes.ts';
 /** Objects that are created concurrently during the setup. */
 const AT_ONCE = 16;
 const NAMESPACE = 'portcullis';
-/** The built command line, as packages have it: sources take 60 MiB more. */
+/** The built command line, as packages have it, runs with the variables of the image: sources take 60 MiB more. */
 const BUILT_PROGRAM = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 export const POLICIES_API = 'policies.kubewarden.io/v1';
 /** Time until all policies are Active: 3,500 took two minutes. Milliseconds. */
 const ACTIVE_MS = 900_000;
+
+/** Pause between two lists of policies, at least, and in times of a list: thousands of policies are megabytes. Milliseconds. */
+const LEAST_POLL_MS = 250;
+const POLL_PAUSES = 4;
 
 /** An object, and the path to create it at. */
 export interface NewObject {
@@ -134,18 +139,15 @@ export class Scene implements AsyncDisposable {
     return `https://localhost:${await bare.line()}`;
   }
 
-  /** Registers a webhook for the namespaces with the label. */
-  async registerWebhook(
-    name: string,
-    { kind, url, rules, label }: { kind: 'validating' | 'mutating'; url: string; rules: WebhookRule[]; label: Labels },
-  ): Promise<void> {
+  /** Registers a webhook for namespaces, or for objects, with a label. */
+  async registerWebhook(name: string, { kind, url, rules, ...selectors }: RegisteredWebhook): Promise<void> {
     const configuration = webhookConfiguration({
       name,
       kind,
       url,
       caBundle: readFileSync(this.#certificates.caFile, 'utf8'),
       rules,
-      namespaceSelector: { matchLabels: label },
+      ...selectors,
     });
     await this.cluster.expect('POST', webhookConfigurationPath(kind), configuration);
   }
@@ -182,15 +184,17 @@ export class Scene implements AsyncDisposable {
   async #until(path: string, problem: (items: readonly PolicyItem[]) => string | undefined): Promise<void> {
     const deadline = performance.now() + ACTIVE_MS;
     for (;;) {
+      const began = performance.now();
       const { items } = await this.cluster.expect<{ items: readonly PolicyItem[] }>('GET', path);
       const found = problem(items);
       if (found === undefined) {
         return;
       }
-      if (performance.now() > deadline) {
+      const now = performance.now();
+      if (now > deadline) {
         throw new Error(found);
       }
-      await sleep(250);
+      await sleep(Math.max(LEAST_POLL_MS, POLL_PAUSES * (now - began)));
     }
   }
 
@@ -201,7 +205,10 @@ export class Scene implements AsyncDisposable {
   ): LabProcess {
     const all = { ...options, kubeconfig: this.#kubeconfig(command), namespace: NAMESPACE };
     const args = Object.entries(all).flatMap(([name, value]) => [`--${name}`, value]);
-    const child = new LabProcess(command, [command, ...flags, ...args], this.#folder, { program: BUILT_PROGRAM });
+    const child = new LabProcess(command, [command, ...flags, ...args], this.#folder, {
+      program: BUILT_PROGRAM,
+      env: VARIABLES,
+    });
     this.#stack.defer(() => child.end('SIGKILL'));
     return child;
   }
@@ -218,7 +225,7 @@ interface PolicyItem {
   readonly status?: { readonly phase?: string };
 }
 
-type Labels = Readonly<Record<string, string>>;
+type RegisteredWebhook = Pick<WebhookOptions, 'kind' | 'url' | 'rules' | 'namespaceSelector' | 'objectSelector'>;
 
 /** Does something with each item, for at most `atOnce` items at a time. */
 export async function inTurns<T>(

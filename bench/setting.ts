@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureLocalCertificates, type LocalCertificates } from '../src/control/index.ts';
+import { VARIABLES } from '../test/cli/containerfile.ts';
 import { LineProcess } from './processes.ts';
 import { writeReview } from './review.ts';
 
@@ -34,7 +35,7 @@ export class Setting {
     return this.#certificates;
   }
 
-  /** Starts a server with two workers. @param policies the text of the policies file */
+  /** Starts a server with two workers and the variables of the image. @param policies the text of the policies file */
   async serve(policies: string): Promise<Started & { process: LineProcess }> {
     writeFileSync(this.policiesFile, policies);
     const options = {
@@ -47,7 +48,7 @@ export class Setting {
       readyWaitMs: 120_000,
       tls: await this.certificates(),
     };
-    const process = new LineProcess('./serve.mjs', [JSON.stringify(options)], ['--expose-gc']);
+    const process = new LineProcess('./serve.mjs', [JSON.stringify(options)], ['--expose-gc'], VARIABLES);
     this.#processes.push(process);
     return { ...(JSON.parse(await process.line()) as Started), process };
   }

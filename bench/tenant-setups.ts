@@ -5,7 +5,7 @@ import { parseYaml } from '../src/values/yaml/index.ts';
 import { type NewObject, POLICIES_API, type Scene } from './scene.ts';
 
 /** The label of namespaces of tenants. */
-export const TENANT_LABEL = { tenancy: 'tool' };
+const TENANT_LABEL = { tenancy: 'tool' };
 /** The annotation with the user id of a tenant. */
 export const UID_ANNOTATION = 'toolforge.example.com/uid';
 /** User ids of tenants begin here. */
@@ -25,8 +25,11 @@ const NATIVE_MS = 120_000;
 /** One way to enforce it. */
 export interface Setup {
   readonly title: string;
-  /** The namespace of a tenant by its number. */
-  readonly namespace: (tenant: number) => string;
+  /**
+   * Labels of its pods. Webhooks and policies select pods by them, so that setups alternate in the same namespaces: where pods are
+   * created affects what one costs.
+   */
+  readonly labels: Readonly<Record<string, string>>;
   /** Enforces it for the first `tenants` tenants. */
   readonly install?: (scene: Scene, tenants: number) => Promise<void>;
   readonly uninstall?: (scene: Scene, tenants: number) => Promise<void>;
@@ -35,10 +38,13 @@ export interface Setup {
 export const tenantNamespace = (tenant: number): string => `tool-${tenant}`;
 export const uidOf = (tenant: number): number => FIRST_UID + tenant;
 
-/** Namespaces that only the bare webhooks see, and that nothing sees. */
-export const BARE_NAMESPACES = 50;
-const bareNamespace = (tenant: number): string => `bare-${tenant % BARE_NAMESPACES}`;
-const freeNamespace = (tenant: number): string => `free-${tenant % BARE_NAMESPACES}`;
+const LABELS = {
+  none: { enforcement: 'none' },
+  bare: { enforcement: 'bare' },
+  parameters: { enforcement: 'parameters' },
+  policies: { enforcement: 'policies' },
+  native: { enforcement: 'native' },
+} as const satisfies Readonly<Record<string, Setup['labels']>>;
 
 /** The policy of examples/toolforge, which has parameters. */
 const [EXAMPLE] = parseYaml(readFileSync(new URL('../examples/toolforge/policy.yaml', import.meta.url), 'utf8')) as [
@@ -46,7 +52,10 @@ const [EXAMPLE] = parseYaml(readFileSync(new URL('../examples/toolforge/policy.y
 ];
 
 /** One policy whose settings come from an annotation of the namespace. */
-const PARAMETERISED: NewObject = { path: `/apis/${POLICIES_API}/clusteradmissionpolicies`, object: EXAMPLE };
+const PARAMETERISED: NewObject = {
+  path: `/apis/${POLICIES_API}/clusteradmissionpolicies`,
+  object: { ...EXAMPLE, spec: { ...EXAMPLE.spec, objectSelector: { matchLabels: LABELS.parameters } } },
+};
 
 /** The same policy with the settings of one tenant. */
 const ownPolicy = (tenant: number): NewObject => {
@@ -58,7 +67,13 @@ const ownPolicy = (tenant: number): NewObject => {
       apiVersion: POLICIES_API,
       kind: 'AdmissionPolicy',
       metadata: { name: 'pods', namespace: tenantNamespace(tenant) },
-      spec: { module, mutating, rules, settings: { ...settings, runAsUser: uid, runAsGroup: uid, fsGroup: uid } },
+      spec: {
+        module,
+        mutating,
+        rules,
+        objectSelector: { matchLabels: LABELS.policies },
+        settings: { ...settings, runAsUser: uid, runAsGroup: uid, fsGroup: uid },
+      },
     },
   };
 };
@@ -70,7 +85,7 @@ const NATIVE_POLICY = {
   metadata: { name: 'tools' },
   spec: {
     paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
-    matchConstraints: { resourceRules: [PODS] },
+    matchConstraints: { resourceRules: [PODS], objectSelector: { matchLabels: LABELS.native } },
     validations: [
       {
         expression:
@@ -103,12 +118,12 @@ const profileMap = (tenant: number): NewObject => ({
 
 const tenantsUpTo = (tenants: number): readonly number[] => Array.from({ length: tenants }, (_, index) => index);
 
-export const NO_POLICY: Setup = { title: 'no policy', namespace: freeNamespace };
-export const BARE: Setup = { title: 'two bare webhooks', namespace: bareNamespace };
+export const NO_POLICY: Setup = { title: 'no policy', labels: LABELS.none };
+export const BARE: Setup = { title: 'two bare webhooks', labels: LABELS.bare };
 
 export const PARAMETERS: Setup = {
   title: 'one policy with parameters',
-  namespace: tenantNamespace,
+  labels: LABELS.parameters,
   install: async (scene) => {
     await scene.create([PARAMETERISED]);
     await scene.active(PARAMETERISED.path, 1);
@@ -121,7 +136,7 @@ export const PARAMETERS: Setup = {
 
 export const POLICIES: Setup = {
   title: 'an AdmissionPolicy per tenant',
-  namespace: tenantNamespace,
+  labels: LABELS.policies,
   install: async (scene, tenants) => {
     await scene.create(tenantsUpTo(tenants).map(ownPolicy));
     await scene.active(ALL_POLICIES, tenants);
@@ -134,7 +149,7 @@ export const POLICIES: Setup = {
 
 export const NATIVE: Setup = {
   title: 'a binding of a ValidatingAdmissionPolicy per tenant',
-  namespace: tenantNamespace,
+  labels: LABELS.native,
   install: async (scene, tenants) => {
     await scene.create(tenantsUpTo(tenants).map(profileMap));
     await scene.create(
@@ -154,7 +169,9 @@ async function nativeDenies({ cluster }: Scene, tenant: number, denies: boolean)
   const isDenied = async (runAsUser: number): Promise<boolean> => {
     const spec = { containers: [{ name: 'main', image: 'registry.example/tool:1' }], securityContext: { runAsUser } };
     const path = `/api/v1/namespaces/${tenantNamespace(tenant)}/pods?dryRun=All`;
-    return (await cluster.request('POST', path, { metadata: { name: 'asked' }, spec })).status !== 201;
+    return (
+      (await cluster.request('POST', path, { metadata: { name: 'asked', labels: LABELS.native }, spec })).status !== 201
+    );
   };
   const deadline = performance.now() + NATIVE_MS;
   while ((await isDenied(0)) !== denies || (await isDenied(uidOf(tenant)))) {
@@ -167,47 +184,54 @@ async function nativeDenies({ cluster }: Scene, tenant: number, denies: boolean)
   await sleep(2 * NATIVE_POLL_MS);
 }
 
-/** Registers the bare webhooks and a ValidatingAdmissionPolicy that matches nothing, and creates the namespaces of those and of no policy. */
+/** Registers the bare webhooks, and a ValidatingAdmissionPolicy that matches nothing. */
 export async function prepareBaselines(scene: Scene): Promise<void> {
-  const names = tenantsUpTo(BARE_NAMESPACES);
-  await scene.create([
-    ...names.map((index) => namespaceObject(freeNamespace(index), {})),
-    ...names.map((index) => namespaceObject(bareNamespace(index), { bench: 'bare' })),
-  ]);
   // Once a policy has no binding, the API server stops to watch its parameters, and does not begin again (1.34).
   await scene.create([
     { path: VALIDATING_POLICIES, object: NATIVE_POLICY },
     { path: BINDINGS, object: binding('nowhere') },
   ]);
   const url = await scene.startBareWebhook();
-  const label = { bench: 'bare' };
-  await scene.registerWebhook('bare-patch', { kind: 'mutating', url: `${url}/patch`, rules: [PODS], label });
-  await scene.registerWebhook('bare', { kind: 'validating', url, rules: [PODS], label });
+  const objectSelector = { matchLabels: LABELS.bare };
+  await scene.registerWebhook('bare-patch', { kind: 'mutating', url: `${url}/patch`, rules: [PODS], objectSelector });
+  await scene.registerWebhook('bare', { kind: 'validating', url, rules: [PODS], objectSelector });
 }
 
-/** Creates the namespaces and service accounts of tenants `from` to `to`, without the last. */
+/** Creates the namespaces of tenants `from` to `to`, without the last, with what tenants usually get. */
 export async function addTenants(scene: Scene, from: number, to: number): Promise<void> {
   const tenants = tenantsUpTo(to).slice(from);
-  await scene.create(
-    tenants.map((tenant) =>
-      namespaceObject(tenantNamespace(tenant), TENANT_LABEL, { [UID_ANNOTATION]: String(uidOf(tenant)) }),
-    ),
-  );
-  await scene.create(
-    tenants.map((tenant) => ({
-      path: `/api/v1/namespaces/${tenantNamespace(tenant)}/serviceaccounts`,
-      object: { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } },
-    })),
-  );
+  await scene.create(tenants.map(namespaceObject));
+  await scene.create(tenants.flatMap((tenant) => [serviceAccount(tenant), limitRange(tenant)]));
 }
 
-function namespaceObject(
-  name: string,
-  labels: Readonly<Record<string, string>>,
-  annotations: Readonly<Record<string, string>> = {},
-): NewObject {
-  return {
-    path: '/api/v1/namespaces',
-    object: { apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels, annotations } },
-  };
-}
+const namespaceObject = (tenant: number): NewObject => ({
+  path: '/api/v1/namespaces',
+  object: {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: {
+      name: tenantNamespace(tenant),
+      labels: TENANT_LABEL,
+      annotations: { [UID_ANNOTATION]: String(uidOf(tenant)) },
+    },
+  },
+});
+
+const serviceAccount = (tenant: number): NewObject => ({
+  path: `/api/v1/namespaces/${tenantNamespace(tenant)}/serviceaccounts`,
+  object: { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default' } },
+});
+
+/**
+ * Without one, the API server lists the LimitRanges of the namespace for a pod, unless it did in the last 30 seconds (1.34): a pod
+ * then costs more the more namespaces take turns, whatever enforces policies.
+ */
+const limitRange = (tenant: number): NewObject => ({
+  path: `/api/v1/namespaces/${tenantNamespace(tenant)}/limitranges`,
+  object: {
+    apiVersion: 'v1',
+    kind: 'LimitRange',
+    metadata: { name: 'tool' },
+    spec: { limits: [{ type: 'Container', default: { cpu: '500m' }, max: { memory: '8Gi' } }] },
+  },
+});

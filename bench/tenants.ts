@@ -5,9 +5,10 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import type { ApiResponse } from '../test/cluster/api-request.ts';
 import { clusterAvailable } from '../test/cluster/binaries.ts';
 import { linePlot } from './line-plot.ts';
-import { cpuMs, machine, median, printTable, residentMiB } from './processes.ts';
+import { machine, median, printTable, residentMiB, threadsCpuMs } from './processes.ts';
 import { inTurns, quantile, Scene } from './scene.ts';
 import {
   addTenants,
@@ -61,23 +62,27 @@ interface Figures {
   controllerMemory: number;
 }
 
-const pod = (name: string): object => ({
+const pod = (name: string, { labels }: Setup): object => ({
   apiVersion: 'v1',
   kind: 'Pod',
-  metadata: { name, labels: { app: 'bench' } },
+  metadata: { name, labels: { app: 'bench', ...labels } },
   spec: {
     containers: [{ name: 'main', image: 'registry.example/tool:1', resources: { limits: { memory: '64Mi' } } }],
     volumes: [{ name: 'scratch', emptyDir: {} }],
   },
 });
 
-/** Creates a pod as the service account of a namespace. */
-function createPod(scene: Scene, namespace: string, name: string, query = ''): Promise<{ status: number; body: Pod }> {
-  const path = `/api/v1/namespaces/${namespace}/pods${query}`;
-  return scene.cluster.request<Pod>('POST', path, pod(name), {
+/** Creates a pod as the service account of a tenant. */
+function createPod(scene: Scene, tenant: number, object: object, query = ''): Promise<ApiResponse<Pod>> {
+  const namespace = tenantNamespace(tenant);
+  return scene.cluster.request<Pod>('POST', `/api/v1/namespaces/${namespace}/pods${query}`, object, {
     impersonate: `system:serviceaccount:${namespace}:default`,
   });
 }
+
+/** A pod that the policy with parameters sees, without storing it. */
+const tryPod = (scene: Scene, tenant: number): Promise<ApiResponse<Pod>> =>
+  createPod(scene, tenant, pod('asked', PARAMETERS), '?dryRun=All');
 
 interface Pod {
   readonly message?: string;
@@ -87,29 +92,36 @@ interface Pod {
 let created = 0;
 
 /** Creates pods of tenants all over the cluster, one at a time, and deletes them outside of the measurement. */
-async function block(scene: Scene, figures: Figures, count: number): Promise<void> {
-  const own = (): number => cpuMs(scene.server.pid) + cpuMs(scene.controller.pid);
+async function block(scene: Scene, { setup, ...figures }: Figures, count: number): Promise<void> {
+  const own = (): number => threadsCpuMs(scene.server.pid) + threadsCpuMs(scene.controller.pid);
   const paths: string[] = [];
-  const [apiServer, ours] = [cpuMs(scene.apiServerPid), own()];
+  const [apiServer, ours] = [threadsCpuMs(scene.apiServerPid), own()];
   for (let index = 0; index < count; index += 1) {
     created += 1;
     // A prime step visits all tenants before it comes back to one.
-    const namespace = figures.setup.namespace((created * 7919) % figures.tenants);
+    const tenant = (created * 7919) % figures.tenants;
+    const name = `pod-${created}`;
     const began = performance.now();
-    const { status, body } = await createPod(scene, namespace, `pod-${created}`);
+    const { status, body } = await createPod(scene, tenant, pod(name, setup));
     figures.times.push(performance.now() - began);
     if (status !== 201) {
-      throw new Error(`${figures.setup.title}: a pod in ${namespace} was answered with ${status}: ${body.message}`);
+      throw new Error(`${setup.title}: a pod of tenant ${tenant} was answered with ${status}: ${body.message}`);
     }
-    paths.push(`/api/v1/namespaces/${namespace}/pods/pod-${created}`);
+    paths.push(`/api/v1/namespaces/${tenantNamespace(tenant)}/pods/${name}`);
   }
-  figures.apiServerCpu.push((cpuMs(scene.apiServerPid) - apiServer) / count);
+  figures.apiServerCpu.push((threadsCpuMs(scene.apiServerPid) - apiServer) / count);
   figures.ownCpu.push((own() - ours) / count);
   await scene.remove(paths);
 }
 
-/** Measures setups that are installed, block by block in turn. */
-async function measure(scene: Scene, tenants: number, setups: readonly Setup[]): Promise<readonly Figures[]> {
+/** Figures of a setup, and of the bare webhooks in the same minutes: other load of the machine affects both alike. */
+interface Row {
+  readonly figures: Figures;
+  readonly bare: Figures;
+}
+
+/** Measures setups that are installed, among them the bare webhooks, block by block in turn. */
+async function measure(scene: Scene, tenants: number, setups: readonly Setup[]): Promise<readonly Row[]> {
   const empty = (setup: Setup): Figures => ({
     tenants,
     setup,
@@ -125,7 +137,8 @@ async function measure(scene: Scene, tenants: number, setups: readonly Setup[]):
   }
   const all = setups.map(empty);
   for (let index = 0; index < BLOCKS; index += 1) {
-    for (const figures of all) {
+    // Another one first each time: what a block leaves behind, such as deleted pods, affects the next.
+    for (const figures of [...all.slice(index % all.length), ...all.slice(0, index % all.length)]) {
       await block(scene, figures, Math.ceil(pods / BLOCKS));
     }
   }
@@ -134,7 +147,7 @@ async function measure(scene: Scene, tenants: number, setups: readonly Setup[]):
     figures.serverMemory = residentMiB(scene.server.pid);
     figures.controllerMemory = residentMiB(scene.controller.pid);
   }
-  return all;
+  return all.map((figures) => ({ figures, bare: all.find(({ setup }) => setup === BARE) ?? figures }));
 }
 
 /** Requests that the API server has answered, by verb and resource, from its own metrics. */
@@ -172,7 +185,7 @@ async function changeOfOne(scene: Scene, tenants: number): Promise<readonly numb
     await annotate(scene, tenant, uid);
     const began = performance.now();
     for (;;) {
-      const { body } = await createPod(scene, tenantNamespace(tenant), 'asked', '?dryRun=All');
+      const { body } = await tryPod(scene, tenant);
       if (body.spec?.securityContext?.runAsUser === uid) {
         break;
       }
@@ -190,8 +203,7 @@ async function changeOfAll(scene: Scene, tenants: number): Promise<{ failed: num
   const creator = async (): Promise<void> => {
     while (isChanging) {
       asked += 1;
-      const namespace = tenantNamespace((asked * 7919) % tenants);
-      const { status } = await createPod(scene, namespace, 'asked', '?dryRun=All');
+      const { status } = await tryPod(scene, (asked * 7919) % tenants);
       failed += status === 201 ? 0 : 1;
     }
   };
@@ -210,10 +222,9 @@ async function annotate({ cluster }: Scene, tenant: number, uid: number): Promis
   await cluster.expect('PATCH', `/api/v1/namespaces/${tenantNamespace(tenant)}`, body);
 }
 
-function printFigures(all: readonly Figures[]): void {
+function printFigures(all: readonly Row[]): void {
   const number = (value: number, digits = 2): string => value.toFixed(digits);
-  const rows = all.map((figures) => {
-    const bare = all.find(({ setup, tenants }) => setup === BARE && tenants === figures.tenants) ?? figures;
+  const rows = all.map(({ figures, bare }) => {
     const [p50, bareP50] = [quantile(figures.times, 0.5), quantile(bare.times, 0.5)];
     const [cpu, bareCpu] = [median(figures.apiServerCpu), median(bare.apiServerCpu)];
     return [
@@ -263,10 +274,17 @@ async function parameterRows(scene: Scene, tenants: number): Promise<readonly (r
   ];
 }
 
+/** Installs a setup, and prints the time until it is in effect. */
+async function install(scene: Scene, setup: Setup, tenants: number): Promise<void> {
+  const began = performance.now();
+  await setup.install?.(scene, tenants);
+  console.log(`${setup.title}: in effect after ${((performance.now() - began) / 1000).toFixed(0)} s`);
+}
+
 /** Measures the setups at one size, one after the other. */
-async function* measureSize(scene: Scene, tenants: number): AsyncGenerator<readonly Figures[]> {
+async function* measureSize(scene: Scene, tenants: number): AsyncGenerator<readonly Row[]> {
   console.log(`\n${tenants} tenants`);
-  await PARAMETERS.install?.(scene, tenants);
+  await install(scene, PARAMETERS, tenants);
   yield await measure(scene, tenants, [NO_POLICY, BARE, PARAMETERS]);
   printTable([], await parameterRows(scene, tenants));
   await PARAMETERS.uninstall?.(scene, tenants);
@@ -275,27 +293,29 @@ async function* measureSize(scene: Scene, tenants: number): AsyncGenerator<reado
     [POLICIES, mostPolicies],
   ] as const) {
     if (tenants <= most) {
-      await setup.install?.(scene, tenants);
-      yield await measure(scene, tenants, [setup]);
+      await install(scene, setup, tenants);
+      const rows = await measure(scene, tenants, [BARE, setup]);
+      yield rows.filter(({ figures }) => figures.setup === setup);
       await setup.uninstall?.(scene, tenants);
     }
   }
 }
 
 /** Adds what is measured at each size. */
-async function measureSizes(scene: Scene, figures: Figures[]): Promise<void> {
+async function measureSizes(scene: Scene, rows: Row[]): Promise<void> {
   let tenants = 0;
   for (const size of sizes) {
     await addTenants(scene, tenants, size);
     tenants = size;
     for await (const more of measureSize(scene, size)) {
-      figures.push(...more);
+      rows.push(...more);
     }
   }
 }
 
 /** The cost of a pod against the number of tenants. */
-function plot(all: readonly Figures[]): string {
+function plot(rows: readonly Row[]): string {
+  const all = rows.map(({ figures }) => figures);
   const titles = [...new Set(all.map(({ setup }) => setup.title))];
   return linePlot({
     title: 'API server CPU for one pod, by tenants',
@@ -336,14 +356,14 @@ async function main(): Promise<void> {
   await prepareBaselines(scene);
   console.log(`requests in ${idleSeconds} s without Portcullis: ${await idleRequests(scene)}`);
   await scene.startProcesses();
-  const figures: Figures[] = [];
+  const rows: Row[] = [];
   try {
-    await measureSizes(scene, figures);
+    await measureSizes(scene, rows);
   } finally {
     // Also what was measured before a failure: all of it takes long.
-    printFigures(figures);
+    printFigures(rows);
     if (flags.svg !== undefined) {
-      writeFileSync(flags.svg, plot(figures));
+      writeFileSync(flags.svg, plot(rows));
     }
   }
 }

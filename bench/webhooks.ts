@@ -248,7 +248,7 @@ async function setScene(scene: Scene): Promise<void> {
       kind,
       url: `${bare}${path}`,
       rules: [{ operations: ['CREATE'], apiVersions: ['v1'], resources: ['configmaps'] }],
-      label: { bench: name },
+      namespaceSelector: { matchLabels: { bench: name } },
     });
   }
 }

@@ -12,6 +12,7 @@ const ORDER = [
   'values',
   'go',
   'log',
+  'threads',
   'files',
   'names',
   'cel',

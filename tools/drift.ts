@@ -13,6 +13,7 @@ const CHECKS: readonly (readonly string[])[] = [
   ['tools/chart.ts', '--check'],
   ['tools/kubernetes-protobuf.ts', '--check'],
   ['tools/netpol-matrix.ts', '--check'],
+  ['tools/netpol-schema.ts', '--check'],
 ];
 
 let failed = false;

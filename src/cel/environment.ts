@@ -1,4 +1,4 @@
-import { check, Declarations, validateLiterals } from './check/index.ts';
+import { check, Declarations, literalPatternSize, validateLiterals } from './check/index.ts';
 import type { SizeEstimator, TypeProvider } from './check/index.ts';
 import { CelError } from './errors.ts';
 import { compileExpression, COMPREHENSION_LIBRARY, OPTIONAL_LIBRARY, standardLibrary } from './evaluate/index.ts';
@@ -114,6 +114,7 @@ export class Environment {
    */
   compile(text: string): Program {
     const checked = check(parse(text, this.#parseOptions), this.declarations);
+    const patternSize = literalPatternSize(checked);
     const { homogeneousLiterals, parsedLiterals } = this.language;
     validateLiterals(checked, { homogeneous: homogeneousLiterals, parsed: parsedLiterals });
     const compiled = compileExpression({
@@ -123,7 +124,7 @@ export class Environment {
       functions: this.#functions,
       structs: this.#options.structs,
     });
-    return new Program(checked, compiled, this.#options.sizes);
+    return new Program({ checked, compiled, patternSize, sizes: this.#options.sizes });
   }
 }
 

@@ -13,20 +13,31 @@ export function findCertain(root: Expression, test: (node: Expression) => boolea
   return search(root, test, certainChildrenOf);
 }
 
-/** Not recursive, because trees may be deep. */
+/** All expressions of a tree, including the root. */
+export function* expressionsOf(root: Expression): Generator<Expression> {
+  yield* walk(root, childrenOf);
+}
+
 function search(
   root: Expression,
   test: (node: Expression) => boolean,
   children: (node: Expression) => readonly Expression[],
 ): Expression | undefined {
-  const open: Expression[] = [root];
-  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+  for (const node of walk(root, children)) {
     if (test(node)) {
       return node;
     }
-    open.push(...children(node));
   }
   return undefined;
+}
+
+/** Not recursive, because trees may be deep. */
+function* walk(root: Expression, children: (node: Expression) => readonly Expression[]): Generator<Expression> {
+  const open: Expression[] = [root];
+  for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    yield node;
+    open.push(...children(node));
+  }
 }
 
 /** Whether an expression contains a variable, under any local name. */

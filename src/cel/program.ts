@@ -15,18 +15,28 @@ interface ProgramResult {
   readonly cost: number;
 }
 
+interface ProgramParts {
+  readonly checked: CheckedExpression;
+  readonly compiled: CompiledExpression;
+  readonly patternSize: number;
+  readonly sizes: SizeEstimator | undefined;
+}
+
 /** `has(…)` costs nothing in API servers. */
 const PRESENCE_TEST_COST = 0;
 
 /** A compiled expression. It belongs to one thread and can be evaluated any number of times. */
 export class Program {
   readonly checked: CheckedExpression;
+  /** Instructions of the regular expressions that it has as literals, at most. */
+  readonly patternSize: number;
   readonly #compiled: CompiledExpression;
   readonly #sizes: SizeEstimator | undefined;
   #estimate: Range | undefined;
 
-  constructor(checked: CheckedExpression, compiled: CompiledExpression, sizes: SizeEstimator | undefined) {
+  constructor({ checked, compiled, patternSize, sizes }: ProgramParts) {
     this.checked = checked;
+    this.patternSize = patternSize;
     this.#compiled = compiled;
     this.#sizes = sizes;
   }

@@ -9,7 +9,8 @@ import type { PolicyLog } from './host-port.ts';
 import type { JsonValue } from './json-text.ts';
 import { NO_OBJECTS, UnknownObject } from './object-lookup.ts';
 import type { ObjectLookup } from './object-lookup.ts';
-import type { EffectiveSettings } from './parameters/effective-settings.ts';
+import type { EffectiveSettings, ValidationResult } from './parameters/effective-settings.ts';
+import type { ValidationBudget } from './parameters/validation-budget.ts';
 import { unitsOf } from './loaded-policy.ts';
 import type {
   EvaluationUnit,
@@ -98,11 +99,13 @@ export class Evaluator {
   readonly #capabilities: HostCapabilities;
   readonly #log: PolicyLog;
   readonly #alwaysAcceptNamespace: string | undefined;
+  readonly #validationBudget: ValidationBudget | undefined;
 
-  constructor({ port, log, alwaysAcceptNamespace }: PolicyOptions) {
+  constructor({ port, log, alwaysAcceptNamespace, validationBudget }: PolicyOptions) {
     this.#capabilities = new HostCapabilities(port, log);
     this.#log = log;
     this.#alwaysAcceptNamespace = alwaysAcceptNamespace;
+    this.#validationBudget = validationBudget;
   }
 
   checkSettings(policy: LoadedPolicy, onUnitStart?: OnUnitStart): SettingsVerdict {
@@ -258,7 +261,7 @@ export class Evaluator {
       : parameters.resolve({
           namespace,
           objects,
-          validate: (json) => this.#validated(unit, json, timeoutMs),
+          validate: (json) => this.#validated(unit, namespace, json, timeoutMs),
         });
   }
 
@@ -267,18 +270,30 @@ export class Evaluator {
    * all other namespaces.
    * @throws EngineError
    */
-  #validated(unit: EvaluationUnit, settingsJson: string, leftMs: number): SettingsVerdict {
+  #validated(unit: EvaluationUnit, namespace: string, settingsJson: string, leftMs: number): ValidationResult {
     const limitMs = unit.timeoutSeconds * MS_PER_SECOND * VALIDATION_SHARE;
+    const waitMs = this.#validationBudget?.waitMs(unit.id, namespace, limitMs) ?? 0;
+    if (waitMs > 0) {
+      return { valid: false, message: postponedMessage(waitMs), isPostponed: true };
+    }
     const timeoutMs = Math.min(limitMs, leftMs);
+    const startedAt = performance.now();
+    let isOver = false;
+    this.#validationBudget?.started(unit.id, namespace);
     const context = this.#capabilities.context(unit, limitsOf(unit, timeoutMs), { timeoutMs });
     try {
       return unit.guest.validateSettings(settingsJson, context);
     } catch (error) {
-      if (error instanceof EngineError && error.code === 'guest-timeout' && timeoutMs === limitMs) {
+      isOver = error instanceof EngineError && error.code === 'guest-timeout';
+      if (isOver && timeoutMs === limitMs) {
         const message = `the policy does not validate the settings in time: expected at most ${limitMs / MS_PER_SECOND} s`;
         return { valid: false, message };
       }
       throw error;
+    } finally {
+      // Fuel may end earlier than the time.
+      const ms = isOver ? limitMs : performance.now() - startedAt;
+      this.#validationBudget?.ended(unit.id, namespace, ms);
     }
   }
 
@@ -312,6 +327,11 @@ export function enforcedVerdict(policy: LoadedSinglePolicy | LoadedPolicyGroup, 
   }
   const permitted = policy.allowedToMutate ? verdict : withoutForbiddenPatch(verdict, policy.id);
   return policy.message === undefined ? permitted : withMessage(permitted, policy.message);
+}
+
+function postponedMessage(waitMs: number): string {
+  const seconds = Math.ceil(waitMs / MS_PER_SECOND);
+  return `the policy took too long to validate earlier settings of this namespace: it validates others in ${seconds} s`;
 }
 
 /** The verdict of a guest that admits a request. */

@@ -1,6 +1,6 @@
 import type { PolicyCode } from '../modules/index.ts';
 import { createOpaGuest, WapcGuest, WasiCommand, WasmError } from '../wasm/index.ts';
-import type { CallContext, OpaGuest } from '../wasm/index.ts';
+import type { CallContext, InstanceShare, OpaGuest } from '../wasm/index.ts';
 import { errorText, parseJson } from '../values/index.ts';
 import { createBuiltinGuest } from './builtin-guest.ts';
 import { EngineError } from './errors.ts';
@@ -19,17 +19,18 @@ const WASI_PROGRAM = 'policy.wasm';
 /**
  * A guest for a policy's code, which starts with its first call. Throws WasmError when a module lacks what its execution
  * mode needs.
+ * @param share of the thread's memory for instances. Default: no limit
  */
-export function createGuest(code: PolicyCode): PolicyGuest {
+export function createGuest(code: PolicyCode, share?: InstanceShare): PolicyGuest {
   switch (code.mode) {
     case 'kubewarden-wapc':
-      return new WapcPolicyGuest(new WapcGuest(code.compiled));
+      return new WapcPolicyGuest(new WapcGuest(code.compiled, share));
     case 'wasi':
-      return new WasiPolicyGuest(new WasiCommand(code.compiled));
+      return new WasiPolicyGuest(new WasiCommand(code.compiled, share));
     case 'opa':
-      return new OpaPolicyGuest(createOpaGuest(code.compiled));
+      return new OpaPolicyGuest(createOpaGuest(code.compiled, share));
     case 'gatekeeper':
-      return new GatekeeperPolicyGuest(createOpaGuest(code.compiled));
+      return new GatekeeperPolicyGuest(createOpaGuest(code.compiled, share));
     case 'builtin':
       return createBuiltinGuest(code.name);
     case 'manifests':

@@ -28,6 +28,7 @@ export type { JsonObject, JsonValue } from './json-text.ts';
 export { UnknownObject } from './object-lookup.ts';
 export type { LookupResult, ObjectLookup, ObjectReference } from './object-lookup.ts';
 export type { ParametersDefinition } from './parameters/parameters-definition.ts';
+export type { ValidationBudget } from './parameters/validation-budget.ts';
 export { settingsExpressionProblem } from './parameters/load-settings.ts';
 export { createManifestsGuest, exportPolicy } from './kubernetes-policies.ts';
 export type { ExportedPolicy } from './cel-policy/export-policy.ts';

@@ -5,6 +5,7 @@ import { parseGroupExpression } from './group-expression.ts';
 import type { GroupExpression } from './group-expression.ts';
 import type { ParameterizedSettings } from './parameters/effective-settings.ts';
 import { parameterizedSettings } from './parameters/load-settings.ts';
+import type { ValidationBudget } from './parameters/validation-budget.ts';
 import type {
   ContextAwareResource,
   FailurePolicy,
@@ -24,6 +25,8 @@ export interface PolicyOptions {
   readonly defaultTimeoutSeconds?: number;
   /** Requests for objects of this namespace are allowed without an evaluation. Default none. */
   readonly alwaysAcceptNamespace?: string;
+  /** Limits how long settings from parameters are validated. Default: each time as long as the policy's timeout allows. */
+  readonly validationBudget?: ValidationBudget;
 }
 
 /** Code with settings: a single policy, or one member of a group. */

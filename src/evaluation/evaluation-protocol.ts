@@ -4,6 +4,7 @@ import type { MonitoredVerdict, ObjectReference, PolicyDefinition, ReviewErrorCo
 import type { PolicyMatch } from '../resources/index.ts';
 import type { CapabilityConnection } from './capabilities/capability-connection.ts';
 import type { CompiledPolicyModule } from './loading/compiled-module.ts';
+import type { MemoryBudget } from './memory-budget.ts';
 import type { LogEntry } from '../log/index.ts';
 import type { FailedLookup, WatchedChange } from './watched-objects.ts';
 import type { SentObservation } from './worker/observations.ts';
@@ -123,6 +124,8 @@ export interface WorkerStart {
   readonly activity: SharedArrayBuffer;
   /** Where host capabilities are answered. */
   readonly capabilities: CapabilityConnection;
+  /** See {@link ValidationTimes}. */
+  readonly validationTimes: SharedArrayBuffer;
   /** Whether all host capabilities are answered there, because a session is recorded or replayed. Default: no. */
   readonly isRecorded?: boolean;
   /** Timeout of a policy without one of its own. Seconds. */
@@ -131,6 +134,8 @@ export interface WorkerStart {
   readonly alwaysAcceptNamespace?: string;
   /** Whether there may be reviews of buckets. Default: no, and their code is not loaded. */
   readonly hasBuckets?: boolean;
+  /** Default: the memory of instances has no limit. */
+  readonly memory?: MemoryBudget;
 }
 
 const SEQ = 0;

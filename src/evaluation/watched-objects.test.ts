@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { type WatchedChange, WatchedObjects } from './watched-objects.ts';
+import { MAX_PARSED_OBJECTS, type WatchedChange, WatchedObjects } from './watched-objects.ts';
 
 const QUOTA = { apiVersion: 'example.dev/v1', kind: 'Quota' };
 const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace' };
@@ -13,8 +13,8 @@ function change(kind: typeof QUOTA, objects: WatchedChange['objects'], isAll = f
 describe('watched objects', () => {
   it('are found by kind, namespace and name', () => {
     const watched = new WatchedObjects();
-    watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, { spec: { pods: 1 } }]]));
-    watched.apply(change(NAMESPACE, [[{ name: 'a' }, { metadata: {} }]]));
+    watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, '{"spec":{"pods":1}}']]));
+    watched.apply(change(NAMESPACE, [[{ name: 'a' }, '{"metadata":{}}']]));
     const found = { state: 'found', object: { spec: { pods: 1 } } };
     assert.deepEqual(watched.find({ ...QUOTA, namespace: 'shop', name: 'a' }), found);
     assert.deepEqual(watched.find({ ...NAMESPACE, name: 'a' }), { state: 'found', object: { metadata: {} } });
@@ -25,16 +25,16 @@ describe('watched objects', () => {
 
   it('are unknown when they are gone, and all of a kind are replaced by a list of it', () => {
     const watched = new WatchedObjects();
-    watched.apply(change(NAMESPACE, [[{ name: 'a' }, {}]]));
+    watched.apply(change(NAMESPACE, [[{ name: 'a' }, '{}']]));
     watched.apply(
       change(
         QUOTA,
-        ['a', 'b', 'c'].map((name) => [{ namespace: 'shop', name }, { name }]),
+        ['a', 'b', 'c'].map((name) => [{ namespace: 'shop', name }, JSON.stringify({ name })]),
       ),
     );
     watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, undefined]]));
     assert.deepEqual(watched.find({ ...QUOTA, namespace: 'shop', name: 'a' }), UNKNOWN);
-    watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'b' }, { name: 'new' }]], true));
+    watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'b' }, '{"name":"new"}']], true));
     assert.deepEqual(watched.find({ ...QUOTA, namespace: 'shop', name: 'c' }), UNKNOWN);
     assert.equal(watched.find({ ...NAMESPACE, name: 'a' }).state, 'found', 'other kinds stay');
     watched.apply(change(QUOTA, [], true));
@@ -44,7 +44,7 @@ describe('watched objects', () => {
     );
   });
 
-  it('are parsed once from their text', () => {
+  it('are parsed once, until others were looked up since', () => {
     const watched = new WatchedObjects();
     const object = { ...QUOTA, namespace: 'shop', name: 'a' };
     watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, '{"spec":{"__proto__":1}}']]));
@@ -52,6 +52,17 @@ describe('watched objects', () => {
     assert.ok(first.state === 'found');
     assert.equal(JSON.stringify(first.object), '{"spec":{"__proto__":1}}');
     assert.equal(watched.find(object), first);
+    const others = Array.from({ length: MAX_PARSED_OBJECTS }, (_, index) => ({ namespace: 'shop', name: `b${index}` }));
+    watched.apply(
+      change(
+        QUOTA,
+        others.map((key) => [key, '{}']),
+      ),
+    );
+    others.forEach((other) => watched.find({ ...QUOTA, ...other }));
+    const again = watched.find(object);
+    assert.notEqual(again, first);
+    assert.deepEqual(again, first);
   });
 
   it('have the object before their last change, also in a worker that starts later', () => {
@@ -71,31 +82,45 @@ describe('watched objects', () => {
     assert.deepEqual(early.find(object), { state: 'found', object: {} });
   });
 
+  it('have it also after a moment in which they could not be read', () => {
+    const key = { namespace: 'shop', name: 'a' };
+    const watched = new WatchedObjects();
+    watched.apply(change(QUOTA, [[key, '{"pods":1}']]));
+    watched.apply(change(QUOTA, [[key, undefined, { state: 'unreadable', reason: 'too large' }]]));
+    assert.deepEqual(watched.changes()[0]?.objects[0]?.[3], '{"pods":1}');
+    watched.apply(change(QUOTA, [[key, '{"pods":2}']]));
+    assert.deepEqual(watched.find({ ...QUOTA, ...key }), {
+      state: 'found',
+      object: { pods: 2 },
+      previous: { pods: 1 },
+    });
+  });
+
   it('may be known to be absent', () => {
     const watched = new WatchedObjects();
     const absent = { state: 'absent' } as const;
     watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, undefined, absent]]));
     assert.equal(watched.find({ ...QUOTA, namespace: 'shop', name: 'a' }), absent);
-    watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, {}]]));
+    watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, '{}']]));
     assert.equal(watched.find({ ...QUOTA, namespace: 'shop', name: 'a' }).state, 'found');
   });
 
   it('are unknown without an annotation that a lookup needs', () => {
     const watched = new WatchedObjects();
     const object = { ...NAMESPACE, name: 'a', annotations: ['uid'] };
-    watched.apply(change(NAMESPACE, [[{ name: 'a' }, { metadata: { labels: {} } }]]));
+    watched.apply(change(NAMESPACE, [[{ name: 'a' }, '{"metadata":{"labels":{}}}']]));
     assert.deepEqual(watched.find(object), UNKNOWN);
     assert.equal(watched.find({ ...NAMESPACE, name: 'a' }).state, 'found');
-    watched.apply(change(NAMESPACE, [[{ name: 'a' }, { metadata: { labels: {}, annotations: { uid: null } } }]]));
+    watched.apply(change(NAMESPACE, [[{ name: 'a' }, '{"metadata":{"labels":{},"annotations":{"uid":null}}}']]));
     assert.equal(watched.find(object).state, 'found');
   });
 
   it('are the same for a worker that starts later', () => {
     const [early, late] = [new WatchedObjects(), new WatchedObjects()];
-    early.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, { spec: {} }]]));
+    early.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, '{"spec":{}}']]));
     early.apply(change(QUOTA, [[{ namespace: 'shop', name: 'b' }, '{}']]));
     early.apply(change(QUOTA, [[{ namespace: 'shop', name: 'c' }, undefined, { state: 'absent' }]]));
-    early.apply(change(NAMESPACE, [[{ name: 'a' }, {}]]));
+    early.apply(change(NAMESPACE, [[{ name: 'a' }, '{}']]));
     for (const one of structuredClone(early.changes())) {
       late.apply(one);
     }
@@ -108,7 +133,7 @@ describe('watched objects', () => {
     const lookup = watched.after([{ object, result: { state: 'absent' } }]);
     assert.deepEqual(lookup.find(object), { state: 'absent' });
     assert.deepEqual(lookup.find({ ...object, name: 'b' }), UNKNOWN);
-    watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, {}]]));
+    watched.apply(change(QUOTA, [[{ namespace: 'shop', name: 'a' }, '{}']]));
     assert.equal(lookup.find(object).state, 'found');
   });
 });

@@ -17,16 +17,23 @@ export interface WatchedChange {
 export type ObjectFailure = Extract<LookupResult, { readonly state: 'absent' | 'unreadable' }>;
 
 /**
- * One object, or the part of it that evaluation needs; undefined: it is deleted, or no longer watched. As JSON text, it is
- * parsed when it is looked up first: a copy of an object with keys such as `1000` takes a thousand times its text.
- * `failure` is known instead of an object; `previous` is the object before its last change, for a new worker.
+ * The JSON text of one object, or of the part of it that evaluation needs; undefined: it is deleted, or no longer watched.
+ * Text, because each thread keeps all of them: objects take several times their text, and a copy of one with keys such as
+ * `1000` a thousand times. `failure` is known instead of an object; `previous` is the object before its last change, for a
+ * new worker.
  */
 export type WatchedObject = readonly [
   key: ObjectKey,
-  object: JsonObject | string | undefined,
+  text: string | undefined,
   failure?: ObjectFailure | undefined,
-  previous?: JsonObject | string | undefined,
+  previous?: string | undefined,
 ];
+
+/**
+ * Objects that stay parsed, with what policies have computed from them: those of the namespaces that are busy at a time.
+ * Others are parsed again in some microseconds. With settings of 1 KB, a thousand take 2 MB in each worker.
+ */
+export const MAX_PARSED_OBJECTS = 1_000;
 
 /** The result of reading an object that workers do not have. */
 export type FindResult =
@@ -42,13 +49,15 @@ export interface FailedLookup {
 /** The published objects, of any kinds: in a worker for lookups, in the main thread for new workers. */
 export class WatchedObjects implements ObjectLookup {
   readonly #kinds = new Map<string, PublishedKind>();
+  /** Results of the last lookups. A lookup gives the same result until the object changes: policies remember by object. */
+  readonly #parsed = new Map<Published, FoundObject>();
 
   apply({ apiVersion, kind, isAll, objects }: WatchedChange): void {
     const id = kindId({ apiVersion, kind });
     const before = this.#kinds.get(id)?.objects ?? new Map<string, Published>();
     const after = isAll ? new Map<string, Published>() : before;
-    for (const [key, object, failure, previous] of objects) {
-      const content = typeof object === 'object' ? ({ state: 'found', object } as const) : (object ?? failure);
+    for (const [key, text, failure, previous] of objects) {
+      const content = text ?? failure;
       if (content === undefined) {
         after.delete(keyId(key));
       } else {
@@ -64,16 +73,35 @@ export class WatchedObjects implements ObjectLookup {
 
   /** Unknown, not absent, where there is no such object: one that was just created arrives with a delay. */
   find(object: ObjectReference): LookupResult {
-    const objects = this.#kinds.get(kindId(object))?.objects;
-    const one = objects?.get(keyId(object));
-    if (objects === undefined || one === undefined) {
+    const one = this.#kinds.get(kindId(object))?.objects.get(keyId(object));
+    if (one === undefined) {
       return UNKNOWN;
     }
-    const result = resultOf(one);
-    if (result !== one.content) {
-      objects.set(keyId(object), { ...one, content: result });
+    if (typeof one.content !== 'string') {
+      return one.content;
     }
-    return result.state !== 'found' || hasAnnotations(result.object, object.annotations) ? result : UNKNOWN;
+    const found = this.#parsed.get(one) ?? this.#parse(one, one.content);
+    return hasAnnotations(found.object, object.annotations) ? found : UNKNOWN;
+  }
+
+  #parse(one: Published, text: string): FoundObject {
+    const { previous } = one;
+    const found: FoundObject = {
+      state: 'found',
+      object: objectOf(text),
+      ...(previous === undefined ? {} : { previous: objectOf(previous) }),
+    };
+    const [oldest] = this.#parsed.keys();
+    if (oldest !== undefined && this.#parsed.size >= MAX_PARSED_OBJECTS) {
+      this.#parsed.delete(oldest);
+    }
+    this.#parsed.set(one, found);
+    return found;
+  }
+
+  /** The object before its last change. */
+  previous(object: ObjectReference): WatchedObject[3] {
+    return this.#kinds.get(kindId(object))?.objects.get(keyId(object))?.previous;
   }
 
   /** The lookup for a review some of whose objects could not be read, or do not exist: it gives that result instead of unknown. */
@@ -101,30 +129,22 @@ export class WatchedObjects implements ObjectLookup {
 
 const UNKNOWN: LookupResult = { state: 'unknown' };
 
-type KnownResult = Exclude<LookupResult, { readonly state: 'unknown' }>;
+type FoundObject = Extract<LookupResult, { readonly state: 'found' }>;
 
 interface Published {
-  /** As text until it is looked up. */
-  readonly content: string | KnownResult;
-  readonly previous: JsonObject | string | undefined;
+  readonly content: string | ObjectFailure;
+  readonly previous: string | undefined;
 }
 
-/** The object that another one replaces; the one before, when they are the same. */
-function previousOf(old: Published | undefined, content: Published['content']): Published['previous'] {
+/** The text of the object that another one replaces; the one before, when they are the same, or when the last one could not be read. */
+function previousOf(old: Published | undefined, content: Published['content']): string | undefined {
   if (old === undefined || old.content === content) {
     return old?.previous;
   }
   if (typeof old.content === 'string') {
     return old.content;
   }
-  return old.content.state === 'found' ? old.content.object : undefined;
-}
-
-function resultOf({ content, previous }: Published): KnownResult {
-  const result: KnownResult = typeof content === 'string' ? { state: 'found', object: objectOf(content) } : content;
-  return result.state !== 'found' || result.previous !== undefined || previous === undefined
-    ? result
-    : { ...result, previous: typeof previous === 'string' ? objectOf(previous) : previous };
+  return old.content.state === 'unreadable' ? old.previous : undefined;
 }
 
 function objectOf(text: string): JsonObject {
@@ -133,11 +153,10 @@ function objectOf(text: string): JsonObject {
 }
 
 function watchedObject(key: ObjectKey, { content, previous }: Published): WatchedObject {
-  if (typeof content !== 'string' && content.state !== 'found') {
-    return [key, undefined, content];
+  if (typeof content !== 'string') {
+    return previous === undefined ? [key, undefined, content] : [key, undefined, content, previous];
   }
-  const object = typeof content === 'string' ? content : content.object;
-  return previous === undefined ? [key, object] : [key, object, undefined, previous];
+  return previous === undefined ? [key, content] : [key, content, undefined, previous];
 }
 
 /** Whether annotations are known: those that the object does not have are null. */
@@ -149,7 +168,7 @@ function hasAnnotations({ metadata }: JsonObject, keys: readonly string[] = []):
 interface PublishedKind {
   readonly apiVersion: string;
   readonly kind: string;
-  /** By key, as text: there may be thousands in each worker. */
+  /** By key, as text. */
   readonly objects: Map<string, Published>;
 }
 

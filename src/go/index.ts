@@ -8,6 +8,7 @@ export type { FormatArgument } from './sprintf.ts';
 export { isInt64 } from './int64.ts';
 export { jsonText } from './json-text.ts';
 export { fromBinary, quote, quoteBytes, SHORT_ESCAPES, toBinary } from './quote.ts';
+export { MAX_PATTERN_SIZE, patternProblem, patternSize } from './pattern-size.ts';
 export { queryEscape } from './query-escape.ts';
 export { parseRfc3339 } from './rfc3339.ts';
 export { isDate, isDateTime } from './strfmt.ts';

@@ -8,11 +8,13 @@ import type { FetchTimeouts } from './http/time-limits.ts';
 import { type Digest, digestOf } from './digest.ts';
 import { DownloadBudget } from './download-budget.ts';
 import { ModuleCache } from './module-cache.ts';
+import { type ArtifactContent, WASM_MODULE } from './oci/artifact-content.ts';
 import { readBundle } from './oci/bundle.ts';
 import { type ArtifactDigests, type PulledModule, pullModule, type PullOptions } from './oci/registry-source.ts';
 import type { Verification } from './verification.ts';
 import { parseReference, withManifest } from './module-reference.ts';
 import type { ModuleReference, RegistryReference } from './module-reference.ts';
+import { assertTenantModule } from './tenant-modules.ts';
 import { assertTenantFile } from './tenant-sources.ts';
 import { fetchFromPeers } from './peer-source.ts';
 import type { PeerOutcome, PeerSource } from './peer-source.ts';
@@ -28,6 +30,8 @@ interface ModuleStoreOptions {
   readonly cacheDir: string;
   /** Certificate authorities and proxies. Default: `DEFAULT_SOURCES`. */
   readonly sources?: SourcesConfig;
+  /** What artifacts of registries contain. Default: modules. */
+  readonly content?: ArtifactContent;
   /** Default: `DEFAULT_MAX_MODULE_BYTES`. */
   readonly maxModuleBytes?: number;
   /** Size of the cache. Default: 1 GiB. */
@@ -50,7 +54,7 @@ interface FetchOptions {
   readonly offline?: boolean;
   /**
    * For a namespaced policy: local files outside of `tenantFolder`, and hosts with addresses that are not
-   * public, are refused, but for `tenantHosts` of the sources.
+   * public, are refused, but for `tenantHosts` of the sources; so are modules that are not in their `tenantModules`.
    * Default: false.
    */
   readonly isForTenant?: boolean;
@@ -130,6 +134,7 @@ export class ModuleStore {
   readonly #peers: PeerSource | undefined;
   readonly #tenantFolder: string | undefined;
   readonly #verification: Verification | undefined;
+  readonly #content: ArtifactContent;
   readonly #budget = new DownloadBudget();
   readonly #tasks = new SharedTasks<FetchedModule, Progress>();
 
@@ -144,6 +149,7 @@ export class ModuleStore {
     this.#peers = options.peers;
     this.#tenantFolder = options.tenantFolder;
     this.#verification = options.verification;
+    this.#content = options.content ?? WASM_MODULE;
     this.#timeouts = { ...options.timeouts, ...(fetchTimeoutMs === undefined ? {} : { totalMs: fetchTimeoutMs }) };
   }
 
@@ -162,6 +168,9 @@ export class ModuleStore {
         'not-verifiable',
         `${parsed.shown} cannot be verified: only modules of registries have signatures. Push it to a registry, and sign it there`,
       );
+    }
+    if (isForTenant) {
+      assertTenantModule(parsed, this.#sources.tenantModules ?? []);
     }
     const isVouchedFor =
       verifiedBy !== undefined &&
@@ -302,6 +311,7 @@ export class ModuleStore {
     }
     const options = {
       sources: this.#sources,
+      content: this.#content,
       maxBytes: this.#maxBytes,
       timeouts: this.#timeouts,
       signal,

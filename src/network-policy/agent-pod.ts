@@ -1,15 +1,7 @@
 // What detection reads of pods: little, because a large cluster has tens of thousands in the network of their host.
-import {
-  isJsonObject,
-  type KubernetesObject,
-  own,
-  type ResourceType,
-  textOf,
-  textsOf,
-  valueAt,
-} from '../resources/index.ts';
+import { isJsonObject, knownKind, type KubernetesObject, own, textOf, textsOf, valueAt } from '../resources/index.ts';
 
-export const PODS: ResourceType = { group: '', version: 'v1', resource: 'pods', kind: 'Pod', namespaced: true };
+export const PODS = knownKind('v1', 'Pod');
 
 /**
  * Agents of network providers are in the network of their host. Pods of users are not where the baseline Pod Security Standard

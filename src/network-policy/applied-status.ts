@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { isEqual, isJsonObject } from '../engine/index.ts';
 import type { Condition, FeatureEntry, ProviderEntry } from '../resources/index.ts';
 import { ACCEPTED, FAILURE, PARTIAL_FAILURE, STATUS_FIELD_MANAGER, type StatusFields } from './policy-status.ts';
@@ -9,9 +10,29 @@ export function isApplied(current: StatusFields | undefined, wanted: StatusField
   return current !== undefined && isSame(ourFields(current, wanted), ourFields(wanted, wanted));
 }
 
+/** A status without entries that name us as their reporter, for providers that we do not report. */
+export function withoutForgedEntries(current: StatusFields, wanted: StatusFields): StatusFields {
+  const names = new Set(wanted.providers?.map(({ controllerName }) => controllerName));
+  const providers = (current.providers ?? []).filter(
+    ({ controllerName, reporter }) => reporter !== STATUS_FIELD_MANAGER || names.has(controllerName),
+  );
+  return { ...current, providers };
+}
+
+/** Bytes of a digest: it tells a status from the one before, for each of thousands of policies. */
+const DIGEST_LENGTH = 12;
+
+/** A digest of what we apply, whatever the transition times, the entries of others and the order of lists. */
+export function statusDigest(status: StatusFields): string {
+  const text = JSON.stringify(ourFields(status, status), (key, value: unknown) =>
+    key === 'lastTransitionTime' ? undefined : value,
+  );
+  return createHash('sha256').update(text).digest().subarray(0, DIGEST_LENGTH).toString('base64url');
+}
+
 /** The fields that we own, with lists by their keys. */
 function ourFields(
-  { observedGeneration, catalogue, summary, providers, conditions }: StatusFields,
+  { observedGeneration, catalogue, summary, providers, findings, conditions }: StatusFields,
   wanted: StatusFields,
 ): Readonly<Record<string, unknown>> {
   const names = new Set(wanted.providers?.map(({ controllerName }) => controllerName));
@@ -22,6 +43,7 @@ function ourFields(
     observedGeneration,
     catalogue,
     summary,
+    findings,
     conditions: ourConditions(conditions),
     providers: Object.fromEntries(ours.map((entry) => [entry.controllerName, comparable(entry)])),
   };
@@ -39,6 +61,7 @@ function byType(list: readonly (Condition | FeatureEntry)[]): Readonly<Record<st
   return Object.fromEntries(list.map((one) => [one.type, one]));
 }
 
-function isSame(one: unknown, other: unknown): boolean {
+/** Whether two values are the same JSON. */
+export function isSame(one: unknown, other: unknown): boolean {
   return isJsonObject(one) && isJsonObject(other) && isEqual(one, other);
 }

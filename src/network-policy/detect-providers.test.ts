@@ -10,9 +10,10 @@ interface SampleCluster {
   readonly pods?: readonly SamplePod[];
   readonly nodes?: readonly KubernetesObject[];
   readonly config?: Readonly<Record<string, string>>;
+  readonly versions?: readonly KubernetesObject[];
 }
 
-function detect({ pods = [], nodes = [], config }: SampleCluster): readonly DetectedProvider[] {
+function detect({ pods = [], nodes = [], config, versions = [] }: SampleCluster): readonly DetectedProvider[] {
   const configMap = {
     apiVersion: 'v1',
     kind: 'ConfigMap',
@@ -22,6 +23,7 @@ function detect({ pods = [], nodes = [], config }: SampleCluster): readonly Dete
     {
       pods: pods.flatMap((pod) => readAgentPod(withoutOtherFields(agentPod(pod))) ?? []),
       nodes,
+      versions,
       configMaps: config === undefined ? [] : [{ ...configMap, data: config }],
     },
     builtinCatalogue(),
@@ -124,6 +126,84 @@ describe('the version', () => {
   });
 });
 
+describe('the version of an image by digest', () => {
+  const digest = `@sha256:${'0'.repeat(64)}`;
+  const calico = { container: 'calico-node', image: `registry.example/node${digest}` };
+  const antrea = { container: 'antrea-agent', image: `registry.example/antrea-agent-ubuntu${digest}` };
+  const clusterInformation = (calicoVersion: unknown): KubernetesObject => ({
+    apiVersion: 'crd.projectcalico.org/v1',
+    kind: 'ClusterInformation',
+    metadata: { name: 'default' },
+    spec: { calicoVersion },
+  });
+  const controllerInfo: KubernetesObject = {
+    apiVersion: 'crd.antrea.io/v1beta1',
+    kind: 'AntreaControllerInfo',
+    metadata: { name: 'antrea-controller' },
+    version: 'v2.1.0',
+  };
+  const other = { ...calico, name: 'b', image: 'registry.example/node@sha256:11' };
+  const cases: readonly (readonly [string, SampleCluster, string | undefined])[] = [
+    ['is unknown', { pods: [calico] }, undefined],
+    ['is that of ClusterInformation', { pods: [calico], versions: [clusterInformation('v3.28.1')] }, 'v3.28.1'],
+    ['is that of AntreaControllerInfo', { pods: [antrea], versions: [controllerInfo] }, 'v2.1.0'],
+    ['is not that of another provider', { pods: [calico], versions: [controllerInfo] }, undefined],
+    ['is unknown during a rollout', { pods: [calico, other], versions: [clusterInformation('v3.28.1')] }, undefined],
+    ['is unknown when the object has none', { pods: [calico], versions: [clusterInformation(5)] }, undefined],
+    ['is unknown when the object has a word', { pods: [calico], versions: [clusterInformation('master')] }, undefined],
+    [
+      'is that of the tag where there is one',
+      { pods: [{ ...calico, image: 'calico/node:v3.27.0' }], versions: [clusterInformation('v3.28.1')] },
+      'v3.27.0',
+    ],
+  ];
+  for (const [name, sample, expected] of cases) {
+    it(name, () => assert.equal(detect(sample)[0]?.version, expected));
+  }
+});
+
+describe('the version of a renamed image', () => {
+  const renamed = { daemonSet: 'cilium', image: 'registry.example/team/network:1.15.4' };
+  const cases: readonly (readonly [string, SamplePod, string | undefined])[] = [
+    ['is unknown', renamed, undefined],
+    ['is that of the labels', { ...renamed, labels: { 'app.kubernetes.io/version': '1.16.0' } }, '1.16.0'],
+    ['is that of the chart', { ...renamed, labels: { 'helm.sh/chart': 'cilium-1.16.0' } }, '1.16.0'],
+    ['is its tag, with the word', { ...renamed, image: 'registry.example/mirrored-cilium-cilium:v1.15.4' }, 'v1.15.4'],
+    ['is its tag, as RKE2 names it', { container: 'calico-node', image: 'x/hardened-calico:v3.28.0' }, 'v3.28.0'],
+  ];
+  for (const [name, pod, expected] of cases) {
+    it(name, () => assert.equal(detect({ pods: [pod] })[0]?.version, expected));
+  }
+});
+
+describe('the version of a provider in the kubelet', () => {
+  const cases: readonly (readonly [readonly string[], string | undefined])[] = [
+    [['v1.31.4+k3s1'], '2.1.2'],
+    [['v1.37.0+k3s1'], '2.1.2'],
+    [['v1.30.0+k3s1'], undefined],
+    [['v1.38.0+k3s1'], undefined],
+    [['v1.31.4+k3s1', 'v1.30.0+k3s1'], undefined],
+    [['+k3s'], undefined],
+  ];
+  for (const [versions, expected] of cases) {
+    it(`${versions.join(', ')}: ${expected ?? 'unknown'}`, () => {
+      const nodes = versions.map((version, index) => node(`node-${index}`, version));
+      assert.equal(detect({ nodes })[0]?.version, expected);
+    });
+  }
+});
+
+describe('two providers on one node', () => {
+  it('are two, each with its version', () => {
+    const pods = [{ node: 'a' }, { name: 'c', node: 'a', container: 'calico-node', image: 'calico/node:v3.28.0' }];
+    const found = detect({ pods }).map(({ name, version, nodes }) => [name, version, nodes]);
+    assert.deepEqual(found, [
+      ['calico', 'v3.28.0', ['a']],
+      ['cilium', 'v1.15.4', ['a']],
+    ]);
+  });
+});
+
 describe('settings', () => {
   it('of a ConfigMap count, with the defaults of those that it lacks', () => {
     const settings = detect({ pods: [{}], config: { 'enable-policy': 'never', other: 'x' } })[0]?.settings ?? {};
@@ -148,6 +228,20 @@ describe('settings', () => {
       assert.deepEqual(detect({ pods: [{ ...agent, args }] })[0]?.settings, { 'enable-network-policy': expected });
     });
   }
+
+  it('of arguments of another container count', () => {
+    const ovn = { container: 'cni-server', image: 'kubeovn/kube-ovn:v1.13.0', daemonSet: 'kube-ovn-cni' };
+    const controller = (...args: string[]): SamplePod => ({
+      name: `controller-${args.length}`,
+      container: 'kube-ovn-controller',
+      args,
+    });
+    const settings = (...pods: readonly SamplePod[]) => detect({ pods: [ovn, ...pods] })[0]?.settings;
+    assert.deepEqual(settings(), {});
+    assert.deepEqual(settings(controller()), { 'enable-np': 'true' });
+    assert.deepEqual(settings(controller('--enable-np=false')), { 'enable-np': 'false' });
+    assert.deepEqual(settings(controller(), controller('--enable-np=false')), {});
+  });
 
   it('that differ between agents are unknown', () => {
     const pods = ['true', 'false'].map((value) => ({

@@ -4,6 +4,7 @@ import {
   type Catalogue,
   compareNumbers,
   type Detection,
+  isInRange,
   parseProviderVersion,
   type Provider,
 } from '../engine/network-policy/index.ts';
@@ -17,6 +18,8 @@ export interface ClusterObjects {
   readonly pods: readonly AgentPod[];
   readonly nodes: readonly KubernetesObject[];
   readonly configMaps: readonly KubernetesObject[];
+  /** Objects of providers that have their versions. Default: none. */
+  readonly versions?: readonly KubernetesObject[];
 }
 
 export interface DetectedProvider {
@@ -45,7 +48,7 @@ export function detectProviders(objects: ClusterObjects, catalogue: Catalogue): 
     objects.pods.flatMap((pod) => agentsOf(pod, catalogue)),
     ({ provider }) => provider,
   );
-  const byPods = [...agents].map(([provider, found]) => describe(provider, found, objects.configMaps));
+  const byPods = [...agents].map(([provider, found]) => describe(provider, found, objects));
   const byNodes = catalogue.providers.flatMap((provider) => detectBuiltIn(provider, objects.nodes));
   return [...byPods, ...byNodes].sort((one, other) => compareStrings(one.name, other.name));
 }
@@ -93,25 +96,53 @@ function matches(pod: AgentPod, { name, image }: AgentContainer, pattern: AgentP
   );
 }
 
-/** A star at the end of the pattern matches any suffix. */
+/** A star at the beginning or the end of the pattern matches any text. */
 function isLike(text: string, pattern: string): boolean {
-  return pattern.endsWith('*') ? text.startsWith(pattern.slice(0, -1)) : text === pattern;
+  const word = pattern.replace(/^\*/, '').replace(/\*$/, '');
+  if (pattern.startsWith('*')) {
+    return pattern.endsWith('*') ? text.includes(word) : text.endsWith(word);
+  }
+  return pattern.endsWith('*') ? text.startsWith(word) : text === word;
 }
 
-function describe(
-  provider: Provider,
-  agents: readonly Agent[],
-  configMaps: readonly KubernetesObject[],
-): DetectedProvider {
-  const versions = agents.map(({ pod, container }) => versionOf(versionTexts(pod, container)));
-  const settings = agents.map((agent) => settingsOf(agent, configMaps));
+function describe(provider: Provider, agents: readonly Agent[], objects: ClusterObjects): DetectedProvider {
+  const versions = agents.map(agentVersion);
+  const others = containersNamed(provider.detect?.argumentsOf, objects.pods);
+  const settings = agents.map((agent) => settingsOf(agent, others, objects.configMaps));
+  const known = lowest(versions);
   const nodes = agents.flatMap(({ pod }) => pod.node ?? []);
   return {
     name: provider.name,
-    ...lowest(versions),
+    ...(known.version === undefined ? (ownVersion(agents, objects.versions ?? []) ?? known) : known),
     settings: commonSettings(settings),
     nodes: [...new Set(nodes)].toSorted(compareStrings),
   };
+}
+
+/** The tag of an image with another name may be a version of something else. */
+function agentVersion({ detect: { images }, pod, container }: Agent): string | undefined {
+  const { name } = imageName(container.image);
+  const isKnownImage = images === undefined || images.some((pattern) => isLike(name, pattern));
+  return versionOf(versionTexts(pod, isKnownImage ? container : { ...container, image: '' }));
+}
+
+/** The version that the provider’s own object has. During a rollout, only some agents have it. */
+function ownVersion(
+  agents: readonly Agent[],
+  objects: readonly KubernetesObject[],
+): Pick<DetectedProvider, 'version' | 'versions'> | undefined {
+  const [first] = agents;
+  const own = first?.detect.object;
+  const isRollout = agents.some(({ container }) => container.image !== first?.container.image);
+  const found = objects.find(
+    ({ apiVersion, kind, metadata }) =>
+      apiVersion === own?.apiVersion && kind === own.kind && metadata.name === own.name,
+  );
+  const text = found === undefined ? '' : textOf(valueAt(found, ...(own?.field.split('.') ?? [])));
+  const version = versionOf(text === '' ? [] : [text]);
+  return version === undefined || isRollout || parseProviderVersion(version) === undefined
+    ? undefined
+    : { version, versions: [version] };
 }
 
 /** The first text that is a version, else the first one. */
@@ -138,20 +169,35 @@ function compareVersions(one: string, other: string): number {
 type Settings = ReadonlyMap<string, string>;
 
 /** The settings of one agent that are known. What its ConfigMap and its arguments do not have has its default. */
-function settingsOf({ provider, detect, pod, container }: Agent, configMaps: readonly KubernetesObject[]): Settings {
+function settingsOf(
+  { provider, detect, pod, container }: Agent,
+  others: readonly AgentContainer[],
+  configMaps: readonly KubernetesObject[],
+): Settings {
+  const withArguments = detect.argumentsOf === undefined ? [container] : others;
   const data = detect.configMap === undefined ? undefined : configData(configMaps, pod.namespace, detect.configMap);
   const settings = new Map<string, string>();
   for (const [name, declared] of provider.settings) {
     const value = detect.containers?.includes(name)
       ? presence(pod, name)
       : detect.arguments?.includes(name)
-        ? (argument(container.arguments, name) ?? declared.default)
+        ? argumentOf(withArguments, name, declared.default)
         : data && (textOf(valueAt(data, name)) || declared.default);
     if (value !== undefined && declared.fixed !== true) {
       settings.set(name, value.slice(0, MAX_SETTING));
     }
   }
   return settings;
+}
+
+function containersNamed(name: string | undefined, pods: readonly AgentPod[]): readonly AgentContainer[] {
+  return name === undefined ? [] : pods.flatMap(({ containers }) => containers.filter((one) => one.name === name));
+}
+
+/** The argument that all containers have. Undefined without containers, and where it differs. */
+function argumentOf(containers: readonly AgentContainer[], name: string, preset: string): string | undefined {
+  const values = new Set(containers.map((one) => argument(one.arguments, name) ?? preset));
+  return values.size === 1 ? [...values][0] : undefined;
 }
 
 function configData(
@@ -190,13 +236,13 @@ function commonSettings([first = new Map(), ...others]: readonly Settings[]): Re
   );
 }
 
-/** A provider that is part of the kubelet’s program. Its own version is not that of the kubelet. */
+/** A provider that is part of the kubelet’s program, whose version decides which one. */
 function detectBuiltIn(provider: Provider, nodes: readonly KubernetesObject[]): readonly DetectedProvider[] {
-  const { kubelet, arguments: names = [] } = provider.detect ?? {};
+  const { kubelet, kubeletVersions = [], arguments: names = [] } = provider.detect ?? {};
   if (kubelet === undefined) {
     return [];
   }
-  const found = nodes.filter((node) => textOf(valueAt(node, 'status', 'nodeInfo', 'kubeletVersion')).includes(kubelet));
+  const found = nodes.filter((node) => kubeletVersionOf(node).includes(kubelet));
   const servers = found.map(nodeArguments).filter(([command]) => command === 'server');
   const settings = servers.map((texts): Settings => {
     const settingOf = (name: string): string => argument(texts, name) ?? provider.settings.get(name)?.default ?? '';
@@ -205,7 +251,24 @@ function detectBuiltIn(provider: Provider, nodes: readonly KubernetesObject[]): 
   const nodeNames = found.map(({ metadata }) => metadata.name ?? '').toSorted(compareStrings);
   return found.length === 0
     ? []
-    : [{ name: provider.name, version: undefined, versions: [], settings: commonSettings(settings), nodes: nodeNames }];
+    : [
+        {
+          name: provider.name,
+          ...lowest(found.map((node) => builtInVersion(kubeletVersionOf(node), kubeletVersions))),
+          settings: commonSettings(settings),
+          nodes: nodeNames,
+        },
+      ];
+}
+
+function kubeletVersionOf(node: KubernetesObject): string {
+  return textOf(valueAt(node, 'status', 'nodeInfo', 'kubeletVersion'));
+}
+
+/** The lowest version that a kubelet of this version may have built in. */
+function builtInVersion(text: string, versions: NonNullable<Detection['kubeletVersions']>): string | undefined {
+  const kubelet = parseProviderVersion(text);
+  return kubelet && versions.find((one) => isInRange(kubelet, one.kubelet))?.version;
 }
 
 /** The arguments with which k3s runs on the node. */

@@ -5,6 +5,7 @@ import { Registry } from 'prom-client';
 import { EmbeddedCluster } from '../apiserver/index.ts';
 import { isNotFound } from '../cluster/index.ts';
 import {
+  ANNOTATIONS,
   type Condition,
   customResourceDefinition,
   findCondition,
@@ -17,6 +18,7 @@ import {
 } from '../resources/index.ts';
 import { SharedCaches } from '../runtime/index.ts';
 import { NetworkPolicyControllers } from './network-policy-controllers.ts';
+import type { ProjectionOptions } from './policy-projection.ts';
 import { StatusRemoval } from './status-removal.ts';
 import { agentPod, rangePolicy } from './testing/sample-cluster.ts';
 
@@ -26,15 +28,22 @@ const NAMESPACES = kind('v1', 'Namespace');
 const POLICIES = kind('networking.k8s.io/v1', 'NetworkPolicy');
 const KEY = { namespace: 'shop', name: 'myegress' };
 const { signal } = new AbortController();
+const ANNOTATION = ANNOTATIONS.networkPolicyStatus;
 const log = pino({ level: 'silent' });
+
+const ACCEPTED_BY_OTHER = {
+  type: 'Accepted',
+  status: 'True',
+  reason: 'Accepted',
+  message: '',
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+};
 
 describe('the status of NetworkPolicies', () => {
   let cluster: EmbeddedCluster;
-  let controllers: NetworkPolicyControllers;
-  const stop = new AbortController();
-  const running: Promise<void>[] = [];
+  let running: AsyncDisposable;
+  let registry: Registry;
   const events: string[] = [];
-  const registry = new Registry();
   const writes: string[] = [];
 
   const status = (key = KEY): Promise<NetworkPolicyStatus> => cluster.admin.get(NETWORK_POLICY_STATUSES, key);
@@ -62,8 +71,16 @@ describe('the status of NetworkPolicies', () => {
     }
   };
 
+  /** Entries of another field manager. */
+  const applyStatus = async (providers: readonly object[]): Promise<void> => {
+    const identity = { apiVersion: 'portcullis.dev/v1', kind: 'NetworkPolicyStatus', metadata: KEY };
+    const body = { ...identity, status: { providers: providers.map((one) => ({ ...one })) } };
+    const options = { fieldManager: 'example', subresource: 'status' };
+    await cluster.admin.patch(NETWORK_POLICY_STATUSES, KEY, { type: 'apply', body, force: true }, options);
+  };
+
   before(async () => {
-    cluster = await EmbeddedCluster.open();
+    cluster = await EmbeddedCluster.open({ networkPolicyStatus: true });
     const definitions = kind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
     for (const one of NETWORK_POLICY_KINDS) {
       await cluster.admin.create(definitions, customResourceDefinition(one));
@@ -75,8 +92,16 @@ describe('the status of NetworkPolicies', () => {
     }
     await cluster.admin.create(PODS, agentPod());
     await cluster.admin.create(POLICIES, rangePolicy());
+    running = await started();
+    await until(async () => (await accepted()) !== undefined);
+  });
+
+  /** The controllers, until they are disposed. */
+  const started = async (projection?: ProjectionOptions): Promise<AsyncDisposable> => {
+    const stop = new AbortController();
     const caches = new SharedCaches({ cluster: cluster.admin, log });
-    controllers = new NetworkPolicyControllers({
+    registry = new Registry();
+    const controllers = new NetworkPolicyControllers({
       cluster: {
         ...bound(cluster.admin),
         patch: (type, key, patch, options) => {
@@ -89,14 +114,20 @@ describe('the status of NetworkPolicies', () => {
       registry,
       log,
       detectionIntervalMs: 10,
+      comparisonDelayMs: 10,
+      ...(projection === undefined ? {} : { projection }),
     });
-    running.push(caches.start(stop.signal), controllers.start(stop.signal));
-    await until(async () => (await accepted()) !== undefined);
-  });
+    const ends = [caches.start(stop.signal), controllers.start(stop.signal)];
+    return {
+      [Symbol.asyncDispose]: async () => {
+        stop.abort();
+        await Promise.all(ends);
+      },
+    };
+  };
 
   after(async () => {
-    stop.abort();
-    await Promise.all(running);
+    await running[Symbol.asyncDispose]();
     await cluster[Symbol.asyncDispose]();
   });
 
@@ -182,6 +213,40 @@ describe('the status of NetworkPolicies', () => {
     assert.equal(events.at(-1), 'NetworkPolicy/myegress: NetworkPolicyStatusOverwritten');
   });
 
+  it('restores an entry that another field manager takes over, and reports it', async () => {
+    const count = events.length;
+    await applyStatus([{ controllerName: 'cilium.io/agent', version: '99.0.0', conditions: [ACCEPTED_BY_OTHER] }]);
+    await until(async () => (await accepted())?.status === 'False');
+    await until(async () => (await status()).status?.providers?.[0]?.version === 'v1.15.4');
+    assert.deepEqual(events.slice(count), ['NetworkPolicy/myegress: NetworkPolicyStatusOverwritten']);
+    await applyStatus([]);
+  });
+
+  it('ignores an entry that another field manager writes in our name, and reports it', async () => {
+    await settled();
+    const [count, written] = [events.length, writes.length];
+    const forged = { controllerName: 'example.com/agent', reporter: 'portcullis-network-policy' };
+    await applyStatus([{ ...forged, conditions: [{ ...ACCEPTED_BY_OTHER, status: 'Unknown' }] }]);
+    await until(async () => events.length > count);
+    await settled();
+    assert.ok([...new Set(events.slice(count))].every((one) => one.endsWith(': ForeignNetworkPolicyStatus')));
+    assert.equal((await status()).status?.summary?.providers, 'cilium 1.15.4');
+    assert.equal(writes.length, written);
+    await applyStatus([]);
+  });
+
+  it('replaces an object with our label whose owner is another NetworkPolicy', async () => {
+    const { metadata } = await status();
+    const ownerReferences = (metadata.ownerReferences ?? []).map((owner) => ({ ...owner, uid: 'other' }));
+    const body = { metadata: { ownerReferences } };
+    await cluster.admin.patch(NETWORK_POLICY_STATUSES, KEY, { type: 'merge', body });
+    const list = async () => (await cluster.admin.list<NetworkPolicyStatus>(NETWORK_POLICY_STATUSES)).items;
+    await until(async () =>
+      (await list()).some((one) => one.metadata.uid !== metadata.uid && one.status?.summary !== undefined),
+    );
+    assert.deepEqual((await status()).metadata.ownerReferences, metadata.ownerReferences);
+  });
+
   it('becomes True when the provider is upgraded: one write, and the policy is not touched', async () => {
     const policy = await cluster.admin.get<KubernetesObject>(POLICIES, KEY);
     await settled();
@@ -199,6 +264,17 @@ describe('the status of NetworkPolicies', () => {
     assert.equal((await status()).status?.summary?.unsupported, undefined);
   });
 
+  it('says that another policy of the namespace allows the same already, while it is there', async () => {
+    const findings = async (): Promise<string | undefined> => (await status()).status?.summary?.findings;
+    const egress = [{}];
+    const wide = { ...rangePolicy('allow-all'), spec: { podSelector: {}, policyTypes: ['Egress'], egress } };
+    await cluster.admin.create(POLICIES, wide);
+    await until(async () => (await findings()) === 'Redundant');
+    assert.match((await status()).status?.findings?.[0]?.message ?? '', /allow-all isolates the same pods/);
+    await cluster.admin.delete(POLICIES, { namespace: 'shop', name: 'allow-all' });
+    await until(async () => (await findings()) === undefined);
+  });
+
   it('ignores an object that another client created for the policy, and reports it', async () => {
     const key = { namespace: 'shop', name: 'forged' };
     const { kind: kindName } = NETWORK_POLICY_STATUSES;
@@ -212,15 +288,44 @@ describe('the status of NetworkPolicies', () => {
     await until(async () => events.includes('NetworkPolicy/forged: ForeignNetworkPolicyStatus'));
     assert.equal((await status(key)).status?.conditions, undefined);
     const lines = await registry.metrics();
-    assert.match(lines, /portcullis_network_policy_status_forged_total\{kind="ignored"\} 1/);
+    assert.match(lines, /portcullis_network_policy_status_forged_total\{kind="ignored"\} [1-9]/);
     assert.match(lines, /portcullis_network_policies\{provider="cilium",accepted="True"\} 1/);
   });
 
   it('is Unknown without a provider, whose object goes', async () => {
     await cluster.admin.delete(PODS, { namespace: 'kube-system', name: 'cilium-a' }, { gracePeriodSeconds: 0 });
     await until(async () => (await accepted())?.reason === 'ProviderNotFound');
+    assert.match(await registry.metrics(), /portcullis_network_policies\{provider="none",accepted="Unknown"\} 2/);
     assert.deepEqual((await status()).status?.providers ?? [], []);
     await until(async () => (await cluster.admin.list(NETWORK_POLICY_PROVIDERS)).items.length === 0);
+  });
+
+  it('has the version that the provider’s own object has, where images have none', async () => {
+    const [group, plural] = ['crd.projectcalico.org', 'clusterinformations'];
+    const schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+    const information = { apiVersion: `${group}/v1`, kind: 'ClusterInformation' };
+    await cluster.admin.create(kind('apiextensions.k8s.io/v1', 'CustomResourceDefinition'), {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `${plural}.${group}` },
+      spec: {
+        group,
+        scope: 'Cluster',
+        names: { plural, singular: 'clusterinformation', kind: information.kind },
+        versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+      },
+    });
+    const type = (await cluster.admin.discovery.find(information.apiVersion, information.kind)) ?? assert.fail();
+    const key = { name: 'default' };
+    await cluster.admin.create(type, { ...information, metadata: key, spec: { calicoVersion: 'v3.18.0' } });
+    const image = `example.com/node@sha256:${'0'.repeat(64)}`;
+    await cluster.admin.create(PODS, agentPod({ name: 'calico', container: 'calico-node', image }));
+    await until(async () => (await status()).status?.summary?.providers === 'calico 3.18.0');
+    assert.equal((await accepted())?.status, 'False');
+    await cluster.admin.patch(type, key, { type: 'merge', body: { spec: { calicoVersion: 'v3.28.0' } } });
+    await until(async () => (await accepted())?.status === 'True');
+    await cluster.admin.delete(PODS, { namespace: 'kube-system', name: 'calico' }, { gracePeriodSeconds: 0 });
+    await until(async () => (await accepted())?.reason === 'ProviderNotFound');
   });
 
   it('goes with the policy', async () => {
@@ -231,10 +336,43 @@ describe('the status of NetworkPolicies', () => {
   it('goes when the controller is switched off', async () => {
     await cluster.admin.create(POLICIES, rangePolicy());
     await until(async () => (await accepted()) !== undefined);
-    stop.abort();
-    await Promise.all(running);
+    await running[Symbol.asyncDispose]();
     await new StatusRemoval({ cluster: cluster.admin, log }).remove(signal);
     assert.equal(await accepted(), undefined);
+    assert.deepEqual((await cluster.admin.list(NETWORK_POLICY_PROVIDERS)).items, []);
+  });
+
+  it('is computed again when it is switched on again', async () => {
+    await cluster.admin.create(PODS, agentPod());
+    await using _ = await started();
+    await until(async () => (await accepted())?.reason === 'FeatureNotSupported');
+    await until(async () => (await cluster.admin.list(NETWORK_POLICY_PROVIDERS)).items.length === 1);
+  });
+
+  it('is repeated in the NetworkPolicy where that is switched on, and restored, without a change of its spec', async () => {
+    const text = async (): Promise<string> =>
+      (await cluster.admin.get<KubernetesObject>(POLICIES, KEY)).metadata.annotations?.[ANNOTATION] ?? '';
+    const before = await cluster.admin.get<KubernetesObject>(POLICIES, KEY);
+    const projection = { annotation: 'write', subresource: true } as const;
+    {
+      await using _ = await started(projection);
+      await until(async () => (await text()).startsWith('Accepted=False, FeatureNotSupported'));
+      const edit = { metadata: { annotations: { [ANNOTATION]: 'Accepted=True' } } };
+      await cluster.admin.patch(POLICIES, KEY, { type: 'merge', body: edit });
+      await until(async () => (await text()).startsWith('Accepted=False, FeatureNotSupported'));
+      await until(async () => {
+        const { status: fields } = await cluster.admin.get<KubernetesObject>(POLICIES, KEY);
+        return JSON.stringify(fields).includes('"reason":"FeatureNotSupported"');
+      });
+      await settled();
+      const count = writes.length;
+      await settled();
+      assert.equal(writes.length, count);
+    }
+    await new StatusRemoval({ cluster: cluster.admin, log, projection }).remove(signal);
+    const { metadata, spec, status: fields } = await cluster.admin.get<KubernetesObject>(POLICIES, KEY);
+    assert.deepEqual([metadata.annotations, metadata.generation, spec], [undefined, 1, before['spec']]);
+    assert.deepEqual(fields ?? {}, {});
   });
 });
 
@@ -244,5 +382,6 @@ function bound(admin: EmbeddedCluster['admin']): EmbeddedCluster['admin'] {
     delete: admin.delete.bind(admin),
     list: admin.list.bind(admin),
     get: admin.get.bind(admin),
+    discovery: admin.discovery,
   });
 }

@@ -6,13 +6,13 @@ import { isEqual, isJsonObject } from '../engine/index.ts';
 import { builtinCatalogue } from '../engine/network-policy/index.ts';
 import {
   keyOf,
+  knownKind,
   type KubernetesObject,
   NETWORK_POLICY_PROVIDERS,
   NETWORK_POLICY_STATUSES,
   type NetworkPolicyProvider,
   type NetworkPolicyStatus,
   type ObjectKey,
-  type ResourceType,
   valueAt,
 } from '../resources/index.ts';
 import {
@@ -31,27 +31,25 @@ import {
 } from '../runtime/index.ts';
 import { AGENT_PODS, PODS, readAgentPod, withoutOtherFields } from './agent-pod.ts';
 import { NODE_ARGUMENTS } from './detect-providers.ts';
+import { NETWORK_POLICIES } from './network-policies.ts';
 import { NetworkPolicyMetrics } from './network-policy-metrics.ts';
 import { PROVIDER_CONFIG_MAPS } from './network-policy-rules.ts';
+import { PolicyProjection, projectionChanged, type ProjectionOptions } from './policy-projection.ts';
 import { ProviderReconciler } from './provider-reconciler.ts';
 import { type ProviderView, viewProviders } from './provider-view.ts';
+import { RedundantPolicies } from './redundant-policies.ts';
 import { StatusReconciler } from './status-reconciler.ts';
+import { VersionObjects } from './version-objects.ts';
 
-const builtin = (group: string, kind: string, resource: string, namespaced: boolean): ResourceType => ({
-  group,
-  version: 'v1',
-  kind,
-  resource,
-  namespaced,
-});
-const NETWORK_POLICIES = builtin('networking.k8s.io', 'NetworkPolicy', 'networkpolicies', true);
-const NODES = builtin('', 'Node', 'nodes', false);
-const CONFIG_MAPS = builtin('', 'ConfigMap', 'configmaps', true);
+const NODES = knownKind('v1', 'Node');
+const CONFIG_MAPS = knownKind('v1', 'ConfigMap');
 
 /** The only key of detection, which looks at the whole cluster. */
 const CLUSTER: ObjectKey = { name: 'cluster' };
 /** Shortest time between two detections, since the agents of a large cluster change one after the other. Milliseconds. */
 const DETECTION_INTERVAL_MS = 1_000;
+/** Time between a change of a policy and the comparison of its namespace, since policies are applied many at once. Milliseconds. */
+const COMPARISON_DELAY_MS = 1_000;
 /** Concurrent reconciliations, which mostly wait for the API server: 10,000 statuses in a minute at 40 ms for each write. */
 const CONCURRENCY = 8;
 
@@ -64,8 +62,12 @@ export interface NetworkPolicyOptions {
   readonly registry: Registry;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics;
+  /** What is repeated in the NetworkPolicies themselves. Default: nothing. */
+  readonly projection?: ProjectionOptions;
   /** Shortest time between two detections, in milliseconds. Default: {@link DETECTION_INTERVAL_MS}. */
   readonly detectionIntervalMs?: number;
+  /** Default: {@link COMPARISON_DELAY_MS}. */
+  readonly comparisonDelayMs?: number;
 }
 
 /** Detects network providers, and writes what they do with each NetworkPolicy. One leader runs them. */
@@ -78,9 +80,14 @@ export class NetworkPolicyControllers implements Runnable {
   readonly #policies: ObjectCache;
   readonly #statuses: ObjectCache<NetworkPolicyStatus>;
   readonly #declared: ObjectCache<NetworkPolicyProvider>;
+  readonly #versions: VersionObjects;
   readonly #detection: Controller;
   readonly #providers: Controller;
   readonly #status: Controller;
+  readonly #comparison: Controller;
+  readonly #redundant: RedundantPolicies;
+  /** When a namespace is compared. Milliseconds since 1970. */
+  readonly #comparedAt = new Map<string, number>();
   #view: ProviderView | undefined;
   #detectedAt = Number.NEGATIVE_INFINITY;
 
@@ -95,6 +102,7 @@ export class NetworkPolicyControllers implements Runnable {
     this.#policies = caches.cache(NETWORK_POLICIES);
     this.#statuses = caches.cache(NETWORK_POLICY_STATUSES);
     this.#declared = caches.cache(NETWORK_POLICY_PROVIDERS);
+    this.#versions = new VersionObjects({ ...options, onChange: () => this.#detection.enqueue(CLUSTER) });
     this.#detection = this.#controller('network-policy-detection', {
       reconcile: () => this.#detect(),
       watches: [this.#pods, this.#nodes, ...this.#configMaps, this.#declared].map((cache) =>
@@ -109,7 +117,17 @@ export class NetworkPolicyControllers implements Runnable {
     const cluster = metrics.counted(withWriteBackoff(options.cluster, { log: options.log }));
     const providers = (): ProviderView => this.#view ?? this.#detectNow();
     this.#providers = this.#providerController(cluster, providers);
+    this.#redundant = new RedundantPolicies(this.#policies);
     this.#status = this.#statusController(cluster, providers, metrics);
+    this.#comparison = this.#controller('network-policy-comparison', {
+      reconcile: ({ name }) => this.#compare(name),
+      watches: [
+        watch(this.#policies, {
+          keys: (object) => [{ name: keyOf(object).namespace ?? '' }],
+          when: [generationChanged],
+        }),
+      ],
+    });
   }
 
   /** Runs until `signal` is aborted; may then be started again. */
@@ -120,16 +138,18 @@ export class NetworkPolicyControllers implements Runnable {
       this.#detectNow();
       // The controllers start with a detection, which creates the objects of providers.
       this.#detectedAt = Number.NEGATIVE_INFINITY;
-      await Promise.all([this.#detection, this.#providers, this.#status].map((one) => one.start(signal)));
+      await Promise.all(
+        [this.#detection, this.#providers, this.#status, this.#comparison].map((one) => one.start(signal)),
+      );
     }
   }
 
   /** Whether all queues are empty. */
   get isIdle(): boolean {
-    return [this.#detection, this.#providers, this.#status].every(({ isIdle }) => isIdle);
+    return [this.#detection, this.#providers, this.#status, this.#comparison].every(({ isIdle }) => isIdle);
   }
 
-  #detect(): { readonly requeueAfterMs?: number } {
+  async #detect(): Promise<{ readonly requeueAfterMs?: number }> {
     const now = Date.now();
     const { detectionIntervalMs: intervalMs = DETECTION_INTERVAL_MS } = this.#options;
     const waitMs = this.#detectedAt + intervalMs - now;
@@ -138,6 +158,7 @@ export class NetworkPolicyControllers implements Runnable {
     }
     const before = this.#view;
     const view = this.#detectNow();
+    await this.#versions.watch(view.detected);
     const names = [
       ...view.detected.map(({ name }) => name),
       ...this.#declared.list().map((object) => keyOf(object).name),
@@ -153,6 +174,22 @@ export class NetworkPolicyControllers implements Runnable {
     return view.nextChange === undefined ? {} : { requeueAfterMs: Math.max(intervalMs, view.nextChange - now) };
   }
 
+  /** Reconciles the policies of a namespace whose findings depend on others, some time after a change. */
+  #compare(namespace: string): { readonly requeueAfterMs?: number } {
+    const { comparisonDelayMs = COMPARISON_DELAY_MS } = this.#options;
+    const now = Date.now();
+    const dueAt = this.#comparedAt.get(namespace) ?? now + comparisonDelayMs;
+    if (dueAt > now) {
+      this.#comparedAt.set(namespace, dueAt);
+      return { requeueAfterMs: dueAt - now };
+    }
+    this.#comparedAt.delete(namespace);
+    for (const key of this.#redundant.update(namespace)) {
+      this.#status.enqueue(key, { priority: LOW_PRIORITY });
+    }
+    return {};
+  }
+
   #detectNow(): ProviderView {
     this.#detectedAt = Date.now();
     this.#view = viewProviders(
@@ -160,6 +197,7 @@ export class NetworkPolicyControllers implements Runnable {
         pods: this.#pods.list().flatMap((pod) => readAgentPod(pod) ?? []),
         nodes: this.#nodes.list(),
         configMaps: this.#configMaps.flatMap((cache) => cache.list()),
+        versions: this.#versions.list(),
         declared: this.#declared.list(),
       },
       builtinCatalogue(),
@@ -184,18 +222,23 @@ export class NetworkPolicyControllers implements Runnable {
     metrics: NetworkPolicyMetrics,
   ): Controller {
     const policies = this.#policies;
+    const { projection, events } = this.#options;
     const reconciler = new StatusReconciler({
       cluster,
       policies,
       statuses: this.#statuses,
       providers,
-      events: this.#options.events,
+      redundancy: (key) => this.#redundant.find(key),
+      events,
       onForged: (kind) => metrics.forged(kind),
+      ...(projection === undefined ? {} : { projection: new PolicyProjection(cluster, policies, projection) }),
     });
+    const counts: Predicate =
+      projection === undefined ? generationChanged : (change) => generationChanged(change) || projectionChanged(change);
     return this.#controller('network-policy-status', {
       reconcile: (key, signal) => reconciler.reconcile(key, signal),
-      watches: [watch(policies, { when: [generationChanged] }), watch(this.#statuses)],
-      events: { sink: this.#options.events, of: (key) => policies.get(key) },
+      watches: [watch(policies, { when: [counts] }), watch(this.#statuses)],
+      events: { sink: events, of: (key) => policies.get(key) },
     });
   }
 

@@ -13,6 +13,9 @@ export interface NetworkPolicyMetricsOptions {
   readonly providers: () => ProviderView | undefined;
 }
 
+/** The provider of NetworkPolicies for which none was found. */
+const NO_PROVIDER = 'none';
+
 /** The metrics. None has a policy as a label: there may be thousands. */
 export class NetworkPolicyMetrics {
   readonly #requests: Counter<'code'>;
@@ -39,8 +42,12 @@ export class NetworkPolicyMetrics {
       registers,
       collect() {
         this.reset();
-        for (const { name, entry } of knownEntries(statuses.list(), providers())) {
+        const view = providers();
+        for (const { name, entry } of knownEntries(statuses.list(), view)) {
           this.inc({ provider: name, accepted: findCondition(entry.conditions, ACCEPTED)?.status ?? 'Unknown' });
+        }
+        if (view?.providers.length === 0) {
+          this.set({ provider: NO_PROVIDER, accepted: 'Unknown' }, statuses.list().length);
         }
       },
     });

@@ -106,10 +106,84 @@ describe('the status of a policy', () => {
     assert.match(view({ declared: [wrong] }).mistakes.get('cilium') ?? '', /features\.EndPort\[0\]\.support/);
   });
 
+  const malformed: readonly (readonly [string, unknown])[] = [
+    ['a text as spec', 'all'],
+    ['a list as spec', []],
+    ['rules that are none', { podSelector: {}, ingress: [5, null, []] }],
+    ['a peer that selects nothing', { podSelector: {}, ingress: [{ from: [{}] }] }],
+    ['a CIDR that is none', { podSelector: {}, egress: [{ to: [{ ipBlock: { cidr: '10.0.0.0/99' } }] }] }],
+    ['a port that is none', { podSelector: {}, ingress: [{ ports: [{ port: 99_999 }] }] }],
+    ['a selector that is none', { podSelector: { matchExpressions: [{ key: 'a', operator: 'Near' }] } }],
+    ['a protocol that is not known', { podSelector: {}, ingress: [{ ports: [{ protocol: 'QUIC', port: 1 }] }] }],
+    ['a type that is not known', { podSelector: {}, policyTypes: ['Sideways'] }],
+  ];
+  for (const [name, spec] of malformed) {
+    it(`of a malformed policy is Unknown: ${name}`, () => {
+      assert.equal(accepted({ pods: [NEW] }, { ...rangePolicy(), spec }), 'Unknown NotInCatalogue');
+    });
+  }
+
+  it('loses the entry of a provider that is removed, and keeps those of others', () => {
+    const calico = { name: 'c', container: 'calico-node', image: 'calico/node:v3.28.0' };
+    const both = policyStatus(rangePolicy(), view({ pods: [{}, calico] }), undefined, NOW);
+    const foreign = { controllerName: 'example.com/agent', conditions: [] };
+    const before = { ...both, providers: [...(both.providers ?? []), foreign] };
+    const after = policyStatus(rangePolicy(), view({ pods: [calico] }), before, NOW);
+    const providers = after.providers?.map(({ controllerName }) => controllerName);
+    assert.deepEqual(providers, ['projectcalico.org/felix']);
+    assert.equal(after.summary?.providers, 'calico 3.28.0, example.com/agent');
+    assert.equal(findCondition(after.conditions, 'Accepted')?.status, 'True');
+    assert.ok(!isApplied(before, after));
+  });
+
+  it('does not count declared capabilities whose ranges overlap', () => {
+    const row = { support: 'Supported', evidence: 'Inferred', checked: '2026-11-24' };
+    const EndPort = [
+      { ...row, versions: '<2.0.0' },
+      { ...row, versions: '>=1.0.0' },
+    ];
+    const wrong = declare('cilium', { capabilities: { features: { EndPort } } });
+    assert.equal(accepted({ pods: [{}], declared: [wrong] }), 'False FeatureNotSupported');
+    assert.match(view({ declared: [wrong] }).mistakes.get('cilium') ?? '', /overlaps/);
+  });
+
   it('never accepts a field that the catalogue does not know', () => {
     const policy = rangePolicy();
     const spec = { ...(policy['spec'] as object), newField: true };
     assert.equal(accepted({ pods: [NEW] }, { ...policy, spec }), 'Unknown NotInCatalogue');
+  });
+
+  it('has findings whatever the provider, and warnings with figures', () => {
+    const ports = Array.from({ length: 70 }, (_, index) => ({ port: 1000 + index }));
+    const spec = { podSelector: {}, policyTypes: ['Ingress', 'Egress'], egress: [{ ports }] };
+    const { providers, findings, summary, conditions } = policyStatus(
+      { ...rangePolicy(), spec },
+      view({ pods: [NEW] }),
+      undefined,
+      NOW,
+    );
+    assert.deepEqual(findings, [
+      {
+        type: 'AllowsNothing',
+        message: 'isolates ingress and allows none: only other policies can allow some',
+        paths: ['spec.policyTypes[0]'],
+      },
+    ]);
+    assert.equal(summary?.findings, 'AllowsNothing');
+    assert.equal(findCondition(conditions, 'Accepted')?.status, 'True');
+    const [warning] = providers?.[0]?.warnings?.filter(({ type }) => type === 'PortCount') ?? [];
+    assert.match(warning?.message ?? '', /16384 entries for each pod .*70 port entries fit 234 peer identities/);
+  });
+
+  it('exceeds a limit of one provider, with the figures', () => {
+    const ports = Array.from({ length: 25 }, (_, index) => ({ port: 1000 + index }));
+    const to = [{ ipBlock: { cidr: '203.0.113.0/24' } }];
+    const spec = { podSelector: {}, policyTypes: ['Egress'], egress: [{ to, ports }] };
+    const agent = { container: 'aws-eks-nodeagent', image: 'x/aws-network-policy-agent:v1.1.0' };
+    const pods = [{ ...agent, args: ['--enable-network-policy=true'] }];
+    assert.equal(accepted({ pods }, { ...rangePolicy(), spec }), 'False LimitExceeded');
+    const { conditions } = policyStatus({ ...rangePolicy(), spec }, view({ pods }), undefined, NOW);
+    assert.match(findCondition(conditions, 'Accepted')?.message ?? '', /at most 24 of the 25 port entries/);
   });
 
   it('is a PartialFailure where nodes have no agent, after a grace period', () => {

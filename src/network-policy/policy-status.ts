@@ -3,7 +3,11 @@ import {
   analysePolicy,
   type AnalysedPolicy,
   EFFECTS,
+  type Finding,
+  findingsOf,
   judgePolicy,
+  MAX_MESSAGE,
+  MAX_PATHS,
   type ProviderVerdict,
   readNetworkPolicy,
   severity,
@@ -37,26 +41,30 @@ export const PARTIAL_FAILURE = 'PartialFailure';
 /** The policy has no effect. Absent otherwise. */
 export const FAILURE = 'Failure';
 
+type WarningEntry = NonNullable<ProviderEntry['warnings']>[number];
+type FindingEntry = NonNullable<StatusFields['findings']>[number];
+
 const NO_PROVIDER = 'ProviderNotFound';
 const UNGUARDED_NODES = 'ProviderMissingOnNodes';
-/** Characters of a message: a kibibyte. */
-const MAX_MESSAGE = 1024;
-/** Entries of `paths`, and characters of each, as in the schema. */
-const MAX_PATHS = 20;
+/** Entries of `warnings`, as in the schema. */
+const MAX_WARNINGS = 16;
 
 /**
  * The status to apply: our entries, and a summary that counts the entries of others too.
  * @param previous the status before, for the times of conditions and the entries of others
  * @param now milliseconds since 1970
+ * @param redundancy that another policy of the namespace allows the same
  */
 export function policyStatus(
   policy: KubernetesObject,
   view: ProviderView,
   previous: StatusFields | undefined,
   now: number,
+  redundancy?: Finding,
 ): StatusFields {
   const generation = policy.metadata.generation ?? 0;
   const analysed = analysePolicy(readNetworkPolicy(isJsonObject(policy) ? policy : {}));
+  const findings = [...findingsOf(analysed.policy), ...(redundancy === undefined ? [] : [redundancy])];
   const entries = view.providers.map((present) => {
     const verdict = verdictOf(present, analysed);
     const before = previous?.providers?.find(({ controllerName }) => controllerName === verdict.controllerName);
@@ -72,8 +80,10 @@ export function policyStatus(
       providers: providersText(all),
       ...optionalText('unsupported', unsupportedText(all)),
       ...optionalText('effect', effect ?? ''),
+      ...optionalText('findings', findings.map(({ type }) => type).join(', ')),
     },
     providers: ours,
+    ...(findings.length === 0 ? {} : { findings: findings.map(findingEntry) }),
     conditions: rollup(all, previous?.conditions, generation, now),
   };
 }
@@ -93,7 +103,7 @@ function providerEntry(
   generation: number,
   now: number,
 ): ProviderEntry {
-  const { controllerName, provider, version } = verdict;
+  const { controllerName, provider, version, warnings } = verdict;
   return {
     controllerName,
     name: provider,
@@ -105,6 +115,19 @@ function providerEntry(
       const old = before?.features?.find(({ type }) => type === feature.type);
       return featureEntry(feature, old, generation, now);
     }),
+    ...(warnings.length === 0 ? {} : { warnings: warnings.slice(0, MAX_WARNINGS).map(warningEntry) }),
+  };
+}
+
+function warningEntry({ type, message }: ProviderVerdict['warnings'][number]): WarningEntry {
+  return { type, message: shortened(message, MAX_MESSAGE) };
+}
+
+function findingEntry({ type, message, paths }: Finding): FindingEntry {
+  return {
+    type,
+    message: shortened(message, MAX_MESSAGE),
+    paths: paths.slice(0, MAX_PATHS).map((path) => shortened(path, MAX_MESSAGE)),
   };
 }
 

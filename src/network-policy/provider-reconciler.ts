@@ -1,6 +1,6 @@
 // Keeps the NetworkPolicyProviders: one for each detected provider, with what was detected and what counts.
 import { type Cluster, unlessGone } from '../cluster/index.ts';
-import { isEqual, isJsonObject } from '../engine/index.ts';
+import { isJsonObject } from '../engine/index.ts';
 import {
   apiVersionOf,
   MANAGED_BY,
@@ -10,6 +10,7 @@ import {
   setReadiness,
 } from '../resources/index.ts';
 import { type ObjectCache, WrittenObjects } from '../runtime/index.ts';
+import { isSame } from './applied-status.ts';
 import { STATUS_FIELD_MANAGER } from './policy-status.ts';
 import type { ProviderView } from './provider-view.ts';
 import { isManaged } from './status-reconciler.ts';
@@ -115,8 +116,4 @@ function readinessOf(name: string, view: ProviderView): Parameters<typeof setRea
       ? 'does not count: see spec.presence, or another provider enforces policies on its nodes'
       : `counts${missing}`;
   return { state: 'ready', reason: 'Evaluated', message };
-}
-
-function isSame(one: unknown, other: unknown): boolean {
-  return isJsonObject(one) && isJsonObject(other) && isEqual(one, other);
 }

@@ -1,5 +1,6 @@
 // Keeps the NetworkPolicyStatus of each NetworkPolicy.
 import { type Cluster, unlessGone } from '../cluster/index.ts';
+import type { Finding } from '../engine/network-policy/index.ts';
 import {
   apiVersionOf,
   findCondition,
@@ -11,8 +12,9 @@ import {
   type ObjectKey,
 } from '../resources/index.ts';
 import { type EventSink, type ObjectCache, WrittenObjects } from '../runtime/index.ts';
-import { isApplied } from './applied-status.ts';
+import { isApplied, statusDigest, withoutForgedEntries } from './applied-status.ts';
 import { ACCEPTED, policyStatus, STATUS_FIELD_MANAGER, type StatusFields, statusSeverity } from './policy-status.ts';
+import type { PolicyProjection } from './policy-projection.ts';
 import type { ProviderView } from './provider-view.ts';
 
 /** The reason of the event about a status that others created for a NetworkPolicy that does not own it. */
@@ -25,19 +27,23 @@ export interface StatusReconcilerOptions {
   readonly policies: Pick<ObjectCache, 'get'>;
   readonly statuses: Pick<ObjectCache<NetworkPolicyStatus>, 'get' | 'subscribe'>;
   readonly providers: () => ProviderView;
+  /** That another policy of the namespace allows the same. */
+  readonly redundancy: (key: ObjectKey) => Finding | undefined;
   readonly events: EventSink;
   /** Called for each ignored or overwritten status. */
   readonly onForged: (kind: 'ignored' | 'overwritten') => void;
+  /** Default: nothing is repeated in NetworkPolicies. */
+  readonly projection?: PolicyProjection;
   /** Milliseconds since 1970. */
   readonly now?: () => number;
 }
 
-/** Writes a status only when it differs, by server-side apply. Never writes NetworkPolicies. */
+/** Writes a status only when it differs, by server-side apply. */
 export class StatusReconciler {
   readonly #options: StatusReconcilerOptions;
   readonly #statuses: WrittenObjects<NetworkPolicyStatus>;
-  /** What this process applied last, by uid: a difference was made by others. */
-  readonly #applied = new Map<string, StatusFields>();
+  /** Digests of what this process applied last, by uid: a difference was made by others. */
+  readonly #applied = new Map<string, string>();
 
   constructor(options: StatusReconcilerOptions) {
     this.#options = options;
@@ -62,7 +68,14 @@ export class StatusReconciler {
       }
       return;
     }
-    await this.#write(key, policy, current, signal);
+    const { providers, redundancy, now = Date.now, projection } = this.#options;
+    const status = policyStatus(policy, providers(), current?.status, now(), redundancy(key));
+    if (this.#isForged(current, status)) {
+      this.#report(policy, FOREIGN_STATUS, 'ignored', 'another client wrote an entry in our name. Remove it');
+    } else if (!isApplied(current?.status, status)) {
+      await this.#write(key, policy, current, status, signal);
+    }
+    await projection?.write(policy, status, signal);
   }
 
   /** What is left of a former NetworkPolicy of the same name, where garbage collection has not deleted it yet. */
@@ -77,19 +90,27 @@ export class StatusReconciler {
     return true;
   }
 
+  /** Nothing is left to write: entries that still have our name belong to another field manager. */
+  #isForged(current: NetworkPolicyStatus | undefined, status: StatusFields): boolean {
+    const before = current?.status;
+    return (
+      before !== undefined &&
+      !isApplied(before, status) &&
+      this.#applied.get(current?.metadata.uid ?? '') === statusDigest(status) &&
+      isApplied(withoutForgedEntries(before, status), status)
+    );
+  }
+
   async #write(
     key: ObjectKey,
     policy: KubernetesObject,
     current: NetworkPolicyStatus | undefined,
+    status: StatusFields,
     signal: AbortSignal,
   ): Promise<void> {
-    const { providers, now = Date.now } = this.#options;
     const before = current?.status;
-    const status = policyStatus(policy, providers(), before, now());
-    if (isApplied(before, status)) {
-      return;
-    }
-    const isOverwritten = this.#isOverwritten(policy, current);
+    const digest = statusDigest(status);
+    const isOverwritten = current !== undefined && this.#applied.get(current.metadata.uid ?? '') === digest;
     if (isOverwritten) {
       this.#report(policy, STATUS_OVERWRITTEN, 'overwritten', 'it was changed by another client, and is restored');
     }
@@ -97,7 +118,7 @@ export class StatusReconciler {
     const uid = object.metadata.uid ?? '';
     try {
       await this.#apply(key, { status }, signal, 'status');
-      this.#applied.set(uid, status);
+      this.#applied.set(uid, digest);
     } catch (error) {
       this.#statuses.forget(key);
       throw error;
@@ -130,13 +151,6 @@ export class StatusReconciler {
     const written = await this.#options.cluster.patch(NETWORK_POLICY_STATUSES, key, patch, options);
     this.#statuses.recordWrite(key, written);
     return written;
-  }
-
-  /** What was applied last would be applied again, and the status differs. */
-  #isOverwritten(policy: KubernetesObject, current: NetworkPolicyStatus | undefined): boolean {
-    const { providers, now = Date.now } = this.#options;
-    const applied = this.#applied.get(current?.metadata.uid ?? '');
-    return applied !== undefined && isApplied(applied, policyStatus(policy, providers(), applied, now()));
   }
 
   #report(policy: KubernetesObject, reason: string, kind: 'ignored' | 'overwritten', text: string): void {

@@ -11,11 +11,15 @@ import {
 } from '../resources/index.ts';
 import { aborted, type Runnable } from '../runtime/index.ts';
 import { errorText } from '../values/index.ts';
+import { NETWORK_POLICIES } from './network-policies.ts';
+import { PolicyProjection, type ProjectionOptions } from './policy-projection.ts';
 import { STATUS_FIELD_MANAGER } from './policy-status.ts';
 
 export interface StatusRemovalOptions {
   readonly cluster: Cluster;
   readonly log: Logger;
+  /** What else was switched on: it goes, too. */
+  readonly projection?: ProjectionOptions;
 }
 
 /** Removes what the controller wrote, once, when it is switched off. The entries of other writers stay. */
@@ -46,6 +50,22 @@ export class StatusRemoval implements Runnable {
       for (const object of items) {
         await this.#release(type, object, signal);
       }
+    }
+    const { annotation = 'none', subresource = false } = this.#options.projection ?? {};
+    if (annotation !== 'none' || subresource) {
+      await this.#clearPolicies(subresource, annotation !== 'none', signal);
+    }
+  }
+
+  async #clearPolicies(subresource: boolean, annotation: boolean, signal: AbortSignal): Promise<void> {
+    const { cluster } = this.#options;
+    const projection = new PolicyProjection(
+      cluster,
+      { get: () => undefined, subscribe: () => () => {} },
+      { annotation: annotation ? 'remove' : 'none', subresource },
+    );
+    for (const policy of (await listAll<KubernetesObject>(cluster, NETWORK_POLICIES, { signal })).items) {
+      await projection.write(policy, {}, signal);
     }
   }
 

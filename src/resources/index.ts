@@ -39,7 +39,7 @@ export type { ResourceId, RuleRequest } from './admission-rules/rule-match.ts';
 export { RuleSet } from './admission-rules/rule-set.ts';
 export { unionRules } from './admission-rules/union-rules.ts';
 export { ageOf, humanDuration } from './kubernetes/age.ts';
-export { builtinKind, builtinKinds, kubernetesKind } from './kubernetes/builtin-kinds.ts';
+export { builtinKind, builtinKinds, knownKind, kubernetesKind } from './kubernetes/builtin-kinds.ts';
 export {
   componentNameOf,
   componentOf,
@@ -65,9 +65,10 @@ export {
   ADMISSION_POLICY_GROUPS,
   CLUSTER_ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICY_GROUPS,
+  DEFAULT_POLICY_SERVER,
 } from './policies/admission-policies.ts';
 export type { AdmissionPolicy, ClusterAdmissionPolicy } from './policies/admission-policies.ts';
-export { MAX_MONITORED_REQUESTS, POLICIES_GROUP, PORTCULLIS_GROUP } from './policies/common-schemas.ts';
+export { CONDITIONS, MAX_MONITORED_REQUESTS, POLICIES_GROUP, PORTCULLIS_GROUP } from './policies/common-schemas.ts';
 export type { PolicyParameters } from './policies/policy-parameters.ts';
 export { monitoredText } from './policies/monitored-text.ts';
 export { MAX_WARNING_LENGTH, MAX_WARNINGS } from './policies/common-schemas.ts';

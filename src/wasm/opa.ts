@@ -5,6 +5,7 @@ import { WasmError } from './errors.ts';
 import { INIT_FUEL } from './metering.ts';
 import { BuiltinError, parseRegoText, regoText } from './opa/index.ts';
 import type { BuiltinContext, OpaBuiltin, OpaBuiltins, RegoValue } from './opa/index.ts';
+import type { InstanceShare } from './instance-memory.ts';
 import { Sandbox } from './sandbox.ts';
 import type { HostFunction, HostImports, SandboxInstance } from './sandbox.ts';
 import { LOG_LIMIT_BYTES, LOG_LINE_LIMIT_BYTES } from './wasi.ts';
@@ -84,10 +85,10 @@ export class OpaGuest {
    * @param builtins the builtins available to the module, normally `opaBuiltins`
    * @throws WasmError `export-missing`
    */
-  constructor(compiled: CompiledModule, builtins: OpaBuiltins) {
+  constructor(compiled: CompiledModule, builtins: OpaBuiltins, share?: InstanceShare) {
     checkExports(compiled);
     this.#available = builtins;
-    this.#sandbox = new Sandbox(compiled, { imports: (instance) => this.#imports(instance) });
+    this.#sandbox = new Sandbox(compiled, { imports: (instance) => this.#imports(instance) }, share);
   }
 
   /**

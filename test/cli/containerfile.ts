@@ -16,3 +16,11 @@ export const STEPS: readonly Step[] = (await readFile(join(ROOT, 'Containerfile'
     const [instruction = ''] = line.split(' ', 1);
     return { instruction, text: line.slice(instruction.length + 1) };
   });
+
+/** The variables that its processes have. */
+export const VARIABLES: Readonly<Record<string, string>> = Object.fromEntries(
+  STEPS.filter(({ instruction }) => instruction === 'ENV').map(({ text }) => {
+    const [name = ''] = text.split('=', 1);
+    return [name, text.slice(name.length + 1)];
+  }),
+);

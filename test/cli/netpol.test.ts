@@ -14,6 +14,7 @@ const RANGE = JSON.stringify({
   metadata: { name: 'range', namespace: 'shop' },
   spec: { policyTypes: ['Egress'], egress: [{ ports: [{ port: 30_000, endPort: 32_000 }] }] },
 });
+const OTHER = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } };
 
 describe('portcullis netpol', () => {
   it('checks standard input, and exits with 1 if a named provider does not support it', async () => {
@@ -45,6 +46,43 @@ describe('portcullis netpol', () => {
       (await portcullis([...check, 'junit'], { stdin: RANGE })).stdout,
       /<testcase name="cilium@1\.15\.4" classname="shop\/range"><failure /,
     );
+  });
+
+  it('writes SARIF and annotations of GitHub with the line of the field, in several documents and in a List', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'portcullis-netpol-'));
+    const file = join(folder, 'some.yaml');
+    const policy = JSON.parse(RANGE) as object;
+    const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [OTHER, policy] }, undefined, 1);
+    await writeFile(
+      file,
+      `# first\n---\nkind: Other\napiVersion: v1\nmetadata: {name: a}\n---\n${RANGE}\n---\n${list}`,
+    );
+    try {
+      const check = ['netpol', 'check', '-f', file, '--provider', 'cilium@1.15.4', '-o'];
+      const line = 9 + list.slice(0, list.indexOf('"endPort"')).split('\n').length - 1;
+      const github = await portcullis([...check, 'github']);
+      assert.equal(github.code, 1);
+      assert.deepEqual(
+        [...github.stdout.matchAll(/^::error file=.*,line=(\d+),title=EndPort of shop\/range::Cilium /gm)].map(
+          ([, at]) => Number(at),
+        ),
+        [7, line],
+      );
+      const { stdout } = await portcullis([...check, 'sarif']);
+      const { runs } = JSON.parse(stdout) as { runs: { results: { ruleId: string; locations: object[] }[] }[] };
+      assert.deepEqual(
+        runs[0]?.results.map(({ ruleId, locations }) => [
+          ruleId,
+          /"startLine":(\d+)/.exec(JSON.stringify(locations))?.[1],
+        ]),
+        [
+          ['EndPort', '7'],
+          ['EndPort', String(line)],
+        ],
+      );
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   it('checks the whole catalogue with exit code 0', async () => {

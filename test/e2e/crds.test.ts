@@ -307,6 +307,26 @@ describe('schemas as a kube-apiserver has them', { skip: skipWithoutCluster(), c
     assert.equal(failures.length, 0, failures.join('\n'));
   });
 
+  it('refuses server-side apply of a field that a schema does not have, and drops it otherwise', async () => {
+    const spec = { type: 'object', properties: { settings: { type: 'string' } } } as const;
+    await install(definitionObject('foreigns', 'Foreign', { type: 'object', properties: { spec } }));
+    const object = {
+      apiVersion: 'test.example.com/v1',
+      kind: 'Foreign',
+      metadata: { name: 'one' },
+      spec: { settings: 'a', parameters: 'b' },
+    };
+    await eventually(async () => {
+      const apply = ['apply', '--server-side', '--validate=ignore', '-f', '-'];
+      const { code, stderr } = await cluster.kubectl(apply, { stdin: JSON.stringify(object) });
+      assert.notEqual(code, 0);
+      assert.match(stderr, /\.spec\.parameters: field not declared in schema/);
+    });
+    // What the docs of parameters say of other ways.
+    const created = await cluster.expect<typeof object>('POST', '/apis/test.example.com/v1/foreigns', object);
+    assert.deepEqual(created.spec, { settings: 'a' });
+  });
+
   it('runs rules the same', async () => {
     await compareAll(definitionObject('rules', 'Rule', RULES_SCHEMA), RULES_CASES);
   });

@@ -87,6 +87,41 @@ describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
     await lab.kubectl(['delete', 'policyservers', 'closed', 'named']);
   });
 
+  it('refuses parameters on a PolicyServer that Kubewarden’s controller manages or once did', async () => {
+    const server = (finalizers: readonly string[]): object => ({
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'PolicyServer',
+      metadata: { name: 'beside', finalizers },
+      spec: { image: 'portcullis:0.1.0', replicas: 0 },
+    });
+    const policy = {
+      ...RESTRICTED,
+      spec: {
+        ...RESTRICTED.spec,
+        policyServer: 'beside',
+        parameters: {
+          from: { namespace: { labels: ['level'] } },
+          overridable: ['enforce'],
+          settingsExpression: "{'enforce': params.labels.level}",
+        },
+      },
+    };
+    const path = '/apis/policies.kubewarden.io/v1/clusteradmissionpolicies';
+    for (const [finalizers, expected] of [
+      [
+        ['kubewarden.io/finalizer'],
+        /^422 .*spec\.parameters: .*the finalizer kubewarden\.io\/finalizer .*docs\/migration\.md/,
+      ],
+      [[], /^201/],
+    ] as const) {
+      await lab.apply(server(finalizers));
+      await lab.eventually(`finalizers ${finalizers.join()}`, async () =>
+        assert.match(await lab.answer(path, policy), expected),
+      );
+    }
+    await lab.kubectl(['delete', 'policyserver', 'beside']);
+  });
+
   it('enforces policies of every kind and of every kind of module', async () => {
     await lab.cluster.createNamespace('examples', EXAMPLES_HOLD);
     const cases = namespacedPolicies('examples');

@@ -1,10 +1,11 @@
-// The first story of KEP-2943 on a real API server, and what the controller's rights suffice for.
+// Both stories of KEP-2943 on a real API server, with a policy server that warns at apply, and what the controller's rights suffice
+// for.
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { connectionAs, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
+import { type Connection, connectionAs, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
 import {
   NETWORK_POLICY_READER_RULES,
   NETWORK_POLICY_STATUS_RULES,
@@ -12,6 +13,7 @@ import {
   StatusRemoval,
 } from '../../src/network-policy/index.ts';
 import {
+  ANNOTATIONS,
   customResourceDefinition,
   findCondition,
   kubernetesKind,
@@ -21,29 +23,40 @@ import {
 } from '../../src/resources/index.ts';
 import { EventRecorder, SharedCaches } from '../../src/runtime/index.ts';
 import { agentPod, rangePolicy } from '../../src/network-policy/testing/sample-cluster.ts';
+import { PolicyProjection } from '../../src/network-policy/policy-projection.ts';
+import { annotationAccess } from '../../src/cli/install/objects/annotation-access.ts';
+import { withoutComments } from '../../src/cli/install/objects/comments.ts';
+import { EmbeddedCluster } from '../../src/apiserver/index.ts';
+import { portcullis } from '../cli/command.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
+import { answered, SupportPolicyServer } from './network-policy-webhook.ts';
 
 const kind = (apiVersion: string, name: string) => kubernetesKind(apiVersion, name) ?? assert.fail(name);
 const PODS = kind('v1', 'Pod');
 const POLICIES = kind('networking.k8s.io/v1', 'NetworkPolicy');
-const KEY = { namespace: 'default', name: 'myegress' };
+const KEY = { namespace: 'detected', name: 'myegress' };
 const AGENT = { namespace: 'kube-system', name: 'cilium-a' };
-const USER = 'network-policy-controller';
+const NAMESPACE = 'portcullis';
+const USER = `system:serviceaccount:${NAMESPACE}:portcullis-controller`;
+const WARNING = 'Cilium 1.15.4 allows only port 30000, not 30000 to 32000';
 const log = pino({ level: 'silent' });
 
 describe('the status of NetworkPolicies on a real API server', { skip: skipWithoutCluster() }, () => {
   let server: Cluster;
   let cluster: KubernetesCluster;
+  let connection: Connection;
   /** With the rights of the installation. */
   let controller: KubernetesCluster;
+  let embedded: EmbeddedCluster;
+  let policyServer: SupportPolicyServer;
   const stop = new AbortController();
   const running: Promise<void>[] = [];
 
   before(async () => {
     server = await startCluster();
-    const connection = {
+    connection = {
       server: server.url,
       ca: readFileSync(server.caFile, 'utf8'),
       credentials: tokenCredentials(server.adminToken),
@@ -67,6 +80,8 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
       log,
     });
     running.push(caches.start(stop.signal), events.start(stop.signal), controllers.start(stop.signal));
+    policyServer = await SupportPolicyServer.start(server.kubeconfig);
+    embedded = await EmbeddedCluster.open();
   });
 
   after(async () => {
@@ -74,11 +89,25 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
     await Promise.all(running);
     controller?.close();
     cluster?.close();
+    await policyServer?.[Symbol.asyncDispose]();
+    await embedded?.[Symbol.asyncDispose]();
     await server?.stop();
   });
 
-  it('says False for an old provider, and True after its upgrade, without a touch of the policy', async () => {
-    const policy = await cluster.create<KubernetesObject>(POLICIES, rangePolicy(KEY.name, KEY.namespace));
+  it('warns at apply, says False for an old provider, and True after its upgrade, without a touch of the policy', async () => {
+    await policyServer.enforce(cluster, 'detected', rangePolicy());
+    await eventually(async () => {
+      const { warnings } = await answered(cluster, 'detected', rangePolicy());
+      assert.deepEqual(warnings, [WARNING], 'the provider is detected');
+    });
+    const stdin = JSON.stringify(rangePolicy(KEY.name, KEY.namespace));
+    const applied = await server.kubectl(['apply', '-f', '-'], { stdin });
+    assert.deepEqual(applied, {
+      stdout: 'networkpolicy.networking.k8s.io/myegress created\n',
+      stderr: `Warning: ${WARNING}\n`,
+      code: 0,
+    });
+    const policy = await cluster.get<KubernetesObject>(POLICIES, KEY);
     await eventually(async () => {
       const { status } = await cluster.get(NETWORK_POLICY_STATUSES, KEY);
       const accepted = findCondition(status?.conditions, 'Accepted');
@@ -93,13 +122,98 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
       assert.equal(findCondition(status?.conditions, 'Accepted')?.status, 'True');
     });
     assert.deepEqual(await cluster.get(POLICIES, KEY), policy);
+    await eventually(async () => {
+      assert.deepEqual(await answered(cluster, 'detected', rangePolicy('another')), { warnings: [] });
+    });
   });
+
+  it('lists for an administrator what an upgrade fixes, and what another provider breaks', async () => {
+    const whatIf = (from: string, to: string) =>
+      portcullis(['netpol', 'what-if', '-A', '--kubeconfig', server.kubeconfig, '--provider', from, '--to', to]);
+    const upgrade = await whatIf('cilium@1.15.4', 'cilium@1.16.0');
+    assert.equal(upgrade.code, 0, upgrade.stderr);
+    assert.match(
+      upgrade.stdout,
+      /^detected\/myegress +Fixes +EndPort +no longer: Cilium 1\.15\.4 allows only port 30000/m,
+    );
+    const change = await whatIf('cilium@1.16.0', 'weave-net@2.8.1');
+    assert.equal(change.code, 1, change.stderr);
+    assert.match(change.stdout, /^detected\/myegress +Breaks +EndPort +Weave Net 2\.8\.1 allows only port 30000/m);
+    const same = await whatIf('cilium@1.16.0', 'cilium@1.16.0');
+    assert.deepEqual([same.code, same.stdout], [0, 'nothing changes\n']);
+  });
+
+  for (const [name, target] of [
+    ['the real API server', () => cluster],
+    ['the embedded API server', () => embedded.admin],
+  ] as const) {
+    it(`warns through ${name}, or denies where the settings say so, within the limits of length`, async () => {
+      for (const policy of ['warned', 'denied', 'many'] as const) {
+        await policyServer.enforce(target(), policy, rangePolicy());
+      }
+      assert.deepEqual(await answered(target(), 'warned', rangePolicy()), { warnings: [WARNING] });
+      const denied = await answered(target(), 'denied', rangePolicy());
+      assert.match(
+        denied.message ?? '',
+        /denied the request: Cilium 1\.15\.4 allows only port 30000, not 30000 to 32000$/,
+      );
+      const { warnings, message } = await answered(target(), 'many', demandingPolicy());
+      assert.equal(message, undefined);
+      assert.ok(warnings.length > 5);
+      assert.match(warnings.at(-1) ?? '', /^and \d+ more: portcullis netpol explain shows all$/, 'none is dropped');
+      assert.ok(warnings.every((text) => text.length <= 256));
+    });
+  }
 
   it('has the columns of the KEP’s successor in kubectl', async () => {
     const { stdout: said } = await server.kubectl(['get', 'npst', '-A']);
     assert.match(said, /^NAMESPACE +NAME +PROVIDERS +ACCEPTED +REASON +UNSUPPORTED +EFFECT +AGE$/m);
-    assert.match(said, /^default +myegress +cilium 1\.16\.0 +True +Accepted /m);
-    await server.kubectl(['wait', 'npst/myegress', '--for=condition=Accepted']);
+    assert.match(said, /^detected +myegress +cilium 1\.16\.0 +True +Accepted /m);
+    await server.kubectl(['wait', '-n', 'detected', 'npst/myegress', '--for=condition=Accepted']);
+  });
+
+  it('is an annotation where that is switched on, with a right to nothing else of the policy', async () => {
+    for (const object of annotationAccess({ namespace: NAMESPACE }).map(withoutComments)) {
+      await cluster.create(kind(object.apiVersion, object.kind), object);
+    }
+    const { metadata } = await cluster.get<KubernetesObject>(POLICIES, KEY);
+    const [key, uid] = [ANNOTATIONS.networkPolicyStatus, metadata.uid ?? ''];
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'a', uid };
+    for (const body of [
+      { spec: { podSelector: { matchLabels: { a: 'b' } } } },
+      { metadata: { labels: { a: 'b' } } },
+      { metadata: { finalizers: ['example.com/a'] } },
+      { metadata: { ownerReferences: [owner] } },
+      { metadata: { annotations: { [key]: 'a', other: 'b' } } },
+    ]) {
+      await eventually(() =>
+        assert.rejects(
+          controller.patch(POLICIES, KEY, { type: 'merge', body }, { dryRun: true }),
+          /the controller of Portcullis only annotates NetworkPolicies/,
+          JSON.stringify(body),
+        ),
+      );
+    }
+    const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } };
+    await cluster.create(kind('v1', 'Namespace'), namespace);
+    const admin = new KubernetesCluster(connectionAs(connection, { user: USER, groups: ['system:masters'] }));
+    await admin.create(POLICIES, rangePolicy('own', NAMESPACE), { dryRun: true });
+    await assert.rejects(admin.create(POLICIES, rangePolicy('new', 'default'), { dryRun: true }), /only annotates/);
+    admin.close();
+    const { status } = await cluster.get(NETWORK_POLICY_STATUSES, KEY);
+    const policies = { get: () => undefined, subscribe: () => () => {} };
+    const policy = await cluster.get<KubernetesObject>(POLICIES, KEY);
+    for (const [annotation, expected] of [
+      ['write', 'Accepted=True: Cilium 1.16.0 does what the policy says'],
+      ['remove', undefined],
+    ] as const) {
+      const current = await cluster.get<KubernetesObject>(POLICIES, KEY);
+      const projection = new PolicyProjection(controller, policies, { annotation });
+      await projection.write(current, status ?? {}, new AbortController().signal);
+      const { metadata: after, spec } = await cluster.get<KubernetesObject>(POLICIES, KEY);
+      assert.equal(after.annotations?.[key], expected);
+      assert.deepEqual([spec, after.generation], [policy['spec'], policy.metadata.generation]);
+    }
   });
 
   it('goes when it is switched off, and the entries of others stay', async () => {
@@ -125,6 +239,17 @@ describe('the status of NetworkPolicies on a real API server', { skip: skipWitho
     assert.equal(status?.conditions, undefined);
   });
 });
+
+/** A policy that old providers support in nothing, with long names. */
+function demandingPolicy(): KubernetesObject {
+  const { spec: _spec, ...policy } = rangePolicy();
+  const named = Array.from({ length: 40 }, (_, index) => ({ port: `${'x'.repeat(12)}-${index}`, protocol: 'SCTP' }));
+  const from = [
+    { ipBlock: { cidr: '2001:db8::/32', except: ['2001:db8::/48'] } },
+    { namespaceSelector: {}, podSelector: {} },
+  ];
+  return { ...policy, spec: { podSelector: {}, ingress: [{ from, ports: [...named, { port: 1, endPort: 3 }] }] } };
+}
 
 /** Exactly the rights of an installation for the status of NetworkPolicies, and events. */
 async function grantRights(cluster: KubernetesCluster): Promise<void> {

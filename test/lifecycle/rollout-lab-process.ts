@@ -8,6 +8,12 @@ const PROGRAM = fileURLToPath(new URL('../../bin/portcullis.mjs', import.meta.ur
 /** Lines of output that are kept for failure messages. */
 const KEPT_LINES = 200;
 
+interface LabProcessOptions {
+  readonly isLogging?: boolean;
+  readonly program?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** A line of the log. */
 export type LogEntry = Readonly<Record<string, unknown>> & { readonly msg?: string };
 
@@ -21,17 +27,21 @@ export class LabProcess {
 
   /**
    * `isLogging` is false for a command without a log. `program` is the file with the command line; default: that of the
-   * checkout, which runs the TypeScript sources.
+   * checkout, which runs the TypeScript sources. `env` are variables besides those of this process.
    */
   constructor(
     name: string,
     args: readonly string[],
     cwd: string,
-    { isLogging = true, program = PROGRAM }: { readonly isLogging?: boolean; readonly program?: string } = {},
+    { isLogging = true, program = PROGRAM, env = {} }: LabProcessOptions = {},
   ) {
     this.name = name;
     const flags = isLogging ? ['--log-fmt', 'json'] : [];
-    this.#child = spawn(process.execPath, [program, ...args, ...flags], { cwd, stdio: 'pipe' });
+    this.#child = spawn(process.execPath, [program, ...args, ...flags], {
+      cwd,
+      stdio: 'pipe',
+      env: { ...process.env, ...env },
+    });
     this.#child.stdin.end();
     this.#ended = once(this.#child, 'exit').then(() => undefined);
     this.#child.stderr.setEncoding('utf8').on('data', (text: string) => this.#keep(text));

@@ -1,6 +1,6 @@
 // A policy server that serves PolicyRevisions of a cluster, written like the controller's.
 import assert from 'node:assert/strict';
-import { rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { after, before, describe, it } from 'node:test';
@@ -484,6 +484,57 @@ describe('a replica that restarts', () => {
       await server.reaches(idOf('p'), { phase: 'Active' });
       assert.equal(await labelNow(server, 'p'), 'kept');
     });
+  });
+
+  it('keeps the last valid parameters with KeepLast, which a replica with another data folder does not have', async () => {
+    await using folder = await TestFolder.create();
+    await using embedded = await openCluster();
+    const { admin } = embedded;
+    const object = { namespace: 'tool-a', name: 'profile' };
+    await admin.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: object.namespace } });
+    await admin.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata: object, data: { label: 'a' } });
+    const spec = requiresLabel('base', {
+      parameters: {
+        from: { resource: { apiVersion: 'v1', kind: 'ConfigMap', name: 'profile' } },
+        onInvalid: 'KeepLast',
+        overridable: ['labels'],
+        settingsExpression: "{'labels': [params.data.label]}",
+      },
+    });
+    const write = (data: JsonObject): Promise<unknown> =>
+      admin.patch(CONFIG_MAPS, object, { type: 'merge', body: { data } });
+    const labelIn = async (server: TestServer): Promise<string | undefined> => {
+      const answer = await server.review(idOf('p'), review({ namespace: object.namespace }));
+      return requiredLabel(answer) ?? answer.status?.message;
+    };
+    const start = (): Promise<TestServer> => startReplica({ cluster: admin, folder });
+
+    await whileRunning(start, async (server) => {
+      const modules = pinned(await prevalidate(server, 'p', spec));
+      await new Revisions(admin).create('p', 1, spec, { state: 'Serving', order: 1, modules });
+      await server.reaches(idOf('p'), { phase: 'Active' });
+      assert.equal(await labelIn(server), 'a');
+      await write({ label: null });
+      const record = join(folder.dataDir, 'last-valid-parameters.json');
+      await until(async () => (await readFile(record, 'utf8').catch(() => '')).includes('tool-a'));
+      await write({ other: 'b' });
+      assert.equal(await labelIn(server), 'a');
+    });
+    await whileRunning(start, async (server) => {
+      await server.reaches(idOf('p'), { phase: 'Active' });
+      assert.equal(await labelIn(server), 'a');
+    });
+    await using other = await TestFolder.create();
+    await whileRunning(
+      () => startReplica({ cluster: admin, folder: other }),
+      async (server) => {
+        await server.reaches(idOf('p'), { phase: 'Active' });
+        assert.match(
+          (await labelIn(server)) ?? '',
+          /^the parameters of ConfigMap tool-a\/profile are invalid: .*no such key: label/,
+        );
+      },
+    );
   });
 
   it('is ready as soon as it has read the cluster', async () => {

@@ -1,4 +1,6 @@
 import type { Cluster } from '../../cluster/index.ts';
+import type { MutableObject } from '../../resources/index.ts';
+import { withNetworkPolicyStatus } from '../builtin-kinds/network-policy-status.ts';
 import { SERVED_KINDS } from '../builtin-kinds/served-kinds.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { WebhookAdmission } from './admission/webhook-admission.ts';
@@ -27,6 +29,7 @@ import type { Journal } from './store/journal.ts';
 import { ObjectStore } from './store/object-store.ts';
 import { SqliteJournal } from './store/sqlite-journal.ts';
 import type { Recovery } from './store/sqlite-journal.ts';
+import { thaw } from './store/thaw.ts';
 import { SubresourceCreator } from './subresource-creator.ts';
 import { UserCluster } from './user-cluster.ts';
 import type { UserClusterParts } from './user-cluster.ts';
@@ -61,6 +64,8 @@ export interface EmbeddedClusterOptions {
   readonly issuer?: string;
   /** Resolves the Services of webhooks to addresses, because there is no cluster network. Default: their cluster IPs. */
   readonly resolveService?: ServiceResolver;
+  /** Whether NetworkPolicy has the subresource `status` of KEP-2943. If false, stored ones are removed. Default: false. */
+  readonly networkPolicyStatus?: boolean;
   /** Called for failures of webhooks whose failurePolicy is Ignore. */
   readonly onIgnoredFailure?: (webhook: string, error: Error) => void;
   /** Called for errors of the cluster's own controllers. They retry. */
@@ -97,7 +102,7 @@ export class EmbeddedCluster implements AsyncDisposable {
 
   private constructor(store: ObjectStore, journal: Journal, options: EmbeddedClusterOptions) {
     const { now = Date.now, authorization = 'rbac' } = options;
-    const registry = new ResourceRegistry(builtinResources());
+    const registry = new ResourceRegistry(builtinResources(options));
     const custom = new CustomResources(store, registry, now);
     const webhooks = new WebhookConfigurations();
     const state = new EmbeddedState(store);
@@ -192,6 +197,9 @@ export class EmbeddedCluster implements AsyncDisposable {
       if (store.revision === 0) {
         store.commit(bootstrapObjects(now()).map((made) => ({ type: 'put', ...made, expected: undefined })));
       }
+      if (options.networkPolicyStatus !== true) {
+        removeStatuses(store, NETWORK_POLICIES);
+      }
       return new EmbeddedCluster(store, journal, options);
     } catch (error) {
       journal.close();
@@ -248,8 +256,21 @@ export class EmbeddedCluster implements AsyncDisposable {
 
 const ALWAYS_ALLOW: Authorizer = { authorize: () => ({ allowed: true, reason: '' }) };
 
-function builtinResources(): readonly ServedResource[] {
-  return SERVED_KINDS.map(
-    (definition) => new ServedResource(definition, definition.version, new KindRules(definition)),
+function builtinResources({ networkPolicyStatus = false }: EmbeddedClusterOptions): readonly ServedResource[] {
+  const kinds = networkPolicyStatus ? withNetworkPolicyStatus(SERVED_KINDS) : SERVED_KINDS;
+  return kinds.map((definition) => new ServedResource(definition, definition.version, new KindRules(definition)));
+}
+
+const NETWORK_POLICIES = 'networkpolicies.networking.k8s.io';
+
+/** Removes the statuses that were stored while the kind had one. */
+function removeStatuses(store: ObjectStore, collection: string): void {
+  const stored = [...store.collection(collection).list()].filter(({ status }) => status !== undefined);
+  store.commit(
+    stored.map((expected) => {
+      const object = thaw(expected) as MutableObject;
+      delete object['status'];
+      return { type: 'put', collection, object, expected };
+    }),
   );
 }

@@ -1,7 +1,7 @@
 // The OpenAPI documents of a server: one of version 3 for each group and version (KEP-2896), and one of version 2. kubectl
 // reads them for `explain`, for strategic merge patches, and to find out whether field validation and dry run are supported.
 import { createHash } from 'node:crypto';
-import { apiVersionOf, isJsonObject, kubernetesOpenApi } from '../../resources/index.ts';
+import { apiVersionOf, componentNameOf, isJsonObject, kubernetesOpenApi, own } from '../../resources/index.ts';
 import type { OpenApiSchema } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { subresourcesOf, verbsOf } from './subresources.ts';
@@ -140,7 +140,24 @@ function componentsOf(definitions: readonly ResourceDefinition[]): Readonly<Reco
       pending.push(...referencesOf(schema));
     }
   }
+  for (const definition of definitions.filter(({ origin }) => origin === 'builtin')) {
+    addStatus(components, definition);
+  }
   return Object.fromEntries([...components].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Adds the status of a builtin kind that Kubernetes publishes without one, so that kubectl accepts it. */
+function addStatus(components: Map<string, OpenApiSchema>, definition: ResourceDefinition): void {
+  const name = componentNameOf(definition);
+  const published = components.get(name);
+  const properties = published?.['properties'];
+  if (!definition.hasStatus || published === undefined || !isJsonObject(properties) || own(properties, 'status')) {
+    return;
+  }
+  const status = definition.schema().properties?.['status'];
+  if (status !== undefined) {
+    components.set(name, { ...published, properties: { ...properties, status: status as OpenApiSchema } });
+  }
 }
 
 interface GroupVersionKind {

@@ -12,6 +12,7 @@ export {
   SCHEMA_RULE_COST_LIMIT,
 } from './limits.ts';
 export { validateLiterals } from './literal-validation.ts';
+export { literalPatternSize } from './pattern-limits.ts';
 export { MUTATION_TYPES } from './mutation-types.ts';
 export { SchemaTypes } from './schema-types.ts';
 export type { StructuralSchema } from './schema-types.ts';

@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js';
+import { patternProblem } from '../../go/index.ts';
 import { EvaluationFailure } from '../value.ts';
 import { errorText } from '../../values/index.ts';
 
@@ -17,6 +18,10 @@ const TRAILING_BACKSLASH = /trailing backslash at end of expression$/;
 
 /** Compiles a regular expression; a failure with the message of API servers if it is invalid. */
 export function compilePattern(source: string): Pattern | EvaluationFailure {
+  const problem = patternProblem(source);
+  if (problem !== undefined) {
+    return new EvaluationFailure(problem);
+  }
   try {
     const re2 = RE2JS.compile(source);
     return { re2, size: re2.programSize(), test: (text) => re2.test(text) };

@@ -46,7 +46,12 @@ function compileExtended(text: string): Program {
     ]),
   );
   const { expression, overloads, meanings } = checked;
-  return new Program(checked, compileExpression({ expression, overloads, meanings, functions }), undefined);
+  return new Program({
+    checked,
+    compiled: compileExpression({ expression, overloads, meanings, functions }),
+    patternSize: 0,
+    sizes: undefined,
+  });
 }
 
 const kubernetes = createEnvironment({

@@ -9,7 +9,12 @@ import {
   OtherControllers,
   registerGovernanceMetrics,
 } from '../../governance/index.ts';
-import { NETWORK_POLICY_STATUS_RULES, NetworkPolicyControllers, StatusRemoval } from '../../network-policy/index.ts';
+import {
+  NETWORK_POLICY_STATUS_RULES,
+  NetworkPolicyControllers,
+  type ProjectionOptions,
+  StatusRemoval,
+} from '../../network-policy/index.ts';
 import {
   LifecycleControllers,
   OwnKindsWebhook,
@@ -65,6 +70,8 @@ export interface ControllerOptions {
    * NETWORK_POLICY_READER_RULES and NETWORK_POLICY_STATUS_RULES. Default: they are left alone.
    */
   readonly networkPolicyStatus?: boolean;
+  /** What of these statuses is repeated in NetworkPolicies. Default: nothing. */
+  readonly networkPolicyProjection?: ProjectionOptions;
   readonly registry: Registry;
   readonly metrics: RuntimeMetrics;
   readonly log: Logger;
@@ -133,6 +140,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
             ? {}
             : {
                 tenantHosts: (name) => managed.tenantHosts(name),
+                tenantModules: (name) => managed.tenantModules(name),
                 tenantCapabilities: (name) => managed.tenantCapabilities(name),
                 kubewardenFinalizer: (name) => managed.kubewardenFinalizer(name),
               }),
@@ -171,13 +179,18 @@ export function assembleController(options: ControllerOptions): AssembledControl
     runtime.add('cache', { name: 'governance caches', start: (signal) => governed.start(signal) });
     runtime.add('leader', controllers);
   }
+  const { networkPolicyProjection } = options;
+  const projection = networkPolicyProjection === undefined ? {} : { projection: networkPolicyProjection };
   if (options.networkPolicyStatus === true) {
     const ownCaches = new SharedCaches({ cluster, log, metrics });
     // Without `ready`.
     runtime.add('cache', { name: 'network policy caches', start: (signal) => ownCaches.start(signal) });
-    runtime.add('leader', new NetworkPolicyControllers({ cluster, caches: ownCaches, events, registry, log, metrics }));
+    runtime.add(
+      'leader',
+      new NetworkPolicyControllers({ cluster, caches: ownCaches, events, registry, log, metrics, ...projection }),
+    );
   } else if (options.networkPolicyStatus === false) {
-    runtime.add('leader', new StatusRemoval({ cluster, log }));
+    runtime.add('leader', new StatusRemoval({ cluster, log, ...projection }));
   }
   return {
     runtime,

@@ -101,6 +101,7 @@ async function controller(flags: ControllerFlags): Promise<void> {
     ...(servers.webhook === undefined ? {} : { webhook: { ...servers.webhook, controllerUser: user } }),
     ...(governance === undefined ? {} : { governance }),
     networkPolicyStatus: flags.networkPolicyStatus,
+    networkPolicyProjection: { annotation: flags.networkPolicyAnnotation },
   });
   notReady = () => runtime.notReady();
   const ended = runtime.run(stop.signal);

@@ -1,9 +1,11 @@
 // The status of NetworkPolicies: the administrator's choice, on a controller and on `start`.
 import { type Command, Option } from 'commander';
+import { ANNOTATION_MODES, type AnnotationMode } from '../../network-policy/index.ts';
 import { isEnabled } from './governance-flags.ts';
 
 export interface NetworkPolicyFlags {
   readonly networkPolicyStatus: boolean;
+  readonly networkPolicyAnnotation: AnnotationMode;
 }
 
 export function addNetworkPolicyFlags(command: Command): Command {
@@ -15,5 +17,13 @@ export function addNetworkPolicyFlags(command: Command): Command {
         .preset('true')
         .argParser(isEnabled),
     )
-    .option('--no-network-policy-status', 'remove these statuses');
+    .option('--no-network-policy-status', 'remove these statuses')
+    .addOption(
+      new Option(
+        '--network-policy-annotation <mode>',
+        'repeat the status in an annotation of each NetworkPolicy, or remove these annotations',
+      )
+        .choices(ANNOTATION_MODES)
+        .default('none'),
+    );
 }

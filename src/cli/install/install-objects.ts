@@ -15,6 +15,7 @@ import { controllerDeployment, controllerService } from './objects/controller-ob
 import { GOVERNANCE_ROLES, governanceAccess, governanceBindings } from './objects/governance-objects.ts';
 import { podMonitors, prometheusRule } from './objects/monitoring-objects.ts';
 import { type InstallContext, PRODUCT_LABELS } from './objects/naming.ts';
+import { annotationAccess } from './objects/annotation-access.ts';
 import { networkPolicyAccess } from './objects/network-policy-objects.ts';
 import { networkPolicies } from './objects/network-objects.ts';
 import { defaultPolicyServer, recommendedPolicies } from './objects/policy-objects.ts';
@@ -54,6 +55,12 @@ export const INSTALL_PARTS: readonly InstallPart[] = [
     objects: ({ namespace, values }) => governanceBindings(namespace, values.governance.roles),
   },
   { name: 'network-policy-status', when: 'networkPolicyStatus.enabled', objects: networkPolicyAccess },
+  ...(['write', 'remove'] as const).map((mode) => ({
+    name: `network-policy-annotation-${mode}`,
+    when: 'networkPolicyStatus.annotation',
+    is: mode,
+    objects: annotationAccess,
+  })),
   {
     name: 'user-roles',
     when: 'userRoles.enabled',

@@ -1,5 +1,6 @@
 // The declaration of installation values. The values of the Helm chart with their comments and schema, the validation of
 // `portcullis install --values`, and the table in docs/install.md come from it.
+import { ANNOTATION_MODES, type AnnotationMode } from '../../network-policy/index.ts';
 import type { JsonObject, JsonValue } from '../../resources/index.ts';
 
 export type ValueType = 'boolean' | 'integer' | 'list' | 'object' | 'texts' | 'text';
@@ -70,7 +71,7 @@ export interface InstallValues {
   };
   readonly recommendedPolicies: { readonly enabled: boolean; readonly mode: string };
   readonly networkPolicy: { readonly enabled: boolean };
-  readonly networkPolicyStatus: { readonly enabled: boolean };
+  readonly networkPolicyStatus: { readonly enabled: boolean; readonly annotation: AnnotationMode };
   readonly userRoles: { readonly enabled: boolean; readonly aggregateWrite: boolean };
   readonly uninstallHook: { readonly enabled: boolean };
   readonly monitoring: {
@@ -215,6 +216,10 @@ export function valuesDeclaration(version: string): ValueSection {
         enabled: flag(
           'Report it in NetworkPolicyStatuses. The controller reads NetworkPolicies, pods and nodes of all namespaces for it.',
           true,
+        ),
+        annotation: choice(
+          'Repeat it in an annotation of each NetworkPolicy (write), which needs the right to patch them and wakes the agents of network providers; or remove these annotations (remove).',
+          ANNOTATION_MODES,
         ),
       },
     ),

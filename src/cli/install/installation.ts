@@ -2,7 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, type KubernetesCluster, listAll, unlessGone } from '../../cluster/index.ts';
 import { foreignReason, policyServerObjectName } from '../../lifecycle/index.ts';
-import { keyOf, type KubernetesObject, POLICY_SERVERS, type ResourceType } from '../../resources/index.ts';
+import {
+  DEFAULT_POLICY_SERVER,
+  keyOf,
+  type KubernetesObject,
+  POLICY_SERVERS,
+  type ResourceType,
+} from '../../resources/index.ts';
 import { applyObject } from '../cluster/apply-object.ts';
 import { objectName } from '../cluster/resource-arguments.ts';
 import { waitFor } from '../cluster/wait-for.ts';
@@ -13,7 +19,7 @@ import { deploymentProgress, policyServerProgress, type Progressing } from './in
 import { chosenParts, type InstallPart, installObjects } from './install-objects.ts';
 import { CLUSTER_BINDINGS, CLUSTER_ROLES, CRDS, DEPLOYMENTS, NAMESPACES, typeOf } from './kinds.ts';
 import { GOVERNANCE_BINDINGS, GOVERNANCE_ROLES } from './objects/governance-objects.ts';
-import { CONTROLLER, DEFAULT_POLICY_SERVER, type InstallContext, PRODUCT_LABELS } from './objects/naming.ts';
+import { CONTROLLER, type InstallContext, PRODUCT_LABELS } from './objects/naming.ts';
 import { checkKubewarden, checkNamespace, checkRights, checkVersion, rightsToApply } from './preflight.ts';
 import { rightsTo } from './rights.ts';
 import { withOtherVersions } from './kept-versions.ts';

@@ -4,11 +4,14 @@ import {
   executionModeOf,
   moduleInterface,
   parseReference,
+  PROVIDER_CATALOGUE,
   pushModule,
+  type PushOptions,
   readMetadata,
   type RegistryReference,
 } from '../../modules/index.ts';
 import { CliError, usageError } from '../errors.ts';
+import { isCataloguePath, readCatalogueFiles } from '../netpol/catalogue-files.ts';
 import { dataText } from '../output.ts';
 import { Progress } from '../progress.ts';
 import { transferLabel } from '../transfer-label.ts';
@@ -23,8 +26,8 @@ interface PushFlags extends SourceFlags {
 
 export function pushCommand(): Command {
   const command = new Command('push')
-    .description('store a module in a registry')
-    .argument('<module>', 'a file, or a reference (registry://, https://, …)')
+    .description('store a module, or a catalogue of network providers, in a registry')
+    .argument('<module>', 'a file, or a reference (registry://, https://, …); for a catalogue a YAML file, or a folder')
     .argument('<destination>', 'registry://HOST/REPOSITORY:TAG')
     .option('-f, --force', 'push a module without metadata as well')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'));
@@ -36,6 +39,7 @@ Prints the reference with the digest of the artifact, which no later push change
 
 Examples:
   portcullis push policy.wasm registry://registry.example.com/policies/pod-privileged:v1.0.0
+  portcullis push catalogue/ registry://registry.example.com/network-providers:v1
   portcullis push registry://ghcr.io/kubewarden/policies/pod-privileged:v1.0.8 registry://registry.example.com/policies/pod-privileged:v1.0.8`,
     )
     .action(push);
@@ -45,13 +49,27 @@ async function push(target: string, destination: string, flags: PushFlags): Prom
   const progress = new Progress();
   const reference = destinationOf(destination);
   const sources = await readSources(flags);
+  const catalogue = await catalogueOf(target);
+  if (catalogue !== undefined) {
+    await pushContent(reference, catalogue, { sources, annotations: {}, content: PROVIDER_CATALOGUE }, flags, progress);
+    return;
+  }
   const { bytes } = await readModule(targetReference(target), { progress, baseDir: process.cwd(), sources });
   const annotations = annotationsOf(target, bytes, flags, progress);
+  await pushContent(reference, bytes, { sources, annotations }, flags, progress);
+}
+
+async function pushContent(
+  reference: RegistryReference,
+  bytes: Uint8Array,
+  options: PushOptions,
+  flags: PushFlags,
+  progress: Progress,
+): Promise<void> {
   const label = `pushing ${reference.shown}`;
   const { manifest, wasThere } = await progress.during(label, (update) =>
     pushModule(reference, bytes, {
-      sources,
-      annotations,
+      ...options,
       onSent: (sent, total) => update(transferLabel(label, sent, total)),
     }),
   );
@@ -60,10 +78,26 @@ async function push(target: string, destination: string, flags: PushFlags): Prom
     process.stdout.write(dataText({ immutable_ref: pushed }, 'json'));
     return;
   }
+  const isModule = options.content === undefined;
   if (wasThere) {
-    progress.line('note: the registry had the module already, so only the manifest was sent');
+    progress.line(
+      `note: the registry had the ${isModule ? 'module' : 'catalogue'} already, so only the manifest was sent`,
+    );
   }
-  process.stdout.write(`Policy successfully pushed: ${pushed}\n`);
+  process.stdout.write(`${isModule ? 'Policy' : 'Catalogue'} successfully pushed: ${pushed}\n`);
+}
+
+/** The catalogue of a YAML file or a folder, as one text; undefined for a module. @throws CliError which lists its mistakes */
+async function catalogueOf(target: string): Promise<Uint8Array | undefined> {
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(target) || !isCataloguePath(target)) {
+    return undefined;
+  }
+  const files = await readCatalogueFiles(target);
+  const text = files.map((file) => file.text.trimEnd()).join('\n---\n');
+  // Loaded only for catalogues.
+  const { builtinCatalogue, parseCatalogue } = await import('../../engine/network-policy/index.ts');
+  parseCatalogue(text, target, builtinCatalogue());
+  return Buffer.from(`${text}\n`);
 }
 
 /** @throws CliError, ModuleError */

@@ -10,6 +10,7 @@ import {
 export interface CheckResult {
   /** `namespace/name` */
   readonly policy: string;
+  readonly source: NetworkPolicy;
   readonly verdicts: readonly ProviderVerdict[];
 }
 
@@ -25,6 +26,6 @@ export function checkPolicies(
       const verdict = judgePolicy(analysed, support);
       return withFeatures ? verdict : { ...verdict, features: [] };
     });
-    return { policy: `${policy.namespace}/${policy.name}`, verdicts };
+    return { policy: `${policy.namespace}/${policy.name}`, source: policy, verdicts };
   });
 }

@@ -1,11 +1,15 @@
 // `portcullis netpol check`: which NetworkPolicies a provider does not implement as they are written.
 import { Command, Option } from 'commander';
 import type { ProviderVerdict } from '../../engine/network-policy/index.ts';
-import { dataText, type DataFormat } from '../output.ts';
+import { dataText } from '../output.ts';
+import { githubAnnotations } from '../problems/github-annotations.ts';
+import { sarifText } from '../problems/sarif.ts';
 import { oneLine, table } from '../table.ts';
 import { checkPolicies, type CheckResult } from './check-policies.ts';
 import { exitCodeOf, type FailOn, failOnOption } from './fail-on.ts';
 import { junitText } from './junit.ts';
+import { POLICY_RULES, problemsOf } from './policy-problems.ts';
+import type { PolicyFile } from './policy-places.ts';
 import { addPolicyFlags, type PolicyFlags, readPolicies } from './policy-flags.ts';
 import { printNotes } from './print-notes.ts';
 import {
@@ -17,10 +21,14 @@ import {
   readCatalogue,
 } from './provider-flags.ts';
 
+const OUTPUTS = ['table', 'json', 'yaml', 'markdown', 'junit', 'sarif', 'github'] as const;
+/** Formats that contain the verdict of each feature. */
+const DETAILED: readonly string[] = ['json', 'yaml', 'sarif', 'github'];
+
 interface CheckFlags extends PolicyFlags, CatalogueFlags {
   readonly provider?: readonly string[];
   readonly failOn?: FailOn;
-  readonly output: 'table' | 'markdown' | 'junit' | DataFormat;
+  readonly output: (typeof OUTPUTS)[number];
 }
 
 export function checkCommand(): Command {
@@ -31,8 +39,8 @@ export function checkCommand(): Command {
         .option('--provider <spec...>', `${PROVIDER_HELP} (default: all of the catalogue, in their newest versions)`)
         .addOption(failOnOption())
         .addOption(
-          new Option('-o, --output <format>', 'output format')
-            .choices(['table', 'json', 'yaml', 'markdown', 'junit'])
+          new Option('-o, --output <format>', 'output format; github: annotations of GitHub Actions')
+            .choices(OUTPUTS)
             .default('table'),
         ),
     ),
@@ -43,6 +51,7 @@ export function checkCommand(): Command {
 Examples:
   portcullis netpol check -f policies/ --provider cilium@1.15.4
   portcullis netpol check --diff origin/main --provider calico@3.28 --fail-on unknown
+  portcullis netpol check -f policies/ --provider cilium@1.15.4 -o sarif > netpol.sarif
   portcullis netpol check -A --provider aws-vpc-cni@1.4.1,enable-network-policy=true
 
 Exit code: 0; 1 if a named provider does not support a policy (see --fail-on), or after an error; 2 for wrong usage.`,
@@ -53,10 +62,9 @@ Exit code: 0; 1 if a named provider does not support a policy (see --fail-on), o
 async function check(flags: CheckFlags): Promise<void> {
   const catalogue = await readCatalogue(flags);
   const providers = flags.provider === undefined ? allProviders(catalogue) : providersOf(flags.provider, catalogue);
-  const { policies } = await readPolicies(flags);
-  const isData = flags.output === 'json' || flags.output === 'yaml';
-  const results = checkPolicies(policies, providers, isData);
-  process.stdout.write(checkText(results, flags.output));
+  const { policies, files } = await readPolicies(flags);
+  const results = checkPolicies(policies, providers, DETAILED.includes(flags.output));
+  process.stdout.write(await checkText(results, flags.output, files));
   printNotes(policies, flags.provider === undefined ? [] : providers);
   const failOn = flags.failOn ?? (flags.provider === undefined ? 'never' : 'unsupported');
   process.exitCode = exitCodeOf(
@@ -65,7 +73,11 @@ async function check(flags: CheckFlags): Promise<void> {
   );
 }
 
-function checkText(results: readonly CheckResult[], output: CheckFlags['output']): string {
+async function checkText(
+  results: readonly CheckResult[],
+  output: CheckFlags['output'],
+  files: readonly PolicyFile[],
+): Promise<string> {
   switch (output) {
     case 'table':
       return tableText(results);
@@ -75,7 +87,13 @@ function checkText(results: readonly CheckResult[], output: CheckFlags['output']
       return junitText(results);
     case 'json':
     case 'yaml':
-      return dataText({ results }, output, { pretty: true });
+      return dataText({ results: results.map(({ policy, verdicts }) => ({ policy, verdicts })) }, output, {
+        pretty: true,
+      });
+    case 'sarif':
+      return sarifText(await problemsOf(results, files), POLICY_RULES);
+    case 'github':
+      return githubAnnotations(await problemsOf(results, files));
     default:
       return output satisfies never;
   }
@@ -116,5 +134,10 @@ function summaryText(results: readonly CheckResult[]): string {
   const verdicts = results.flatMap((one) => one.verdicts);
   const count = (status: string): number => verdicts.filter(({ accepted }) => accepted === status).length;
   const providers = results[0]?.verdicts.length ?? 0;
-  return `${results.length} policies, ${providers} providers: ${count('True')} accepted, ${count('False')} not, ${count('Unknown')} unknown`;
+  const checked = `${countOf(results.length, 'policy', 'policies')}, ${countOf(providers, 'provider', 'providers')}`;
+  return `${checked}: ${count('True')} accepted, ${count('False')} not, ${count('Unknown')} unknown`;
+}
+
+function countOf(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
 }

@@ -1,16 +1,20 @@
 // The matrix of providers and features: symbols for an overview, words for one provider, and Markdown.
 import {
+  type Effect,
   EFFECT_TEXTS,
   type Feature,
   FEATURE_TEXTS,
   FEATURES,
   type ProviderSupport,
   type SupportRow,
+  TRAIT_TEXTS,
 } from '../../engine/network-policy/index.ts';
 import { oneLine } from '../table.ts';
 
 /** Columns of a terminal. */
 const WIDTH = 80;
+/** Of the overview's first column: what the symbols leave of the width. */
+const NAME_WIDTH = 30;
 
 /** Heads of the overview, of two characters, in the order of the features. */
 const SHORT: Readonly<Record<Feature, string>> = {
@@ -40,10 +44,10 @@ const LEGEND =
 
 /** An overview of the newest versions, or those that are named. */
 export function matrixText(providers: readonly ProviderSupport[]): string {
-  const head = ['PROVIDER'.padEnd(25), ...FEATURES.map((feature) => SHORT[feature])].join(' ').trimEnd();
+  const head = ['PROVIDER'.padEnd(NAME_WIDTH), ...FEATURES.map((feature) => SHORT[feature])].join(' ').trimEnd();
   const rows = providers.map((support) => {
     const cells = FEATURES.map((feature) => SYMBOLS[symbolOf(support, feature)].padEnd(2));
-    return [oneLine(nameOf(support), 25).padEnd(25), ...cells].join(' ').trimEnd();
+    return [oneLine(nameOf(support), NAME_WIDTH).padEnd(NAME_WIDTH), ...cells].join(' ').trimEnd();
   });
   const words = FEATURES.map((feature) => `${SHORT[feature]} ${FEATURE_TEXTS[feature]}`);
   return `${[head, ...rows, '', LEGEND, '', ...words.map((line) => oneLine(line, WIDTH))].join('\n')}\n`;
@@ -111,16 +115,22 @@ function wordsOf({
 }: SupportRow): string {
   const parts = [
     support,
-    ...(effect === undefined ? [] : [`otherwise ${effect}: ${EFFECT_TEXTS[effect]}`]),
-    ...requires.map(({ setting }) => `depends on ${setting}`),
-    ...(when.length === 0 ? [] : [`not for ${when.join(', ')}`]),
+    ...(when.length === 0 ? [] : [`not for ${when.map((trait) => TRAIT_TEXTS[trait]).join(', ')}`]),
     ...(depends === undefined ? [] : [`not if ${depends}`]),
+    ...requires.map(({ setting }) => `depends on ${setting}`),
     ...(limit === undefined ? [] : [`at most ${limit.entries} per ${limit.per}`]),
-    ...(caution === undefined ? [] : [caution]),
+    ...(effect === undefined
+      ? []
+      : [support === 'Unsupported' ? effectText(effect) : `otherwise ${effectText(effect)}`]),
+    ...(caution === undefined ? [] : [caution.replace(/\.$/, '')]),
     ...(note === undefined ? [] : [note.replace(/\.$/, '')]),
     `evidence: ${evidence}`,
   ];
   return oneLine(parts.join('; '));
+}
+
+function effectText(effect: Effect): string {
+  return `${effect}: ${EFFECT_TEXTS[effect]}`;
 }
 
 /** Lines of at most 80 characters, indented. */

@@ -10,12 +10,13 @@ import {
   type PodFacts,
   readNetworkPolicy,
 } from '../../engine/network-policy/index.ts';
-import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
+import { knownKind, type KubernetesObject } from '../../resources/index.ts';
 import { asJson, errorText, isJsonObject } from '../../values/index.ts';
-import { EXTENSIONS, readObjects } from '../cluster/apply-files.ts';
+import { EXTENSIONS, type ManifestFile, readManifestFiles } from '../cluster/apply-files.ts';
 import { addClusterFlags, type ClusterFlags, connect } from '../cluster/cluster-flags.ts';
 import { CliError, usageError } from '../errors.ts';
 import { oneLine } from '../table.ts';
+import type { PolicyFile } from './policy-places.ts';
 
 export interface PolicyFlags extends ClusterFlags {
   readonly filename?: readonly string[];
@@ -26,18 +27,14 @@ export interface PolicyFlags extends ClusterFlags {
 
 export interface PolicyInput {
   readonly policies: readonly NetworkPolicy[];
+  /** Files with these policies; none for those of a cluster. */
+  readonly files: readonly PolicyFile[];
   /** The pods of the cluster; undefined when they are not known. */
   readonly pods?: readonly PodFacts[];
 }
 
-const NETWORK_POLICIES: ResourceType = {
-  group: 'networking.k8s.io',
-  version: 'v1',
-  resource: 'networkpolicies',
-  kind: 'NetworkPolicy',
-  namespaced: true,
-};
-const PODS: ResourceType = { group: '', version: 'v1', resource: 'pods', kind: 'Pod', namespaced: true };
+const NETWORK_POLICIES = knownKind('networking.k8s.io/v1', 'NetworkPolicy');
+const PODS = knownKind('v1', 'Pod');
 /** The names of changed files of a large repository. */
 const MAX_GIT_OUTPUT = 64 * 1024 * 1024;
 
@@ -58,32 +55,36 @@ export function addPolicyFlags(command: Command): Command {
 /** @throws CliError, ApiError, ClusterError */
 export async function readPolicies(flags: PolicyFlags): Promise<PolicyInput> {
   if (flags.diff !== undefined) {
-    return fromObjects(await changedObjects(flags.diff, flags.filename ?? []), flags);
+    return fromFiles(await changedManifests(flags.diff, flags.filename ?? []), flags);
   }
   return flags.filename === undefined
     ? await fromCluster(flags)
-    : fromObjects(await readObjects(flags.filename, flags.recursive === true), flags);
+    : fromFiles(await readManifestFiles(flags.filename, flags.recursive === true), flags);
 }
 
-function fromObjects(objects: readonly KubernetesObject[], { namespace }: PolicyFlags): PolicyInput {
-  return { policies: objects.filter(isNetworkPolicy).map((object) => readNetworkPolicy(asJson(object), namespace)) };
+function fromFiles(manifests: readonly ManifestFile[], { namespace }: PolicyFlags): PolicyInput {
+  const files = manifests.map(({ path, objects }) => ({
+    path,
+    policies: objects.filter(isNetworkPolicy).map((object) => readNetworkPolicy(asJson(object), namespace)),
+  }));
+  return { files, policies: files.flatMap(({ policies }) => policies) };
 }
 
 /** The manifests among the files that Git says have changed; deleted files are not read. */
-async function changedObjects(base: string, paths: readonly string[]): Promise<readonly KubernetesObject[]> {
+async function changedManifests(base: string, paths: readonly string[]): Promise<readonly ManifestFile[]> {
   if (paths.includes('-')) {
     throw usageError('expected files or folders beside --diff, got standard input');
   }
-  const objects: KubernetesObject[] = [];
+  const read: ManifestFile[] = [];
   for (const file of await changedFiles(base, paths)) {
     try {
-      objects.push(...(await readObjects([file], false)));
+      read.push(...(await readManifestFiles([file], false)));
     } catch (error) {
       // Not every YAML file of a repository is a manifest.
       process.stderr.write(`note: not checked: ${oneLine(errorText(error))}\n`);
     }
   }
-  return objects;
+  return read;
 }
 
 async function changedFiles(base: string, paths: readonly string[]): Promise<readonly string[]> {
@@ -121,10 +122,10 @@ async function fromCluster(flags: PolicyFlags): Promise<PolicyInput> {
   const policies = items.map((object) => readNetworkPolicy({ ...asJson(object), apiVersion: 'networking.k8s.io/v1' }));
   try {
     const pods = await listAll(connected.cluster, PODS, scope);
-    return { policies, pods: pods.items.map(podFacts) };
+    return { policies, files: [], pods: pods.items.map(podFacts) };
   } catch (error) {
     if (error instanceof ApiError && error.code === 403) {
-      return { policies };
+      return { policies, files: [] };
     }
     throw error;
   }

@@ -207,7 +207,7 @@ export class PolicyRunner implements AsyncDisposable {
     }
     const { apiVersion, kind, namespace, name } = reference;
     const key = { name, ...(namespace === undefined ? {} : { namespace }) };
-    this.#pool.publishWatched({ apiVersion, kind, isAll: false, objects: [[key, found.object]] });
+    this.#pool.publishWatched({ apiVersion, kind, isAll: false, objects: [[key, JSON.stringify(found.object)]] });
     return { state: 'published' };
   }
 

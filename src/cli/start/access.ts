@@ -2,7 +2,13 @@
 import { GOVERNANCE_ACCOUNT } from '../../governance/index.ts';
 import type { EmbeddedCluster, UserInfo } from '../../apiserver/index.ts';
 import { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, OWN_KINDS_RULES } from '../../lifecycle/index.ts';
-import { NETWORK_POLICY_READER_RULES, NETWORK_POLICY_STATUS_RULES } from '../../network-policy/index.ts';
+import {
+  NETWORK_POLICY_ANNOTATION_RULES,
+  NETWORK_POLICY_READER_RULES,
+  NETWORK_POLICY_STATUS_RULES,
+  NETWORK_POLICY_SUBRESOURCE_RULES,
+  type ProjectionOptions,
+} from '../../network-policy/index.ts';
 import type { AccessRule, KubernetesObject } from '../../resources/index.ts';
 import { REPLICA_CLUSTER_RULES, REPLICA_RULES } from '../../control/index.ts';
 import { unlessGone } from '../../cluster/index.ts';
@@ -22,8 +28,15 @@ export const REPLICA_USER = serviceAccount(REPLICA);
 export const GOVERNANCE_USER = serviceAccount(GOVERNANCE_ACCOUNT);
 
 /** Creates the namespace of Portcullis, its service accounts and their roles, and the roles for users. */
-export async function grantAccess(cluster: EmbeddedCluster): Promise<void> {
-  for (const object of accessObjects()) {
+export async function grantAccess(
+  cluster: EmbeddedCluster,
+  { annotation = 'none', subresource = false }: ProjectionOptions = {},
+): Promise<void> {
+  const rules = [
+    ...(annotation === 'none' ? [] : NETWORK_POLICY_ANNOTATION_RULES),
+    ...(subresource ? NETWORK_POLICY_SUBRESOURCE_RULES : []),
+  ];
+  for (const object of accessObjects(rules)) {
     await applyObject(cluster, object);
   }
 }
@@ -42,7 +55,8 @@ export async function grantGovernance(cluster: EmbeddedCluster, roles: readonly 
   }
 }
 
-function accessObjects(): readonly KubernetesObject[] {
+/** @param projectionRules the rights to repeat the status in NetworkPolicies */
+function accessObjects(projectionRules: readonly AccessRule[]): readonly KubernetesObject[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: PRODUCT_NAMESPACE } },
     ...[CONTROLLER, REPLICA].map(serviceAccountObject),
@@ -51,6 +65,7 @@ function accessObjects(): readonly KubernetesObject[] {
       ...OWN_KINDS_RULES,
       ...NETWORK_POLICY_READER_RULES,
       ...NETWORK_POLICY_STATUS_RULES,
+      ...projectionRules,
     ]),
     ...grant(CONTROLLER, 'Role', CONTROLLER_NAMESPACE_RULES),
     ...grant(REPLICA, 'Role', REPLICA_RULES),

@@ -26,6 +26,8 @@ interface LocalClusterOptions {
   readonly certificates: LocalCertificates;
   /** The first port to try for kubectl. */
   readonly port: number;
+  /** Whether NetworkPolicy has a status. */
+  readonly networkPolicyStatus: boolean;
   readonly log: Logger;
 }
 
@@ -44,11 +46,13 @@ export async function startLocalCluster({
   dataDir,
   certificates,
   port,
+  networkPolicyStatus,
   log,
 }: LocalClusterOptions): Promise<LocalCluster> {
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const cluster = await EmbeddedCluster.open({
     file: join(dataDir, 'cluster.sqlite'),
+    networkPolicyStatus,
     tokens: [{ token, user: { username: 'admin', groups: ['system:masters', 'system:authenticated'] } }],
     onRecovery: ({ file, movedTo, reason }) => {
       const kept = movedTo === undefined ? '' : ` It was moved to ${movedTo}.`;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { GovernanceSettings } from '../../governance/index.ts';
+import type { ProjectionOptions } from '../../network-policy/index.ts';
 import {
   DEFAULT_ROLLOUT_SETTINGS,
   POLICY_KINDS,
@@ -60,13 +61,21 @@ export async function startWithCluster(
   // Stops what already runs when the rest fails to start.
   await using running = new AsyncDisposableStack();
   const log = startLog();
-  const local = await startLocalCluster({ dataDir, certificates, port: flags.clusterPort, log });
+  const subresource = flags.networkPolicyStatusSubresource === true;
+  const local = await startLocalCluster({
+    dataDir,
+    certificates,
+    port: flags.clusterPort,
+    networkPolicyStatus: subresource,
+    log,
+  });
   running.defer(() => local.stop());
   if (verification === undefined) {
     assertNoVerification(local);
   }
   const governance = governanceSettings(flags, PRODUCT_NAMESPACE);
-  await grantAccess(local.cluster);
+  const networkPolicyProjection = { annotation: flags.networkPolicyAnnotation, subresource };
+  await grantAccess(local.cluster, networkPolicyProjection);
   const governanceRoles = governance === undefined ? undefined : flags.governanceRole;
   await grantGovernance(local.cluster, governanceRoles ?? []);
   rmSync(join(dataDir, FORMER_POLICIES_FILE), { force: true });
@@ -76,10 +85,12 @@ export async function startWithCluster(
     log,
     modulesUrl: modulesUrl(flags),
     tenantHosts: sources.tenantHosts,
+    tenantModules: sources.tenantModules,
     tenantCapabilities: capabilitiesOf(local),
     failing: failingPolicies(flags),
     governance,
     networkPolicyStatus: flags.networkPolicyStatus,
+    networkPolicyProjection,
   };
   const started = await startServer(flags, certificates, {
     replica: replicaOptions(parts),
@@ -116,12 +127,14 @@ interface Parts {
   readonly modulesUrl: URL;
   /** Hosts that policies of namespaces may have modules from, whatever their addresses. */
   readonly tenantHosts: readonly string[];
+  readonly tenantModules: readonly string[] | undefined;
   /** The host capabilities of policies of namespaces until the process ends. */
   readonly tenantCapabilities: readonly string[];
   readonly failing: Pick<RolloutSettings, 'degraded' | 'unserved'>;
   /** Undefined: off. */
   readonly governance: GovernanceSettings | undefined;
   readonly networkPolicyStatus: boolean;
+  readonly networkPolicyProjection: ProjectionOptions;
 }
 
 /**
@@ -184,10 +197,12 @@ function localController(
     log,
     modulesUrl: folder,
     tenantHosts,
+    tenantModules,
     tenantCapabilities: granted,
     failing,
     governance,
     networkPolicyStatus,
+    networkPolicyProjection,
   }: Parts,
   { admission, registry }: StartedServer,
 ): AssembledController {
@@ -207,6 +222,7 @@ function localController(
       controllerUser: CONTROLLER_USER.username,
       modulesUrl: folder,
       tenantHosts: () => tenantHosts,
+      tenantModules: () => tenantModules,
       tenantCapabilities: () => granted,
     },
     ...(governance === undefined
@@ -218,6 +234,7 @@ function localController(
           },
         }),
     networkPolicyStatus,
+    networkPolicyProjection,
     registry,
     metrics: new RuntimeMetrics(registry),
     log,

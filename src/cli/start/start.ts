@@ -32,6 +32,8 @@ export function startCommand(): Command {
         'governanceNamespaces',
         'governanceRole',
         'networkPolicyStatus',
+        'networkPolicyAnnotation',
+        'networkPolicyStatusSubresource',
       ]),
     )
     .option('--port <port>', 'first port to try for admission reviews', portNumber, 8443)
@@ -43,6 +45,10 @@ export function startCommand(): Command {
     .option(VERIFICATION_FLAG, VERIFICATION_HELP)
     .option(TRUST_FLAG, TRUST_HELP);
   return addNetworkPolicyFlags(addGovernanceFlags(addFailingPoliciesFlags(command)))
+    .option(
+      '--network-policy-status-subresource',
+      'serve the status of NetworkPolicy that KEP-2943 had behind a feature gate, and write it',
+    )
     .addOption(
       new Option('--governance-role <names>', 'ClusterRoles with the rights of Policies: here the only user is you')
         .default(DEFAULT_GOVERNANCE_ROLES, DEFAULT_GOVERNANCE_ROLES.join())

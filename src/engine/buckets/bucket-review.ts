@@ -202,13 +202,14 @@ export class BucketReview {
    * namespace.
    */
   #deferEarly(members: readonly BucketMember[]): void {
-    if (this.#options.slow === undefined) {
+    const { slow } = this.#options;
+    if (slow === undefined) {
       return;
     }
     for (const member of members) {
       const { policy, match } = member;
       const owner = policyOwner(policy.id, match.namespace);
-      if (this.#options.slow?.has(owner) !== true) {
+      if (!slow.has(owner)) {
         continue;
       }
       if (match.namespace === undefined) {

@@ -10,6 +10,7 @@ import {
   usesVariable,
 } from '../../cel/index.ts';
 import type { CelType, Program } from '../../cel/index.ts';
+import { MAX_PATTERN_SIZE } from '../../go/index.ts';
 import { invalid } from '../../resources/index.ts';
 import type { FieldProblem } from '../field-problem.ts';
 import { trimSpace } from './go-space.ts';
@@ -54,6 +55,12 @@ export interface CompiledMutation extends CompiledExpression {
   readonly patchType: MutationSpec['patchType'];
 }
 
+/**
+ * Maximum number of instructions of all regular expressions that a policy has as literals: a quarter of a second to compile. A
+ * published policy has a few hundred.
+ */
+const MAX_POLICY_PATTERN_SIZE = 5 * MAX_PATTERN_SIZE;
+
 /** Compiles all expressions of a policy. Mistakes are added to `problems`; the policy must not be used then. */
 export function compilePolicy(
   spec: PolicySpec,
@@ -87,6 +94,7 @@ class PolicyCompiler {
   readonly #types = new Map<string, CelType>();
   /** Programs by the paths of their expressions. */
   readonly #programs = new Map<string, Program>();
+  #patternSize = 0;
 
   constructor(spec: PolicySpec, environments: PolicyEnvironments, problems: FieldProblem[]) {
     this.#spec = spec;
@@ -199,9 +207,14 @@ class PolicyCompiler {
       // Reported by the reader.
       return undefined;
     }
+    if (this.#patternSize > MAX_POLICY_PATTERN_SIZE) {
+      // Reported for the expression that exceeded it.
+      return undefined;
+    }
     try {
       const program = this.#environments.compile(checked, scope, this.#types);
-      const reason = mismatch(program.resultType, expected);
+      this.#patternSize += program.patternSize;
+      const reason = this.#tooManyPatterns() ?? mismatch(program.resultType, expected);
       if (reason !== undefined) {
         this.#problems.push(invalid(path, checked, reason));
         return undefined;
@@ -220,6 +233,12 @@ class PolicyCompiler {
       }
       return undefined;
     }
+  }
+
+  #tooManyPatterns(): string | undefined {
+    return this.#patternSize > MAX_POLICY_PATTERN_SIZE
+      ? `the regular expressions of the policy are too large together: expected at most ${MAX_POLICY_PATTERN_SIZE} instructions, got up to ${this.#patternSize}`
+      : undefined;
   }
 }
 

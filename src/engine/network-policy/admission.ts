@@ -9,7 +9,7 @@ import { isNetworkPolicy, readNetworkPolicy } from './network-policy.ts';
 import type { NetworkPolicySettings } from './settings.ts';
 import { ProviderSupport } from './support.ts';
 import type { ProviderInstance } from './support.ts';
-import { analysePolicy, judgePolicy, unknownProvider } from './verdict.ts';
+import { analysePolicy, judgePolicy, unknownProvider, unsupportedFeatures } from './verdict.ts';
 import type { ProviderVerdict } from './verdict.ts';
 import { severity } from './what-if.ts';
 
@@ -99,10 +99,7 @@ function severityOf({ accepted, effect }: ProviderVerdict): number {
 
 /** A warning for each feature, since one for all would be cut off. */
 function messagesOf({ features, message }: ProviderVerdict): readonly string[] {
-  const enforcement = features.find(({ type, status }) => type === 'Enforcement' && status !== 'True');
-  const failed = features.filter(({ status }) => status === 'False');
-  const unknown = features.filter(({ status }) => status === 'Unknown');
-  const shown = [...failed, ...(enforcement?.status === 'Unknown' ? [enforcement] : unknown)];
+  const shown = unsupportedFeatures(features);
   return shown.length === 0 ? [message] : shown.map((one) => one.message);
 }
 

@@ -72,17 +72,40 @@ export interface AgentPattern {
   readonly beside?: string;
 }
 
+/** An object of the provider that has its version, for images without one. */
+export interface VersionObject {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly resource: string;
+  readonly name: string;
+  /** Where the version is: `spec.calicoVersion`. */
+  readonly field: string;
+}
+
+/** The version of a provider that is part of the kubelet’s program. */
+export interface KubeletVersions {
+  readonly kubelet: VersionRange;
+  /** The lowest version in that range. */
+  readonly version: string;
+}
+
 /** How a provider is detected in a cluster. */
 export interface Detection {
   readonly agents: readonly AgentPattern[];
   /** A part of the version of kubelets with this provider built in. */
   readonly kubelet?: string;
+  readonly kubeletVersions?: readonly KubeletVersions[];
+  /** Names of images whose tags are versions, with stars for any text before or after. Default: all. */
+  readonly images?: readonly string[];
+  readonly object?: VersionObject;
   /** Providers whose patterns the pods of this one match, too. */
   readonly replaces?: readonly string[];
   /** The ConfigMap, in the namespace of the pods, whose keys are settings. */
   readonly configMap?: string;
   /** Settings that are arguments of the container. */
   readonly arguments?: readonly string[];
+  /** Another container, in the network of its host too, with these arguments. */
+  readonly argumentsOf?: string;
   /** Settings that say whether the pod has the container of that name: `present` or `absent`. */
   readonly containers?: readonly string[];
 }

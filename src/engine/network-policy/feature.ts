@@ -30,7 +30,7 @@ export const FEATURE_TEXTS: Readonly<Record<Feature, string>> = {
   PortWithoutNumber: 'an entry of ports without a port: all ports of the protocol',
   NamedPort: 'a port by name',
   EndPort: 'a range of ports: endPort',
-  PortCount: 'many ports in a rule',
+  PortCount: 'the number of ports',
   SCTP: 'the protocol SCTP',
   IPBlock: 'ipBlock for addresses outside the cluster',
   IPBlockExcept: 'except in an ipBlock',
@@ -66,6 +66,18 @@ export const TRAITS = [
 ] as const;
 
 export type Trait = (typeof TRAITS)[number];
+
+/** Each use in words. */
+export const TRAIT_TEXTS: Readonly<Record<Trait, string>> = {
+  Ingress: 'ingress',
+  Egress: 'egress',
+  EgressToAnyPeer: 'egress to any peer',
+  EgressToIPBlock: 'egress to an ipBlock',
+  EmptyEntry: 'an empty entry of ports',
+  NegativeExpression: 'NotIn and DoesNotExist',
+  MixedFamilies: 'rules with IPv4 and IPv6',
+  WithPorts: 'rules with ports',
+};
 
 export function worseEffect(one: Effect | undefined, other: Effect | undefined): Effect | undefined {
   const rank = (effect: Effect | undefined): number => (effect === undefined ? -1 : EFFECTS.indexOf(effect));

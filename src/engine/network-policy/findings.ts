@@ -2,6 +2,7 @@
 import { shortened } from '../../values/index.ts';
 import type { Labels } from '../../resources/index.ts';
 import type { NetworkPolicy } from './network-policy.ts';
+import { MAX_PATHS } from './verdict.ts';
 
 export type FindingType =
   /** No pod that was given is selected. */
@@ -29,8 +30,6 @@ export interface PodFacts {
   readonly labels?: Labels;
   readonly hostNetwork?: boolean;
 }
-
-const MAX_PATHS = 20;
 
 /** @param pods all pods of the cluster, or of the namespace; undefined when they are not known */
 export function findingsOf(policy: NetworkPolicy, pods?: readonly PodFacts[]): readonly Finding[] {

@@ -8,8 +8,9 @@ export type {
   ProviderExtension,
   ProviderSetting,
   SupportRow,
+  VersionObject,
 } from './catalogue.ts';
-export { EFFECT_TEXTS, EFFECTS, FEATURE_TEXTS, FEATURES } from './feature.ts';
+export { EFFECT_TEXTS, EFFECTS, FEATURE_TEXTS, FEATURES, TRAIT_TEXTS } from './feature.ts';
 export type { Effect, Feature } from './feature.ts';
 export type { ClusterFacts } from './feature-uses.ts';
 export { findingsOf } from './findings.ts';
@@ -17,12 +18,21 @@ export type { Finding, FindingType, PodFacts } from './findings.ts';
 export { isNetworkPolicy, readNetworkPolicy } from './network-policy.ts';
 export type { NetworkPolicy } from './network-policy.ts';
 export { compareNumbers, parseProviderVersion } from './provider-version.ts';
-export { parseCatalogue, readProvider } from './read-catalogue.ts';
+export { MAX_CATALOGUE_LENGTH, parseCatalogue, readProvider } from './read-catalogue.ts';
 export { PolicySet } from './redundant.ts';
 export { FEATURE_NOUNS } from './sentence.ts';
+export { isInRange } from './version-range.ts';
 export { ProviderSupport } from './support.ts';
 export type { ProviderInstance, Status, SupportReason } from './support.ts';
-export { analysePolicy, judgePolicy, UNREAD_FIELDS, unknownProvider } from './verdict.ts';
+export {
+  analysePolicy,
+  judgePolicy,
+  MAX_MESSAGE,
+  MAX_PATHS,
+  UNREAD_FIELDS,
+  unknownProvider,
+  unsupportedFeatures,
+} from './verdict.ts';
 export type { AnalysedPolicy, FeatureVerdict, ProviderVerdict, ProviderWarning } from './verdict.ts';
 export { compareVerdicts, severity } from './what-if.ts';
 export type { FeatureChange, FeatureState } from './what-if.ts';

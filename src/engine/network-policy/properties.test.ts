@@ -149,6 +149,16 @@ const instance: fc.Arbitrary<ProviderInstance> = fc.record({
   version: fc.constantFrom(...versions),
 });
 
+/** Versions that support some uses of a feature and not others. */
+const partialInstance: fc.Arbitrary<ProviderInstance> = fc.constantFrom(
+  ...builtinCatalogue().providers.flatMap(({ name, features }) =>
+    Object.values(features)
+      .flat()
+      .filter(({ when }) => when !== undefined)
+      .map(({ versions: { from } }) => ({ name, version: from?.join('.') ?? '0.0.1' })),
+  ),
+);
+
 function judge(spec: JsonValue, one: ProviderInstance): ProviderVerdict {
   const provider = builtinCatalogue().find(one.name);
   assert.ok(provider);
@@ -217,23 +227,31 @@ describe('for any policy, provider and version', () => {
 
   it('another rule, peer or port never makes a verdict better', () => {
     fc.assert(
-      fc.property(policy, rule('from'), rule('to'), peer, port, instance, ({ value }, from, to, more, another, one) => {
-        const worst = (spec: JsonValue): number => {
-          const { accepted, effect } = judge(spec, one);
-          return severity({ status: accepted, ...(effect === undefined ? {} : { effect }) });
-        };
-        const before = worst(value);
-        const withRules = { ...value, ingress: [...listOf(value['ingress']), from.value] };
-        const withEgress = { ...value, egress: [...listOf(value['egress']), to.value] };
-        const [first, ...rest] = listOf(value['ingress']);
-        const wider = first !== undefined && {
-          ...value,
-          ingress: [extended(first, more.value, another.value), ...rest],
-        };
-        for (const spec of [withRules, withEgress, ...(wider === false ? [] : [wider])]) {
-          assert.ok(worst(spec) >= before, JSON.stringify(spec));
-        }
-      }),
+      fc.property(
+        policy,
+        rule('from'),
+        rule('to'),
+        peer,
+        port,
+        fc.oneof(instance, partialInstance),
+        ({ value }, from, to, more, another, one) => {
+          const worst = (spec: JsonValue): number => {
+            const { accepted, effect } = judge(spec, one);
+            return severity({ status: accepted, ...(effect === undefined ? {} : { effect }) });
+          };
+          const before = worst(value);
+          const withRules = { ...value, ingress: [...listOf(value['ingress']), from.value] };
+          const withEgress = { ...value, egress: [...listOf(value['egress']), to.value] };
+          const [first, ...rest] = listOf(value['ingress']);
+          const wider = first !== undefined && {
+            ...value,
+            ingress: [extended(first, more.value, another.value), ...rest],
+          };
+          for (const spec of [withRules, withEgress, ...(wider === false ? [] : [wider])]) {
+            assert.ok(worst(spec) >= before, JSON.stringify(spec));
+          }
+        },
+      ),
       RUNS,
     );
   });

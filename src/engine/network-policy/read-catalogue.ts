@@ -4,16 +4,17 @@ import { describeValue, FieldReader, fieldPathText } from '../field-reader.ts';
 import type { FieldFault } from '../field-reader.ts';
 import { nearestKey, textPosition } from '../../values/index.ts';
 import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
-import { EVIDENCES, SUPPORTS } from './catalogue.ts';
+import { Catalogue, EVIDENCES, SUPPORTS } from './catalogue.ts';
 import type {
   AgentPattern,
-  Catalogue,
   Detection,
+  KubeletVersions,
   PortLimit,
   ProviderExtension,
   ProviderSetting,
   Requirement,
   SupportRow,
+  VersionObject,
 } from './catalogue.ts';
 import { EFFECTS, FEATURES, TRAITS } from './feature.ts';
 import type { Feature, Trait } from './feature.ts';
@@ -26,9 +27,9 @@ export const MAX_CATALOGUE_LENGTH = 1024 * 1024;
 /** Providers of a file: ten times those that exist. */
 const MAX_PROVIDERS = 200;
 /** Rows of a feature: more than the minor versions of any provider. */
-const MAX_ROWS = 64;
+export const MAX_ROWS = 64;
 /** Characters of a text, so that it fits into a message of a condition. */
-const MAX_TEXT = 1000;
+export const MAX_TEXT = 1000;
 
 const PROVIDER_KEYS = [
   'name',
@@ -57,11 +58,18 @@ const ROW_KEYS = [
   'sources',
   'checked',
 ];
-const DAY = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/;
+/** Texts with a form, also for the schema. */
+export const CATALOGUE_PATTERNS = {
+  day: /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/,
+  controllerName: /^[a-z0-9.-]{1,253}\/[A-Za-z0-9/._~-]{1,253}$/,
+  source: /^https:\/\/\S{4,500}$/,
+  versions: /^(?:\*|<\d+(?:\.\d+){0,2}|>=\d+(?:\.\d+){0,2}(?: <\d+(?:\.\d+){0,2})?)$/,
+} as const;
 const UNKNOWN_RANGE: VersionRange = { text: '*' };
 
 /**
- * Reads catalogue files: YAML or JSON, a document for each provider. Providers of `known` may be extended and inherited.
+ * Reads catalogue files: YAML or JSON, a document for each provider. Providers of `known`, and of
+ * documents before, may be extended and inherited.
  * @throws EngineError `catalogue-invalid`, which lists every mistake with file and path
  */
 export function parseCatalogue(text: string, file: string, known?: Catalogue): readonly ProviderExtension[] {
@@ -70,12 +78,16 @@ export function parseCatalogue(text: string, file: string, known?: Catalogue): r
     throw invalid([`${file}: expected at most ${MAX_PROVIDERS} providers, got ${documents.length}`]);
   }
   const mistakes: string[] = [];
-  const entries = documents.map((document, index) => {
+  const entries: ProviderExtension[] = [];
+  let before = known ?? new Catalogue([]);
+  for (const [index, document] of documents.entries()) {
     const place = documents.length === 1 ? file : `${file}, document ${index + 1}`;
-    return readProvider(document, known, ({ path, key, message }) =>
+    const entry = readProvider(document, before, ({ path, key, message }) =>
       mistakes.push([place, fieldPathText(path) || key, message].filter(Boolean).join(': ')),
     );
-  });
+    before = before.extended([entry]);
+    entries.push(entry);
+  }
   if (mistakes.length > 0) {
     throw invalid(mistakes);
   }
@@ -146,7 +158,7 @@ function present<Fields extends object>(fields: Fields): { [Key in keyof Fields]
 
 function controllerName(fields: FieldReader): string | undefined {
   const text = fields.someText('controllerName');
-  if (text !== undefined && !/^[a-z0-9.-]{1,253}\/[A-Za-z0-9/._~-]{1,253}$/.test(text)) {
+  if (text !== undefined && !CATALOGUE_PATTERNS.controllerName.test(text)) {
     fields.fault('controllerName', `expected DOMAIN/PATH, such as cilium.io/agent, got ${describeValue(text)}`);
   }
   return text;
@@ -154,7 +166,7 @@ function controllerName(fields: FieldReader): string | undefined {
 
 function day(fields: FieldReader): string | undefined {
   const text = fields.someText('checked');
-  if (text !== undefined && !DAY.test(text)) {
+  if (text !== undefined && !CATALOGUE_PATTERNS.day.test(text)) {
     fields.fault('checked', `expected a day such as 2026-11-21, got ${describeValue(text)}`);
   }
   return text;
@@ -169,13 +181,26 @@ function shortText(fields: FieldReader, key: string): string | undefined {
 }
 
 /** Patterns of a provider: more than any needs, since each is tried on every pod. */
-const MAX_PATTERNS = 32;
+export const MAX_PATTERNS = 32;
+
+const DETECTION_KEYS = [
+  'agents',
+  'kubelet',
+  'kubeletVersions',
+  'images',
+  'object',
+  'replaces',
+  'configMap',
+  'arguments',
+  'argumentsOf',
+  'containers',
+];
 
 function readDetection(fields: FieldReader | undefined): Detection | undefined {
   if (fields === undefined) {
     return undefined;
   }
-  fields.knownKeys(['agents', 'kubelet', 'replaces', 'configMap', 'arguments', 'containers'], { owner: 'detect' });
+  fields.knownKeys(DETECTION_KEYS, { owner: 'detect' });
   const agents = fields.each('agents');
   if (agents.length > MAX_PATTERNS) {
     fields.fault('agents', `expected at most ${MAX_PATTERNS} patterns, got ${agents.length}`);
@@ -184,12 +209,36 @@ function readDetection(fields: FieldReader | undefined): Detection | undefined {
     agents: agents.slice(0, MAX_PATTERNS).map(readAgent),
     ...present({
       kubelet: fields.someText('kubelet'),
+      kubeletVersions: fields.has('kubeletVersions')
+        ? fields.each('kubeletVersions').slice(0, MAX_PATTERNS).map(readKubeletVersions)
+        : undefined,
+      images: someTexts(fields, 'images'),
+      object: readVersionObject(fields.inside('object')),
       replaces: someTexts(fields, 'replaces'),
       configMap: fields.someText('configMap'),
       arguments: someTexts(fields, 'arguments'),
+      argumentsOf: fields.someText('argumentsOf'),
       containers: someTexts(fields, 'containers'),
     }),
   };
+}
+
+function readKubeletVersions(fields: FieldReader): KubeletVersions {
+  fields.knownKeys(['kubelet', 'version', 'sources'], { owner: 'a version' });
+  return { kubelet: range(fields, 'kubelet') ?? UNKNOWN_RANGE, version: fields.requiredText('version') };
+}
+
+function readVersionObject(fields: FieldReader | undefined): VersionObject | undefined {
+  fields?.knownKeys(['apiVersion', 'kind', 'resource', 'name', 'field'], { owner: 'object' });
+  return (
+    fields && {
+      apiVersion: fields.requiredText('apiVersion'),
+      kind: fields.requiredText('kind'),
+      resource: fields.requiredText('resource'),
+      name: fields.requiredText('name'),
+      field: fields.requiredText('field'),
+    }
+  );
 }
 
 function readAgent(fields: FieldReader): AgentPattern {
@@ -253,11 +302,11 @@ function readRows(fields: FieldReader, feature: Feature, checked: string | undef
   return rows.map((row, index) => readRow(row, ranges[index] ?? UNKNOWN_RANGE, checked));
 }
 
-function range(row: FieldReader): VersionRange | undefined {
-  const text = row.requiredText('versions');
+function range(row: FieldReader, key = 'versions'): VersionRange | undefined {
+  const text = row.requiredText(key);
   const parsed = parseVersionRange(text);
   if (parsed === undefined && text !== '') {
-    row.fault('versions', `expected *, >=1.2.0, <1.2.0 or ">=1.2.0 <1.3.0", got ${describeValue(text)}`);
+    row.fault(key, `expected *, >=1.2.0, <1.2.0 or ">=1.2.0 <1.3.0", got ${describeValue(text)}`);
   }
   return parsed;
 }
@@ -343,7 +392,7 @@ function readLimit(fields: FieldReader | undefined): PortLimit | undefined {
 function readSources(row: FieldReader, evidence: SupportRow['evidence']): readonly string[] {
   const sources = row.texts('sources');
   for (const [index, source] of sources.entries()) {
-    if (!/^https:\/\/\S{4,500}$/.test(source)) {
+    if (!CATALOGUE_PATTERNS.source.test(source)) {
       row.fault('sources', `expected a URL that begins with https://, got ${describeValue(source)}`, index);
     }
   }

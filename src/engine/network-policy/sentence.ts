@@ -83,7 +83,9 @@ const EXCEPTIONS: Readonly<Record<string, Sentence>> = {
     `allows ${listed(uses, (use) => `all ${use.port?.protocol ?? 'TCP'} ports, not only ${named(use)}`)}`,
   'NamespaceAndPodSelector/FailOpen': () => 'allows more pods than namespaceSelector and podSelector select together',
   'IPBlock/FailOpen': (uses) => `allows everything, not only ${listed(uses, named)}`,
-  'IPBlockExcept/FailOpen': (uses) => `allows ${listed(uses, named)}, which except excludes`,
+  'IPBlockExcept/FailOpen': (uses) =>
+    `allows ${listed(uses, ({ block, path }) => shortened(block ?? path, MAX_NAME))}, which except excludes`,
+  'IPBlockExcept/FailClosed': (uses) => `does not allow all of an ipBlock with ${listed(uses, named)}`,
   'IPBlockOfPods/FailClosed': (uses) =>
     `does not match IPs of pods with an ipBlock: pods in ${listed(uses, named)} are not allowed`,
   'IPBlockOfNodes/FailClosed': (uses) =>
@@ -124,8 +126,9 @@ function subjects(feature: Feature, uses: readonly FeatureUse[]): string {
   return isNamed ? listed(uses, named) : FEATURE_NOUNS[feature];
 }
 
-function named({ port, block, path }: FeatureUse): string {
-  return shortened(port === undefined ? (block ?? path) : portText(port), MAX_NAME);
+function named({ feature, port, block, path }: FeatureUse): string {
+  const text = port === undefined ? (block ?? path) : portText(port);
+  return shortened(feature === 'IPBlockExcept' && port === undefined ? `the exception ${text}` : text, MAX_NAME);
 }
 
 /** The first two different ones, and the number of the others. */

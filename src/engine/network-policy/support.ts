@@ -140,7 +140,7 @@ export class ProviderSupport {
       case 'Unsupported':
         return { status: 'False', reason: 'FeatureNotSupported', ...effect, row };
       case 'Unknown':
-        return { status: 'Unknown', reason: 'NotInCatalogue', because: row.note ?? 'it was not examined', row };
+        return { status: 'Unknown', reason: 'NotInCatalogue', because: becauseOf(row), row };
       case 'Partial':
         if (row.when !== undefined && !row.when.some((trait) => traits.includes(trait))) {
           return { status: 'True', reason: 'Accepted', row };
@@ -203,4 +203,13 @@ export function requirementText({ setting, is, not, contains }: Requirement): st
   return not === undefined
     ? `${setting} contains ${JSON.stringify(contains ?? '')}`
     : `${setting} is not ${JSON.stringify(not)}`;
+}
+
+/** The note as the end of a sentence. */
+function becauseOf({ note = 'it was not examined' }: SupportRow): string {
+  const text = note.replace(/\.$/, '');
+  // The first word may be a name.
+  return /^[A-Z][a-z]* /.test(text) && !/^[A-Z][a-z]* [A-Z\d]/.test(text)
+    ? text[0]?.toLowerCase() + text.slice(1)
+    : text;
 }

@@ -159,6 +159,12 @@ describe('the sentence for a person', () => {
       'False',
       'Weave Net 2.8.1 ignores spec.egress[0] because of 2001:db8::/32',
     ],
+    [
+      'internet-without-private',
+      { name: 'azure-npm-windows', version: '1.6.29' },
+      'False',
+      'Azure NPM for Windows 1.6.29 ignores the whole policy because of the exception 10.0.0.0/8, the exception 172.16.0.0/12 and 1 more: its pods are open unless another policy isolates them',
+    ],
     ['deny-all', { name: 'flannel', version: '0.26.0' }, 'False', 'Flannel alone 0.26.0 enforces no NetworkPolicy'],
     [
       'deny-all',
@@ -252,4 +258,28 @@ describe('what depends on the cluster', () => {
     const larger = { ...cilium, settings: { 'bpf-policy-map-max': '65536' } };
     assert.deepEqual(judge('many-ports', larger, { identities: 1000, podCidrs: [], nodeCidrs: [] }).warnings, []);
   });
+});
+
+describe('uses of one feature that differ', () => {
+  for (const ports of [
+    [{}, { protocol: 'UDP' }],
+    [{ protocol: 'UDP' }, {}],
+  ]) {
+    it(`are as good as the worst of ${JSON.stringify(ports)}, which alone has a path`, () => {
+      const policy: JsonObject = {
+        apiVersion: 'networking.k8s.io/v1',
+        kind: 'NetworkPolicy',
+        metadata: { name: 'p' },
+        spec: { podSelector: {}, ingress: [{ ports }] },
+      };
+      const provider = builtinCatalogue().find('calico') ?? assert.fail();
+      const support = new ProviderSupport(provider, { name: 'calico', version: '3.10.0' });
+      const { accepted, features } = judgePolicy(analysePolicy(readNetworkPolicy(policy)), support);
+      assert.equal(accepted, 'False');
+      const index = ports.findIndex((port) => Object.keys(port).length === 0);
+      assert.deepEqual(features.find(({ type }) => type === 'PortWithoutNumber')?.paths, [
+        `spec.ingress[0].ports[${index}]`,
+      ]);
+    });
+  }
 });

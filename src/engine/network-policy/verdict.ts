@@ -46,10 +46,10 @@ export interface ProviderWarning {
   readonly message: string;
 }
 
-/** Paths of a condition. */
-const MAX_PATHS = 20;
+/** Paths of a condition, as in the schema of statuses. */
+export const MAX_PATHS = 20;
 /** Characters of a message: a kibibyte, far below the limit of conditions, which is 32 KiB. */
-const MAX_MESSAGE = 1024;
+export const MAX_MESSAGE = 1024;
 /**
  * Peers that a policy map should have room for, while their number is not known: a selector of a namespace matches
  * hundreds of identities in a cluster of medium size.
@@ -286,11 +286,15 @@ function worstOf(features: readonly FeatureVerdict[]): Pick<FeatureVerdict, 'sta
 }
 
 /** What is not supported, then what is unknown. While enforcement is unknown, that is the only unknown that matters. */
-function summary(features: readonly FeatureVerdict[], { label }: ProviderSupport): string {
-  const messagesOf = (status: Status): readonly FeatureVerdict[] => features.filter((one) => one.status === status);
-  const unknown = messagesOf('Unknown');
+export function unsupportedFeatures(features: readonly FeatureVerdict[]): readonly FeatureVerdict[] {
+  const unknown = features.filter(({ status }) => status === 'Unknown');
   const enforcement = unknown.filter(({ type }) => type === 'Enforcement');
-  const shown = [...messagesOf('False'), ...(enforcement.length > 0 ? enforcement : unknown)];
-  const text = shown.map(({ message }) => message).join('; ');
+  return [...features.filter(({ status }) => status === 'False'), ...(enforcement.length > 0 ? enforcement : unknown)];
+}
+
+function summary(features: readonly FeatureVerdict[], { label }: ProviderSupport): string {
+  const text = unsupportedFeatures(features)
+    .map(({ message }) => message)
+    .join('; ');
   return shortened(text === '' ? `${label} does what the policy says` : text, MAX_MESSAGE);
 }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { JsonObject } from '../../values/index.ts';
 import type { SettingsVerdict } from '../guest-verdict.ts';
 import { type LookupResult, type ObjectLookup, UnknownObject } from '../object-lookup.ts';
-import { type EffectiveSettings, ParameterizedSettings } from './effective-settings.ts';
+import { type EffectiveSettings, ParameterizedSettings, type ValidationResult } from './effective-settings.ts';
 import type { ParametersDefinition } from './parameters-definition.ts';
 
 const BY_RESOURCE: ParametersDefinition = {
@@ -37,7 +37,7 @@ class Subject {
 
   resolve(
     namespace = 'tool-a',
-    verdict: (settings: string) => SettingsVerdict = () => ({ valid: true }),
+    verdict: (settings: string) => ValidationResult = () => ({ valid: true }),
   ): EffectiveSettings {
     const objects: ObjectLookup = {
       find: ({ kind, namespace: within, name }) =>
@@ -194,6 +194,18 @@ describe('invalid parameters', () => {
       const subject = new Subject({ onInvalid });
       subject.objects.set('ToolProfile tool-a/profile', { state: 'found', object, previous: profile(5) });
       assert.equal(subject.resolve().kind, onInvalid === 'KeepLast' ? 'settings' : 'refused');
+    }
+  });
+
+  it('are not those whose validation is postponed: they are validated with a later request', () => {
+    for (const onInvalid of ['KeepLast', 'Deny'] as const) {
+      const subject = new Subject({ onInvalid });
+      subject.put('ToolProfile tool-a/profile', profile(5));
+      subject.resolve();
+      subject.put('ToolProfile tool-a/profile', profile(6));
+      const postponed = subject.resolve('tool-a', () => ({ valid: false, message: 'later', isPostponed: true }));
+      assert.equal(postponed.kind, onInvalid === 'KeepLast' ? 'settings' : 'refused');
+      assert.deepEqual(subject.resolve(), { kind: 'settings', settingsJson: '{"mode":"strict","uid":6}' });
     }
   });
 

@@ -22,16 +22,21 @@ const MAX_REMEMBERED = 20_000;
 /** Characters of a problem in a message, and of a remembered verdict. */
 const MAX_PROBLEM_LENGTH = 1_024;
 
+/** The verdict of a policy on settings; `isPostponed`: there is none yet. */
+export type ValidationResult =
+  | SettingsVerdict
+  | { readonly valid: false; readonly message: string; readonly isPostponed: true };
+
 /** A request for settings. */
 export interface SettingsRequest {
   /** Empty for cluster-scoped and raw requests. */
   readonly namespace: string;
   readonly objects: ObjectLookup;
   /** Lets the policy validate settings. Throws what the guest throws. */
-  readonly validate: (settingsJson: string) => SettingsVerdict;
+  readonly validate: (settingsJson: string) => ValidationResult;
 }
 
-type Evaluated = { readonly settingsJson: string } | { readonly problem: string };
+type Evaluated = { readonly settingsJson: string } | { readonly problem: string; readonly isPostponed?: true };
 
 /** The settings of one policy, or of a member of a group, for each namespace. */
 export class ParameterizedSettings {
@@ -131,7 +136,9 @@ export class ParameterizedSettings {
       return known.result;
     }
     const result = this.#compute(found, request);
-    this.#evaluated.set(found.object, { namespace: found.namespace, result });
+    if (!('isPostponed' in result)) {
+      this.#evaluated.set(found.object, { namespace: found.namespace, result });
+    }
     return result;
   }
 
@@ -146,7 +153,10 @@ export class ParameterizedSettings {
     }
     const settingsJson = this.#merged(overrides.values);
     const verdict = this.#validated(settingsJson, validate);
-    return verdict.valid ? { settingsJson } : { problem: verdict.message };
+    if (verdict.valid) {
+      return { settingsJson };
+    }
+    return 'isPostponed' in verdict ? { problem: verdict.message, isPostponed: true } : { problem: verdict.message };
   }
 
   #merged(values: JsonObject): string {
@@ -158,13 +168,16 @@ export class ParameterizedSettings {
     return JSON.stringify(merged);
   }
 
-  #validated(settingsJson: string, validate: SettingsRequest['validate']): SettingsVerdict {
+  #validated(settingsJson: string, validate: SettingsRequest['validate']): ValidationResult {
     const hash = createHash('sha256').update(settingsJson).digest('base64');
     const known = this.#verdicts.get(hash);
     if (known !== undefined) {
       return known;
     }
     const verdict = validate(settingsJson);
+    if ('isPostponed' in verdict) {
+      return verdict;
+    }
     const kept = verdict.valid ? verdict : { ...verdict, message: shortened(verdict.message, MAX_PROBLEM_LENGTH) };
     remember(this.#verdicts, hash, kept);
     return kept;

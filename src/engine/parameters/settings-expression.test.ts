@@ -82,6 +82,20 @@ describe('a settings expression has no values', () => {
     assert.match(result.problem, /at most 65536 characters, got more/);
   });
 
+  it('that are nested deeper than the limit', () => {
+    const nested = (levels: number): JsonObject[string] => {
+      let value: JsonObject[string] = 1;
+      for (let level = 0; level < levels; level += 1) {
+        value = level % 2 === 0 ? [value] : { a: value };
+      }
+      return value;
+    };
+    assert.ok('values' in evaluated("{'paths': params.x}", { x: nested(99) }));
+    const result = evaluated("{'paths': params.x}", { x: nested(100) });
+    assert.ok('problem' in result);
+    assert.match(result.problem, /at most 100 levels, got more/);
+  });
+
   it('that share elements exponentially', () => {
     const compiled = SettingsExpression.compile("{'paths': [params.a]}", OVERRIDABLE);
     assert.ok('expression' in compiled);

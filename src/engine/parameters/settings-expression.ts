@@ -21,7 +21,7 @@ import {
   type CelType,
   usesVariable,
 } from '../../cel/index.ts';
-import { isNestedDeeper, type JsonObject, type JsonValue, nearestKey, setOwn } from '../../values/index.ts';
+import { type JsonObject, type JsonValue, nearestKey, setOwn } from '../../values/index.ts';
 import { jsonOf, MutationValueError } from '../cel-policy/mutation-structs.ts';
 import { isJsonObject } from '../json-text.ts';
 
@@ -106,10 +106,9 @@ export class SettingsExpression {
   }
 
   #overridesOf(value: CelValue): Overrides {
-    if (isTooLarge(value)) {
-      return {
-        problem: `settingsExpression: expected settings of at most ${MAX_OVERRIDES_LENGTH} characters, got more`,
-      };
+    const excess = excessOf(value);
+    if (excess !== undefined) {
+      return { problem: `settingsExpression: expected settings of at most ${excess}, got more` };
     }
     let json: JsonValue;
     try {
@@ -132,28 +131,30 @@ export class SettingsExpression {
         setOwn(values, key, one);
       }
     }
-    return isNestedDeeper(JSON.stringify(values), MAX_OVERRIDES_DEPTH)
-      ? { problem: `settingsExpression: expected settings of at most ${MAX_OVERRIDES_DEPTH} levels, got more` }
-      : { values };
+    return { values };
   }
 }
 
 /**
- * Whether a value has more than {@link MAX_OVERRIDES_LENGTH} values and characters. Checked before it becomes JSON: lists
- * that share elements can have exponentially many.
+ * The limit that a value exceeds: {@link MAX_OVERRIDES_LENGTH} values and characters, or {@link MAX_OVERRIDES_DEPTH} levels.
+ * Checked before it becomes JSON: lists that share elements can have exponentially many.
  */
-function isTooLarge(value: CelValue): boolean {
+function excessOf(value: CelValue): string | undefined {
   let left = MAX_OVERRIDES_LENGTH;
-  const open: CelValue[] = [value];
-  for (let one = open.pop(); one !== undefined; one = open.pop()) {
+  const open: { readonly one: CelValue; readonly depth: number }[] = [{ one: value, depth: 1 }];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const { one, depth } = next;
     const children = childrenOf(one);
     left -= 1 + children.length + (typeof one === 'string' || one instanceof Uint8Array ? one.length : 0);
     if (left < 0) {
-      return true;
+      return `${MAX_OVERRIDES_LENGTH} characters`;
     }
-    open.push(...children);
+    if (depth > MAX_OVERRIDES_DEPTH && typeof one === 'object' && one !== null) {
+      return `${MAX_OVERRIDES_DEPTH} levels`;
+    }
+    open.push(...children.map((child) => ({ one: child, depth: depth + 1 })));
   }
-  return false;
+  return undefined;
 }
 
 /** Elements of a list; keys and values of a map. */

@@ -6,7 +6,7 @@ import type { ClusterSource } from '../cluster-objects/cluster-source.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import type { LogEntry } from '../../log/index.ts';
 import type { SourcesConfig, TrustRoot } from '../../modules/index.ts';
-import { threadEnvironment } from '../thread-environment.ts';
+import { threadEnvironment } from '../../threads/index.ts';
 
 /** Given to the capability thread when it starts. */
 export interface CapabilityStart {

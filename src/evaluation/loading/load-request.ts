@@ -100,7 +100,7 @@ export type LoadOutcome =
       readonly modules: readonly CompiledPolicyModule[];
       /** Why the policy may reject requests although it was loaded. */
       readonly warnings?: readonly string[];
-      /** Absent without a trial, and when there are none. */
+      /** Absent without a trial. */
       readonly refused?: RefusedNamespaces;
       /** Why a module came from the cache instead of its source. */
       readonly sourceError?: string;
@@ -111,6 +111,8 @@ export type LoadOutcome =
       readonly message: string;
       /** Whether a retry may succeed. */
       readonly transient: boolean;
+      /** A retry before this time fails again. Milliseconds. Default: none. */
+      readonly retryAfterMs?: number;
       /** Digest by module reference, when the modules were fetched and something else failed. */
       readonly digests?: Readonly<Record<string, string>>;
       readonly at?: FailedStage;

@@ -82,7 +82,9 @@ const responseOf = ({ result }: Answer): Response => {
 const NAMESPACE = { apiVersion: 'v1', kind: 'Namespace' };
 
 function namespaces(labels: Readonly<Record<string, Readonly<Record<string, string>>>>, isAll = false): WatchedChange {
-  const objects = Object.entries(labels).map(([name, own]) => [{ name }, { metadata: { labels: own } }] as const);
+  const objects = Object.entries(labels).map(
+    ([name, own]) => [{ name }, JSON.stringify({ metadata: { labels: own } })] as const,
+  );
   return { ...NAMESPACE, isAll, objects };
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { type JsonObject, type ObjectReference, parsePolicies } from '../../engine/index.ts';
+import { type ObjectReference, parsePolicies } from '../../engine/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { TableEntry } from '../evaluation-protocol.ts';
 import type { Answer } from './review-job.ts';
@@ -16,8 +16,24 @@ const PATIENT = '  timeoutEvalSeconds: 10\n';
 const accept = moduleOf('accept');
 const scripted = moduleOf('scripted-answer');
 const asksHost = moduleOf('wasi-host-call', 'wasi');
+const loopsWhenAsked = moduleOf('loop-when-asked');
 
 const raw = (request: object): Uint8Array => new Uint8Array(Buffer.from(JSON.stringify({ request })));
+
+const podIn = (namespace: string): object => ({
+  apiVersion: 'admission.k8s.io/v1',
+  kind: 'AdmissionReview',
+  request: {
+    uid: 'u',
+    kind: { group: '', version: 'v1', kind: 'Pod' },
+    resource: { group: '', version: 'v1', resource: 'pods' },
+    name: 'web',
+    namespace,
+    operation: 'CREATE',
+    userInfo: {},
+    object: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace } },
+  },
+});
 
 describe('the worker pool', () => {
   let pool: WorkerPool;
@@ -79,8 +95,8 @@ describe('the worker pool', () => {
   describe('with a policy that has parameters', () => {
     const PROFILE = { apiVersion: 'example.com/v1', kind: 'Profile' };
     const KEY = { namespace: 'shared', name: 'main' };
-    const publish = (object: JsonObject | undefined): void =>
-      pool.publishWatched({ ...PROFILE, isAll: false, objects: [[KEY, object]] });
+    const publish = (text: string | undefined): void =>
+      pool.publishWatched({ ...PROFILE, isAll: false, objects: [[KEY, text]] });
     const parameters = `  parameters:
     from: {resource: {apiVersion: example.com/v1, kind: Profile, name: main, namespace: shared}}
     overridable: [a]
@@ -90,17 +106,58 @@ describe('the worker pool', () => {
     it('counts an object that is deleted between its lookup and the evaluation as absent', async () => {
       await pool.publish(tableChange([tableEntry('tenants', accept, PATIENT + parameters)]));
       find = () => {
-        publish({ a: 1 });
+        publish('{"a":1}');
         publish(undefined);
         return { state: 'published' };
       };
       const message = 'there are no parameters: Profile shared/main does not exist';
       assert.equal(responseOf(await ask('tenants')).status?.message, message);
       find = () => {
-        publish({ a: 1 });
+        publish('{"a":1}');
         return { state: 'published' };
       };
       assert.equal(responseOf(await ask('tenants')).allowed, true);
+    });
+
+    it('lets a tenant with ever new settings that are never validated not hold up the others', async () => {
+      const from = parameters.replace(', namespace: shared', '');
+      const entry = tableEntry('tenants', loopsWhenAsked, `  timeoutEvalSeconds: 2\n${from}`);
+      await pool.publish(tableChange([entry], { modules: [loopsWhenAsked] }));
+      const write = (namespace: string, a: string): void =>
+        pool.publishWatched({
+          ...PROFILE,
+          isAll: false,
+          objects: [[{ namespace, name: 'main' }, JSON.stringify({ a })]],
+        });
+      const review = (namespace: string): Uint8Array => new Uint8Array(Buffer.from(JSON.stringify(podIn(namespace))));
+      const askFor = (namespace: string): Promise<Answer> =>
+        new Promise((resolve) => pool.submit('validate', 'tenants', review(namespace), 10_000, resolve));
+      write('bad', '~');
+      // A busy machine may not validate them to the end.
+      await askFor('bad');
+      timeouts.splice(0);
+      restarts.splice(0);
+      const endless: string[] = [];
+      for (let round = 0; round < 10; round += 1) {
+        write('bad', `~${round}`);
+        write('good', `${round}`);
+        const answers = await Promise.all(['bad', 'bad', 'good'].map(askFor));
+        assert.deepEqual(
+          answers.map((answer) => responseOf(answer).allowed),
+          [false, false, true],
+        );
+        endless.push(...answers.map((answer) => responseOf(answer).status?.message ?? ''));
+      }
+      assert.deepEqual(
+        endless.filter((text) => text.includes('does not validate the settings in time')),
+        [],
+      );
+      assert.match(
+        endless[0] ?? '',
+        /Profile bad\/main are invalid: the policy took too long .* validates others in \d+ s$/,
+      );
+      assert.deepEqual(timeouts, []);
+      await pool.publish(tableChange([], { removals: ['tenants'] }));
     });
   });
 

@@ -3,6 +3,7 @@ import type { CapabilityConnection } from '../capabilities/capability-connection
 import type { TableChange, WorkerStart } from '../evaluation-protocol.ts';
 import { type WorkerListener, WorkerThread } from './worker-thread.ts';
 import type { PublishedTable } from './published-table.ts';
+import { ValidationTimes } from '../validation-times.ts';
 import { type WatchedChange, WatchedObjects } from '../watched-objects.ts';
 
 /** How long a spare is kept after the last worker that a policy held. Milliseconds. */
@@ -12,7 +13,7 @@ const SPARE_MS = 10 * 60_000;
 export interface WorkerThreadsOptions {
   /** Number of threads. */
   readonly size: number;
-  readonly start: Omit<WorkerStart, 'activity' | 'capabilities'>;
+  readonly start: Omit<WorkerStart, 'activity' | 'capabilities' | 'validationTimes'>;
   /** Makes a connection to the host capabilities for one worker. */
   readonly connectCapabilities: () => CapabilityConnection;
 }
@@ -33,6 +34,7 @@ export class WorkerThreads {
   #hasTenants = false;
   /** As published to workers. */
   readonly #watched = new WatchedObjects();
+  readonly #validationTimes = new ValidationTimes();
   /** Number of the last change of the table. */
   #version = 0;
   /** Resolvers of start(), by worker. */
@@ -151,13 +153,14 @@ export class WorkerThreads {
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#spareEnd);
-    await Promise.all([...this.#workers, this.#spare].map((worker) => worker?.terminate()));
+    await Promise.all([...this.#workers, this.#spare].map(async (worker) => await worker?.terminate()));
     for (const resolve of [...this.#starting.values(), ...this.#awaitingVersion.map((one) => one.resolve)]) {
       resolve();
     }
   }
 
   #spawn(): WorkerThread {
-    return new WorkerThread(this.#options.start, this.#options.connectCapabilities(), this.#listener);
+    const start = { ...this.#options.start, validationTimes: this.#validationTimes.buffer };
+    return new WorkerThread(start, this.#options.connectCapabilities(), this.#listener);
   }
 }

@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { LocalCapabilities } from '../../engine/index.ts';
 import { CapabilityClient } from '../capabilities/capability-connection.ts';
 import { type FromWorker, type ToWorker, WorkerActivity, type WorkerStart } from '../evaluation-protocol.ts';
+import { ValidationTimes } from '../validation-times.ts';
 import { PolicyEvaluation } from './policy-evaluation.ts';
 
 const start = workerData as WorkerStart;
@@ -10,6 +11,7 @@ const activity = new WorkerActivity(start.activity);
 const evaluation = new PolicyEvaluation({
   ...start,
   activity,
+  validationBudget: new ValidationTimes(start.validationTimes),
   port: new LocalCapabilities(
     new CapabilityClient(start.capabilities, undefined, (isWaiting) => activity.wait(isWaiting)),
     start.isRecorded,

@@ -7,6 +7,7 @@ import {
   readReview,
   type Review,
   ReviewError,
+  type ValidationBudget,
   type Verdict,
 } from '../../engine/index.ts';
 import { admissionResponse, withHttpCode } from '../admission-response.ts';
@@ -31,10 +32,12 @@ export type ReviewOutcome = Extract<FromWorker, { readonly type: 'answer' | 'def
 
 export interface PolicyEvaluationOptions extends Pick<
   WorkerStart,
-  'defaultTimeoutSeconds' | 'alwaysAcceptNamespace' | 'hasBuckets'
+  'defaultTimeoutSeconds' | 'alwaysAcceptNamespace' | 'hasBuckets' | 'memory'
 > {
   /** Answers host capabilities. */
   readonly port: Required<HostPort>;
+  /** Default: none. */
+  readonly validationBudget?: ValidationBudget;
   readonly log: (entry: LogEntry) => void;
   /** Where the running policy is published. */
   readonly activity: Pick<WorkerActivity, 'enter' | 'leave'>;
@@ -49,7 +52,16 @@ export class PolicyEvaluation {
   readonly #observations = new ObservationSender();
 
   constructor(options: PolicyEvaluationOptions) {
-    const { port, log, activity, defaultTimeoutSeconds, alwaysAcceptNamespace, hasBuckets = false } = options;
+    const {
+      port,
+      validationBudget,
+      log,
+      activity,
+      defaultTimeoutSeconds,
+      alwaysAcceptNamespace,
+      hasBuckets = false,
+      memory,
+    } = options;
     this.#activity = activity;
     this.#log = ({ policy, level, message, fields }) => log({ level, message, fields: { policy, ...fields } });
     this.policies = new WorkerPolicies(
@@ -58,8 +70,10 @@ export class PolicyEvaluation {
         log: this.#log,
         defaultTimeoutSeconds,
         ...(alwaysAcceptNamespace === undefined ? {} : { alwaysAcceptNamespace }),
+        ...(validationBudget === undefined ? {} : { validationBudget }),
       },
       hasBuckets,
+      memory,
     );
   }
 

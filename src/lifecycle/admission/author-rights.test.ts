@@ -40,6 +40,32 @@ const grouped = (...rules: readonly object[]): object => ({
   message: 'no',
 });
 
+/** A policy on ConfigMaps that reads its validations from elsewhere. */
+const withParameters = (from: object, settingsExpression = "{'validations': params.spec.rules}"): object => ({
+  ...validating({ resources: ['configmaps'] }),
+  parameters: { from, overridable: ['validations'], settingsExpression },
+});
+const PROFILE = { apiVersion: 'example.com/v1', kind: 'ToolProfile', name: 'profile' };
+const CONFIG = { apiVersion: 'v1', kind: 'ConfigMap', name: 'rules' };
+const SHELF = { apiVersion: 'example.com/v1', kind: 'Shelf', name: 'one' };
+
+function definition(
+  kind: string,
+  plural: string,
+  scope: 'Namespaced' | 'Cluster',
+): { readonly metadata: object; readonly spec: object } {
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  return {
+    metadata: { name: `${plural}.example.com` },
+    spec: {
+      group: 'example.com',
+      names: { kind, plural, singular: kind.toLowerCase() },
+      scope,
+      versions: [{ name: 'v1', served: true, storage: true, schema }],
+    },
+  };
+}
+
 const log = pino({ level: 'silent' });
 
 describe('the author of a namespaced policy', () => {
@@ -94,11 +120,20 @@ describe('the author of a namespaced policy', () => {
     for (const kind of OWN_KINDS) {
       await make('CustomResourceDefinition', 'apiextensions.k8s.io/v1', customResourceDefinition(kind), {});
     }
+    for (const { metadata, ...rest } of [
+      definition('ToolProfile', 'toolprofiles', 'Namespaced'),
+      definition('Shelf', 'shelves', 'Cluster'),
+    ] as const) {
+      await make('CustomResourceDefinition', 'apiextensions.k8s.io/v1', rest, metadata);
+    }
     await make('Namespace', 'v1', {}, { name: 'shop' });
     await grant('editor', []);
     await bind('editor', { kind: 'ClusterRole', name: 'edit' });
     await grant('reader', [{ apiGroups: [''], resources: ['configmaps'], verbs: ['get'] }]);
     await grant('updater', [{ apiGroups: [''], resources: ['configmaps', 'pods/status'], verbs: ['get', 'update'] }]);
+    const configMapsOnly = { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] };
+    const one = { apiGroups: ['example.com'], resources: ['toolprofiles'], resourceNames: ['profile'], verbs: ['get'] };
+    await grant('profiler', [configMapsOnly, one]);
     await grant('owner', [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]);
     const controller = cluster.as({ username: CONTROLLER, groups });
     const caches = new SharedCaches({ cluster: controller, log });
@@ -132,6 +167,14 @@ describe('the author of a namespaced policy', () => {
       'reviews ConfigMaps, whatever the version and operation',
       validating({ ...configMaps, apiVersions: ['*'], operations: ['*'] }),
     ],
+    ['reader', 'reads parameters from a ConfigMap', withParameters({ resource: CONFIG })],
+    ['profiler', 'reads the only parameters that it may', withParameters({ resource: PROFILE })],
+    [
+      'editor',
+      'reads parameters from the namespace',
+      withParameters({ namespace: { labels: ['team'] } }, "{'validations': [params.labels.team]}"),
+    ],
+    ['owner', 'reads parameters of a kind to come', withParameters({ resource: { ...PROFILE, kind: 'Later' } })],
     ['owner', 'changes pods and all their subresources', mutating({ resources: ['pods/*'] })],
     ['owner', 'reviews one subresource of all resources', validating({ resources: ['*/scale'] })],
   ] as const) {
@@ -205,12 +248,74 @@ describe('the author of a namespaced policy', () => {
         'spec.rules[0].resources[0]: Forbidden: user "editor" may not get deployments.example.com in the namespace "shop" [author-rights]',
       ],
     ],
+    [
+      'reader',
+      'reads parameters from an object of another kind',
+      withParameters({ resource: PROFILE }),
+      [
+        'spec.parameters.from.resource: Forbidden: user "reader" may not get toolprofiles.example.com "profile" in the namespace "shop" [author-rights]',
+      ],
+    ],
+    [
+      'profiler',
+      'reads parameters from another object of the kind',
+      withParameters({ resource: { ...PROFILE, name: 'other' } }),
+      [
+        'spec.parameters.from.resource: Forbidden: user "profiler" may not get toolprofiles.example.com "other" in the namespace "shop" [author-rights]',
+      ],
+    ],
+    [
+      'reader',
+      'reads parameters for members of a group',
+      {
+        ...grouped(configMaps),
+        policies: { one: { ...withParameters({ resource: PROFILE }), rules: undefined, mutating: undefined } },
+      },
+      [
+        'spec.policies[one].parameters.from.resource: Forbidden: user "reader" may not get toolprofiles.example.com "profile" in the namespace "shop" [author-rights]',
+      ],
+    ],
+    [
+      'reader',
+      'reads parameters from the namespace',
+      withParameters({ namespace: { labels: ['team'] } }, "{'validations': [params.labels.team]}"),
+      [
+        'spec.parameters.from.namespace: Forbidden: user "reader" may not get namespaces "shop" in the namespace "shop" [author-rights]',
+      ],
+    ],
+    [
+      'reader',
+      'reads labels of the namespace beside parameters',
+      withParameters({ resource: CONFIG }, "{'validations': [namespaceObject.metadata.labels.team]}"),
+      [
+        'spec.parameters.settingsExpression: Forbidden: user "reader" may not get namespaces "shop" in the namespace "shop" [author-rights]',
+      ],
+    ],
+    [
+      'profiler',
+      'reads parameters of a kind to come',
+      withParameters({ resource: { ...PROFILE, kind: 'Later' } }),
+      [
+        'spec.parameters.from.resource: Forbidden: user "profiler" may not get *.example.com "profile" in the namespace "shop": the cluster does not serve example.com/v1 Later [author-rights]',
+      ],
+    ],
+    [
+      'owner',
+      'reads parameters of a cluster-scoped kind',
+      withParameters({ resource: SHELF }),
+      [
+        'spec.parameters.from.resource: Forbidden: user "owner" may not get shelves.example.com "one" in the cluster [author-rights]',
+      ],
+    ],
   ] as const) {
     it(`is refused, who ${what}, without the rights of more than the ${user}`, async () => {
       await assert.rejects(create(as(user), policy(spec)), (error: unknown) => {
         assert.ok(error instanceof ApiError);
         assert.deepEqual([error.code, error.reason], [403, 'Forbidden']);
-        assert.match(error.message, new RegExp(`is forbidden: user "${user}" lacks rights to what the policy matches`));
+        assert.match(
+          error.message,
+          new RegExp(`is forbidden: user "${user}" lacks rights to what the policy matches or reads`),
+        );
         assert.deepEqual(
           error.details?.causes?.map(({ field = '', message = '' }) => `${field}: ${message}`),
           missing,

@@ -1,9 +1,11 @@
-// Rights of the authors of namespaced policies. Such a policy sees, rejects or changes what other users write in its namespace, so
-// its author must be allowed to read or write the same resources there: otherwise the policy would extend the author's rights.
+// Rights of the authors of namespaced policies. Such a policy sees, rejects or changes what other users write in its namespace, and
+// reads parameters there, so its author must be allowed to read or write the same: otherwise the policy would extend the
+// author's rights.
 import type { Logger } from 'pino';
 import { ApiError, type Cluster, ClusterError, reviewAccess } from '../../cluster/index.ts';
 import {
   forbidden,
+  groupVersionOf,
   isJsonObject,
   isPrivileged,
   type JsonObject,
@@ -15,6 +17,7 @@ import {
 import { errorText } from '../../values/index.ts';
 import { Findings } from './findings.ts';
 import type { OwnKindsReview } from './own-kinds-review.ts';
+import { parameterObjects, type ReadObject } from './parameter-objects.ts';
 
 /** Resources that the rules of one policy may match: each takes one or two access reviews. */
 export const MAX_REVIEWED_RESOURCES = 64;
@@ -40,6 +43,17 @@ export interface NeededRights {
   readonly verbs: readonly string[];
   /** At most {@link MAX_REVIEWED_RESOURCES}, and one more if there are more. */
   readonly resources: readonly MatchedResource[];
+  readonly parameters: readonly ReadObject[];
+}
+
+/** One right, as a SubjectAccessReview asks for it. */
+interface NeededRight extends MatchedResource {
+  readonly verbs: readonly string[];
+  /** The object. Default: all of the resource. */
+  readonly name?: string;
+  readonly isClusterScoped?: boolean;
+  /** Added to the message. */
+  readonly hint?: string;
 }
 
 /** The rights needed for the spec of a namespaced policy or group. */
@@ -57,7 +71,11 @@ export function neededRights(spec: JsonObject): NeededRights {
       break;
     }
   }
-  return { verbs: isMutating ? ['create', 'update'] : ['get'], resources: [...resources.values()] };
+  return {
+    verbs: isMutating ? ['create', 'update'] : ['get'],
+    resources: [...resources.values()],
+    parameters: parameterObjects(spec),
+  };
 }
 
 function* matchedResources(spec: JsonObject): Generator<MatchedResource> {
@@ -90,23 +108,20 @@ export class AuthorRights {
   }
 
   /** Why the user of a review may not write the policy; undefined if the user has the rights. Fails closed. */
-  async refusal(review: OwnKindsReview, { verbs, resources }: NeededRights): Promise<ApiError | undefined> {
+  async refusal(review: OwnKindsReview, { verbs, resources, parameters }: NeededRights): Promise<ApiError | undefined> {
     const findings = new Findings();
     if (resources.length > MAX_REVIEWED_RESOURCES) {
       const detail = `the rights of the author are checked for each resource: expected at most ${MAX_REVIEWED_RESOURCES} resources in all rules, got more. Split the policy`;
       findings.reject('author-rights', { ...forbidden('spec.rules', detail), reason: 'FieldValueTooMany' });
       return refused(review, findings);
     }
-    const needed = resources.flatMap((matched) => verbs.map((verb) => ({ matched, verb })));
-    const denied = new Map<MatchedResource, string[]>();
     const signal = AbortSignal.timeout(REVIEWS_MS);
     try {
-      await inParallel(needed, async ({ matched, verb }) => {
-        const { allowed } = await reviewAccess(this.#cluster, accessReviewSpec(review, matched, verb), { signal });
-        if (allowed !== true) {
-          denied.set(matched, [...(denied.get(matched) ?? []), verb]);
-        }
-      });
+      const reads = await Promise.all(parameters.map((object) => this.#readRight(object, review, signal)));
+      const rights: readonly NeededRight[] = [...resources.map((matched) => ({ ...matched, verbs })), ...reads];
+      for (const { right, missing } of await this.#missing(review, rights, signal)) {
+        findings.reject('author-rights', forbidden(right.field, missingText(review, right, missing)));
+      }
     } catch (error) {
       const isLate = signal.aborted;
       if (!isLate && !(error instanceof ApiError || error instanceof ClusterError)) {
@@ -117,19 +132,51 @@ export class AuthorRights {
       const answer = error instanceof ApiError ? errorText(error) : 'the API server does not answer the controller';
       return unchecked(review, isLate ? `no answer within ${REVIEWS_MS / 1_000} s` : answer);
     }
-    for (const [matched, missing] of denied) {
-      const { field } = matched;
-      const detail = `user "${review.username}" may not ${verbs.filter((verb) => missing.includes(verb)).join(', ')} ${textOfResource(matched)} in the namespace "${review.namespace}"`;
-      findings.reject('author-rights', forbidden(field, detail));
+    return findings.errors.length === 0 ? undefined : refused(review, findings);
+  }
+
+  /** The right to read an object with parameters. Of a kind that is not served, the name of the resource is not known. */
+  async #readRight(
+    { field, apiVersion, kind, name }: ReadObject,
+    { namespace }: OwnKindsReview,
+    signal: AbortSignal,
+  ): Promise<NeededRight> {
+    const { group } = groupVersionOf(apiVersion);
+    const right = { field, verbs: ['get'], group, subresource: '', name: name ?? namespace };
+    if (name === undefined) {
+      return { ...right, resource: 'namespaces' };
     }
-    return denied.size === 0 ? undefined : refused(review, findings);
+    const type = await this.#cluster.discovery.find(apiVersion, kind, { signal });
+    return type === undefined
+      ? { ...right, resource: ALL, hint: `the cluster does not serve ${apiVersion} ${kind}` }
+      : { ...right, resource: type.resource, isClusterScoped: !type.namespaced };
+  }
+
+  /** The rights that the user lacks, with the verbs, in the order of `rights`. */
+  async #missing(
+    review: OwnKindsReview,
+    rights: readonly NeededRight[],
+    signal: AbortSignal,
+  ): Promise<readonly { readonly right: NeededRight; readonly missing: readonly string[] }[]> {
+    const needed = rights.flatMap((right) => right.verbs.map((verb) => ({ right, verb })));
+    const denied = new Map<NeededRight, string[]>();
+    await inParallel(needed, async ({ right, verb }) => {
+      const { allowed } = await reviewAccess(this.#cluster, accessReviewSpec(review, right, verb), { signal });
+      if (allowed !== true) {
+        denied.set(right, [...(denied.get(right) ?? []), verb]);
+      }
+    });
+    return rights.flatMap((right) => {
+      const verbs = denied.get(right);
+      return verbs === undefined ? [] : [{ right, missing: right.verbs.filter((verb) => verbs.includes(verb)) }];
+    });
   }
 }
 
 /** The spec of a SubjectAccessReview for the user of an admission review. */
 function accessReviewSpec(
   { userInfo, namespace }: OwnKindsReview,
-  { group, resource, subresource }: MatchedResource,
+  { group, resource, subresource, name, isClusterScoped }: NeededRight,
   verb: string,
 ): JsonObject {
   const { username, groups, uid, extra } = userInfo;
@@ -138,7 +185,14 @@ function accessReviewSpec(
     groups: [...textsOf(groups)],
     ...(uid === undefined ? {} : { uid }),
     ...(isJsonObject(extra) ? { extra } : {}),
-    resourceAttributes: { namespace, verb, group, resource, ...(subresource === '' ? {} : { subresource }) },
+    resourceAttributes: {
+      ...(isClusterScoped === true ? {} : { namespace }),
+      verb,
+      group,
+      resource,
+      ...(subresource === '' ? {} : { subresource }),
+      ...(name === undefined ? {} : { name }),
+    },
   };
 }
 
@@ -153,6 +207,13 @@ async function inParallel<T>(elements: readonly T[], task: (element: T) => Promi
   await Promise.all(Array.from({ length: PARALLEL_REVIEWS }, worker));
 }
 
+function missingText({ username, namespace }: OwnKindsReview, right: NeededRight, missing: readonly string[]): string {
+  const { name, isClusterScoped, hint } = right;
+  const object = `${textOfResource(right)}${name === undefined ? '' : ` "${name}"`}`;
+  const place = isClusterScoped === true ? 'in the cluster' : `in the namespace "${namespace}"`;
+  return `user "${username}" may not ${missing.join(', ')} ${object} ${place}${hint === undefined ? '' : `: ${hint}`}`;
+}
+
 /** `deployments.apps/scale` */
 function textOfResource({ group, resource, subresource }: MatchedResource): string {
   return `${resource}${group === '' ? '' : `.${group}`}${subresource === '' ? '' : `/${subresource}`}`;
@@ -160,7 +221,7 @@ function textOfResource({ group, resource, subresource }: MatchedResource): stri
 
 function refused({ group, kind, name, username }: OwnKindsReview, { errors }: Findings): ApiError {
   const texts = errors.map(({ field, message }) => `${field}: ${message}`).join(', ');
-  const text = `${kind}.${group} "${name}" is forbidden: user "${username}" lacks rights to what the policy matches. Get these rights from an administrator, or remove the resources from the rules: ${texts}`;
+  const text = `${kind}.${group} "${name}" is forbidden: user "${username}" lacks rights to what the policy matches or reads. Get these rights from an administrator, or remove the resources from the policy: ${texts}`;
   return new ApiError(403, 'Forbidden', text, { name, group, kind, causes: errors });
 }
 

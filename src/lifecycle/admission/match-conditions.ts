@@ -11,6 +11,7 @@ import {
 import type { NullRead } from '../../engine/index.ts';
 import { invalid, required } from '../../resources/index.ts';
 import { matchConditionEnvironment } from '../../resources/match-conditions/index.ts';
+import { MAX_PATTERN_SIZE } from '../../go/index.ts';
 import { qualifiedNameProblems } from '../../names/index.ts';
 import type { AdmissionPolicySpec } from '../../resources/index.ts';
 import { rejectAccount } from './authorizer-rules.ts';
@@ -30,6 +31,7 @@ export class MatchConditions {
    */
   check(conditions: readonly MatchCondition[], isNamespaced: boolean, findings: Findings): readonly NullRead[] {
     const reads: NullRead[] = [];
+    let patternSize = 0;
     for (const [index, { name, expression }] of conditions.entries()) {
       const path = `spec.matchConditions[${index}]`;
       if (name === '') {
@@ -45,6 +47,12 @@ export class MatchConditions {
         continue;
       }
       const compiled = this.#compiled(expression);
+      patternSize += 'program' in compiled ? compiled.program.patternSize : 0;
+      if (patternSize > MAX_PATTERN_SIZE) {
+        const detail = `the regular expressions of all conditions are too large together: expected at most ${MAX_PATTERN_SIZE} instructions, got up to ${patternSize}`;
+        findings.reject('condition-expression', invalid(`${path}.expression`, expression, detail));
+        break;
+      }
       if ('problem' in compiled) {
         findings.reject('condition-expression', invalid(`${path}.expression`, expression, compiled.problem));
       } else if (isNamespaced && callsFunction(compiled.program.checked.expression, 'serviceAccount')) {

@@ -23,6 +23,7 @@ import { OWN_KINDS_PATH, ownKindsConfiguration } from './own-kinds-configuration
 import { OwnKindsRegistration } from './own-kinds-registration.ts';
 import { parseReview, reviewResponse } from './own-kinds-review.ts';
 import { OwnKindsRules, type OwnKindsRulesOptions } from './own-kinds-rules.ts';
+import { isOfPolicies, PolicyReviews } from './policy-reviews.ts';
 
 /** Time for reviews under way when the process ends. Milliseconds. */
 const DRAIN_MS = 2_000;
@@ -58,6 +59,7 @@ export class OwnKindsWebhook implements Runnable {
   readonly #options: OwnKindsWebhookOptions;
   readonly #log: Logger;
   readonly #rules: OwnKindsRules;
+  readonly #policies: PolicyReviews;
   readonly #rights: AuthorRights;
   readonly #budget = new BodyBudget();
   readonly #url = Promise.withResolvers<string>();
@@ -68,6 +70,7 @@ export class OwnKindsWebhook implements Runnable {
     this.#options = options;
     this.#log = options.log.child({ component: this.name });
     this.#rules = new OwnKindsRules(options);
+    this.#policies = new PolicyReviews(options, this.#log);
     this.#rights = new AuthorRights({ cluster: options.cluster, log: this.#log });
     this.ready = this.#url.promise.then(() => undefined);
     // `start` throws the same error.
@@ -122,6 +125,7 @@ export class OwnKindsWebhook implements Runnable {
     } finally {
       watched?.stop();
       await close(server);
+      this.#policies.stop();
     }
   }
 
@@ -149,22 +153,23 @@ export class OwnKindsWebhook implements Runnable {
         return;
       }
       this.#inTurn(() => {
-        this.#budget.giveBack(body.length);
         if (response.destroyed) {
           // The client has disconnected.
+          this.#budget.giveBack(body.length);
           return;
         }
-        this.#answer(body).then(
-          (answer) => sendJson(response, 200, answer),
-          (failure: unknown) => refuse(failure instanceof RequestRefused ? failure : this.#failed(failure)),
-        );
+        this.#answer(body)
+          .then(
+            (answer) => sendJson(response, 200, answer),
+            (failure: unknown) => refuse(failure instanceof RequestRefused ? failure : this.#failed(failure)),
+          )
+          .finally(() => this.#budget.giveBack(body.length));
       });
     });
   }
 
   /**
-   * Runs one review in each turn of the event loop. A large review (3 MB of expressions) takes a second or two; the renewal of
-   * the leader election must get time between two of them.
+   * Parses one review in each turn of the event loop: the renewal of the leader election must get time between two large ones.
    */
   #inTurn(review: () => void): void {
     const next = (): void => {
@@ -180,10 +185,13 @@ export class OwnKindsWebhook implements Runnable {
     }
   }
 
-  /** Everything but the check of the user's rights happens before this returns. */
   async #answer(body: Uint8Array): Promise<string> {
     const review = parseReview(body);
-    const { error: problem, rights, warnings } = this.#rules.validate(review);
+    const {
+      error: problem,
+      rights,
+      warnings,
+    } = isOfPolicies(review) ? await this.#policies.validate(review) : this.#rules.validate(review);
     const error = problem ?? (rights && (await this.#rights.refusal(review, rights)));
     const { kind, namespace, name, uid } = review;
     if (error !== undefined) {

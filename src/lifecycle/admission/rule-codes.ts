@@ -3,6 +3,7 @@
 /** Rules whose violation is an error. */
 export const REJECTIONS = [
   'schema',
+  'too-costly',
   'id-too-long',
   'rule-groups',
   'rule-wildcard',

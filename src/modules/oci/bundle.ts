@@ -10,7 +10,8 @@ import { parseReference, type RegistryReference } from '../module-reference.ts';
 import { type ArtifactSource, type RawManifest, resolveArtifact, signatureTag } from './artifact-source.ts';
 import { LayoutFiles } from './layout-files.ts';
 import { blobPath, LayoutRepository, NAME_ANNOTATION, readLayoutIndex } from './layout.ts';
-import { type Descriptor, moduleLayer, OCI_INDEX, OCI_MANIFEST, parseManifest } from './manifest.ts';
+import { WASM_MODULE } from './artifact-content.ts';
+import { contentLayer, type Descriptor, OCI_INDEX, OCI_MANIFEST, parseManifest } from './manifest.ts';
 import { type PulledModule, type ReadOptions, readModuleOf, versionOf, withRepository } from './registry-source.ts';
 import { TarballWriter } from './tarball.ts';
 
@@ -98,7 +99,7 @@ class BundleWriter {
     return await withRepository(reference, options, async (source, { shown }) => {
       const { digest, manifest } = await resolveArtifact(source, versionOf(reference), shown);
       // Only policies are saved: other artifacts may have any size.
-      moduleLayer(manifest.layers, shown);
+      contentLayer(manifest.layers, WASM_MODULE, shown);
       const artifact = new ArtifactReader(source, shown, this, options.onProgress);
       const repository = `${reference.host}/${reference.repository}`;
       const name = reference.tag === undefined ? `${repository}@${digest}` : `${repository}:${reference.tag}`;

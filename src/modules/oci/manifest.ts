@@ -1,7 +1,8 @@
 // Manifests and indexes of artifacts (https://github.com/opencontainers/image-spec), and the rule by which one of their layers is
-// a policy's module.
+// the content of an artifact.
 import { isJsonObject, type JsonObject, own, parseJson, shortened, textOf, valueAt } from '../../values/index.ts';
 import { ModuleError } from '../errors.ts';
+import type { ArtifactContent } from './artifact-content.ts';
 import { type Digest, isDigest } from '../digest.ts';
 
 /** Largest manifest: registries accept 4 MiB (distribution-spec, "Pushing Manifests"). Bytes. */
@@ -16,13 +17,6 @@ const DOCKER_MANIFEST = 'application/vnd.docker.distribution.manifest.v2+json';
 const DOCKER_INDEX = 'application/vnd.docker.distribution.manifest.list.v2+json';
 /** For the header `Accept`. */
 export const MANIFEST_MEDIA_TYPES: readonly string[] = [OCI_MANIFEST, OCI_INDEX, DOCKER_MANIFEST, DOCKER_INDEX];
-/** Layers that are modules: Kubewarden's, and that of the CNCF's guidance for WebAssembly artifacts. */
-export const MODULE_MEDIA_TYPES: readonly string[] = [
-  'application/vnd.wasm.content.layer.v1+wasm',
-  'application/vnd.module.wasm.content.layer.v1+wasm',
-  'application/wasm',
-];
-
 /** A reference from a manifest to other content. */
 export interface Descriptor {
   readonly mediaType: string;
@@ -95,22 +89,26 @@ export function moduleManifest(manifests: readonly Descriptor[], shown: string):
   return only;
 }
 
-/** The only layer that is a module. @throws ModuleError `media-type-unsupported` */
-export function moduleLayer(layers: readonly Descriptor[], shown: string): Descriptor {
-  const modules = layers.filter(({ mediaType }) => MODULE_MEDIA_TYPES.includes(mediaType));
-  const [first, ...more] = modules;
+/** The only layer with the content of an artifact. @throws ModuleError `media-type-unsupported` */
+export function contentLayer(
+  layers: readonly Descriptor[],
+  { mediaTypes, noun }: Pick<ArtifactContent, 'mediaTypes' | 'noun'>,
+  shown: string,
+): Descriptor {
+  const found = layers.filter(({ mediaType }) => mediaTypes.includes(mediaType));
+  const [first, ...more] = found;
   if (first === undefined) {
     const types = [...new Set(layers.map(({ mediaType }) => quoted(mediaType)))].slice(0, 5);
     throw new ModuleError(
       'media-type-unsupported',
-      `${shown} contains no WebAssembly module: expected a layer of the media type ${MODULE_MEDIA_TYPES[0]}, got ` +
+      `${shown} contains no ${noun}: expected a layer of the media type ${mediaTypes[0]}, got ` +
         (types.length === 0 ? 'no layer' : types.join(', ')),
     );
   }
   if (more.length > 0) {
     throw new ModuleError(
       'media-type-unsupported',
-      `${shown} contains ${modules.length} WebAssembly modules: expected one layer of such a media type`,
+      `${shown} contains ${found.length} ${noun}s: expected one layer of such a media type`,
     );
   }
   return first;

@@ -2,21 +2,21 @@ import { type Digest, digestOf } from '../digest.ts';
 import { ModuleError, type ModuleErrorCode } from '../errors.ts';
 import { HttpTransfer, type ProgressListener, type TransferOptions } from '../http/http-transfer.ts';
 import type { RegistryReference } from '../module-reference.ts';
-import { MODULE_MEDIA_TYPES, OCI_MANIFEST } from './manifest.ts';
+import { type ArtifactContent, WASM_MODULE } from './artifact-content.ts';
+import { OCI_MANIFEST } from './manifest.ts';
 import { openRegistry, originsOf, type RegistryOrigin } from './registry-source.ts';
 import { uploadBlob, uploadManifest } from './registry-upload.ts';
 
-const CONFIG_MEDIA_TYPE = 'application/vnd.wasm.config.v1+json';
-/** The config of Kubewarden's artifacts. */
+/** The config of Kubewarden's artifacts, and of those without one. */
 const CONFIG = Buffer.from('{}');
-/** The name that `oras pull` gives the file. */
-const TITLE = { 'org.opencontainers.image.title': 'policy.wasm' };
 const SOURCE_ANNOTATION = 'org.opencontainers.image.source';
 const POLICY_SOURCE_ANNOTATION = 'io.kubewarden.policy.source';
 
 export interface PushOptions extends TransferOptions {
   /** Of the policy's metadata. */
   readonly annotations: Readonly<Record<string, string>>;
+  /** What is pushed. Default: a module. */
+  readonly content?: ArtifactContent;
   readonly onSent?: ProgressListener;
 }
 
@@ -39,7 +39,7 @@ export async function pushModule(
 ): Promise<PushedModule> {
   const { host, repository, tag } = reference;
   const { sources } = options;
-  const manifest = manifestOf(module, options.annotations);
+  const manifest = manifestOf(module, options.content ?? WASM_MODULE, options.annotations);
   const push = async ({ shown, origin }: RegistryOrigin): Promise<PushedModule> =>
     await HttpTransfer.run(shown, options, async (transfer) => {
       const access = { transfer, shown, origin, repository, credentialsHost: host, sources, isPush: true };
@@ -67,14 +67,26 @@ const IS_WITHOUT_ANSWER: ReadonlySet<ModuleErrorCode> = new Set<ModuleErrorCode>
   'source-truncated',
 ]);
 
-function manifestOf(module: Uint8Array, annotations: Readonly<Record<string, string>>): Buffer {
+function manifestOf(
+  module: Uint8Array,
+  { mediaTypes: [mediaType], configMediaType, artifactType, title }: ArtifactContent,
+  annotations: Readonly<Record<string, string>>,
+): Buffer {
   const published = manifestAnnotations(annotations);
   return Buffer.from(
     JSON.stringify({
       schemaVersion: 2,
       mediaType: OCI_MANIFEST,
-      config: { mediaType: CONFIG_MEDIA_TYPE, digest: digestOf(CONFIG), size: CONFIG.length },
-      layers: [{ mediaType: MODULE_MEDIA_TYPES[0], digest: digestOf(module), size: module.length, annotations: TITLE }],
+      ...(artifactType === undefined ? {} : { artifactType }),
+      config: { mediaType: configMediaType, digest: digestOf(CONFIG), size: CONFIG.length },
+      layers: [
+        {
+          mediaType,
+          digest: digestOf(module),
+          size: module.length,
+          annotations: { 'org.opencontainers.image.title': title },
+        },
+      ],
       ...(Object.keys(published).length === 0 ? {} : { annotations: published }),
     }),
   );

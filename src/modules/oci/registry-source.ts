@@ -3,12 +3,12 @@ import { ModuleError, type ModuleErrorCode } from '../errors.ts';
 import { HttpTransfer, type ProgressListener, type TransferOptions } from '../http/http-transfer.ts';
 import type { RegistryReference } from '../module-reference.ts';
 import type { SourcesConfig } from '../sources.ts';
-import { assertModulePreamble, SNIFF_BYTES } from '../wasm-bytes.ts';
+import { type ArtifactContent, WASM_MODULE } from './artifact-content.ts';
 import { type Artifact, type ArtifactSource, resolveArtifact } from './artifact-source.ts';
 import { credentialsFor } from './docker-config.ts';
 import { LayoutFiles } from './layout-files.ts';
 import { LayoutRepository } from './layout.ts';
-import { moduleLayer } from './manifest.ts';
+import { contentLayer } from './manifest.ts';
 import { RegistryClient, type RegistryClientOptions } from './registry-client.ts';
 
 /** The registry API of Docker Hub has another host than its references. */
@@ -16,6 +16,8 @@ const API_HOSTS: ReadonlyMap<string, string> = new Map([['docker.io', 'registry-
 
 export interface PullOptions extends TransferOptions {
   readonly maxBytes: number;
+  /** What is pulled. Default: a module. */
+  readonly content?: ArtifactContent;
   /** Finds a module that need not be downloaded again. Default: none. */
   readonly cached?: (digest: Digest) => Promise<Uint8Array | undefined>;
   /** Called before the module is downloaded; throws if the artifact must not be used. Default: every artifact may be used. */
@@ -55,7 +57,7 @@ export async function pullModule(reference: RegistryReference, options: PullOpti
   );
 }
 
-export interface ReadOptions extends Pick<PullOptions, 'maxBytes' | 'cached' | 'verify' | 'onProgress'> {
+export interface ReadOptions extends Pick<PullOptions, 'maxBytes' | 'content' | 'cached' | 'verify' | 'onProgress'> {
   /** The artifact, for messages. */
   readonly shown: string;
 }
@@ -69,9 +71,9 @@ export async function readModuleOf(
   reference: RegistryReference,
   options: ReadOptions,
 ): Promise<PulledModule> {
-  const { shown } = options;
+  const { shown, content = WASM_MODULE } = options;
   const { digest, manifest }: Artifact = await resolveArtifact(source, versionOf(reference), shown);
-  const layer = moduleLayer(manifest.layers, shown);
+  const layer = contentLayer(manifest.layers, content, shown);
   if (layer.size > options.maxBytes) {
     throw new ModuleError(
       'module-too-large',
@@ -87,7 +89,7 @@ export async function readModuleOf(
   await options.verify?.(source, { manifest: digest, module: layer.digest }, shown);
   const known = await options.cached?.(layer.digest);
   const bytes = known?.length === layer.size ? known : await source.blob(layer, options.onProgress);
-  assertModulePreamble(bytes.subarray(0, SNIFF_BYTES), shown, layer.mediaType);
+  content.check(bytes, shown, layer.mediaType);
   return { bytes, manifest: digest };
 }
 

@@ -87,6 +87,15 @@ export function kubernetesKind(apiVersion: string, kind: string): BuiltinKind | 
   return found?.version === version ? found : undefined;
 }
 
+/** As {@link kubernetesKind}, for a kind that this code names. @throws Error if there is none: the name has a typo */
+export function knownKind(apiVersion: string, kind: string): BuiltinKind {
+  const found = kubernetesKind(apiVersion, kind);
+  if (found === undefined) {
+    throw new Error(`Kubernetes has no kind ${kind} of ${apiVersion}`);
+  }
+  return found;
+}
+
 function parseKinds(groupVersion: string, kinds: string, namespaced: boolean): BuiltinKind[] {
   const [group = '', version = ''] = groupVersion.includes('/') ? groupVersion.split('/') : ['', groupVersion];
   return kinds.split(' ').flatMap((text) => {

@@ -37,6 +37,27 @@ const FEATURE_ENTRY = object('A feature that the policy uses: a condition with d
   source: optional(text('A URL that shows it.', { maxLength: 1024 })),
 });
 
+/** Twice the types that there are. */
+const MAX_FINDING_ENTRIES = 12;
+/** One for each feature, and the limit of ports. */
+const MAX_WARNING_ENTRIES = 16;
+
+const FINDING_ENTRY = object('Something to know about the policy.', {
+  type: text('The type, such as `AllowsNothing`.', { maxLength: 316 }),
+  message: text('A sentence.', { maxLength: 1024 }),
+  paths: optional(
+    list('Where; of many, the first.', text('A path.', { maxLength: 1024 }), {
+      maxItems: 20,
+      'x-kubernetes-list-type': 'atomic',
+    }),
+  ),
+});
+
+const WARNING_ENTRY = object('What depends on the cluster.', {
+  type: text('The feature, such as `PortCount`.', { maxLength: 316 }),
+  message: text('A sentence, with the figures.', { maxLength: 1024 }),
+});
+
 const PROVIDER_ENTRY = object('What one provider does with the policy.', {
   controllerName: text('The provider, as DOMAIN/PATH: `cilium.io/agent`.', { minLength: 1, maxLength: 507 }),
   name: optional(text('The name of the provider in the catalogue.', { maxLength: 253 })),
@@ -49,6 +70,12 @@ const PROVIDER_ENTRY = object('What one provider does with the policy.', {
   features: optional(
     listByKey('The features that the policy uses.', ['type'], FEATURE_ENTRY, { maxItems: MAX_FEATURE_ENTRIES }),
   ),
+  warnings: optional(
+    list('What depends on the cluster, such as limits.', WARNING_ENTRY, {
+      maxItems: MAX_WARNING_ENTRIES,
+      'x-kubernetes-list-type': 'atomic',
+    }),
+  ),
 });
 
 const STATUS_FIELDS = {
@@ -59,10 +86,17 @@ const STATUS_FIELDS = {
       providers: text('Providers and versions.', { maxLength: 1024 }),
       unsupported: optional(text('Features that are not supported.', { maxLength: 1024 })),
       effect: optional(text('The most dangerous effect.', { maxLength: 64 })),
+      findings: optional(text('The types of the findings.', { maxLength: 1024 })),
     }),
   ),
   providers: optional(
     listByKey('One entry for each provider.', ['controllerName'], PROVIDER_ENTRY, { maxItems: MAX_PROVIDER_ENTRIES }),
+  ),
+  findings: optional(
+    list('What to know about the policy, whatever the provider.', FINDING_ENTRY, {
+      maxItems: MAX_FINDING_ENTRIES,
+      'x-kubernetes-list-type': 'atomic',
+    }),
   ),
   conditions: optional(CONDITIONS),
 } as const;
@@ -87,6 +121,7 @@ const networkPolicyStatus = {
     column('Effect', '.status.summary.effect'),
     AGE_COLUMN,
     column('Message', '.status.conditions[?(@.type=="Accepted")].message', { isWide: true }),
+    column('Findings', '.status.summary.findings', { isWide: true }),
     column('Observed-Generation', '.status.observedGeneration', { type: 'integer', isWide: true }),
     column('Catalogue', '.status.catalogue', { isWide: true }),
   ],

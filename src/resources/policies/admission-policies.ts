@@ -52,6 +52,9 @@ const TIMEOUT_EVAL = integer('How long one evaluation may take, in seconds.', TI
 
 const MESSAGE = 'The message of rejections.';
 
+/** The PolicyServer of policies that name none. */
+export const DEFAULT_POLICY_SERVER = 'default';
+
 /** Fields of all four kinds. */
 const COMMON = {
   policyServer: defaulted(
@@ -60,7 +63,7 @@ const COMMON = {
       maxLength: 63,
       rules: [{ rule: 'self == oldSelf', message: 'the field is immutable' }],
     }),
-    'default',
+    DEFAULT_POLICY_SERVER,
   ),
   mode: defaulted(
     choice(

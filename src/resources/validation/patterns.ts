@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js';
+import { patternProblem } from '../../go/index.ts';
 import { errorText } from '../../values/index.ts';
 
 /** A regular expression in Go's syntax, matched in linear time. */
@@ -9,13 +10,11 @@ export interface Pattern {
   programSize(): number;
 }
 
-/** Longer patterns take too much memory. Kubernetes' own longest has fewer than 1,000 characters. */
-export const MAX_PATTERN_LENGTH = 10_000;
-
 /** The compiled pattern, or an error message. */
 export function compilePattern(pattern: string): Pattern | string {
-  if (pattern.length > MAX_PATTERN_LENGTH) {
-    return `expression is longer than ${MAX_PATTERN_LENGTH} characters`;
+  const problem = patternProblem(pattern);
+  if (problem !== undefined) {
+    return problem;
   }
   try {
     return RE2JS.compile(pattern);

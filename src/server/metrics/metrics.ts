@@ -6,6 +6,7 @@ import type { Observation } from '../../engine/index.ts';
 import type { ConnectionState } from '../../https/index.ts';
 import { BucketHistogram, type HistogramSeries } from './bucket-histogram.ts';
 import type { ChangeResult } from '../policies/policy-registry.ts';
+import type { PolicyMemory } from '../policies/policy-memory.ts';
 import type { PolicyPhase } from '../status/policy-status.ts';
 import type { ObservedPolicy, RestartReason, Route } from '../../evaluation/index.ts';
 
@@ -31,6 +32,7 @@ export interface ServerGauges {
   readonly held: () => number;
   readonly slowOwners: () => number;
   readonly phases: () => Iterable<readonly [policy: string, phase: PolicyPhase]>;
+  readonly memory: () => Pick<PolicyMemory, 'owners' | 'budget'>;
 }
 
 /** Evaluations with equal labels. */
@@ -188,6 +190,30 @@ export class ServerMetrics {
         registers: [],
         collect() {
           this.set(gauges.slowOwners());
+        },
+      }),
+    );
+    this.#registry.registerMetric(
+      new Gauge({
+        name: 'portcullis_policy_memory_bytes',
+        help: 'Memory that WebAssembly policies may hold: their code, and an instance of the largest in each thread',
+        labelNames: ['owner'],
+        registers: [],
+        collect() {
+          this.reset();
+          for (const { owner, bytes } of gauges.memory().owners()) {
+            this.set({ owner }, bytes);
+          }
+        },
+      }),
+    );
+    this.#registry.registerMetric(
+      new Gauge({
+        name: 'portcullis_policy_memory_budget_bytes',
+        help: 'Memory that all WebAssembly policies together may hold',
+        registers: [],
+        collect() {
+          this.set(gauges.memory().budget.bytes);
         },
       }),
     );

@@ -3,6 +3,7 @@ import type { Cluster } from '../../cluster/index.ts';
 import type { ParametersDefinition } from '../../engine/index.ts';
 import type { ParameterTrial, WatchedChange, WatchedObject } from '../../evaluation/index.ts';
 import { keyOf, kubernetesKind, type KubernetesObject, type ResourceType } from '../../resources/index.ts';
+import { parseJson } from '../../values/index.ts';
 import { namespaceView } from './namespace-feed.ts';
 import { failureOf, textIn, withText } from './parameter-object.ts';
 
@@ -39,7 +40,9 @@ export class ExistingParameters {
     const namespaces = readsNamespaces ? await this.#namespaces(annotations, namespace, signal) : [];
     if ('namespace' in from) {
       const { labels } = from.namespace;
-      const names = namespaces.flatMap(([{ name }, object]) => (hasKey(object, { annotations, labels }) ? [name] : []));
+      const names = namespaces.flatMap(([{ name }, view]) =>
+        view !== undefined && hasKey(view, { annotations, labels }) ? [name] : [],
+      );
       return { objects: [namespaceChange(namespaces)], namespaces: names };
     }
     const { apiVersion, kind, name } = from.resource;
@@ -104,10 +107,10 @@ function namespaceChange(objects: readonly WatchedObject[]): WatchedChange {
 
 /** Whether a namespace has one of the keys: others count as having no parameters. */
 export function hasKey(
-  view: WatchedObject[1],
+  view: string,
   keys: { readonly annotations: readonly string[]; readonly labels: readonly string[] },
 ): boolean {
-  const { metadata } = view as {
+  const { metadata } = parseJson(view) as {
     readonly metadata: Readonly<Record<'annotations' | 'labels', Readonly<Record<string, unknown>>>>;
   };
   return (['annotations', 'labels'] as const).some((field) =>

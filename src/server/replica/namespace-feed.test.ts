@@ -41,6 +41,11 @@ const byName = selecting({
   matchExpressions: [{ key: NAMESPACE_NAME_LABEL, operator: 'NotIn', values: ['portcullis'] }],
 });
 
+/** The fields of a namespace in its published text. */
+function viewIn(text: string): { metadata: { labels: Readonly<Record<string, string>>; annotations?: object } } {
+  return JSON.parse(text) as ReturnType<typeof viewIn>;
+}
+
 describe('the namespaces of a replica', () => {
   let cluster: ReplicaCluster;
   let feed: NamespaceFeed;
@@ -68,11 +73,11 @@ describe('the namespaces of a replica', () => {
       publish: (change) => {
         published.push(change);
         known = new Map(change.isAll ? [] : known);
-        for (const [{ name }, object] of change.objects) {
-          if (object === undefined) {
+        for (const [{ name }, text] of change.objects) {
+          if (text === undefined) {
             known.delete(name);
           } else {
-            known.set(name, (object as { metadata: { labels: Readonly<Record<string, string>> } }).metadata.labels);
+            known.set(name, viewIn(text).metadata.labels);
           }
         }
       },
@@ -199,15 +204,14 @@ describe('the namespaces of a replica', () => {
       const parameters = { from: { namespace: { annotations } }, settingsExpression: '{}' };
       return { staged: [{ name: 'a', uid: 'a', snapshot: { parameters }, order: 0 }] };
     };
-    const shop = (): unknown => published.at(-1)?.objects.find(([{ name }]) => name === 'shop')?.[1];
+    const shop = (): string =>
+      published.at(-1)?.objects.find(([{ name }]) => name === 'shop')?.[1] ?? '{"metadata":{}}';
     const metadata = { name: 'shop' };
     const body = { metadata: { annotations: { uid: '7', long: 'x'.repeat(MAX_PARAMETERS_LENGTH + 1), other: 'x' } } };
     await cluster.admin.patch(NAMESPACES, metadata, { type: 'merge', body });
     feed.want(new Map([['p', needing('uid')]]), true);
     const until = async (annotations: object): Promise<void> => {
-      while (
-        !isDeepStrictEqual((shop() as { metadata?: { annotations?: object } })?.metadata?.annotations, annotations)
-      ) {
+      while (!isDeepStrictEqual(viewIn(shop()).metadata.annotations, annotations)) {
         await sleep(5);
       }
     };

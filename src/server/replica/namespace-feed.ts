@@ -136,17 +136,17 @@ export function isOutage(error: unknown): boolean {
  * The fields of a namespace that workers get.
  * @param keys of annotations
  */
-export function namespaceView({ metadata }: KubernetesObject, keys: readonly string[]): JsonObject {
+export function namespaceView({ metadata }: KubernetesObject, keys: readonly string[]): string {
   return viewOf(metadata.labels, metadata.annotations, keys);
 }
 
 /** @param keys of annotations: those that the namespace does not have are null */
-function viewOf(labels: Labels = {}, annotations: Labels = {}, keys: readonly string[] = []): JsonObject {
+function viewOf(labels: Labels = {}, annotations: Labels = {}, keys: readonly string[] = []): string {
   if (keys.length === 0) {
-    return { metadata: { labels } };
+    return JSON.stringify({ metadata: { labels } });
   }
   const values = keys.map((key) => [key, Object.hasOwn(annotations, key) ? shown(annotations[key] ?? '') : null]);
-  return { metadata: { labels, annotations: Object.fromEntries(values) as JsonObject } };
+  return JSON.stringify({ metadata: { labels, annotations: Object.fromEntries(values) as JsonObject } });
 }
 
 /** The value of an annotation; its length when it is too long. */

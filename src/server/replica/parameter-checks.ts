@@ -1,16 +1,18 @@
 // Checks the parameters of policies that serve whenever they change, so that their status names invalid ones.
 import { isDeepStrictEqual } from 'node:util';
 import { MAX_REFUSED_NAMESPACES, type RefusedReport } from '../../control/index.ts';
-import type { PolicyDefinition } from '../../engine/index.ts';
+import type { ModuleUse, PolicyDefinition } from '../../engine/index.ts';
 import {
   type LoadOutcome,
   type LoadRequest,
   type RefusedNamespace,
   type WatchedChange,
+  type WatchedObject,
   WatchedObjects,
 } from '../../evaluation/index.ts';
 import { isNamespacedPolicyId } from '../../resources/index.ts';
 import { hasKey } from './existing-parameters.ts';
+import type { LastValidEntry, LastValidRecord } from './last-valid-record.ts';
 import type { LoadedRevision } from '../policies/registry-entry.ts';
 
 /** Delay after a change, so that one check and one status are for many. Milliseconds. */
@@ -25,13 +27,23 @@ export interface ParameterChecksOptions {
   ) => void;
   /** Called with the refused namespaces of a PolicyRevision; undefined: there are none. */
   readonly checked: (revision: string, refused: RefusedReport | undefined) => void;
+  /** Last valid parameters of before a restart, and for the next one. Default: none are kept. */
+  readonly record?: Pick<LastValidRecord, 'read' | 'changed'>;
   /** Default: {@link CHECK_DELAY_MS}. */
   readonly delayMs?: number;
+}
+
+/** A version of a policy, and the namespaces that it is tried with. */
+interface Trial {
+  readonly revision: LoadedRevision;
+  readonly namespaces: readonly string[];
 }
 
 /** What is known about one version of a policy. */
 interface Checked {
   readonly version: string;
+  /** Whether it uses the last valid parameters instead of invalid ones. */
+  readonly keepsLast: boolean;
   /** Messages by refused namespace. */
   readonly refused: Map<string, string>;
   report: RefusedReport | undefined;
@@ -42,40 +54,97 @@ export class ParameterChecks {
   readonly #objects = new WatchedObjects();
   /** Namespaces whose parameters have changed; all others were tried. */
   #changed = new Set<string>();
+  /** Namespaces of the check that runs. */
+  #trying = new Set<string>();
+  /** Last valid parameters of before the restart, by reference, until their objects are read. */
+  readonly #recorded: Map<string, LastValidEntry>;
   readonly #checked = new Map<string, Checked>();
   #timer: NodeJS.Timeout | undefined;
+  /** One check at a time, so that no result of an older one counts. */
+  #isChecking = false;
+  #isDue = false;
+  #isStopped = false;
 
   constructor(options: ParameterChecksOptions) {
     this.#options = options;
+    this.#recorded = new Map((options.record?.read() ?? []).map((entry) => [textOf(entry[0]), entry]));
   }
 
-  /** Takes a change that workers get as well. */
-  apply(change: WatchedChange): void {
-    this.#objects.apply(change);
-    for (const [{ namespace, name }] of change.objects) {
-      this.#changed.add(change.kind === 'Namespace' ? name : (namespace ?? ''));
+  /** Takes a change. Returns it for workers: with the last valid parameters where those before the change are invalid. */
+  apply(change: WatchedChange): WatchedChange {
+    const completed = { ...change, objects: change.objects.map((one) => this.#withLastValid(change, one)) };
+    this.#objects.apply(completed);
+    if (change.isAll) {
+      this.#forgetRecorded(change);
+    }
+    for (const [key] of change.objects) {
+      this.#changed.add(namespaceOf(change, key));
     }
     this.schedule();
+    return completed;
   }
 
   /** Checks soon, also because other policies serve. */
   schedule(): void {
-    this.#timer ??= setTimeout(() => this.#check(), this.#options.delayMs ?? CHECK_DELAY_MS).unref();
+    if (!this.#isStopped) {
+      this.#timer ??= setTimeout(() => this.#check(), this.#options.delayMs ?? CHECK_DELAY_MS).unref();
+    }
   }
 
   stop(): void {
+    this.#isStopped = true;
     clearTimeout(this.#timer);
+  }
+
+  /** Objects of the kind that were not read do not exist any more. */
+  #forgetRecorded({ apiVersion, kind }: WatchedChange): void {
+    for (const [text, [reference]] of this.#recorded) {
+      if (reference.apiVersion === apiVersion && reference.kind === kind) {
+        this.#recorded.delete(text);
+      }
+    }
+  }
+
+  /**
+   * Workers that get no request between two changes know the last valid parameters only by this. While the parameters before the
+   * change are not checked, those before them count as valid.
+   */
+  #withLastValid(change: WatchedChange, one: WatchedObject): WatchedObject {
+    const [key, object, failure, previous] = one;
+    const reference = { apiVersion: change.apiVersion, kind: change.kind, ...key };
+    const [, recorded] = this.#recorded.get(textOf(reference)) ?? [];
+    this.#recorded.delete(textOf(reference));
+    if (previous !== undefined || (object === undefined && failure?.state !== 'unreadable')) {
+      return one;
+    }
+    const last = this.#isValid(namespaceOf(change, key)) ? recorded : (this.#objects.previous(reference) ?? recorded);
+    return last === undefined ? one : [key, object, failure, last];
+  }
+
+  /** Whether a policy uses the last valid parameters. */
+  get #keepsLast(): boolean {
+    return [...this.#checked.values()].some(({ keepsLast }) => keepsLast);
+  }
+
+  /** Whether the last known parameters of a namespace are valid for policies with `KeepLast`. */
+  #isValid(namespace: string): boolean {
+    return !(
+      this.#changed.has(namespace) ||
+      this.#trying.has(namespace) ||
+      [...this.#checked.values()].some(({ keepsLast, refused }) => keepsLast && refused.has(namespace))
+    );
   }
 
   #check(): void {
     this.#timer = undefined;
+    if (this.#isChecking) {
+      this.#isDue = true;
+      return;
+    }
     const changed = this.#changed;
     this.#changed = new Set();
-    const objects = this.#objects.changes().map((change) => ({ ...change, isAll: false }));
-    const requests = new Map<
-      LoadRequest,
-      { readonly revision: LoadedRevision; readonly namespaces: readonly string[] }
-    >();
+    const objects = this.#objects.changes().map(triedChange);
+    const requests = new Map<LoadRequest, Trial>();
     const ids = new Set<string>();
     for (const [id, revision] of this.#options.serving()) {
       if (!hasParameters(revision.definition)) {
@@ -87,7 +156,7 @@ export class ParameterChecks {
       if (namespaces.length > 0 || !isKnown) {
         const { definition, digests } = revision;
         const pins = Object.fromEntries(Object.entries(digests).filter(([, digest]) => digest.startsWith('sha256:')));
-        const trial = { objects, namespaces };
+        const trial = { objects: objectsFor(definition, objects, namespaces), namespaces };
         const isForTenant = isNamespacedPolicyId(id);
         requests.set({ id, definition, digests: pins, from: 'cache', isForTenant, trial }, { revision, namespaces });
       }
@@ -98,14 +167,53 @@ export class ParameterChecks {
       }
     }
     if (requests.size > 0) {
+      this.#isChecking = true;
+      this.#trying = new Set([...requests.values()].flatMap(({ namespaces }) => namespaces));
       this.#options.load([...requests.keys()], (outcomes) => {
         for (const [request, outcome] of outcomes) {
           const one = requests.get(request);
-          if (outcome.ok && one !== undefined) {
-            this.#record(request.id, one.revision, one.namespaces, outcome.refused?.refused ?? []);
+          requests.delete(request);
+          if (one !== undefined) {
+            this.#checkedOne(request.id, one, outcome);
           }
         }
+        if (requests.size === 0) {
+          this.#isChecking = false;
+          this.#trying = new Set();
+          if (this.#keepsLast) {
+            this.#options.record?.changed(() => this.#lastValid());
+          }
+        }
+        if (this.#isDue && !this.#isChecking) {
+          this.#isDue = false;
+          this.schedule();
+        }
       });
+    }
+  }
+
+  /** The last valid parameters of namespaces whose parameters are invalid, without Secrets, which are not for disks. */
+  *#lastValid(): Generator<LastValidEntry> {
+    yield* this.#recorded.values();
+    for (const { apiVersion, kind, objects } of this.#objects.changes()) {
+      for (const [key, , , previous] of objects) {
+        const reference = { apiVersion, kind, ...key };
+        if (previous !== undefined && kind !== 'Secret' && !this.#isValid(namespaceOf({ kind }, key))) {
+          yield [reference, previous];
+        }
+      }
+    }
+  }
+
+  /** Records an outcome. Namespaces that were not tried are left to the next check. */
+  #checkedOne(id: string, { revision, namespaces }: Trial, outcome: LoadOutcome): void {
+    const { tried = 0, refused = [] } = (outcome.ok ? outcome.refused : undefined) ?? {};
+    for (const namespace of namespaces.slice(tried)) {
+      this.#changed.add(namespace);
+    }
+    if (outcome.ok) {
+      this.#isDue ||= tried < namespaces.length;
+      this.#record(id, revision, namespaces.slice(0, tried), refused);
     }
   }
 
@@ -116,8 +224,11 @@ export class ParameterChecks {
     refused: readonly RefusedNamespace[],
   ): void {
     const before = this.#checked.get(id);
+    const keepsLast = usesOf(definition).some(({ parameters }) => parameters?.onInvalid === 'KeepLast');
     const known: Checked =
-      before?.version === version ? before : { version, refused: new Map<string, string>(), report: undefined };
+      before?.version === version
+        ? before
+        : { version, keepsLast, refused: new Map<string, string>(), report: undefined };
     this.#checked.set(id, known);
     for (const namespace of tried) {
       known.refused.delete(namespace);
@@ -148,15 +259,45 @@ export function refusedReport({
 }
 
 function hasParameters(definition: PolicyDefinition): boolean {
-  return (definition.kind === 'policy' ? [definition] : definition.members).some(
-    ({ parameters }) => parameters !== undefined,
+  return usesOf(definition).some(({ parameters }) => parameters !== undefined);
+}
+
+/** A policy alone, or the members of a group. */
+function usesOf(definition: PolicyDefinition): readonly ModuleUse[] {
+  return definition.kind === 'policy' ? [definition] : definition.members;
+}
+
+/** Objects for a trial: not the ones before, with which KeepLast would hide that parameters are invalid. */
+function triedChange(change: WatchedChange): WatchedChange {
+  const objects = change.objects.map(([key, object, failure]): WatchedObject => [key, object, failure]);
+  return { ...change, isAll: false, objects };
+}
+
+/** The namespace whose parameters are in an object. */
+function namespaceOf({ kind }: Pick<WatchedChange, 'kind'>, { namespace, name }: WatchedObject[0]): string {
+  return kind === 'Namespace' ? name : (namespace ?? '');
+}
+
+/** The objects that a policy needs for some namespaces: the loader gets a copy of them. */
+function objectsFor(
+  definition: PolicyDefinition,
+  changes: readonly WatchedChange[],
+  namespaces: readonly string[],
+): readonly WatchedChange[] {
+  const shared = usesOf(definition).flatMap(({ parameters }) =>
+    parameters !== undefined && 'resource' in parameters.from ? (parameters.from.resource.namespace ?? []) : [],
   );
+  const needed = new Set([...namespaces, ...shared]);
+  return changes.map((change) => ({
+    ...change,
+    objects: change.objects.filter(([{ namespace, name }]) => needed.has(namespace ?? name)),
+  }));
 }
 
 /** Namespaces with parameters of a policy. */
 function placesOf(definition: PolicyDefinition, changes: readonly WatchedChange[]): readonly string[] {
   const places = new Set<string>();
-  for (const { parameters } of definition.kind === 'policy' ? [definition] : definition.members) {
+  for (const { parameters } of usesOf(definition)) {
     if (parameters === undefined) {
       continue;
     }
@@ -172,4 +313,8 @@ function placesOf(definition: PolicyDefinition, changes: readonly WatchedChange[
     }
   }
   return [...places];
+}
+
+function textOf({ apiVersion, kind, namespace = '', name }: LastValidEntry[0]): string {
+  return JSON.stringify([apiVersion, kind, namespace, name]);
 }

@@ -1,8 +1,9 @@
 // A policy server as a replica of a PolicyServer: serves the PolicyRevisions of a cluster, and reports its progress.
 // Assembly only.
-import { isNamespacedPolicyId } from '../../resources/index.ts';
+import { isNamespacedPolicyId, namespaceOfPolicyId } from '../../resources/index.ts';
 import { DEFAULT_MAX_MODULE_BYTES, isDigest, ModuleCache } from '../../modules/index.ts';
 import type { MonitoredVerdict, ObjectReference } from '../../engine/index.ts';
+import { CLUSTER_OWNER } from '../../evaluation/index.ts';
 import type { CompiledPolicyModule, FindResult, PeerAccess, WatchedChange } from '../../evaluation/index.ts';
 import type { PoliciesView } from '../status/operations-endpoint.ts';
 import { type LoadedRevision, type RegistryEntry, servingOf } from '../policies/registry-entry.ts';
@@ -11,6 +12,7 @@ import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin
 import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
 import { withoutRevision, type PinnedPolicy } from '../policies/serving-record.ts';
 import { isOutage, NamespaceFeed } from './namespace-feed.ts';
+import { LastValidRecord } from './last-valid-record.ts';
 import { NamespaceRecord } from './namespace-record.ts';
 import { ExistingParameters } from './existing-parameters.ts';
 import { ParameterChecks } from './parameter-checks.ts';
@@ -40,6 +42,7 @@ export class Replica implements PolicySource {
   readonly #namespaces: NamespaceFeed;
   readonly #parameters: ParameterFeed;
   readonly #checks: ParameterChecks;
+  readonly #lastValid: LastValidRecord;
   readonly #prevalidator: RevisionPrevalidator;
   readonly #control: ReplicaControl;
   readonly #stopping = new AbortController();
@@ -56,6 +59,7 @@ export class Replica implements PolicySource {
     const { cluster, namespace, policyServer, modulesUrl, namespacedPoliciesCapabilities } = options;
     const { policyCluster = cluster } = options;
     const { loader, log } = host;
+    const memory = host.accountMemory((id) => namespaceOfPolicyId(id) ?? CLUSTER_OWNER);
     this.#options = options;
     this.#host = host;
     const reader = new RevisionReader((entries) => loader.read(entries), {
@@ -65,6 +69,7 @@ export class Replica implements PolicySource {
     this.#prevalidator = new RevisionPrevalidator({
       read: (policies) => reader.read(policies),
       load: (requests, done) => loader.load(requests, done),
+      memory,
       kinds: new ReadableKinds(policyCluster),
       parameters: new ExistingParameters(policyCluster, cluster),
       modulesChanged: () => this.#keep(),
@@ -75,6 +80,7 @@ export class Replica implements PolicySource {
       {
         read: (policies) => reader.read(policies),
         load: (requests, done) => loader.load(requests, done),
+        memory,
         publish: (change, staged) => host.publish(change, staged),
         phaseChanged: (id, change) => host.phaseChanged(id, change),
         changeEnded: (result) => host.changeEnded(result),
@@ -89,14 +95,15 @@ export class Replica implements PolicySource {
       },
       recorded(host, namespacedPoliciesCapabilities ?? []),
     );
+    this.#lastValid = new LastValidRecord(host.dataDir, ({ level, fields, message }) => log[level](fields, message));
     this.#checks = new ParameterChecks({
       serving: () => servingRevisions(this.#registry.entries()),
       load: (requests, done) => loader.load(requests, done),
       checked: (revision, refused) => view.refuses(revision, refused),
+      record: this.#lastValid,
     });
     const publish = (change: WatchedChange): void => {
-      host.publishWatched(change);
-      this.#checks.apply(change);
+      host.publishWatched(this.#checks.apply(change));
     };
     this.#namespaces = new NamespaceFeed({
       cluster,
@@ -258,7 +265,7 @@ export class Replica implements PolicySource {
     this.#checks.stop();
     this.#registry.stop();
     this.#prevalidator.stop();
-    await Promise.all([this.#following, kept]);
+    await Promise.all([this.#following, kept, this.#lastValid.flush()]);
   }
 
   async close(): Promise<void> {

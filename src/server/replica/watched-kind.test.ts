@@ -25,12 +25,12 @@ describe('a watched kind in namespaces', () => {
       cluster: cluster.admin,
       type: CONFIG_MAPS,
       transform: (object) => object,
-      view: ({ data }) => ({ data: data as Record<string, string> }),
+      view: ({ data }) => JSON.stringify({ data }),
       publish: (change) => {
         changes.push(change);
         pods = new Map(change.isAll ? [] : pods);
-        for (const [{ name }, object] of change.objects) {
-          pods.set(name, (object as { data: { pods: string } } | undefined)?.data.pods);
+        for (const [{ name }, text] of change.objects) {
+          pods.set(name, text === undefined ? undefined : (JSON.parse(text) as { data: { pods: string } }).data.pods);
         }
       },
       changed: () => undefined,
@@ -67,7 +67,7 @@ describe('a watched kind in namespaces', () => {
     await cluster.admin.create(CONFIG_MAPS, configMap('other', '2'));
     await until(() => pods.get('other') === '2');
     assert.equal(changes.length, 2, 'a label is not part of the view');
-    assert.deepEqual(changes[1]?.objects, [[{ namespace: 'portcullis', name: 'other' }, { data: { pods: '2' } }]]);
+    assert.deepEqual(changes[1]?.objects, [[{ namespace: 'portcullis', name: 'other' }, '{"data":{"pods":"2"}}']]);
     kind.unwatch();
     assert.equal(pods.size, 0);
   });

@@ -1,7 +1,5 @@
 // A kind whose objects evaluation looks up: watched while policies need it, and published to workers.
-import { isDeepStrictEqual } from 'node:util';
 import { type Cluster, isNotFound } from '../../cluster/index.ts';
-import type { JsonObject } from '../../engine/index.ts';
 import type { FindResult, ObjectFailure, WatchedChange, WatchedObject } from '../../evaluation/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { apiVersionOf, keyOf, keyText } from '../../resources/index.ts';
@@ -26,8 +24,8 @@ export interface WatchedKindOptions {
   readonly transform: (object: KubernetesObject) => KubernetesObject;
   /** Default: all objects. */
   readonly fieldSelector?: string;
-  /** The fields of a transformed object for workers; changes of other fields are not published. As text, see WatchedObject. */
-  readonly view: (object: KubernetesObject) => JsonObject | string;
+  /** The JSON text of the fields of a transformed object for workers; changes of other fields are not published. */
+  readonly view: (object: KubernetesObject) => string;
   /** Why workers do not get an object. Default: they get all. */
   readonly failure?: (object: KubernetesObject) => ObjectFailure | undefined;
   /**
@@ -217,7 +215,7 @@ class KindWatch {
   #receive({ before, after }: Change): void {
     const object = after ?? before;
     const { view } = this.#options;
-    const isSame = before !== undefined && after !== undefined && isDeepStrictEqual(view(before), view(after));
+    const isSame = before !== undefined && after !== undefined && view(before) === view(after);
     if (object !== undefined && this.#isListed && !isSame) {
       const key = keyOf(object);
       this.#changed.set(keyText(key), key);

@@ -119,19 +119,25 @@ export class YamlPositions {
   readonly #text: string;
   readonly #events: readonly YamlEvent[];
   #at = 0;
-  readonly #root: YamlNode | undefined;
+  /** By document. */
+  readonly #roots: readonly (YamlNode | undefined)[];
 
   /** `text` must be valid for {@link parseYaml}. */
   constructor(text: string) {
     this.#text = text;
     this.#events = parseEvents(text, { maxDepth: MAX_YAML_DEPTH });
-    this.#at = 1;
-    this.#root = this.#node();
+    this.#roots = this.#events.flatMap(({ type }, index) => {
+      this.#at = index + 1;
+      return type === EVENT_ID.DOCUMENT ? [this.#node()] : [];
+    });
   }
 
-  /** Offset of the key (or list element) at `path`, or of its innermost existing parent. */
-  offsetOf(path: readonly (string | number)[]): number {
-    let node = this.#root;
+  /**
+   * Offset of the key (or list element) at `path`, or of its innermost existing parent.
+   * @param document its index. Default: the first
+   */
+  offsetOf(path: readonly (string | number)[], document = 0): number {
+    let node = this.#roots[document];
     let offset = node?.start ?? 0;
     for (const key of path) {
       const child = node?.children.get(String(key));

@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js';
+import { patternSize } from '../../go/index.ts';
 import { WasmError } from '../errors.ts';
 import { intOperand, operand, stringOperand, undefinedBecause } from './builtin.ts';
 import type { BuiltinContext, OpaBuiltin } from './builtin.ts';
@@ -12,6 +13,12 @@ const MAX_CACHED_PATTERNS = 100;
 
 /** Maximum length of a pattern: far above that of policies, because compile time grows with it. */
 const MAX_PATTERN_CHARS = 64 * 1024;
+
+/**
+ * Maximum number of instructions, known before they are made: half a second, and a kilobyte for each. Fuel of the default limit
+ * ends with twice as many.
+ */
+const MAX_PATTERN_INSTRUCTIONS = 200_000;
 
 // Charges are measured times, converted at 2 × 10⁹ units of fuel per second, the speed of a Rego guest.
 
@@ -44,6 +51,9 @@ function compile(pattern: string, context: BuiltinContext): RE2JS {
   }
   if (pattern.length > MAX_PATTERN_CHARS) {
     undefinedBecause(`regular expression longer than ${MAX_PATTERN_CHARS} characters`);
+  }
+  if (patternSize(pattern) > MAX_PATTERN_INSTRUCTIONS) {
+    undefinedBecause(`regular expression with more than ${MAX_PATTERN_INSTRUCTIONS} instructions`);
   }
   context.charge(pattern.length * FUEL_PER_PATTERN_CHAR);
   let compiled: RE2JS;

@@ -133,7 +133,12 @@ function compileExtended(text: string): Program {
     Array.from(EXTENDED.functions.values(), ({ name, overloads }) => [name, overloads.map(({ overload }) => overload)]),
   );
   const { expression, overloads, meanings } = checked;
-  return new Program(checked, compileExpression({ expression, overloads, meanings, functions }), undefined);
+  return new Program({
+    checked,
+    compiled: compileExpression({ expression, overloads, meanings, functions }),
+    patternSize: 0,
+    sizes: undefined,
+  });
 }
 
 function compile(row: Golden): Program | CelError {

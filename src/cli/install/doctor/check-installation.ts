@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type CertificateMode, CONTROLLER_CLUSTER_RULES, NAMESPACE_RULES } from '../objects/access-objects.ts';
 import { type Grant, GOVERNANCE_GRANTS } from '../objects/governance-objects.ts';
+import { ANNOTATION_GRANT, annotationGuard } from '../objects/annotation-access.ts';
 import { NETWORK_POLICY_GRANT } from '../objects/network-policy-objects.ts';
 import { rightText } from '../rights.ts';
 import { isJsonObject, textOf } from '../../../resources/index.ts';
@@ -169,24 +170,29 @@ export function checkLeader(snapshot: Snapshot): readonly Finding[] {
     : [];
 }
 
-/** Whether the policy that limits the controller's rights is there, with its binding. */
+/** Whether the policies that limit the controller's rights are there, with their bindings. */
 export function checkAccessGuard(snapshot: Snapshot, context: InstallContext): readonly Finding[] {
   const { guards } = snapshot;
-  if (controllerOf(snapshot) === undefined || ACCESS_GUARDS.some((type) => isUnread(snapshot, type))) {
+  const controller = controllerOf(snapshot);
+  if (controller === undefined || ACCESS_GUARDS.some((type) => isUnread(snapshot, type))) {
     return [];
   }
-  return accessGuard(context)
-    .filter(
-      (wanted) => !guards.some(({ kind, metadata }) => kind === wanted.kind && metadata.name === wanted.metadata.name),
-    )
-    .map(({ kind, metadata }) =>
-      finding(
-        'RightsUnlimited',
-        `${kind.toLowerCase()}/${metadata.name}`,
-        'it does not exist: the controller may change every ClusterRole and ClusterRoleBinding',
-        INSTALL,
-      ),
-    );
+  const unlimited = (wanted: readonly KubernetesObject[], what: string): readonly Finding[] =>
+    wanted
+      .filter((one) => !guards.some(({ kind, metadata }) => kind === one.kind && metadata.name === one.metadata.name))
+      .map(({ kind, metadata }) => {
+        const message = `it does not exist: the controller may change ${what}`;
+        return finding('RightsUnlimited', `${kind.toLowerCase()}/${metadata.name}`, message, INSTALL);
+      });
+  return [
+    ...unlimited(accessGuard(context), 'every ClusterRole and ClusterRoleBinding'),
+    ...(mayAnnotate(controller) ? unlimited(annotationGuard(context), 'every NetworkPolicy') : []),
+  ];
+}
+
+/** Whether the controller writes or removes the annotation of NetworkPolicies. */
+function mayAnnotate(controller: KubernetesObject): boolean {
+  return ['write', 'remove'].includes(argumentOf(controller, '--network-policy-annotation') ?? '');
 }
 
 function neededRoles(controller: KubernetesObject): readonly Grant[] {
@@ -201,6 +207,7 @@ function neededRoles(controller: KubernetesObject): readonly Grant[] {
     ...own,
     ...(isOff('--governance') ? [] : GOVERNANCE_GRANTS),
     ...(isOff('--network-policy-status') ? [] : [NETWORK_POLICY_GRANT]),
+    ...(mayAnnotate(controller) ? [ANNOTATION_GRANT] : []),
   ];
 }
 

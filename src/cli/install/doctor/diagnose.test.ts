@@ -219,6 +219,16 @@ describe('the doctor', () => {
     assert.deepEqual(codes(), ['info ExemptNamespaces']);
   });
 
+  it('finds that the right to annotate NetworkPolicies is missing, or has no limit, where it is needed', () => {
+    const found = codes(({ deployments }) => ({
+      deployments: deployments.map((one) => withArguments(one, '--network-policy-annotation=write')),
+    }));
+    assert.deepEqual(
+      found.filter((code) => code.includes('Rights')),
+      ['error RightsMissing', 'warning RightsUnlimited', 'warning RightsUnlimited'],
+    );
+  });
+
   const broken: Readonly<Record<string, Change>> = {
     'error ApiServerTooOld': () => ({ version: { major: '1', minor: '29', gitVersion: 'v1.29.0' } }),
     'error KindMissing': ({ definitions }) => ({ definitions: definitions.slice(1) }),
@@ -260,6 +270,12 @@ describe('the doctor', () => {
       policyServers: policyServers.map(({ metadata, ...server }) => ({
         ...server,
         metadata: { ...metadata, annotations: { 'portcullis.dev/take-over': 'true' } },
+      })),
+    }),
+    'warning TenantModules': ({ policyServers }) => ({
+      policyServers: policyServers.map(({ metadata, ...server }) => ({
+        ...server,
+        metadata: { ...metadata, annotations: { 'portcullis.dev/tenant-modules': '*' } },
       })),
     }),
     'info PolicyServerForeign': ({ policyServers }) => ({

@@ -1,7 +1,7 @@
-import type { KubernetesObject } from '../../../resources/index.ts';
+import { DEFAULT_POLICY_SERVER, type KubernetesObject } from '../../../resources/index.ts';
 import { CONTROL_NAME } from '../../../control/index.ts';
 import { given } from './given.ts';
-import { componentLabels, CONTROLLER, DEFAULT_POLICY_SERVER, type InstallContext } from './naming.ts';
+import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
 
 /** Lifetime of certificates, and how long before its end they are renewed. */
 const DURATION = '2160h';

@@ -149,6 +149,7 @@ function controllerArguments({ namespace, values }: InstallContext): readonly st
     `--cluster-name=${governance.clusterName}`,
     `--governance-namespaces=${governance.namespaces.join(',')}`,
     `--network-policy-status=${networkPolicyStatus.enabled}`,
+    `--network-policy-annotation=${networkPolicyStatus.annotation}`,
     `--log-level=${controller.logLevel}`,
     `--log-fmt=${controller.logFormat}`,
     ...controller.extraArgs,

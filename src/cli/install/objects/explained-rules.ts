@@ -18,7 +18,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'clusterroles.rbac.authorization.k8s.io':
     'Each PolicyServer has a ClusterRole, for the objects that its context-aware policies read, and a binding. RBAC cannot restrict this to a prefix of names: the ValidatingAdmissionPolicy portcullis-cluster-roles does. Without the verbs escalate and bind, API servers let this account grant only rights that it has.',
   'subjectaccessreviews.authorization.k8s.io':
-    'Whether the author of a policy of a namespace may read or write there what the policy matches.',
+    'Whether the author of a policy of a namespace may read or write there what the policy matches and reads.',
   namespaces: 'To grant it to policy servers, which select policies by the labels of namespaces.',
   'policyrevisions.portcullis.dev': 'Each version of a policy is a revision.',
   'policyrevisions/status.portcullis.dev': 'The state of each revision in its rollout.',

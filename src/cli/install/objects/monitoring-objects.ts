@@ -95,6 +95,33 @@ export const ALERTS: readonly Alert[] = [
     whatToDo: '`kubectl get policy -A` shows which, and why. Remove this alert if Policies only inform.',
   },
   {
+    name: 'PortcullisNetworkPolicyOpen',
+    severity: 'warning',
+    when: 'max by (provider, feature, effect) (portcullis_network_policy_unsupported_features{effect=~"FailOpen|PolicyDropped|Inert"}) > 0',
+    lasting: '15m',
+    summary: 'NetworkPolicies use a feature with which the network provider allows more than they say.',
+    whatToDo:
+      '`kubectl get npst -A` shows which in the column EFFECT. Write them without the feature, or change the version of the provider: `portcullis netpol what-if` shows the difference.',
+  },
+  {
+    name: 'PortcullisNetworkProviderUnknown',
+    severity: 'warning',
+    when: 'max by (provider) (portcullis_network_policies{accepted="Unknown"}) > 0',
+    lasting: '1h',
+    summary: 'It is not known what the network provider does with some NetworkPolicies, or which provider runs (none).',
+    whatToDo:
+      '`kubectl get npst -A` has the reason, `kubectl get npp` the providers. A NetworkPolicyProvider declares what is not detected.',
+  },
+  {
+    name: 'PortcullisNetworkPolicyStatusNotWritten',
+    severity: 'warning',
+    // 404 and 409: the object was deleted or changed meanwhile, and is reconciled again.
+    when: 'sum by (code) (rate(portcullis_network_policy_status_requests_total{code!~"200|404|409"}[10m])) > 0',
+    lasting: '15m',
+    summary: 'The API server refuses the statuses of NetworkPolicies: those that exist are out of date.',
+    whatToDo: 'The log of the leading controller has the reason. `portcullis doctor` finds missing rights.',
+  },
+  {
     name: 'PortcullisReviewsSlow',
     severity: 'warning',
     when: 'histogram_quantile(0.99, sum by (le, pod) (rate(portcullis_review_duration_seconds_bucket[5m]))) > 1',

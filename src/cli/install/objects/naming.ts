@@ -3,8 +3,6 @@ import type { InstallValues } from '../install-values.ts';
 
 /** The name of the controller's Deployment, Service, service account, roles and disruption budget. */
 export const CONTROLLER = 'portcullis-controller';
-/** The PolicyServer of policies that name none. */
-export const DEFAULT_POLICY_SERVER = 'default';
 /** The port of the controller's webhook for our own kinds, in its pods. */
 export const CONTROLLER_WEBHOOK_PORT = 9443;
 /** The port of the controller's probes and metrics, in its pods. */

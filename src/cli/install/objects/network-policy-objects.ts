@@ -21,7 +21,7 @@ export function networkPolicyAccess({ namespace }: Pick<InstallContext, 'namespa
   const metadata = { name: NAME, labels: componentLabels('controller') };
   return [
     commented(
-      'What network providers do with NetworkPolicies: pods in the network of their host show which providers run, nodes where they should, and the ConfigMaps their settings. NetworkPolicies are never written.',
+      'What network providers do with NetworkPolicies: pods in the network of their host show which providers run, nodes where they should, and the ConfigMaps and objects of providers their settings and versions. It writes no NetworkPolicies.',
       { apiVersion: RBAC_VERSION, kind: 'ClusterRole', metadata, rules: NETWORK_POLICY_READER_RULES },
     ),
     {

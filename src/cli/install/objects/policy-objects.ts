@@ -1,7 +1,7 @@
 // Objects of our own kinds in a new installation.
-import type { JsonObject, KubernetesObject } from '../../../resources/index.ts';
+import { DEFAULT_POLICY_SERVER, type JsonObject, type KubernetesObject } from '../../../resources/index.ts';
 import { given } from './given.ts';
-import { componentLabels, DEFAULT_POLICY_SERVER, type InstallContext } from './naming.ts';
+import { componentLabels, type InstallContext } from './naming.ts';
 
 /** The PolicyServer of policies that name none. */
 export function defaultPolicyServer({ values }: InstallContext): readonly KubernetesObject[] {

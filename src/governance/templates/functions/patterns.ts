@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js';
+import { patternProblem } from '../../../go/index.ts';
 import { failTemplate } from '../../../go/templates/index.ts';
 import { boundedList } from '../bounded-list.ts';
 import { MAX_PATTERN_LENGTH } from '../limits.ts';
@@ -26,6 +27,10 @@ interface Match {
 function compiled(pattern: string, { meter }: Rendering): RE2JS {
   if (pattern.length > MAX_PATTERN_LENGTH) {
     failTemplate(`a regular expression is longer than ${MAX_PATTERN_LENGTH} characters`);
+  }
+  const problem = patternProblem(pattern);
+  if (problem !== undefined) {
+    failTemplate(`a regular expression: ${problem}`);
   }
   let re2: RE2JS;
   try {

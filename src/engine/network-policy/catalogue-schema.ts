@@ -1,0 +1,193 @@
+// The JSON schema of a provider in a catalogue, for editors and CI. What no schema can say, such as that rows cover every version
+// once, parseCatalogue checks.
+import type { Schema } from '../../resources/index.ts';
+import { EVIDENCES, SUPPORTS } from './catalogue.ts';
+import { EFFECTS, FEATURES, TRAITS } from './feature.ts';
+import { CATALOGUE_PATTERNS, MAX_PATTERNS, MAX_ROWS, MAX_TEXT } from './read-catalogue.ts';
+
+const text = (description: string, extra: Schema = {}): Schema => ({
+  description,
+  type: 'string',
+  minLength: 1,
+  ...extra,
+});
+const choice = (description: string, values: readonly string[]): Schema => ({
+  description,
+  type: 'string',
+  enum: values,
+});
+const list = (description: string, items: Schema, extra: Schema = {}): Schema => ({
+  description,
+  type: 'array',
+  items,
+  ...extra,
+});
+const mapping = (description: string, properties: Record<string, Schema>, extra: Schema = {}): Schema => ({
+  description,
+  type: 'object',
+  properties,
+  additionalProperties: false,
+  ...extra,
+});
+
+const OS = choice('The operating system of the nodes, if it is for one only.', ['linux', 'windows']);
+const DAY = (description: string): Schema => text(description, { pattern: CATALOGUE_PATTERNS.day.source });
+const NAMES = (description: string): Schema => list(description, text('A name.'), { maxItems: MAX_PATTERNS });
+
+const REQUIREMENT = mapping(
+  'A setting that must have, must not have, or must contain a value.',
+  {
+    setting: text('A key of `settings`.'),
+    is: { type: 'string' },
+    not: { type: 'string' },
+    contains: { type: 'string' },
+  },
+  {
+    required: ['setting'],
+    oneOf: [{ required: ['is'] }, { required: ['not'] }, { required: ['contains'] }],
+  },
+);
+
+export const ROW_SCHEMA: Schema = mapping(
+  'What the provider does in a range of versions.',
+  {
+    versions: text(
+      '`*`, `<1.2.0`, `>=1.2.0` or `>=1.2.0 <1.3.0`. The rows of a feature cover every version once, in order.',
+      {
+        pattern: CATALOGUE_PATTERNS.versions.source,
+      },
+    ),
+    support: choice('Whether the feature is supported.', SUPPORTS),
+    effect: choice('What happens where it is not supported.', EFFECTS),
+    requires: list('Settings that it needs.', REQUIREMENT),
+    when: list('Of Partial: the uses that are not supported.', choice('A use.', TRAITS)),
+    depends: text('Of Partial: what of the cluster decides.', { maxLength: MAX_TEXT }),
+    limit: mapping(
+      'How many port entries fit.',
+      {
+        entries: { type: 'integer', minimum: 1 },
+        per: choice('For an address, or for the peers of a pod.', ['CIDR', 'Endpoint']),
+        setting: text('The setting that changes it.'),
+      },
+      { required: ['entries'] },
+    ),
+    caution: text('What to know although it is supported.', { maxLength: MAX_TEXT }),
+    note: text('An explanation.', { maxLength: MAX_TEXT }),
+    evidence: choice('Where this is known from.', EVIDENCES),
+    sources: list(
+      'Where a reader can check it. Only what is inferred needs none.',
+      text('A URL.', { pattern: CATALOGUE_PATTERNS.source.source }),
+    ),
+    checked: DAY('The day of the check. Default: that of the provider.'),
+  },
+  {
+    required: ['versions', 'support', 'evidence'],
+    allOf: [
+      {
+        anyOf: [
+          { required: ['effect'] },
+          { properties: { support: { enum: ['Supported', 'Unknown'] } }, not: { required: ['requires'] } },
+        ],
+      },
+      {
+        anyOf: [
+          { properties: { support: { enum: ['Partial'] } } },
+          { not: { anyOf: [{ required: ['when'] }, { required: ['depends'] }] } },
+        ],
+      },
+      {
+        anyOf: [
+          { required: ['sources'], properties: { sources: { minItems: 1 } } },
+          { properties: { evidence: { enum: ['Inferred'] } } },
+        ],
+      },
+    ],
+  },
+);
+
+const AGENT = mapping(
+  'A container by which pods of the provider are known. All that is given must hold.',
+  {
+    container: text('Its name.'),
+    images: NAMES('The last segment of the path of its image. A star at the end matches any suffix.'),
+    registry: text('The host of its image.'),
+    daemonSets: NAMES('The DaemonSet of the pod. A star at the end matches any suffix.'),
+    os: OS,
+    beside: text('Another container of the pod.'),
+  },
+  { required: ['container'] },
+);
+
+const KUBELET_VERSIONS = mapping(
+  'The version of the provider in a range of kubelets.',
+  {
+    kubelet: text('The range of kubelets.', { pattern: CATALOGUE_PATTERNS.versions.source }),
+    version: text('The lowest version of the provider in it.'),
+    sources: list('Where a reader can check it.', text('A URL.', { pattern: CATALOGUE_PATTERNS.source.source })),
+  },
+  { required: ['kubelet', 'version'] },
+);
+
+const VERSION_OBJECT = mapping(
+  'The object of the provider that has its version.',
+  {
+    apiVersion: text('Its apiVersion.'),
+    kind: text('Its kind.'),
+    resource: text('The plural of the kind, in lower case.'),
+    name: text('Its name.'),
+    field: text('The path of the version: `spec.calicoVersion`.'),
+  },
+  { required: ['apiVersion', 'kind', 'resource', 'name', 'field'] },
+);
+
+const DETECTION = mapping('How the provider is found in a cluster.', {
+  agents: list('Patterns of its pods.', AGENT, { maxItems: MAX_PATTERNS }),
+  kubelet: text('A part of the version of kubelets that contain it.'),
+  kubeletVersions: list('Its versions by those of kubelets.', KUBELET_VERSIONS, { maxItems: MAX_PATTERNS }),
+  images: NAMES('Names of images whose tags are versions, with stars for any text. Default: all.'),
+  object: VERSION_OBJECT,
+  replaces: NAMES('Providers that its pods also look like.'),
+  configMap: text('The ConfigMap with settings, in the namespace of its pods.'),
+  arguments: NAMES('Settings that are arguments of the container.'),
+  argumentsOf: text('Another container with these arguments.'),
+  containers: NAMES('Settings that say whether the pod has the container of that name.'),
+});
+
+const SETTING = mapping(
+  'A setting of the provider that rows need.',
+  {
+    default: { description: 'The value where it is not set.', type: 'string' },
+    fixed: { description: 'Whether it always has its default.', type: 'boolean' },
+    where: text('Where it is found in a cluster.'),
+  },
+  { required: ['where'] },
+);
+
+/** The schema of a document of a catalogue file. */
+export const PROVIDER_SCHEMA: Schema = mapping(
+  'What a network provider does with each feature of a NetworkPolicy.',
+  {
+    name: text('The name of the provider.', { maxLength: 63, pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$' }),
+    title: text('Its name for people.', { maxLength: MAX_TEXT }),
+    controllerName: text('The key of its entry in statuses, DOMAIN/PATH.', {
+      pattern: CATALOGUE_PATTERNS.controllerName.source,
+    }),
+    os: OS,
+    state: choice('Whether it is maintained.', ['Active', 'Retiring', 'Abandoned']),
+    latest: text('The newest version that was examined. Later minor versions are unknown.'),
+    checked: DAY('The day of the check of each row that names none.'),
+    inherits: text('The provider whose rows a new provider starts with.'),
+    detect: DETECTION,
+    settings: { description: 'Settings by name.', type: 'object', additionalProperties: SETTING },
+    features: mapping(
+      'Rows by feature.',
+      Object.fromEntries(
+        FEATURES.map((feature) => [
+          feature,
+          list('Rows in the order of their versions.', ROW_SCHEMA, { minItems: 1, maxItems: MAX_ROWS }),
+        ]),
+      ),
+    ),
+  },
+  { required: ['name'] },
+);

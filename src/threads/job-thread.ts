@@ -1,0 +1,177 @@
+// A thread for work on what users wrote, which may take any time: it is ended at a deadline, and no other work of the process
+// waits for it.
+import { Worker } from 'node:worker_threads';
+import type { Logger } from '../log/index.ts';
+import { CodedError, errorText } from '../values/index.ts';
+import { threadEnvironment } from './thread-environment.ts';
+
+/** How long an idle thread lives: it takes some 20 MB. Milliseconds. */
+const IDLE_MS = 60_000;
+
+export interface JobThreadOptions {
+  /** Module of the thread. It sends one message when it is loaded, and one in answer to each message. */
+  readonly module: URL;
+  readonly name: string;
+  /** Given to the thread when it starts. */
+  readonly workerData: unknown;
+  /** Time for one job, without the start of the thread. Milliseconds. */
+  readonly deadlineMs: number;
+  /** Memory of the thread. Megabytes. */
+  readonly heapMb: number;
+  readonly log: Logger;
+}
+
+export type ThreadErrorCode =
+  /** The job took longer than the deadline. */
+  | 'deadline'
+  /** The thread ended during the job: it used up its memory, or failed. */
+  | 'ended'
+  /** The thread was stopped. */
+  | 'stopped';
+
+/** Why a job has no answer. */
+export class ThreadError extends CodedError<ThreadErrorCode> {
+  override readonly name = 'ThreadError';
+}
+
+interface QueuedJob<Job, Answer> {
+  readonly job: Job;
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: ThreadError) => void;
+}
+
+/**
+ * Runs jobs one after the other in a thread, which starts with the first job. Owners take turns, so that the jobs of one wait for
+ * one job of each other owner at most.
+ */
+export class JobThread<Job, Answer> {
+  readonly #options: JobThreadOptions;
+  /** Jobs that wait, by owner. The owner whose turn is next is first. */
+  readonly #waiting = new Map<string, QueuedJob<Job, Answer>[]>();
+  #worker: Worker | undefined;
+  #isLoaded = false;
+  #running: QueuedJob<Job, Answer> | undefined;
+  #deadline: NodeJS.Timeout | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  #isStopped = false;
+
+  constructor(options: JobThreadOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Runs a job: a value that can be cloned.
+   * @param owner whose job it is, such as a namespace
+   * @throws ThreadError
+   */
+  async run(job: Job, owner: string): Promise<Answer> {
+    if (this.#isStopped) {
+      throw new ThreadError('stopped', 'the process is stopping');
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const queue = this.#waiting.get(owner) ?? [];
+    this.#waiting.set(owner, queue);
+    queue.push({ job, resolve, reject });
+    this.#next();
+    return await promise;
+  }
+
+  /** Ends the thread. Jobs without an answer fail. */
+  stop(): void {
+    this.#isStopped = true;
+    const jobs = [...(this.#running === undefined ? [] : [this.#running]), ...[...this.#waiting.values()].flat()];
+    this.#waiting.clear();
+    this.#running = undefined;
+    this.#end();
+    for (const { reject } of jobs) {
+      reject(new ThreadError('stopped', 'the process is stopping'));
+    }
+  }
+
+  #next(): void {
+    const [turn] = this.#waiting;
+    if (this.#running !== undefined || turn === undefined) {
+      return;
+    }
+    const [owner, queue] = turn;
+    this.#waiting.delete(owner);
+    const next = queue.shift();
+    if (queue.length > 0) {
+      this.#waiting.set(owner, queue);
+    }
+    if (next !== undefined) {
+      this.#start(next);
+    }
+  }
+
+  #start(next: QueuedJob<Job, Answer>): void {
+    clearTimeout(this.#idle);
+    this.#running = next;
+    if (this.#worker === undefined) {
+      this.#worker = this.#spawn();
+    } else if (this.#isLoaded) {
+      this.#watch();
+    }
+    this.#worker.postMessage(next.job);
+  }
+
+  #watch(): void {
+    this.#deadline = setTimeout(() => this.#fail('deadline', 'it took too long'), this.#options.deadlineMs);
+  }
+
+  #spawn(): Worker {
+    const { module, name, workerData, heapMb, log } = this.#options;
+    this.#isLoaded = false;
+    const worker = new Worker(module, {
+      name,
+      workerData,
+      env: threadEnvironment(),
+      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+    });
+    worker.unref();
+    worker.on('message', (answer: Answer) => {
+      if (worker !== this.#worker) {
+        // It was ended.
+      } else if (this.#isLoaded) {
+        this.#answered(answer);
+      } else {
+        this.#isLoaded = true;
+        this.#watch();
+      }
+    });
+    worker.on('error', (error) => log.warn({ thread: name, error: errorText(error) }, 'thread failed'));
+    worker.on('exit', () => {
+      if (worker === this.#worker) {
+        this.#fail('ended', 'it used up its memory, or failed');
+      }
+    });
+    return worker;
+  }
+
+  #answered(answer: Answer): void {
+    clearTimeout(this.#deadline);
+    const running = this.#running;
+    this.#running = undefined;
+    running?.resolve(answer);
+    this.#idle = setTimeout(() => this.#end(), IDLE_MS);
+    this.#idle.unref();
+    this.#next();
+  }
+
+  /** Fails the job that is running. The next one gets a new thread. */
+  #fail(code: ThreadErrorCode, message: string): void {
+    const running = this.#running;
+    this.#running = undefined;
+    this.#end();
+    running?.reject(new ThreadError(code, message));
+    this.#next();
+  }
+
+  #end(): void {
+    clearTimeout(this.#deadline);
+    clearTimeout(this.#idle);
+    const ended = this.#worker;
+    this.#worker = undefined;
+    void ended?.terminate();
+  }
+}
