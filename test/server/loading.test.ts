@@ -21,7 +21,7 @@ const many = (count: number, entry: (index: number) => unknown): Record<string, 
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`long-${index}`, entry(index)]));
 
 describe('a module that takes too long to start within a review', () => {
-  it('is refused with the time that it took, and does not keep others from being served', async () => {
+  it('is refused with the reason, and does not keep others from being served', async () => {
     await using server = await startServer({ policies: { good: requires('v0') } });
     const file = join(server.folder.path, 'start.wasm');
     const metadata = parseMetadata({ protocolVersion: 'v1', executionMode: 'kubewarden-wapc', rules: [] });
@@ -29,7 +29,11 @@ describe('a module that takes too long to start within a review', () => {
     await server.write({ good: requires('v1'), long: { module: pathToFileURL(file).href } });
     const { reason, message } = await server.reaches('long', { phase: 'Error' });
     assert.equal(reason, 'InvalidModule');
-    assert.match(message, /takes \d+ ms of processor time to start: expected at most 500 ms/);
+    // On a busy machine, the limit by the wall clock ends it before its processor time is known.
+    assert.match(
+      message,
+      /takes \d+ ms of processor time to start: expected at most 500 ms|did not end while it was started/,
+    );
     await until(async () => requiredLabel(await server.review('good', review())) === 'v1');
   });
 });
