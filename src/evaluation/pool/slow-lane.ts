@@ -20,7 +20,7 @@ const OWNER_SHARE = 0.5;
  * A namespace whose policies hold its share of the workers for longer than {@link RESTRICT_MS} gets no more for
  * {@link FULL_SHARE_MS}: its other reviews wait for them instead of taking the workers that are left. Milliseconds.
  */
-const RESTRICT_MS = 20;
+const RESTRICT_MS = 100;
 const FULL_SHARE_MS = 1_000;
 
 /** Names of shared buckets of namespaced policies, see policyMatch. */
@@ -55,7 +55,9 @@ export class SlowLane {
 
   /** The next parked review for which there is room. */
   unpark(workers: readonly WorkerThread[]): ReviewJob | undefined {
-    return this.#parked.length === 0 ? undefined : this.#parked.take((owner) => this.hasRoom(workers, owner));
+    return this.#parked.length === 0
+      ? undefined
+      : this.#parked.take((owner) => !this.#owners.has(owner) || this.hasRoom(workers, owner));
   }
 
   /** Marks the owner of a policy as slow. */

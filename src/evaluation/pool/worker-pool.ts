@@ -22,8 +22,11 @@ export const WATCHDOG_INTERVAL_MS = 25;
  * slow lane: long against an evaluation (well under a millisecond), short against a webhook timeout (seconds). Milliseconds.
  */
 const HOLD_LIMIT_MS = 100;
-/** Of that time, how much a policy must have used (see HeldTimes) to hold its worker: on a busy machine all take long. */
-const HOLD_USED_MS = 20;
+/**
+ * Of that time, how much a policy must have used (see HeldTimes) to hold its worker: on a busy machine all take long, and the
+ * first review of a new worker loads code.
+ */
+const HOLD_USED_MS = 50;
 /** How long a review of a slow owner may hold the only worker while others wait. Milliseconds. */
 const SLICE_MS = 250;
 /**
