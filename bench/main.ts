@@ -12,6 +12,7 @@ const BENCHES = [
   'apply',
   'loop',
   'sandbox',
+  'compiling',
   'rego',
   'cel',
   'start',
@@ -21,6 +22,7 @@ const BENCHES = [
   'webhooks',
   'governance',
   'netpol',
+  'neighbours',
 ];
 /** Run for up to twenty minutes, so only by name. */
 const LONG_BENCHES = ['soak', 'tenants', 'netpol-status'];

@@ -124,7 +124,7 @@ class Moment {
 }
 
 function row(name: string, start: Moment): void {
-  console.log(`  ${name.padEnd(66)} ${start}`);
+  console.log(`  ${name.padEnd(66)} ${String(start)}`);
 }
 
 async function realCluster(stack: AsyncDisposableStack): Promise<Cluster> {

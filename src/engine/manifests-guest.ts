@@ -55,5 +55,7 @@ export class ManifestsGuest implements PolicyGuest {
     return { valid: true };
   }
 
+  start(): void {}
+
   checkProtocol(): void {}
 }

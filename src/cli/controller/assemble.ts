@@ -143,6 +143,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
             ? {}
             : {
                 tenantHosts: (name) => managed.tenantHosts(name),
+                tenantModules: (name) => managed.tenantModules(name),
                 tenantCapabilities: (name) => managed.tenantCapabilities(name),
                 kubewardenFinalizer: (name) => managed.kubewardenFinalizer(name),
               }),

@@ -86,6 +86,7 @@ export async function startWithCluster(
     log,
     modulesUrl: modulesUrl(flags),
     tenantHosts: sources.tenantHosts,
+    tenantModules: sources.tenantModules,
     tenantCapabilities: capabilitiesOf(local),
     failing: failingPolicies(flags),
     governance,
@@ -132,6 +133,7 @@ interface Parts {
   readonly modulesUrl: URL;
   /** Hosts that policies of namespaces may have modules from, whatever their addresses. */
   readonly tenantHosts: readonly string[];
+  readonly tenantModules: readonly string[] | undefined;
   /** The host capabilities of policies of namespaces until the process ends. */
   readonly tenantCapabilities: readonly string[];
   readonly failing: Pick<RolloutSettings, 'degraded' | 'unserved'>;
@@ -202,6 +204,7 @@ function localController(
     log,
     modulesUrl: folder,
     tenantHosts,
+    tenantModules,
     tenantCapabilities: granted,
     failing,
     governance,
@@ -227,6 +230,7 @@ function localController(
       controllerUser: CONTROLLER_USER.username,
       modulesUrl: folder,
       tenantHosts: () => tenantHosts,
+      tenantModules: () => tenantModules,
       tenantCapabilities: () => granted,
     },
     ...(governance === undefined
