@@ -2,14 +2,43 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { builtinCatalogue, Catalogue } from '../engine/network-policy/index.ts';
-import { ManualClock } from '../runtime/testing/manual-clock.ts';
+import type { Clock } from '../runtime/index.ts';
 import { CurrentCatalogue } from './current-catalogue.ts';
 
 const OTHER = new Catalogue([]);
 
+/** A clock that the test advances. */
+class TestClock implements Clock {
+  #now = 0;
+  readonly #timers = new Map<() => void, number>();
+
+  now(): number {
+    return this.#now;
+  }
+
+  date(): number {
+    return this.#now;
+  }
+
+  after(ms: number, callback: () => void): () => void {
+    this.#timers.set(callback, this.#now + ms);
+    return () => void this.#timers.delete(callback);
+  }
+
+  advance(ms: number): void {
+    this.#now += ms;
+    for (const [callback, at] of this.#timers) {
+      if (at <= this.#now) {
+        this.#timers.delete(callback);
+        callback();
+      }
+    }
+  }
+}
+
 /** A catalogue whose attempts to load are answered by the test. */
 function scene() {
-  const clock = new ManualClock();
+  const clock = new TestClock();
   const attempts: PromiseWithResolvers<Catalogue>[] = [];
   const lines: string[] = [];
   let changes = 0;
