@@ -42,6 +42,8 @@ const AT_ONCE = 8;
 /** Requests of the tenant itself while its modules are there. */
 const OWN_REQUESTS = 4;
 const LOOPING_REQUESTS = 20;
+/** More than the gateway answers at once. */
+const HANGING_REQUESTS = 400;
 const SILENT_CONNECTIONS = 6_000;
 /** New connections for each turn of the event loop. */
 const CONNECTIONS_AT_ONCE = 200;
@@ -246,6 +248,14 @@ export const ATTACKS: readonly Attack[] = [
     run: async ({ tenant, signal }) => {
       await tenant.apply('loop', { module: tenant.offer('loop', endlessReviewModule(0)) });
       await repeat(signal, LOOPING_REQUESTS, () => tenant.ask());
+    },
+  },
+  {
+    name: 'requests',
+    what: `${HANGING_REQUESTS} requests at once to an endless policy`,
+    run: async ({ tenant, signal }) => {
+      await tenant.apply('loop', { module: tenant.offer('loop', endlessReviewModule(0)) });
+      await repeat(signal, HANGING_REQUESTS, () => tenant.ask());
     },
   },
   { name: 'connections', what: `${SILENT_CONNECTIONS} silent connections`, run: connectSilently },

@@ -1,4 +1,5 @@
 // Modules that a hostile tenant brings.
+import { parseMetadata, writeMetadata } from '../src/modules/index.ts';
 import { BinaryWriter } from '../src/wasm/binary-writer.ts';
 import { HARMLESS, hostileModule } from '../src/wasm/testing/hostile-module.ts';
 import { wat } from '../src/wasm/testing/wat.ts';
@@ -7,6 +8,8 @@ const PAGE_BYTES = 65_536;
 const CUSTOM_SECTION = 0;
 /** Where answers are. */
 const ANSWERS = 1024;
+
+const METADATA = parseMetadata({ protocolVersion: 'v1', executionMode: 'kubewarden-wapc', rules: [] });
 
 interface Guest {
   readonly pages: number;
@@ -23,7 +26,7 @@ interface Guest {
 function guest({ pages, start = '', validate = '', settings = '', salt }: Guest): Uint8Array {
   const answer = (at: number, length: number): string =>
     `(call $respond (i32.const ${ANSWERS + at}) (i32.const ${length})) (return (i32.const 1))`;
-  return wat(`(module
+  const bytes = wat(`(module
     (import "wapc" "__guest_response" (func $respond (param i32 i32)))
     (memory (export "memory") ${pages})
     (data (i32.const ${ANSWERS}) "{\\"accepted\\":true}{\\"valid\\":true}\\"v1\\"${salt}")
@@ -34,6 +37,7 @@ function guest({ pages, start = '', validate = '', settings = '', salt }: Guest)
       (if (i32.eq (local.get $operation) (i32.const 17)) (then ${settings} ${answer(17, 14)}))
       ${validate}
       ${answer(0, 17)}))`);
+  return writeMetadata(bytes, METADATA);
 }
 
 /** Two thousand pages: as much as the limit of a guest allows. */

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { type Connection, connectionAs, KubernetesCluster, loadKubeconfig } from '../src/cluster/index.ts';
 import { VARIABLES } from '../test/cli/containerfile.ts';
 import { freePorts } from '../test/cluster/free-ports.ts';
-import { residentMiB } from './processes.ts';
+import { residentMiB, threadsCpuMs } from './processes.ts';
 
 const PROGRAM = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 const MEMORY_LIMIT = new URL('./memory-limit.mjs', import.meta.url).href;
@@ -70,6 +70,11 @@ export class Product implements AsyncDisposable {
       throw new Error('the product is not started');
     }
     return this.#connection;
+  }
+
+  /** Processor time so far. Milliseconds. */
+  get cpuMs(): number {
+    return threadsCpuMs(this.#child?.pid ?? Number.NaN);
   }
 
   /** A client as a user; default: the administrator. */

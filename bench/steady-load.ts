@@ -1,6 +1,6 @@
 // Dry-run creates of config maps at a steady rate, as a process. Each time counts from when the request was due, so that requests
-// that wait for others count in full. One in ten lacks a label, and must be rejected. For each line on stdin, prints the figures since
-// the line before as a JSON line. Usage: node steady-load.ts '{"server":…}'
+// that wait for others count in full. An answer 429 is followed after its Retry-After, as client-go does. One in ten lacks a label, and
+// must be rejected. For each line on stdin, prints the figures since the line before as a JSON line. Usage: node steady-load.ts '{"server":…}'
 import { Agent, request } from 'node:https';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,12 +22,17 @@ export interface SteadyLoadFigures {
   /** Answers other than the expected one, broken connections, timeouts. */
   readonly failed: number;
   readonly firstFailure?: string;
+  /** Answers 429. */
+  readonly retried: number;
   readonly p50: number;
   readonly p99: number;
   readonly longest: number;
 }
 
 const TIMEOUT_MS = 30_000;
+const RETRY_MS = 1_000;
+/** As client-go does. */
+const MAX_RETRIES = 10;
 /** Characters of an answer that is reported. */
 const MAX_FAILURE_TEXT = 300;
 /** Every so many requests, one must be rejected. */
@@ -50,10 +55,22 @@ const bodies = [{}, { team: 'shop' }].map((labels) =>
 let times: number[] = [];
 let failures: string[] = [];
 let asked = 0;
+let retried = 0;
 const pending = new Set<Promise<void>>();
 
-/** Sends a request. Resolves with what is wrong with the answer, if anything. */
-function ask(isRejected: boolean): Promise<string | undefined> {
+/** Sends a request, again if it was too many. Resolves with what is wrong with the answer, if anything. */
+async function ask(isRejected: boolean): Promise<string | undefined> {
+  for (let retry = 0; ; retry += 1) {
+    const failure = await askOnce(isRejected);
+    if (failure?.startsWith('429') !== true || retry === MAX_RETRIES) {
+      return failure;
+    }
+    retried += 1;
+    await sleep(RETRY_MS);
+  }
+}
+
+function askOnce(isRejected: boolean): Promise<string | undefined> {
   const body = bodies[isRejected ? 0 : 1] ?? Buffer.alloc(0);
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const headers = {
@@ -100,12 +117,13 @@ async function figures(): Promise<SteadyLoadFigures> {
   const result = {
     asked,
     failed: failures.length,
+    retried,
     ...(firstFailure === undefined ? {} : { firstFailure }),
     p50: quantile(times, 0.5),
     p99: quantile(times, 0.99),
     longest: Math.max(0, ...times),
   };
-  [times, failures, asked] = [[], [], 0];
+  [times, failures, asked, retried] = [[], [], 0, 0];
   return result;
 }
 
