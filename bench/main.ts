@@ -25,7 +25,7 @@ const BENCHES = [
   'neighbours',
 ];
 /** Run for up to twenty minutes, so only by name. */
-const LONG_BENCHES = ['soak', 'tenants', 'netpol-status'];
+const LONG_BENCHES = ['soak', 'tenants', 'netpol-status', 'hostile'];
 
 const [name, ...args] = process.argv.slice(2);
 if (name !== undefined && ![...BENCHES, ...LONG_BENCHES].includes(name)) {
