@@ -104,7 +104,7 @@ async function victimFigures(victim: LineProcess): Promise<SteadyLoadFigures> {
 async function settle(victim: LineProcess): Promise<void> {
   await victimFigures(victim);
   const deadline = performance.now() + MAX_REST_MS;
-  for (let good = 0; performance.now() < deadline && good < GOOD_SECONDS; ) {
+  for (let good = 0; performance.now() < deadline && good < GOOD_SECONDS;) {
     await sleep(1000);
     const { failed, p99 } = await victimFigures(victim);
     good = failed === 0 && p99 <= MAX_P99_MS ? good + 1 : 0;

@@ -56,6 +56,15 @@ describe('an environment', () => {
     assert.equal(valueIn(37, 'dyn(optional.of(1)).orValue(2)'), 1);
   });
 
+  it('accepts map literals with keys of any type, which fail only where they are evaluated', () => {
+    const environment = createEnvironment({ variables });
+    for (const map of ['{[1]: 2}', '{1.5: 2}', '{null: 1}']) {
+      assert.equal(environment.compile(`true || ${map}.size() == 1`).evaluate({}, { budget }).value, true, map);
+      const error = errorOf(() => environment.compile(map).evaluate({}, { budget }));
+      assert.deepEqual([error.code, error.message], ['evaluation-failed', 'unsupported key type'], map);
+    }
+  });
+
   it('accepts additional libraries, but no overload twice', () => {
     const answer: EnvironmentOptions['libraries'] = [
       {

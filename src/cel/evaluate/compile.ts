@@ -438,7 +438,12 @@ class Compiler {
       })),
       this.#isSpecification,
     );
-    return isConstant ? this.#converted(run) : computed(run);
+    if (!isConstant) {
+      return computed(run);
+    }
+    const { value } = new CompiledExpression(run, new Map(), 0).evaluate({}, { budget: Infinity });
+    // API servers accept keys of every type; here such a map fails when it is evaluated.
+    return value instanceof EvaluationFailure || value instanceof Cancellation ? computed(run) : constant(value);
   }
 
   #struct({ typeName, fields }: StructExpression): Plan {

@@ -10,7 +10,7 @@ import {
   parsePolicies,
 } from '../../engine/index.ts';
 import { YamlPositions } from '../../values/yaml/index.ts';
-import { errorText, exactJson, nearestKey, textPosition } from '../../values/index.ts';
+import { errorText, exactJson, nearestKey, textOf, textPosition } from '../../values/index.ts';
 import type { ExecutionMode } from '../../modules/index.ts';
 import { parseDocument } from '../document.ts';
 import { CliError, EXIT } from '../errors.ts';
@@ -334,7 +334,7 @@ class SuiteReader {
       fields.fault(key, `expected ${forms}, got ${found}${hint}`, ...below);
       return undefined;
     }
-    const each = kinds.map(([kind, text]) => this.#condition(fields, key, kind, String(text), below));
+    const each = kinds.map(([kind, text]) => this.#condition(fields, key, kind, textOf(text), below));
     return allOf(each.filter((one) => one !== undefined));
   }
 
