@@ -81,7 +81,10 @@ export interface ControllerOptions {
 }
 
 /** Options of the webhook for our own kinds; without `ca` when policy servers are managed. */
-export type WebhookOptions = Omit<OwnKindsWebhookOptions, 'cluster' | 'caches' | 'log' | 'metrics' | 'ca'> &
+export type WebhookOptions = Omit<
+  OwnKindsWebhookOptions,
+  'cluster' | 'caches' | 'namespace' | 'log' | 'metrics' | 'ca'
+> &
   Partial<Pick<OwnKindsWebhookOptions, 'ca'>>;
 
 /** The governance of a controller, whose `cluster` then needs the rights of GOVERNANCE_CONTROLLER_RULES, too. */
@@ -149,6 +152,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
               }),
           cluster: withWriteBackoff(cluster, { log }),
           caches,
+          namespace,
           log,
           metrics,
         });
