@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { KubernetesCluster, loadKubeconfig } from '../src/cluster/index.ts';
 import { parseMetadata, writeMetadata } from '../src/modules/index.ts';
-import { wat } from '../src/wasm/testing/wat.ts';
+import { startingModule } from '../src/wasm/testing/starting-module.ts';
 import { machine, printTable, residentMiB } from './processes.ts';
 import { review } from './review.ts';
 import { quantile } from './scene.ts';
@@ -31,37 +31,12 @@ const STARTING_MODULES = 6;
 const LONG_START = 800_000;
 const SHORT_START = 80_000;
 
-/** Pages that the start writes to, more than caches hold; its answers are behind them. */
-const PAGES = 512;
-const ANSWERS = PAGES * 65_536;
-
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-bench-'));
 const agent = new Agent({ keepAlive: true, rejectUnauthorized: false });
 
-/** A module whose start function reads and writes at random addresses. */
-function startingModule(turns: number, salt: number): Uint8Array {
-  const address = `(i32.and (i32.shr_u (local.get $x) (i32.const 5)) (i32.const ${ANSWERS - 4}))`;
-  const step = `
-    (local.set $x (i32.add (i32.mul (local.get $x) (i32.const 1664525)) (i32.const 1013904223)))
-    (local.set $x (i32.add (local.get $x) (i32.load ${address})))
-    (i32.store ${address} (local.get $x))`;
-  const answer = (at: number, length: number): string =>
-    `(call $respond (i32.const ${ANSWERS + at}) (i32.const ${length})) (return (i32.const 1))`;
-  const bytes = wat(`(module
-    (import "wapc" "__guest_response" (func $respond (param i32 i32)))
-    (memory (export "memory") ${PAGES + 1})
-    (data (i32.const ${ANSWERS}) "{\\"accepted\\":true}{\\"valid\\":true}\\"v1\\"${salt}")
-    (start $work)
-    (func $work (local $n i32) (local $x i32)
-      (loop $again
-        ${step.repeat(16)}
-        (local.set $n (i32.add (local.get $n) (i32.const 1)))
-        (br_if $again (i32.lt_u (local.get $n) (i32.const ${turns})))))
-    (func (export "__guest_call") (param $operation i32) (param i32) (result i32)
-      (if (i32.eq (local.get $operation) (i32.const 16)) (then ${answer(31, 4)}))
-      (if (i32.eq (local.get $operation) (i32.const 17)) (then ${answer(17, 14)}))
-      ${answer(0, 17)}))`);
-  return writeMetadata(bytes, parseMetadata({ protocolVersion: 'v1', executionMode: 'kubewarden-wapc', rules: [] }));
+function policyModule(turns: number, salt: number): Uint8Array {
+  const metadata = parseMetadata({ protocolVersion: 'v1', executionMode: 'kubewarden-wapc', rules: [] });
+  return writeMetadata(startingModule(turns, salt), metadata);
 }
 
 /** The product in a process of its own, with its own cluster. */
@@ -234,7 +209,7 @@ async function play({ name, turns, isLooping = false }: Scene, index: number): P
   const measured = neighbour(admission, seconds);
   const looping = isLooping ? loop(admission, end.signal) : undefined;
   for (let number = 0; turns !== undefined && number < STARTING_MODULES; number += 1) {
-    writeFileSync(join(folder, `start-${number}.wasm`), startingModule(turns, index * STARTING_MODULES + number));
+    writeFileSync(join(folder, `start-${number}.wasm`), policyModule(turns, index * STARTING_MODULES + number));
     await add('tenant', `start-${number}`, `start-${number}.wasm`, 'services');
   }
   const { ms, failures } = await measured;

@@ -7,8 +7,8 @@ import type { CompiledPolicyModule } from './loading/compiled-module.ts';
  * a quarter is for Node, tables and reviews, which take 150 to 220 MiB.
  */
 const BUDGET_SHARE = 3 / 8;
-/** Of the limit of the process, the memory of one guest: three run at once before that uses more than the budget. */
-const GUEST_SHARE = 1 / 8;
+/** Of the limit of the process, for guests that run: one in each thread. */
+const RUNNING_SHARE = 3 / 8;
 /** Of the budget, for the policies of one namespace. */
 const NAMESPACE_SHARE = 1 / 4;
 /** Of the budget, for the policies of all namespaces, so that they never take what cluster-wide policies need. */
@@ -44,7 +44,9 @@ export function memoryBudget(
   workers: number,
   bytes = Math.max(MIN_BUDGET_BYTES, Math.floor(processBytes * BUDGET_SHARE)),
 ): MemoryBudget {
-  return { bytes, threads: workers + 1, guestBytes: Math.max(MIN_GUEST_BYTES, Math.floor(processBytes * GUEST_SHARE)) };
+  const threads = workers + 1;
+  const guestBytes = Math.max(MIN_GUEST_BYTES, Math.floor((processBytes * RUNNING_SHARE) / threads));
+  return { bytes, threads, guestBytes };
 }
 
 /** Of the budget, what the policies of an owner may hold. */

@@ -198,6 +198,7 @@ export class PolicyServer {
       {
         waiting: () => this.#pool.waiting,
         held: () => this.#pool.held,
+        slowOwners: () => this.#pool.slowOwners,
         phases: () => this.#policies?.phases() ?? [],
         memory: () => this.#memory,
       },

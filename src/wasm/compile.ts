@@ -54,7 +54,7 @@ const MAGIC = [0x00, 0x61, 0x73, 0x6d];
 /**
  * Validates a module, rewrites it for the sandbox and compiles the result.
  * @throws WasmError `module-invalid`, `feature-unsupported`, `import-missing` (imports other than functions), `memory-limit`,
- * `module-too-costly`
+ * `module-too-costly`, `trial-failed`
  */
 export function compileModule(bytes: Uint8Array, options: SandboxOptions): CompiledModule {
   // The rewriter assumes a valid module, and could turn an invalid one into a valid one.

@@ -6,6 +6,8 @@ export type WasmErrorCode =
   | 'module-invalid'
   /** At load: compiling the module would take too much memory or time. The message names the function and the bound. */
   | 'module-too-costly'
+  /** At load: whether the module is too costly is not known, because the system ended the process that tried it. */
+  | 'trial-failed'
   /**
    * At load: the module is valid, but uses a WebAssembly feature that the sandbox does not support. The message names
    * it.

@@ -70,7 +70,7 @@ const SAVED_VALUES: Bound = {
 export const MAX_PARAMETERS = 64;
 
 /** Results of a function type. Compilers emit one, and a few more with multi-value. */
-export const MAX_RESULTS = 16;
+const MAX_RESULTS = 16;
 
 /** Function types: V8 keeps each for the life of the process. Published modules have up to 117. */
 export const MAX_TYPES = 10_000;

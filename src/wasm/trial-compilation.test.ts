@@ -29,7 +29,15 @@ describe('A trial compilation', () => {
     });
   });
 
+  it('that does not end by itself leaves it open whether the module is too costly', () => {
+    const unreadable = new Uint8Array(8);
+    assert.throws(() => tryCompilation(unreadable, DOUBTS, AMPLE), {
+      code: 'trial-failed',
+      message: /^function 0 has 5 loops; a trial compilation in another process did not end \(exit code 1\)/,
+    });
+  });
+
   it('compiles doubtful functions only', () => {
-    tryCompilation(LARGE, { ...DOUBTS, functions: new Set() }, { ...AMPLE, memoryBytes: 20 * MIB });
+    tryCompilation(LARGE, { ...DOUBTS, functions: new Set() }, { ...AMPLE, memoryBytes: 30 * MIB });
   });
 });

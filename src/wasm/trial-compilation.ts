@@ -24,6 +24,7 @@ const TRIAL_TIMEOUT_MS = 15_000;
 /** The limit that the process exceeded, which it writes before it ends itself. */
 export const Exceeded = { memory: 'memory', time: 'time' } as const;
 
+const MIB = 1024 * 1024;
 const CODE_SECTION = 10;
 const HEADER_BYTES = 8;
 /** No locals, then a trap. */
@@ -45,7 +46,7 @@ export interface TrialLimits {
 /**
  * Compiles the doubtful functions of a module with V8's optimizing compiler in a process of its own. V8 has no limit for the
  * memory and time of a compilation, and compiles functions late, in the threads that evaluate reviews.
- * @throws WasmError `module-too-costly`
+ * @throws WasmError `module-too-costly`; `trial-failed`, which another attempt may not
  */
 export function tryCompilation(module: Uint8Array, { functions, shown }: Doubts, limits = usualLimits()): void {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
@@ -59,7 +60,7 @@ export function tryCompilation(module: Uint8Array, { functions, shown }: Doubts,
     windowsHide: true,
   });
   if (trial.status !== 0) {
-    throw new WasmError('module-too-costly', `${shown}; a trial compilation ${failureOf(trial, limits)}`);
+    throw failureOf(trial, shown, limits);
   }
 }
 
@@ -68,15 +69,25 @@ function usualLimits(): TrialLimits {
   return { memoryBytes, processorMs: MAX_PROCESSOR_MS };
 }
 
-function failureOf(trial: SpawnSyncReturns<Buffer>, { memoryBytes, processorMs }: TrialLimits): string {
+function failureOf(trial: SpawnSyncReturns<Buffer>, shown: string, limits: TrialLimits): WasmError {
+  const { memoryBytes, processorMs } = limits;
   switch (trial.stdout?.toString()) {
     case Exceeded.memory:
-      return `took more than ${Math.floor(memoryBytes / 1024 / 1024)} MiB`;
+      return tooCostly(shown, `${Math.floor(memoryBytes / MIB)} MiB`);
     case Exceeded.time:
-      return `took more than ${processorMs} ms`;
-    default:
-      return `did not end well (${trial.error?.message ?? trial.signal ?? `exit code ${trial.status}`}): is there memory left?`;
+      return tooCostly(shown, `${processorMs} ms`);
+    default: {
+      const how = trial.error?.message ?? trial.signal ?? `exit code ${trial.status}`;
+      return new WasmError(
+        'trial-failed',
+        `${shown}; a trial compilation in another process did not end (${how}): expected memory and processor time for it`,
+      );
+    }
   }
+}
+
+function tooCostly(shown: string, limit: string): WasmError {
+  return new WasmError('module-too-costly', `${shown}; a trial compilation took more than ${limit}`);
 }
 
 /** The module with a trap in place of all other functions. */

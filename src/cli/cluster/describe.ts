@@ -8,7 +8,7 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
-  kubernetesKind,
+  knownKind,
   type KubernetesObject,
   LAST_APPLIED_ANNOTATION,
 } from '../../resources/index.ts';
@@ -24,6 +24,7 @@ import { keyIn, selectResources } from './resource-arguments.ts';
 
 /** Width of headings. */
 const LABEL_WIDTH = 14;
+const EVENTS = knownKind('v1', 'Event');
 
 export function describeCommand(): Command {
   return addClusterFlags(
@@ -60,12 +61,8 @@ async function describe(resources: readonly string[], flags: ClusterFlags): Prom
 
 /** The events of an object, oldest first; undefined when reading them is forbidden. */
 async function eventsOf(cluster: Cluster, object: KubernetesObject): Promise<readonly EventObject[] | undefined> {
-  const type = kubernetesKind('v1', 'Event');
-  if (type === undefined) {
-    return undefined;
-  }
   try {
-    const { items } = await cluster.list(type, {
+    const { items } = await cluster.list(EVENTS, {
       // Events about cluster-scoped objects are in namespace default.
       namespace: object.metadata.namespace ?? 'default',
       fieldSelector: `involvedObject.uid=${object.metadata.uid ?? ''}`,

@@ -14,7 +14,9 @@ export function loadFailure(error: unknown, isForTenant = false): LoadOutcome & 
   if (error instanceof QuarantineError) {
     return { ok: false, reason: 'Quarantined', message, transient: true, retryAfterMs: error.retryAfterMs };
   }
-  return { ok: false, reason: reasonOf(error), message, transient: error instanceof ModuleError && error.isRetryable };
+  const isRetryable =
+    error instanceof ModuleError ? error.isRetryable : error instanceof WasmError && error.code === 'trial-failed';
+  return { ok: false, reason: reasonOf(error), message, transient: isRetryable };
 }
 
 /** The process ended while it loaded this before. */

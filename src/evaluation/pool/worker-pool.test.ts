@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type ObjectReference, parsePolicies } from '../../engine/index.ts';
+import type { PolicyMatch } from '../../resources/index.ts';
 import type { TableEntry } from '../evaluation-protocol.ts';
 import type { Answer } from './review-job.ts';
 import { moduleOf, silentCapabilities, tableChange, tableEntry } from '../testing/worker-tables.ts';
@@ -275,6 +276,20 @@ describe('the worker pool', () => {
     await waiting;
   });
 
+  it('starts no module before a review needs it, neither in workers nor in their replacements', async () => {
+    const loops = moduleOf('loop-in-start');
+    const failed = applyFailures.length;
+    await pool.publish(tableChange([tableEntry('loops', loops, PATIENT)], { modules: [loops] }));
+    pool.renew();
+    await Promise.all(Array.from({ length: 20 }, () => ask('accept')));
+    const started = applyFailures.slice(failed).filter((text) => text.startsWith('loops'));
+    assert.deepEqual(started, [], 'a start that does not end fails');
+    // With the review, and by its limits.
+    assert.equal(outcomeOf(await ask('loops')), 'timeout');
+    assert.equal(timeouts.at(-1), 'loops');
+    await pool.publish(tableChange([], { removals: ['loops'], retired: [loops.digest] }));
+  });
+
   it('cuts off only the member of a group that is past its deadline', async () => {
     const [definition] = parsePolicies(
       `
@@ -304,6 +319,64 @@ group:
     await Promise.all([first, second]);
     assert.equal(pool.held, 0);
     assert.equal(responseOf(await ask('accept')).allowed, true);
+  });
+});
+
+describe('the policies of one namespace', () => {
+  const MATCH: PolicyMatch = {
+    bucket: 'validating.fail.equivalent.namespaced.v1',
+    isMutating: false,
+    failurePolicy: 'Fail',
+    matchPolicy: 'Equivalent',
+    rules: [],
+    namespaceSelector: {},
+    objectSelector: {},
+    matchConditions: [],
+    timeoutSeconds: 10,
+  };
+  let pool: WorkerPool;
+  const restarts: RestartReason[] = [];
+  before(async () => {
+    pool = new WorkerPool({
+      size: 4,
+      start: { defaultTimeoutSeconds: 3 },
+      connectCapabilities: silentCapabilities,
+      log: () => undefined,
+      onRestart: (reason) => restarts.push(reason),
+    });
+    await pool.start();
+    const waits = (namespace: string, name: string): TableEntry => ({
+      ...tableEntry(`kw.ap.${namespace}.${name}`, asksHost, '  hostCapabilities: ["*"]\n'),
+      match: { ...MATCH, namespace },
+    });
+    const entries = [waits('tenant', 'a'), waits('tenant', 'b'), waits('other', 'a'), tableEntry('quick', accept)];
+    await pool.publish(tableChange(entries, { modules: [accept, asksHost] }));
+  });
+  after(() => pool.stop());
+
+  const ask = (policy: string): Promise<Answer> =>
+    new Promise((resolve) => pool.submit('validate_raw', policy, raw({ uid: 'u' }), 10_000, resolve));
+
+  it('never hold more than half of the workers, however many they are; others use the rest', async () => {
+    const order: string[] = [];
+    const asked = (policy: string): Promise<unknown> => ask(policy).then(() => order.push(policy));
+    // The first two make the namespace known; all others wait for room in its half.
+    const first = [asked('kw.ap.tenant.a'), asked('kw.ap.tenant.a')];
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const more = ['b', 'a', 'b'].map((name) => asked(`kw.ap.tenant.${name}`));
+    const other = asked('kw.ap.other.a');
+    for (let round = 0; round < 20; round += 1) {
+      await ask('quick');
+    }
+    await Promise.all(first);
+    await other;
+    await Promise.all(more);
+    assert.deepEqual(order.toSorted((a, b) => a.localeCompare(b)).length, 6);
+    assert.ok(
+      order.indexOf('kw.ap.other.a') < order.indexOf('kw.ap.tenant.b'),
+      'the other namespace did not wait for them',
+    );
+    assert.ok(!restarts.includes('held'), 'no worker had to be freed');
   });
 });
 

@@ -113,7 +113,7 @@ export class PolicyEvaluation {
         case 'unknown-target':
           return answer({ kind: 'unknown-target' });
         case 'deferred':
-          return { type: 'deferred', seq };
+          return { type: 'deferred', seq, owner: decision.owner };
         case 'unknown-object':
           return { type: 'unknown-object', seq, object: decision.object };
         default:

@@ -20,6 +20,7 @@ const create = (): ServerMetrics =>
   new ServerMetrics({
     waiting: () => 0,
     held: () => 0,
+    slowOwners: () => 0,
     phases: () => [],
     memory: () => new PolicyMemory(memoryBudget(2 ** 30, 2), () => 'team'),
   });

@@ -30,6 +30,7 @@ function errorCodeLabel(code: number): string {
 export interface ServerGauges {
   readonly waiting: () => number;
   readonly held: () => number;
+  readonly slowOwners: () => number;
   readonly phases: () => Iterable<readonly [policy: string, phase: PolicyPhase]>;
   readonly memory: () => Pick<PolicyMemory, 'owners' | 'budget'>;
 }
@@ -179,6 +180,16 @@ export class ServerMetrics {
         registers: [],
         collect() {
           this.set(gauges.held());
+        },
+      }),
+    );
+    this.#registry.registerMetric(
+      new Gauge({
+        name: 'portcullis_slow_owners',
+        help: 'Namespaces, and policies of the cluster, whose reviews are restricted to a share of the workers',
+        registers: [],
+        collect() {
+          this.set(gauges.slowOwners());
         },
       }),
     );

@@ -112,9 +112,9 @@ export const HOSTILE_SHAPES: fc.Arbitrary<HostileShape> = fc
   }));
 
 /** The bytes of a module of this shape, valid but for limits of V8. Exports its first function as names of one length. */
-export function hostileModule(shape: HostileShape): Uint8Array {
+export function hostileModule(shape: HostileShape, maxCodeBytes = MAX_CODE_BYTES): Uint8Array {
   const body = bodyOf(shape);
-  const functions = Math.max(1, Math.min(shape.functions, Math.floor(MAX_CODE_BYTES / body.length)));
+  const functions = Math.max(1, Math.min(shape.functions, Math.floor(maxCodeBytes / body.length)));
   const out = new BinaryWriter().op(0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0);
   const section = (id: number, count: number, entry: (index: number, to: BinaryWriter) => void): void => {
     const content = new BinaryWriter().u32(count);
