@@ -31,7 +31,7 @@ const MAX_QUOTED = 40;
 const REFUSALS: ReadonlySet<number> = new Set([400, 403, 422]);
 
 /** Selects the newest revision that served and differs from what is declared. */
-const PREVIOUS = 'previous';
+export const PREVIOUS = 'previous';
 
 /** Writes a JSON patch. Conflicts if the policy was written since `before`. @throws ApiError */
 type Write = (before: AdmissionPolicyObject, ...operations: readonly JsonValue[]) => Promise<AdmissionPolicyObject>;

@@ -99,6 +99,7 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
     const options = {
       cluster: connection,
       caches,
+      namespace: 'default',
       ca,
       log,
       controllerUser: CONTROLLER,

@@ -34,6 +34,7 @@ describe('applying governance policies', () => {
     const webhook = new OwnKindsWebhook({
       cluster,
       caches,
+      namespace: 'portcullis',
       host: '127.0.0.1',
       port: 0,
       tls,

@@ -113,6 +113,7 @@ describe('certificates in a cluster', { skip: skipWithoutCluster() }, () => {
     const webhook = new OwnKindsWebhook({
       cluster: connection,
       caches,
+      namespace: NAMESPACE,
       host: '127.0.0.1',
       port,
       tls: { certFile: join(folder, 'tls.crt'), keyFile: join(folder, 'tls.key') },

@@ -90,6 +90,7 @@ describe('a rotation under load', () => {
     const ownKinds = new OwnKindsWebhook({
       cluster,
       caches,
+      namespace,
       host: HOST,
       port: 0,
       tls: tls(CONTROLLER_WEBHOOK_SECRET),

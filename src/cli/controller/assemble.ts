@@ -10,6 +10,7 @@ import {
   registerGovernanceMetrics,
 } from '../../governance/index.ts';
 import {
+  type LoadCatalogue,
   NETWORK_POLICY_STATUS_RULES,
   NetworkPolicyControllers,
   type ProjectionOptions,
@@ -72,13 +73,18 @@ export interface ControllerOptions {
   readonly networkPolicyStatus?: boolean;
   /** What of these statuses is repeated in NetworkPolicies. Default: nothing. */
   readonly networkPolicyProjection?: ProjectionOptions;
+  /** Default: the builtin catalogue of network providers. */
+  readonly networkPolicyCatalogue?: LoadCatalogue | undefined;
   readonly registry: Registry;
   readonly metrics: RuntimeMetrics;
   readonly log: Logger;
 }
 
 /** Options of the webhook for our own kinds; without `ca` when policy servers are managed. */
-export type WebhookOptions = Omit<OwnKindsWebhookOptions, 'cluster' | 'caches' | 'log' | 'metrics' | 'ca'> &
+export type WebhookOptions = Omit<
+  OwnKindsWebhookOptions,
+  'cluster' | 'caches' | 'namespace' | 'log' | 'metrics' | 'ca'
+> &
   Partial<Pick<OwnKindsWebhookOptions, 'ca'>>;
 
 /** The governance of a controller, whose `cluster` then needs the rights of GOVERNANCE_CONTROLLER_RULES, too. */
@@ -146,6 +152,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
               }),
           cluster: withWriteBackoff(cluster, { log }),
           caches,
+          namespace,
           log,
           metrics,
         });
@@ -179,7 +186,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
     runtime.add('cache', { name: 'governance caches', start: (signal) => governed.start(signal) });
     runtime.add('leader', controllers);
   }
-  const { networkPolicyProjection } = options;
+  const { networkPolicyProjection, networkPolicyCatalogue: loadCatalogue } = options;
   const projection = networkPolicyProjection === undefined ? {} : { projection: networkPolicyProjection };
   if (options.networkPolicyStatus === true) {
     const ownCaches = new SharedCaches({ cluster, log, metrics });
@@ -187,7 +194,16 @@ export function assembleController(options: ControllerOptions): AssembledControl
     runtime.add('cache', { name: 'network policy caches', start: (signal) => ownCaches.start(signal) });
     runtime.add(
       'leader',
-      new NetworkPolicyControllers({ cluster, caches: ownCaches, events, registry, log, metrics, ...projection }),
+      new NetworkPolicyControllers({
+        cluster,
+        caches: ownCaches,
+        events,
+        registry,
+        log,
+        metrics,
+        ...projection,
+        ...(loadCatalogue === undefined ? {} : { loadCatalogue }),
+      }),
     );
   } else if (options.networkPolicyStatus === false) {
     runtime.add('leader', new StatusRemoval({ cluster, log, ...projection }));

@@ -15,12 +15,16 @@ import {
   knownKind,
   type KubernetesObject,
   OWN_KINDS,
+  POLICY_REVISIONS,
+  POLICY_UID_LABEL,
 } from '../../resources/index.ts';
 import { SharedCaches } from '../../runtime/index.ts';
-import { AuthorRights, MAX_REVIEWED_RESOURCES, neededRights } from './author-rights.ts';
+import { AuthorRights } from './author-rights.ts';
+import { MAX_REVIEWED_RESOURCES, neededRights } from './needed-rights.ts';
 import { OwnKindsWebhook } from './own-kinds-webhook.ts';
 import { object, review } from './testing/validation-cases.ts';
 
+const PRODUCT = 'portcullis';
 const CONTROLLER = 'system:serviceaccount:portcullis:portcullis-controller';
 const RBAC = 'rbac.authorization.k8s.io/v1';
 const RULE = { apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] };
@@ -136,7 +140,7 @@ describe('the author of a namespaced policy', () => {
     const controller = cluster.as({ username: CONTROLLER, groups });
     const caches = new SharedCaches({ cluster: controller, log });
     const ca = readFileSync(certificates.caFile, 'utf8');
-    const options = { cluster: controller, caches, ca, log, controllerUser: CONTROLLER };
+    const options = { cluster: controller, caches, namespace: PRODUCT, ca, log, controllerUser: CONTROLLER };
     const webhook = new OwnKindsWebhook({ ...options, host: '127.0.0.1', port: 0, tls: certificates });
     const aborting = new AbortController();
     const running = [webhook.registration, caches, webhook].map((runnable) => runnable.start(aborting.signal));
@@ -347,6 +351,100 @@ describe('the author of a namespaced policy', () => {
     await assert.rejects(reader.get(ADMISSION_POLICIES, key), { code: 404 });
   });
 
+  describe('who restores a revision', () => {
+    const ROLLBACK = 'portcullis.dev/rollback-to';
+    const PIN = 'portcullis.dev/pin';
+    const narrow = validating(configMaps);
+    /** A policy on ConfigMaps, which an administrator narrowed: its first revision matches Secrets. */
+    const key = { namespace: 'shop', name: 'narrowed' };
+    const annotate = (user: Cluster, annotations: object, spec?: object): Promise<KubernetesObject> =>
+      user.patch(ADMISSION_POLICIES, key, {
+        type: 'merge',
+        body: { metadata: { annotations }, ...(spec && { spec }) } as never,
+      });
+
+    async function revise(uid: string, revision: number, snapshot: object): Promise<void> {
+      const name = `narrowed-${revision}`;
+      const one = await cluster.as({ username: CONTROLLER, groups: ['system:masters'] }).create(POLICY_REVISIONS, {
+        apiVersion: 'portcullis.dev/v1',
+        kind: 'PolicyRevision',
+        metadata: { name, namespace: PRODUCT, labels: { [POLICY_UID_LABEL]: uid } },
+        spec: {
+          policy: { apiVersion: 'policies.kubewarden.io/v1', kind: 'AdmissionPolicy', ...key, uid },
+          policyId: 'kw.ap.shop.narrowed',
+          policyServer: 'default',
+          revision,
+          policyGeneration: revision,
+          snapshot: snapshot as never,
+        },
+      });
+      const status = { state: 'Retired', order: revision };
+      await cluster
+        .as({ username: CONTROLLER, groups: ['system:masters'] })
+        .update(POLICY_REVISIONS, { ...one, status } as never, { subresource: 'status' });
+    }
+
+    before(async () => {
+      await make('Namespace', 'v1', {}, { name: PRODUCT });
+      const { metadata } = await create(admin, policy(narrow, { name: key.name }));
+      await revise(metadata.uid ?? '', 1, mutating(secrets));
+      await revise(metadata.uid ?? '', 2, narrow);
+      await revise(metadata.uid ?? '', 3, { ...narrow, mode: 'protect' });
+    });
+
+    for (const [what, annotations, field] of [
+      ['by its number', { [ROLLBACK]: '1' }, ROLLBACK],
+      ['by being the previous one, which it may become', { [ROLLBACK]: 'previous' }, ROLLBACK],
+      ['by a pin', { [PIN]: '1' }, PIN],
+    ] as const) {
+      it(`${what} needs the rights of its author`, async () => {
+        await assert.rejects(annotate(as('reader'), annotations), (error: unknown) => {
+          assert.ok(error instanceof ApiError);
+          assert.equal(error.code, 403);
+          assert.deepEqual(
+            error.details?.causes?.map((cause) => `${cause.field}: ${cause.message}`),
+            [
+              `metadata.annotations[${field}]: Forbidden: user "reader" may not create, update secrets in the namespace "shop": revision 1 matches or reads it [author-rights]`,
+            ],
+          );
+          return true;
+        });
+        await annotate(as('editor'), annotations);
+        await annotate(admin, { [field]: null });
+      });
+    }
+
+    it('with rights to it needs no others', async () => {
+      await annotate(as('reader'), { [ROLLBACK]: '2' });
+      await annotate(as('reader'), { [ROLLBACK]: null, [PIN]: '3' });
+      await annotate(as('reader'), { [PIN]: null });
+    });
+
+    it('together with a spec needs the rights to both', async () => {
+      const { rules } = narrow as { readonly rules: object };
+      await assert.rejects(annotate(as('reader'), { [ROLLBACK]: '1' }, { rules, timeoutSeconds: 5 }), { code: 403 });
+    });
+
+    it('by ending a pin, or by a number to come, needs the rights to the spec', async () => {
+      await annotate(admin, { [PIN]: '2' }, validating(secrets));
+      await assert.rejects(annotate(as('reader'), { [PIN]: null }), {
+        code: 403,
+        message:
+          /\[portcullis\.dev\/pin\]: Forbidden: user "reader" may not get secrets .*: the spec matches or reads it/,
+      });
+      await assert.rejects(annotate(as('reader'), { [PIN]: '9' }), { code: 403 });
+      // Other annotations are not looked at.
+      await annotate(as('reader'), { a: 'b' });
+      await annotate(admin, { [PIN]: null }, narrow);
+    });
+
+    it('is the controller without a check, which rolls back for the user who asked', async () => {
+      await annotate(admin, { [ROLLBACK]: '1' });
+      const controller = cluster.as({ username: CONTROLLER, groups: ['system:masters'] });
+      await annotate(controller, { [ROLLBACK]: null }, mutating(secrets));
+    });
+  });
+
   it('gets an error that lists all missing rights, and may match so many resources only', async () => {
     const resources = Array.from({ length: MAX_REVIEWED_RESOURCES }, (_, index) => `things${index}`);
     await assert.rejects(create(as('reader'), policy(mutating({ resources }))), (error: unknown) => {
@@ -378,10 +476,17 @@ describe('the author of a namespaced policy', () => {
       username: 'owner',
       userInfo: { username: 'owner' },
     });
-    assert.equal(await new AuthorRights({ cluster: admin, log }).refusal(request, needed), undefined);
+    assert.equal(
+      await new AuthorRights({ cluster: admin, namespace: PRODUCT, log }).refusal(request, needed, []),
+      undefined,
+    );
     // Nothing listens there.
     const unreachable = new KubernetesCluster({ server: 'https://127.0.0.1:1', credentials: tokenCredentials('none') });
-    const refusal = await new AuthorRights({ cluster: unreachable, log }).refusal(request, needed);
+    const refusal = await new AuthorRights({ cluster: unreachable, namespace: PRODUCT, log }).refusal(
+      request,
+      needed,
+      [],
+    );
     unreachable.close();
     assert.deepEqual([refusal?.code, refusal?.reason], [503, 'ServiceUnavailable']);
     assert.match(

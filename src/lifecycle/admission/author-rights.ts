@@ -2,49 +2,29 @@
 // reads parameters there, so its author must be allowed to read or write the same: otherwise the policy would extend the
 // author's rights.
 import type { Logger } from 'pino';
-import { ApiError, type Cluster, ClusterError, reviewAccess } from '../../cluster/index.ts';
+import { ApiError, type Cluster, ClusterError, listAll, reviewAccess } from '../../cluster/index.ts';
 import {
   forbidden,
   groupVersionOf,
   isJsonObject,
-  isPrivileged,
   type JsonObject,
   own,
-  splitResource,
+  POLICY_REVISIONS,
+  POLICY_UID_LABEL,
   textOf,
   textsOf,
 } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
 import { Findings } from './findings.ts';
-import type { OwnKindsReview } from './own-kinds-review.ts';
-import { parameterObjects, type ReadObject } from './parameter-objects.ts';
+import { ALL, type MatchedResource, MAX_REVIEWED_RESOURCES, type NeededRights } from './needed-rights.ts';
+import { objectAt, type OwnKindsReview } from './own-kinds-review.ts';
+import type { ReadObject } from './parameter-objects.ts';
+import { type RestoredRevision, rightsToRestore } from './restored-revisions.ts';
 
-/** Resources that the rules of one policy may match: each takes one or two access reviews. */
-export const MAX_REVIEWED_RESOURCES = 64;
 /** Access reviews of one policy at a time. */
 const PARALLEL_REVIEWS = 8;
 /** Time for all access reviews of one policy, half of the webhook's timeout. Milliseconds. */
 const REVIEWS_MS = 5_000;
-
-const ALL = '*';
-
-/** A resource that the rules of a policy match. `*` stands for all, so only users with a wildcard in their rights have it. */
-interface MatchedResource {
-  /** The field of the rule that names it. */
-  readonly field: string;
-  readonly group: string;
-  readonly resource: string;
-  /** Empty for the resource itself. */
-  readonly subresource: string;
-}
-
-/** Rights that the author of a policy needs in its namespace. */
-export interface NeededRights {
-  readonly verbs: readonly string[];
-  /** At most {@link MAX_REVIEWED_RESOURCES}, and one more if there are more. */
-  readonly resources: readonly MatchedResource[];
-  readonly parameters: readonly ReadObject[];
-}
 
 /** One right, as a SubjectAccessReview asks for it. */
 interface NeededRight extends MatchedResource {
@@ -56,69 +36,51 @@ interface NeededRight extends MatchedResource {
   readonly hint?: string;
 }
 
-/** The rights needed for the spec of a namespaced policy or group. */
-export function neededRights(spec: JsonObject): NeededRights {
-  const isMutating = own(spec, 'policies') === undefined && own(spec, 'mutating') !== false;
-  const resources = new Map<string, MatchedResource>();
-  for (const matched of matchedResources(spec)) {
-    const { group, resource, subresource } = matched;
-    const key = JSON.stringify([group, resource, subresource]);
-    // Policies never see requests for privileged kinds.
-    if (!resources.has(key) && !isPrivileged(matched, subresource)) {
-      resources.set(key, matched);
-    }
-    if (resources.size > MAX_REVIEWED_RESOURCES) {
-      break;
-    }
-  }
-  return {
-    verbs: isMutating ? ['create', 'update'] : ['get'],
-    resources: [...resources.values()],
-    parameters: parameterObjects(spec),
-  };
-}
-
-function* matchedResources(spec: JsonObject): Generator<MatchedResource> {
-  const rules = own(spec, 'rules');
-  for (const [index, rule] of (Array.isArray(rules) ? rules : []).entries()) {
-    const { apiGroups, resources } = isJsonObject(rule) ? rule : {};
-    const names = [...new Set(textsOf(resources))];
-    for (const group of new Set(textsOf(apiGroups))) {
-      for (const name of names) {
-        const field = `spec.rules[${index}].resources[${textsOf(resources).indexOf(name)}]`;
-        const [resource, subresource] = splitResource(name);
-        yield { field, group, resource, subresource };
-        if (subresource === ALL) {
-          // `pods/*` matches pods as well.
-          yield { field, group, resource, subresource: '' };
-        }
-      }
-    }
-  }
+export interface AuthorRightsOptions {
+  readonly cluster: Cluster;
+  /** The namespace of the product, with the revisions. */
+  readonly namespace: string;
+  readonly log: Logger;
 }
 
 /** Checks the rights of authors with SubjectAccessReviews. */
 export class AuthorRights {
   readonly #cluster: Cluster;
+  readonly #namespace: string;
   readonly #log: Logger;
 
-  constructor({ cluster, log }: { readonly cluster: Cluster; readonly log: Logger }) {
+  constructor({ cluster, namespace, log }: AuthorRightsOptions) {
     this.#cluster = cluster;
+    this.#namespace = namespace;
     this.#log = log;
   }
 
-  /** Why the user of a review may not write the policy; undefined if the user has the rights. Fails closed. */
-  async refusal(review: OwnKindsReview, { verbs, resources, parameters }: NeededRights): Promise<ApiError | undefined> {
+  /**
+   * Why the user of a review may not write the policy; undefined if the user has the rights. Fails closed.
+   *
+   * @param declared rights for the spec, if it changes
+   * @param restored revisions that the change restores
+   */
+  async refusal(
+    review: OwnKindsReview,
+    declared: NeededRights | undefined,
+    restored: readonly RestoredRevision[],
+  ): Promise<ApiError | undefined> {
     const findings = new Findings();
-    if (resources.length > MAX_REVIEWED_RESOURCES) {
-      const detail = `the rights of the author are checked for each resource: expected at most ${MAX_REVIEWED_RESOURCES} resources in all rules, got more. Split the policy`;
-      findings.reject('author-rights', { ...forbidden('spec.rules', detail), reason: 'FieldValueTooMany' });
-      return refused(review, findings);
-    }
     const signal = AbortSignal.timeout(REVIEWS_MS);
     try {
-      const reads = await Promise.all(parameters.map((object) => this.#readRight(object, review, signal)));
-      const rights: readonly NeededRight[] = [...resources.map((matched) => ({ ...matched, verbs })), ...reads];
+      const needed = [
+        ...(declared === undefined ? [] : [declared]),
+        ...(await this.#rightsToRestore(review, restored, signal)),
+      ];
+      const excess = needed.find(({ resources }) => resources.length > MAX_REVIEWED_RESOURCES);
+      if (excess !== undefined) {
+        const detail = `the rights of the author are checked for each resource: expected at most ${MAX_REVIEWED_RESOURCES} resources in all rules, got more. Split the policy`;
+        const field = excess.at?.field ?? 'spec.rules';
+        findings.reject('author-rights', { ...forbidden(field, detail), reason: 'FieldValueTooMany' });
+        return refused(review, findings);
+      }
+      const rights = (await Promise.all(needed.map((one) => this.#rightsOf(one, review, signal)))).flat();
       for (const { right, missing } of await this.#missing(review, rights, signal)) {
         findings.reject('author-rights', forbidden(right.field, missingText(review, right, missing)));
       }
@@ -133,6 +95,41 @@ export class AuthorRights {
       return unchecked(review, isLate ? `no answer within ${REVIEWS_MS / 1_000} s` : answer);
     }
     return findings.errors.length === 0 ? undefined : refused(review, findings);
+  }
+
+  /** Reads the revisions from the API server: a cache may lack the newest one. */
+  async #rightsToRestore(
+    { object = {} }: OwnKindsReview,
+    restored: readonly RestoredRevision[],
+    signal: AbortSignal,
+  ): Promise<readonly NeededRights[]> {
+    if (restored.length === 0) {
+      return [];
+    }
+    const uid = textOf(own(objectAt(object, 'metadata') ?? {}, 'uid'));
+    const labelSelector = `${POLICY_UID_LABEL}=${uid}`;
+    const { items } = await listAll(this.#cluster, POLICY_REVISIONS, {
+      namespace: this.#namespace,
+      labelSelector,
+      signal,
+    });
+    return restored.flatMap((one) => rightsToRestore(one, items, objectAt(object, 'spec') ?? {}));
+  }
+
+  async #rightsOf(
+    { verbs, resources, parameters, at }: NeededRights,
+    review: OwnKindsReview,
+    signal: AbortSignal,
+  ): Promise<readonly NeededRight[]> {
+    const reads = await Promise.all(parameters.map((object) => this.#readRight(object, review, signal)));
+    const rights: readonly NeededRight[] = [...resources.map((matched) => ({ ...matched, verbs })), ...reads];
+    return at === undefined
+      ? rights
+      : rights.map(({ hint, ...right }) => ({
+          ...right,
+          field: at.field,
+          hint: hint === undefined ? at.hint : `${at.hint}; ${hint}`,
+        }));
   }
 
   /** The right to read an object with parameters. Of a kind that is not served, the name of the resource is not known. */

@@ -35,6 +35,7 @@ it('OwnKindsRegistration waits until its Service is reached, and follows changes
   const webhook = new OwnKindsWebhook({
     cluster,
     caches,
+    namespace: 'portcullis',
     host: '127.0.0.1',
     port: 0,
     tls: await ensureLocalCertificates(folder),

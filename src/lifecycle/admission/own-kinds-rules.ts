@@ -15,15 +15,16 @@ import {
   type PolicyServer,
 } from '../../resources/index.ts';
 import { ObjectSchema } from '../../resources/validation/index.ts';
-import { type NeededRights, neededRights } from './author-rights.ts';
 import { checkPolicyAnnotations, checkServerAnnotations } from './annotation-rules.ts';
 import type { ContributedKinds } from './contributed-kinds.ts';
 import { Findings } from './findings.ts';
+import { type NeededRights, neededRights } from './needed-rights.ts';
 import { objectAt, type OwnKindsReview, type OwnKindsVerdict } from './own-kinds-review.ts';
 import { forbiddenRevisionChanges } from './policy-revision-rules.ts';
 import { checkModeChange } from './mode-change.ts';
 import { PolicyRules, type PolicyRulesOptions } from './policy-rules.ts';
 import { checkPolicyServer, type PolicyServerRulesOptions } from './policy-server-rules.ts';
+import { type RestoredRevision, restoredRevisions } from './restored-revisions.ts';
 
 export interface OwnKindsRulesOptions extends PolicyRulesOptions, PolicyServerRulesOptions {
   /** The user name of the controller. Only it may write revisions, and its writes are always allowed. */
@@ -36,6 +37,8 @@ export interface OwnKindsRulesOptions extends PolicyRulesOptions, PolicyServerRu
 export interface RulesVerdict extends OwnKindsVerdict {
   /** Rights that the user needs, or else the request is refused. Default: none. */
   readonly rights?: NeededRights;
+  /** Revisions whose rights the user needs, too. Default: none. */
+  readonly restored?: readonly RestoredRevision[];
 }
 
 const ALLOWED: OwnKindsVerdict = { warnings: [] };
@@ -81,10 +84,16 @@ export class OwnKindsRules {
     if (errors.length > 0) {
       return { error: ApiError.invalid(kind, nameOf(review), errors), warnings };
     }
-    // Controllers of the cluster must be able to change metadata, such as finalizers.
-    return kind.namespaced && hasNewSpec
-      ? { warnings, rights: neededRights(objectAt(object, 'spec') ?? {}) }
-      : { warnings };
+    if (!kind.namespaced) {
+      return { warnings };
+    }
+    // Controllers of the cluster must be able to change other metadata, such as finalizers.
+    const restored = oldObject === undefined ? [] : restoredRevisions(annotationsOf(object), annotationsOf(oldObject));
+    return {
+      warnings,
+      ...(hasNewSpec ? { rights: neededRights(objectAt(object, 'spec') ?? {}) } : {}),
+      ...(restored.length === 0 ? {} : { restored }),
+    };
   }
 
   #validateContributed(review: OwnKindsReview, object: JsonObject): OwnKindsVerdict {

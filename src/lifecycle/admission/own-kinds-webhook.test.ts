@@ -48,7 +48,7 @@ describe('the webhook for our own kinds', () => {
     const log = pino({ level: 'silent' });
     const caches = new SharedCaches({ cluster: controller, log });
     const ca = readFileSync(certificates.caFile, 'utf8');
-    const options = { cluster: controller, caches, ca, log, controllerUser: CONTROLLER };
+    const options = { cluster: controller, caches, namespace: 'portcullis', ca, log, controllerUser: CONTROLLER };
     webhook = new OwnKindsWebhook({ ...options, host: '127.0.0.1', port: 0, tls: certificates });
     const aborting = new AbortController();
     const running = [webhook.registration, caches, webhook].map((runnable) => runnable.start(aborting.signal));
@@ -198,10 +198,11 @@ describe('the webhook for our own kinds', () => {
     const log = pino({}, { write: (line) => void (line.includes('object refused') && turns.push(turn)) });
     const caches = new SharedCaches({ cluster: controller, log });
     const ca = readFileSync(certificates.caFile, 'utf8');
-    const options = { cluster: controller, caches, ca, log, controllerUser: CONTROLLER };
+    const options = { cluster: controller, caches, namespace: 'portcullis', ca, log, controllerUser: CONTROLLER };
     const other = new OwnKindsWebhook({ ...options, host: '127.0.0.1', port: 0, tls: certificates });
     const aborting = new AbortController();
     const running = other.start(aborting.signal);
+    // Policies are reviewed in another thread, whose answers may arrive together.
     const kind = { group: 'portcullis.dev', kind: 'PolicyRevision' };
     const object = revision('a');
     const body = JSON.stringify({ request: { uid: 'u', operation: 'CREATE', kind, object } });

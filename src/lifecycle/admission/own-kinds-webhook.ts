@@ -31,6 +31,8 @@ const DRAIN_MS = 2_000;
 export interface OwnKindsWebhookOptions extends OwnKindsRulesOptions {
   readonly cluster: Cluster;
   readonly caches: SharedCaches;
+  /** The namespace of the product, with the revisions. */
+  readonly namespace: string;
   readonly host: string;
   /** 0: any free port. */
   readonly port: number;
@@ -71,7 +73,7 @@ export class OwnKindsWebhook implements Runnable {
     this.#log = options.log.child({ component: this.name });
     this.#rules = new OwnKindsRules(options);
     this.#policies = new PolicyReviews(options, this.#log);
-    this.#rights = new AuthorRights({ cluster: options.cluster, log: this.#log });
+    this.#rights = new AuthorRights({ cluster: options.cluster, namespace: options.namespace, log: this.#log });
     this.ready = this.#url.promise.then(() => undefined);
     // `start` throws the same error.
     this.ready.catch(() => undefined);
@@ -190,9 +192,10 @@ export class OwnKindsWebhook implements Runnable {
     const {
       error: problem,
       rights,
+      restored = [],
       warnings,
     } = isOfPolicies(review) ? await this.#policies.validate(review) : this.#rules.validate(review);
-    const error = problem ?? (rights && (await this.#rights.refusal(review, rights)));
+    const error = problem ?? (await this.#rights.refusal(review, rights, restored));
     const { kind, namespace, name, uid } = review;
     if (error !== undefined) {
       this.#log.info({ kind, namespace, name, uid, status: error.code }, 'object refused');

@@ -126,7 +126,11 @@ export class PolicyRules {
       if (builtin === undefined) {
         hintAtBuiltin(use, isNamespaced, this.#settings, findings);
       } else {
-        const { problems, needs, constraints, nullReads } = this.#settings.check(builtin, use.settings ?? {});
+        const checked = this.#settings.check(builtin, use.settings ?? {});
+        const { problems, needs, constraints, nullReads, warnings = [] } = checked;
+        for (const { field, message } of warnings) {
+          findings.warn('plain-or-value', `${use.field}.settings.${field}`, message);
+        }
         for (const problem of problems.filter(({ field }) => !isOverridden(field, use))) {
           this.#report(`${use.field}.settings`, problem, completesSettings(use.parameters), findings);
         }
