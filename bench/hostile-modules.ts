@@ -2,6 +2,7 @@
 import { parseMetadata, writeMetadata } from '../src/modules/index.ts';
 import { BinaryWriter } from '../src/wasm/binary-writer.ts';
 import { HARMLESS, hostileModule } from '../src/wasm/testing/hostile-module.ts';
+import { startingModule } from '../src/wasm/testing/starting-module.ts';
 import { wat } from '../src/wasm/testing/wat.ts';
 
 const PAGE_BYTES = 65_536;
@@ -60,14 +61,9 @@ export const smallerMemoryModule = (pages: number, salt: number): Uint8Array =>
 /** A review fills 125 MiB. */
 export const fillingModule = (salt: number): Uint8Array => guest({ pages: FILLED_PAGES, validate: FILL, salt });
 
-/** Steps of a loop in `$n`, each of which writes to memory. */
-const steps = (count: number): string => `(loop $again
-  (i32.store (i32.add (i32.const ${PAGE_BYTES}) (i32.shl (i32.and (local.get $n) (i32.const 0xffff)) (i32.const 2))) (local.get $n))
-  (local.set $n (i32.add (local.get $n) (i32.const 1)))
-  (br_if $again (i32.lt_u (local.get $n) (i32.const ${count}))))`;
-
-/** A start function that takes long but ends, unless its fuel does. */
-export const slowStartModule = (salt: number): Uint8Array => guest({ pages: 8, start: steps(40_000_000), salt });
+/** Most of what the fuel of a start allows: 1.2 s on an idle machine. */
+const LONG_START = 800_000;
+export const slowStartModule = (salt: number): Uint8Array => writeMetadata(startingModule(LONG_START, salt), METADATA);
 
 const ENDLESS = '(loop $forever (br $forever))';
 

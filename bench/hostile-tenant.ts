@@ -16,7 +16,7 @@ const MAX_REASON = 90;
 
 interface PolicyItem {
   readonly metadata: { readonly name: string };
-  readonly status?: { readonly phase?: string; readonly reason?: string };
+  readonly status?: { readonly phase?: string; readonly reason?: string; readonly message?: string };
 }
 
 /** Policies are for config maps by default. */
@@ -90,9 +90,7 @@ export class Tenant {
   /** What became of its policies: how many were applied, refused and why, and the phases of the others. */
   async outcome(): Promise<string> {
     const items = await this.#items();
-    const phases = counted(
-      items.map(({ status }) => [status?.phase ?? 'no status', status?.reason].filter(Boolean).join(' ')),
-    );
+    const phases = counted(items.map(({ status }) => phaseText(status)));
     const refusals = counted(this.#refusals.map(shortReason));
     const total = this.#applied + this.#refusals.length;
     return total === 0
@@ -145,6 +143,10 @@ export class Tenant {
     this.#answers.set(String(status), (this.#answers.get(String(status)) ?? 0) + 1);
     return status;
   }
+}
+
+function phaseText({ phase = 'no status', reason = '', message = '' }: PolicyItem['status'] & object = {}): string {
+  return phase === 'Error' ? `${phase} ${reason} (${shortReason(message)})` : `${phase} ${reason}`.trim();
 }
 
 /** What follows the names of webhook and policy. */

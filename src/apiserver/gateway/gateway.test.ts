@@ -363,6 +363,30 @@ describe('a gateway', () => {
     await first.return(undefined);
   });
 
+  it('leaves room for the requests of others when a user has as many as it may', async () => {
+    const { url } = await start();
+    const headers = { authorization: 'Bearer admin-token', 'content-type': 'application/json', 'content-length': '10' };
+    // Requests whose bodies never come stand for those that wait for a webhook.
+    const hanging = Array.from({ length: 100 }, () => {
+      const outgoing = httpsRequest(`${url}${CONFIG_MAPS}`, { method: 'POST', agent: false, ca: tls.cert, headers });
+      outgoing.on('error', () => undefined).flushHeaders();
+      return outgoing;
+    });
+    try {
+      while ((await send(url, 'GET', '/apis')).status !== 429) {
+        await sleep(10);
+      }
+      assert.equal((await send(url, 'GET', '/apis', { token: 'alice-token' })).status, 200);
+    } finally {
+      for (const outgoing of hanging) {
+        outgoing.destroy();
+      }
+    }
+    while ((await send(url, 'GET', '/apis')).status === 429) {
+      await sleep(10);
+    }
+  });
+
   it('cuts off a watcher that does not read', async () => {
     const { promise, resolve } = Promise.withResolvers<void>();
     const onRequest = ({ method, path }: RequestRecord): void =>

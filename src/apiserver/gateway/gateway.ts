@@ -28,6 +28,8 @@ import { sendWatch } from './watch-stream.ts';
 
 /** Concurrent requests, watches excluded. Their bodies take at most 200 × 3 MiB. */
 const MAX_REQUESTS = 200;
+/** Of these, those of one user: requests that wait for a webhook of one user leave room for those of others. */
+const MAX_REQUESTS_OF_USER = MAX_REQUESTS / 2;
 /** Concurrent watches. A user with kubectl, the console and all controllers has about fifty. */
 const MAX_WATCHES = 2_000;
 /** How long a stopping gateway waits for requests in flight. Milliseconds. */
@@ -92,6 +94,8 @@ export class Gateway {
   readonly #stopping = new AbortController();
   readonly #now: () => number;
   #requests = 0;
+  /** By username. */
+  readonly #requestsOf = new Map<string, number>();
   #watches = 0;
   #stopped: Promise<void> | undefined;
 
@@ -213,7 +217,7 @@ export class Gateway {
     }
     call.user = this.#authenticated(request);
     if (target.kind === 'path') {
-      await this.#counted(() => this.#answerPath(call, target, query));
+      await this.#counted(call, () => this.#answerPath(call, target, query));
       return;
     }
     const isWatch = request.method === 'GET' && target.name === undefined && isWatchRequest(query);
@@ -254,7 +258,7 @@ export class Gateway {
       await this.#watch(call, resourceRequest);
       return;
     }
-    await this.#counted(async () => {
+    await this.#counted(call, async () => {
       let answer: Answer;
       try {
         answer = await answerResource(resourceRequest, verb ?? '');
@@ -338,15 +342,28 @@ export class Gateway {
     }
   }
 
-  async #counted(answer: () => Promise<void>): Promise<void> {
-    if (this.#requests >= MAX_REQUESTS) {
+  async #counted({ user }: Call, answer: () => Promise<void>): Promise<void> {
+    const username = user?.username ?? '';
+    const count = this.#requestsOf.get(username) ?? 0;
+    if (this.#requests >= MAX_REQUESTS || count >= MAX_REQUESTS_OF_USER) {
       throw tooMany('too many requests, please try again later');
     }
     this.#requests++;
+    this.#requestsOf.set(username, count + 1);
     try {
       await answer();
     } finally {
       this.#requests--;
+      this.#ended(username);
+    }
+  }
+
+  #ended(username: string): void {
+    const count = (this.#requestsOf.get(username) ?? 0) - 1;
+    if (count > 0) {
+      this.#requestsOf.set(username, count);
+    } else {
+      this.#requestsOf.delete(username);
     }
   }
 }
