@@ -12,6 +12,7 @@ const BENCHES = [
   'apply',
   'loop',
   'sandbox',
+  'compiling',
   'rego',
   'cel',
   'start',
@@ -21,9 +22,10 @@ const BENCHES = [
   'webhooks',
   'governance',
   'netpol',
+  'neighbours',
 ];
-/** Run for twenty minutes, so only by name. */
-const LONG_BENCHES = ['soak', 'tenants'];
+/** Run for up to twenty minutes, so only by name. */
+const LONG_BENCHES = ['soak', 'tenants', 'netpol-status', 'hostile'];
 
 const [name, ...args] = process.argv.slice(2);
 if (name !== undefined && ![...BENCHES, ...LONG_BENCHES].includes(name)) {

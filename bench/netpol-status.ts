@@ -1,5 +1,6 @@
 // The statuses of many NetworkPolicies: their creation, a change of the provider's version, and a time without changes. On
-// kube-apiserver where its programs are built (npm run cluster:build), else on the embedded cluster.
+// kube-apiserver where its programs are built (npm run cluster:build), else on the embedded cluster. Takes minutes.
+//   node bench/netpol-status.ts [policies] [--embedded]
 import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,16 +13,16 @@ import { agentPod } from '../src/network-policy/testing/sample-cluster.ts';
 import {
   customResourceDefinition,
   findCondition,
-  kubernetesKind,
+  knownKind,
   type KubernetesObject,
   NETWORK_POLICY_KINDS,
   NETWORK_POLICY_STATUSES,
-  type ResourceType,
 } from '../src/resources/index.ts';
 import { SharedCaches } from '../src/runtime/index.ts';
 import { clusterAvailable } from '../test/cluster/binaries.ts';
 import { startCluster } from '../test/cluster/cluster.ts';
 import { eventually } from '../test/cluster/eventually.ts';
+import { samplePolicy } from './sample-network-policy.ts';
 import { inTurns } from './scene.ts';
 
 /** Time without changes. Milliseconds. */
@@ -30,18 +31,10 @@ const STEADY_MS = 20_000;
 const AT_ONCE = 16;
 const POLL_MS = 50;
 
-function kindOf(apiVersion: string, name: string): ResourceType {
-  const kind = kubernetesKind(apiVersion, name);
-  if (kind === undefined) {
-    throw new Error(`no kind ${name}`);
-  }
-  return kind;
-}
-
-const PODS = kindOf('v1', 'Pod');
-const NAMESPACES = kindOf('v1', 'Namespace');
-const POLICIES = kindOf('networking.k8s.io/v1', 'NetworkPolicy');
-const DEFINITIONS = kindOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+const PODS = knownKind('v1', 'Pod');
+const NAMESPACES = knownKind('v1', 'Namespace');
+const POLICIES = knownKind('networking.k8s.io/v1', 'NetworkPolicy');
+const DEFINITIONS = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
 
 /** Requests of the controllers. */
 interface Requests {
@@ -53,10 +46,7 @@ interface Requests {
  * @param policies objects, whose namespaces are created
  * @param isReal whether the cluster is a kube-apiserver
  */
-export async function benchStatuses(
-  policies: readonly KubernetesObject[],
-  isReal = clusterAvailable() !== undefined,
-): Promise<void> {
+async function benchStatuses(policies: readonly KubernetesObject[], isReal: boolean): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const cluster = isReal ? await realCluster(stack) : await embeddedCluster(stack);
   await prepare(cluster, policies);
@@ -134,7 +124,7 @@ class Moment {
 }
 
 function row(name: string, start: Moment): void {
-  console.log(`  ${name.padEnd(66)} ${start}`);
+  console.log(`  ${name.padEnd(66)} ${String(start)}`);
 }
 
 async function realCluster(stack: AsyncDisposableStack): Promise<Cluster> {
@@ -181,3 +171,10 @@ function countRequests(cluster: Cluster, requests: Requests): Cluster {
     },
   });
 }
+
+const args = process.argv.slice(2);
+const [count = 10_000] = args.filter((one) => !one.startsWith('--')).map(Number);
+await benchStatuses(
+  Array.from({ length: count }, (_, index) => samplePolicy(index)),
+  !args.includes('--embedded') && clusterAvailable() !== undefined,
+);

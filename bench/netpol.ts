@@ -1,5 +1,5 @@
-// `portcullis netpol check` of many files against the whole catalogue, and the statuses of as many NetworkPolicies.
-//   node bench/netpol.ts [policies] [--embedded]
+// `portcullis netpol check` of many files against the whole catalogue.
+//   node bench/netpol.ts [policies]
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
@@ -13,43 +13,10 @@ import {
   ProviderSupport,
   readNetworkPolicy,
 } from '../src/engine/network-policy/index.ts';
-import type { JsonObject } from '../src/values/index.ts';
-import type { KubernetesObject } from '../src/resources/index.ts';
-import { benchStatuses } from './netpol-status.ts';
+import { samplePolicy } from './sample-network-policy.ts';
 
 const COMMAND = fileURLToPath(new URL('../bin/portcullis.mjs', import.meta.url));
-const isEmbedded = process.argv.includes('--embedded');
-const [files = 10_000] = process.argv
-  .slice(2)
-  .filter((one) => !one.startsWith('--'))
-  .map(Number);
-
-/** A policy with most of the features, in one of 100 namespaces. */
-function policy(index: number): JsonObject & KubernetesObject {
-  const block = `10.${index % 250}.0.0/16`;
-  return {
-    apiVersion: 'networking.k8s.io/v1',
-    kind: 'NetworkPolicy',
-    metadata: { name: `policy-${index}`, namespace: `namespace-${index % 100}` },
-    spec: {
-      podSelector: { matchLabels: { app: `app-${index}` } },
-      policyTypes: ['Ingress', 'Egress'],
-      ingress: [
-        {
-          from: [
-            {
-              namespaceSelector: { matchLabels: { team: `team-${index % 7}` } },
-              podSelector: { matchLabels: { role: 'client' } },
-            },
-            { ipBlock: { cidr: block, except: [`10.${index % 250}.1.0/24`] } },
-          ],
-          ports: [{ port: 80 }, { port: 'web' }, { protocol: 'UDP', port: 30_000, endPort: 32_000 }],
-        },
-      ],
-      egress: [{ to: [{ ipBlock: { cidr: '0.0.0.0/0' } }], ports: [{ port: 443 }] }],
-    },
-  };
-}
+const [files = 10_000] = process.argv.slice(2).map(Number);
 
 function row(name: string, ms: number): void {
   console.log(`  ${name.padEnd(46)} ${(ms / 1000).toFixed(2).padStart(6)} s`);
@@ -57,7 +24,7 @@ function row(name: string, ms: number): void {
 
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-netpol-'));
 try {
-  const objects = Array.from({ length: files }, (_, index) => policy(index));
+  const objects = Array.from({ length: files }, (_, index) => samplePolicy(index));
   objects.forEach((object, index) =>
     writeFileSync(join(folder, `${index}.yaml`), JSON.stringify(object, undefined, 1)),
   );
@@ -86,7 +53,3 @@ try {
 } finally {
   rmSync(folder, { recursive: true });
 }
-await benchStatuses(
-  Array.from({ length: files }, (_, index) => policy(index)),
-  ...(isEmbedded ? [false] : []),
-);

@@ -26,6 +26,10 @@ export const POLICIES_API = 'policies.kubewarden.io/v1';
 /** Time until all policies are Active: 3,500 took two minutes. Milliseconds. */
 const ACTIVE_MS = 900_000;
 
+/** Pause between two lists of policies, at least, and in times of a list: thousands of policies are megabytes. Milliseconds. */
+const LEAST_POLL_MS = 250;
+const POLL_PAUSES = 4;
+
 /** An object, and the path to create it at. */
 export interface NewObject {
   readonly path: string;
@@ -180,15 +184,17 @@ export class Scene implements AsyncDisposable {
   async #until(path: string, problem: (items: readonly PolicyItem[]) => string | undefined): Promise<void> {
     const deadline = performance.now() + ACTIVE_MS;
     for (;;) {
+      const began = performance.now();
       const { items } = await this.cluster.expect<{ items: readonly PolicyItem[] }>('GET', path);
       const found = problem(items);
       if (found === undefined) {
         return;
       }
-      if (performance.now() > deadline) {
+      const now = performance.now();
+      if (now > deadline) {
         throw new Error(found);
       }
-      await sleep(250);
+      await sleep(Math.max(LEAST_POLL_MS, POLL_PAUSES * (now - began)));
     }
   }
 

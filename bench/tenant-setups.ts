@@ -26,8 +26,8 @@ const NATIVE_MS = 120_000;
 export interface Setup {
   readonly title: string;
   /**
-   * Labels of its pods. Webhooks select pods by them, so that setups alternate in the same namespaces: a pod costs an API server
-   * more in a namespace that had none for a while.
+   * Labels of its pods. Webhooks and policies select pods by them, so that setups alternate in the same namespaces: where pods are
+   * created affects what one costs.
    */
   readonly labels: Readonly<Record<string, string>>;
   /** Enforces it for the first `tenants` tenants. */
@@ -38,9 +38,13 @@ export interface Setup {
 export const tenantNamespace = (tenant: number): string => `tool-${tenant}`;
 export const uidOf = (tenant: number): number => FIRST_UID + tenant;
 
-/** Labels of pods that only the bare webhooks see, and only the policy with parameters. */
-const BARE_PODS = { enforcement: 'bare' };
-const PARAMETERISED_PODS = { enforcement: 'parameters' };
+const LABELS = {
+  none: { enforcement: 'none' },
+  bare: { enforcement: 'bare' },
+  parameters: { enforcement: 'parameters' },
+  policies: { enforcement: 'policies' },
+  native: { enforcement: 'native' },
+} as const satisfies Readonly<Record<string, Setup['labels']>>;
 
 /** The policy of examples/toolforge, which has parameters. */
 const [EXAMPLE] = parseYaml(readFileSync(new URL('../examples/toolforge/policy.yaml', import.meta.url), 'utf8')) as [
@@ -50,7 +54,7 @@ const [EXAMPLE] = parseYaml(readFileSync(new URL('../examples/toolforge/policy.y
 /** One policy whose settings come from an annotation of the namespace. */
 const PARAMETERISED: NewObject = {
   path: `/apis/${POLICIES_API}/clusteradmissionpolicies`,
-  object: { ...EXAMPLE, spec: { ...EXAMPLE.spec, objectSelector: { matchLabels: PARAMETERISED_PODS } } },
+  object: { ...EXAMPLE, spec: { ...EXAMPLE.spec, objectSelector: { matchLabels: LABELS.parameters } } },
 };
 
 /** The same policy with the settings of one tenant. */
@@ -63,7 +67,13 @@ const ownPolicy = (tenant: number): NewObject => {
       apiVersion: POLICIES_API,
       kind: 'AdmissionPolicy',
       metadata: { name: 'pods', namespace: tenantNamespace(tenant) },
-      spec: { module, mutating, rules, settings: { ...settings, runAsUser: uid, runAsGroup: uid, fsGroup: uid } },
+      spec: {
+        module,
+        mutating,
+        rules,
+        objectSelector: { matchLabels: LABELS.policies },
+        settings: { ...settings, runAsUser: uid, runAsGroup: uid, fsGroup: uid },
+      },
     },
   };
 };
@@ -75,7 +85,7 @@ const NATIVE_POLICY = {
   metadata: { name: 'tools' },
   spec: {
     paramKind: { apiVersion: 'v1', kind: 'ConfigMap' },
-    matchConstraints: { resourceRules: [PODS] },
+    matchConstraints: { resourceRules: [PODS], objectSelector: { matchLabels: LABELS.native } },
     validations: [
       {
         expression:
@@ -108,12 +118,12 @@ const profileMap = (tenant: number): NewObject => ({
 
 const tenantsUpTo = (tenants: number): readonly number[] => Array.from({ length: tenants }, (_, index) => index);
 
-export const NO_POLICY: Setup = { title: 'no policy', labels: {} };
-export const BARE: Setup = { title: 'two bare webhooks', labels: BARE_PODS };
+export const NO_POLICY: Setup = { title: 'no policy', labels: LABELS.none };
+export const BARE: Setup = { title: 'two bare webhooks', labels: LABELS.bare };
 
 export const PARAMETERS: Setup = {
   title: 'one policy with parameters',
-  labels: PARAMETERISED_PODS,
+  labels: LABELS.parameters,
   install: async (scene) => {
     await scene.create([PARAMETERISED]);
     await scene.active(PARAMETERISED.path, 1);
@@ -126,7 +136,7 @@ export const PARAMETERS: Setup = {
 
 export const POLICIES: Setup = {
   title: 'an AdmissionPolicy per tenant',
-  labels: {},
+  labels: LABELS.policies,
   install: async (scene, tenants) => {
     await scene.create(tenantsUpTo(tenants).map(ownPolicy));
     await scene.active(ALL_POLICIES, tenants);
@@ -139,7 +149,7 @@ export const POLICIES: Setup = {
 
 export const NATIVE: Setup = {
   title: 'a binding of a ValidatingAdmissionPolicy per tenant',
-  labels: {},
+  labels: LABELS.native,
   install: async (scene, tenants) => {
     await scene.create(tenantsUpTo(tenants).map(profileMap));
     await scene.create(
@@ -159,7 +169,9 @@ async function nativeDenies({ cluster }: Scene, tenant: number, denies: boolean)
   const isDenied = async (runAsUser: number): Promise<boolean> => {
     const spec = { containers: [{ name: 'main', image: 'registry.example/tool:1' }], securityContext: { runAsUser } };
     const path = `/api/v1/namespaces/${tenantNamespace(tenant)}/pods?dryRun=All`;
-    return (await cluster.request('POST', path, { metadata: { name: 'asked' }, spec })).status !== 201;
+    return (
+      (await cluster.request('POST', path, { metadata: { name: 'asked', labels: LABELS.native }, spec })).status !== 201
+    );
   };
   const deadline = performance.now() + NATIVE_MS;
   while ((await isDenied(0)) !== denies || (await isDenied(uidOf(tenant)))) {
@@ -180,7 +192,7 @@ export async function prepareBaselines(scene: Scene): Promise<void> {
     { path: BINDINGS, object: binding('nowhere') },
   ]);
   const url = await scene.startBareWebhook();
-  const objectSelector = { matchLabels: BARE_PODS };
+  const objectSelector = { matchLabels: LABELS.bare };
   await scene.registerWebhook('bare-patch', { kind: 'mutating', url: `${url}/patch`, rules: [PODS], objectSelector });
   await scene.registerWebhook('bare', { kind: 'validating', url, rules: [PODS], objectSelector });
 }

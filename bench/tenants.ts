@@ -114,8 +114,14 @@ async function block(scene: Scene, { setup, ...figures }: Figures, count: number
   await scene.remove(paths);
 }
 
-/** Measures setups that are installed, block by block in turn. */
-async function measure(scene: Scene, tenants: number, setups: readonly Setup[]): Promise<readonly Figures[]> {
+/** Figures of a setup, and of the bare webhooks in the same minutes: other load of the machine affects both alike. */
+interface Row {
+  readonly figures: Figures;
+  readonly bare: Figures;
+}
+
+/** Measures setups that are installed, among them the bare webhooks, block by block in turn. */
+async function measure(scene: Scene, tenants: number, setups: readonly Setup[]): Promise<readonly Row[]> {
   const empty = (setup: Setup): Figures => ({
     tenants,
     setup,
@@ -141,7 +147,7 @@ async function measure(scene: Scene, tenants: number, setups: readonly Setup[]):
     figures.serverMemory = residentMiB(scene.server.pid);
     figures.controllerMemory = residentMiB(scene.controller.pid);
   }
-  return all;
+  return all.map((figures) => ({ figures, bare: all.find(({ setup }) => setup === BARE) ?? figures }));
 }
 
 /** Requests that the API server has answered, by verb and resource, from its own metrics. */
@@ -216,10 +222,9 @@ async function annotate({ cluster }: Scene, tenant: number, uid: number): Promis
   await cluster.expect('PATCH', `/api/v1/namespaces/${tenantNamespace(tenant)}`, body);
 }
 
-function printFigures(all: readonly Figures[]): void {
+function printFigures(all: readonly Row[]): void {
   const number = (value: number, digits = 2): string => value.toFixed(digits);
-  const rows = all.map((figures) => {
-    const bare = all.find(({ setup, tenants }) => setup === BARE && tenants === figures.tenants) ?? figures;
+  const rows = all.map(({ figures, bare }) => {
     const [p50, bareP50] = [quantile(figures.times, 0.5), quantile(bare.times, 0.5)];
     const [cpu, bareCpu] = [median(figures.apiServerCpu), median(bare.apiServerCpu)];
     return [
@@ -269,10 +274,17 @@ async function parameterRows(scene: Scene, tenants: number): Promise<readonly (r
   ];
 }
 
+/** Installs a setup, and prints the time until it is in effect. */
+async function install(scene: Scene, setup: Setup, tenants: number): Promise<void> {
+  const began = performance.now();
+  await setup.install?.(scene, tenants);
+  console.log(`${setup.title}: in effect after ${((performance.now() - began) / 1000).toFixed(0)} s`);
+}
+
 /** Measures the setups at one size, one after the other. */
-async function* measureSize(scene: Scene, tenants: number): AsyncGenerator<readonly Figures[]> {
+async function* measureSize(scene: Scene, tenants: number): AsyncGenerator<readonly Row[]> {
   console.log(`\n${tenants} tenants`);
-  await PARAMETERS.install?.(scene, tenants);
+  await install(scene, PARAMETERS, tenants);
   yield await measure(scene, tenants, [NO_POLICY, BARE, PARAMETERS]);
   printTable([], await parameterRows(scene, tenants));
   await PARAMETERS.uninstall?.(scene, tenants);
@@ -281,27 +293,29 @@ async function* measureSize(scene: Scene, tenants: number): AsyncGenerator<reado
     [POLICIES, mostPolicies],
   ] as const) {
     if (tenants <= most) {
-      await setup.install?.(scene, tenants);
-      yield await measure(scene, tenants, [setup]);
+      await install(scene, setup, tenants);
+      const rows = await measure(scene, tenants, [BARE, setup]);
+      yield rows.filter(({ figures }) => figures.setup === setup);
       await setup.uninstall?.(scene, tenants);
     }
   }
 }
 
 /** Adds what is measured at each size. */
-async function measureSizes(scene: Scene, figures: Figures[]): Promise<void> {
+async function measureSizes(scene: Scene, rows: Row[]): Promise<void> {
   let tenants = 0;
   for (const size of sizes) {
     await addTenants(scene, tenants, size);
     tenants = size;
     for await (const more of measureSize(scene, size)) {
-      figures.push(...more);
+      rows.push(...more);
     }
   }
 }
 
 /** The cost of a pod against the number of tenants. */
-function plot(all: readonly Figures[]): string {
+function plot(rows: readonly Row[]): string {
+  const all = rows.map(({ figures }) => figures);
   const titles = [...new Set(all.map(({ setup }) => setup.title))];
   return linePlot({
     title: 'API server CPU for one pod, by tenants',
@@ -342,14 +356,14 @@ async function main(): Promise<void> {
   await prepareBaselines(scene);
   console.log(`requests in ${idleSeconds} s without Portcullis: ${await idleRequests(scene)}`);
   await scene.startProcesses();
-  const figures: Figures[] = [];
+  const rows: Row[] = [];
   try {
-    await measureSizes(scene, figures);
+    await measureSizes(scene, rows);
   } finally {
     // Also what was measured before a failure: all of it takes long.
-    printFigures(figures);
+    printFigures(rows);
     if (flags.svg !== undefined) {
-      writeFileSync(flags.svg, plot(figures));
+      writeFileSync(flags.svg, plot(rows));
     }
   }
 }

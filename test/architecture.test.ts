@@ -217,6 +217,7 @@ describe('the main thread of a policy server', () => {
       join('engine', 'observation.ts'),
       join('engine', 'policy-definition.ts'),
       join('engine', 'policy-entry.ts'),
+      join('engine', 'policy-owner.ts'),
     ]);
   });
 

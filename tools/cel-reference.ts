@@ -1,6 +1,6 @@
 // Writes the table of functions in docs/cel.md from the declarations of src/cel. `--check` writes nothing, and fails when the
 // table is stale.
-import { languageReference } from '../src/cel/index.ts';
+import { allowedSince, languageReference } from '../src/cel/index.ts';
 import type { FunctionRow } from '../src/cel/index.ts';
 import { withSection, writeGenerated } from './generated-files.ts';
 
@@ -14,7 +14,7 @@ const code = (text: string): string => `\`${text.replaceAll('|', String.raw`\|`)
 function tableRow(rows: readonly FunctionRow[]): string {
   const [{ since, summary, example } = { since: undefined, summary: '', example: undefined }] = rows;
   const signatures = rows.map(({ signature }) => code(signature)).join('<br>');
-  const version = since === undefined || since === 0 ? '' : `1.${since}`;
+  const version = since === undefined || since === 0 ? '' : `1.${allowedSince(since)}`;
   const shown = example === undefined ? '' : `${code(example.expression)} → ${code(example.result)}`;
   return `| ${signatures} | ${version} | ${summary} | ${shown} |`;
 }

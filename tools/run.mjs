@@ -9,6 +9,8 @@ import { findNode } from '../bin/find-node.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const lockFile = join(root, 'package-lock.json');
+/** Interval at which the end of npm is noticed. Milliseconds. */
+const PARENT_CHECK_MS = 250;
 const installedLock = join(root, 'node_modules', '.portcullis-lock.json');
 
 /** Installs the dependencies of package-lock.json, unless the last installation had the same lock file. */
@@ -58,5 +60,15 @@ const child = spawn(node, [command, ...rest], {
 // A terminal sends signals to the whole process group, a supervisor only to this process: forward them, and end with the child.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => child.kill(signal));
+}
+// npm sends its own SIGTERM to its shell only, which ends and leaves this process to init.
+if (process.env.npm_lifecycle_event !== undefined) {
+  const parent = process.ppid;
+  const watch = setInterval(() => {
+    if (process.ppid !== parent) {
+      clearInterval(watch);
+      child.kill('SIGTERM');
+    }
+  }, PARENT_CHECK_MS);
 }
 child.on('exit', (code, signal) => process.exit(signal === null ? code : 128 + constants.signals[signal]));

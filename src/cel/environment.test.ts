@@ -43,6 +43,28 @@ describe('an environment', () => {
     }
   });
 
+  it('returns a plain value from orValue before 1.37, and fails from then on', () => {
+    const valueIn = (kubernetesVersion: number, expression: string): unknown =>
+      createEnvironment({ kubernetesVersion, variables })
+        .compile(expression)
+        .evaluate({ object: { a: 1 } }, { budget }).value;
+    assert.equal(valueIn(36, 'object.a.orValue(2)'), 1);
+    const error = errorOf(() => valueIn(37, 'object.a.orValue(2)'));
+    assert.deepEqual([error.code, error.message], ['evaluation-failed', 'no such overload']);
+    assert.equal(errorOf(() => valueIn(37, 'object.b.orValue(2)')).message, 'no such key: b');
+    assert.equal(valueIn(37, 'object.?b.orValue(2)'), 2);
+    assert.equal(valueIn(37, 'dyn(optional.of(1)).orValue(2)'), 1);
+  });
+
+  it('accepts map literals with keys of any type, which fail only where they are evaluated', () => {
+    const environment = createEnvironment({ variables });
+    for (const map of ['{[1]: 2}', '{1.5: 2}', '{null: 1}']) {
+      assert.equal(environment.compile(`true || ${map}.size() == 1`).evaluate({}, { budget }).value, true, map);
+      const error = errorOf(() => environment.compile(map).evaluate({}, { budget }));
+      assert.deepEqual([error.code, error.message], ['evaluation-failed', 'unsupported key type'], map);
+    }
+  });
+
   it('accepts additional libraries, but no overload twice', () => {
     const answer: EnvironmentOptions['libraries'] = [
       {

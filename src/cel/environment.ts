@@ -30,6 +30,7 @@ const SINCE = {
   twoVariableMacros: 32,
   listMacros: 34,
   escapedIdentifiers: 37,
+  optionalReceivers: 37,
 } as const;
 
 /** Optional features of the language. */
@@ -44,6 +45,8 @@ export interface Language {
   readonly homogeneousLiterals: boolean;
   /** Whether literals of durations, timestamps and patterns are validated at compile time. */
   readonly parsedLiterals: boolean;
+  /** Whether `orValue` of a value that is not an optional is an error; older evaluators return the value. */
+  readonly optionalReceivers: boolean;
 }
 
 export interface EnvironmentOptions {
@@ -123,6 +126,7 @@ export class Environment {
       meanings: checked.meanings,
       functions: this.#functions,
       structs: this.#options.structs,
+      optionalReceivers: this.language.optionalReceivers,
     });
     return new Program({ checked, compiled, patternSize, sizes: this.#options.sizes });
   }
@@ -136,13 +140,19 @@ function knownVersion(version: number): number {
   return version;
 }
 
-function languageOf(version: number): Language {
+/**
+ * The features of a Kubernetes minor version.
+ * @throws CelError 'environment-invalid' if the version is not supported
+ */
+export function languageOf(minor: number): Language {
+  const version = knownVersion(minor);
   return {
     optionalSyntax: version >= SINCE.optionalTypes,
     escapedIdentifiers: version >= SINCE.escapedIdentifiers,
     crossTypeComparisons: version >= SINCE.crossTypeComparisons,
     homogeneousLiterals: true,
     parsedLiterals: version >= SINCE.parsedLiterals,
+    optionalReceivers: version >= SINCE.optionalReceivers,
   };
 }
 

@@ -12,7 +12,8 @@ export {
   SchemaTypes,
 } from './check/index.ts';
 export type { StructuralSchema, TypeProvider } from './check/index.ts';
-export { createEnvironment, Environment, MAX_KUBERNETES_VERSION } from './environment.ts';
+export { createEnvironment, Environment, languageOf, MAX_KUBERNETES_VERSION } from './environment.ts';
+export type { EnvironmentOptions } from './environment.ts';
 export { CelError, describeIssue, formatIssue } from './errors.ts';
 export {
   Cancellation,
@@ -34,7 +35,15 @@ export { AUTHORIZER, AuthorizerValue, MUTATION_LIBRARIES, RESOURCE_CHECK } from 
 export type { AuthorizationAnswer, AuthorizationRequest, AuthorizationUser, Authorizer } from './libraries/index.ts';
 export type { FunctionRow } from './libraries/index.ts';
 export { parseQuantity, Quantity } from './libraries/quantity-value.ts';
-export { callsFunction, findCertain, findExpression, readsField, usesVariable } from './expression-tree.ts';
+export {
+  callsFunction,
+  expressionsOf,
+  findCertain,
+  findExpression,
+  readsField,
+  usesVariable,
+} from './expression-tree.ts';
+export { allowedSince, newExpressionsVersion } from './library.ts';
 export { Program } from './program.ts';
 export { languageReference } from './reference.ts';
 export { BINDING_MACROS, isIdentifier, MATH_MACROS } from './syntax/index.ts';

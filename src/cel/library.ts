@@ -16,6 +16,22 @@ export interface Library {
   readonly types?: readonly CelType[];
 }
 
+/** Since this minor version, API servers check new expressions in the language of the version before. */
+const CHECKED_AT_PREVIOUS_SINCE = 28;
+
+/**
+ * The minor version whose language an API server allows in new expressions: the one before its own, so that a rollback
+ * finds no expression that it does not know. Expressions that are stored already may use all of the server's own.
+ */
+export function newExpressionsVersion(server: number): number {
+  return server >= CHECKED_AT_PREVIOUS_SINCE ? Math.max(server - 1, CHECKED_AT_PREVIOUS_SINCE - 1) : server;
+}
+
+/** The first minor version that allows a feature in new expressions, given the version that added it. */
+export function allowedSince(added: number): number {
+  return added >= CHECKED_AT_PREVIOUS_SINCE ? added + 1 : added;
+}
+
 export interface FunctionDeclaration {
   readonly name: string;
   readonly overloads: readonly Overload[];

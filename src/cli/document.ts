@@ -1,8 +1,8 @@
 // JSON and YAML documents that are named on the command line: a file, or `-` for standard input.
 import { createReadStream } from 'node:fs';
 import { extname } from 'node:path';
-import { parseYaml, YamlSyntaxError } from '../values/yaml/index.ts';
-import { errorText, parseJson, textPosition } from '../values/index.ts';
+import { parseYaml, type YamlDialect, YamlSyntaxError } from '../values/yaml/index.ts';
+import { errorText, parseExactJson, parseJson, textPosition } from '../values/index.ts';
 import { CliError, fileProblem } from './errors.ts';
 
 /** Names standard input in place of a file. */
@@ -18,9 +18,6 @@ export interface Document {
   readonly isJson: boolean;
   readonly value: unknown;
 }
-
-/** How plain scalars of YAML are resolved: as kubectl does, or by the core schema of YAML 1.2. */
-type YamlDialect = 'kubernetes' | 'core';
 
 /**
  * Reads a file, or standard input for `-`.
@@ -63,7 +60,8 @@ export async function readDocument(path: string, dialect: YamlDialect = 'kuberne
 /** As {@link readDocument}, for a text. */
 export function parseDocument(text: string, name: string, dialect: YamlDialect = 'kubernetes'): Document {
   try {
-    return { name, text, isJson: true, value: parseJson(text) };
+    const value = dialect === 'kubernetes-exact' ? parseExactJson(text) : parseJson(text);
+    return { name, text, isJson: true, value };
   } catch (error) {
     // A YAML flow mapping may begin with a bracket too, but JSON is more likely, and gives the better message.
     if (extname(name) === '.json' || (/^\s*[{[]/.test(text) && !isYaml(text, dialect))) {

@@ -18,6 +18,8 @@ export interface CheckedSettings {
   /** The requests that the settings match, if they say so. */
   readonly constraints?: RequestConstraints | undefined;
   readonly nullReads: readonly celPolicy.NullRead[];
+  /** Fields with mistakes that API servers tolerated once, and what they are. */
+  readonly warnings?: readonly FieldProblem[];
 }
 
 /** Validates settings of builtin modules before a policy is created. Keeps no state of the settings. */
@@ -29,11 +31,17 @@ export class BuiltinSettings {
     // Required on first use, like builtin guests: most processes check no settings.
     switch (name) {
       case 'cel': {
-        const { parseSettings, PolicyEnvironments } = require(`./cel-policy/index.${extension}`) as typeof celPolicy;
+        const { parseSettings, plainReceiverText, PolicyEnvironments } = require(
+          `./cel-policy/index.${extension}`,
+        ) as typeof celPolicy;
         this.#environments ??= new PolicyEnvironments({ hasWholeRequest: true });
         const { policy, problems = [] } = parseSettings(settings, this.#environments);
         const { needs = [], constraints, nullReads = [] } = policy ?? {};
-        return { problems, needs, constraints, nullReads };
+        const warnings = (policy?.compiled.plainReceivers ?? []).map((misuse) => ({
+          field: misuse.field,
+          message: plainReceiverText(misuse),
+        }));
+        return { problems, needs, constraints, nullReads, warnings };
       }
       case 'pod-profile': {
         const { parsePodProfileSettings } = require(`./pod-profile/index.${extension}`) as typeof podProfile;

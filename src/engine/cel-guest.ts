@@ -30,5 +30,7 @@ export class CelGuest implements PolicyGuest {
     return policy === undefined ? { valid: false, message: problemsText(problems) } : { valid: true };
   }
 
+  start(): void {}
+
   checkProtocol(): void {}
 }

@@ -212,5 +212,8 @@ export function describeValue(value: unknown): string {
   if (typeof value === 'object') {
     return Array.isArray(value) ? 'a list' : 'a mapping';
   }
-  return shortened(typeof value === 'number' ? String(value) : JSON.stringify(value), MAX_SHOWN);
+  return shortened(
+    typeof value === 'number' || typeof value === 'bigint' ? String(value) : JSON.stringify(value),
+    MAX_SHOWN,
+  );
 }

@@ -1,6 +1,6 @@
 import type { PolicyCode } from '../modules/index.ts';
 import { createOpaGuest, WapcGuest, WasiCommand, WasmError } from '../wasm/index.ts';
-import type { CallContext, OpaGuest } from '../wasm/index.ts';
+import type { CallContext, InstanceShare, OpaGuest } from '../wasm/index.ts';
 import { errorText, parseJson } from '../values/index.ts';
 import { createBuiltinGuest } from './builtin-guest.ts';
 import { EngineError } from './errors.ts';
@@ -16,17 +16,21 @@ const REGO_ENTRYPOINT = 0;
 /** Guests of Kubewarden's WASI mode read the arguments after the program name. */
 const WASI_PROGRAM = 'policy.wasm';
 
-/** Instantiates a policy's code. Throws WasmError when a module lacks what its execution mode needs. */
-export function createGuest(code: PolicyCode): PolicyGuest {
+/**
+ * A guest for a policy's code, which starts with its first call. Throws WasmError when a module lacks what its execution
+ * mode needs.
+ * @param share of the thread's memory for instances. Default: no limit
+ */
+export function createGuest(code: PolicyCode, share?: InstanceShare): PolicyGuest {
   switch (code.mode) {
     case 'kubewarden-wapc':
-      return new WapcPolicyGuest(new WapcGuest(code.compiled));
+      return new WapcPolicyGuest(new WapcGuest(code.compiled, share));
     case 'wasi':
-      return new WasiPolicyGuest(new WasiCommand(code.compiled));
+      return new WasiPolicyGuest(new WasiCommand(code.compiled, share));
     case 'opa':
-      return new OpaPolicyGuest(createOpaGuest(code.compiled));
+      return new OpaPolicyGuest(createOpaGuest(code.compiled, share));
     case 'gatekeeper':
-      return new GatekeeperPolicyGuest(createOpaGuest(code.compiled));
+      return new GatekeeperPolicyGuest(createOpaGuest(code.compiled, share));
     case 'builtin':
       return createBuiltinGuest(code.name);
     case 'manifests':
@@ -43,6 +47,10 @@ class WapcPolicyGuest implements PolicyGuest {
 
   constructor(guest: WapcGuest) {
     this.#guest = guest;
+  }
+
+  start(): void {
+    this.#guest.start();
   }
 
   validate(input: GuestInput, context: CallContext): GuestVerdict {
@@ -87,6 +95,10 @@ class WasiPolicyGuest implements PolicyGuest {
     this.#command = command;
   }
 
+  start(): void {
+    this.#command.start();
+  }
+
   validate(input: GuestInput, context: CallContext): GuestVerdict {
     return parseGuestVerdict(this.#run('validate', validatePayload(input), context));
   }
@@ -114,6 +126,10 @@ class OpaPolicyGuest implements PolicyGuest {
     this.#guest = guest;
   }
 
+  start(): void {
+    this.#guest.start();
+  }
+
   validate(input: GuestInput, context: CallContext): GuestVerdict {
     const data = opaData(input);
     const answer = guarded(() =>
@@ -135,6 +151,10 @@ class GatekeeperPolicyGuest implements PolicyGuest {
 
   constructor(guest: OpaGuest) {
     this.#guest = guest;
+  }
+
+  start(): void {
+    this.#guest.start();
   }
 
   validate(input: GuestInput, context: CallContext): GuestVerdict {

@@ -23,7 +23,8 @@ export class ManifestsGuest implements PolicyGuest {
     }
     if (validating.length + mutating.length === 0) {
       const expected = 'expected a ValidatingAdmissionPolicy or MutatingAdmissionPolicy';
-      throw new EngineError('guest-error', `there is no policy among the manifests: ${expected}`);
+      const notes = this.#manifests.notes.map((note) => `\n${note}`).join('');
+      throw new EngineError('guest-error', `there is no policy among the manifests: ${expected}${notes}`);
     }
   }
 
@@ -54,6 +55,8 @@ export class ManifestsGuest implements PolicyGuest {
   validateSettings(): SettingsVerdict {
     return { valid: true };
   }
+
+  start(): void {}
 
   checkProtocol(): void {}
 }

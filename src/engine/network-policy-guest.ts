@@ -39,6 +39,8 @@ export class NetworkPolicyGuest implements PolicyGuest {
     return parsed.settings !== undefined ? { valid: true } : { valid: false, message: problemsText(parsed) };
   }
 
+  start(): void {}
+
   checkProtocol(): void {}
 
   /** The providers of the cluster, if the settings name none and the policy may read them. */

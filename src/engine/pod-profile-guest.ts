@@ -27,6 +27,8 @@ export class PodProfileGuest implements PolicyGuest {
     return parsed.settings === undefined ? { valid: false, message: problemsText(parsed) } : { valid: true };
   }
 
+  start(): void {}
+
   checkProtocol(): void {}
 }
 

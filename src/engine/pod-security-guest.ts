@@ -26,6 +26,8 @@ export class PodSecurityGuest implements PolicyGuest {
     return parsed.settings !== undefined ? { valid: true } : { valid: false, message: problemsText(parsed) };
   }
 
+  start(): void {}
+
   checkProtocol(): void {}
 }
 

@@ -19,6 +19,11 @@ export interface GuestInput {
  */
 export interface PolicyGuest {
   readonly mode: Exclude<PolicyCode['mode'], 'manifests'>;
+  /**
+   * Starts the code now, to prove that it can run; it starts with the first call otherwise. Throws WasmError. Does nothing
+   * for builtin code.
+   */
+  start(): void;
   /** Throws EngineError `guest-error` and `guest-timeout`. */
   validate(input: GuestInput, context: CallContext): GuestVerdict;
   /** Always valid for Rego policies, which cannot check settings. Throws as {@link PolicyGuest.validate}. */

@@ -10,7 +10,9 @@ export type EvaluationErrorCode =
   /** The server is stopping and takes no more work. */
   | 'stopping'
   /** A thread ended before it answered. */
-  | 'thread-ended';
+  | 'thread-ended'
+  /** The process ended while it loaded this before; it is loaded again later. */
+  | 'quarantined';
 
 /** An error of loading or evaluation: what happened, and what to do about it. */
 export class EvaluationError extends CodedError<EvaluationErrorCode> {

@@ -4,6 +4,7 @@ import type { MonitoredVerdict, ObjectReference, PolicyDefinition, ReviewErrorCo
 import type { PolicyMatch } from '../resources/index.ts';
 import type { CapabilityConnection } from './capabilities/capability-connection.ts';
 import type { CompiledPolicyModule } from './loading/compiled-module.ts';
+import type { MemoryBudget } from './memory-budget.ts';
 import type { LogEntry } from '../log/index.ts';
 import type { FailedLookup, WatchedChange } from './watched-objects.ts';
 import type { SentObservation } from './worker/observations.ts';
@@ -56,11 +57,11 @@ export type ReviewMessage = readonly [
 
 /** Conditions of an evaluation. */
 export interface ReviewTerms {
-  /** Policies and members (`group/member`) that are answered as timed out; null: none. */
+  /** Policies, members (`group/member`) and owners whose policies are answered as timed out; null: none. */
   readonly timedOut: readonly string[] | null;
   /** Of a bucket: when its policies must have answered, see {@link monotonicNow}. */
   readonly expiresAt: number;
-  /** Slow policies: a review that matches one of them is deferred as a whole. */
+  /** Slow owners, see policyOwner: a review that matches a policy of one of them is deferred as a whole. */
   readonly slow: readonly string[] | null;
   /** Objects that were read for this review, and that workers may still not have; null: none. */
   readonly failedLookups: readonly FailedLookup[] | null;
@@ -111,8 +112,8 @@ export type FromWorker =
       readonly failures: readonly { id: string; message: string }[];
     }
   | { readonly type: 'answer'; readonly answer: ReviewAnswer }
-  /** The review of a bucket matches a slow policy, and was not evaluated. */
-  | { readonly type: 'deferred'; readonly seq: number }
+  /** The review of a bucket matches a policy of a slow owner, and was not evaluated. */
+  | { readonly type: 'deferred'; readonly seq: number; readonly owner: string }
   /** The review of a bucket cannot be evaluated before this object is known. */
   | { readonly type: 'unknown-object'; readonly seq: number; readonly object: ObjectReference }
   | { readonly type: 'log'; readonly entry: LogEntry };
@@ -133,6 +134,8 @@ export interface WorkerStart {
   readonly alwaysAcceptNamespace?: string;
   /** Whether there may be reviews of buckets. Default: no, and their code is not loaded. */
   readonly hasBuckets?: boolean;
+  /** Default: the memory of instances has no limit. */
+  readonly memory?: MemoryBudget;
 }
 
 const SEQ = 0;
@@ -140,6 +143,7 @@ const MEMBER = 1;
 const WITHDRAWN_FROM = 2;
 const WITHDRAWN_TO = 3;
 const POLICY = 4;
+const WAITING = 5;
 const CELLS = 6;
 const DEADLINE_OFFSET = CELLS * Int32Array.BYTES_PER_ELEMENT;
 const ACTIVITY_BYTES = DEADLINE_OFFSET + 2 * BigInt64Array.BYTES_PER_ELEMENT;
@@ -184,7 +188,7 @@ export interface Running {
 
 /**
  * What a worker evaluates, in memory that the main thread can read while the worker is busy: the review, the policy, the member
- * of a group, the start, and the deadline of the guest (0: no guest is running).
+ * of a group, the start, and the deadline of the guest (0: no guest is running), and whether it waits for the host.
  */
 export class WorkerActivity {
   readonly buffer: SharedArrayBuffer;
@@ -210,6 +214,16 @@ export class WorkerActivity {
   /** Worker: no guest is running any more. */
   leave(): void {
     Atomics.store(this.#times, DEADLINE, 0n);
+  }
+
+  /** Worker: it begins or ends to wait for an answer of the host. */
+  wait(isWaiting: boolean): void {
+    Atomics.store(this.#work, WAITING, isWaiting ? 1 : 0);
+  }
+
+  /** Main thread: whether the worker waits for the host. */
+  get isWaiting(): boolean {
+    return Atomics.load(this.#work, WAITING) === 1;
   }
 
   /**

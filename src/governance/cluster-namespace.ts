@@ -1,22 +1,10 @@
 // The namespace of the cluster, with copies of Policies and their templates.
 import { ApiError, type Cluster } from '../cluster/index.ts';
-import {
-  GOVERNANCE_LABELS,
-  kubernetesKind,
-  type KubernetesObject,
-  MANAGED_BY,
-  type ResourceType,
-} from '../resources/index.ts';
+import { GOVERNANCE_LABELS, knownKind, type KubernetesObject, MANAGED_BY } from '../resources/index.ts';
 import { type ObjectCache, Stalled } from '../runtime/index.ts';
 import { POLICY_REASONS } from './policy-reasons.ts';
 
-export const NAMESPACES: ResourceType = kubernetesKind('v1', 'Namespace') ?? {
-  group: '',
-  version: 'v1',
-  resource: 'namespaces',
-  kind: 'Namespace',
-  namespaced: false,
-};
+export const NAMESPACES = knownKind('v1', 'Namespace');
 
 /** Creates the namespace of the cluster; never takes over one that others created. */
 export class ClusterNamespace {

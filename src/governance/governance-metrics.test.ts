@@ -3,18 +3,13 @@ import { describe, it } from 'node:test';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { EmbeddedCluster } from '../apiserver/index.ts';
-import {
-  customResourceDefinition,
-  GOVERNANCE_KINDS,
-  kubernetesKind,
-  type KubernetesObject,
-} from '../resources/index.ts';
+import { customResourceDefinition, GOVERNANCE_KINDS, knownKind, type KubernetesObject } from '../resources/index.ts';
 import { SharedCaches } from '../runtime/index.ts';
 import { registerGovernanceMetrics } from './governance-metrics.ts';
 import { until } from './testing/until.ts';
 
-const DEFINITIONS = kubernetesKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition') ?? assert.fail('no kind');
-const NAMESPACES = kubernetesKind('v1', 'Namespace') ?? assert.fail('no kind');
+const DEFINITIONS = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+const NAMESPACES = knownKind('v1', 'Namespace');
 const TEMPLATE = { objectDefinition: { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a' } } };
 const SPECS: Readonly<Record<string, object>> = {
   Policy: { disabled: false, 'policy-templates': [TEMPLATE] },

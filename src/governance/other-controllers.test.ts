@@ -4,12 +4,12 @@ import { pino } from 'pino';
 import { EmbeddedCluster } from '../apiserver/index.ts';
 import { type Cluster, unlessGone } from '../cluster/index.ts';
 import { SharedCaches } from '../runtime/index.ts';
-import { kubernetesKind, type KubernetesObject, type ResourceType } from '../resources/index.ts';
+import { knownKind, type KubernetesObject, type ResourceType } from '../resources/index.ts';
 import { GOVERNANCE_CONTROLLER_RULES } from './governance-rules.ts';
 import { isRunning, OTHER_CONTROLLERS, OtherControllers } from './other-controllers.ts';
 import { until } from './testing/until.ts';
 
-const DEPLOYMENTS = kubernetesKind('apps/v1', 'Deployment') ?? assert.fail('no Deployments');
+const DEPLOYMENTS = knownKind('apps/v1', 'Deployment');
 const RBAC = 'rbac.authorization.k8s.io';
 const [PROPAGATOR = ''] = OTHER_CONTROLLERS;
 
@@ -62,13 +62,13 @@ class Scene implements AsyncDisposable {
       scene.admin.create(type ?? assert.fail(object.kind), object);
     const apiVersion = `${RBAC}/v1`;
     const metadata = { name: 'controller' };
-    await create(kubernetesKind(apiVersion, 'ClusterRole'), {
+    await create(knownKind(apiVersion, 'ClusterRole'), {
       apiVersion,
       kind: 'ClusterRole',
       metadata,
       rules: GOVERNANCE_CONTROLLER_RULES,
     });
-    await create(kubernetesKind(apiVersion, 'ClusterRoleBinding'), {
+    await create(knownKind(apiVersion, 'ClusterRoleBinding'), {
       apiVersion,
       kind: 'ClusterRoleBinding',
       metadata,

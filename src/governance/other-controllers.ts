@@ -1,6 +1,6 @@
 // Controllers of Open Cluster Management in the same cluster. They reconcile the same kinds, so governance stops while one runs.
 import type { Logger } from 'pino';
-import { type KubernetesObject, kubernetesKind, type ResourceType, valueAt } from '../resources/index.ts';
+import { knownKind, type KubernetesObject, valueAt } from '../resources/index.ts';
 import { aborted, type EventSink, type ObjectCache, type SharedCaches } from '../runtime/index.ts';
 
 /** The names of the Deployments of Open Cluster Management that reconcile governance kinds. */
@@ -12,13 +12,7 @@ export const OTHER_CONTROLLERS: readonly string[] = [
   'cert-policy-controller',
 ];
 
-const DEPLOYMENTS: ResourceType = kubernetesKind('apps/v1', 'Deployment') ?? {
-  group: 'apps',
-  version: 'v1',
-  resource: 'deployments',
-  kind: 'Deployment',
-  namespaced: true,
-};
+const DEPLOYMENTS = knownKind('apps/v1', 'Deployment');
 const EVENT_REASON = 'GovernanceStopped';
 
 export interface OtherControllersOptions {

@@ -31,7 +31,7 @@ export type { CertificateSettings } from './certificates/certificate-settings.ts
 export { servedCertificateFault } from './certificates/served-certificate.ts';
 export { ensureCertificates } from './certificates/ensure-certificates.ts';
 export { METRICS_PEERS } from './policy-servers/policy-server-network.ts';
-export { tenantModuleHosts } from './policy-servers/module-sources.ts';
+export { tenantModuleHosts, tenantModules } from './policy-servers/module-sources.ts';
 export { isTakenOver, tenantCapabilities } from './policy-servers/tenant-capabilities.ts';
 export { foreignReason, kubewardenFinalizer, PolicyServerOwnership } from './policy-servers/ownership.ts';
 export {

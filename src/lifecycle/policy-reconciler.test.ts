@@ -11,7 +11,7 @@ import {
   customResourceDefinition,
   findCondition,
   type JsonObject,
-  kubernetesKind,
+  knownKind,
   type KubernetesObject,
   OWN_KINDS,
   LAST_APPLIED_ANNOTATION,
@@ -41,12 +41,6 @@ import { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 const KEY = { name: 'p' };
 const NAMESPACE = 'portcullis';
 const { signal } = new AbortController();
-
-function builtin(apiVersion: string, kind: string): ResourceType {
-  const type = kubernetesKind(apiVersion, kind);
-  assert.ok(type);
-  return type;
-}
 
 /** Replicas that accept every pre-validation, and report every revision as loaded. */
 function obligingReplicas(embedded: EmbeddedCluster, states: readonly KnownReplica['state'][]): ReplicaDirectory {
@@ -152,12 +146,12 @@ class Scene implements AsyncDisposable {
     annotations: Readonly<Record<string, string>> = {},
   ): Promise<Scene> {
     const embedded = await EmbeddedCluster.open();
-    const crds = builtin('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+    const crds = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
     for (const kind of OWN_KINDS) {
       await embedded.admin.create(crds, customResourceDefinition(kind));
     }
     const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } };
-    await embedded.admin.create(builtin('v1', 'Namespace'), namespace);
+    await embedded.admin.create(knownKind('v1', 'Namespace'), namespace);
     const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }];
     await embedded.admin.create<KubernetesObject & { spec: unknown }>(CLUSTER_ADMISSION_POLICIES, {
       apiVersion: 'policies.kubewarden.io/v1',
@@ -281,7 +275,7 @@ describe('PolicyReconciler', () => {
   });
 
   describe('of a policy that has lost its parameters', () => {
-    const crds = builtin('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+    const crds = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
     const parameters = {
       from: { namespace: { labels: ['tier'] } },
       overridable: ['variables'],

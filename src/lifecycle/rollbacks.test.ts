@@ -8,7 +8,7 @@ import {
   CLUSTER_ADMISSION_POLICIES,
   customResourceDefinition,
   type JsonObject,
-  kubernetesKind,
+  knownKind,
   type KubernetesObject,
   LAST_APPLIED_ANNOTATION,
   type PolicyRevision,
@@ -61,8 +61,7 @@ class Scene implements AsyncDisposable {
   /** A cluster without the policy. */
   static async empty(): Promise<Scene> {
     const cluster = await EmbeddedCluster.open();
-    const crds = kubernetesKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
-    assert.ok(crds);
+    const crds = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
     await cluster.admin.create(crds, customResourceDefinition(CLUSTER_ADMISSION_POLICIES));
     return new Scene(cluster);
   }

@@ -62,6 +62,7 @@ describe('downloads', { timeout: 60_000 }, () => {
       ...DEFAULT_SOURCES,
       sourceAuthorities: { [registry.host]: [{ type: 'Data' as const, data: authority.pem }] },
       tenantHosts: [registry.host],
+      tenantModules: ['*'],
     };
     const store = new ModuleStore({ cacheDir: folder.path, sources });
     const blobs: ServerResponse[] = [];

@@ -34,6 +34,7 @@ export { DEFAULT_MAX_MODULE_BYTES, ModuleStore } from './module-store.ts';
 export type { FetchedModule } from './module-store.ts';
 export type { PeerSource } from './peer-source.ts';
 export { TaskLimit } from './task-limit.ts';
+export { ALL_MODULES, assertTenantModule, tenantModuleProblem } from './tenant-modules.ts';
 export { assertTenantFile, assertTenantHost, anonymousSources } from './tenant-sources.ts';
 export { parseTrustRoot } from './trust-root.ts';
 export type { TrustRoot } from './trust-root.ts';

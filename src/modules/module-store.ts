@@ -14,6 +14,7 @@ import { type ArtifactDigests, type PulledModule, pullModule, type PullOptions }
 import type { Verification } from './verification.ts';
 import { parseReference, withManifest } from './module-reference.ts';
 import type { ModuleReference, RegistryReference } from './module-reference.ts';
+import { assertTenantModule } from './tenant-modules.ts';
 import { assertTenantFile } from './tenant-sources.ts';
 import { fetchFromPeers } from './peer-source.ts';
 import type { PeerOutcome, PeerSource } from './peer-source.ts';
@@ -53,7 +54,7 @@ interface FetchOptions {
   readonly offline?: boolean;
   /**
    * For a namespaced policy: local files outside of `tenantFolder`, and hosts with addresses that are not
-   * public, are refused, but for `tenantHosts` of the sources.
+   * public, are refused, but for `tenantHosts` of the sources; so are modules that are not in their `tenantModules`.
    * Default: false.
    */
   readonly isForTenant?: boolean;
@@ -167,6 +168,9 @@ export class ModuleStore {
         'not-verifiable',
         `${parsed.shown} cannot be verified: only modules of registries have signatures. Push it to a registry, and sign it there`,
       );
+    }
+    if (isForTenant) {
+      assertTenantModule(parsed, this.#sources.tenantModules ?? []);
     }
     const isVouchedFor =
       verifiedBy !== undefined &&

@@ -58,6 +58,7 @@ describe('a module store with a verification', () => {
       sourceAuthorities: { [registry.host]: [{ type: 'Data', data: authority.pem }] },
       mirrors: new Map([[registry.host, mirrors]]),
       tenantHosts: [registry.host],
+      tenantModules: ['*'],
     };
     const used = 'verification' in options ? options.verification : verification;
     return new ModuleStore({

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path';
 
 import { ConfigReader, isAbsent, type Mapping, show } from './config-reader.ts';
 import { ModuleError, systemCode } from './errors.ts';
+import { tenantModuleProblem } from './tenant-modules.ts';
 import type { ValuePath } from './yaml-position.ts';
 
 /** A certificate authority: a file (PEM or DER) that is read for every fetch, or PEM text. */
@@ -47,6 +48,8 @@ export interface SourcesConfig {
   readonly mirrors: ReadonlyMap<string, readonly RegistryMirror[]>;
   /** Hosts that namespaced policies may have modules from whatever their addresses: `host`, or `host:port`. */
   readonly tenantHosts: readonly string[];
+  /** The modules that namespaced policies may use besides builtin ones, see {@link tenantModuleProblem}. Default: none. */
+  readonly tenantModules?: readonly string[];
   /** Path of a Docker config file with credentials for registries; no key of the file. Default: none. */
   readonly dockerConfig?: string;
 }
@@ -121,7 +124,7 @@ class SourcesReader {
   }
 
   read(): SourcesConfig {
-    const keys = ['insecure_sources', 'source_authorities', 'proxies', 'mirrors', 'tenant_hosts'];
+    const keys = ['insecure_sources', 'source_authorities', 'proxies', 'mirrors', 'tenant_hosts', 'tenant_modules'];
     const root = this.#config.mapping(this.#config.document() ?? {}, [], keys);
     return {
       insecureSources: this.#hosts(root, 'insecure_sources'),
@@ -129,11 +132,24 @@ class SourcesReader {
       proxies: this.#proxies(root['proxies']),
       mirrors: this.#mirrors(root['mirrors']),
       tenantHosts: this.#hosts(root, 'tenant_hosts'),
+      ...(isAbsent(root['tenant_modules']) ? {} : { tenantModules: this.#tenantModules(root['tenant_modules']) }),
     };
   }
 
   #hosts(root: Mapping, key: string): readonly string[] {
     return this.#config.list(root[key], [key]).map((host, index) => this.#host(host, [key, index]));
+  }
+
+  #tenantModules(value: unknown): readonly string[] {
+    return this.#config.list(value, ['tenant_modules']).map((entry, index) => {
+      const path = ['tenant_modules', index];
+      const text = this.#config.string(entry, path);
+      const problem = tenantModuleProblem(text);
+      if (problem !== undefined) {
+        throw this.#config.error(path, `${problem}, got ${show(text)}`);
+      }
+      return text;
+    });
   }
 
   #authorities(value: unknown): Record<string, readonly SourceAuthority[]> {

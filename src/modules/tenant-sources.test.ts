@@ -40,6 +40,9 @@ async function download(url: string, { lookup, proxy, tenantHosts = [] }: Option
   });
 }
 
+/** Tenants may use all modules: what is refused here is refused for its place. */
+const ALL = { ...DEFAULT_SOURCES, tenantModules: ['*'] };
+
 describe('a module for a tenant', () => {
   it('does not come from a loopback address, whichever way the address is written', async () => {
     await using server = await TestServer.start((_request, response) => response.end(MODULE));
@@ -115,8 +118,9 @@ describe('a module for a tenant', () => {
   it('comes from files of the folder for tenants only', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'portcullis-tenant-'));
     const inside = join(folder.path, 'modules', 'p.wasm');
-    const store = new ModuleStore({ cacheDir: join(folder.path, 'cache'), tenantFolder: join(folder.path, 'modules') });
-    const none = new ModuleStore({ cacheDir: join(folder.path, 'cache') });
+    const options = { cacheDir: join(folder.path, 'cache'), sources: ALL };
+    const store = new ModuleStore({ ...options, tenantFolder: join(folder.path, 'modules') });
+    const none = new ModuleStore(options);
     const outside = join(folder.path, 'p.wasm');
     await mkdir(join(folder.path, 'modules'));
     await Promise.all([inside, outside].map((file) => writeFile(file, MODULE)));
@@ -138,9 +142,31 @@ describe('a module in the cache', () => {
   it('that a policy of the cluster fetched is not given to a tenant, whose source it must not be', async () => {
     await using server = await TestServer.start((_request, response) => response.end(MODULE));
     await using folder = await mkdtempDisposable(join(tmpdir(), 'portcullis-tenant-'));
-    const store = new ModuleStore({ cacheDir: folder.path });
+    const store = new ModuleStore({ cacheDir: folder.path, sources: ALL });
     assert.equal((await store.fetch(`${server.origin}/p.wasm`)).origin, 'source');
     await assert.rejects(store.fetch(`${server.origin}/p.wasm`, { isForTenant: true }), FORBIDDEN);
+  });
+});
+
+describe('the list of modules for tenants', () => {
+  it('is asked before the cache, and does not concern policies of the cluster', async () => {
+    await using server = await TestServer.start((_request, response) => response.end(MODULE));
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'portcullis-tenant-'));
+    const { host } = new URL(server.origin);
+    const open = { ...DEFAULT_SOURCES, tenantHosts: [host] };
+    const named = new ModuleStore({
+      cacheDir: folder.path,
+      sources: { ...open, tenantModules: [`${server.origin}/a`] },
+    });
+    const { digest } = await named.fetch(`${server.origin}/a/p.wasm`, { isForTenant: true });
+    const closed = new ModuleStore({ cacheDir: folder.path, sources: open });
+    for (const reference of [`${server.origin}/a/p.wasm`, `${server.origin}/a/p.wasm@${digest}`]) {
+      await assert.rejects(closed.fetch(reference, { isForTenant: true }), FORBIDDEN);
+      await closed.fetch(reference);
+    }
+    await assert.rejects(named.fetch(`${server.origin}/b/p.wasm@${digest}`, { isForTenant: true }), FORBIDDEN);
+    const pinned = new ModuleStore({ cacheDir: folder.path, sources: { ...open, tenantModules: [digest] } });
+    await pinned.fetch(`${server.origin}/b/p.wasm@${digest}`, { isForTenant: true });
   });
 });
 

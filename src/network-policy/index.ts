@@ -1,3 +1,4 @@
+export type { LoadCatalogue } from './current-catalogue.ts';
 export { NetworkPolicyControllers } from './network-policy-controllers.ts';
 export type { NetworkPolicyOptions } from './network-policy-controllers.ts';
 export {

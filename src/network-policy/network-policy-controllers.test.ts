@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { EmbeddedCluster } from '../apiserver/index.ts';
 import { isNotFound } from '../cluster/index.ts';
+import { builtinCatalogue, parseCatalogue } from '../engine/network-policy/index.ts';
 import {
   ANNOTATIONS,
   type Condition,
@@ -17,6 +18,7 @@ import {
   type NetworkPolicyStatus,
 } from '../resources/index.ts';
 import { SharedCaches } from '../runtime/index.ts';
+import type { LoadCatalogue } from './current-catalogue.ts';
 import { NetworkPolicyControllers } from './network-policy-controllers.ts';
 import type { ProjectionOptions } from './policy-projection.ts';
 import { StatusRemoval } from './status-removal.ts';
@@ -97,7 +99,7 @@ describe('the status of NetworkPolicies', () => {
   });
 
   /** The controllers, until they are disposed. */
-  const started = async (projection?: ProjectionOptions): Promise<AsyncDisposable> => {
+  const started = async (projection?: ProjectionOptions, loadCatalogue?: LoadCatalogue): Promise<AsyncDisposable> => {
     const stop = new AbortController();
     const caches = new SharedCaches({ cluster: cluster.admin, log });
     registry = new Registry();
@@ -116,6 +118,7 @@ describe('the status of NetworkPolicies', () => {
       detectionIntervalMs: 10,
       comparisonDelayMs: 10,
       ...(projection === undefined ? {} : { projection }),
+      ...(loadCatalogue === undefined ? {} : { loadCatalogue }),
     });
     const ends = [caches.start(stop.signal), controllers.start(stop.signal)];
     return {
@@ -347,6 +350,37 @@ describe('the status of NetworkPolicies', () => {
     await using _ = await started();
     await until(async () => (await accepted())?.reason === 'FeatureNotSupported');
     await until(async () => (await cluster.admin.list(NETWORK_POLICY_PROVIDERS)).items.length === 1);
+  });
+
+  it('has the rows, agents and settings of a catalogue that is loaded', async () => {
+    const text = `name: other
+controllerName: example.com/other
+checked: '2026-11-24'
+latest: 9.0.0
+inherits: cilium
+detect: {agents: [{container: other-agent}], configMap: other-config}
+features:
+  EndPort: [{versions: '*', support: Unsupported, effect: Inert, evidence: Inferred, requires: [{setting: enable-policy, is: always}]}]
+`;
+    const load = async (): Promise<ReturnType<typeof builtinCatalogue>> =>
+      builtinCatalogue().extended(parseCatalogue(text, 'other.yaml', builtinCatalogue()));
+    await cluster.admin.create(kind('v1', 'ConfigMap'), {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'other-config', namespace: 'kube-system' },
+      data: { 'enable-policy': 'never' },
+    });
+    await cluster.admin.create(
+      PODS,
+      agentPod({ name: 'other', container: 'other-agent', image: 'example.com/a:v1.0.0' }),
+    );
+    await using _ = await started(undefined, load);
+    const entry = async () =>
+      (await status()).status?.providers?.find(({ controllerName }) => controllerName === 'example.com/other');
+    await until(async () => findCondition((await entry())?.conditions, 'Accepted')?.reason === 'ProviderDisabled');
+    assert.match(await registry.metrics(), /portcullis_network_policy_catalogue_missing 0/);
+    await cluster.admin.delete(PODS, { namespace: 'kube-system', name: 'other' }, { gracePeriodSeconds: 0 });
+    await until(async () => (await entry()) === undefined);
   });
 
   it('is repeated in the NetworkPolicy where that is switched on, and restored, without a change of its spec', async () => {

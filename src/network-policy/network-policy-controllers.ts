@@ -3,7 +3,6 @@ import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import type { Cluster } from '../cluster/index.ts';
 import { isEqual, isJsonObject } from '../engine/index.ts';
-import { builtinCatalogue } from '../engine/network-policy/index.ts';
 import {
   keyOf,
   knownKind,
@@ -30,7 +29,9 @@ import {
   withWriteBackoff,
 } from '../runtime/index.ts';
 import { AGENT_PODS, PODS, readAgentPod, withoutOtherFields } from './agent-pod.ts';
+import { CurrentCatalogue, type LoadCatalogue } from './current-catalogue.ts';
 import { NODE_ARGUMENTS } from './detect-providers.ts';
+import { CONFIG_MAPS, FurtherConfigMaps } from './further-config-maps.ts';
 import { NETWORK_POLICIES } from './network-policies.ts';
 import { NetworkPolicyMetrics } from './network-policy-metrics.ts';
 import { PROVIDER_CONFIG_MAPS } from './network-policy-rules.ts';
@@ -42,7 +43,6 @@ import { StatusReconciler } from './status-reconciler.ts';
 import { VersionObjects } from './version-objects.ts';
 
 const NODES = knownKind('v1', 'Node');
-const CONFIG_MAPS = knownKind('v1', 'ConfigMap');
 
 /** The only key of detection, which looks at the whole cluster. */
 const CLUSTER: ObjectKey = { name: 'cluster' };
@@ -64,6 +64,8 @@ export interface NetworkPolicyOptions {
   readonly metrics?: RuntimeMetrics;
   /** What is repeated in the NetworkPolicies themselves. Default: nothing. */
   readonly projection?: ProjectionOptions;
+  /** Loads the catalogue that extends the builtin one. Until it succeeds, the builtin one counts. Default: it always does. */
+  readonly loadCatalogue?: LoadCatalogue;
   /** Shortest time between two detections, in milliseconds. Default: {@link DETECTION_INTERVAL_MS}. */
   readonly detectionIntervalMs?: number;
   /** Default: {@link COMPARISON_DELAY_MS}. */
@@ -81,6 +83,8 @@ export class NetworkPolicyControllers implements Runnable {
   readonly #statuses: ObjectCache<NetworkPolicyStatus>;
   readonly #declared: ObjectCache<NetworkPolicyProvider>;
   readonly #versions: VersionObjects;
+  readonly #furtherConfigMaps: FurtherConfigMaps;
+  readonly #catalogue: CurrentCatalogue;
   readonly #detection: Controller;
   readonly #providers: Controller;
   readonly #status: Controller;
@@ -102,7 +106,11 @@ export class NetworkPolicyControllers implements Runnable {
     this.#policies = caches.cache(NETWORK_POLICIES);
     this.#statuses = caches.cache(NETWORK_POLICY_STATUSES);
     this.#declared = caches.cache(NETWORK_POLICY_PROVIDERS);
-    this.#versions = new VersionObjects({ ...options, onChange: () => this.#detection.enqueue(CLUSTER) });
+    const onChange = (): void => this.#detection.enqueue(CLUSTER);
+    this.#versions = new VersionObjects({ ...options, onChange });
+    this.#furtherConfigMaps = new FurtherConfigMaps(caches, onChange);
+    const { loadCatalogue: load, log } = options;
+    this.#catalogue = new CurrentCatalogue({ onChange, log, ...(load === undefined ? {} : { load }) });
     this.#detection = this.#controller('network-policy-detection', {
       reconcile: () => this.#detect(),
       watches: [this.#pods, this.#nodes, ...this.#configMaps, this.#declared].map((cache) =>
@@ -113,6 +121,7 @@ export class NetworkPolicyControllers implements Runnable {
       registry: options.registry,
       statuses: this.#statuses,
       providers: () => this.#view,
+      isCatalogueMissing: () => this.#catalogue.isMissing,
     });
     const cluster = metrics.counted(withWriteBackoff(options.cluster, { log: options.log }));
     const providers = (): ProviderView => this.#view ?? this.#detectNow();
@@ -133,7 +142,8 @@ export class NetworkPolicyControllers implements Runnable {
   /** Runs until `signal` is aborted; may then be started again. */
   async start(signal: AbortSignal): Promise<void> {
     const caches = [this.#pods, this.#nodes, ...this.#configMaps, this.#declared];
-    await Promise.race([aborted(signal), Promise.all(caches.map(({ synced }) => synced))]);
+    const parts = [...caches.map(({ synced }) => synced), this.#catalogue.start(signal)];
+    await Promise.race([aborted(signal), Promise.all(parts)]);
     if (!signal.aborted) {
       this.#detectNow();
       // The controllers start with a detection, which creates the objects of providers.
@@ -158,7 +168,8 @@ export class NetworkPolicyControllers implements Runnable {
     }
     const before = this.#view;
     const view = this.#detectNow();
-    await this.#versions.watch(view.detected);
+    this.#furtherConfigMaps.watch(view.detected, this.#catalogue.value);
+    await this.#versions.watch(view.detected, this.#catalogue.value);
     const names = [
       ...view.detected.map(({ name }) => name),
       ...this.#declared.list().map((object) => keyOf(object).name),
@@ -196,11 +207,11 @@ export class NetworkPolicyControllers implements Runnable {
       {
         pods: this.#pods.list().flatMap((pod) => readAgentPod(pod) ?? []),
         nodes: this.#nodes.list(),
-        configMaps: this.#configMaps.flatMap((cache) => cache.list()),
+        configMaps: [...this.#configMaps.flatMap((cache) => cache.list()), ...this.#furtherConfigMaps.list()],
         versions: this.#versions.list(),
         declared: this.#declared.list(),
       },
-      builtinCatalogue(),
+      this.#catalogue.value,
       this.#detectedAt,
     );
     return this.#view;

@@ -11,6 +11,8 @@ export interface NetworkPolicyMetricsOptions {
   readonly registry: Registry;
   readonly statuses: Pick<ObjectCache<NetworkPolicyStatus>, 'list'>;
   readonly providers: () => ProviderView | undefined;
+  /** Whether the configured catalogue could not be loaded. */
+  readonly isCatalogueMissing: () => boolean;
 }
 
 /** The provider of NetworkPolicies for which none was found. */
@@ -21,7 +23,7 @@ export class NetworkPolicyMetrics {
   readonly #requests: Counter<'code'>;
   readonly #forged: Counter<'kind'>;
 
-  constructor({ registry, statuses, providers }: NetworkPolicyMetricsOptions) {
+  constructor({ registry, statuses, providers, isCatalogueMissing }: NetworkPolicyMetricsOptions) {
     const registers = [registry];
     this.#requests = new Counter({
       name: 'portcullis_network_policy_status_requests_total',
@@ -76,6 +78,15 @@ export class NetworkPolicyMetrics {
       },
     });
     unguarded.set(0);
+    const missing = new Gauge({
+      name: 'portcullis_network_policy_catalogue_missing',
+      help: 'Whether the configured catalogue of network providers cannot be loaded, and the builtin one counts',
+      registers,
+      collect() {
+        this.set(isCatalogueMissing() ? 1 : 0);
+      },
+    });
+    missing.set(0);
   }
 
   forged(kind: 'ignored' | 'overwritten'): void {

@@ -1,7 +1,7 @@
 // The objects of network providers that have their versions, for images by digest. Watched once they are needed.
 import type { Logger } from 'pino';
 import type { Cluster } from '../cluster/index.ts';
-import { builtinCatalogue, type VersionObject } from '../engine/network-policy/index.ts';
+import type { Catalogue, VersionObject } from '../engine/network-policy/index.ts';
 import { isJsonObject, type KubernetesObject, own } from '../resources/index.ts';
 import type { ObjectCache, SharedCaches } from '../runtime/index.ts';
 import { errorText } from '../values/index.ts';
@@ -28,9 +28,9 @@ export class VersionObjects {
   }
 
   /** Watches the objects of providers whose agents show no version. A cluster without the kind is asked again at the next call. */
-  async watch(detected: readonly DetectedProvider[]): Promise<void> {
+  async watch(detected: readonly DetectedProvider[], catalogue: Catalogue): Promise<void> {
     for (const { name, version } of detected) {
-      const object = builtinCatalogue().find(name)?.detect?.object;
+      const object = catalogue.find(name)?.detect?.object;
       if (version === undefined && object !== undefined && !this.#caches.has(object.resource)) {
         await this.#start(object);
       }

@@ -1,7 +1,7 @@
 // A policy server: its two ports, its threads, its policies. Assembly only.
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, totalmem } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -18,7 +18,14 @@ import {
   RequestRefused,
 } from '../https/index.ts';
 import type { AdmissionServer, ClientTimeouts, TlsFiles } from '../https/index.ts';
-import { CapabilityService, DeclaredKinds, Loader, WorkerPool } from '../evaluation/index.ts';
+import {
+  CapabilityService,
+  CLUSTER_OWNER,
+  DeclaredKinds,
+  Loader,
+  memoryBudget,
+  WorkerPool,
+} from '../evaluation/index.ts';
 import type { Answer, ClusterSource, Route } from '../evaluation/index.ts';
 import { FilePolicies } from './policies/file-policies.ts';
 import type { LogEntry, Logger } from '../log/index.ts';
@@ -31,6 +38,7 @@ import type { PolicyStatus } from './status/policy-status.ts';
 import type { Replica } from './replica/replica.ts';
 import type { ReplicaOptions } from './replica/replica-options.ts';
 import type { PrevalidationRequest, PrevalidationResult } from '../control/index.ts';
+import { PolicyMemory } from './policies/policy-memory.ts';
 import { ServingRecord } from './policies/serving-record.ts';
 
 /** How long a stopping server waits for pending reviews: a pod's default grace period minus a margin. Milliseconds. */
@@ -71,8 +79,13 @@ export interface PolicyServerOptions {
   readonly workers?: number;
   /** Default: {@link DEFAULT_TIMEOUT_SECONDS}. */
   readonly policyTimeoutSeconds?: number;
-  /** Maximum memory of a guest in bytes. Default: DEFAULT_MEMORY_LIMIT_BYTES of src/modules. */
+  /**
+   * Maximum memory of a guest in bytes. Default: DEFAULT_MEMORY_LIMIT_BYTES of src/modules, less where the process may use
+   * little.
+   */
   readonly memoryLimitBytes?: number;
+  /** Memory that policies may hold, in bytes. Default: a part of the memory limit of the process. */
+  readonly policyMemoryBytes?: number;
   /** Configuration of sources. Default: none. */
   readonly sources?: SourcesConfig;
   /** What modules must be signed by. Default: signatures are not verified. */
@@ -120,6 +133,7 @@ export class PolicyServer {
   readonly #loader: Loader;
   readonly #pool: WorkerPool;
   readonly #capabilities: CapabilityService;
+  #memory: PolicyMemory;
   readonly #declaredKinds = new DeclaredKinds();
   readonly #host: PolicyHost;
   /** Set when the server starts. */
@@ -156,9 +170,13 @@ export class PolicyServer {
         ...(options.cluster === undefined ? {} : { cluster: options.cluster }),
       },
     );
+    const workers = options.workers ?? Math.max(MIN_DEFAULT_WORKERS, availableParallelism());
+    const budget = memoryBudget(processMemoryLimit(), workers, options.policyMemoryBytes);
+    this.#memory = new PolicyMemory(budget, () => CLUSTER_OWNER);
     this.#pool = new WorkerPool({
-      size: options.workers ?? Math.max(MIN_DEFAULT_WORKERS, availableParallelism()),
+      size: workers,
       start: {
+        memory: budget,
         defaultTimeoutSeconds,
         hasBuckets: options.replica !== undefined,
         ...(options.alwaysAcceptNamespace === undefined
@@ -180,7 +198,9 @@ export class PolicyServer {
       {
         waiting: () => this.#pool.waiting,
         held: () => this.#pool.held,
+        slowOwners: () => this.#pool.slowOwners,
         phases: () => this.#policies?.phases() ?? [],
+        memory: () => this.#memory,
       },
       options.registry,
     );
@@ -193,6 +213,8 @@ export class PolicyServer {
         fetchTimeoutMs: options.fetchTimeoutMs,
         defaultTimeoutSeconds,
         memoryLimitBytes: options.memoryLimitBytes,
+        memory: budget,
+        recordFolder: options.dataDir,
         connectCapabilities: () => this.#capabilities.connect(),
         modules: () => this.#policies?.modules() ?? [],
         tenantFolder: options.replica?.modulesUrl && fileURLToPath(options.replica.modulesUrl),
@@ -202,6 +224,7 @@ export class PolicyServer {
     );
     this.#host = {
       loader: this.#loader,
+      accountMemory: (ownerOf) => (this.#memory = new PolicyMemory(budget, ownerOf)),
       record: new ServingRecord(options.dataDir, log),
       dataDir: options.dataDir,
       readyWaitMs: options.readyWaitMs ?? READY_WAIT_MS,
@@ -248,7 +271,9 @@ export class PolicyServer {
 
   /** The status of all policies. */
   policies(): PoliciesView {
-    return this.#policies?.view() ?? { source: { path: '', loadedAt: null, error: null }, policies: [] };
+    const view = this.#policies?.view() ?? { source: { path: '', loadedAt: null, error: null }, policies: [] };
+    const { budget, bytes } = this.#memory;
+    return { ...view, memory: { budgetBytes: budget.bytes, bytes, owners: this.#memory.owners() } };
   }
 
   /** The status of one policy; undefined when it is not declared. */
@@ -416,6 +441,13 @@ export class PolicyServer {
       this.#metrics.refused(status);
     }
   }
+}
+
+/** The memory limit of the process: that of its control group, or else the machine's memory. Bytes. */
+function processMemoryLimit(): number {
+  const constrained = process.constrainedMemory();
+  // 0: unknown. Without a limit, a control group has one of nearly 2^64.
+  return Math.min(constrained > 0 ? constrained : Infinity, totalmem());
 }
 
 function closeAfter(response: ServerResponse): void {

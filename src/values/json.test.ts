@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { misreadsEscapedKeys, parseJson } from './json.ts';
+import { exactJson, misreadsEscapedKeys, parseExactJson, parseJson } from './json.ts';
 
 /** Parses objects with the key behind `first`, so that V8 remembers that key for objects of this shape. */
 function rememberKey(first: string, key: string): void {
@@ -75,5 +75,33 @@ describe('parseJson', () => {
       value = value[0];
     }
     assert.equal(levels, depth);
+  });
+});
+
+describe('parseExactJson and exactJson', () => {
+  it('keep integers of 64 bits, and round larger ones as Go does', () => {
+    const text = '{"a":[9007199254740993,-9223372036854775808,18446744073709551615],"b":"12345678901234567890","c":1}';
+    const value = parseExactJson(text);
+    assert.deepEqual(value, {
+      a: [9007199254740993n, -9223372036854775808n, 18446744073709551615n],
+      b: '12345678901234567890',
+      c: 1,
+    });
+    assert.equal(exactJson(value), text);
+    assert.deepEqual(parseExactJson('[123456789012345678901234567890]'), [1.2345678901234568e29]);
+  });
+
+  it('are those of JSON for all other values', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => {
+        const text = JSON.stringify(value);
+        assert.equal(exactJson(value), text);
+        assert.equal(exactJson([1n, value]), JSON.stringify([1, value]));
+        assert.deepEqual(parseExactJson(JSON.stringify({ key: 'x'.repeat(20), text })), { key: 'x'.repeat(20), text });
+      }),
+    );
+    const cycle: unknown[] = [1n];
+    cycle.push(cycle);
+    assert.throws(() => exactJson(cycle), TypeError);
   });
 });

@@ -20,6 +20,50 @@ export function parseJson(text: string): unknown {
   return hasEscapedKey(text) ? buildJson(text, Number) : value;
 }
 
+/** A text without as many digits in a row has no integer that a number would round. */
+const ROUNDED_DIGITS = /\d{16}/;
+/** Digits of the largest 64-bit integer. Larger ones are floating-point numbers in API servers, too. */
+const MAX_INT_DIGITS = 20;
+
+/**
+ * {@link parseJson} with a bigint for each integer that a number would round.
+ * @throws SyntaxError like JSON.parse
+ */
+export function parseExactJson(text: string): unknown {
+  const value = parseJson(text);
+  return ROUNDED_DIGITS.test(text) ? buildJson(text, exactNumber) : value;
+}
+
+function exactNumber(token: string): number | bigint {
+  const rounded = Number(token);
+  const isInteger = /^-?\d+$/.test(token) && token.length <= MAX_INT_DIGITS;
+  return isInteger && !Number.isSafeInteger(rounded) ? BigInt(token) : rounded;
+}
+
+/**
+ * JSON.stringify that writes a bigint as a number.
+ * @throws TypeError when the value contains itself
+ */
+export function exactJson(value: unknown): string {
+  let isPlain = true;
+  const text = JSON.stringify(value, (_key, member: unknown) => {
+    isPlain &&= typeof member !== 'bigint';
+    return typeof member === 'bigint' ? 0 : member;
+  });
+  return isPlain ? text : exactText(value);
+}
+
+function exactText(value: unknown): string {
+  if (Array.isArray(value)) {
+    return `[${value.map(exactText).join(',')}]`;
+  }
+  if (typeof value === 'object' && value !== null) {
+    const members = Object.entries(value).filter(([, member]) => member !== undefined);
+    return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${exactText(member)}`).join(',')}}`;
+  }
+  return typeof value === 'bigint' ? String(value) : (JSON.stringify(value) ?? 'null');
+}
+
 /** Whether this runtime has the bug. When no supported version has it, {@link parseJson} may become JSON.parse. */
 export function misreadsEscapedKeys(): boolean {
   JSON.parse(String.raw`{"probe":[],"\\":0}`);

@@ -1,4 +1,5 @@
 const INITIAL_BYTES = 1024;
+const SIZE_BYTES = 5;
 
 /** A growing byte buffer with the number encodings of the WebAssembly binary format. */
 export class BinaryWriter {
@@ -96,6 +97,22 @@ export class BinaryWriter {
   /** Length-prefixed bytes, for example the content of a section or function. */
   sized(content: Uint8Array): this {
     return this.u32(content.length).bytes(content);
+  }
+
+  /** Leaves room for the size of what follows, and returns its place for {@link setSize}. */
+  reserveSize(): number {
+    this.op(0, 0, 0, 0, 0);
+    return this.#length;
+  }
+
+  /** Writes the size of what has been written since {@link reserveSize}, as a LEB128 of five bytes. */
+  setSize(from: number): void {
+    let rest = this.#length - from;
+    for (let index = from - SIZE_BYTES; index < from - 1; index++) {
+      this.#bytes[index] = (rest & 0x7f) | 0x80;
+      rest >>>= 7;
+    }
+    this.#bytes[from - 1] = rest;
   }
 
   #reserve(more: number): void {

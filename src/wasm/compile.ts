@@ -1,8 +1,10 @@
 import { errorText } from '../values/index.ts';
 import { WasmError } from './errors.ts';
 import type { Obstacle } from './function-rewriter.ts';
+import { checkDeclarations } from './module-bounds.ts';
 import { PAGE_BYTES } from './metering.ts';
 import { rewriteModule } from './rewrite.ts';
+import { tryCompilation } from './trial-compilation.ts';
 
 /** Options for {@link compileModule}. */
 export interface SandboxOptions {
@@ -51,7 +53,8 @@ const MAGIC = [0x00, 0x61, 0x73, 0x6d];
 
 /**
  * Validates a module, rewrites it for the sandbox and compiles the result.
- * @throws WasmError `module-invalid`, `feature-unsupported`, `import-missing` (imports other than functions), `memory-limit`
+ * @throws WasmError `module-invalid`, `feature-unsupported`, `import-missing` (imports other than functions), `memory-limit`,
+ * `module-too-costly`, `trial-failed`
  */
 export function compileModule(bytes: Uint8Array, options: SandboxOptions): CompiledModule {
   // The rewriter assumes a valid module, and could turn an invalid one into a valid one.
@@ -70,6 +73,9 @@ export function compileModule(bytes: Uint8Array, options: SandboxOptions): Compi
   } else if (!rewritten.hasMemory && isolation === 'restore') {
     isolation = 'fresh';
     obstacle = 'no-memory';
+  }
+  if (rewritten.doubts !== undefined) {
+    tryCompilation(rewritten.bytes, rewritten.doubts);
   }
   return {
     module: compileRewritten(rewritten.bytes),
@@ -100,6 +106,7 @@ function validate(bytes: Uint8Array): void {
     const got = bytes.length === 0 ? 'an empty file' : `a file that starts with ${hex(bytes.subarray(0, 4))}`;
     throw new WasmError('module-invalid', `not a WebAssembly module: expected the bytes 00 61 73 6d, got ${got}`);
   }
+  checkDeclarations(bytes);
   if (!WebAssembly.validate(bytes)) {
     throw new WasmError(
       'module-invalid',

@@ -13,6 +13,8 @@ import {
   MIN_BLOCK_COST,
   SMALL_BULK_BYTES,
 } from './metering.ts';
+import type { FunctionCost } from './module-bounds.ts';
+import { NumberList } from './number-list.ts';
 import { Immediate, Misc, Op, PLAIN, Simd, ValueType, featureOfOpcode } from './opcodes.ts';
 
 /** Indexes of the rewritten module that function bodies refer to. */
@@ -76,6 +78,9 @@ const MAX_TRACKED_RESULTS = 16;
  */
 const MAX_HOISTING_DEPTH = 16;
 
+/** V8's baseline compiler saves all values twice for an `if`: for its two arms. */
+const VALUES_OF_IF = 2;
+
 const EMPTY_BLOCK_TYPE = 0x40;
 const SELECT_WITH_TYPES = 0x1c;
 
@@ -85,6 +90,10 @@ interface Frame {
   readonly outerRegion: number;
   /** Whether the block itself is unreachable. */
   readonly unreachableAtOpen: boolean;
+  /** Height of the operand stack below the block's parameters. */
+  readonly base: number;
+  readonly parameters: number;
+  readonly results: number;
   /** Length of the mark log when the block was opened. */
   readonly markLogLength: number;
   readonly loop: LoopState | undefined;
@@ -92,13 +101,12 @@ interface Frame {
 
 /** State of an open loop. */
 interface LoopState {
+  readonly number: number;
   readonly openedAt: number;
   /** `#marksSince` outside of the loop. */
   readonly marksSince: number;
   /** Index in `#loopMarks` of the loop's first mark. */
   readonly firstMark: number;
-  /** Marks hoisted in front of the loop. */
-  readonly hoisted: number[];
 }
 
 /**
@@ -120,12 +128,13 @@ export class FunctionRewriter {
   readonly #env: CodeEnvironment;
   readonly #out = new BinaryWriter(4096);
   readonly #body = new BinaryWriter(4096);
-  readonly #edits: number[] = [];
+  readonly #edits = new NumberList();
   readonly #frames: Frame[] = [];
 
-  readonly #regionCost: number[] = [];
-  readonly #regionParent: number[] = [];
-  readonly #regionForced: boolean[] = [];
+  readonly #regionCost = new NumberList();
+  readonly #regionParent = new NumberList();
+  /** 1: never merged. */
+  readonly #regionForced = new NumberList();
   /** The region charged for the current code, and whether that code is unreachable. */
   #region = 0;
   #unreachable = false;
@@ -145,13 +154,23 @@ export class FunctionRewriter {
   /** Previous entries of the two tables (local, time, offset), undone at the end of a block. */
   readonly #markLog: number[] = [];
   /** All marks through locals, by their number. */
-  readonly #markLocal: number[] = [];
-  readonly #markOffset: number[] = [];
-  readonly #markAlive: boolean[] = [];
+  readonly #markLocal = new NumberList();
+  readonly #markOffset = new NumberList();
+  /** 0: hoisted out of its place. */
+  readonly #markAlive = new NumberList();
   /** Marks in the open loops that can still be hoisted. */
   readonly #loopMarks: number[] = [];
-  readonly #loopMarkLists: number[][] = [];
+  /** Marks hoisted in front of a loop, by the number of the loop. Most loops have none. */
+  readonly #hoistedMarks = new Map<number, number[]>();
+  #loopCount = 0;
   #loopDepth = 0;
+
+  /** Height of the operand stack, or more than it after SIMD instructions. */
+  #height = 0;
+  // See FunctionCost.
+  #bodyBytes = 0;
+  #loops = 0;
+  #savedValues = 0;
 
   #localCount = 0;
   /** Types of the locals added to the function. */
@@ -169,10 +188,11 @@ export class FunctionRewriter {
    * @throws WasmError `feature-unsupported`, `module-invalid`
    */
   rewrite(reader: BinaryReader, paramCount: number): Uint8Array | Obstacle {
+    this.#bodyBytes = reader.end - reader.pos;
     const declarations = readLocals(reader);
     const codeStart = reader.pos;
     this.#begin(paramCount + declarations.count);
-    this.#openRegion(-1, 1 + Math.floor(declarations.count / LOCALS_PER_FUEL), true, codeStart);
+    this.#openRegion(0, 1 + Math.floor(declarations.count / LOCALS_PER_FUEL), true, codeStart);
     const obstacle = this.#scan(reader);
     if (obstacle !== undefined) {
       return obstacle;
@@ -190,19 +210,28 @@ export class FunctionRewriter {
     return this.#body.bytes(this.#out.written).written;
   }
 
+  /** What the latest function costs a compiler. */
+  get cost(): FunctionCost {
+    return { bodyBytes: this.#bodyBytes, loops: this.#loops, savedValues: this.#savedValues };
+  }
+
   #begin(localCount: number): void {
-    this.#edits.length = 0;
+    this.#edits.clear();
     this.#frames.length = 0;
-    this.#regionCost.length = 0;
-    this.#regionParent.length = 0;
-    this.#regionForced.length = 0;
+    this.#regionCost.clear();
+    this.#regionParent.clear();
+    this.#regionForced.clear();
     this.#markLog.length = 0;
-    this.#markLocal.length = 0;
-    this.#markOffset.length = 0;
-    this.#markAlive.length = 0;
+    this.#markLocal.clear();
+    this.#markOffset.clear();
+    this.#markAlive.clear();
     this.#loopMarks.length = 0;
-    this.#loopMarkLists.length = 0;
+    this.#hoistedMarks.clear();
+    this.#loopCount = 0;
     this.#loopDepth = 0;
+    this.#height = 0;
+    this.#loops = 0;
+    this.#savedValues = 0;
     this.#temporaries = [];
     this.#depth = 0;
     this.#unreachable = false;
@@ -218,7 +247,15 @@ export class FunctionRewriter {
   // ---- Scanning: one pass over the code that collects the edits -----------------------------------------------------
 
   #scan(reader: BinaryReader): Obstacle | undefined {
-    this.#frames.push({ outerRegion: 0, unreachableAtOpen: false, markLogLength: 0, loop: undefined });
+    this.#frames.push({
+      outerRegion: 0,
+      unreachableAtOpen: false,
+      base: 0,
+      parameters: 0,
+      results: 0,
+      markLogLength: 0,
+      loop: undefined,
+    });
     while (this.#frames.length > 0) {
       const obstacle = this.#scanInstruction(reader);
       if (obstacle !== undefined) {
@@ -235,8 +272,7 @@ export class FunctionRewriter {
       case Op.block:
       case Op.loop:
       case Op.if:
-        readBlockType(reader);
-        this.#open(opcode, at, reader.pos);
+        this.#open(opcode, at, reader);
         return undefined;
       case Op.else:
         this.#else(reader.pos);
@@ -246,14 +282,19 @@ export class FunctionRewriter {
         return undefined;
       case Op.br:
         reader.skipLeb();
+        this.#saveValues(1);
         this.#jump(1);
         return undefined;
-      case Op.brTable:
-        for (let targets = reader.u32() + 1; targets > 0; targets--) {
+      case Op.brTable: {
+        const targets = reader.u32() + 1;
+        for (let target = 0; target < targets; target++) {
           reader.skipLeb();
         }
+        this.#count(0, 1, 0);
+        this.#saveValues(Math.min(targets, this.#frames.length));
         this.#jump(2);
         return undefined;
+      }
       case Op.return:
       case Op.unreachable:
         this.#jump(1);
@@ -269,6 +310,7 @@ export class FunctionRewriter {
       case Op.brIf:
         reader.skipLeb();
         this.#count(1, 1, 0);
+        this.#saveValues(1);
         return undefined;
       case Op.call: {
         const callee = reader.u32();
@@ -448,33 +490,52 @@ export class FunctionRewriter {
 
   // ---- Control flow and regions ------------------------------------------------------------------------------------
 
-  #open(opcode: number, at: number, after: number): void {
-    this.#count(opcode === Op.if ? 1 : 0, 0, 0);
+  #open(opcode: number, at: number, reader: BinaryReader): void {
+    const { parameters, results } = this.#blockType(reader);
+    const after = reader.pos;
+    this.#count(opcode === Op.if ? 1 : 0, opcode === Op.if ? 1 : 0, 0);
+    this.#saveValues(opcode === Op.if ? VALUES_OF_IF : 1);
     this.#depth = 0;
     const isTracked = this.#env.cardMemory !== undefined && !this.#unreachable;
     const loop = opcode === Op.loop && isTracked ? this.#openLoop(at) : undefined;
     this.#frames.push({
       outerRegion: this.#region,
       unreachableAtOpen: this.#unreachable,
+      base: Math.max(this.#frames.at(-1)?.base ?? 0, this.#height - parameters),
+      parameters,
+      results,
       markLogLength: this.#markLog.length,
       loop,
     });
     if (opcode === Op.loop) {
+      this.#loops++;
       this.#openRegion(this.#region, 1, true, after);
     } else if (opcode === Op.if) {
       this.#openRegion(this.#region, 0, false, after);
     }
   }
 
+  #blockType(reader: BinaryReader): { readonly parameters: number; readonly results: number } {
+    const first = reader.u8();
+    if (first < 0x40 || first >= 0x80) {
+      const type = (first & 0x7f) + (first < 0x80 ? 0 : reader.u32() * 0x80);
+      return { parameters: this.#env.typeParamCounts[type] ?? 0, results: this.#env.typeResultCounts[type] ?? 0 };
+    }
+    if (first === EMPTY_BLOCK_TYPE) {
+      return { parameters: 0, results: 0 };
+    }
+    checkValueType(first);
+    return { parameters: 0, results: 1 };
+  }
+
   #openLoop(at: number): LoopState {
-    const hoisted: number[] = [];
-    this.#loopMarkLists.push(hoisted);
-    this.#edit(Edit.loopMarks, at, at, this.#loopMarkLists.length - 1);
+    const number = this.#loopCount++;
+    this.#edit(Edit.loopMarks, at, at, number);
     const state = {
+      number,
       openedAt: ++this.#now,
       marksSince: this.#marksSince,
       firstMark: this.#loopMarks.length,
-      hoisted,
     };
     // After the first iteration, a mark from before the loop may refer to an older value of the local.
     this.#marksSince = ++this.#now;
@@ -489,16 +550,20 @@ export class FunctionRewriter {
     if (this.#loopDepth-- > MAX_HOISTING_DEPTH) {
       return;
     }
+    const hoisted: number[] = [];
     for (const mark of inside) {
-      const local = this.#markLocal[mark] ?? 0;
-      const offset = this.#markOffset[mark] ?? 0;
+      const local = this.#markLocal.at(mark);
+      const offset = this.#markOffset.at(mark);
       if ((this.#setAt[local] ?? 0) > loop.openedAt) {
         continue;
       }
-      this.#markAlive[mark] = false;
+      this.#markAlive.set(mark, 0);
       if (!this.#isMarked(local, offset)) {
-        loop.hoisted.push(this.#newMark(local, offset, loop.openedAt));
+        hoisted.push(this.#newMark(local, offset, loop.openedAt));
       }
+    }
+    if (hoisted.length > 0) {
+      this.#hoistedMarks.set(loop.number, hoisted);
     }
   }
 
@@ -508,6 +573,7 @@ export class FunctionRewriter {
       throw malformed(after);
     }
     this.#depth = 0;
+    this.#height = frame.base + frame.parameters;
     this.#forgetMarks(frame);
     this.#unreachable = frame.unreachableAtOpen;
     this.#openRegion(frame.outerRegion, 0, false, after);
@@ -519,6 +585,7 @@ export class FunctionRewriter {
       throw malformed(after);
     }
     this.#depth = 0;
+    this.#height = frame.base + frame.results;
     this.#forgetMarks(frame);
     if (frame.loop !== undefined) {
       this.#closeLoop(frame.loop);
@@ -545,21 +612,21 @@ export class FunctionRewriter {
     this.#region = this.#regionCost.length;
     this.#regionCost.push(cost);
     this.#regionParent.push(parent);
-    this.#regionForced.push(forced);
-    this.#edit(Edit.charge, at, at, this.#region);
+    this.#regionForced.push(forced ? 1 : 0);
+    this.#edit(Edit.charge, at, at, this.#region, this.#height);
   }
 
   #mergeSmallRegions(): void {
-    const merged: number[] = [];
+    const merged = new Uint32Array(this.#regionCost.length);
     for (let region = this.#regionCost.length - 1; region > 0; region--) {
-      const cost = this.#regionCost[region] ?? 0;
-      const parent = this.#regionParent[region] ?? 0;
+      const cost = this.#regionCost.at(region);
+      const parent = this.#regionParent.at(region);
       const mergedSoFar = merged[parent] ?? 0;
       const isSmall = cost < MIN_BLOCK_COST || (cost < BLOCK_COST_THRESHOLD && mergedSoFar + cost <= MERGED_COST_LIMIT);
-      if (isSmall && this.#regionForced[region] !== true) {
+      if (isSmall && this.#regionForced.at(region) === 0) {
         merged[parent] = mergedSoFar + cost;
-        this.#regionCost[parent] = (this.#regionCost[parent] ?? 0) + cost;
-        this.#regionCost[region] = 0;
+        this.#regionCost.set(parent, this.#regionCost.at(parent) + cost);
+        this.#regionCost.set(region, 0);
       }
     }
   }
@@ -570,18 +637,32 @@ export class FunctionRewriter {
 
   /** Adds an instruction's cost and applies its effect on the tracked operand stack. */
   #count(cost: number, pops: number, pushes: number): void {
-    this.#regionCost[this.#region] = (this.#regionCost[this.#region] ?? 0) + cost;
+    this.#regionCost.set(this.#region, this.#regionCost.at(this.#region) + cost);
+    this.#height = Math.max(this.#frames.at(-1)?.base ?? 0, this.#height - pops) + pushes;
     this.#depth = Math.max(0, this.#depth - pops);
     if (pushes > MAX_TRACKED_RESULTS) {
       this.#depth = 0;
       return;
     }
     for (let index = 0; index < pushes; index++) {
-      this.#push(UNKNOWN, 0);
+      this.#track(UNKNOWN, 0);
     }
   }
 
+  /** Pushes a local or a constant, which a store may use as its address. */
   #push(operand: number, detail: number): void {
+    this.#height++;
+    this.#track(operand, detail);
+  }
+
+  /** Counts what V8's baseline compiler saves at labels: the value of each local and operand. */
+  #saveValues(labels: number, height = this.#height): void {
+    if (!this.#unreachable) {
+      this.#savedValues += labels * (this.#localCount + height);
+    }
+  }
+
+  #track(operand: number, detail: number): void {
     this.#operand[this.#depth] = operand;
     this.#operandDetail[this.#depth] = detail;
     this.#depth++;
@@ -589,7 +670,12 @@ export class FunctionRewriter {
 
   #edit(kind: number, from: number, to: number, a = 0, b = 0): void {
     if (!this.#unreachable) {
-      this.#edits.push(kind, from, to, a, b);
+      const edits = this.#edits;
+      edits.push(kind);
+      edits.push(from);
+      edits.push(to);
+      edits.push(a);
+      edits.push(b);
     }
   }
 
@@ -639,9 +725,10 @@ export class FunctionRewriter {
     this.#markLog.push(local, this.#markedAt[local] ?? 0, this.#markedFrom[local] ?? 0);
     this.#markedAt[local] = time;
     this.#markedFrom[local] = offset;
-    const mark = this.#markLocal.push(local) - 1;
+    const mark = this.#markLocal.length;
+    this.#markLocal.push(local);
     this.#markOffset.push(offset);
-    this.#markAlive.push(true);
+    this.#markAlive.push(1);
     if (this.#loopDepth > 0) {
       this.#loopMarks.push(mark);
     }
@@ -667,15 +754,15 @@ export class FunctionRewriter {
     const edits = this.#edits;
     let copied = start;
     for (let index = 0; index < edits.length; index += EDIT_FIELDS) {
-      const from = edits[index + 1] as number;
-      const to = edits[index + 2] as number;
-      const a = edits[index + 3] as number;
-      const b = edits[index + 4] as number;
+      const from = edits.at(index + 1);
+      const to = edits.at(index + 2);
+      const a = edits.at(index + 3);
+      const b = edits.at(index + 4);
       out.range(source, copied, from);
       copied = to;
-      switch (edits[index]) {
+      switch (edits.at(index)) {
         case Edit.charge:
-          this.#writeCharge(this.#regionCost[a] ?? 0);
+          this.#writeCharge(this.#regionCost.at(a), b);
           break;
         case Edit.storeUnknown:
           this.#writeUnknownStore(source, from, to, a, b);
@@ -684,7 +771,7 @@ export class FunctionRewriter {
           this.#writeLocalMark(a);
           break;
         case Edit.loopMarks:
-          for (const mark of this.#loopMarkLists[a] ?? []) {
+          for (const mark of this.#hoistedMarks.get(a) ?? []) {
             this.#writeLocalMark(mark);
           }
           break;
@@ -711,10 +798,11 @@ export class FunctionRewriter {
     out.range(source, copied, end);
   }
 
-  #writeCharge(cost: number): void {
+  #writeCharge(cost: number, height: number): void {
     if (cost === 0) {
       return;
     }
+    this.#savedValues += VALUES_OF_IF * (this.#localCount + height);
     const fuel = this.#env.fuelGlobal;
     const left = this.#temporary(ValueType.i64, 0);
     this.#out.op(Op.globalGet).u32(fuel).op(Op.i64Const).s64(cost).op(Op.i64Sub);
@@ -733,8 +821,8 @@ export class FunctionRewriter {
   }
 
   #writeLocalMark(mark: number): void {
-    if (this.#markAlive[mark] === true) {
-      this.#writeMark(this.#markLocal[mark] ?? 0, this.#markOffset[mark] ?? 0);
+    if (this.#markAlive.at(mark) === 1) {
+      this.#writeMark(this.#markLocal.at(mark), this.#markOffset.at(mark));
     }
   }
 
@@ -807,16 +895,6 @@ function readLocals(reader: BinaryReader): LocalDeclarations {
     checkValueType(reader.u8());
   }
   return { groups, groupsStart, count };
-}
-
-function readBlockType(reader: BinaryReader): void {
-  const first = reader.u8();
-  if (first >= 0x80) {
-    // A type index of several bytes.
-    reader.skipLeb();
-  } else if (first > EMPTY_BLOCK_TYPE) {
-    checkValueType(first);
-  }
 }
 
 /** Reads alignment and offset, and returns the offset. */

@@ -5,6 +5,7 @@ import { WasmError } from './errors.ts';
 import { INIT_FUEL } from './metering.ts';
 import { BuiltinError, parseRegoText, regoText } from './opa/index.ts';
 import type { BuiltinContext, OpaBuiltin, OpaBuiltins, RegoValue } from './opa/index.ts';
+import type { InstanceShare } from './instance-memory.ts';
 import { Sandbox } from './sandbox.ts';
 import type { HostFunction, HostImports, SandboxInstance } from './sandbox.ts';
 import { LOG_LIMIT_BYTES, LOG_LINE_LIMIT_BYTES } from './wasi.ts';
@@ -72,31 +73,43 @@ interface Evaluation {
  * provides only its memory and the builtins that OPA does not compile into the module.
  */
 export class OpaGuest {
-  /** Entrypoint ids by name (for example `policy/main`), as `evaluate` takes them. */
-  readonly entrypoints: ReadonlyMap<string, number>;
   readonly #sandbox: Sandbox;
+  readonly #available: OpaBuiltins;
+  /** Undefined until the module is linked. */
+  #entrypoints: ReadonlyMap<string, number> | undefined;
   readonly #builtins = new Map<number, LinkedBuiltin>();
   readonly #patterns = new Map<string, RE2JS>();
   #evaluation: Evaluation | undefined;
 
   /**
    * @param builtins the builtins available to the module, normally `opaBuiltins`
-   * @throws WasmError `export-missing`, `abi-unsupported`, `builtin-missing` (naming all of them), and any error of the
-   * module's start
+   * @throws WasmError `export-missing`
    */
-  constructor(compiled: CompiledModule, builtins: OpaBuiltins) {
+  constructor(compiled: CompiledModule, builtins: OpaBuiltins, share?: InstanceShare) {
     checkExports(compiled);
-    this.#sandbox = new Sandbox(compiled, { imports: (instance) => this.#imports(instance) });
-    const maps = this.#sandbox.call(INIT_FUEL, (instance) => {
-      checkAbi(instance);
-      return { builtins: readMap(instance, 'builtins'), entrypoints: readMap(instance, 'entrypoints') };
-    });
-    this.entrypoints = maps.entrypoints;
-    this.#link(maps.builtins, builtins);
+    this.#available = builtins;
+    this.#sandbox = new Sandbox(compiled, { imports: (instance) => this.#imports(instance) }, share);
   }
 
-  /** Names of the host's builtins that the module uses. */
+  /**
+   * Starts and links the module now instead of with its first evaluation, see {@link Sandbox.start}.
+   * @throws WasmError `abi-unsupported`, `builtin-missing` (naming all of them), and any error of the module's start
+   */
+  start(): void {
+    this.#link(INIT_FUEL);
+  }
+
+  /**
+   * Entrypoint ids by name (for example `policy/main`), as `evaluate` takes them.
+   * @throws WasmError as {@link start}
+   */
+  get entrypoints(): ReadonlyMap<string, number> {
+    return this.#link(INIT_FUEL);
+  }
+
+  /** Names of the host's builtins that the module uses. @throws WasmError as {@link start} */
   get usedBuiltins(): readonly string[] {
+    this.start();
     return Array.from(this.#builtins.values(), ({ name }) => name);
   }
 
@@ -112,9 +125,10 @@ export class OpaGuest {
    * @param dataJson the base document `data`, an object
    * @returns OPA's result set as JSON: `[{"result": ...}]`, or `[]` when the entrypoint is undefined
    * @throws WasmError `trap` (with the policy's message when it aborted), `out-of-fuel`, `answer-too-large`,
-   * `guest-error` (the guest cannot parse a document), `bad-pointer`
+   * `guest-error` (the guest cannot parse a document), `bad-pointer`, and as {@link start}
    */
   evaluate(entrypoint: number, inputJson: Uint8Array | string, dataJson: string, context: CallContext): string {
+    this.#link(Math.min(context.limits.fuel, INIT_FUEL));
     try {
       return this.#sandbox.call(context.limits.fuel, (instance) => {
         this.#evaluation = this.#begin(instance, context);
@@ -150,10 +164,23 @@ export class OpaGuest {
     };
   }
 
-  #link(required: ReadonlyMap<string, number>, available: OpaBuiltins): void {
+  /** Reads the module's maps, once. Returns its entrypoints. */
+  #link(fuel: number): ReadonlyMap<string, number> {
+    if (this.#entrypoints === undefined) {
+      const maps = this.#sandbox.call(fuel, (instance) => {
+        checkAbi(instance);
+        return { builtins: readMap(instance, 'builtins'), entrypoints: readMap(instance, 'entrypoints') };
+      });
+      this.#linkBuiltins(maps.builtins);
+      this.#entrypoints = maps.entrypoints;
+    }
+    return this.#entrypoints;
+  }
+
+  #linkBuiltins(required: ReadonlyMap<string, number>): void {
     const missing: string[] = [];
     for (const [name, id] of required) {
-      const run = available.get(name);
+      const run = this.#available.get(name);
       if (run === undefined) {
         missing.push(name);
       } else {

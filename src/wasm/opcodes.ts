@@ -25,6 +25,7 @@ export const Op = {
   callIndirect: 0x11,
   returnCall: 0x12,
   returnCallIndirect: 0x13,
+  drop: 0x1a,
   localGet: 0x20,
   localSet: 0x21,
   localTee: 0x22,

@@ -4,20 +4,23 @@ import { WasmError } from './errors.ts';
 import { checkHeapType, checkValueType, unsupported } from './features.ts';
 import { FunctionRewriter } from './function-rewriter.ts';
 import type { CodeEnvironment, Obstacle } from './function-rewriter.ts';
+import { checkCount, checkFunction, largestOf } from './module-bounds.ts';
+import type { FunctionCost } from './module-bounds.ts';
 import { INIT_FUEL, PAGE_BYTES } from './metering.ts';
 import { Op, Simd, ValueType } from './opcodes.ts';
 import {
   bulkBody,
-  CARD_PAGES,
   cardCount,
   growBody,
   isUsedBody,
   restoreBody,
   snapshotBody,
   tableBody,
+  TRACKING_PAGES,
   zeroOf,
 } from './runtime-functions.ts';
 import type { TrackingEnvironment } from './runtime-functions.ts';
+import type { Doubts } from './trial-compilation.ts';
 
 /** Names of the exports that the rewriter adds for the host. A module with an export of this prefix is rejected. */
 export const PRIVATE_PREFIX = '\u0001portcullis:';
@@ -27,6 +30,7 @@ export const PrivateExport = {
   fuel: `${PRIVATE_PREFIX}fuel`,
   pages: `${PRIVATE_PREFIX}pages`,
   start: `${PRIVATE_PREFIX}start`,
+  touched: `${PRIVATE_PREFIX}touched`,
   snapshot: `${PRIVATE_PREFIX}snapshot`,
   restore: `${PRIVATE_PREFIX}restore`,
 } as const;
@@ -52,6 +56,10 @@ const MAX_MEMORY_PAGES = 16_384;
 /** A rewritten module and its properties. */
 interface RewrittenModule {
   readonly bytes: Uint8Array<ArrayBuffer>;
+  /** What may take too much memory or time to compile; undefined: nothing. */
+  readonly doubts: Doubts | undefined;
+  /** The largest of each cost among its functions. */
+  readonly largestCosts: FunctionCost;
   readonly functions: number;
   readonly hasMemory: boolean;
   /** Maximum memory of the guest in pages. */
@@ -79,20 +87,8 @@ const SectionId = {
   tag: 13,
 } as const;
 
-/** Order of the sections in a module. */
-const SECTION_ORDER = [
-  SectionId.type,
-  SectionId.import,
-  SectionId.function,
-  SectionId.table,
-  SectionId.memory,
-  SectionId.global,
-  SectionId.export,
-  SectionId.element,
-  SectionId.dataCount,
-  SectionId.code,
-  SectionId.data,
-] as const;
+/** Published modules grow by 10 to 51 %. */
+const USUAL_GROWTH = 1.5;
 
 const FUNCTION_FORM = 0x60;
 const HEADER_BYTES = 8;
@@ -116,7 +112,7 @@ interface Limits {
  * Adds fuel, a memory limit and (with `tracked`) write tracking to a module that WebAssembly.validate accepts.
  * @param limitPages maximum memory of the guest
  * @returns the new module, or the obstacle to tracking its writes
- * @throws WasmError `feature-unsupported`, `module-invalid`, `import-missing`, `memory-limit`
+ * @throws WasmError `feature-unsupported`, `module-invalid`, `module-too-costly`, `import-missing`, `memory-limit`
  */
 export function rewriteModule(bytes: Uint8Array, limitPages: number, tracked: boolean): RewrittenModule | Obstacle {
   return new ModuleRewriter(bytes, limitPages, tracked).rewrite();
@@ -139,6 +135,9 @@ class ModuleRewriter {
   readonly #globals: GlobalType[] = [];
   #isMemoryImported = false;
   #memory: Limits | undefined;
+  readonly #doubtful = new Set<number>();
+  #doubt: string | undefined;
+  #largestCosts: FunctionCost = { bodyBytes: 0, loops: 0, savedValues: 0 };
 
   constructor(bytes: Uint8Array, limitPages: number, tracked: boolean) {
     this.#bytes = bytes;
@@ -174,7 +173,7 @@ class ModuleRewriter {
     const fuelGlobal = this.#globals.length;
     const tracking = this.#tracked && memory !== undefined ? this.#tracking(memoryPages) : undefined;
 
-    const code = this.#rewriteCode(functions, {
+    const codeEnvironment: CodeEnvironment = {
       paramCounts: this.#byFunction(this.#typeParams),
       resultCounts: this.#byFunction(this.#typeResults),
       typeParamCounts: Uint32Array.from(this.#typeParams),
@@ -186,21 +185,17 @@ class ModuleRewriter {
       growFunction: grow,
       bulkFunction: bulk,
       tableFunction: table,
-    });
-    if (typeof code === 'string') {
-      return code;
-    }
+    };
 
-    // Types of the added functions: () -> (), (i32) -> (), (i32 i32) -> (), (i32) -> i32.
+    // Types of the added functions: (i32) -> (), (i32 i32) -> (), (i32) -> i32.
     const { i32 } = ValueType;
     const helperTypes = [
-      [FUNCTION_FORM, 0, 0],
       [FUNCTION_FORM, 1, i32, 0],
       [FUNCTION_FORM, 2, i32, i32, 0],
+      [FUNCTION_FORM, 1, i32, 1, i32],
     ];
-    helperTypes.push([FUNCTION_FORM, 1, i32, 1, i32]);
     const firstType = this.#typeParams.length;
-    const [toNothing, fromLength, fromRange, toNumber] = [firstType, firstType + 1, firstType + 2, firstType + 3];
+    const [fromLength, fromRange, toNumber] = [firstType, firstType + 1, firstType + 2];
     const environment = { fuelGlobal, tracking };
     const helpers: [type: number, body: Uint8Array][] = [
       [fromRange, bulkBody(environment)],
@@ -210,7 +205,7 @@ class ModuleRewriter {
       helpers.push([toNumber, growBody(environment)]);
     }
     if (tracking !== undefined) {
-      helpers.push([toNothing, snapshotBody(tracking, restore, isUsed)]);
+      helpers.push([toNumber, snapshotBody(tracking, restore, isUsed)]);
       helpers.push([toNumber, restoreBody(tracking)]);
       helpers.push([toNumber, isUsedBody()]);
     }
@@ -226,39 +221,29 @@ class ModuleRewriter {
       hasMemory: memories.length > 0,
     });
 
-    const sections = new Map<number, Uint8Array | undefined>([
-      [
-        SectionId.type,
-        appendEntries(
-          types,
-          helperTypes.map((bytes) => Uint8Array.from(bytes)),
-        ),
-      ],
-      [SectionId.import, imports],
-      [
-        SectionId.function,
-        appendEntries(
-          functions,
-          helpers.map(([type]) => new BinaryWriter().u32(type).written),
-        ),
-      ],
-      [SectionId.table, tables],
-      [SectionId.memory, memories.length === 0 ? undefined : appendEntries(NO_ENTRIES, memories)],
-      [SectionId.global, appendEntries(globals, newGlobals)],
-      [SectionId.export, appendEntries(exports, newExports)],
-      [SectionId.element, this.#content(SectionId.element)],
-      [SectionId.dataCount, this.#content(SectionId.dataCount)],
-      [
-        SectionId.code,
-        appendEntries(
-          code,
-          helpers.map(([, body]) => new BinaryWriter().sized(body).written),
-        ),
-      ],
-      [SectionId.data, this.#content(SectionId.data)],
-    ]);
+    const out = new BinaryWriter(Math.ceil(this.#bytes.length * USUAL_GROWTH));
+    out.bytes(this.#bytes.subarray(0, HEADER_BYTES));
+    const addedTypes = helperTypes.map((bytes) => Uint8Array.from(bytes));
+    writeSection(out, SectionId.type, appendEntries(types, addedTypes));
+    writeSection(out, SectionId.import, imports);
+    const helperIndexes = helpers.map(([type]) => new BinaryWriter().u32(type).written);
+    writeSection(out, SectionId.function, appendEntries(functions, helperIndexes));
+    writeSection(out, SectionId.table, tables);
+    writeSection(out, SectionId.memory, memories.length === 0 ? undefined : appendEntries(NO_ENTRIES, memories));
+    writeSection(out, SectionId.global, appendEntries(globals, newGlobals));
+    writeSection(out, SectionId.export, appendEntries(exports, newExports));
+    writeSection(out, SectionId.element, this.#content(SectionId.element));
+    writeSection(out, SectionId.dataCount, this.#content(SectionId.dataCount));
+    const helperBodies = helpers.map(([, body]) => body);
+    const obstacle = this.#writeCode(out, functions.count, codeEnvironment, helperBodies);
+    if (obstacle !== undefined) {
+      return obstacle;
+    }
+    writeSection(out, SectionId.data, this.#content(SectionId.data));
     return {
-      bytes: assemble(this.#bytes.subarray(0, HEADER_BYTES), sections),
+      bytes: out.written,
+      doubts: this.#doubt === undefined ? undefined : { functions: this.#doubtful, shown: this.#doubt },
+      largestCosts: this.#largestCosts,
       functions: this.#functionTypes.length,
       hasMemory: memory !== undefined,
       memoryPages,
@@ -570,37 +555,61 @@ class ModuleRewriter {
     return Uint32Array.from(this.#functionTypes, (type) => byType[type] ?? 0);
   }
 
-  #rewriteCode(functions: Entries, env: CodeEnvironment): Entries | Obstacle {
+  /** Writes the code section function by function, so that no second copy of it is in memory. */
+  #writeCode(
+    out: BinaryWriter,
+    functions: number,
+    env: CodeEnvironment,
+    helpers: readonly Uint8Array[],
+  ): Obstacle | undefined {
     const reader = this.#read(SectionId.code);
-    if (reader === undefined) {
-      return NO_ENTRIES;
+    const count = reader?.u32() ?? 0;
+    if (count !== functions) {
+      throw new WasmError('module-invalid', `expected ${functions} function bodies, got ${count}`);
     }
+    out.op(SectionId.code);
+    const size = out.reserveSize();
+    out.u32(count + helpers.length);
+    if (reader !== undefined) {
+      const obstacle = this.#writeFunctions(out, reader, count, env);
+      if (obstacle !== undefined) {
+        return obstacle;
+      }
+    }
+    for (const body of helpers) {
+      out.sized(body);
+    }
+    out.setSize(size);
+    return undefined;
+  }
+
+  #writeFunctions(out: BinaryWriter, reader: BinaryReader, count: number, env: CodeEnvironment): Obstacle | undefined {
     const rewriter = new FunctionRewriter(env);
-    const code = new BinaryWriter((reader.end - reader.pos) * 2);
-    const count = reader.u32();
-    if (count !== functions.count) {
-      throw new WasmError('module-invalid', `expected ${functions.count} function bodies, got ${count}`);
-    }
-    for (let index = 0; index < count; index++) {
+    for (let index = env.importedFunctions; index < env.importedFunctions + count; index++) {
       const size = reader.u32();
       const from = reader.pos;
       reader.skip(size);
-      const body = rewriter.rewrite(
-        new BinaryReader(this.#bytes, from, reader.pos),
-        env.paramCounts[env.importedFunctions + index] ?? 0,
-      );
+      const body = rewriter.rewrite(new BinaryReader(this.#bytes, from, reader.pos), env.paramCounts[index] ?? 0);
       if (typeof body === 'string') {
         return body;
       }
-      code.sized(body);
+      const { cost } = rewriter;
+      this.#largestCosts = largestOf(this.#largestCosts, cost);
+      const doubt = checkFunction(this.#bytes, index, cost);
+      if (doubt !== undefined) {
+        this.#doubtful.add(index - env.importedFunctions);
+        this.#doubt ??= doubt;
+      }
+      out.sized(body);
     }
-    return { count, bytes: code.written };
+    return undefined;
   }
 
   #tracking(limitPages: number): TrackingEnvironment {
     const pagesGlobal = this.#globals.length + 1;
     const snapshotBytesGlobal = pagesGlobal + 1;
-    let saved = snapshotBytesGlobal + 1;
+    const touchedGlobal = snapshotBytesGlobal + 1;
+    let saved = touchedGlobal + 1;
     const savedGlobals = [{ live: pagesGlobal, saved: saved++ }];
     this.#globals.forEach(({ mutable }, live) => {
       if (mutable) {
@@ -614,6 +623,7 @@ class ModuleRewriter {
       limitBytes: limitPages * PAGE_BYTES,
       pagesGlobal,
       snapshotBytesGlobal,
+      touchedGlobal,
       savedGlobals,
     };
   }
@@ -626,11 +636,12 @@ class ModuleRewriter {
     }
     // Allocated at full size: growth only changes a counter, so it can be undone. Untouched pages use no physical
     // memory.
-    return [limits(pages, pages), limits(CARD_PAGES, CARD_PAGES + pages)];
+    return [limits(pages, pages), limits(TRACKING_PAGES, TRACKING_PAGES + pages)];
   }
 
   /**
-   * The fuel global and, with tracking, the globals for the page count, the snapshot's length and the saved globals.
+   * The fuel global and, with tracking, the globals for the page count, the snapshot's length, the written granules and the
+   * saved globals.
    */
   #newGlobals(tracking: TrackingEnvironment | undefined, minPages: number): Uint8Array[] {
     const mutable = 1;
@@ -644,7 +655,8 @@ class ModuleRewriter {
       const type = this.#globals[live]?.type ?? i32;
       return new BinaryWriter().op(type, mutable).bytes(zeroOf(type)).written;
     });
-    return [fuel, pages, new BinaryWriter().op(i32, mutable).bytes(zeroOf(i32)).written, ...saved];
+    const count = new BinaryWriter().op(i32, mutable).bytes(zeroOf(i32)).written;
+    return [fuel, pages, count, count, ...saved];
   }
 
   #newExports(added: {
@@ -668,6 +680,7 @@ class ModuleRewriter {
       exports.push(
         entry(PrivateExport.cards, EXPORT_MEMORY, added.tracking.cardMemory),
         entry(PrivateExport.pages, EXPORT_GLOBAL, added.tracking.pagesGlobal),
+        entry(PrivateExport.touched, EXPORT_GLOBAL, added.tracking.touchedGlobal),
         entry(PrivateExport.snapshot, EXPORT_FUNCTION, added.snapshot),
         entry(PrivateExport.restore, EXPORT_FUNCTION, added.restore),
       );
@@ -693,15 +706,10 @@ function appendEntries(present: Entries, added: readonly Uint8Array[]): Uint8Arr
   return writer.written;
 }
 
-function assemble(header: Uint8Array, sections: ReadonlyMap<number, Uint8Array | undefined>): Uint8Array<ArrayBuffer> {
-  const writer = new BinaryWriter(1 << 16).bytes(header);
-  for (const id of SECTION_ORDER) {
-    const content = sections.get(id);
-    if (content !== undefined) {
-      writer.op(id).sized(content);
-    }
+function writeSection(out: BinaryWriter, id: number, content: Uint8Array | undefined): void {
+  if (content !== undefined) {
+    out.op(id).sized(content);
   }
-  return writer.written;
 }
 
 function readValueTypes(reader: BinaryReader): number {
@@ -736,11 +744,5 @@ function constantResult(opcode: number, left: number, right: number): number | u
       return Math.imul(left, right);
     default:
       return undefined;
-  }
-}
-
-function checkCount(what: string, count: number, max: number): void {
-  if (count > max) {
-    throw new WasmError('module-invalid', `the module has too many ${what}: expected at most ${max}, got ${count}`);
   }
 }

@@ -11,7 +11,8 @@ interface RuntimeEnvironment {
 
 export interface TrackingEnvironment {
   /**
-   * Index of the memory that holds the cards and, from SNAPSHOT_START, the snapshot. The guest's memory has index 0.
+   * Index of the memory that holds the cards, from TOUCHED_START the flags of granules that were ever written, and from
+   * SNAPSHOT_START the snapshot. The guest's memory has index 0.
    */
   readonly cardMemory: number;
   /** Number of cards in use: one per granule of the guest's maximum memory. */
@@ -23,21 +24,30 @@ export interface TrackingEnvironment {
   readonly savedGlobals: readonly { readonly live: number; readonly saved: number }[];
   /** Index of the global with the snapshot's length in bytes. */
   readonly snapshotBytesGlobal: number;
+  /** Index of the global with the number of granules that were ever written. */
+  readonly touchedGlobal: number;
 }
 
 const { i32, i64 } = ValueType;
 const EMPTY_BLOCK_TYPE = 0x40;
-const GRANULE_BYTES = 2 ** CARD_SHIFT;
+/** Bytes of a granule. */
+export const GRANULE_BYTES: number = 2 ** CARD_SHIFT;
 /** Cards checked per iteration of the scan: four vectors. */
 const SCAN_BYTES = 64;
 
 /**
  * One card for every granule of the 32-bit address space, so that marks cannot trap, and one more to end the last run.
  */
-export const CARD_PAGES = (2 ** 32 / GRANULE_BYTES + PAGE_BYTES) / PAGE_BYTES;
+const CARD_PAGES = (2 ** 32 / GRANULE_BYTES + PAGE_BYTES) / PAGE_BYTES;
+
+/** One flag for every card: the granule was written since the instance exists, so its page is resident. */
+const TOUCHED_START = CARD_PAGES * PAGE_BYTES;
+
+/** Pages for cards and flags. Untouched, they use no physical memory. */
+export const TRACKING_PAGES: number = 2 * CARD_PAGES;
 
 /** The snapshot follows the cards in one memory, because a process can have only some 16,000 memories. */
-const SNAPSHOT_START = CARD_PAGES * PAGE_BYTES;
+const SNAPSHOT_START = TRACKING_PAGES * PAGE_BYTES;
 
 /** Result of `restore` when more than the limit was written. */
 export const RESTORE_REFUSED = -1;
@@ -109,34 +119,55 @@ export function growBody(env: RuntimeEnvironment): Body {
   return code.op(Op.localGet, old, Op.end).written;
 }
 
-/** Saves memory and globals for `restore`, and clears all cards. () */
+/**
+ * Saves memory and globals for `restore`, and clears all cards. Copies at most `maxGranules`. Returns the number of granules
+ * with a byte other than zero; if that is more, the instance is unusable. (i32 maxGranules) -> i32
+ */
 export function snapshotBody(tracking: TrackingEnvironment, restoreFunction: number, isUsedFunction: number): Body {
   const { cardMemory, pagesGlobal } = tracking;
-  const [granule, bytes] = [0, 1];
-  const code = new BinaryWriter().u32(1).op(2, i32);
+  const [maxGranules, granule, bytes, kept, card] = [0, 1, 2, 3, 4];
+  const code = new BinaryWriter().u32(1).op(4, i32);
   for (const { live, saved } of tracking.savedGlobals) {
     code.op(Op.globalGet).u32(live).op(Op.globalSet).u32(saved);
   }
-  code.op(Op.globalGet).u32(pagesGlobal).op(Op.i32Const, 16, Op.i32Shl, Op.localTee, bytes);
-  code.op(Op.globalSet).u32(tracking.snapshotBytesGlobal);
+  code.op(Op.globalGet).u32(pagesGlobal).op(Op.i32Const, 16, Op.i32Shl);
+  code.op(Op.localSet, bytes);
   // Until now, the memory has room only for the cards.
   code.op(Op.globalGet).u32(pagesGlobal).op(Op.memoryGrow).u32(cardMemory);
   code.op(Op.i32Const).s32(-1).op(Op.i32Eq, Op.if, EMPTY_BLOCK_TYPE, Op.unreachable, Op.end);
+  code.op(Op.localGet, bytes, Op.globalSet).u32(tracking.snapshotBytesGlobal);
   // Copy only granules with a byte other than zero, so that the copy of untouched memory stays untouched.
   code.op(Op.block, EMPTY_BLOCK_TYPE, Op.loop, EMPTY_BLOCK_TYPE);
   code.op(Op.localGet, granule, Op.localGet, bytes, Op.i32GeU, Op.brIf, 1);
   code.op(Op.localGet, granule, Op.call).u32(isUsedFunction);
   code.op(Op.if, EMPTY_BLOCK_TYPE);
+  // Data segments are written without marks.
+  code.op(Op.localGet, granule, Op.i32Const, CARD_SHIFT, Op.i32ShrU, Op.localSet, card);
+  countTouched(code, tracking, card);
+  code.op(
+    Op.localGet,
+    kept,
+    Op.i32Const,
+    1,
+    Op.i32Add,
+    Op.localTee,
+    kept,
+    Op.localGet,
+    maxGranules,
+    Op.i32GtU,
+    Op.i32Eqz,
+  );
+  code.op(Op.if, EMPTY_BLOCK_TYPE);
   code.op(Op.localGet, granule, Op.i32Const).s32(SNAPSHOT_START).op(Op.i32Add);
   code.op(Op.localGet, granule, Op.i32Const).s32(GRANULE_BYTES);
   code.op(Op.miscPrefix, Misc.memoryCopy).u32(cardMemory).u32(0);
-  code.op(Op.end);
+  code.op(Op.end, Op.end);
   code.op(Op.localGet, granule, Op.i32Const).s32(GRANULE_BYTES).op(Op.i32Add, Op.localSet, granule, Op.br, 0);
   code.op(Op.end, Op.end);
   // Initialization may write beyond the end of the guest's memory, which does not trap in a rewritten module. Clear
   // those bytes, so that every call sees the same memory.
   code.op(Op.i32Const).s32(tracking.limitBytes).op(Op.call).u32(restoreFunction).op(0x1a);
-  return code.op(Op.end).written;
+  return code.op(Op.localGet, kept, Op.end).written;
 }
 
 /** Whether the granule of guest memory at `start` has a byte other than zero. (i32 start) -> i32 */
@@ -182,9 +213,12 @@ export function restoreBody(tracking: TrackingEnvironment): Body {
   code.op(Op.localGet, card, Op.localSet, run);
   code.op(Op.loop, EMPTY_BLOCK_TYPE);
   code.op(Op.localGet, run, Op.i32Const, 0, Op.i32Store8, 0x40).u32(cardMemory).op(0);
+  countTouched(code, tracking, run);
   code.op(Op.localGet, run, Op.i32Const, 1, Op.i32Add, Op.localTee, run);
   code.op(Op.i32Load8U, 0x40).u32(cardMemory).op(0).op(Op.brIf, 0);
   code.op(Op.end);
+  // The granule after the run is written below.
+  countTouched(code, tracking, run);
 
   // from = card << S; to = min((run + 1) << S, limit); middle = clamp(end of the snapshot, from, to)
   code.op(Op.localGet, card, Op.i32Const, CARD_SHIFT, Op.i32Shl, Op.localSet, from);
@@ -258,6 +292,13 @@ function loadCards(code: BinaryWriter, memory: number, at: number): void {
 
 function loadCard(code: BinaryWriter, memory: number, at: number): void {
   code.op(Op.localGet, at, Op.i32Load8U, 0x40).u32(memory).op(0);
+}
+
+/** Sets the flag of the granule of the card in local `card`, and counts it if it was not set. */
+function countTouched(code: BinaryWriter, { cardMemory, touchedGlobal }: TrackingEnvironment, card: number): void {
+  code.op(Op.localGet, card, Op.i32Load8U, 0x40).u32(cardMemory).u32(TOUCHED_START);
+  code.op(Op.i32Eqz, Op.globalGet).u32(touchedGlobal).op(Op.i32Add, Op.globalSet).u32(touchedGlobal);
+  code.op(Op.localGet, card, Op.i32Const, 1, Op.i32Store8, 0x40).u32(cardMemory).u32(TOUCHED_START);
 }
 
 /** local = min(local, limit), unsigned. 0 is a wrapped 2^32, so it becomes limit. */

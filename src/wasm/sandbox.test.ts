@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { compileModule } from './compile.ts';
+import { InstanceMemory } from './instance-memory.ts';
 import { INIT_FUEL, PAGE_BYTES } from './metering.ts';
 import { MAX_RESTORE_BYTES } from './runtime-functions.ts';
 import { CALLS_PER_INSTANCE, Sandbox } from './sandbox.ts';
@@ -9,6 +10,7 @@ import { sandboxOf, TEST_MEMORY_BYTES } from './testing/guests.ts';
 import { wat } from './testing/wat.ts';
 
 const FUEL = 10_000_000;
+const MIB = 2 ** 20;
 
 const STATEFUL = `(module
   (memory (export "memory") 1)
@@ -209,12 +211,86 @@ describe('a sandbox', () => {
       5,
     );
     const endless = '(module (memory 1) (start $go) (func $go (loop $l (br $l))))';
-    assert.throws(() => sandboxOf(endless), { code: 'out-of-fuel', message: new RegExp(String(INIT_FUEL)) });
+    assert.throws(() => sandboxOf(endless).start(), { code: 'out-of-fuel', message: new RegExp(String(INIT_FUEL)) });
   });
 
-  it('names all missing imports in the constructor', () => {
+  it('runs no code of the module before its first call, whose fuel limits the start, too', () => {
+    const sandbox = sandboxOf('(module (memory 1) (start $go) (func $go (loop $l (br $l))))');
+    assert.throws(() => sandbox.call(FUEL, () => assert.fail()), {
+      code: 'out-of-fuel',
+      message: new RegExp(`at most ${FUEL} `),
+    });
+  });
+
+  it('starts at most once before its first call', () => {
+    let made = 0;
+    const compiled = compileModule(wat(STATEFUL), { memoryLimitBytes: TEST_MEMORY_BYTES, isolation: 'restore' });
+    const sandbox = new Sandbox(compiled, {
+      imports: () => {
+        made++;
+        return {};
+      },
+    });
+    assert.equal(made, 0);
+    sandbox.start();
+    sandbox.start();
+    sandbox.call(FUEL, () => undefined);
+    assert.equal(made, 1);
+  });
+
+  it('holds what was written, and a copy of what its start left other than zeros', () => {
+    const held = (source: string, body: (instance: SandboxInstance) => void = () => undefined): number => {
+      const memory = new InstanceMemory({ bytes: Infinity, bytesOf: () => Infinity });
+      const compiled = compileModule(wat(source), { memoryLimitBytes: TEST_MEMORY_BYTES, isolation: 'restore' });
+      const sandbox = new Sandbox(compiled, { imports: () => ({}) }, memory.share('one', ''));
+      sandbox.start();
+      sandbox.call(FUEL, body);
+      return memory.bytes;
+    };
+    const filled = (value: number): string =>
+      `(module (memory 1024) (start $go) (func $go
+        (memory.fill (i32.const 0) (i32.const ${value}) (i32.const ${16 * MIB}))))`;
+    const untouched = held('(module (memory 1024))');
+    assert.ok(untouched < 0.1 * MIB, `a memory of 64 MiB holds ${untouched} bytes`);
+    const marked = 4096;
+    assert.equal(held(filled(1)) - untouched, 32 * MIB + marked);
+    assert.ok(held(filled(0)) - untouched <= 16 * MIB + marked);
+    const once = held(STATEFUL, (instance) => instance.func('touch')(40_960, 1));
+    const twice = held(STATEFUL, (instance) => {
+      instance.func('touch')(40_960, 1);
+      instance.func('touch')(40_970, 1);
+    });
+    assert.equal(once, twice);
+    assert.ok(once > held(STATEFUL));
+  });
+
+  it('fails to start when it would hold more than it may, and copies no more than that', () => {
+    const memory = new InstanceMemory({ bytes: 8 * MIB, bytesOf: () => 8 * MIB });
+    const source = `(module (memory 512) (start $go) (func $go
+      (memory.fill (i32.const 0) (i32.const 1) (i32.const ${32 * MIB}))))`;
+    const compiled = compileModule(wat(source), { memoryLimitBytes: TEST_MEMORY_BYTES, isolation: 'restore' });
+    const sandbox = new Sandbox(compiled, { imports: () => ({}) }, memory.share('one', ''));
+    assert.throws(() => sandbox.start(), { code: 'memory-exceeded', message: /holds 64\.1 MiB .*at most 8\.0 MiB/ });
+    assert.equal(memory.bytes, 0);
+  });
+
+  it('is dropped when calls have written here and there more than it may hold', () => {
+    const memory = new InstanceMemory({ bytes: 8 * MIB, bytesOf: () => 8 * MIB });
+    let made = 0;
+    const compiled = compileModule(wat(STATEFUL), { memoryLimitBytes: TEST_MEMORY_BYTES, isolation: 'restore' });
+    const host = { imports: () => ((made += 1), {}) };
+    const sandbox = new Sandbox(compiled, host, memory.share('one', ''));
+    for (let call = 0; call < 8; call++) {
+      // Beyond the size of its memory, where a store does not trap.
+      sandbox.call(FUEL, (instance) => instance.func('fill')(call * 3 * MIB, 1, 3 * MIB));
+      assert.ok(memory.bytes <= 8 * MIB);
+    }
+    assert.ok(made > 1 && made < 8, `${made} instances`);
+  });
+
+  it('names all missing imports when it starts', () => {
     const text = `(module (import "env" "first" (func)) (import "toString" "call" (func)) (import "host" "known" (func)) (memory 1))`;
-    assert.throws(() => sandboxOf(text, 'restore', { host: { known: () => undefined } }), {
+    assert.throws(() => sandboxOf(text, 'restore', { host: { known: () => undefined } }).start(), {
       code: 'import-missing',
       message: /2 functions .*env\.first, toString\.call/,
     });

@@ -1,8 +1,10 @@
 import type { CompiledModule } from './compile.ts';
 import { WasmError } from './errors.ts';
+import { UNLIMITED_SHARE } from './instance-memory.ts';
+import type { InstanceShare } from './instance-memory.ts';
 import { CARD_SHIFT, INIT_FUEL, PAGE_BYTES } from './metering.ts';
 import { PrivateExport } from './rewrite.ts';
-import { MAX_RESTORE_BYTES, RESTORE_REFUSED } from './runtime-functions.ts';
+import { GRANULE_BYTES, MAX_RESTORE_BYTES, RESTORE_REFUSED } from './runtime-functions.ts';
 
 /** A function that a guest can import. Arguments and results of type i64 are bigint, all others are numbers. */
 export type HostFunction = (...args: never[]) => number | bigint | void;
@@ -21,6 +23,13 @@ interface SandboxHost {
   init?(instance: SandboxInstance): void;
 }
 
+interface InstanceOptions {
+  /** For the start function and `init`. Default: {@link INIT_FUEL}. */
+  readonly fuel?: number;
+  /** Default: no limit of the memory that the instance holds. */
+  readonly share?: InstanceShare;
+}
+
 type GuestFunction = (...args: (number | bigint)[]) => number | bigint | undefined;
 
 /**
@@ -34,6 +43,14 @@ const INSTANCE_LIFETIME_MS = 30_000;
 
 /** The fuel global has 64 bits; larger values are not exact as numbers. */
 const MAX_FUEL = Number.MAX_SAFE_INTEGER;
+
+/**
+ * Memory of an instance besides its granules: marks, exports, objects. Measured for modules with up to 100 exports.
+ */
+const INSTANCE_BYTES = 64 * 1024;
+
+/** More bytes than any memory of a guest has. */
+const MAX_INT = 2 ** 31 - 1;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -49,6 +66,10 @@ export class SandboxInstance {
   readonly #restore: GuestFunction | undefined;
   /** With write tracking: the guest's memory size in pages, and the cards of written granules. */
   readonly #pages: WebAssembly.Global | undefined;
+  /** With write tracking: the number of granules that were written since the instance exists. */
+  readonly #touched: WebAssembly.Global | undefined;
+  /** Number of granules that the snapshot has a copy of. */
+  #kept = 0;
   #cards: Uint8Array | undefined;
   #u8 = new Uint8Array(0);
   #view = new DataView(new ArrayBuffer(0));
@@ -56,19 +77,24 @@ export class SandboxInstance {
 
   /**
    * Instantiates the module, runs its start function and the host's `init`, and takes the snapshot.
-   * @throws WasmError `import-missing`, `memory-limit` (the machine has no memory left), `trap`, `out-of-fuel`, and
-   * errors of `init`
+   * @throws WasmError `import-missing`, `memory-limit` (the machine has no memory left), `memory-exceeded`, `trap`,
+   * `out-of-fuel`, and errors of `init`
    */
-  constructor(compiled: CompiledModule, host: SandboxHost) {
+  constructor(
+    compiled: CompiledModule,
+    host: SandboxHost,
+    { fuel = INIT_FUEL, share = UNLIMITED_SHARE }: InstanceOptions = {},
+  ) {
     const imports = host.imports(this);
     checkImports(compiled, imports);
     this.#exports = instantiate(compiled.module, imports);
     this.#fuel = this.#exports[PrivateExport.fuel] as WebAssembly.Global;
-    this.setFuel(INIT_FUEL);
+    this.setFuel(fuel);
     this.#memory = this.#exports[PrivateExport.memory] as WebAssembly.Memory | undefined;
     const cards = this.#exports[PrivateExport.cards] as WebAssembly.Memory | undefined;
     if (cards !== undefined) {
       this.#pages = this.#exports[PrivateExport.pages] as WebAssembly.Global;
+      this.#touched = this.#exports[PrivateExport.touched] as WebAssembly.Global;
       this.#restore = this.func(PrivateExport.restore);
     }
     try {
@@ -76,14 +102,35 @@ export class SandboxInstance {
         this.func(PrivateExport.start)();
       }
       host.init?.(this);
+      if (cards !== undefined) {
+        this.#takeSnapshot(share.maxBytes);
+      }
     } catch (error) {
+      share.dropped(this.dropped());
       throw this.toWasmError(error);
     }
     if (cards !== undefined) {
-      this.func(PrivateExport.snapshot)();
       // Only now: the snapshot includes what the host wrote during init, and taking it grows this memory.
       this.#cards = new Uint8Array(cards.buffer);
     }
+  }
+
+  /**
+   * Physical memory that the instance holds between calls: granules that were ever written, and their copies in the snapshot.
+   * Granules of zeros have no copy. Of an instance that is not restored, the size of its memory.
+   */
+  get heldBytes(): number {
+    if (this.#touched === undefined) {
+      return INSTANCE_BYTES + (this.#memory?.buffer.byteLength ?? 0);
+    }
+    return INSTANCE_BYTES + ((this.#touched.value as number) + this.#kept) * GRANULE_BYTES;
+  }
+
+  /** Makes the instance unusable. Returns the memory that it held, with what a failed call wrote. */
+  dropped(): number {
+    // Counts the granules that were written.
+    this.#restore?.(MAX_INT);
+    return this.heldBytes;
   }
 
   /** Whether the guest exports a function with this name. */
@@ -233,6 +280,18 @@ export class SandboxInstance {
     return this.#restore !== undefined && this.#restore(MAX_RESTORE_BYTES) !== RESTORE_REFUSED;
   }
 
+  #takeSnapshot(maxBytes: number): void {
+    const maxGranules = Math.min(Math.floor(maxBytes / GRANULE_BYTES), MAX_INT);
+    this.#kept = this.func(PrivateExport.snapshot)(maxGranules) as number;
+    if (this.heldBytes > maxBytes) {
+      throw new WasmError(
+        'memory-exceeded',
+        `an instance of the module holds ${mebibytes(this.heldBytes)} between calls (its memory, and a copy of what its ` +
+          `start wrote): expected at most ${mebibytes(maxBytes)}. Let the module write less before its first call`,
+      );
+    }
+  }
+
   #refresh(): void {
     // Growth detaches the old buffer, and views of it become empty.
     if (this.#u8.length === 0) {
@@ -270,43 +329,59 @@ export class SandboxInstance {
 
 /**
  * Runs calls of one module, each with an instance in the state after its initialization. All execution modes use it.
- * The constructor creates the first instance, so that a module that cannot run fails there.
+ * The first call creates an instance: no code of the module runs before.
  */
 export class Sandbox {
   readonly #compiled: CompiledModule;
   readonly #host: SandboxHost;
+  readonly #share: InstanceShare;
+  readonly #release = (): void => {
+    this.#instance = undefined;
+  };
   #instance: SandboxInstance | undefined;
   #callsLeft = 0;
   #replaceAt = 0;
   #fuelUsed = 0;
 
-  /** @throws WasmError any error of creating the first instance */
-  constructor(compiled: CompiledModule, host: SandboxHost) {
+  constructor(compiled: CompiledModule, host: SandboxHost, share: InstanceShare = UNLIMITED_SHARE) {
     this.#compiled = compiled;
     this.#host = host;
-    this.#instance = this.#create();
+    this.#share = share;
+  }
+
+  /**
+   * Creates the instance of the next call now, to prove that the module can run.
+   * @throws WasmError any error of creating an instance
+   */
+  start(): void {
+    if (this.#instance === undefined) {
+      this.#rest(this.#create(INIT_FUEL));
+    }
   }
 
   /**
    * Runs `body` with an instance in the state after init. `body` must not return a view of guest memory. After an
    * exception the instance is discarded; catch an orderly exit (`proc_exit`) in `body`.
-   * @param fuel fuel for this call
+   * @param fuel fuel for this call; a new instance starts with as much, at most {@link INIT_FUEL}
    * @throws WasmError `trap` (including stack overflow and imports with a wrong signature), `out-of-fuel`; other
    * exceptions of host functions and of `body` are rethrown unchanged
    */
   call<T>(fuel: number, body: (instance: SandboxInstance) => T): T {
-    const instance = this.#acquire();
+    const instance = this.#acquire(Math.min(fuel, INIT_FUEL));
     instance.setFuel(fuel);
     let result: T;
     try {
       result = body(instance);
     } catch (error) {
+      this.#share.dropped(instance.dropped());
       throw instance.toWasmError(error);
     } finally {
       this.#fuelUsed = instance.fuelUsed;
     }
     if (--this.#callsLeft > 0 && instance.restore()) {
-      this.#instance = instance;
+      this.#rest(instance);
+    } else {
+      this.#share.dropped(instance.dropped());
     }
     return result;
   }
@@ -316,20 +391,40 @@ export class Sandbox {
     return this.#fuelUsed;
   }
 
-  #acquire(): SandboxInstance {
+  #acquire(startFuel: number): SandboxInstance {
     let instance = this.#instance;
     if (instance === undefined || performance.now() > this.#replaceAt) {
-      instance = this.#create();
+      this.#dropExpired();
+      instance = this.#create(startFuel);
     }
     this.#instance = undefined;
     return instance;
   }
 
-  #create(): SandboxInstance {
+  #create(fuel: number): SandboxInstance {
     this.#callsLeft = CALLS_PER_INSTANCE;
     this.#replaceAt = performance.now() + INSTANCE_LIFETIME_MS;
-    return new SandboxInstance(this.#compiled, this.#host);
+    this.#share.starting();
+    return new SandboxInstance(this.#compiled, this.#host, { fuel, share: this.#share });
   }
+
+  #dropExpired(): void {
+    const expired = this.#instance;
+    this.#instance = undefined;
+    if (expired !== undefined) {
+      this.#share.dropped(expired.heldBytes);
+    }
+  }
+
+  /** Keeps an instance for the next call, until its memory is needed for others. */
+  #rest(instance: SandboxInstance): void {
+    this.#instance = instance;
+    this.#share.rest(instance.heldBytes, this.#release);
+  }
+}
+
+function mebibytes(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(1)} MiB`;
 }
 
 function checkImports(compiled: CompiledModule, provided: HostImports): void {

@@ -223,10 +223,10 @@ describe('WapcGuest', () => {
     });
   });
 
-  it('fails at load when the start code hangs, or a function is missing', () => {
-    assert.throws(() => guestOf(fixture('loop-in-init')), { code: 'out-of-fuel' });
-    assert.throws(() => guestOf(fixture('loop-in-start')), { code: 'out-of-fuel' });
-    assert.throws(() => guestOf(fixture('unknown-import')), { code: 'import-missing' });
+  it('fails to start when the start code hangs, or a function is missing', () => {
+    assert.throws(() => guestOf(fixture('loop-in-init')).start(), { code: 'out-of-fuel' });
+    assert.throws(() => guestOf(fixture('loop-in-start')).start(), { code: 'out-of-fuel' });
+    assert.throws(() => guestOf(fixture('unknown-import')).start(), { code: 'import-missing' });
     assert.throws(() => guestOf(fixture('wasi-accept')), { code: 'export-missing', message: /__guest_call/ });
   });
 

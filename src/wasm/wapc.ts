@@ -3,6 +3,7 @@ import type { CallContext } from './call.ts';
 import type { CompiledModule } from './compile.ts';
 import { WasmError } from './errors.ts';
 import { HOST_FUNCTION_FUEL } from './metering.ts';
+import type { InstanceShare } from './instance-memory.ts';
 import { Sandbox } from './sandbox.ts';
 import type { HostFunction, HostImports, SandboxInstance } from './sandbox.ts';
 import { createWasi, ExitSignal, LOG_LIMIT_BYTES, LOG_LINE_LIMIT_BYTES, WASI_MODULE, WasiProcess } from './wasi.ts';
@@ -49,18 +50,27 @@ export class WapcGuest {
   #pending: PendingCall | undefined;
   #process: WasiProcess | undefined;
 
-  /** @throws WasmError `export-missing`, `import-missing`, and any error of the guest's initialization */
-  constructor(compiled: CompiledModule) {
+  /** @throws WasmError `export-missing` */
+  constructor(compiled: CompiledModule, share?: InstanceShare) {
     if (!compiled.shape.functionExports.includes('__guest_call') || !compiled.shape.hasMemory) {
       throw new WasmError(
         'export-missing',
         'the module is not a waPC guest: expected a memory and an exported function __guest_call; check the execution mode',
       );
     }
-    this.#sandbox = new Sandbox(compiled, {
-      imports: (instance) => this.#imports(instance),
-      init: initialize,
-    });
+    this.#sandbox = new Sandbox(
+      compiled,
+      {
+        imports: (instance) => this.#imports(instance),
+        init: initialize,
+      },
+      share,
+    );
+  }
+
+  /** See {@link Sandbox.start}. @throws WasmError `import-missing`, and any error of the guest's initialization */
+  start(): void {
+    this.#sandbox.start();
   }
 
   /**

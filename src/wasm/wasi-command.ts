@@ -2,6 +2,7 @@ import { errorText } from '../values/index.ts';
 import type { CallContext } from './call.ts';
 import type { CompiledModule } from './compile.ts';
 import { WasmError } from './errors.ts';
+import type { InstanceShare } from './instance-memory.ts';
 import { Sandbox } from './sandbox.ts';
 import type { HostFunction, HostImports, SandboxInstance } from './sandbox.ts';
 import { createWasi, ExitSignal, WASI_MODULE, WasiProcess } from './wasi.ts';
@@ -30,15 +31,20 @@ export class WasiCommand {
   readonly #sandbox: Sandbox;
   #run: Run | undefined;
 
-  /** @throws WasmError `export-missing` when there is no `_start`, `import-missing` */
-  constructor(compiled: CompiledModule) {
+  /** @throws WasmError `export-missing` when there is no `_start` */
+  constructor(compiled: CompiledModule, share?: InstanceShare) {
     if (!compiled.shape.functionExports.includes('_start')) {
       throw new WasmError(
         'export-missing',
         'expected a WASI command that exports the function _start, got a module without it: build a program, not a library',
       );
     }
-    this.#sandbox = new Sandbox(compiled, { imports: (instance) => this.#imports(instance) });
+    this.#sandbox = new Sandbox(compiled, { imports: (instance) => this.#imports(instance) }, share);
+  }
+
+  /** See {@link Sandbox.start}. @throws WasmError `import-missing`, and any error of the module's start function */
+  start(): void {
+    this.#sandbox.start();
   }
 
   /**

@@ -41,6 +41,25 @@ describe('portcullis', { concurrency: 2 }, () => {
     }
   });
 
+  it('lists its commands by purpose, with first steps, on lines of a terminal', async () => {
+    const { stdout } = await portcullis(['--help']);
+    assert.match(
+      stdout,
+      /^Try it:\n {2}start .*\n[^]*^Write and test policies:\n[^]*^Examples:\n {2}portcullis start/m,
+    );
+    for (const command of [[], ['run'], ['controller']]) {
+      const help = (await portcullis([...command, '--help'])).stdout;
+      assert.deepEqual(
+        help.split('\n').filter((line) => line.length > 80 && !/^(?:Usage| {2}\S*portcullis| {2}kubectl| {4}--)/.test(line)),
+        [],
+      );
+    }
+  });
+
+  it('prints its version as kubectl does, without a cluster', async () => {
+    assert.match((await portcullis(['version', '--client'])).stdout, /^Client Version: v\d+\.\d+\.\d+\n$/);
+  });
+
   it('suggests a similar command, and exits with 2', async () => {
     const { stderr, code } = await portcullis(['rnu']);
     assert.equal(code, 2);

@@ -44,6 +44,10 @@ export class LoggingProcess implements AsyncDisposable {
     }
   }
 
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   signal(signal: NodeJS.Signals): void {
     this.#child.kill(signal);
   }

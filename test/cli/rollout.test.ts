@@ -256,6 +256,10 @@ describe('portcullis rollout', () => {
     assert.equal((await rollout('history', 'ap/own')).code, 1);
   });
 
+  it('finds a policy by its name alone', async () => {
+    assert.match(succeeded(await rollout('status', 'no-latest')), /: Active: revision \d+ serves/);
+  });
+
   it('takes one policy', async () => {
     for (const [args, message] of [
       [['status', 'cm/one'], /configmap\/one has no rollout: expected a policy/],

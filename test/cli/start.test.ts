@@ -1,9 +1,11 @@
 // `portcullis start`: the first minute, with and without kubectl, and data after a restart.
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer as createHttpsServer } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
@@ -11,7 +13,7 @@ import type { ClusterAdmissionPolicy, PolicyRevision } from '../../src/resources
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { webhookConfiguration, webhookConfigurationPath } from '../cluster/webhook-configuration.ts';
-import type { CommandResult } from './command.ts';
+import { type CommandResult, ENVIRONMENT, ROOT } from './command.ts';
 import { StartedPortcullis } from './started.ts';
 
 const POLICY = 'examples/pinned-images/policy.yaml';
@@ -151,6 +153,82 @@ describe('portcullis start', () => {
       assert.match(description, /^Name: +pinned-images$/m);
       assert.match(description, /^ {2}PolicyActive +True +\S+ +Serving/m);
       assert.match(description, /^ {2}Normal +Serving /m);
+    });
+
+    it('shows all of our kinds without arguments, and finds a policy by its name alone', async () => {
+      const all = succeeded(await started.portcullis(['get']));
+      assert.match(all, /^clusteradmissionpolicy\.policies\.kubewarden\.io\/pinned-images +.*Active/m);
+      assert.match(all, /^policyserver\.policies\.kubewarden\.io\/default /m);
+      assert.match(succeeded(await started.portcullis(['get', 'pinned-images'])), /^NAME +.*\npinned-images /);
+      assert.match(succeeded(await started.portcullis(['get', 'all'])), /^pod\/web |^NAME +.*\npod\/web /m);
+      assert.match(succeeded(await started.portcullis(['describe', 'pinned-images'])), /^Name: +pinned-images$/m);
+    });
+
+    it('says what a mistaken type or name may mean', async () => {
+      const type = await started.portcullis(['get', 'deploymnts']);
+      assert.deepEqual([type.code, /Did you mean deployments\?/.test(type.stderr)], [2, true], type.stderr);
+      const name = await started.portcullis(['rollout', 'status', 'no-such-policy']);
+      assert.match(name.stderr, /no resource type "no-such-policy", and no policy of this name/);
+      const kind = JSON.stringify({ apiVersion: 'apps/v1', kind: 'Deploymnt', metadata: { name: 'one' } });
+      assert.match((await started.portcullis(['apply', '-f', '-'], kind)).stderr, /did you mean Deployment\?/);
+      const group = JSON.stringify({ apiVersion: 'v1', kind: 'Deployment', metadata: { name: 'one' } });
+      assert.match((await started.portcullis(['apply', '-f', '-'], group)).stderr, /it has Deployment in apps\/v1/);
+    });
+
+    it('leaves out managedFields, unless they are asked for', async () => {
+      const get = ['get', 'pod', 'web', '-o', 'yaml'];
+      assert.doesNotMatch(succeeded(await started.portcullis(get)), /managedFields/);
+      assert.match(succeeded(await started.portcullis([...get, '--show-managed-fields'])), /managedFields:/);
+    });
+
+    it('does not wait for a condition of what does not exist, but for its creation', async () => {
+      const missing = await started.portcullis(['wait', 'pod/never', '--for=condition=Ready']);
+      assert.deepEqual([missing.code, missing.stderr], [1, 'error: pods "never" not found\n']);
+      succeeded(await started.portcullis(['wait', 'pod/web', '--for=create']));
+    });
+
+    it('refuses an input without manifests', async () => {
+      const { code, stderr } = await started.portcullis(['apply', '-f', '-'], '---\n# nothing\n');
+      assert.equal(code, 1);
+      assert.match(stderr, /^error: standard input: no manifests\n/);
+    });
+
+    it('runs and patches a pod, as a dry run of the client or the server or in earnest', async () => {
+      const run = ['run', 'quick', '--image=nginx:1.29'];
+      assert.match(
+        succeeded(await started.portcullis([...run, '--dry-run=client', '-o', 'yaml'])),
+        /image: nginx:1\.29/,
+      );
+      assert.equal(succeeded(await started.portcullis([...run, '--dry-run'])), 'pod/quick created (server dry run)\n');
+      assert.match((await started.portcullis(['run', 'quick', '--image=nginx'])).stderr, /denied the request/);
+      assert.equal(succeeded(await started.portcullis(run)), 'pod/quick created\n');
+      const patch = ['patch', 'pod', 'quick', '-p', '{"metadata":{"labels":{"tier":"front"}}}'];
+      assert.equal(
+        succeeded(await started.portcullis([...patch, '--dry-run=server'])),
+        'pod/quick patched (server dry run)\n',
+      );
+      assert.equal(succeeded(await started.portcullis(patch)), 'pod/quick patched\n');
+      assert.equal(succeeded(await started.portcullis(patch)), 'pod/quick patched (no change)\n');
+      const manifest = pod('quick', 'nginx:1.29');
+      assert.equal(
+        succeeded(await started.portcullis(['apply', '-f', '-', '--dry-run=client'], manifest)),
+        'pod/quick configured (dry run)\n',
+      );
+      assert.equal(
+        succeeded(await started.portcullis(['delete', '--dry-run', 'pod', 'quick'])),
+        'pod/quick deleted (server dry run)\n',
+      );
+      succeeded(await started.portcullis(['delete', 'pod', 'quick']));
+    });
+
+    it('shows events, all or of one object, and the versions', async () => {
+      const shown = succeeded(await started.portcullis(['events', '--for', 'pinned-images']));
+      assert.match(shown, /^LAST SEEN +TYPE +REASON +OBJECT +MESSAGE\n.*ClusterAdmissionPolicy\/pinned-images/);
+      assert.match(succeeded(await started.portcullis(['events', '-A'])), /^NAMESPACE +LAST SEEN/);
+      assert.match(
+        succeeded(await started.portcullis(['version'])),
+        /^Client Version: v\S+\nServer Version: v\S+\+portcullis\n$/,
+      );
     });
 
     it('deletes the existing ones of several objects, and reports the others as missing', async () => {
@@ -670,6 +748,30 @@ describe('portcullis start while its ports are in use', () => {
       assert.deepEqual(notes, Array(2).fill(`Port ${port} is in use, trying the next one…`));
     } finally {
       other.close();
+    }
+  });
+});
+
+describe('npm start', () => {
+  it('ends when a supervisor ends npm', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-npm-'));
+    const ports = ['--port', '0', '--operations-port', '0', '--cluster-port', '0'];
+    const npm = spawn('npm', ['start', '--', ...ports, '--data-dir', folder], {
+      cwd: ROOT,
+      env: { ...ENVIRONMENT, HOME: folder },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    try {
+      let output = '';
+      npm.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+      await eventually(async () => assert.match(output, /Ctrl-C stops/), { timeoutMs: 60_000 });
+      npm.kill('SIGTERM');
+      // The pipe is closed by the last process that has it.
+      await once(npm.stdout, 'close');
+      assert.match(output, /\nStopping…\n$/);
+    } finally {
+      npm.kill('SIGKILL');
+      rmSync(folder, { recursive: true, force: true });
     }
   });
 });

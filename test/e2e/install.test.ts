@@ -60,11 +60,17 @@ describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
     assert.equal(code, 0, stdout + stderr);
   });
 
-  it('refuses private addresses for modules of tenants at apply, unless the PolicyServer names the host', async () => {
-    const servers = Object.entries({ closed: '', named: '10.0.0.5:8443' }).map(([name, hosts]) => ({
+  it('refuses modules of tenants at apply, and those at private addresses, unless the PolicyServer names them', async () => {
+    const all = { 'portcullis.dev/tenant-modules': '*' };
+    const servers = Object.entries({
+      closed: {},
+      some: { 'portcullis.dev/tenant-modules': 'https://1.1.1.1/shared' },
+      open: all,
+      named: { ...all, 'portcullis.dev/tenant-module-hosts': '10.0.0.5:8443' },
+    }).map(([name, annotations]) => ({
       apiVersion: 'policies.kubewarden.io/v1',
       kind: 'PolicyServer',
-      metadata: { name, annotations: hosts === '' ? {} : { 'portcullis.dev/tenant-module-hosts': hosts } },
+      metadata: { name, annotations },
       spec: { image: 'portcullis:0.1.0', replicas: 0 },
     }));
     await lab.apply(...servers);
@@ -75,16 +81,19 @@ describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
       spec: { ...RESTRICTED.spec, module, policyServer, settings: {} },
     });
     for (const [module, server, expected] of [
-      ['https://10.0.0.5:8443/p.wasm', 'closed', /^422 .*10\.0\.0\.5:8443.*tenant-module-hosts/],
+      ['https://1.1.1.1/p.wasm', 'closed', /^422 .*builtin modules, got https:.*tenant-modules/],
+      ['https://1.1.1.1/p.wasm', 'some', /^422 .*and https:\/\/1\.1\.1\.1\/shared, got/],
+      ['https://1.1.1.1/shared/p.wasm', 'some', /^201/],
+      ['https://10.0.0.5:8443/p.wasm', 'open', /^422 .*10\.0\.0\.5:8443.*tenant-module-hosts/],
       ['https://10.0.0.5/p.wasm', 'named', /^422 .*10\.0\.0\.5.*tenant-module-hosts/],
       ['https://10.0.0.5:8443/p.wasm', 'named', /^201/],
-      ['https://1.1.1.1/p.wasm', 'closed', /^201/],
+      ['https://1.1.1.1/p.wasm', 'open', /^201/],
     ] as const) {
       await lab.eventually(`${module} on ${server}`, async () =>
         assert.match(await lab.answer(path, policy(module, server)), expected),
       );
     }
-    await lab.kubectl(['delete', 'policyservers', 'closed', 'named']);
+    await lab.kubectl(['delete', 'policyservers', 'closed', 'some', 'open', 'named']);
   });
 
   it('refuses parameters on a PolicyServer that Kubewarden’s controller manages or once did', async () => {

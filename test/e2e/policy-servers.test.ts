@@ -11,10 +11,9 @@ import {
   grantController,
   ObjectsScene,
   prepareCluster,
-  typeOf,
 } from '../../src/lifecycle/policy-servers/testing/objects-scene.ts';
 import { EVERYTHING, SETTINGS } from '../../src/lifecycle/policy-servers/testing/policy-servers.ts';
-import { type JsonObject, type KubernetesObject, POLICY_SERVERS } from '../../src/resources/index.ts';
+import { type JsonObject, knownKind, type KubernetesObject, POLICY_SERVERS } from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
@@ -109,7 +108,7 @@ describe('objects of PolicyServers on a real API server', { skip: skipWithoutClu
       const metadata = { ...(template['metadata'] as JsonObject), name, namespace };
       const warnings: string[] = [];
       const pod = { apiVersion: 'v1', kind: 'Pod', ...template, metadata } as KubernetesObject;
-      await admin.create(typeOf('v1', 'Pod'), pod, { onWarning: (text) => warnings.push(text) });
+      await admin.create(knownKind('v1', 'Pod'), pod, { onWarning: (text) => warnings.push(text) });
       assert.deepEqual(warnings, []);
     }
   });

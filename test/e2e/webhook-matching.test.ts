@@ -142,6 +142,7 @@ describe('webhooks of a kube-apiserver and the policies of a bucket', { skip: sk
       mode: 'builtin' as const,
       validate: () => verdict,
       validateSettings: () => ({ valid: true }) as const,
+      start: () => {},
       checkProtocol: () => {},
     };
     table.set(

@@ -126,7 +126,7 @@ describe('the module of a namespaced policy', () => {
     });
     await using lab = await PolicyLab.start({
       policyServerStatus: true,
-      sources: { ...DEFAULT_SOURCES, tenantHosts: [source.host] },
+      sources: { ...DEFAULT_SOURCES, tenantHosts: [source.host], tenantModules: ['*'] },
     });
     await lab.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
     const policies = Object.keys(ANSWERS).map((name) => ({

@@ -113,7 +113,7 @@ describe('policies that read images in a registry', { skip: skipWithoutRegistry(
     });
 
     it('do not read with the credentials of the policy server, nor what it has read for others', async () => {
-      const shared = { ...sources, tenantHosts: [proxy.host] };
+      const shared = { ...sources, tenantHosts: [proxy.host], tenantModules: ['*'] };
       await using server = await startServer({ policies, sources: shared });
       assert.equal((await ask(server, 'v1/oci_manifest_config', image)).isError, false);
       const before = proxy.paths.length;

@@ -103,7 +103,7 @@ describe(
       registry = await Registry.start();
       proxy = await FaultProxy.start(registry);
       lab = await PolicyLab.start({
-        sources: { ...(await registry.sources(proxy)), tenantHosts: [proxy.host] },
+        sources: { ...(await registry.sources(proxy)), tenantHosts: [proxy.host], tenantModules: ['*'] },
       });
       await lab.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } });
     });

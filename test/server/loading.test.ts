@@ -1,6 +1,11 @@
 // Policies that take long to load, or never do: others of the same change serve meanwhile, and the server is ready.
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { parseMetadata, writeMetadata } from '../../src/modules/index.ts';
+import { startingModule } from '../../src/wasm/testing/starting-module.ts';
 import { guest, ModuleSource, moduleBytes, requiredLabel, requires, review, startServer, until } from './harness.ts';
 import { Threads } from './threads.ts';
 
@@ -14,6 +19,24 @@ const judgedLong = (settings: string): unknown => ({
 });
 const many = (count: number, entry: (index: number) => unknown): Record<string, unknown> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`long-${index}`, entry(index)]));
+
+describe('a module that takes too long to start within a review', () => {
+  it('is refused with the reason, and does not keep others from being served', async () => {
+    await using server = await startServer({ policies: { good: requires('v0') } });
+    const file = join(server.folder.path, 'start.wasm');
+    const metadata = parseMetadata({ protocolVersion: 'v1', executionMode: 'kubewarden-wapc', rules: [] });
+    await writeFile(file, writeMetadata(startingModule(800_000), metadata));
+    await server.write({ good: requires('v1'), long: { module: pathToFileURL(file).href } });
+    const { reason, message } = await server.reaches('long', { phase: 'Error' });
+    assert.equal(reason, 'InvalidModule');
+    // On a busy machine, the limit by the wall clock ends it before its processor time is known.
+    assert.match(
+      message,
+      /takes \d+ ms of processor time to start: expected at most 500 ms|did not end while it was started/,
+    );
+    await until(async () => requiredLabel(await server.review('good', review())) === 'v1');
+  });
+});
 
 describe('policies whose settings check takes long', () => {
   it('do not delay others of the same change, nor the next change', async () => {

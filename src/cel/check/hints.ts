@@ -1,4 +1,5 @@
 import type { CallExpression } from '../ast.ts';
+import { allowedSince } from '../library.ts';
 import type { CelType } from '../type.ts';
 import type { DeclaredFunction, Declarations, TypeProvider } from './declarations.ts';
 import { MAX_LISTED_CANDIDATES } from './limits.ts';
@@ -28,7 +29,7 @@ export function hintsForIdentifier(
 export function hintsForFunction(name: string, declarations: Declarations, call: CallExpression): readonly string[] {
   const since = declarations.laterFunctions.get(name);
   if (since !== undefined) {
-    return [`'${name}' came with Kubernetes 1.${since}`];
+    return [`Kubernetes allows '${name}' in new expressions since 1.${allowedSince(since)}`];
   }
   const counts = declarations.macros?.argumentCounts(call.function) ?? [];
   if (counts.length > 0) {

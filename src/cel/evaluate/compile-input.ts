@@ -27,6 +27,8 @@ export interface CompileInput {
   /** The namespace in which an expression without a check looks names up first. */
   readonly container?: string;
   readonly structs?: StructFactory | undefined;
+  /** Whether `orValue` of a value that is not an optional fails. Default: it returns the value. */
+  readonly optionalReceivers?: boolean;
   /**
    * Whether to follow the specification where API servers differ: an invalid literal fails during evaluation instead of
    * compilation; a map literal with a repeated key fails; a presence test on a value without fields fails.

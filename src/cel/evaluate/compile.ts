@@ -40,6 +40,7 @@ import { Cancellation } from './frame.ts';
 import type { Run } from './frame.ts';
 import { CompiledExpression } from './compiled-expression.ts';
 import { CelOptional } from './optional.ts';
+import { NO_SUCH_OVERLOAD } from './order.ts';
 import { nameOfType } from './runtime-type.ts';
 import { CelTypeValue } from './type-value.ts';
 import { isList } from './type-name.ts';
@@ -327,10 +328,12 @@ class Compiler {
       });
     }
     const optional = this.#run(target);
+    const needsOptional = isValue && this.#input.optionalReceivers === true;
     return computed((frame) => {
       const value = optional(frame);
       if (!(value instanceof CelOptional)) {
-        return value;
+        const isMisused = needsOptional && !(value instanceof EvaluationFailure);
+        return isMisused ? new EvaluationFailure(NO_SUCH_OVERLOAD, call.id) : value;
       }
       if (value.value === undefined) {
         return fallback(frame);
@@ -435,7 +438,12 @@ class Compiler {
       })),
       this.#isSpecification,
     );
-    return isConstant ? this.#converted(run) : computed(run);
+    if (!isConstant) {
+      return computed(run);
+    }
+    const { value } = new CompiledExpression(run, new Map(), 0).evaluate({}, { budget: Infinity });
+    // API servers accept keys of every type; here such a map fails when it is evaluated.
+    return value instanceof EvaluationFailure || value instanceof Cancellation ? computed(run) : constant(value);
   }
 
   #struct({ typeName, fields }: StructExpression): Plan {

@@ -17,9 +17,18 @@ export interface ManifestFile {
   readonly objects: readonly KubernetesObject[];
 }
 
-/** The objects of `-f`: of files, standard input, and the YAML and JSON files of folders in the order of their names. */
+/**
+ * The objects of `-f`: of files, standard input, and the YAML and JSON files of folders in the order of their names.
+ * @throws CliError when there are none
+ */
 export async function readObjects(paths: readonly string[], recursive: boolean): Promise<readonly KubernetesObject[]> {
-  return (await readManifestFiles(paths, recursive)).flatMap(({ objects }) => objects);
+  const objects = (await readManifestFiles(paths, recursive)).flatMap((file) => file.objects);
+  if (objects.length === 0) {
+    throw new CliError(`${paths.map((path) => (path === '-' ? 'standard input' : path)).join(', ')}: no manifests`, {
+      hint: 'Expected YAML or JSON with at least one Kubernetes object. -R includes subfolders.',
+    });
+  }
+  return objects;
 }
 
 /** As {@link readObjects}, by file. */

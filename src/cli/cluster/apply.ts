@@ -1,18 +1,19 @@
 // `portcullis apply`: server-side apply of manifests.
 import { Command } from 'commander';
-import { ApiError } from '../../cluster/index.ts';
+import { ApiError, unlessGone } from '../../cluster/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
 import { CliError } from '../errors.ts';
 import { manyLines, oneLine } from '../table.ts';
 import { readObjects } from './apply-files.ts';
 import { applyObject } from './apply-object.ts';
 import { addClusterFlags, type ClusterFlags, connect, type Connected } from './cluster-flags.ts';
-import { keyOfManifest, objectName } from './resource-arguments.ts';
+import { type DryRunMode, dryRunOption, dryRunText } from './dry-run-flag.ts';
+import { keyOfManifest, objectName, unknownKind } from './resource-arguments.ts';
 
 interface ApplyFlags extends ClusterFlags {
   readonly filename: readonly string[];
   readonly recursive?: true;
-  readonly dryRun?: true;
+  readonly dryRun: DryRunMode;
   readonly forceConflicts?: true;
   readonly fieldManager: string;
 }
@@ -23,7 +24,7 @@ export function applyCommand(): Command {
       .description('apply manifests to a cluster (server-side apply)')
       .requiredOption('-f, --filename <file...>', 'manifests: files, folders, or - for standard input')
       .option('-R, --recursive', 'include subfolders')
-      .option('--dry-run', 'send requests that the server checks and does not store')
+      .addOption(dryRunOption())
       .option('--force-conflicts', 'take over fields of other managers')
       .option('--field-manager <name>', 'field manager of the applied fields', 'portcullis'),
   )
@@ -32,7 +33,7 @@ export function applyCommand(): Command {
       `
 Examples:
   portcullis apply -f examples/pinned-images/policy.yaml
-  portcullis apply -f policies/ -R --dry-run
+  portcullis apply -f policies/ -R --dry-run=server
   cat policy.yaml | portcullis apply -f -`,
     )
     .action(apply);
@@ -62,18 +63,20 @@ async function applyOne(connected: Connected, object: KubernetesObject, flags: A
   const { cluster } = connected;
   const type = await cluster.discovery.find(object.apiVersion, object.kind);
   if (type === undefined) {
-    throw new CliError(
-      `the server has no kind ${object.kind} in ${object.apiVersion}: install its CustomResourceDefinition first`,
-    );
+    throw await unknownKind(cluster, object);
   }
   const key = keyOfManifest(type, object, connected);
   const body = { ...object, metadata: { ...object.metadata, ...key } };
+  if (flags.dryRun === 'client') {
+    const isNew = (await unlessGone(cluster.get(type, key))) === undefined;
+    return `${objectName(type, key.name)} ${isNew ? 'created' : 'configured'}${dryRunText('client')}`;
+  }
   const { outcome } = await applyObject(cluster, type, body, {
     key,
     fieldManager: flags.fieldManager,
     force: flags.forceConflicts === true,
-    dryRun: flags.dryRun === true,
+    dryRun: flags.dryRun === 'server',
     onWarning: (text) => process.stderr.write(`Warning: ${oneLine(text)}\n`),
   });
-  return `${objectName(type, key.name)} ${outcome}${flags.dryRun === true ? ' (dry run)' : ''}`;
+  return `${objectName(type, key.name)} ${outcome}${dryRunText(flags.dryRun)}`;
 }

@@ -6,6 +6,7 @@ import { manyLines } from '../table.ts';
 import { readObjects } from './apply-files.ts';
 import { addClusterFlags, type ClusterFlags, connect, type Connected } from './cluster-flags.ts';
 import { durationMs } from './duration.ts';
+import { type DryRunMode, dryRunOption, dryRunText } from './dry-run-flag.ts';
 import { keyIn, keyOfManifest, objectName, selectResources } from './resource-arguments.ts';
 import { waitUntilGone } from './wait-for.ts';
 
@@ -16,7 +17,7 @@ interface DeleteFlags extends ClusterFlags {
   readonly all?: true;
   readonly ignoreNotFound?: true;
   readonly cascade: 'background' | 'foreground' | 'orphan';
-  readonly dryRun?: true;
+  readonly dryRun: DryRunMode;
   readonly wait: boolean;
   readonly timeout: string;
 }
@@ -48,7 +49,7 @@ export function deleteCommand(): Command {
           .choices(['background', 'foreground', 'orphan'])
           .default('background'),
       )
-      .option('--dry-run', 'send requests that the server checks and does not execute')
+      .addOption(dryRunOption())
       .option('--no-wait', 'do not wait until the objects are deleted')
       .option('--timeout <duration>', 'timeout of that wait, such as 30s or 5m', '1m'),
   )
@@ -88,7 +89,7 @@ async function remove(resources: readonly string[], flags: DeleteFlags): Promise
       }
     }
   }
-  if (flags.wait && flags.dryRun !== true) {
+  if (flags.wait && flags.dryRun === 'none') {
     await waitForAll(cluster, held, AbortSignal.timeout(timeoutMs), flags.timeout);
   }
   report(failures, targets.length);
@@ -96,10 +97,9 @@ async function remove(resources: readonly string[], flags: DeleteFlags): Promise
 
 /** Undefined, or the object with its remaining finalizers. */
 async function removeOne(cluster: Cluster, { type, key }: Target, flags: DeleteFlags): Promise<readonly Held[]> {
-  const options: DeleteOptions = { propagationPolicy: PROPAGATION[flags.cascade], dryRun: flags.dryRun === true };
-  const left = await cluster.delete(type, key, options);
-  const dryRun = flags.dryRun === true ? ' (dry run)' : '';
-  process.stdout.write(`${objectName(type, key.name)} deleted${dryRun}\n`);
+  const options: DeleteOptions = { propagationPolicy: PROPAGATION[flags.cascade], dryRun: flags.dryRun === 'server' };
+  const left = flags.dryRun === 'client' ? await cluster.get(type, key) : await cluster.delete(type, key, options);
+  process.stdout.write(`${objectName(type, key.name)} deleted${dryRunText(flags.dryRun)}\n`);
   return left === undefined ? [] : [{ type, key, uid: left.metadata.uid }];
 }
 

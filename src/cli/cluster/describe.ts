@@ -8,7 +8,7 @@ import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
-  kubernetesKind,
+  knownKind,
   type KubernetesObject,
   LAST_APPLIED_ANNOTATION,
 } from '../../resources/index.ts';
@@ -19,22 +19,12 @@ import { listRevisions } from '../rollout/revision-history.ts';
 import { hasRollout } from '../rollout/rollout-target.ts';
 import { oneLine, table } from '../table.ts';
 import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
+import { type EventObject, timeOf } from './event.ts';
 import { keyIn, selectResources } from './resource-arguments.ts';
-
-interface EventObject extends KubernetesObject {
-  readonly type?: string;
-  readonly reason?: string;
-  readonly message?: string;
-  readonly count?: number;
-  readonly firstTimestamp?: string;
-  readonly lastTimestamp?: string;
-  readonly eventTime?: string;
-  readonly source?: { readonly component?: string };
-  readonly reportingComponent?: string;
-}
 
 /** Width of headings. */
 const LABEL_WIDTH = 14;
+const EVENTS = knownKind('v1', 'Event');
 
 export function describeCommand(): Command {
   return addClusterFlags(
@@ -56,7 +46,7 @@ async function describe(resources: readonly string[], flags: ClusterFlags): Prom
   using connected = await connect(flags);
   const { cluster, namespace } = connected;
   let isFirst = true;
-  for (const { type, names } of await selectResources(cluster, resources)) {
+  for (const { type, names } of await selectResources(cluster, resources, { namespace })) {
     const objects =
       names.length === 0
         ? (await listAll(cluster, type, type.namespaced ? { namespace } : {})).items
@@ -71,12 +61,8 @@ async function describe(resources: readonly string[], flags: ClusterFlags): Prom
 
 /** The events of an object, oldest first; undefined when reading them is forbidden. */
 async function eventsOf(cluster: Cluster, object: KubernetesObject): Promise<readonly EventObject[] | undefined> {
-  const type = kubernetesKind('v1', 'Event');
-  if (type === undefined) {
-    return undefined;
-  }
   try {
-    const { items } = await cluster.list(type, {
+    const { items } = await cluster.list(EVENTS, {
       // Events about cluster-scoped objects are in namespace default.
       namespace: object.metadata.namespace ?? 'default',
       fieldSelector: `involvedObject.uid=${object.metadata.uid ?? ''}`,
@@ -88,10 +74,6 @@ async function eventsOf(cluster: Cluster, object: KubernetesObject): Promise<rea
     }
     throw error;
   }
-}
-
-function timeOf(event: EventObject): string {
-  return event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp ?? '';
 }
 
 /** The revisions of a policy; undefined when reading them is forbidden. */

@@ -1,6 +1,7 @@
 // `portcullis get`: lists or watches objects of a cluster, as a table, YAML or JSON.
 import { Command, Option } from 'commander';
 import {
+  ApiError,
   type ApiResource,
   isNotFound,
   type KubernetesCluster,
@@ -8,11 +9,11 @@ import {
   resourcePath,
   TABLE_ACCEPT,
 } from '../../cluster/index.ts';
-import type { KubernetesObject } from '../../resources/index.ts';
+import { groupResourceOf, type KubernetesObject } from '../../resources/index.ts';
 import { usageError } from '../errors.ts';
 import { dataText } from '../output.ts';
 import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
-import { keyIn, objectName, type ResourceSelection, selectResources } from './resource-arguments.ts';
+import { keyIn, objectName, OWN_CATEGORY, type ResourceSelection, selectResources } from './resource-arguments.ts';
 import { isServerTable, type ServerTable, serverTableText } from './server-table.ts';
 
 interface GetFlags extends ClusterFlags {
@@ -24,13 +25,17 @@ interface GetFlags extends ClusterFlags {
   readonly showLabels?: true;
   readonly headers: boolean;
   readonly ignoreNotFound?: true;
+  readonly showManagedFields?: true;
 }
 
 export function getCommand(): Command {
   return addClusterFlags(
     new Command('get')
       .description('show objects of a cluster')
-      .argument('<resources...>', 'TYPE[,TYPE…] [NAME…], or TYPE/NAME…')
+      .argument(
+        '[resources...]',
+        'TYPE[,TYPE…] [NAME…], TYPE/NAME…, or the NAME of a policy (default: all of our kinds)',
+      )
       .addOption(
         new Option('-o, --output <format>', 'output format')
           .choices(['table', 'wide', 'json', 'yaml', 'name'])
@@ -42,14 +47,17 @@ export function getCommand(): Command {
       .option('-w, --watch', 'go on and show changes')
       .option('--show-labels', 'a column with labels')
       .option('--no-headers', 'print no column headers')
-      .option('--ignore-not-found', 'do not fail when an object does not exist'),
+      .option('--ignore-not-found', 'do not fail when an object does not exist')
+      .option('--show-managed-fields', 'include metadata.managedFields in YAML and JSON'),
   )
     .addHelpText(
       'after',
       `
 Examples:
+  portcullis get
   portcullis get cap
   portcullis get cap pinned-images -o yaml
+  portcullis get all -A
   portcullis get pods,services -A
   portcullis get cap -w`,
     )
@@ -59,7 +67,7 @@ Examples:
 async function get(resources: readonly string[], flags: GetFlags): Promise<void> {
   using connected = await connect(flags);
   const { cluster, namespace } = connected;
-  const selections = await selectResources(cluster, resources);
+  const selections = await selectResources(cluster, resources.length === 0 ? [OWN_CATEGORY] : resources, { namespace });
   if (flags.watch === true && (selections.length > 1 || (selections[0]?.names.length ?? 0) > 1)) {
     throw usageError('--watch: expected one type, or one object of it');
   }
@@ -81,17 +89,23 @@ async function printTables(
 ): Promise<void> {
   let isFirst = true;
   let rows = 0;
-  for (const { type, names } of selections) {
+  for (const { type, names, isOfCategory } of selections) {
     const tables =
       names.length === 0
-        ? [await tableOf(cluster, namespace, type, undefined, flags)]
+        ? [
+            await (isOfCategory === true
+              ? unlessForbidden(type, tableOf(cluster, namespace, type, undefined, flags))
+              : tableOf(cluster, namespace, type, undefined, flags)),
+          ]
         : await Promise.all(names.map((name) => tableOf(cluster, namespace, type, name, flags)));
     const found = tables.filter((table) => table !== undefined);
     const [first] = found;
     const merged = { ...first, rows: found.flatMap((table) => table.rows ?? []) } as ServerTable;
     rows += merged.rows?.length ?? 0;
     if (merged.rows?.length !== 0) {
-      process.stdout.write(`${isFirst ? '' : '\n'}${serverTableText(merged, tableOptions(type, flags))}\n`);
+      process.stdout.write(
+        `${isFirst ? '' : '\n'}${serverTableText(merged, { ...tableOptions(type, flags), ...(selections.length === 1 ? {} : { type }) })}\n`,
+      );
       isFirst = false;
     }
     if (flags.watch === true) {
@@ -104,6 +118,19 @@ async function printTables(
         ? ''
         : ` in namespace ${namespace}`;
     process.stderr.write(`No resources found${where}.\n`);
+  }
+}
+
+/** What a member of a category has; undefined, and a note, when the user may not list it. */
+async function unlessForbidden<T>(type: ApiResource, list: Promise<T>): Promise<T | undefined> {
+  try {
+    return await list;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 403) {
+      process.stderr.write(`note: you may not list ${groupResourceOf(type)}\n`);
+      return undefined;
+    }
+    throw error;
   }
 }
 
@@ -203,7 +230,8 @@ async function printObjects(
 ): Promise<void> {
   const objects: KubernetesObject[] = [];
   for (const selection of selections) {
-    objects.push(...(await objectsOf(cluster, namespace, selection, flags)));
+    const found = await objectsOf(cluster, namespace, selection, flags);
+    objects.push(...(flags.showManagedFields === true ? found : found.map(withoutManagedFields)));
   }
   if (flags.output === 'name') {
     for (const object of objects) {
@@ -218,15 +246,21 @@ async function printObjects(
   }
 }
 
+function withoutManagedFields(object: KubernetesObject): KubernetesObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
 async function objectsOf(
   cluster: KubernetesCluster,
   namespace: string,
-  { type, names }: ResourceSelection,
+  { type, names, isOfCategory }: ResourceSelection,
   flags: GetFlags,
 ): Promise<readonly KubernetesObject[]> {
   if (names.length === 0) {
     const scope = flags.allNamespaces === true || !type.namespaced ? {} : { namespace };
-    return (await listAll(cluster, type, { ...scope, ...selectors(flags) })).items;
+    const list = listAll(cluster, type, { ...scope, ...selectors(flags) });
+    return (await (isOfCategory === true ? unlessForbidden(type, list) : list))?.items ?? [];
   }
   const found = await Promise.all(
     names.map(async (name) => {

@@ -1,24 +1,42 @@
 // Arguments that name objects: `pods`, `cap/one`, `po web db`, `deployments.apps,services`.
-import type { ApiResource, Cluster } from '../../cluster/index.ts';
-import { groupResourceOf, type KubernetesObject, type ObjectKey } from '../../resources/index.ts';
+import { ApiError, type ApiResource, type Cluster } from '../../cluster/index.ts';
+import { nearestKey } from '../../values/index.ts';
+import { apiVersionOf, groupResourceOf, type KubernetesObject, type ObjectKey } from '../../resources/index.ts';
 import { CliError, usageError } from '../errors.ts';
 import { oneLine } from '../table.ts';
 import type { Connected } from './cluster-flags.ts';
+
+/** Length of a word of the user in a message. Characters. */
+const MAX_SHOWN_WORD = 80;
 
 /** Named objects of one type, or all of them. */
 export interface ResourceSelection {
   readonly type: ApiResource;
   /** Empty: all objects. */
   readonly names: readonly string[];
+  /** Whether the type was found by a category, such as `all`. */
+  readonly isOfCategory?: true;
 }
 
+/** Lets a command take the name of an object without its type. */
+export interface BareNames {
+  readonly namespace: string;
+  /** The types of which one may have an object of this name. */
+  readonly isCandidate?: (type: ApiResource) => boolean;
+}
+
+/** The category of our kinds. */
+export const OWN_CATEGORY = 'portcullis';
+
 /**
- * Parses `TYPE[,TYPE…] [NAME…]` and `TYPE/NAME…`.
+ * Parses `TYPE[,TYPE…] [NAME…]` and `TYPE/NAME…`. A type may be a category, such as `all`.
+ * @param bareNames if given, also parses a single NAME, of an object of our kinds
  * @throws CliError when the cluster has no such type, or the arguments mix both forms
  */
 export async function selectResources(
   cluster: Cluster,
   args: readonly string[],
+  bareNames?: BareNames,
 ): Promise<readonly ResourceSelection[]> {
   const [first = '', ...names] = args;
   if (first === '') {
@@ -28,11 +46,19 @@ export async function selectResources(
     );
   }
   if (!args.some((argument) => argument.includes('/'))) {
-    const types = await Promise.all(first.split(',').map((word) => findType(cluster, word)));
-    if (types.length > 1 && names.length > 0) {
+    const named =
+      bareNames === undefined || args.length > 1 ? undefined : await bareSelection(cluster, first, bareNames);
+    if (named !== undefined) {
+      return [named];
+    }
+    const found = await Promise.all(
+      first.split(',').map((word) => findTypes(cluster, word, args.length === 1 && bareNames !== undefined)),
+    );
+    const selected = found.flat();
+    if (selected.length > 1 && names.length > 0) {
       throw usageError('several types and names: expected names of one type', 'Write TYPE/NAME for each object.');
     }
-    return types.map((type) => ({ type, names }));
+    return selected.map((selection) => ({ ...selection, names }));
   }
   const selections = new Map<string, { type: ApiResource; names: string[] }>();
   for (const argument of args) {
@@ -48,13 +74,115 @@ export async function selectResources(
   return [...selections.values()];
 }
 
+/** The type, or the types of a category. @throws CliError when the cluster has neither */
+async function findTypes(
+  cluster: Cluster,
+  word: string,
+  mayBeName: boolean,
+): Promise<readonly Omit<ResourceSelection, 'names'>[]> {
+  const found = await typeNamed(cluster, word);
+  if (found !== undefined) {
+    return [{ type: found }];
+  }
+  const types = await typesOfCategory(cluster, word);
+  if (types.length === 0) {
+    throw await unknownType(cluster, word, mayBeName);
+  }
+  return types.map((type) => ({ type, isOfCategory: true }));
+}
+
 /** @throws CliError when the cluster has no such type */
 async function findType(cluster: Cluster, word: string): Promise<ApiResource> {
   const found = await typeNamed(cluster, word);
   if (found === undefined) {
-    throw usageError(`the server has no resource type "${word}"`, 'kubectl api-resources lists its types.');
+    throw await unknownType(cluster, word);
   }
   return found;
+}
+
+async function unknownType(cluster: Cluster, word: string, mayBeName = false): Promise<CliError> {
+  const types = await cluster.discovery.resources();
+  const [name = ''] = word.split('.');
+  const near = nearestKey(
+    name,
+    types.flatMap(({ resource, singular }) => [resource, ...(singular === '' ? [] : [singular])]),
+  );
+  return usageError(
+    `the server has no resource type "${oneLine(word, MAX_SHOWN_WORD)}"${mayBeName ? ', and no policy of this name' : ''}`,
+    near === undefined ? 'portcullis get all, and kubectl api-resources, show types.' : `Did you mean ${near}?`,
+  );
+}
+
+/** The error for a manifest of a kind that the cluster does not serve. */
+export async function unknownKind(cluster: Cluster, { apiVersion, kind }: KubernetesObject): Promise<CliError> {
+  const types = await cluster.discovery.resources();
+  const message = `the server has no kind ${kind} in ${apiVersion}`;
+  const elsewhere = types.find((type) => type.kind === kind);
+  if (elsewhere !== undefined) {
+    return new CliError(`${message}: it has ${kind} in ${apiVersionOf(elsewhere)}`);
+  }
+  const near = nearestKey(
+    kind,
+    types.map((type) => type.kind),
+  );
+  return new CliError(
+    `${message}: ${near === undefined ? 'install its CustomResourceDefinition first' : `did you mean ${near}?`}`,
+  );
+}
+
+/** The types of a category that can be listed, each in its preferred version. */
+async function typesOfCategory(cluster: Cluster, category: string): Promise<readonly ApiResource[]> {
+  const types = await cluster.discovery.resources();
+  const listed = types.filter(({ categories, verbs }) => categories.includes(category) && verbs.includes('list'));
+  const preferred = new Map<string, ApiResource>();
+  for (const type of listed) {
+    if (!preferred.has(groupResourceOf(type))) {
+      preferred.set(groupResourceOf(type), type);
+    }
+  }
+  return [...preferred.values()];
+}
+
+/**
+ * The object of our kinds that has the name, unless the word is a type or a category.
+ * @throws CliError when several objects have it
+ */
+async function bareSelection(
+  cluster: Cluster,
+  word: string,
+  { namespace, isCandidate = () => true }: BareNames,
+): Promise<ResourceSelection | undefined> {
+  const types = await cluster.discovery.resources();
+  if (
+    word.includes(',') ||
+    (await typeNamed(cluster, word)) !== undefined ||
+    types.some(({ categories }) => categories.includes(word))
+  ) {
+    return undefined;
+  }
+  const candidates = (await typesOfCategory(cluster, OWN_CATEGORY)).filter(isCandidate);
+  const found = await Promise.all(
+    candidates.map(async (type) => ((await exists(cluster, type, keyIn(type, namespace, word))) ? [type] : [])),
+  );
+  const [type, ...more] = found.flat();
+  if (type !== undefined && more.length > 0) {
+    const named = [type, ...more].map((one) => `${one.shortNames[0] ?? one.resource}/${word}`);
+    throw usageError(`several objects have the name ${word}: ${named.join(', ')}`, 'Write TYPE/NAME.');
+  }
+  return type === undefined ? undefined : { type, names: [word] };
+}
+
+/** Whether the user can read the object. */
+async function exists(cluster: Cluster, type: ApiResource, key: ObjectKey): Promise<boolean> {
+  try {
+    await cluster.get(type, key);
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError) {
+      return false;
+    }
+    throw error;
+  }
 }
 
 /**

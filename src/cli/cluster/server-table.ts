@@ -1,6 +1,8 @@
 // Prints tables of API servers (`meta.k8s.io/v1` Table) in the layout of kubectl.
+import type { ApiResource } from '../../cluster/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
 import { oneLine, table } from '../table.ts';
+import { objectName } from './resource-arguments.ts';
 
 interface ServerColumn {
   readonly name: string;
@@ -28,6 +30,8 @@ interface ServerTableOptions {
   /** Add a last column with labels. */
   readonly withLabels: boolean;
   readonly withHeaders: boolean;
+  /** The type of the objects, to be shown with their names. */
+  readonly type?: Pick<ApiResource, 'group' | 'kind'>;
 }
 
 export function isServerTable(value: unknown): value is ServerTable {
@@ -46,7 +50,10 @@ export function serverTableText(from: ServerTable, options: ServerTableOptions):
         : []),
       ...shown.map(({ column, index }) => ({
         header: cellText(column.name).toUpperCase(),
-        cell: ({ cells }: ServerRow) => cellText(cells[index]),
+        cell: ({ cells }: ServerRow) =>
+          options.type !== undefined && index === 0
+            ? objectName(options.type, cellText(cells[0]))
+            : cellText(cells[index]),
       })),
       ...(options.withLabels
         ? [{ header: 'LABELS', cell: ({ object }: ServerRow) => labelsText(object?.metadata.labels) }]

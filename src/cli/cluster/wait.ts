@@ -1,6 +1,13 @@
 // `portcullis wait`: waits until objects have a condition, a value, or are gone.
 import { Command } from 'commander';
-import { isJsonObject, type KubernetesObject, valueAt } from '../../resources/index.ts';
+import { ApiError, type Cluster } from '../../cluster/index.ts';
+import {
+  isJsonObject,
+  type KubernetesObject,
+  type ObjectKey,
+  type ResourceType,
+  valueAt,
+} from '../../resources/index.ts';
 import { CliError, usageError } from '../errors.ts';
 import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
 import { durationMs } from './duration.ts';
@@ -19,7 +26,7 @@ export function waitCommand(): Command {
       .argument('<resources...>', 'TYPE NAME…, or TYPE/NAME…')
       .requiredOption(
         '--for <what>',
-        'condition=NAME[=VALUE], jsonpath=.status.phase=VALUE (also {.status.phase}), or delete',
+        'condition=NAME[=VALUE], jsonpath=.status.phase=VALUE (also {.status.phase}), create or delete',
       )
       .option('--timeout <duration>', 'timeout, such as 30s or 5m', '30s'),
   )
@@ -40,7 +47,7 @@ async function wait(resources: readonly string[], flags: WaitFlags): Promise<voi
   using connected = await connect(flags);
   const { cluster, namespace } = connected;
   const deadline = AbortSignal.timeout(timeoutMs);
-  for (const { type, names } of await selectResources(cluster, resources)) {
+  for (const { type, names } of await selectResources(cluster, resources, { namespace })) {
     if (names.length === 0) {
       throw usageError(`${type.resource}: expected the names of the objects to wait for`);
     }
@@ -48,6 +55,9 @@ async function wait(resources: readonly string[], flags: WaitFlags): Promise<voi
       const key = keyIn(type, namespace, name);
       const shown = objectName(type, name);
       try {
+        if (goal !== undefined && flags.for !== 'create') {
+          await requireObject(cluster, type, key, deadline);
+        }
         await (goal === undefined
           ? waitUntilGone(cluster, type, key, deadline)
           : waitFor(cluster, type, key, goal, deadline));
@@ -57,13 +67,30 @@ async function wait(resources: readonly string[], flags: WaitFlags): Promise<voi
         }
         throw error;
       }
-      process.stdout.write(`${shown} ${goal === undefined ? 'deleted' : 'condition met'}\n`);
+      process.stdout.write(
+        `${shown} ${goal === undefined ? 'deleted' : flags.for === 'create' ? 'created' : 'condition met'}\n`,
+      );
+    }
+  }
+}
+
+/** Ends the command at once when there is no such object, as kubectl does. @throws ApiError */
+async function requireObject(cluster: Cluster, type: ResourceType, key: ObjectKey, signal: AbortSignal): Promise<void> {
+  try {
+    await cluster.get(type, key, { signal });
+  } catch (error) {
+    // Users who may only list and watch can wait too.
+    if (!(error instanceof ApiError) || error.code !== 403) {
+      throw error;
     }
   }
 }
 
 /** @throws CliError */
 function parseGoal(text: string): Goal {
+  if (text === 'create') {
+    return (object) => object !== undefined;
+  }
   const [form = '', ...rest] = text.split('=');
   if (form === 'condition' && rest[0] !== undefined && rest[0] !== '') {
     const [name, value = 'true'] = rest;
@@ -77,7 +104,7 @@ function parseGoal(text: string): Goal {
     return (object) => object !== undefined && String(valueOfPath(object, path)) === rest[1];
   }
   throw usageError(
-    `--for ${text}: expected condition=NAME, condition=NAME=VALUE, jsonpath=.path.to.field=VALUE or delete`,
+    `--for ${text}: expected condition=NAME, condition=NAME=VALUE, jsonpath=.path.to.field=VALUE, create or delete`,
   );
 }
 

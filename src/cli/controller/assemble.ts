@@ -10,6 +10,7 @@ import {
   registerGovernanceMetrics,
 } from '../../governance/index.ts';
 import {
+  type LoadCatalogue,
   NETWORK_POLICY_STATUS_RULES,
   NetworkPolicyControllers,
   type ProjectionOptions,
@@ -72,6 +73,8 @@ export interface ControllerOptions {
   readonly networkPolicyStatus?: boolean;
   /** What of these statuses is repeated in NetworkPolicies. Default: nothing. */
   readonly networkPolicyProjection?: ProjectionOptions;
+  /** Default: the builtin catalogue of network providers. */
+  readonly networkPolicyCatalogue?: LoadCatalogue | undefined;
   readonly registry: Registry;
   readonly metrics: RuntimeMetrics;
   readonly log: Logger;
@@ -143,6 +146,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
             ? {}
             : {
                 tenantHosts: (name) => managed.tenantHosts(name),
+                tenantModules: (name) => managed.tenantModules(name),
                 tenantCapabilities: (name) => managed.tenantCapabilities(name),
                 kubewardenFinalizer: (name) => managed.kubewardenFinalizer(name),
               }),
@@ -182,7 +186,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
     runtime.add('cache', { name: 'governance caches', start: (signal) => governed.start(signal) });
     runtime.add('leader', controllers);
   }
-  const { networkPolicyProjection } = options;
+  const { networkPolicyProjection, networkPolicyCatalogue: loadCatalogue } = options;
   const projection = networkPolicyProjection === undefined ? {} : { projection: networkPolicyProjection };
   if (options.networkPolicyStatus === true) {
     const ownCaches = new SharedCaches({ cluster, log, metrics });
@@ -190,7 +194,16 @@ export function assembleController(options: ControllerOptions): AssembledControl
     runtime.add('cache', { name: 'network policy caches', start: (signal) => ownCaches.start(signal) });
     runtime.add(
       'leader',
-      new NetworkPolicyControllers({ cluster, caches: ownCaches, events, registry, log, metrics, ...projection }),
+      new NetworkPolicyControllers({
+        cluster,
+        caches: ownCaches,
+        events,
+        registry,
+        log,
+        metrics,
+        ...projection,
+        ...(loadCatalogue === undefined ? {} : { loadCatalogue }),
+      }),
     );
   } else if (options.networkPolicyStatus === false) {
     runtime.add('leader', new StatusRemoval({ cluster, log, ...projection }));

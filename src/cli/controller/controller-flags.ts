@@ -20,6 +20,14 @@ import {
   productNamespaceOption,
 } from '../daemon-flags.ts';
 import { usageError } from '../errors.ts';
+import {
+  DOCKER_CONFIG_FLAG,
+  DOCKER_CONFIG_HELP,
+  SOURCES_FLAG,
+  SOURCES_HELP,
+  type SourceFlags,
+} from '../module/source-flags.ts';
+import { TRUST_FLAG, TRUST_HELP, VERIFICATION_FLAG, type VerificationFlags } from '../module/verification-flags.ts';
 import { portNumber } from '../port-flag.ts';
 import { addFailingPoliciesFlags, failingPolicies, type FailingPoliciesFlags } from './failing-policies-flags.ts';
 import { addGovernanceFlags, type GovernanceFlags } from './governance-flags.ts';
@@ -34,7 +42,16 @@ const MIN_LEASE_MS = 3_000;
 const NAME = '{name}';
 
 export interface ControllerFlags
-  extends MemberFlags, ControlFlags, LogFlags, ManagedFlags, FailingPoliciesFlags, GovernanceFlags, NetworkPolicyFlags {
+  extends
+    MemberFlags,
+    ControlFlags,
+    LogFlags,
+    ManagedFlags,
+    FailingPoliciesFlags,
+    GovernanceFlags,
+    NetworkPolicyFlags,
+    SourceFlags,
+    VerificationFlags {
   readonly governanceAccount: string;
   readonly namespace: string;
   readonly leaderElect: boolean;
@@ -73,6 +90,10 @@ export function controllerCommandWithFlags(): Command {
     )
     .option('--policy-server-ca-file <file>', 'PEM CA of the certificates of those policy servers');
   addNetworkPolicyFlags(addGovernanceFlags(addFailingPoliciesFlags(addControlFlags(addManagedFlags(command)))))
+    .option(SOURCES_FLAG, SOURCES_HELP)
+    .option(DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP)
+    .option(VERIFICATION_FLAG, 'verification.yml: the signatures that this catalogue must have (default: none)')
+    .option(TRUST_FLAG, TRUST_HELP)
     .addOption(
       new Option(
         '--governance-account <name>',

@@ -23,6 +23,8 @@ import {
   type WebhookFlags,
   webhookFlags,
 } from './controller-flags.ts';
+import { readServerSources } from '../module/read-sources.ts';
+import { readVerification } from '../module/read-verification.ts';
 import { governanceSettings } from './governance-flags.ts';
 import { managedSettings } from './managed-flags.ts';
 import {
@@ -32,6 +34,7 @@ import {
   productIdentities,
   serviceAccountUser,
 } from './managed-servers.ts';
+import { catalogueLoader } from './network-policy-flags.ts';
 import { OperationsServer } from './operations-server.ts';
 import { untilAnswered } from './until-answered.ts';
 import { usernameIn } from './username.ts';
@@ -102,6 +105,11 @@ async function controller(flags: ControllerFlags): Promise<void> {
     ...(governance === undefined ? {} : { governance }),
     networkPolicyStatus: flags.networkPolicyStatus,
     networkPolicyProjection: { annotation: flags.networkPolicyAnnotation },
+    networkPolicyCatalogue: catalogueLoader(flags, {
+      sources: () => readServerSources(flags),
+      verification: async () => (await readVerification(flags)).verification,
+      log,
+    }),
   });
   notReady = () => runtime.notReady();
   const ended = runtime.run(stop.signal);

@@ -19,6 +19,7 @@ import {
   POLICY_SERVER_SERVICE_PORT as SERVICE_PORT,
   tenantCapabilities,
   tenantModuleHosts,
+  tenantModules,
   type WebhookTarget,
 } from '../../lifecycle/index.ts';
 import { POLICY_SERVERS, type PolicyServer } from '../../resources/index.ts';
@@ -152,6 +153,12 @@ export class ManagedServers {
   tenantHosts(policyServer: string): readonly string[] | undefined {
     const server = this.#ours(policyServer);
     return server && tenantModuleHosts(server.metadata.annotations);
+  }
+
+  /** Modules of namespaced policies besides builtin ones. Undefined if the PolicyServer does not exist, or is not ours. */
+  tenantModules(policyServer: string): readonly string[] | undefined {
+    const server = this.#ours(policyServer);
+    return server && tenantModules(server);
   }
 
   /** Host capabilities of namespaced policies. Undefined if the PolicyServer does not exist, or is not ours. */

@@ -1,11 +1,15 @@
 // The status of NetworkPolicies: the administrator's choice, on a controller and on `start`.
 import { type Command, Option } from 'commander';
-import { ANNOTATION_MODES, type AnnotationMode } from '../../network-policy/index.ts';
+import type { Logger } from '../../log/index.ts';
+import type { SourcesConfig, Verification } from '../../modules/index.ts';
+import { ANNOTATION_MODES, type AnnotationMode, type LoadCatalogue } from '../../network-policy/index.ts';
+import { loadCatalogue } from '../netpol/load-catalogue.ts';
 import { isEnabled } from './governance-flags.ts';
 
 export interface NetworkPolicyFlags {
   readonly networkPolicyStatus: boolean;
   readonly networkPolicyAnnotation: AnnotationMode;
+  readonly networkPolicyCatalogue?: string;
 }
 
 export function addNetworkPolicyFlags(command: Command): Command {
@@ -25,5 +29,24 @@ export function addNetworkPolicyFlags(command: Command): Command {
       )
         .choices(ANNOTATION_MODES)
         .default('none'),
+    )
+    .option(
+      '--network-policy-catalogue <name>',
+      'add providers, or change what is known of them: a file, a folder, or registry://HOST/REPOSITORY@sha256:…',
     );
+}
+
+export interface CatalogueConfiguration {
+  readonly sources: () => Promise<SourcesConfig>;
+  readonly verification: () => Promise<Verification | undefined>;
+  readonly log: Logger;
+}
+
+/** How the catalogue of the flags is loaded; undefined without one. Charts write an empty name. */
+export function catalogueLoader(
+  { networkPolicyCatalogue: name = '' }: Pick<NetworkPolicyFlags, 'networkPolicyCatalogue'>,
+  { sources, verification, log }: CatalogueConfiguration,
+): LoadCatalogue | undefined {
+  const note = (text: string): void => log.warn({ catalogue: name, note: text }, 'catalogue of network providers');
+  return name === '' ? undefined : (signal) => loadCatalogue([name], { sources, verification, note, signal });
 }

@@ -46,6 +46,8 @@ export interface InstallValues {
     readonly priorityClassName: string;
     readonly extraArgs: readonly string[];
     readonly extraEnv: readonly JsonObject[];
+    readonly extraVolumes: readonly JsonObject[];
+    readonly extraVolumeMounts: readonly JsonObject[];
   };
   readonly certificates: {
     readonly mode: string;
@@ -71,7 +73,11 @@ export interface InstallValues {
   };
   readonly recommendedPolicies: { readonly enabled: boolean; readonly mode: string };
   readonly networkPolicy: { readonly enabled: boolean };
-  readonly networkPolicyStatus: { readonly enabled: boolean; readonly annotation: AnnotationMode };
+  readonly networkPolicyStatus: {
+    readonly enabled: boolean;
+    readonly annotation: AnnotationMode;
+    readonly catalogue: string;
+  };
   readonly userRoles: { readonly enabled: boolean; readonly aggregateWrite: boolean };
   readonly uninstallHook: { readonly enabled: boolean };
   readonly monitoring: {
@@ -173,6 +179,8 @@ export function valuesDeclaration(version: string): ValueSection {
       ),
       extraArgs: texts('Additional arguments of `portcullis controller`.'),
       extraEnv: list('Additional environment variables: a list of {name: …, value: …}.'),
+      extraVolumes: list('Additional volumes of the controller pods: a list of {name: …, configMap: …}.'),
+      extraVolumeMounts: list('Their mounts in the container: a list of {name: …, mountPath: …}.'),
     }),
     certificates: section('Certificates of webhooks, and of connections between controller and policy servers.', {
       mode: choice(
@@ -220,6 +228,10 @@ export function valuesDeclaration(version: string): ValueSection {
         annotation: choice(
           'Repeat it in an annotation of each NetworkPolicy (write), which needs the right to patch them and wakes the agents of network providers; or remove these annotations (remove).',
           ANNOTATION_MODES,
+        ),
+        catalogue: text(
+          'Catalogue of network providers that extends the builtin one: registry://HOST/REPOSITORY@sha256:…, or a file or folder of controller.extraVolumeMounts.',
+          '',
         ),
       },
     ),

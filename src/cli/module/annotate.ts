@@ -135,6 +135,7 @@ function completed(file: string, bytes: Uint8Array, stated: PolicyMetadata): Pol
 /** Asks a waPC module for its protocol version. @throws EngineError, WasmError unless it is v1 */
 function requireProtocolAnswer(bytes: Uint8Array): void {
   const guest = createGuest({ compiled: compilePolicyModule(bytes), mode: 'kubewarden-wapc' });
+  guest.start();
   const fuel = DEFAULT_TIMEOUT_SECONDS * FUEL_PER_SECOND['kubewarden-wapc'];
   const hostCall = (): never => {
     throw new Error('no host capability is available while a module is annotated');

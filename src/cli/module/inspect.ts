@@ -149,7 +149,7 @@ async function reportOf({ location, digest, bytes }: ModuleSource): Promise<Modu
   };
 }
 
-/** Makes a guest as well: only that shows whether everything that the module imports is there. */
+/** Starts a guest as well: only that shows whether everything that the module imports is there. */
 function inspectModule(bytes: Uint8Array): Inspection {
   const stated = readMetadata(bytes)?.executionMode;
   const compiled = compilePolicyModule(bytes);
@@ -160,7 +160,7 @@ function inspectModule(bytes: Uint8Array): Inspection {
     if (mode === 'opa' || mode === 'gatekeeper') {
       return { shape, mode, builtins: createOpaGuest(compiled).usedBuiltins, problem: undefined };
     }
-    createGuest({ compiled, mode });
+    createGuest({ compiled, mode }).start();
     return { shape, mode, builtins: undefined, problem: undefined };
   } catch (error) {
     return { shape, mode, builtins: undefined, problem: errorText(error) };

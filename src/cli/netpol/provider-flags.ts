@@ -1,25 +1,16 @@
 // The flags that name network providers and extend their catalogue.
 import type { Command } from 'commander';
-import {
-  builtinCatalogue,
-  type Catalogue,
-  parseCatalogue,
-  type ProviderInstance,
-  ProviderSupport,
-} from '../../engine/network-policy/index.ts';
-import { errorText, nearestKey } from '../../values/index.ts';
-import { CliError, usageError } from '../errors.ts';
+import { type Catalogue, type ProviderInstance, ProviderSupport } from '../../engine/network-policy/index.ts';
+import { nearestKey } from '../../values/index.ts';
+import { usageError } from '../errors.ts';
 import { readSources } from '../module/read-sources.ts';
 import { addSignatureFlags, readSignatureFlags, type SignatureFlags } from '../module/signature-flags.ts';
 import { addSourceFlags, type SourceFlags } from '../module/source-flags.ts';
-import { oneLine } from '../table.ts';
-import { readCatalogueFiles } from './catalogue-files.ts';
+import { loadCatalogue, REGISTRY } from './load-catalogue.ts';
 
 export interface CatalogueFlags extends SourceFlags, SignatureFlags {
   readonly catalogue?: readonly string[];
 }
-
-const REGISTRY = 'registry://';
 
 /** Describes what {@link providersOf} reads. */
 export const PROVIDER_HELP = 'a provider and its version, with settings if known: NAME@VERSION,SETTING=VALUE';
@@ -38,47 +29,16 @@ export function addCatalogueFlag(command: Command): Command {
 
 /** The catalogue of this product with those of files and registries. @throws CliError which lists the mistakes, ModuleError */
 export async function readCatalogue(flags: CatalogueFlags): Promise<Catalogue> {
-  let catalogue = builtinCatalogue();
-  for (const name of flags.catalogue ?? []) {
-    const texts = name.startsWith(REGISTRY) ? [await fromRegistry(name, flags)] : await fromFiles(name, flags);
-    catalogue = texts.reduce((known, { text, place }) => extendedBy(known, text, place), catalogue);
+  const names = flags.catalogue ?? [];
+  const file = names.find((name) => !name.startsWith(REGISTRY));
+  if (file !== undefined && (await readSignatureFlags(flags)) !== undefined) {
+    throw usageError(`${file} cannot be verified: only catalogues of registries have signatures`, 'Push it to one.');
   }
-  return catalogue;
-}
-
-interface CatalogueText {
-  readonly text: string;
-  readonly place: string;
-}
-
-function extendedBy(catalogue: Catalogue, text: string, place: string): Catalogue {
-  try {
-    return catalogue.extended(parseCatalogue(text, place, catalogue));
-  } catch (error) {
-    const hint = 'docs/network-policy.md describes the format.';
-    throw new CliError(`the catalogue cannot be used:\n${errorText(error)}`, { hint, cause: error });
-  }
-}
-
-async function fromFiles(name: string, flags: CatalogueFlags): Promise<readonly CatalogueText[]> {
-  if ((await readSignatureFlags(flags)) !== undefined) {
-    throw usageError(`${name} cannot be verified: only catalogues of registries have signatures`, 'Push it to one.');
-  }
-  return await readCatalogueFiles(name);
-}
-
-async function fromRegistry(name: string, flags: CatalogueFlags): Promise<CatalogueText> {
-  const { catalogueReference, pullCatalogue } = await import('./pull-catalogue.ts');
-  const reference = catalogueReference(name);
-  const [sources, verification] = await Promise.all([readSources(flags), readSignatureFlags(flags)]);
-  const { text, pinned, sourceError } = await pullCatalogue(reference, { sources, verification });
-  if (sourceError !== undefined) {
-    process.stderr.write(`note: using the cached copy of ${reference.shown}: ${oneLine(sourceError.message)}\n`);
-  }
-  if (reference.manifest === undefined) {
-    process.stderr.write(`note: a tag can move; this catalogue is ${pinned}\n`);
-  }
-  return { text, place: reference.shown };
+  return await loadCatalogue(names, {
+    sources: () => readSources(flags),
+    verification: () => readSignatureFlags(flags),
+    note: (text) => void process.stderr.write(`note: ${text}\n`),
+  });
 }
 
 /** The providers of flags, such as `cilium@1.15.4,enable-sctp=true`. @throws CliError for wrong usage */

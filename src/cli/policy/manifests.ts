@@ -1,5 +1,7 @@
 // Admission policies in manifests with their parameters and namespaces: one of our kinds, or Kubernetes' own,
 // ValidatingAdmissionPolicy and MutatingAdmissionPolicy, with their bindings.
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import { policyEntry } from '../../engine/definition/index.ts';
 import {
   fieldPathText,
@@ -23,6 +25,9 @@ const OWN_POLICY_KINDS: ReadonlySet<string> = new Set([
   'ClusterAdmissionPolicyGroup',
   'AdmissionPolicyGroup',
 ]);
+
+/** Files of `portcullis test`. */
+export const TEST_FILE = /^(?:(.+)\.)?portcullis-test\.ya?ml$/;
 
 /** Stands for the module of a definition whose code is manifests. */
 const MANIFESTS = 'manifests';
@@ -53,13 +58,49 @@ export function manifestsOf(text: string, name: string): JsonObject[] {
   });
 }
 
-/** The manifests of files. @throws CliError */
+/** The manifests of files, and of the files in folders. @throws CliError */
 export async function readManifests(paths: readonly string[]): Promise<JsonObject[]> {
   const manifests: JsonObject[] = [];
-  for (const path of paths) {
+  for (const path of (await Promise.all(paths.map(manifestFiles))).flat()) {
     manifests.push(...manifestsOf(await readText(path), path));
   }
   return manifests;
+}
+
+const MANIFEST_FILE = /\.(?:ya?ml|json)$/;
+
+/**
+ * A path that is no folder; of a folder, the YAML and JSON files in it and below, sorted, but for test files, node_modules
+ * and hidden ones.
+ * @throws CliError when a folder has no such file
+ */
+export async function manifestFiles(path: string): Promise<readonly string[]> {
+  const isFolder = (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
+  if (!isFolder) {
+    return [path];
+  }
+  const files = await filesBelow(path);
+  if (files.length === 0) {
+    throw new CliError(`${path} contains no manifests: expected files that end in .yaml, .yml or .json`);
+  }
+  return files;
+}
+
+async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const visible = entries.filter(({ name }) => !name.startsWith('.') && name !== 'node_modules');
+  const found = await Promise.all(
+    visible
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+      .map(async (entry) => {
+        const path = join(folder, entry.name);
+        if (entry.isDirectory()) {
+          return await filesBelow(path);
+        }
+        return MANIFEST_FILE.test(entry.name) && !TEST_FILE.test(entry.name) ? [path] : [];
+      }),
+  );
+  return found.flat();
 }
 
 /**

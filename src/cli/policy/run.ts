@@ -41,10 +41,14 @@ export function runCommand(): Command {
     .addHelpText(
       'after',
       `
-Standard output gets the AdmissionResponse and nothing else; the policy's log and all notes go to standard error.
+Standard output gets the AdmissionResponse and nothing else; the policy's log
+and all notes go to standard error.
 
-Exit code: 0 when the policy gave a verdict, also a denial; 1 when it gave none (it failed, ran out of time, had no
-cluster to ask), when its settings are not valid, and with --fail-on deny when it denied; 2 for a wrong command line.
+Exit code: 0 when the policy gave a verdict, also a denial; 1 when it gave none
+(it failed, ran out of time, had no cluster to ask), when its settings are not
+valid, and with --fail-on deny when it denied; 2 for a wrong command line.
+
+With --image, run creates a pod instead: portcullis run --image= --help
 
 Examples:
   portcullis run policy.wasm -r request.json -s settings.yml

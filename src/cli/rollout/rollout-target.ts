@@ -38,7 +38,7 @@ export function rolloutCommandOf(name: string, description: string): Command {
   return addClusterFlags(
     new Command(name)
       .description(description)
-      .addArgument(new Argument('<policy...>', 'the policy: TYPE/NAME, or TYPE NAME'))
+      .addArgument(new Argument('<policy...>', 'the policy: NAME, TYPE/NAME, or TYPE NAME'))
       .option('--product-namespace <name>', 'namespace of PolicyRevisions', PRODUCT_NAMESPACE),
   );
 }
@@ -51,11 +51,11 @@ export async function withTarget(
 ): Promise<void> {
   using connected = await connect(flags);
   const { cluster, namespace } = connected;
-  const selections = await selectResources(cluster, args);
+  const selections = await selectResources(cluster, args, { namespace, isCandidate: hasRollout });
   const [selection] = selections;
   const [name] = selection?.names ?? [];
   if (selection === undefined || name === undefined || selections.length > 1 || selection.names.length > 1) {
-    throw usageError('expected one policy', 'Name it as TYPE/NAME, such as cap/pinned-images.');
+    throw usageError('expected one policy', 'Name it as NAME or TYPE/NAME, such as cap/pinned-images.');
   }
   const { type } = selection;
   if (!hasRollout(type)) {

@@ -33,6 +33,7 @@ interface ServeFlags extends LogFlags, ReplicaFlags, SourceFlags, VerificationFl
   readonly operationsAddr?: string;
   readonly readinessProbePort: number;
   readonly workers?: number;
+  readonly policyMemory?: number;
   readonly certFile?: string;
   readonly keyFile?: string;
   readonly clientCaFile?: string;
@@ -74,6 +75,12 @@ export function serveCommand(): Command {
       new Option('--workers <count>', 'evaluation threads (default: processors, at least 2)')
         .env('KUBEWARDEN_WORKERS')
         .argParser(count),
+    )
+    .addOption(
+      new Option(
+        '--policy-memory <mebibytes>',
+        'memory that WebAssembly policies may hold (default: 3/8 of the memory limit of the process)',
+      ).argParser(count),
     )
     .addOption(
       new Option('--cert-file <file>', 'PEM certificate; watched (default: plain HTTP)').env('KUBEWARDEN_CERT_FILE'),
@@ -202,6 +209,7 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
     policyTimeoutSeconds: flags.policyTimeout,
     shutdownDelayMs: flags.shutdownDelay * 1000,
     ...(flags.workers === undefined ? {} : { workers: flags.workers }),
+    ...(flags.policyMemory === undefined ? {} : { policyMemoryBytes: flags.policyMemory * 2 ** 20 }),
     ...(flags.certFile === undefined || flags.keyFile === undefined
       ? {}
       : {

@@ -9,7 +9,7 @@ import {
   customResourceDefinition,
   type JsonObject,
   keyOf,
-  kubernetesKind,
+  knownKind,
   type KubernetesObject,
 } from '../../resources/index.ts';
 import type { LocalCertificates } from '../../control/index.ts';
@@ -94,10 +94,7 @@ export async function startLocalCluster({
 
 /** Installs or updates our CRDs; returns whether the cluster had none of them. */
 async function installKinds(cluster: EmbeddedCluster): Promise<boolean> {
-  const type = kubernetesKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
-  if (type === undefined) {
-    throw new Error('the embedded cluster has no CustomResourceDefinitions');
-  }
+  const type = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
   const definitions = ALL_KINDS.map((kind) => customResourceDefinition(kind));
   const first = definitions[0]?.metadata.name ?? '';
   const isNew = cluster.state.get(type, undefined, first) === undefined;

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { SourcesConfig } from '../../modules/index.ts';
+import { ALL_MODULES, type SourcesConfig } from '../../modules/index.ts';
 import { readServerSources } from '../module/read-sources.ts';
 import type { SourceFlags } from '../module/source-flags.ts';
 import { EXAMPLES } from './examples-folder.ts';
@@ -11,5 +11,10 @@ import { EXAMPLES } from './examples-folder.ts';
 export async function startSources(flags: SourceFlags): Promise<SourcesConfig> {
   const sources = await readServerSources(flags);
   const { mirrors } = await readServerSources({ sourcesPath: join(EXAMPLES, 'sources.yml') });
-  return { ...sources, mirrors: new Map([...mirrors, ...sources.mirrors]) };
+  return {
+    ...sources,
+    // Its only user is the administrator.
+    tenantModules: sources.tenantModules ?? [ALL_MODULES],
+    mirrors: new Map([...mirrors, ...sources.mirrors]),
+  };
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { GovernanceSettings } from '../../governance/index.ts';
-import type { ProjectionOptions } from '../../network-policy/index.ts';
+import type { LoadCatalogue, ProjectionOptions } from '../../network-policy/index.ts';
 import {
   DEFAULT_ROLLOUT_SETTINGS,
   POLICY_KINDS,
@@ -26,6 +26,7 @@ import { type AssembledController, assembleController } from '../controller/asse
 import { CliError } from '../errors.ts';
 import { readVerification } from '../module/read-verification.ts';
 import { governanceSettings } from '../controller/governance-flags.ts';
+import { catalogueLoader } from '../controller/network-policy-flags.ts';
 import { failingPolicies } from '../controller/failing-policies-flags.ts';
 import { EXAMPLES, GOVERNANCE_EXAMPLE, NETWORK_POLICY_EXAMPLE, POLICY_EXAMPLES } from './examples-folder.ts';
 import { applyObject, type LocalCluster, startLocalCluster } from './local-cluster.ts';
@@ -85,11 +86,17 @@ export async function startWithCluster(
     log,
     modulesUrl: modulesUrl(flags),
     tenantHosts: sources.tenantHosts,
+    tenantModules: sources.tenantModules,
     tenantCapabilities: capabilitiesOf(local),
     failing: failingPolicies(flags),
     governance,
     networkPolicyStatus: flags.networkPolicyStatus,
     networkPolicyProjection,
+    networkPolicyCatalogue: catalogueLoader(flags, {
+      sources: () => Promise.resolve(sources),
+      verification: () => Promise.resolve(verification),
+      log,
+    }),
   };
   const started = await startServer(flags, certificates, {
     replica: replicaOptions(parts),
@@ -126,6 +133,7 @@ interface Parts {
   readonly modulesUrl: URL;
   /** Hosts that policies of namespaces may have modules from, whatever their addresses. */
   readonly tenantHosts: readonly string[];
+  readonly tenantModules: readonly string[] | undefined;
   /** The host capabilities of policies of namespaces until the process ends. */
   readonly tenantCapabilities: readonly string[];
   readonly failing: Pick<RolloutSettings, 'degraded' | 'unserved'>;
@@ -133,6 +141,7 @@ interface Parts {
   readonly governance: GovernanceSettings | undefined;
   readonly networkPolicyStatus: boolean;
   readonly networkPolicyProjection: ProjectionOptions;
+  readonly networkPolicyCatalogue: LoadCatalogue | undefined;
 }
 
 /**
@@ -195,11 +204,13 @@ function localController(
     log,
     modulesUrl: folder,
     tenantHosts,
+    tenantModules,
     tenantCapabilities: granted,
     failing,
     governance,
     networkPolicyStatus,
     networkPolicyProjection,
+    networkPolicyCatalogue,
   }: Parts,
   { admission, registry }: StartedServer,
 ): AssembledController {
@@ -219,6 +230,7 @@ function localController(
       controllerUser: CONTROLLER_USER.username,
       modulesUrl: folder,
       tenantHosts: () => tenantHosts,
+      tenantModules: () => tenantModules,
       tenantCapabilities: () => granted,
     },
     ...(governance === undefined
@@ -231,6 +243,7 @@ function localController(
         }),
     networkPolicyStatus,
     networkPolicyProjection,
+    networkPolicyCatalogue,
     registry,
     metrics: new RuntimeMetrics(registry),
     log,

@@ -33,6 +33,7 @@ export function startCommand(): Command {
         'governanceRole',
         'networkPolicyStatus',
         'networkPolicyAnnotation',
+        'networkPolicyCatalogue',
         'networkPolicyStatusSubresource',
       ]),
     )

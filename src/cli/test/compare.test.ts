@@ -37,6 +37,26 @@ describe('compareVerdict', () => {
     assert.deepEqual(fields({ allowed: false }, ALLOWED, null), ['allowed']);
   });
 
+  it('names the condition that a text does not meet', () => {
+    const message: TextMatcher = { kind: 'all', matchers: [contains('no'), contains('labels'), patternMatcher('^x')] };
+    assert.deepEqual(
+      compareVerdict({ message }, DENIED, null).map(({ expected }) => expected),
+      ['a text that contains "labels"', 'a text that matches ^x'],
+    );
+  });
+
+  it('compares integers that a number would round', () => {
+    const object = { count: 9007199254740993n } as unknown as JsonValue;
+    const rounded = { count: 9007199254740992n, m: 1 } as unknown as JsonValue;
+    assert.deepEqual(compareVerdict({ object }, ALLOWED, object), []);
+    const [mismatch] = compareVerdict({ object }, ALLOWED, rounded);
+    assert.deepEqual(
+      [mismatch?.expected, mismatch?.actual],
+      ['count: 9007199254740993\n', 'count: 9007199254740992\nm: 1\n'],
+    );
+    assert.deepEqual(fields({ objectContains: object }, ALLOWED, rounded), ['objectContains.count']);
+  });
+
   it('compares messages as a whole, by a part, and by a pattern', () => {
     for (const matcher of [equals('no label'), contains('label'), patternMatcher('^no l'), patternMatcher('b')]) {
       assert.deepEqual(fields({ message: matcher }, DENIED, null), [], matcher.kind);

@@ -1,5 +1,5 @@
 // Compares the response of a policy with the expectations of a test.
-import { dump } from 'js-yaml';
+import { CORE_SCHEMA, defineScalarTag, dump, NOT_RESOLVED, Schema } from 'js-yaml';
 import {
   isEqual,
   isJsonObject,
@@ -9,7 +9,7 @@ import {
   type Verdict,
 } from '../../engine/index.ts';
 import { applyPatchSteps } from '../../resources/index.ts';
-import { errorText, parseJson } from '../../values/index.ts';
+import { errorText, exactJson, parseExactJson } from '../../values/index.ts';
 import { type DiffLine, lineDiff } from './line-diff.ts';
 import { describeMatcher, isMatch, type TextMatcher } from './text-matcher.ts';
 
@@ -65,6 +65,9 @@ export function compareVerdict(expect: VerdictExpectation, verdict: Verdict, obj
 
 /** Compares a text with a matcher. */
 export function compareText(field: string, matcher: TextMatcher, actual: string | undefined): readonly Mismatch[] {
+  if (matcher.kind === 'all') {
+    return matcher.matchers.flatMap((one) => compareText(field, one, actual));
+  }
   return actual !== undefined && isMatch(matcher, actual)
     ? []
     : [{ field, expected: describeMatcher(matcher), actual: actual ?? NOTHING }];
@@ -106,7 +109,7 @@ function compareChange(expect: VerdictExpectation, verdict: Verdict, object: Jso
   let patch: readonly PatchOperation[];
   let changed: JsonValue;
   try {
-    patch = verdict.patch === undefined ? [] : (parseJson(verdict.patch) as PatchOperation[]);
+    patch = verdict.patch === undefined ? [] : (parseExactJson(verdict.patch) as PatchOperation[]);
     changed = applyPatchSteps(object, patch.map(patchStep)) as JsonValue;
   } catch (error) {
     return [{ field: 'patch', expected: 'a patch that an API server can apply', actual: errorText(error) }];
@@ -165,11 +168,20 @@ function short(value: JsonValue | undefined): string {
   if (value === undefined || value === null) {
     return NOTHING;
   }
-  return typeof value === 'string' ? value : JSON.stringify(value);
+  return typeof value === 'string' ? value : exactJson(value);
 }
 
+/** Integers, with those that a number would round as bigints. */
+const integerTag = defineScalarTag<number | bigint>('tag:yaml.org,2002:int', {
+  implicit: true,
+  resolve: (source) => (/^-?\d+$/.test(source) ? BigInt(source) : NOT_RESOLVED),
+  identify: (value) => typeof value === 'bigint' || Number.isInteger(value),
+  represent: String,
+});
+const SCHEMA = new Schema(CORE_SCHEMA.tags.map((tag) => (tag.tagName === integerTag.tagName ? integerTag : tag)));
+
 function yaml(value: JsonValue): string {
-  return dump(value, { lineWidth: -1, noRefs: true, sortKeys: true });
+  return dump(value, { schema: SCHEMA, lineWidth: -1, noRefs: true, sortKeys: true });
 }
 
 /** Adds the namespace that API servers fill in before policies see the object. */

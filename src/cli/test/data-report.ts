@@ -1,3 +1,5 @@
+import type { Verdict } from '../../engine/index.ts';
+import { parseJson } from '../../values/index.ts';
 import { type Summary, summarize } from './summary.ts';
 import type { CaseResult, SuiteResult } from './suite-runner.ts';
 
@@ -15,10 +17,27 @@ interface DataReport {
       readonly line: number;
       readonly status: CaseResult['status'];
       readonly error?: string;
+      /** Absent where the policy gave no verdict, or no request was made. */
+      readonly response?: Response;
       readonly mismatches: readonly { readonly field: string; readonly expected: string; readonly actual: string }[];
       readonly durationMs: number;
     }[];
   }[];
+}
+
+interface Response extends Omit<Verdict, 'patch' | 'causes'> {
+  readonly patch?: unknown;
+}
+
+function responseOf({ allowed, message, code, warnings, auditAnnotations, patch }: Verdict): Response {
+  return {
+    allowed,
+    ...(message === undefined ? {} : { message }),
+    ...(code === undefined ? {} : { code }),
+    warnings,
+    auditAnnotations,
+    ...(patch === undefined ? {} : { patch: parseJson(patch) }),
+  };
 }
 
 export function dataReport(suites: readonly SuiteResult[]): DataReport {
@@ -31,12 +50,13 @@ export function dataReport(suites: readonly SuiteResult[]): DataReport {
         ...(problem === undefined ? {} : { problem }),
         skipped,
         durationMs,
-        cases: cases.map(({ test, status, error, mismatches, durationMs: caseMs }) =>
+        cases: cases.map(({ test, status, error, verdict, mismatches, durationMs: caseMs }) =>
           rounded({
             name: test.name,
             line: test.line,
             status,
             ...(error === undefined ? {} : { error }),
+            ...(verdict === undefined ? {} : { response: responseOf(verdict) }),
             mismatches: mismatches.map(({ field, expected, actual }) => ({ field, expected, actual })),
             durationMs: caseMs,
           }),

@@ -1,9 +1,8 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { CliError, EXIT, fileProblem } from '../errors.ts';
+import { TEST_FILE } from '../policy/manifests.ts';
 
-/** Matches `portcullis-test.yml` and names that end in it. */
-const TEST_FILE = /^(?:(.+)\.)?portcullis-test\.ya?ml$/;
 /** The names of test files, for messages. */
 export const TEST_FILES = 'portcullis-test.yml or NAME.portcullis-test.yml';
 

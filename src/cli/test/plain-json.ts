@@ -8,7 +8,7 @@ const MAX_VALUES = 1_000_000;
 
 /**
  * A copy as plain JSON without shared or cyclic values; `__proto__` is an ordinary key. Values that JSON does not have
- * become faults.
+ * become faults. A bigint, for an integer that a number would round, stays one; {@link exactJson} writes it.
  */
 export function plainJson(value: unknown, faults: Fault[]): JsonValue {
   let left = MAX_VALUES;

@@ -1,5 +1,5 @@
 // Prepares a test file: reads the files that it names, fetches modules, builds requests.
-import { dirname, resolve } from 'node:path';
+import { dirname, join, relative, resolve } from 'node:path';
 import { modulesOf } from '../../engine/definition/index.ts';
 import {
   isJsonObject,
@@ -22,13 +22,13 @@ import {
 import { readDocument, readText } from '../document.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { readModule, targetReference } from '../module/module-source.ts';
-import { manifestsOf, manifestsPolicy, ownPolicyAmong } from '../policy/manifests.ts';
+import { manifestFiles, manifestsOf, manifestsPolicy, ownPolicyAmong } from '../policy/manifests.ts';
 import { findPolicy } from '../policy/policies-file.ts';
 import type { ModuleInput, PolicyRequest, RunnablePolicy } from '../policy/policy-runner.ts';
 import { MAX_ID_LENGTH, withTimeout } from '../policy/policy-flags.ts';
 import type { Progress } from '../progress.ts';
-import { readRequest } from '../policy/request-document.ts';
-import { errorText } from '../../values/index.ts';
+import { currentReview, readRequest } from '../policy/request-document.ts';
+import { errorText, exactJson, parseJson } from '../../values/index.ts';
 import { admissionReview } from './admission-request.ts';
 import { type VerdictExpectation, withDefaultNamespace } from './compare.ts';
 import { type Fault, plainJson } from './plain-json.ts';
@@ -181,7 +181,8 @@ class Preparation {
       }
       case 'request': {
         const review = await this.#object(question.request);
-        const whole = 'request' in review || review['kind'] === 'AdmissionReview' ? review : { request: review };
+        const isWhole = 'request' in review || review['kind'] === 'AdmissionReview';
+        const whole = isWhole ? currentReview(review) : { request: review };
         const body = await this.#body(question.request, 'validate', whole);
         const request = isJsonObject(whole['request']) ? whole['request'] : {};
         return { request: { body, route: 'validate' }, object: request['object'] ?? null };
@@ -221,7 +222,7 @@ class Preparation {
       const { question } = prepared[index] ?? {};
       await this.#at(test.at, async () => {
         const settings = test.settings === undefined ? undefined : await this.#object(test.settings);
-        const key = JSON.stringify(settings) ?? '';
+        const key = settings === undefined ? '' : exactJson(settings);
         const variant = variants.get(key) ?? { policy: { definition: plan.define(settings), ...code }, questions: [] };
         variants.set(key, variant);
         variant.questions.push({ index, ...question });
@@ -280,7 +281,7 @@ class Preparation {
         if (found.kind === 'group') {
           throw new CliError('settings: a group has no settings, its members have');
         }
-        return this.#timed({ ...found, settingsJson: JSON.stringify(settings) });
+        return this.#timed({ ...found, settingsJson: exactJson(settings) });
       },
     };
   }
@@ -289,8 +290,8 @@ class Preparation {
     const documents = await Promise.all(
       sources.map(async (source) =>
         'value' in source
-          ? [source.value]
-          : await this.#inFile(source, async () => manifestsOf(await this.#read(this.#path(source.path)), source.path)),
+          ? [parseJson(exactJson(source.value)) as JsonObject]
+          : await this.#inFile(source, () => this.#manifestsIn(source.path)),
       ),
     );
     const own = ownPolicyAmong(documents.flat());
@@ -311,6 +312,17 @@ class Preparation {
     };
   }
 
+  /** The manifests of a file or folder, which messages name as the test file does. */
+  async #manifestsIn(path: string): Promise<JsonObject[]> {
+    const absolute = this.#path(path);
+    const files = await manifestFiles(absolute);
+    const read = files.map(async (file) => {
+      const name = file === absolute ? path : join(path, relative(absolute, file));
+      return manifestsOf(await this.#read(file), name);
+    });
+    return (await Promise.all(read)).flat();
+  }
+
   /** The name of the policy for messages. */
   get #id(): string {
     return this.#suite.name.replaceAll(/[/\p{Cc}\p{Cs}]/gu, '').slice(0, MAX_ID_LENGTH) || 'policy';
@@ -318,7 +330,7 @@ class Preparation {
 
   /** The definition of an entry. Only its settings can still be invalid: the rest was checked with the test file. */
   #define(entry: JsonObject): PolicyDefinition {
-    const { policies, problems } = parsePolicies(JSON.stringify({ [this.#id]: entry }), this.#suite.file);
+    const { policies, problems } = parsePolicies(exactJson({ [this.#id]: entry }), this.#suite.file);
     const [definition] = policies;
     if (definition === undefined) {
       throw new CliError(problems.map(({ message }) => message).join('\n'));
@@ -379,7 +391,7 @@ class Preparation {
     return await this.#inFile(source, async () => {
       const path = this.#path(source.path);
       this.#options.onFile(path);
-      const { value } = await readDocument(path);
+      const { value } = await readDocument(path, 'kubernetes-exact');
       return plain(value, source.path);
     });
   }
@@ -447,5 +459,5 @@ function grantsOf(entry: JsonObject, metadata: Readonly<Record<string, PolicyMet
 }
 
 function jsonBytes(value: JsonValue): Uint8Array {
-  return Buffer.from(JSON.stringify(value));
+  return Buffer.from(exactJson(value));
 }

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { dump } from 'js-yaml';
 import { CliError, EXIT } from '../errors.ts';
 import { readSuite } from './read-suite.ts';
+import { describeMatcher } from './text-matcher.ts';
 
 const POD = '{apiVersion: v1, kind: Pod}';
 const POLICY = 'policy: {module: policy.wasm}';
@@ -11,6 +12,24 @@ const suite = (...cases: readonly string[]): string =>
   [POLICY, 'cases:', ...cases.map((text) => `  - ${text}`)].join('\n');
 
 describe('readSuite', () => {
+  it('reads several conditions on one text', () => {
+    for (const written of ["[{contains: a}, {matches: '^b'}]", "{contains: a, matches: '^b'}"]) {
+      const text = suite(`{name: a, object: ${POD}, expect: {allowed: false, message: ${written}}}`);
+      const [one] = readSuite(text, 'f.yml').cases;
+      assert.equal(one?.expect.message?.kind, 'all');
+      assert.equal(describeMatcher(one.expect.message), 'a text that contains "a"\nand a text that matches ^b');
+    }
+  });
+
+  it('keeps integers that a number would round', () => {
+    const text = suite(
+      '{name: a, object: {apiVersion: v1, kind: Pod, count: 9007199254740993}, expect: {allowed: true}}',
+    );
+    const [one] = readSuite(text, 'f.yml').cases;
+    const object = { apiVersion: 'v1', kind: 'Pod', count: 9007199254740993n };
+    assert.deepEqual(one?.question, { kind: 'objects', object: { value: object }, details: {} });
+  });
+
   it('reads a policy, cases and what they expect', () => {
     const text = `
 name: labels
@@ -52,10 +71,10 @@ cases:
     assert.deepEqual(rest, { allowed: false, code: 403, patch: [] });
     assert.deepEqual(message, { kind: 'equals', text: 'exactly' });
     assert.deepEqual(
-      warnings?.map(({ kind, text: expected }) => [kind, expected]),
+      warnings?.map((matcher) => [matcher.kind, describeMatcher(matcher)]),
       [
-        ['contains', 'part'],
-        ['matches', '^a.b$'],
+        ['contains', 'a text that contains "part"'],
+        ['matches', 'a text that matches ^a.b$'],
       ],
     );
     assert.deepEqual(auditAnnotations, { key: { kind: 'equals', text: 'value' } });

@@ -10,7 +10,7 @@ import {
   parsePolicies,
 } from '../../engine/index.ts';
 import { YamlPositions } from '../../values/yaml/index.ts';
-import { errorText, nearestKey, textPosition } from '../../values/index.ts';
+import { errorText, exactJson, nearestKey, textOf, textPosition } from '../../values/index.ts';
 import type { ExecutionMode } from '../../modules/index.ts';
 import { parseDocument } from '../document.ts';
 import { CliError, EXIT } from '../errors.ts';
@@ -47,7 +47,7 @@ const MODES: Readonly<Record<string, ExecutionMode>> = {
  * @throws CliError with all problems, each with line, column and excerpt
  */
 export function readSuite(text: string, file: string): TestSuite {
-  const { value } = parseDocument(text, file);
+  const { value } = parseDocument(text, file, 'kubernetes-exact');
   const faults: Fault[] = [];
   const root = plainJson(value, faults);
   const positions = new YamlPositions(text);
@@ -195,7 +195,7 @@ class SuiteReader {
       }
     }
     // Checked by the reader of policies files.
-    const { problems: wrong } = parsePolicies(JSON.stringify({ policy: entry }), this.#file);
+    const { problems: wrong } = parsePolicies(exactJson({ policy: entry }), this.#file);
     for (const { message, field } of wrong) {
       this.#faults.push({ message, path: [...fields.path, ...(field === '' ? [] : field.split('.'))] });
     }
@@ -319,16 +319,26 @@ class SuiteReader {
     if (typeof value === 'string') {
       return { kind: 'equals', text: value };
     }
-    const [kind, ...more] = isJsonObject(value) ? Object.keys(value) : [];
-    const text = isJsonObject(value) && kind !== undefined ? value[kind] : undefined;
-    if (kind === undefined || more.length > 0 || !MATCHER_KEYS.includes(kind) || typeof text !== 'string') {
-      const forms = 'a string, {contains: TEXT} or {matches: PATTERN}';
-      const nearest = kind === undefined || MATCHER_KEYS.includes(kind) ? undefined : nearestKey(kind, MATCHER_KEYS);
+    if (Array.isArray(value) && value.length > 0) {
+      const each = value.map((one, index) => this.#matcher(fields, key, one, ...below, index));
+      return allOf(each.filter((one) => one !== undefined));
+    }
+    const kinds = isJsonObject(value) ? Object.entries(value) : [];
+    const wrong = kinds.find(([kind, text]) => !MATCHER_KEYS.includes(kind) || typeof text !== 'string');
+    if (kinds.length === 0 || wrong !== undefined) {
+      const forms = 'a string, {contains: TEXT}, {matches: PATTERN}, or a list of these';
+      const nearest =
+        wrong === undefined || MATCHER_KEYS.includes(wrong[0]) ? undefined : nearestKey(wrong[0], MATCHER_KEYS);
       const hint = nearest === undefined ? '' : `: did you mean "${nearest}"?`;
       const found = isJsonObject(value) ? `the keys ${Object.keys(value).join(', ') || '{}'}` : describeValue(value);
       fields.fault(key, `expected ${forms}, got ${found}${hint}`, ...below);
       return undefined;
     }
+    const each = kinds.map(([kind, text]) => this.#condition(fields, key, kind, textOf(text), below));
+    return allOf(each.filter((one) => one !== undefined));
+  }
+
+  #condition(fields: FieldReader, key: string, kind: string, text: string, below: FieldPath): TextMatcher | undefined {
     if (kind !== 'matches') {
       return { kind: kind === 'contains' ? 'contains' : 'equals', text };
     }
@@ -361,6 +371,10 @@ class SuiteReader {
     const path = fields.someText(key);
     return path === undefined ? undefined : { path, at: this.#positions.offsetOf([...fields.path, key]) };
   }
+}
+
+function allOf(matchers: readonly TextMatcher[]): TextMatcher | undefined {
+  return matchers.length > 1 ? { kind: 'all', matchers } : matchers[0];
 }
 
 function readDetails(fields: FieldReader): RequestDetails {

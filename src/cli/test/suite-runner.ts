@@ -23,6 +23,8 @@ export interface CaseResult {
   readonly mismatches: readonly Mismatch[];
   /** Why there is no verdict. */
   readonly error?: string;
+  /** The verdict, if there is one. */
+  readonly verdict?: Verdict;
   readonly log: readonly PolicyLogEntry[];
   readonly durationMs: number;
 }
@@ -153,6 +155,7 @@ export class SuiteRunner implements AsyncDisposable {
       status: answer.kind === 'failed' ? 'error' : mismatches.length > 0 ? 'failed' : 'passed',
       mismatches,
       ...(answer.kind === 'failed' ? { error: answer.message } : {}),
+      ...(answer.kind === 'verdict' ? { verdict: answer.verdict } : {}),
       log,
       durationMs,
     };

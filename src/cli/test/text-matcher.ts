@@ -1,10 +1,12 @@
 import { RE2JS } from 're2js';
 
-/** An expected text: the text itself, a part of it, or an RE2 pattern. */
+/** An expected text: the text itself, a part of it, an RE2 pattern, or several of these. */
 export type TextMatcher =
   | { readonly kind: 'equals'; readonly text: string }
   | { readonly kind: 'contains'; readonly text: string }
-  | { readonly kind: 'matches'; readonly text: string; readonly pattern: RE2JS };
+  | { readonly kind: 'matches'; readonly text: string; readonly pattern: RE2JS }
+  /** All of several conditions. */
+  | { readonly kind: 'all'; readonly matchers: readonly TextMatcher[] };
 
 /** A matcher of an RE2 pattern, which may match anywhere in a text. @throws Error when the pattern is invalid */
 export function patternMatcher(text: string): TextMatcher {
@@ -19,6 +21,8 @@ export function isMatch(matcher: TextMatcher, text: string): boolean {
       return text.includes(matcher.text);
     case 'matches':
       return matcher.pattern.matcher(text).find();
+    case 'all':
+      return matcher.matchers.every((one) => isMatch(one, text));
     default:
       return matcher satisfies never;
   }
@@ -33,6 +37,8 @@ export function describeMatcher(matcher: TextMatcher): string {
       return `a text that contains ${JSON.stringify(matcher.text)}`;
     case 'matches':
       return `a text that matches ${matcher.text}`;
+    case 'all':
+      return matcher.matchers.map(describeMatcher).join('\nand ');
     default:
       return matcher satisfies never;
   }

@@ -4,6 +4,7 @@ import { textOf } from '../../resources/index.ts';
 import { EngineError } from '../errors.ts';
 import type { JsonObject } from '../json-text.ts';
 import { createFailedPolicy } from '../loaded-policy.ts';
+import { policyOwner } from '../policy-owner.ts';
 import { TIMEOUT_MESSAGE } from '../verdict.ts';
 import { reasonOf } from '../testing/reason-of.ts';
 import { MUTATING, POD_RULE, TestTable, VALIDATING } from '../testing/bucket-table.ts';
@@ -250,7 +251,7 @@ for (const mutating of [false, true]) {
     const objectSelector = { matchLabels: { slow: 'yes' } };
     const slow = new Set([table.add({ name: 'slow', spec: { objectSelector, mutating } }).id]);
     const admission = table.admit(bucket, podReview({ object: labelled(POD, { slow: 'yes' }) }), { slow });
-    assert.deepEqual([admission, runs], [{ kind: 'deferred' }, 0]);
+    assert.deepEqual([admission, runs], [{ kind: 'deferred', owner: 'kw.cap.slow' }, 0]);
     assert.equal(table.evaluate(bucket, podReview(), { slow }).observations.length, 1);
   });
 }
@@ -360,7 +361,10 @@ test('a review is deferred before conditions of other policies are evaluated', (
     const place = namespace === undefined ? {} : { namespace };
     const { match } = table.add({ name: 'a', ...place, spec: conditions('true') });
     const { id } = table.add({ name: 'b', ...place, spec: conditions('request.name != ""') });
-    const options = { slow: new Set([id]), onUnitStart: (entered: string) => calls.push(entered) };
+    const options = {
+      slow: new Set([policyOwner(id, namespace)]),
+      onUnitStart: (entered: string) => calls.push(entered),
+    };
     return table.admit(match.bucket, podReview(), options).kind === 'deferred';
   };
   assert.deepEqual([isDeferred(), calls.splice(0)], [true, ['kw.cap.b']]);
@@ -368,6 +372,19 @@ test('a review is deferred before conditions of other policies are evaluated', (
   table.add({ name: 'b', spec: conditions('false') });
   const slow = new Set(['kw.cap.b']);
   assert.equal(table.evaluate(VALIDATING, podReview(), { slow }).observations.length, 1);
+});
+
+test('reviews of a slow namespace are deferred, whichever of its policies they match, and no others', () => {
+  const table = new TestTable();
+  const { match } = table.add({ name: 'a', namespace: 'default' });
+  table.add({ name: 'b', namespace: 'shop' });
+  const owner = 'namespace/default';
+  const slow = new Set([owner]);
+  assert.deepEqual(table.admit(match.bucket, podReview(), { slow }), { kind: 'deferred', owner });
+  const ofShop = table.admit(match.bucket, podReview({ namespace: 'shop' }), { slow });
+  assert.equal(ofShop.kind, 'verdict');
+  const given = table.evaluate(match.bucket, podReview(), { timedOut: slow });
+  assert.equal(given.verdict.message, `ap/a: ${TIMEOUT_MESSAGE}`);
 });
 
 test('a policy of a namespace matches only requests in it', () => {

@@ -20,8 +20,8 @@ export type Admission =
       /** At most one per policy. */
       readonly monitored: readonly MonitoredVerdict[];
     }
-  /** The review matches a slow policy: no policy was evaluated. */
-  | { readonly kind: 'deferred' }
+  /** The review matches a policy of a slow owner: no policy was evaluated. */
+  | { readonly kind: 'deferred'; readonly owner: string }
   /** The review needs an object that is not known yet: no verdict. */
   | { readonly kind: 'unknown-object'; readonly object: ObjectReference }
   /** No bucket of that name can exist. Must not be answered as allowed. */
@@ -49,7 +49,7 @@ export function admit(table: PolicyTable, bucket: string, review: Review, option
     return { kind: 'verdict', verdict: run.verdict(), observations: run.observations, monitored: run.monitored() };
   } catch (error) {
     if (error instanceof Deferred) {
-      return { kind: 'deferred' };
+      return { kind: 'deferred', owner: error.owner };
     }
     if (error instanceof UnknownObject) {
       return { kind: 'unknown-object', object: error.object };

@@ -6,6 +6,7 @@ import type { JudgeOptions, PolicyJudgement } from '../evaluator.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import type { LoadedPolicy } from '../loaded-policy.ts';
+import { policyOwner } from '../policy-owner.ts';
 import { monitoredVerdict } from '../monitored-verdict.ts';
 import type { MonitoredVerdict } from '../monitored-verdict.ts';
 import { observe } from '../observation.ts';
@@ -25,9 +26,11 @@ import { ReviewSubject } from './review-subject.ts';
 import { parseJson } from '../../values/index.ts';
 
 export interface AdmitOptions extends Omit<JudgeOptions, 'leftMs'> {
+  /** As in JudgeOptions, and owners of which all policies time out. */
+  readonly timedOut?: ReadonlySet<string>;
   /** Objects that selectors and parameters of policies depend on. Default: there is no cluster. */
   readonly objects?: ObjectLookup;
-  /** Ids of slow policies. A review that matches one of them is deferred. */
+  /** Owners whose policies are slow, see policyOwner. A review that matches a policy of one of them is deferred. */
   readonly slow?: ReadonlySet<string>;
   /**
    * Milliseconds left for the review. Policies not evaluated by then time out. Default: only the limits of the
@@ -36,8 +39,15 @@ export interface AdmitOptions extends Omit<JudgeOptions, 'leftMs'> {
   readonly deadlineMs?: number;
 }
 
-/** The review matches a slow policy. */
-export class Deferred extends Error {}
+/** The review matches a policy of a slow owner. */
+export class Deferred extends Error {
+  readonly owner: string;
+
+  constructor(owner: string) {
+    super(`the policies of ${owner} are slow`);
+    this.owner = owner;
+  }
+}
 
 const MS_PER_SECOND = 1_000;
 
@@ -187,25 +197,30 @@ export class BucketReview {
   }
 
   /**
-   * Defers before match conditions of other policies are evaluated, because those take time. For a slow policy of a
+   * Defers before match conditions of other policies are evaluated, because those take time. For policies of a slow
    * namespace, not even its own conditions are evaluated: an unnecessary deferral then delays only requests of that
    * namespace.
    */
   #deferEarly(members: readonly BucketMember[]): void {
+    const { slow } = this.#options;
+    if (slow === undefined) {
+      return;
+    }
     for (const member of members) {
       const { policy, match } = member;
-      if (this.#options.slow?.has(policy.id) !== true) {
+      const owner = policyOwner(policy.id, match.namespace);
+      if (!slow.has(owner)) {
         continue;
       }
       if (match.namespace === undefined) {
         this.#matched(member);
       } else if (matchMember(member, this.#subject) === 'matches') {
-        throw new Deferred();
+        throw new Deferred(owner);
       }
     }
   }
 
-  /** Throws {@link Deferred} when the policy is slow. */
+  /** Throws {@link Deferred} when the policy's owner is slow. */
   #matched(member: BucketMember): MatchedPolicy | undefined {
     const { policy, match } = member;
     let result = matchMember(member, this.#subject);
@@ -243,9 +258,11 @@ export class BucketReview {
     }
   }
 
-  #deferSlow({ policy, result }: MatchedPolicy): void {
-    if (result === 'matches' && this.#options.slow?.has(policy.id) === true) {
-      throw new Deferred();
+  #deferSlow({ policy, match, result }: MatchedPolicy): void {
+    const { slow } = this.#options;
+    const owner = policyOwner(policy.id, match?.namespace);
+    if (result === 'matches' && slow?.has(owner) === true) {
+      throw new Deferred(owner);
     }
   }
 
@@ -255,7 +272,7 @@ export class BucketReview {
       return this.#failMatch(policy, match, result);
     }
     const evaluator = new Evaluator(policy.options);
-    const judgement = evaluator.judge(policy, review, this.#judgeOptions(match));
+    const judgement = evaluator.judge(policy, review, this.#judgeOptions(policy, match));
     onJudgement?.(judgement);
     this.#observe(policy, judgement);
     return evaluator.apply(policy, judgement);
@@ -272,13 +289,13 @@ export class BucketReview {
     return match?.failurePolicy === 'Ignore' ? ignored(policy.id, error) : verdict;
   }
 
-  #judgeOptions(match: PolicyMatch | undefined): JudgeOptions {
+  #judgeOptions({ id }: LoadedPolicy, match: PolicyMatch | undefined): JudgeOptions {
     const webhookMs = (match?.timeoutSeconds ?? Infinity) * MS_PER_SECOND;
     const deadline = Math.min(this.#deadline, performance.now() + webhookMs);
     const { timedOut, onUnitStart, onUnitEnd, objects } = this.#options;
     return {
       ...(objects && { objects }),
-      ...(timedOut && { timedOut }),
+      ...(timedOut && { timedOut: timedOut.has(policyOwner(id, match?.namespace)) ? new Set([id]) : timedOut }),
       ...(onUnitStart && { onUnitStart }),
       ...(onUnitEnd && { onUnitEnd }),
       leftMs: () => deadline - performance.now(),

@@ -11,7 +11,7 @@ test('a review is deferred when a mutation makes it match a slow policy', () => 
   table.add({ name: 'a', spec: { mutating: true }, answer: label('slow') });
   const objectSelector = { matchLabels: { slow: 'x' } };
   const slow = new Set([table.add({ name: 'slow', spec: { objectSelector, mutating: true } }).id]);
-  assert.deepEqual(table.admit(MUTATING, podReview(), { slow }), { kind: 'deferred' });
+  assert.deepEqual(table.admit(MUTATING, podReview(), { slow }), { kind: 'deferred', owner: 'kw.cap.slow' });
 });
 
 test('deletions have no object: a mutation of one is denied', () => {

@@ -11,7 +11,7 @@ import { manifestProblemText } from './manifests.ts';
 import { matchRequest, NamespaceMissing } from './match-resources.ts';
 import type { Match } from './match-resources.ts';
 import { mutate, plainJson } from './mutate.ts';
-import { collectParams } from './params.ts';
+import { checkServed, collectParams } from './params.ts';
 import { REASON_CODES } from './policy-spec.ts';
 import type { BindingSpec, Reason } from './policy-spec.ts';
 import { validate } from './validate.ts';
@@ -19,7 +19,7 @@ import { validate } from './validate.ts';
 /** The annotation for failed validations of bindings with the action Audit. */
 const VALIDATION_FAILURE_ANNOTATION = 'validation.policy.admission.k8s.io/validation_failure';
 
-/** Since this minor version API servers report all failures, up to a limit, instead of the last. */
+/** Since this minor version API servers report all failures, up to a limit, instead of the first. */
 const ALL_FAILURES_SINCE = 37;
 const MAX_NOTED_FAILURES = 50;
 
@@ -133,12 +133,12 @@ class ManifestEvaluation {
     };
   }
 
-  /** Older API servers report only the last failure. */
+  /** Older API servers set the annotation for the first failure, and cannot set it again for the next. */
   #auditAnnotations(): Readonly<Record<string, string>> {
     const noted =
       this.#manifests.kubernetesVersion >= ALL_FAILURES_SINCE
         ? this.#failures.slice(0, MAX_NOTED_FAILURES)
-        : this.#failures.slice(-1);
+        : this.#failures.slice(0, 1);
     const failures = noted.length === 0 ? {} : { [VALIDATION_FAILURE_ANNOTATION]: goJson(noted) };
     return { ...Object.fromEntries(this.#annotations), ...failures };
   }
@@ -262,7 +262,13 @@ class ManifestEvaluation {
     for (const bound of policies) {
       const { matchConstraints, paramKind } = bound.policy.spec;
       const match = attempt(
-        () => matchConstraints && matchRequest(matchConstraints, request, namespaces),
+        () => {
+          const found = matchConstraints && matchRequest(matchConstraints, request, namespaces);
+          if (found !== undefined && bound.bindings.length > 0) {
+            checkServed(paramKind, params);
+          }
+          return found;
+        },
         (error) => onError(bound, undefined, error),
       );
       for (const binding of match === undefined ? [] : bound.bindings) {
@@ -321,12 +327,25 @@ class ManifestEvaluation {
   }
 }
 
-/** API servers do not evaluate these policies for admission policies and bindings. */
-function isExempt({ requestKind }: AdmissionRequest): boolean {
-  return (
-    requestKind.group === 'admissionregistration.k8s.io' &&
-    /^(?:Validating|Mutating)(?:WebhookConfiguration|AdmissionPolicy|AdmissionPolicyBinding)$/u.test(requestKind.kind)
-  );
+/**
+ * Resources for which API servers evaluate no admission policy: the policies themselves and their bindings, so that they can
+ * always be mended, and reviews, without which a cluster does not work.
+ */
+const EXEMPT: ReadonlySet<string> = new Set([
+  'admissionregistration.k8s.io/validatingadmissionpolicies',
+  'admissionregistration.k8s.io/validatingadmissionpolicybindings',
+  'admissionregistration.k8s.io/mutatingadmissionpolicies',
+  'admissionregistration.k8s.io/mutatingadmissionpolicybindings',
+  'authentication.k8s.io/selfsubjectreviews',
+  'authentication.k8s.io/tokenreviews',
+  'authorization.k8s.io/localsubjectaccessreviews',
+  'authorization.k8s.io/selfsubjectaccessreviews',
+  'authorization.k8s.io/selfsubjectrulesreviews',
+  'authorization.k8s.io/subjectaccessreviews',
+]);
+
+function isExempt({ requestResource: { group, resource } }: AdmissionRequest): boolean {
+  return EXEMPT.has(`${group}/${resource}`);
 }
 
 function attempt<Value>(run: () => Value, onError: (error: unknown) => void): Value | undefined {

@@ -26,6 +26,8 @@ export class HostSources implements PolicySources {
     this.params = {
       get: (kind, name, namespace) => this.#get(kind, name, namespace),
       list: (kind, namespace, selector) => this.#list(kind, namespace, selector),
+      // Reads of a kind that is not served fail, which says why.
+      isServed: () => true,
       isNamespaced: (kind) => !isKnownClusterKind(kind),
     };
     this.namespaces = { get: (name) => this.#get(NAMESPACE_KIND, name, undefined) };

@@ -9,6 +9,7 @@ export type { FieldProblem } from '../field-problem.ts';
 export { HostSources } from './host-sources.ts';
 export { loadManifests, manifestProblemText } from './manifests.ts';
 export type { LoadedManifests, ManifestOptions } from './manifests.ts';
+export { plainReceiverText } from './plain-receivers.ts';
 export type { NullRead } from './null-reads.ts';
 export { PolicyEnvironments } from './policy-environment.ts';
 export type { MatchResources } from './match-resources.ts';

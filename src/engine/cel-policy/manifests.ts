@@ -6,10 +6,11 @@ import type { CompiledPolicy } from './compiled-policy.ts';
 import { problemText } from '../field-problem.ts';
 import type { FieldProblem } from '../field-problem.ts';
 import { labelsOf } from '../object-labels.ts';
+import { plainReceiverText } from './plain-receivers.ts';
 import { PolicyEnvironments } from './policy-environment.ts';
 import type { BindingSpec } from './policy-spec.ts';
 import { readBinding, readPolicy } from './read-policy.ts';
-import { isKnownClusterKind } from './sources.ts';
+import { isKnownClusterKind, isKnownKind } from './sources.ts';
 import type { NamespaceSource, ParameterSource } from './sources.ts';
 import { textOf } from '../../values/index.ts';
 
@@ -28,7 +29,7 @@ export interface ManifestProblem extends FieldProblem {
 }
 
 export interface ManifestOptions {
-  /** Minor version of the API server whose CEL environment is used. Default: the newest known. */
+  /** Minor version of the API server that gets the manifests. Default: the newest known. */
   readonly kubernetesVersion?: number;
 }
 
@@ -85,7 +86,10 @@ class ManifestLoader {
 
   constructor(options: ManifestOptions) {
     this.#kubernetesVersion = options.kubernetesVersion ?? MAX_KUBERNETES_VERSION;
-    this.#environments = new PolicyEnvironments({ ...options, hasWholeRequest: false });
+    this.#environments = new PolicyEnvironments({
+      kubernetesVersion: this.#kubernetesVersion,
+      hasWholeRequest: false,
+    });
   }
 
   load(documents: readonly unknown[]): LoadedManifests {
@@ -130,6 +134,9 @@ class ManifestLoader {
       this.#bindings.set(key, read);
     } else if (policy !== undefined) {
       this.#policies.set(key, policy);
+      this.#notes.push(
+        ...policy.plainReceivers.map((misuse) => `${manifest}: ${misuse.field}: ${plainReceiverText(misuse)}`),
+      );
     }
   }
 
@@ -174,6 +181,11 @@ class ManifestObjects implements ParameterSource {
     selector: Parameters<ParameterSource['list']>[2],
   ): readonly JsonObject[] {
     return this.#in(kind, namespace).filter((object) => selector.matches(labelsOf(object)));
+  }
+
+  /** Kubernetes' own kinds, those of CustomResourceDefinitions among the manifests, and those of the objects themselves. */
+  isServed(kind: ParamKindKey): boolean {
+    return isKnownKind(kind) || this.#declaredScope(kind) !== undefined || this.#all(kind).length > 0;
   }
 
   /** From a CustomResourceDefinition among the manifests; otherwise from the known kinds and the objects themselves. */

@@ -8,7 +8,7 @@ const DELETION = admissionRequest({ operation: 'DELETE', oldObject: { object: { 
 
 const unused = (): never => assert.fail('these expressions read nothing but the request');
 const NO_SOURCES = {
-  params: { get: unused, list: unused, isNamespaced: unused },
+  params: { get: unused, list: unused, isServed: unused, isNamespaced: unused },
   namespaces: { get: unused },
   authorizer: { authorize: unused },
 };

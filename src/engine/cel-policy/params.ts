@@ -5,6 +5,15 @@ import type { ParameterSource, ParamKind } from './sources.ts';
 /** The parameters of a policy cannot be determined. The message is that of API servers. */
 class ConfigurationError extends Error {}
 
+/** @throws {@link ConfigurationError} when the API server does not serve the kind */
+export function checkServed(paramKind: ParamKind | undefined, source: ParameterSource): void {
+  if (paramKind !== undefined && !source.isServed(paramKind)) {
+    const { apiVersion, kind } = paramKind;
+    const text = `${apiVersion.includes('/') ? apiVersion : `/${apiVersion}`}, Kind=${kind}`;
+    throw new ConfigurationError(`failed to find resource referenced by paramKind: '${text}'`);
+  }
+}
+
 /**
  * The parameters that a policy is evaluated with, one after the other; `[undefined]` without a paramKind, and empty
  * when no parameter exists and that is allowed. Throws {@link ConfigurationError}, and errors of the source.

@@ -4,17 +4,19 @@ import {
   AUTHORIZER,
   createEnvironment,
   DYN,
+  languageOf,
   listOf,
   mapOf,
   MUTATION_LIBRARIES,
   MUTATION_TYPES,
+  newExpressionsVersion,
   RESOURCE_CHECK,
   STRING,
   struct,
   INT,
   TIMESTAMP,
 } from '../../cel/index.ts';
-import type { CelType, Environment, Program, TypeProvider } from '../../cel/index.ts';
+import type { CelType, Environment, EnvironmentOptions, Program, TypeProvider } from '../../cel/index.ts';
 import { MUTATION_STRUCTS } from './mutation-structs.ts';
 
 /** Available variables besides `object`, `oldObject`, `request` and `namespaceObject`. */
@@ -28,7 +30,10 @@ export interface ExpressionScope {
 }
 
 export interface PolicyEnvironmentsOptions {
-  /** Minor version of the API server whose CEL environment is used. Default: the newest known. */
+  /**
+   * Minor version of the API server that checks and evaluates the expressions, as new ones. Default: the language of the
+   * newest known version.
+   */
   readonly kubernetesVersion?: number;
   /**
    * Whether `request` has the fields of an AdmissionReview that policies of API servers cannot use: `uid`, `object`,
@@ -106,7 +111,7 @@ export class PolicyEnvironments {
     }
     const { kubernetesVersion } = this.#options;
     const environment = createEnvironment({
-      ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
+      ...(kubernetesVersion === undefined ? {} : serverLanguage(kubernetesVersion)),
       variables: {
         object: DYN,
         oldObject: DYN,
@@ -155,6 +160,15 @@ export class PolicyEnvironments {
       mayQualify: (firstWord) => patch?.mayQualify?.(firstWord) ?? false,
     };
   }
+}
+
+/**
+ * The language of new expressions in an API server. Its evaluator is that of its own version, also where it allows only the
+ * language of the version before.
+ */
+function serverLanguage(version: number): Pick<EnvironmentOptions, 'kubernetesVersion' | 'language'> {
+  const { optionalReceivers } = languageOf(version);
+  return { kubernetesVersion: newExpressionsVersion(version), language: { optionalReceivers } };
 }
 
 /**

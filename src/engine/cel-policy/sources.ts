@@ -17,6 +17,8 @@ export interface ParameterSource {
   get(kind: ParamKind, name: string, namespace: string | undefined): JsonObject | undefined;
   /** All selected objects, in one namespace or, for cluster-scoped kinds, in the cluster. */
   list(kind: ParamKind, namespace: string | undefined, selector: Selector): readonly JsonObject[];
+  /** Whether there is a resource of the kind. */
+  isServed(kind: ParamKind): boolean;
   /** Whether the kind is namespaced. */
   isNamespaced(kind: ParamKind): boolean;
 }
@@ -25,6 +27,11 @@ export interface ParameterSource {
 export interface NamespaceSource {
   /** Undefined when the namespace does not exist. Throws on failure. */
   get(name: string): JsonObject | undefined;
+}
+
+/** Whether a kind is one of Kubernetes' own, in any version. */
+export function isKnownKind({ apiVersion, kind }: ParamKind): boolean {
+  return builtinKind(groupVersionOf(apiVersion).group, kind) !== undefined;
 }
 
 /** Whether a kind is one of Kubernetes' cluster-scoped kinds, for sources without an API server. */

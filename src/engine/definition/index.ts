@@ -11,3 +11,4 @@ export { monitoredLogEntry } from '../monitored-log-entry.ts';
 export { OTHER_NAME } from '../observation.ts';
 export { modulesOf } from '../policy-definition.ts';
 export { policyEntry } from '../policy-entry.ts';
+export { isNamespaceOwner, policyOwner } from '../policy-owner.ts';

@@ -42,6 +42,7 @@ describe('the JSON schema of the catalogue', () => {
     ['a provider alone', { name: 'a' }],
     ['a row', withRows(row)],
     ['a setting that is needed', withRows({ ...row, effect: 'Inert', requires: [{ setting: 'a', not: '' }] })],
+    ['a caution about some uses', withRows({ ...row, caution: 'slow', cautionWhen: ['Egress'] })],
     ['uses that are not supported', withRows({ ...row, support: 'Partial', effect: 'FailOpen', when: ['Egress'] })],
     ['a source', withRows({ ...row, evidence: 'Code', sources: ['https://example.com/a'] })],
   ] as const) {
@@ -66,6 +67,8 @@ describe('the JSON schema of the catalogue', () => {
     ['a requirement twice', withRows({ ...row, effect: 'Inert', requires: [{ setting: 'a', is: 'b', not: 'c' }] })],
     ['a requirement of nothing', withRows({ ...row, effect: 'Inert', requires: [{ setting: 'a' }] })],
     ['uses of what is supported', withRows({ ...row, when: ['Egress'] })],
+    ['uses of a caution that is missing', withRows({ ...row, cautionWhen: ['Egress'] })],
+    ['an unknown use of a caution', withRows({ ...row, caution: 'slow', cautionWhen: ['Egres'] })],
     ['an unknown use', withRows({ ...row, support: 'Partial', effect: 'Inert', when: ['Egres'] })],
     ['a limit of nothing', withRows({ ...row, limit: { entries: 0, per: 'CIDR' } })],
     ['no source of what is read', withRows({ ...row, evidence: 'Code' })],

@@ -72,6 +72,7 @@ export const ROW_SCHEMA: Schema = mapping(
       { required: ['entries'] },
     ),
     caution: text('What to know although it is supported.', { maxLength: MAX_TEXT }),
+    cautionWhen: list('The uses that the caution is about. Default: all.', choice('A use.', TRAITS)),
     note: text('An explanation.', { maxLength: MAX_TEXT }),
     evidence: choice('Where this is known from.', EVIDENCES),
     sources: list(
@@ -95,6 +96,7 @@ export const ROW_SCHEMA: Schema = mapping(
           { not: { anyOf: [{ required: ['when'] }, { required: ['depends'] }] } },
         ],
       },
+      { anyOf: [{ required: ['caution'] }, { not: { required: ['cautionWhen'] } }] },
       {
         anyOf: [
           { required: ['sources'], properties: { sources: { minItems: 1 } } },

@@ -41,6 +41,8 @@ export interface SupportRow {
   readonly limit?: PortLimit;
   /** What to know although it is supported. */
   readonly caution?: string;
+  /** The uses that the caution is about. Default: all. */
+  readonly cautionWhen?: readonly Trait[];
   readonly note?: string;
   readonly evidence: Evidence;
   /** URLs that show it. */

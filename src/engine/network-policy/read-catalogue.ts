@@ -53,6 +53,7 @@ const ROW_KEYS = [
   'depends',
   'limit',
   'caution',
+  'cautionWhen',
   'note',
   'evidence',
   'sources',
@@ -317,7 +318,8 @@ function readRow(row: FieldReader, versions: VersionRange, checked: string | und
   const effect = row.oneOf('effect', EFFECTS);
   const requires = row.has('requires') ? row.each('requires').map(readRequirement) : undefined;
   const evidence = row.oneOf('evidence', EVIDENCES) ?? 'Inferred';
-  const when = readTraits(row);
+  const when = readTraits(row, 'when');
+  const cautionWhen = readTraits(row, 'cautionWhen');
   const date = day(row) ?? checked;
   const depends = shortText(row, 'depends');
   for (const key of ['support', 'evidence'].filter((one) => !row.has(one))) {
@@ -329,6 +331,9 @@ function readRow(row: FieldReader, versions: VersionRange, checked: string | und
   if (support !== 'Partial' && (when !== undefined || depends !== undefined)) {
     row.faultHere('expected "when" and "depends" only with the support Partial');
   }
+  if (cautionWhen !== undefined && !row.has('caution')) {
+    row.faultHere('expected "cautionWhen" only with a "caution"');
+  }
   if (date === undefined) {
     row.faultHere('expected the day of the check in "checked", here or at the provider');
   }
@@ -336,21 +341,21 @@ function readRow(row: FieldReader, versions: VersionRange, checked: string | und
     versions,
     support,
     ...present({ effect, requires, when, depends, limit: readLimit(row.inside('limit')) }),
-    ...present({ caution: shortText(row, 'caution'), note: shortText(row, 'note') }),
+    ...present({ caution: shortText(row, 'caution'), cautionWhen, note: shortText(row, 'note') }),
     evidence,
     sources: readSources(row, evidence),
     checked: date ?? '',
   };
 }
 
-function readTraits(row: FieldReader): readonly Trait[] | undefined {
-  if (!row.has('when')) {
+function readTraits(row: FieldReader, key: 'when' | 'cautionWhen'): readonly Trait[] | undefined {
+  if (!row.has(key)) {
     return undefined;
   }
-  return row.texts('when').flatMap((text, index) => {
+  return row.texts(key).flatMap((text, index) => {
     const trait = TRAITS.find((known) => known === text);
     if (trait === undefined) {
-      row.fault('when', `expected one of ${TRAITS.join(', ')}, got ${describeValue(text)}${hint(text)}`, index);
+      row.fault(key, `expected one of ${TRAITS.join(', ')}, got ${describeValue(text)}${hint(text)}`, index);
     }
     return trait ?? [];
   });

@@ -283,3 +283,18 @@ describe('uses of one feature that differ', () => {
     });
   }
 });
+
+describe('a caution about some uses', () => {
+  for (const [direction, rules, count] of [
+    ['Ingress', { ingress: [{ from: [{ ipBlock: { cidr: '203.0.113.0/24' } }] }] }, 1],
+    ['Egress', { egress: [{ to: [{ ipBlock: { cidr: '203.0.113.0/24' } }] }] }, 0],
+  ] as const) {
+    it(`is ${count === 1 ? 'shown' : 'not shown'} for ${direction}`, () => {
+      const policy = { metadata: { name: 'p' }, spec: { podSelector: {}, policyTypes: [direction], ...rules } };
+      const provider = builtinCatalogue().find('weave-net') ?? assert.fail();
+      const support = new ProviderSupport(provider, { name: 'weave-net', version: '2.8.1' });
+      const { warnings } = judgePolicy(analysePolicy(readNetworkPolicy(policy as unknown as JsonObject)), support);
+      assert.equal(warnings.filter(({ message }) => message.includes('masqueraded')).length, count);
+    });
+  }
+});

@@ -153,7 +153,7 @@ function judgeFeature(
   const isPossible = uses[0]?.isPossible === true;
   if (first.status === 'True') {
     const paths = allPaths.get(feature) ?? [];
-    return isPossible ? {} : judged(feature, first, 'supported', paths, support);
+    return isPossible ? {} : judged(feature, first, 'supported', paths, uses, support);
   }
   const worst = uses.filter((_, index) => supports[index]?.status === first.status);
   const message = featureMessage(feature, first, worst, support);
@@ -161,7 +161,7 @@ function judgeFeature(
     return first.status === 'False' ? { warning: { type: feature, message } } : {};
   }
   const paths = worst.slice(0, MAX_PATHS).map(({ path }) => path);
-  return judged(feature, first, message, paths, support);
+  return judged(feature, first, message, paths, worst, support);
 }
 
 function judged(
@@ -169,11 +169,15 @@ function judged(
   one: Support,
   message: string,
   paths: readonly string[],
+  uses: readonly FeatureUse[],
   { label }: ProviderSupport,
 ): Judged {
   const verdict = featureVerdict(feature, one, message, paths);
-  const caution = one.row?.caution;
-  return caution === undefined ? { verdict } : { verdict, warning: { type: feature, message: `${label}: ${caution}` } };
+  const { caution, cautionWhen } = one.row ?? {};
+  const isAbout = cautionWhen?.some((trait) => uses.some(({ traits }) => traits.includes(trait))) ?? true;
+  return caution === undefined || !isAbout
+    ? { verdict }
+    : { verdict, warning: { type: feature, message: `${label}: ${caution}` } };
 }
 
 function featureVerdict(

@@ -46,5 +46,7 @@ export class ScriptedGuest implements PolicyGuest {
     return parseSettingsVerdict(JSON.stringify(this.#settings(JSON.parse(settingsJson) as JsonValue, context)));
   }
 
+  start(): void {}
+
   checkProtocol(): void {}
 }

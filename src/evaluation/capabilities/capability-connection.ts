@@ -58,9 +58,16 @@ export class CapabilityClient {
   readonly #counters = new Map<string, number>();
   #countersUntil = 0;
   #epoch = 0;
+  readonly #onWait: (isWaiting: boolean) => void;
 
-  constructor(connection: CapabilityConnection, timeoutMs: number = DEFAULT_CAPABILITY_TIMEOUT_MS) {
+  /** @param onWait called with whether this thread waits for an answer */
+  constructor(
+    connection: CapabilityConnection,
+    timeoutMs: number = DEFAULT_CAPABILITY_TIMEOUT_MS,
+    onWait: (isWaiting: boolean) => void = () => undefined,
+  ) {
     this.#connection = connection;
+    this.#onWait = onWait;
     this.#answered = new Int32Array(connection.answered);
     this.#revisions = new KindRevisions(connection.revisions);
     this.#timeoutMs = timeoutMs;
@@ -90,7 +97,9 @@ export class CapabilityClient {
       if (left <= 0) {
         throw new Error(`host capability ${capability} did not answer within ${Math.max(0, Math.round(timeoutMs))} ms`);
       }
+      this.#onWait(true);
       Atomics.wait(this.#answered, 0, seen, left);
+      this.#onWait(false);
       seen = Atomics.load(this.#answered, 0);
     }
   }

@@ -13,4 +13,6 @@ export type CompiledPolicyModule = PolicyCode & {
   readonly contextAwareResources?: readonly ContextAwareResource[];
   /** Whether it changes objects, by its metadata. */
   readonly isMutating?: true;
+  /** Memory that an instance held after the settings were checked. Absent before, and for builtin modules. */
+  readonly instanceBytes?: number;
 };

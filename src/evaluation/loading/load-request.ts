@@ -111,6 +111,8 @@ export type LoadOutcome =
       readonly message: string;
       /** Whether a retry may succeed. */
       readonly transient: boolean;
+      /** A retry before this time fails again. Milliseconds. Default: none. */
+      readonly retryAfterMs?: number;
       /** Digest by module reference, when the modules were fetched and something else failed. */
       readonly digests?: Readonly<Record<string, string>>;
       readonly at?: FailedStage;

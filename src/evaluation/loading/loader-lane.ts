@@ -1,10 +1,12 @@
 // One loader thread and its pending work. Guests run in the thread, so it is watched like a worker and replaced when a guest
 // does not end; its other work starts again.
+import { rmSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { modulesOf } from '../../engine/definition/index.ts';
 import type { PeerSource, SourcesConfig, Verification } from '../../modules/index.ts';
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
+import type { MemoryBudget } from '../memory-budget.ts';
 import type { LogEntry } from '../../log/index.ts';
 import { WorkerActivity } from '../evaluation-protocol.ts';
 import { EvaluationError } from '../errors.ts';
@@ -16,6 +18,8 @@ import {
   type Stage,
   STAGES,
 } from './load-request.ts';
+import { recordPath } from './loading-record.ts';
+import type { Quarantined } from './quarantine.ts';
 import { threadEnvironment } from '../../threads/index.ts';
 
 /** Interval between checks of the thread. Milliseconds. */
@@ -55,6 +59,12 @@ export interface LoaderStart {
   readonly fetchTimeoutMs: number | undefined;
   readonly defaultTimeoutSeconds: number;
   readonly memoryLimitBytes: number | undefined;
+  /** Memory for instances; undefined: without a limit. */
+  readonly memory?: MemoryBudget | undefined;
+  /** File that says what is being loaded; undefined: none does. */
+  readonly recordPath?: string | undefined;
+  /** What may not be loaded now. Default: nothing. */
+  readonly quarantined?: readonly Quarantined[];
   /** Folder that modules of tenants may be in; undefined: none. */
   readonly tenantFolder?: string | undefined;
   /** How modules are fetched from other replicas by digest; undefined: there are none. */
@@ -69,8 +79,10 @@ export type PeerAccess = Omit<PeerSource, 'addresses'>;
 /** Options of loader threads. */
 export interface LoaderOptions extends Omit<
   LoaderStart,
-  'activity' | 'patience' | 'capabilities' | 'modules' | 'peers' | 'peerAddresses'
+  'activity' | 'patience' | 'capabilities' | 'modules' | 'peers' | 'peerAddresses' | 'recordPath' | 'quarantined'
 > {
+  /** Folder of the records of what is being loaded, see Quarantine. Default: nothing is recorded. */
+  readonly recordFolder?: string;
   /** Makes a connection to the host capabilities. */
   readonly connectCapabilities: () => CapabilityConnection;
   /** The modules that serve, so that a new thread need not fetch and compile them again. */
@@ -130,6 +142,8 @@ export class LoaderLane {
   readonly #patience: Patience;
   readonly #start: LoaderOptions;
   readonly #listener: LaneListener;
+  readonly #quarantined: () => readonly Quarantined[];
+  readonly #recordPath: string | undefined;
   readonly #reads = new Map<number, PendingRead>();
   readonly #loads = new Map<number, LoadRequest>();
   #worker: Worker | undefined;
@@ -141,8 +155,16 @@ export class LoaderLane {
   readonly #watchdog: NodeJS.Timeout;
   #stopped = false;
 
-  constructor(patience: Patience, start: LoaderOptions, listener: LaneListener) {
+  /** @param quarantined what may not be loaded when a thread starts */
+  constructor(
+    patience: Patience,
+    start: LoaderOptions,
+    listener: LaneListener,
+    quarantined: () => readonly Quarantined[] = () => [],
+  ) {
     this.#patience = patience;
+    this.#quarantined = quarantined;
+    this.#recordPath = start.recordFolder === undefined ? undefined : recordPath(start.recordFolder, patience);
     this.#start = start;
     this.#listener = listener;
     this.#watchdog = setInterval(() => this.#watch(), WATCHDOG_INTERVAL_MS);
@@ -196,6 +218,7 @@ export class LoaderLane {
     clearInterval(this.#watchdog);
     clearTimeout(this.#idle);
     await this.#worker?.terminate();
+    this.#removeRecord();
   }
 
   /** Sends a message to the thread, and starts the thread if necessary. */
@@ -221,7 +244,7 @@ export class LoaderLane {
 
   #spawn(): Worker {
     this.#activity = new WorkerActivity();
-    const { connectCapabilities, modules, peers, ...start } = this.#start;
+    const { connectCapabilities, modules, peers, recordFolder: _, ...start } = this.#start;
     const capabilities = connectCapabilities();
     const workerData: LoaderStart = {
       ...start,
@@ -231,6 +254,8 @@ export class LoaderLane {
       modules: modules(),
       peers: peers?.(),
       peerAddresses: this.#peerAddresses,
+      recordPath: this.#recordPath,
+      quarantined: this.#quarantined(),
     };
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
     const worker = new Worker(new URL(`./loader-thread.${extension}`, import.meta.url), {
@@ -324,6 +349,14 @@ export class LoaderLane {
     const ended = this.#worker;
     this.#worker = undefined;
     void ended?.terminate();
+    this.#removeRecord();
+  }
+
+  /** The thread has ended, and the process goes on: what it was loading is no suspect. */
+  #removeRecord(): void {
+    if (this.#recordPath !== undefined) {
+      rmSync(this.#recordPath, { force: true });
+    }
   }
 
   #resend(): void {

@@ -15,7 +15,8 @@ import {
   readPolicyDefinition,
   settingsHash,
 } from '../../engine/index.ts';
-import { loadPolicyModule } from '../../modules/compiling/index.ts';
+import { DEFAULT_MEMORY_LIMIT_BYTES, loadPolicyModule } from '../../modules/compiling/index.ts';
+import { WasmError } from '../../wasm/index.ts';
 import {
   builtinVersion,
   digestOf,
@@ -33,7 +34,7 @@ import type { CompiledPolicyModule } from './compiled-module.ts';
 import { WorkerActivity } from '../evaluation-protocol.ts';
 import { errorText, parseJson } from '../../values/index.ts';
 import type { EntryText, FromLoader, LoaderStart, ToLoader } from './loader-lane.ts';
-import { loadFailure, reasonOf, tenantText } from './load-failure.ts';
+import { loadFailure, QuarantineError } from './load-failure.ts';
 import {
   type DeclaredPolicy,
   type FailedStage,
@@ -46,6 +47,9 @@ import {
   type Stage,
   STAGES,
 } from './load-request.ts';
+import { CLUSTER_OWNER } from '../memory-budget.ts';
+import { instanceMemory } from '../thread-memory.ts';
+import { LoadingRecord, suspectKey } from './loading-record.ts';
 import { moduleWarnings } from './module-warnings.ts';
 import type { PolicyReason } from './policy-reason.ts';
 import { tenantRefusal } from './tenant-needs.ts';
@@ -66,8 +70,13 @@ const QUICK_TIMEOUT_MS = 1_000;
 const QUICK_COMPILE_TIMEOUT_MS = 5_000;
 /** Limit of a compilation: a longer one is treated as an attack on the compiler. Milliseconds. */
 const COMPILE_TIMEOUT_MS = 20_000;
-/** Limit of a module's start. Its fuel ends sooner, see INIT_FUEL of the sandbox. Milliseconds. */
+/** Limit of a module's start, on a busy machine too. Its fuel ends sooner, see INIT_FUEL of the sandbox. Milliseconds. */
 const START_TIMEOUT_MS = 5_000;
+/**
+ * Processor time of a module's start: a quarter of the default timeout of a policy, because workers start modules within
+ * reviews. Three times what {@link INIT_FUEL} takes usually; published policies take at most 40 ms. Milliseconds.
+ */
+const MAX_START_MS = 500;
 const start = workerData as LoaderStart;
 const isQuick = start.patience === 'quick';
 const activity = new WorkerActivity(start.activity);
@@ -85,6 +94,9 @@ const store = new ModuleStore({
 const compiled = new Map(start.modules.map((module) => [module.digest, Promise.resolve(module)]));
 /** Digests compiled since the last `keep`, which the main thread may not have known when it sent that. */
 const fresh = new Set<string>();
+const record = new LoadingRecord(start.recordPath);
+const quarantined = new Map((start.quarantined ?? []).map((one) => [one.key, one]));
+const instances = instanceMemory(start.memory);
 const guests = new Map<string, PolicyGuest>();
 let outbox: [seq: number, outcome: LoadOutcome][] = [];
 let unfinished: number[] = [];
@@ -137,7 +149,10 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
         const name = parseBuiltin(reference);
         modules.set(reference, { mode: 'builtin', name, digest: builtinVersion(name) });
       } else if (own !== undefined) {
-        modules.set(reference, await compileOnce(seq, { bytes: own.bytes, digest: providedDigest(own) }, own));
+        modules.set(
+          reference,
+          await compileOnce(seq, { bytes: own.bytes, digest: providedDigest(own), policy: request.id }, own),
+        );
       } else {
         const { fetched, module } = await fetchOnce(seq, reference, request, fetches);
         sourceError ??= isForTenant ? fetched.sourceError?.tenantMessage : fetched.sourceError?.message;
@@ -205,8 +220,15 @@ function checkSome(): void {
     }
     checkAndReport(next);
   } while (performance.now() < end);
+  record.end();
   flush();
   checking = candidates.length + suspects.length > 0 ? setImmediate(checkSome) : undefined;
+}
+
+/** The module with the memory that its instance holds here. */
+function measured(module: CompiledPolicyModule): CompiledPolicyModule {
+  const bytes = instances.lastBytes(module.digest) ?? module.instanceBytes;
+  return bytes === undefined ? module : { ...module, instanceBytes: bytes };
 }
 
 function isSuspected({ modules }: Candidate): boolean {
@@ -231,19 +253,27 @@ function checkAndReport(candidate: Candidate): void {
       ...(manifests.size === 0 ? {} : { manifests: Object.fromEntries(manifests) }),
       ...(verified.size === 0 ? {} : { verified: Object.fromEntries(verified) }),
     };
-    outbox.push([seq, { ok: true, digests, modules: [...modules.values()], ...source }]);
+    outbox.push([seq, { ok: true, digests, modules: [...modules.values()].map(measured), ...source }]);
   } else {
-    const { reason, message, at } = verdict;
+    const { valid: _, ...failure } = verdict;
     // An administrator may grant what is missing.
-    const transient = reason === 'CapabilityNotGranted';
-    outbox.push([seq, { ok: false, reason, message, transient, digests, at }]);
+    const transient = failure.transient ?? failure.reason === 'CapabilityNotGranted';
+    outbox.push([seq, { ok: false, ...failure, transient, digests }]);
   }
 }
 
 /** The policy's verdict on its settings, or why there is none. */
 type Checked =
   | { readonly valid: true; readonly refused?: RefusedNamespaces }
-  | { readonly valid: false; readonly reason: PolicyReason; readonly message: string; readonly at: FailedStage };
+  | {
+      readonly valid: false;
+      readonly reason: PolicyReason;
+      readonly message: string;
+      readonly at: FailedStage;
+      /** Default: only for {@link tenantRefusal}. */
+      readonly transient?: boolean;
+      readonly retryAfterMs?: number;
+    };
 
 /** Has the policy check its settings in this thread; the main thread watches the time. */
 function check({ seq, definition, modules, isForTenant, trial }: Candidate): Checked | 'unfinished' {
@@ -261,11 +291,13 @@ function check({ seq, definition, modules, isForTenant, trial }: Candidate): Che
     enter(seq, 'start', START_TIMEOUT_MS);
     const policy = createPolicy(
       isQuick ? withQuickLimit(definition) : definition,
-      (name) => guestOf(modules.get(name)),
+      (name) => guestOf(modules.get(name), definition.id),
       options,
     );
-    const verdict = checkSettings(policy, (unit, timeoutMs) => {
+    const verdict = checkSettings(policy, (unit, timeoutMs, member) => {
       at = { stage: 'check', unit };
+      const use = definition.kind === 'policy' ? definition : definition.members[member];
+      begin(definition.id, modules.get(use?.module ?? '')?.digest ?? '', use?.settingsJson ?? '');
       enter(seq, 'check', isQuick ? QUICK_TIMEOUT_MS : timeoutMs);
     });
     if (!verdict.valid) {
@@ -282,8 +314,8 @@ function check({ seq, definition, modules, isForTenant, trial }: Candidate): Che
       return 'unfinished';
     }
     // Later messages are those of the running policy.
-    const message = isForTenant && at.stage === 'start' ? tenantText(error) : errorText(error);
-    return { valid: false, reason: reasonOf(error), message, at };
+    const { ok: _, ...failure } = loadFailure(error, isForTenant && at.stage === 'start');
+    return { valid: false, ...failure, at };
   } finally {
     activity.leave();
   }
@@ -295,6 +327,28 @@ function withQuickLimit(definition: PolicyDefinition): PolicyDefinition {
   return definition.kind === 'policy'
     ? { ...definition, timeoutEvalSeconds }
     : { ...definition, members: definition.members.map((member) => ({ ...member, timeoutEvalSeconds })) };
+}
+
+/**
+ * Records what may end the process.
+ * @param settingsJson of a check
+ * @throws QuarantineError
+ */
+function begin(policy: string, digest: string, settingsJson?: string): void {
+  if (start.recordPath === undefined) {
+    return;
+  }
+  const key = suspectKey(digest, settingsJson);
+  const suspect = quarantined.get(key);
+  if (suspect !== undefined && suspect.until > Date.now()) {
+    throw new QuarantineError(suspect);
+  }
+  try {
+    record.begin({ key, policy });
+  } catch (error) {
+    const fields = { policy, error: errorText(error) };
+    say({ type: 'log', entry: { level: 'error', message: 'cannot record what is being loaded', fields } });
+  }
 }
 
 function enter(seq: number, stage: Stage, timeoutMs: number): void {
@@ -314,7 +368,7 @@ function fetchOnce(seq: number, reference: string, request: LoadRequest, fetches
     if (fetched.cacheError !== undefined) {
       logDetail(request, 'module not cached', fetched.cacheError);
     }
-    return { fetched, module: await compileOnce(seq, { bytes, digest: fetched.digest }) };
+    return { fetched, module: await compileOnce(seq, { bytes, digest: fetched.digest, policy: request.id }) };
   })();
   fetches.set(key, compiling);
   return compiling;
@@ -368,7 +422,7 @@ async function fetchModule(
 /** @param provided how the module is loaded, when it was not fetched */
 function compileOnce(
   seq: number,
-  { bytes, digest }: { readonly bytes: Uint8Array; readonly digest: string },
+  { bytes, digest, policy }: { readonly bytes: Uint8Array; readonly digest: string; readonly policy: string },
   provided?: ProvidedModule,
 ): Promise<CompiledPolicyModule> {
   const known = compiled.get(digest);
@@ -376,11 +430,13 @@ function compileOnce(
     return known;
   }
   const module = (async () => {
+    begin(policy, digest);
     enter(seq, 'compile', isQuick ? QUICK_COMPILE_TIMEOUT_MS : COMPILE_TIMEOUT_MS);
     try {
       return compile(bytes, digest, provided);
     } finally {
       activity.leave();
+      record.end();
     }
   })();
   compiled.set(digest, module);
@@ -391,7 +447,7 @@ function compileOnce(
 }
 
 function compile(bytes: Uint8Array, digest: string, provided: ProvidedModule | undefined): CompiledPolicyModule {
-  const { memoryLimitBytes } = start;
+  const { memory, memoryLimitBytes = Math.min(DEFAULT_MEMORY_LIMIT_BYTES, memory?.guestBytes ?? Infinity) } = start;
   const module = loadPolicyModule(bytes, { memoryLimitBytes, chosenMode: provided?.chosenMode });
   const isUnfinished = provided !== undefined && module.metadata?.protocolVersion === undefined;
   if (module.mode === 'kubewarden-wapc' && !isUnfinished) {
@@ -408,8 +464,8 @@ function compile(bytes: Uint8Array, digest: string, provided: ProvidedModule | u
   };
 }
 
-/** One guest per module. It throws when the module cannot be instantiated. */
-function guestOf(module: CompiledPolicyModule | undefined): PolicyGuest {
+/** One guest per module. It throws when the module cannot start, or takes too long for a start within a review. */
+function guestOf(module: CompiledPolicyModule | undefined, policy: string): PolicyGuest {
   if (module === undefined) {
     throw new Error('a module that the definition does not name');
   }
@@ -417,9 +473,41 @@ function guestOf(module: CompiledPolicyModule | undefined): PolicyGuest {
   if (known !== undefined) {
     return known;
   }
-  const guest = createGuest(module);
+  const guest = createGuest(module, instances.share(module.digest, CLUSTER_OWNER));
+  begin(policy, module.digest);
+  const before = process.threadCpuUsage();
+  startWithin(guest);
+  const { user, system } = process.threadCpuUsage(before);
+  const startMs = (user + system) / 1_000;
+  if (startMs > MAX_START_MS) {
+    throw new WasmError(
+      'start-too-slow',
+      `the module takes ${Math.round(startMs)} ms of processor time to start: expected at most ${MAX_START_MS} ms, because ` +
+        'reviews start it again. Do that work when the module is built, or in the first call that needs it',
+    );
+  }
   guests.set(module.digest, guest);
   return guest;
+}
+
+/** @throws WasmError, with the budget when the instance holds too much */
+function startWithin(guest: PolicyGuest): void {
+  try {
+    guest.start();
+  } catch (error) {
+    if (start.memory !== undefined && error instanceof WasmError && error.code === 'memory-exceeded') {
+      const { bytes, threads } = start.memory;
+      const budget = `of the ${Math.round(bytes / 2 ** 20)} MiB for policies, which ${threads} threads share`;
+      throw new WasmError(
+        error.code,
+        `${error.message}; or give the policy server more memory: this is its part ${budget}`,
+        {
+          cause: error,
+        },
+      );
+    }
+    throw error;
+  }
 }
 
 function parse(text: string, fileName: string): ReadEntry[] {
@@ -478,6 +566,7 @@ function receive(message: ToLoader): void {
       fresh.clear();
       // Guests here only check settings; policies that serve run in the workers.
       guests.clear();
+      instances.clear();
       break;
     }
     case 'peers':

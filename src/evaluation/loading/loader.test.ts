@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempDisposable, readFile } from 'node:fs/promises';
+import { mkdtempDisposable, readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { digestOf, writeMetadata } from '../../modules/index.ts';
+import { DEFAULT_SOURCES, digestOf, writeMetadata } from '../../modules/index.ts';
 import { silentCapabilities } from '../testing/worker-tables.ts';
 import { Loader, MAX_OUTCOMES } from './loader.ts';
 import type { FailedStage, LoadOutcome, LoadRequest, ProvidedModule } from './load-request.ts';
@@ -28,6 +28,7 @@ async function setUp(): Promise<
     loader: Loader;
     load: (text: string, rest?: Partial<LoadRequest>) => Promise<Map<string, LoadOutcome>>;
     connections: () => number;
+    folder: string;
   } & AsyncDisposable
 > {
   const folder = await mkdtempDisposable(join(tmpdir(), 'portcullis-loader-'));
@@ -36,10 +37,11 @@ async function setUp(): Promise<
     {
       cacheDir: join(folder.path, 'modules'),
       baseDir: folder.path,
-      sources: undefined,
+      sources: { ...DEFAULT_SOURCES, tenantModules: ['*'] },
       fetchTimeoutMs: undefined,
       defaultTimeoutSeconds: TIMEOUT_SECONDS,
       memoryLimitBytes: 64 * 1024 * 1024,
+      recordFolder: folder.path,
       modules: () => [],
       connectCapabilities: () => {
         connections += 1;
@@ -71,6 +73,7 @@ async function setUp(): Promise<
     loader,
     load,
     connections: () => connections,
+    folder: folder.path,
     [Symbol.asyncDispose]: async () => {
       await loader.stop();
       await folder.remove();
@@ -93,6 +96,36 @@ describe('the loader', () => {
       assert.ok(outcome.ok || outcome.reason === 'SettingsCheckFailed');
     }
     assert.equal((await at.load(accept)).get('accept')?.ok, true);
+  });
+
+  it('records what it loads until that has ended, was given up, or the loader stops', async () => {
+    await using at = await setUp();
+    const recorded = async (): Promise<string> => {
+      const names = (await readdir(at.folder)).filter((name) => name.startsWith('loading-'));
+      return (await Promise.all(names.map((name) => readFile(join(at.folder, name), 'utf8')))).join('');
+    };
+    await at.load(accept);
+    assert.equal(await recorded(), '');
+    const given = at.load(endless);
+    while (!(await recorded()).includes('"endless"')) {
+      await sleep(5);
+    }
+    await given;
+    assert.equal(await recorded(), '');
+    void at.load(endless);
+    while (!(await recorded()).includes('"endless"')) {
+      await sleep(5);
+    }
+    await at.loader.stop();
+    assert.equal(await recorded(), '');
+  });
+
+  it('measures what an instance of a module holds', async () => {
+    await using at = await setUp();
+    const outcome = (await at.load(accept)).get('accept');
+    assert.ok(outcome?.ok);
+    const [bytes = 0] = outcome.modules.map(({ instanceBytes }) => instanceBytes);
+    assert.ok(bytes > 65_536 && bytes < 500_000, `${bytes}`);
   });
 
   it('gives up a policy that it was put off for, when it does not end in its own time either', async () => {

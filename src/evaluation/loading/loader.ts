@@ -3,6 +3,7 @@
 import type { LogEntry } from '../../log/index.ts';
 import { ModulesInUse } from '../../modules/index.ts';
 import { LoaderLane, type LoaderOptions, type LoadJob, type Loaded } from './loader-lane.ts';
+import { Quarantine, type Quarantined } from './quarantine.ts';
 import type { LoadOutcome, LoadRequest, PolicyEntry, ReadEntry, Stage } from './load-request.ts';
 
 /** Outcomes that are reported in one turn of the event loop: few enough that reviews are answered in between. */
@@ -45,6 +46,7 @@ export class Loader {
   readonly #quick: LoaderLane;
   readonly #patient: LoaderLane;
   readonly #inUse: ModulesInUse;
+  readonly #quarantine: Quarantine | undefined;
   readonly #loads = new Map<number, PendingLoad>();
   /** Outcomes to report. */
   readonly #outcomes: Loaded[number][] = [];
@@ -54,13 +56,26 @@ export class Loader {
   constructor(start: LoaderOptions, log: (entry: LogEntry) => void) {
     this.#inUse = new ModulesInUse(start.cacheDir);
     const loaded = (outcomes: Loaded): void => this.#loaded(outcomes);
-    this.#quick = new LoaderLane('quick', start, { loaded, log, unfinished: (job) => this.#patient.load([job]) });
-    this.#patient = new LoaderLane('patient', start, {
+    this.#quarantine =
+      start.recordFolder === undefined
+        ? undefined
+        : new Quarantine(start.recordFolder, (error) =>
+            log({ level: 'error', message: 'cannot keep a record of quarantined modules', fields: { error } }),
+          );
+    for (const { policy, ends, until } of this.#quarantine?.list() ?? []) {
+      const fields = { policy, ends, until: new Date(until).toISOString() };
+      log({ level: 'warn', message: 'policy in quarantine: the process ended while it was loaded', fields });
+    }
+    const quarantined = (): readonly Quarantined[] => this.#quarantine?.list() ?? [];
+    const quick = { loaded, log, unfinished: (job: LoadJob) => this.#patient.load([job]) };
+    this.#quick = new LoaderLane('quick', start, quick, quarantined);
+    const patient = {
       loaded,
       log,
-      unfinished: ([seq, { id }]: LoadJob, stage = 'check') =>
+      unfinished: ([seq, { id }]: LoadJob, stage: Stage = 'check') =>
         this.#loaded([[seq, { ...UNFINISHED[stage], at: { stage, unit: id, isOverdue: true } }]]),
-    });
+    };
+    this.#patient = new LoaderLane('patient', start, patient, quarantined);
   }
 
   /**
@@ -134,6 +149,9 @@ export class Loader {
         continue;
       }
       this.#loads.delete(seq);
+      if (outcome.ok) {
+        this.#quarantine?.loaded(pending.request.id, Object.values(outcome.digests));
+      }
       const together = batches.get(pending.batch) ?? new Map<LoadRequest, LoadOutcome>();
       batches.set(pending.batch, together.set(pending.request, outcome));
     }

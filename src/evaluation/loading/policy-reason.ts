@@ -40,6 +40,12 @@ export type PolicyReason =
   | 'InvalidModule'
   /** The module needs a newer Kubewarden than this server corresponds to (`minimumKubewardenVersion`). */
   | 'UnsupportedVersion'
+  /** The policies of its owner, or all policies, would hold more memory than they may; it is tried again. */
+  | 'MemoryExceeded'
+  /**
+   * The process ended while it loaded this module or these settings; it is tried again later, when all others serve.
+   */
+  | 'Quarantined'
   /** The policy of a namespace needs host capabilities that its PolicyServer does not grant; it is tried again. */
   | 'CapabilityNotGranted'
   /** The policy refused its settings. */

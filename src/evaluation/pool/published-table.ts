@@ -1,4 +1,5 @@
 // The table that all workers have: policies, their modules, and their numbers.
+import { policyOwner } from '../../engine/definition/index.ts';
 import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
 import type { TableChange, TableEntry } from '../evaluation-protocol.ts';
 
@@ -48,6 +49,17 @@ export class PublishedTable {
   /** The policy of a number; undefined when it was removed. */
   policyOf(number: number): string | undefined {
     return this.#ids.get(number);
+  }
+
+  /** See policyOwner. */
+  ownerOf(id: string): string {
+    return policyOwner(id, this.#entries.get(id)?.match?.namespace);
+  }
+
+  /** The owner of the only policy of an own bucket; undefined for shared buckets. */
+  ownerOfBucket(bucket: string): string | undefined {
+    const id = bucket.replace(/^(?:validating|mutating)\./, '');
+    return this.#entries.has(id) ? this.ownerOf(id) : undefined;
   }
 
   /** The name of a member of a group by its position; undefined when the policy is none, or has no such member. */

@@ -106,7 +106,7 @@ export class ReviewDispatch {
         return undefined;
       }
       this.queue.advance();
-      if (!isSlow || (worker.jobs.length === 0 && this.#slowLane.hasRoom(this.#workers))) {
+      if (!isSlow || (worker.jobs.length === 0 && this.#slowLane.hasRoom(this.#workers, job.owner))) {
         return job;
       }
       this.#slowLane.park(job);
@@ -118,20 +118,25 @@ export class ReviewDispatch {
     worker.hand(job, this.#termsOf(job));
   }
 
-  #termsOf({ target, expiresAt, timedOut, isNamed, isDeferred, failedLookups }: ReviewJob): ReviewTerms {
+  #termsOf(job: ReviewJob): ReviewTerms {
+    const { expiresAt, timedOut, isNamed, isDeferred, failedLookups } = job;
     return {
       timedOut,
       expiresAt: expiresAt + MONOTONIC_OFFSET,
       // A review that names a slow policy went to the slow lane at once.
-      slow: isNamed || isDeferred ? null : this.#slowLane.slowOf(target, timedOut),
+      slow: isNamed || isDeferred ? null : this.#slowLane.slowOf(job),
       failedLookups: failedLookups.length === 0 ? null : failedLookups,
     };
   }
 
   #unpark(): void {
-    while (this.#slowLane.length > 0 && this.#slowLane.hasRoom(this.#workers)) {
+    if (this.#workers.length === 1 && this.queue.length > 0) {
+      // The only worker is for the others first.
+      return;
+    }
+    while (this.#slowLane.length > 0) {
       const idle = this.#workers.find(({ isAble, jobs }) => isAble && jobs.length === 0);
-      const job = idle && this.#slowLane.unpark();
+      const job = idle && this.#slowLane.unpark(this.#workers);
       if (idle === undefined || job === undefined) {
         return;
       }

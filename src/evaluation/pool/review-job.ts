@@ -29,6 +29,8 @@ export interface ReviewRequest {
   readonly route: Route;
   /** The id of the policy, or the name of the bucket. */
   readonly target: string;
+  /** The owner of the policy that it names, see policyOwner. */
+  readonly owner?: string | undefined;
   readonly body: Uint8Array;
   /** How long the client waits for the answer. Milliseconds. */
   readonly requestTimeoutMs: number;
@@ -49,10 +51,10 @@ export class ReviewJob {
   readonly expiresAt: number;
   /** Usual time, as known when it was posted. Milliseconds. */
   expectedMs = 0;
-  /** Policies and members that are to be answered as timed out; null: none. */
+  /** See ReviewTerms; null: none. */
   timedOut: readonly string[] | null = null;
-  /** Whether a worker deferred it, because it matches a slow policy. */
-  isDeferred = false;
+  /** The owner of its policy, see policyOwner. Of a bucket's review: the slow owner that it was deferred for. */
+  owner: string | undefined;
   /** See ReviewTerms. */
   readonly failedLookups: FailedLookup[] = [];
   /** Policies whose timeout was reported already. */
@@ -62,7 +64,7 @@ export class ReviewJob {
   turn = 0;
   readonly #done: (answer: Answer) => void;
 
-  constructor({ seq, route, target, body, requestTimeoutMs, done }: ReviewRequest) {
+  constructor({ seq, route, target, owner, body, requestTimeoutMs, done }: ReviewRequest) {
     this.seq = seq;
     this.route = route;
     this.target = target;
@@ -70,6 +72,7 @@ export class ReviewJob {
     this.usualKey = route === 'admit' ? bucketKey(target) : target;
     this.submittedAt = performance.now();
     this.expiresAt = this.submittedAt + requestTimeoutMs;
+    this.owner = owner;
     this.#done = done;
   }
 
@@ -78,7 +81,12 @@ export class ReviewJob {
     return this.route !== 'admit';
   }
 
-  /** Marks policies as timed out. */
+  /** Whether a worker deferred it, because it matches a policy of a slow owner. */
+  get isDeferred(): boolean {
+    return !this.isNamed && this.owner !== undefined;
+  }
+
+  /** Marks policies, members of groups, and all policies of owners as timed out. */
   without(ids: readonly string[]): void {
     this.timedOut = [...(this.timedOut ?? []), ...ids];
   }

@@ -1,25 +1,37 @@
-// Policies that hold workers, and the reviews for them: together they never hold all workers.
-import { monotonicNow, type Running } from '../evaluation-protocol.ts';
-import type { WorkerThread } from './worker-thread.ts';
+// Owners whose policies hold workers, and the reviews for them: none holds more than its share of the workers, and together
+// they never hold all.
+import { isNamespaceOwner } from '../../engine/definition/index.ts';
+import type { Running } from '../evaluation-protocol.ts';
+import type { HeldTimes } from './held-times.ts';
+import { ParkedReviews } from './parked-reviews.ts';
 import type { PublishedTable } from './published-table.ts';
 import type { ReviewJob } from './review-job.ts';
-import { SlowPolicies } from './slow-policies.ts';
+import { SlowOwners } from './slow-owners.ts';
+import type { WorkerThread } from './worker-thread.ts';
 
 /**
  * Time reserved for evaluating a parked review without the slow policies: far more than the others usually take.
  * Milliseconds.
  */
 export const LAST_CALL_MS = 250;
+/** Of the workers, for the reviews of one slow owner; at least one worker. */
+const OWNER_SHARE = 0.5;
+/**
+ * A namespace whose policies hold its share of the workers for longer than {@link RESTRICT_MS} gets no more for
+ * {@link FULL_SHARE_MS}: its other reviews wait for them instead of taking the workers that are left. Milliseconds.
+ */
+const RESTRICT_MS = 100;
+const FULL_SHARE_MS = 1_000;
 
-/** Names of buckets of namespaced policies, see policyMatch. */
+/** Names of shared buckets of namespaced policies, see policyMatch. */
 const OF_NAMESPACE = /^(?:validating|mutating)\.(?:fail|ignore)\.(?:exact|equivalent)\.namespaced(?:\.|$)/;
 
-/** The slow policies, and the reviews that wait for room to evaluate them. */
+/** The slow owners, and the reviews that wait for room to evaluate them. */
 export class SlowLane {
   readonly #table: PublishedTable;
   readonly #onTimeout: (policy: string) => void;
-  readonly #policies = new SlowPolicies();
-  #parked: ReviewJob[] = [];
+  readonly #owners = new SlowOwners();
+  readonly #parked = new ParkedReviews();
 
   /** @param onTimeout called when a policy times out */
   constructor(table: PublishedTable, onTimeout: (policy: string) => void) {
@@ -32,49 +44,83 @@ export class SlowLane {
     return this.#parked.length;
   }
 
+  /** Number of slow owners. */
+  get owners(): number {
+    return this.#owners.those(() => true)?.length ?? 0;
+  }
+
   park(job: ReviewJob): void {
-    this.#parked.push(job);
+    this.#parked.push(job.owner ?? '', job);
   }
 
-  unpark(): ReviewJob | undefined {
-    return this.#parked.shift();
+  /** The next parked review for which there is room. */
+  unpark(workers: readonly WorkerThread[]): ReviewJob | undefined {
+    return this.#parked.length === 0
+      ? undefined
+      : this.#parked.take((owner) => !this.#owners.has(owner) || this.hasRoom(workers, owner));
   }
 
-  /** Marks a policy as slow. */
+  /** Marks the owner of a policy as slow. */
   add(policy: string): void {
-    this.#policies.add(policy);
+    this.#owners.add(this.#table.ownerOf(policy));
   }
 
-  /** Forgets a policy that changed. */
+  /** Forgets a policy that changed. A namespace stays slow, or each change of one of its policies would give it all workers. */
   forget(policy: string): void {
-    this.#policies.delete(policy);
+    this.#owners.delete(policy);
   }
 
-  /** Whether a review is known to need a slow policy: it names one, or a worker deferred it. */
-  isFor({ target, timedOut, isNamed, isDeferred }: ReviewJob): boolean {
-    return this.#policies.size > 0 && (isNamed || isDeferred) && this.slowOf(target, timedOut) !== null;
+  /** Whether a review is known to need a policy of a slow owner: it names one, or a worker deferred it. */
+  isFor(job: ReviewJob): boolean {
+    return this.#owners.size > 0 && job.owner !== undefined && this.slowOf(job) !== null;
   }
 
-  /** The slow policies of a bucket that are not answered as timed out yet; null: none. */
-  slowOf(bucket: string, timedOut: readonly string[] | null): string[] | null {
-    return this.#policies.those((id) => this.#table.isIn(id, bucket) && timedOut?.includes(id) !== true);
+  /** The slow owners that a review may need, and that are not answered as timed out yet; null: none. */
+  slowOf({ target, owner = this.#table.ownerOfBucket(target), isNamed, timedOut }: ReviewJob): string[] | null {
+    if (this.#owners.size === 0 || (isNamed && timedOut?.includes(target) === true)) {
+      return null;
+    }
+    const isOpen = (one: string): boolean => timedOut?.includes(one) !== true;
+    if (owner !== undefined && (isNamed || isNamespaceOwner(owner))) {
+      return this.#owners.has(owner) && isOpen(owner) ? [owner] : null;
+    }
+    const isOfNamespaces = OF_NAMESPACE.test(target);
+    return this.#owners.those(
+      (one) => isOpen(one) && (isNamespaceOwner(one) ? isOfNamespaces : this.#table.isIn(one, target)),
+    );
   }
 
-  /** Whether a worker is, or will be, busy with a slow policy. */
+  /** Whether a worker is, or will be, busy with a slow owner's policy. */
   holds(worker: WorkerThread): boolean {
-    if (this.#policies.size === 0) {
+    if (this.#owners.size === 0) {
       return false;
     }
-    const running = this.policyOf(worker);
-    return worker.jobs.some((job) => this.isFor(job)) || (running !== undefined && this.#policies.has(running));
+    const owner = this.ownerIn(worker);
+    return worker.jobs.some((job) => this.isFor(job)) || (owner !== undefined && this.#owners.has(owner));
   }
 
-  /** Whether there is room for one more review of a slow policy. */
-  hasRoom(workers: readonly WorkerThread[]): boolean {
-    const running = workers.filter((worker) => this.holds(worker)).length;
+  /** Whether there is room for one more review of a slow owner. */
+  hasRoom(workers: readonly WorkerThread[], owner: string | undefined): boolean {
+    const slow = workers.filter((worker) => this.holds(worker));
+    if (workers.length === 1) {
+      return slow.length === 0;
+    }
     // A worker that is being replaced does not count as free.
     const able = workers.filter(({ isAble }) => isAble).length;
-    return running < (workers.length === 1 ? 1 : able - 1);
+    const own = slow.filter((worker) => this.ownerIn(worker) === owner).length;
+    return slow.length < able - 1 && own < shareOf(workers);
+  }
+
+  /** Restricts namespaces whose policies hold their share of the workers for longer than reviews usually take. */
+  restrict(workers: readonly WorkerThread[], held: HeldTimes): void {
+    const owners = workers
+      .filter((worker) => held.of(worker) > RESTRICT_MS)
+      .map((worker) => this.ownerIn(worker) ?? '');
+    for (const owner of new Set(owners)) {
+      if (isNamespaceOwner(owner) && owners.filter((one) => one === owner).length >= shareOf(workers)) {
+        this.#owners.add(owner, FULL_SHARE_MS);
+      }
+    }
   }
 
   /** The policy that runs in a worker, if known. */
@@ -85,32 +131,35 @@ export class SlowLane {
     return policy ?? (job?.isNamed === true ? job.target : undefined);
   }
 
-  /** How long one policy, or the policies of one namespace together, have held a worker. Milliseconds. */
-  heldMs(worker: WorkerThread): number {
+  /** The owner that a worker's review is for, or whose policy runs in it, if known. */
+  ownerIn(worker: WorkerThread): string | undefined {
+    const policy = this.policyOf(worker);
+    return worker.runningJob?.owner ?? (policy === undefined ? undefined : this.#table.ownerOf(policy));
+  }
+
+  /** What holds a worker: a review that names its policy or is for one namespace, else the policy that runs. */
+  heldBy(worker: WorkerThread): string | undefined {
     const job = worker.runningJob;
-    if (job?.isNamed !== false) {
-      return performance.now() - worker.busySince;
+    if (job === undefined || job.isNamed || OF_NAMESPACE.test(job.target)) {
+      return job && `${job.seq}`;
     }
     const { running } = worker;
-    if (running?.seq !== job.seq) {
-      return 0;
-    }
     // Many quick policies in a row are not slow; those of one namespace count together, since its owner chooses their number.
-    return OF_NAMESPACE.test(job.target) ? performance.now() - worker.busySince : monotonicNow() - running.since;
+    return running?.seq === job.seq ? `${job.seq} ${running.policy} ${running.since}` : undefined;
   }
 
   /**
-   * Marks the policy, or member of a group, that ran as timed out for this review; else the policy that the review names. Does
-   * nothing when the policy was removed.
+   * Marks the policy, or member of a group, that ran as timed out for this review; else the policy that the review names.
+   * Returns the policy; undefined when it was removed.
    */
-  cutOff(job: ReviewJob, running?: Pick<Running, 'member' | 'policy'>): void {
+  cutOff(job: ReviewJob, running?: Pick<Running, 'member' | 'policy'>): string | undefined {
     const policy = job.isNamed ? job.target : this.#table.policyOf(running?.policy ?? 0);
     if (policy !== undefined) {
       const culprit = this.#table.memberOf(policy, running?.member ?? -1);
       job.without([culprit === undefined ? policy : `${policy}/${culprit}`]);
-      this.#policies.add(policy);
       this.report(job, policy);
     }
+    return policy;
   }
 
   /** Reports the timeout of a policy, once for each review. */
@@ -121,18 +170,22 @@ export class SlowLane {
     }
   }
 
-  /** Parked reviews whose time is over, with the slow policies marked as timed out. */
+  /** Parked reviews whose time is over, with the policies of slow owners marked as timed out. */
   giveUp(): readonly ReviewJob[] {
-    const now = performance.now();
-    const isOver = ({ expiresAt }: ReviewJob): boolean => expiresAt - LAST_CALL_MS <= now;
-    const expired = this.#parked.filter(isOver);
-    if (expired.length > 0) {
-      this.#parked = this.#parked.filter((job) => !isOver(job));
+    if (this.#parked.length === 0) {
+      return [];
     }
+    const now = performance.now();
+    const expired = this.#parked.remove(({ expiresAt }) => expiresAt - LAST_CALL_MS <= now);
     for (const job of expired) {
       // The other policies of a bucket still give their verdicts; timeouts are reported with the answer.
-      job.without(this.slowOf(job.target, job.timedOut) ?? []);
+      job.without(job.isNamed ? [job.target] : (this.slowOf(job) ?? []));
     }
     return expired;
   }
+}
+
+/** Workers that the reviews of one slow owner may hold. */
+function shareOf(workers: readonly WorkerThread[]): number {
+  return Math.max(1, Math.floor(workers.length * OWNER_SHARE));
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { type ObjectReference, parsePolicies } from '../../engine/index.ts';
+import type { PolicyMatch } from '../../resources/index.ts';
 import type { TableEntry } from '../evaluation-protocol.ts';
 import type { Answer } from './review-job.ts';
 import { moduleOf, silentCapabilities, tableChange, tableEntry } from '../testing/worker-tables.ts';
@@ -163,7 +164,7 @@ describe('the worker pool', () => {
   it('serves a change to all reviews that are submitted after it', async () => {
     for (let round = 0; round < 20; round += 1) {
       const isAccept = round % 2 === 0;
-      void pool.publish(tableChange([tableEntry('swapped', isAccept ? accept : scripted)]));
+      void pool.publish(tableChange([tableEntry('swapped', isAccept ? accept : scripted, PATIENT)]));
       const answers = await Promise.all(Array.from({ length: 10 }, () => ask('swapped', message('scripted'))));
       assert.ok(
         answers.every((answer) => responseOf(answer).allowed === isAccept),
@@ -177,7 +178,7 @@ describe('the worker pool', () => {
   });
 
   it('does not hold up other reviews behind a new version of a quick policy, and cuts it off', async () => {
-    await pool.publish(tableChange([tableEntry('good', accept), tableEntry('turns', accept)]));
+    await pool.publish(tableChange([tableEntry('good', accept, PATIENT), tableEntry('turns', accept, PATIENT)]));
     for (let round = 0; round < 60; round += 1) {
       await Promise.all([ask('good'), ask('turns')]);
     }
@@ -268,11 +269,25 @@ describe('the worker pool', () => {
     const waits = (id: string): TableEntry => tableEntry(id, asksHost, '  hostCapabilities: ["*"]\n');
     await pool.publish(tableChange([waits('mended')]));
     await ask('mended');
-    await pool.publish(tableChange([tableEntry('mended', accept)]));
+    await pool.publish(tableChange([tableEntry('mended', accept, PATIENT)]));
     const waiting = ask('waits');
     assert.equal(responseOf(await ask('mended')).allowed, true);
     assert.equal(pool.held, 1, 'it is not in the lane of slow policies, which is full');
     await waiting;
+  });
+
+  it('starts no module before a review needs it, neither in workers nor in their replacements', async () => {
+    const loops = moduleOf('loop-in-start');
+    const failed = applyFailures.length;
+    await pool.publish(tableChange([tableEntry('loops', loops, PATIENT)], { modules: [loops] }));
+    pool.renew();
+    await Promise.all(Array.from({ length: 20 }, () => ask('accept')));
+    const started = applyFailures.slice(failed).filter((text) => text.startsWith('loops'));
+    assert.deepEqual(started, [], 'a start that does not end fails');
+    // With the review, and by its limits.
+    assert.equal(outcomeOf(await ask('loops')), 'timeout');
+    assert.equal(timeouts.at(-1), 'loops');
+    await pool.publish(tableChange([], { removals: ['loops'], retired: [loops.digest] }));
   });
 
   it('cuts off only the member of a group that is past its deadline', async () => {
@@ -283,7 +298,7 @@ group:
   message: neither
   policies:
     waits: {module: "file:///w.wasm", hostCapabilities: ["*"]}
-    good: {module: "file:///m.wasm"}
+    good: {module: "file:///m.wasm", timeoutEvalSeconds: 10}
 `,
       'policies.yml',
     ).policies;
@@ -304,6 +319,64 @@ group:
     await Promise.all([first, second]);
     assert.equal(pool.held, 0);
     assert.equal(responseOf(await ask('accept')).allowed, true);
+  });
+});
+
+describe('the policies of one namespace', () => {
+  const MATCH: PolicyMatch = {
+    bucket: 'validating.fail.equivalent.namespaced.v1',
+    isMutating: false,
+    failurePolicy: 'Fail',
+    matchPolicy: 'Equivalent',
+    rules: [],
+    namespaceSelector: {},
+    objectSelector: {},
+    matchConditions: [],
+    timeoutSeconds: 10,
+  };
+  let pool: WorkerPool;
+  const restarts: RestartReason[] = [];
+  before(async () => {
+    pool = new WorkerPool({
+      size: 4,
+      start: { defaultTimeoutSeconds: 3 },
+      connectCapabilities: silentCapabilities,
+      log: () => undefined,
+      onRestart: (reason) => restarts.push(reason),
+    });
+    await pool.start();
+    const waits = (namespace: string, name: string): TableEntry => ({
+      ...tableEntry(`kw.ap.${namespace}.${name}`, asksHost, '  hostCapabilities: ["*"]\n'),
+      match: { ...MATCH, namespace },
+    });
+    const entries = [waits('tenant', 'a'), waits('tenant', 'b'), waits('other', 'a'), tableEntry('quick', accept)];
+    await pool.publish(tableChange(entries, { modules: [accept, asksHost] }));
+  });
+  after(() => pool.stop());
+
+  const ask = (policy: string): Promise<Answer> =>
+    new Promise((resolve) => pool.submit('validate_raw', policy, raw({ uid: 'u' }), 10_000, resolve));
+
+  it('never hold more than half of the workers, however many they are; others use the rest', async () => {
+    const order: string[] = [];
+    const asked = (policy: string): Promise<unknown> => ask(policy).then(() => order.push(policy));
+    // The first two make the namespace known; all others wait for room in its half.
+    const first = [asked('kw.ap.tenant.a'), asked('kw.ap.tenant.a')];
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const more = ['b', 'a', 'b'].map((name) => asked(`kw.ap.tenant.${name}`));
+    const other = asked('kw.ap.other.a');
+    for (let round = 0; round < 20; round += 1) {
+      await ask('quick');
+    }
+    await Promise.all(first);
+    await other;
+    await Promise.all(more);
+    assert.deepEqual(order.toSorted((a, b) => a.localeCompare(b)).length, 6);
+    assert.ok(
+      order.indexOf('kw.ap.other.a') < order.indexOf('kw.ap.tenant.b'),
+      'the other namespace did not wait for them',
+    );
+    assert.ok(!restarts.includes('held'), 'no worker had to be freed');
   });
 });
 

@@ -1,12 +1,13 @@
 // The evaluation workers: threads that hold the policy table and evaluate one review at a time. The pool keeps every
 // review's bytes until its answer is there, so that a worker can be ended at any moment without losing a request.
 import { EvaluationError } from '../errors.ts';
-import type { FromWorker, ReviewAnswer, Route, TableChange } from '../evaluation-protocol.ts';
+import type { FromWorker, ReviewAnswer, Route, Running, TableChange } from '../evaluation-protocol.ts';
 import type { ObjectReference } from '../../engine/index.ts';
 import type { LogEntry } from '../../log/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { FindResult, WatchedChange } from '../watched-objects.ts';
 import type { WorkerThread } from './worker-thread.ts';
+import { HeldTimes } from './held-times.ts';
 import { PublishedTable } from './published-table.ts';
 import { ReviewDispatch, STUCK_MS } from './review-dispatch.ts';
 import { type Answer, bucketKey, type ObservedPolicy, ReviewJob } from './review-job.ts';
@@ -17,10 +18,17 @@ import { type WorkerThreadsOptions, WorkerThreads } from './worker-threads.ts';
 /** Interval between checks for guests past their deadline. Milliseconds. */
 export const WATCHDOG_INTERVAL_MS = 25;
 /**
- * When every worker has been busy this long while others wait, the policies that hold them are moved to the slow
- * lane: long against an evaluation (well under a millisecond), short against a webhook timeout (seconds). Milliseconds.
+ * When every worker has been busy this long while others wait, the owners of the policies that hold them are moved to the
+ * slow lane: long against an evaluation (well under a millisecond), short against a webhook timeout (seconds). Milliseconds.
  */
 const HOLD_LIMIT_MS = 100;
+/**
+ * Of that time, how much a policy must have used (see HeldTimes) to hold its worker: on a busy machine all take long, and the
+ * first review of a new worker loads code.
+ */
+const HOLD_USED_MS = 50;
+/** How long a review of a slow owner may hold the only worker while others wait. Milliseconds. */
+const SLICE_MS = 250;
 /**
  * Reviews that wait or run at once. At the API server's largest request (3 MiB) this bounds memory only together with
  * {@link MAX_HELD_BYTES}; alone it bounds the time that a new request would wait.
@@ -60,6 +68,7 @@ export class WorkerPool {
   readonly #threads: WorkerThreads;
   readonly #slowLane: SlowLane;
   readonly #usual = new UsualTimes();
+  readonly #held = new HeldTimes();
   readonly #dispatch: ReviewDispatch;
   #seq = 0;
   #heldReviews = 0;
@@ -97,6 +106,11 @@ export class WorkerPool {
     return this.#heldReviews;
   }
 
+  /** Owners of policies that may hold only their share of the workers at the moment, see policyOwner. */
+  get slowOwners(): number {
+    return this.#slowLane.owners;
+  }
+
   /** Whether the table has an entry of that id, loaded or not. */
   knows(id: string): boolean {
     return this.#table.get(id) !== undefined;
@@ -130,7 +144,8 @@ export class WorkerPool {
     this.#heldBytes += body.length;
     // Sequence numbers live in a 32-bit cell of shared memory.
     this.#seq = this.#seq === 0x7fff_ffff ? 1 : this.#seq + 1;
-    const job = new ReviewJob({ seq: this.#seq, route, target, body, requestTimeoutMs, done });
+    const owner = route === 'admit' ? undefined : this.#table.ownerOf(target);
+    const job = new ReviewJob({ seq: this.#seq, route, target, owner, body, requestTimeoutMs, done });
     this.#dispatch.queue.push(job);
     this.#dispatch.soon();
   }
@@ -161,6 +176,7 @@ export class WorkerPool {
 
   /** Replaces every worker, because their start options are outdated. Reviews under way start again. */
   renew(): void {
+    this.#threads.endSpare();
     for (const worker of this.#threads.workers) {
       this.#end(worker, 'renewed');
     }
@@ -182,7 +198,7 @@ export class WorkerPool {
         this.#dispatch.soon();
         break;
       case 'deferred':
-        this.#deferred(worker.take(message.seq));
+        this.#deferred(worker.take(message.seq), message.owner);
         this.#dispatch.soon();
         break;
       case 'unknown-object':
@@ -235,9 +251,9 @@ export class WorkerPool {
   }
 
   /** Queues a deferred review again. */
-  #deferred(job: ReviewJob | undefined): void {
+  #deferred(job: ReviewJob | undefined, owner: string): void {
     if (job !== undefined) {
-      job.isDeferred = true;
+      job.owner = owner;
       this.#dispatch.queue.push(job);
     }
   }
@@ -276,7 +292,7 @@ export class WorkerPool {
         // Undefined after withdraw(): another worker evaluates the review.
         const job = worker.jobs.find(({ seq }) => seq === overdue.seq);
         if (job !== undefined) {
-          this.#slowLane.cutOff(job, overdue);
+          this.#cutOff(job, overdue);
         }
         this.#end(worker, 'timeout');
       }
@@ -285,6 +301,10 @@ export class WorkerPool {
     // After a pause of this thread, workers seem stuck whose answers are not read yet.
     if (now - this.#watchedAt < 2 * WATCHDOG_INTERVAL_MS) {
       this.#withdraw();
+      this.#held.update(this.#threads.workers, (worker) => this.#slowLane.heldBy(worker), STUCK_MS);
+      if (this.#threads.workers.length > 1) {
+        this.#slowLane.restrict(this.#threads.workers, this.#held);
+      }
       this.#freeAWorker();
     }
     this.#watchedAt = now;
@@ -303,31 +323,29 @@ export class WorkerPool {
     }
   }
 
-  /** When all workers are held and reviews wait: moves the policies that hold them to the slow lane and ends one worker. */
+  /** When all workers are held and reviews wait: moves the owners that hold them to the slow lane and ends one worker. */
   #freeAWorker(): void {
     const busy = this.#threads.workers.filter(({ jobs, isEnding }) => jobs.length > 0 && !isEnding);
+    const [only] = this.#threads.workers;
+    const now = performance.now();
     if (
-      this.#threads.workers.length < 2 ||
       busy.length < this.#threads.workers.length ||
-      busy.some((worker) => this.#slowLane.heldMs(worker) < HOLD_LIMIT_MS)
+      busy.some((worker) => now - worker.busySince < HOLD_LIMIT_MS || this.#held.of(worker) < HOLD_USED_MS) ||
+      !this.#othersWait(busy)
     ) {
       return;
     }
-    const holders = new Set(busy.map((worker) => this.#slowLane.policyOf(worker)));
-    const others = [...this.#dispatch.queue.list(), ...busy.flatMap(({ jobs }) => jobs.slice(1))];
-    // The fast lane finds out whether a bucket's review is for one of them.
-    if (!others.some(({ isNamed, target, isDeferred }) => (isNamed ? !holders.has(target) : !isDeferred))) {
+    if (this.#threads.workers.length === 1) {
+      this.#cutShort(only);
       return;
     }
-    for (const policy of holders) {
-      if (policy !== undefined) {
+    for (const worker of busy) {
+      const policy = this.#slowLane.policyOf(worker);
+      const { runningJob } = worker;
+      if (policy !== undefined && runningJob !== undefined) {
         this.#slowLane.add(policy);
-      }
-    }
-    for (const { runningJob } of busy) {
-      if (runningJob !== undefined) {
-        // It is known to be for a slow policy.
-        runningJob.isDeferred = true;
+        // It is known to be for a slow owner.
+        runningJob.owner ??= this.#table.ownerOf(policy);
       }
     }
     const latest = busy.toSorted((a, b) => b.busySince - a.busySince)[0];
@@ -336,18 +354,44 @@ export class WorkerPool {
     }
   }
 
+  /** Whether reviews wait for workers that others hold. */
+  #othersWait(busy: readonly WorkerThread[]): boolean {
+    const holders = new Set(busy.map((worker) => this.#slowLane.ownerIn(worker)));
+    const waiting = [...this.#dispatch.queue.list(), ...busy.flatMap(({ jobs }) => jobs.slice(1))];
+    // The fast lane finds out which owner a bucket's review is for.
+    return waiting.some(({ owner }) => owner === undefined || !holders.has(owner));
+  }
+
+  /** The only worker is held by a slow owner while others wait: answers its review as timed out. */
+  #cutShort(worker: WorkerThread | undefined): void {
+    const job = worker?.runningJob;
+    if (worker !== undefined && job !== undefined && this.#slowLane.isFor(job) && this.#held.of(worker) >= SLICE_MS) {
+      // Its owner does not become slow for longer by that.
+      this.#slowLane.cutOff(job, worker.running);
+      this.#end(worker, 'held');
+    }
+  }
+
+  /** Marks the policy that ran as timed out for this review, and its owner as slow. */
+  #cutOff(job: ReviewJob, running?: Pick<Running, 'member' | 'policy'>): void {
+    const policy = this.#slowLane.cutOff(job, running);
+    if (policy !== undefined) {
+      this.#slowLane.add(policy);
+    }
+  }
+
   /** Ends a worker in the middle of its work; its reviews go back to the front of the queue, a new worker starts. */
   #end(worker: WorkerThread, reason: RestartReason): void {
     if (!worker.isEnding) {
       this.#options.onRestart?.(reason);
       this.#dispatch.queue.putBack(worker.end());
-      this.#threads.replace(worker);
+      this.#threads.replace(worker, reason === 'timeout' || reason === 'held');
     }
   }
 
   /** Handles a worker that ended by itself, out of memory or by a fault of ours: its review is tried once more. */
   #exited(worker: WorkerThread): void {
-    if (worker.isEnding || this.#stopped) {
+    if (worker.isEnding || this.#stopped || this.#threads.lost(worker)) {
       return;
     }
     const job = worker.runningJob;
@@ -369,9 +413,9 @@ export class WorkerPool {
   #blame(worker: WorkerThread, job: ReviewJob): void {
     const { running } = worker;
     if (job.isNamed) {
-      this.#slowLane.cutOff(job);
+      this.#cutOff(job);
     } else if (running?.seq === job.seq) {
-      this.#slowLane.cutOff(job, { ...running, member: -1 });
+      this.#cutOff(job, { ...running, member: -1 });
     } else {
       // No policy ran: the review itself ends workers.
       worker.take(job.seq);

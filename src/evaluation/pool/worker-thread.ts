@@ -91,6 +91,20 @@ export class WorkerThread {
     return this.#activity.overdue();
   }
 
+  /** Whether it waits for an answer of the host. */
+  get isWaiting(): boolean {
+    return this.#activity.isWaiting;
+  }
+
+  /** Its processor time, or that since an earlier answer; undefined when it has ended. */
+  async cpuUsage(since?: NodeJS.CpuUsage): Promise<NodeJS.CpuUsage | undefined> {
+    try {
+      return await this.#worker.cpuUsage(since);
+    } catch {
+      return undefined;
+    }
+  }
+
   /** The review that runs, or that will run next. */
   get runningJob(): ReviewJob | undefined {
     const seq = this.running?.seq;

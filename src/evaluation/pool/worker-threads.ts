@@ -6,6 +6,9 @@ import type { PublishedTable } from './published-table.ts';
 import { ValidationTimes } from '../validation-times.ts';
 import { type WatchedChange, WatchedObjects } from '../watched-objects.ts';
 
+/** How long a spare is kept after the last worker that a policy held. Milliseconds. */
+const SPARE_MS = 10 * 60_000;
+
 /** Options of {@link WorkerThreads}. */
 export interface WorkerThreadsOptions {
   /** Number of threads. */
@@ -21,6 +24,14 @@ export class WorkerThreads {
   readonly #table: PublishedTable;
   readonly #listener: WorkerListener;
   readonly #workers: WorkerThread[] = [];
+  /**
+   * Takes the place of a worker that ends: a thread takes 0.1 s to start, and seconds on a busy machine. Until then it has no
+   * table, so that its memory does not grow with policies. A server has one while there are policies of namespaces, whose
+   * authors it need not trust, and after a policy held a worker.
+   */
+  #spare: WorkerThread | undefined;
+  #spareEnd: NodeJS.Timeout | undefined;
+  #hasTenants = false;
   /** As published to workers. */
   readonly #watched = new WatchedObjects();
   readonly #validationTimes = new ValidationTimes();
@@ -71,6 +82,10 @@ export class WorkerThreads {
     for (const worker of this.#workers) {
       worker.send({ type: 'table', version: this.#version, change, numbers });
     }
+    if (!this.#hasTenants && change.upserts.some(({ match }) => match?.namespace !== undefined)) {
+      this.#hasTenants = true;
+      this.#spare ??= this.#spawn();
+    }
     return promise;
   }
 
@@ -91,28 +106,54 @@ export class WorkerThreads {
     }
   }
 
-  /** Starts a worker in place of one that ends. */
-  replace(worker: WorkerThread): void {
+  /**
+   * Puts the spare, or a new worker, in the place of one that ends.
+   * @param isHeld whether a policy held it: the next one finds a spare
+   */
+  replace(worker: WorkerThread, isHeld: boolean): void {
     const index = this.#workers.indexOf(worker);
     if (index === -1 || this.#stopped) {
       return;
     }
-    const fresh = this.#spawn();
+    const fresh = this.#spare ?? this.#spawn();
+    this.#spare = undefined;
     this.#workers[index] = fresh;
-    const started = this.#starting.get(worker);
-    if (started !== undefined) {
-      this.#starting.set(fresh, started);
-    }
     fresh.send({ type: 'table', version: this.#version, ...this.#table.whole() });
     for (const change of this.#watched.changes()) {
       fresh.send({ type: 'watched', change });
     }
+    const started = this.#starting.get(worker);
+    if (started !== undefined) {
+      this.#starting.set(fresh, started);
+    }
+    if (isHeld || this.#hasTenants) {
+      this.#spare = this.#spawn();
+    }
+    if (isHeld && !this.#hasTenants) {
+      clearTimeout(this.#spareEnd);
+      this.#spareEnd = setTimeout(() => this.#hasTenants || this.endSpare(), SPARE_MS);
+      this.#spareEnd.unref();
+    }
+  }
+
+  /** Whether the worker was the spare, which then is gone. */
+  lost(worker: WorkerThread): boolean {
+    const isSpare = worker === this.#spare;
+    this.#spare = isSpare ? undefined : this.#spare;
+    return isSpare;
+  }
+
+  /** Ends the spare, because it is not needed, or its start options are outdated: the next replacement starts another one. */
+  endSpare(): void {
+    this.#spare?.end();
+    this.#spare = undefined;
   }
 
   /** Ends all workers and every wait for them. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    await Promise.all(this.#workers.map((worker) => worker.terminate()));
+    clearTimeout(this.#spareEnd);
+    await Promise.all([...this.#workers, this.#spare].map(async (worker) => await worker?.terminate()));
     for (const resolve of [...this.#starting.values(), ...this.#awaitingVersion.map((one) => one.resolve)]) {
       resolve();
     }

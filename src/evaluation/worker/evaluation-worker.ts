@@ -12,7 +12,10 @@ const evaluation = new PolicyEvaluation({
   ...start,
   activity,
   validationBudget: new ValidationTimes(start.validationTimes),
-  port: new LocalCapabilities(new CapabilityClient(start.capabilities), start.isRecorded),
+  port: new LocalCapabilities(
+    new CapabilityClient(start.capabilities, undefined, (isWaiting) => activity.wait(isWaiting)),
+    start.isRecorded,
+  ),
   log: (entry) => say({ type: 'log', entry }),
 });
 

@@ -32,7 +32,7 @@ export type ReviewOutcome = Extract<FromWorker, { readonly type: 'answer' | 'def
 
 export interface PolicyEvaluationOptions extends Pick<
   WorkerStart,
-  'defaultTimeoutSeconds' | 'alwaysAcceptNamespace' | 'hasBuckets'
+  'defaultTimeoutSeconds' | 'alwaysAcceptNamespace' | 'hasBuckets' | 'memory'
 > {
   /** Answers host capabilities. */
   readonly port: Required<HostPort>;
@@ -60,6 +60,7 @@ export class PolicyEvaluation {
       defaultTimeoutSeconds,
       alwaysAcceptNamespace,
       hasBuckets = false,
+      memory,
     } = options;
     this.#activity = activity;
     this.#log = ({ policy, level, message, fields }) => log({ level, message, fields: { policy, ...fields } });
@@ -72,6 +73,7 @@ export class PolicyEvaluation {
         ...(validationBudget === undefined ? {} : { validationBudget }),
       },
       hasBuckets,
+      memory,
     );
   }
 
@@ -111,7 +113,7 @@ export class PolicyEvaluation {
         case 'unknown-target':
           return answer({ kind: 'unknown-target' });
         case 'deferred':
-          return { type: 'deferred', seq };
+          return { type: 'deferred', seq, owner: decision.owner };
         case 'unknown-object':
           return { type: 'unknown-object', seq, object: decision.object };
         default:

@@ -11,6 +11,9 @@ import {
 } from '../../engine/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { TableChange, TableEntry } from '../evaluation-protocol.ts';
+import { CLUSTER_OWNER, codeBytesOf, instanceBytes, type MemoryBudget } from '../memory-budget.ts';
+import { instanceMemory } from '../thread-memory.ts';
+import type { InstanceMemory } from '../../wasm/index.ts';
 import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
 
 /** An entry that the loader could load and this worker cannot. */
@@ -24,6 +27,8 @@ export class WorkerPolicies {
   /** Undefined: there are no reviews of buckets. */
   readonly buckets: { readonly admit: Buckets['admit']; readonly table: PolicyTable } | undefined;
   readonly #options: PolicyOptions;
+  readonly #budget: MemoryBudget | undefined;
+  readonly #instances: InstanceMemory;
   readonly #modules = new Map<string, CompiledPolicyModule>();
   /** One guest per module, shared by all policies that use it. */
   readonly #guests = new Map<string, PolicyGuest>();
@@ -31,8 +36,10 @@ export class WorkerPolicies {
   /** The numbers that name policies in the worker's activity, by id. */
   readonly #numbers = new Map<string, number>();
 
-  constructor(options: PolicyOptions, hasBuckets: boolean) {
+  constructor(options: PolicyOptions, hasBuckets: boolean, budget?: MemoryBudget) {
     this.#options = options;
+    this.#budget = budget;
+    this.#instances = instanceMemory(budget);
     if (hasBuckets) {
       const { admit, PolicyTable } = loadBuckets();
       this.buckets = { admit, table: new PolicyTable(options) };
@@ -54,7 +61,9 @@ export class WorkerPolicies {
    */
   apply(change: TableChange, numbers: readonly number[]): readonly ApplyFailure[] {
     const failures: ApplyFailure[] = [];
-    change.modules.forEach((module) => this.#prepare(module));
+    for (const module of change.modules) {
+      this.#modules.set(module.digest, module);
+    }
     for (const id of change.removals) {
       this.#policies.delete(id);
       this.buckets?.table.delete(id);
@@ -69,21 +78,16 @@ export class WorkerPolicies {
     for (const digest of change.retired) {
       this.#modules.delete(digest);
       this.#guests.delete(digest);
+      this.#instances.forget(digest);
+    }
+    if (change.modules.length > 0 || change.retired.length > 0) {
+      this.#limitInstances();
     }
     return failures;
   }
 
-  /** Instantiates a module before the entries that use it are applied; they report why it cannot be. */
-  #prepare(module: CompiledPolicyModule): void {
-    this.#modules.set(module.digest, module);
-    try {
-      this.#guestOf(module.digest);
-    } catch {
-      // Reported by #loaded.
-    }
-  }
-
-  #guestOf(digest: string | undefined): PolicyGuest {
+  /** The guest of a module. It starts with the first review that needs it: the loader has proved that it can. */
+  #guestOf(digest: string | undefined, owner: string): PolicyGuest {
     const known = this.#guests.get(digest ?? '');
     if (known !== undefined) {
       return known;
@@ -92,7 +96,7 @@ export class WorkerPolicies {
     if (module === undefined) {
       throw new Error(`the module ${digest ?? ''} was not sent to this worker`);
     }
-    const guest = createGuest(module);
+    const guest = createGuest(module, this.#instances.share(module.digest, owner));
     this.#guests.set(module.digest, guest);
     return guest;
   }
@@ -103,12 +107,26 @@ export class WorkerPolicies {
       return createFailedPolicy({ id: entry.id, ...entry.failed }, this.#options);
     }
     try {
-      return createPolicy(entry.definition, (reference) => this.#guestOf(entry.digests[reference]), this.#options);
+      // The first policy that uses a module is the owner of its instance.
+      const owner = entry.match?.namespace ?? CLUSTER_OWNER;
+      return createPolicy(
+        entry.definition,
+        (reference) => this.#guestOf(entry.digests[reference], owner),
+        this.#options,
+      );
     } catch (error) {
       const message = errorText(error);
       const { id, mode, failurePolicy } = entry.definition;
       failures.push({ id, message });
       return createFailedPolicy({ id, message, mode, failurePolicy }, this.#options);
+    }
+  }
+
+  /** Instances have what the code leaves of the budget. */
+  #limitInstances(): void {
+    if (this.#budget !== undefined) {
+      const code = this.#modules.values().reduce((sum, module) => sum + codeBytesOf(module), 0);
+      this.#instances.limit(instanceBytes(this.#budget, code));
     }
   }
 }

@@ -8,7 +8,7 @@ import {
   CONFIGURATION_POLICIES,
   customResourceDefinition,
   type JsonObject,
-  kubernetesKind,
+  knownKind,
   POLICIES,
   POLICY_SETS,
   type PolicyDependency,
@@ -110,9 +110,8 @@ describe('the rules for governance kinds', () => {
 
   before(async () => {
     cluster = await EmbeddedCluster.open();
-    const definitions = kubernetesKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
-    const namespaces = kubernetesKind('v1', 'Namespace');
-    assert.ok(definitions && namespaces);
+    const definitions = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+    const namespaces = knownKind('v1', 'Namespace');
     for (const kind of [POLICIES, POLICY_SETS]) {
       await cluster.admin.create(definitions, customResourceDefinition(kind));
     }

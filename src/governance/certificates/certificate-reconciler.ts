@@ -4,11 +4,10 @@ import { ApiError, type Cluster } from '../../cluster/index.ts';
 import {
   CERTIFICATE_POLICIES,
   type CertificatePolicy,
-  kubernetesKind,
+  knownKind,
   type KubernetesObject,
   type ObjectKey,
   type Readiness,
-  type ResourceType,
   setReadiness,
 } from '../../resources/index.ts';
 import {
@@ -40,13 +39,7 @@ const MAX_DELAY_MS = 86_400_000;
 /** Length of the message of a condition; the history has all of it. Characters. */
 const MAX_CONDITION_LENGTH = 1024;
 
-export const SECRETS: ResourceType = kubernetesKind('v1', 'Secret') ?? {
-  group: '',
-  version: 'v1',
-  resource: 'secrets',
-  kind: 'Secret',
-  namespaced: true,
-};
+export const SECRETS = knownKind('v1', 'Secret');
 
 export interface CertificateReconcilerOptions {
   readonly cluster: Cluster;

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { EmbeddedCluster } from '../../apiserver/index.ts';
 import {
   customResourceDefinition,
-  kubernetesKind,
+  knownKind,
   type KubernetesObject,
   POLICIES,
   POLICY_SETS,
@@ -35,12 +35,14 @@ describe('a Policy whose templates of the hub are postponed', () => {
   it('reports the status of its copy until it is edited', async () => {
     await using cluster = await EmbeddedCluster.open();
     const { admin } = cluster;
-    const kind = (apiVersion: string, name: string) => kubernetesKind(apiVersion, name) ?? assert.fail(name);
     for (const own of [POLICIES, POLICY_SETS]) {
-      await admin.create(kind('apiextensions.k8s.io/v1', 'CustomResourceDefinition'), customResourceDefinition(own));
+      await admin.create(
+        knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition'),
+        customResourceDefinition(own),
+      );
     }
     for (const name of ['policies', 'local-cluster']) {
-      await admin.create(kind('v1', 'Namespace'), { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+      await admin.create(knownKind('v1', 'Namespace'), { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     }
     await admin.create(POLICIES, ROOT);
     const caches = new SharedCaches({ cluster: admin, log: pino({ level: 'silent' }) });

@@ -1,8 +1,8 @@
 import { errorText, nearestKey } from '../../values/index.ts';
-import { parseSources } from '../../modules/index.ts';
+import { parseSources, tenantModuleProblem } from '../../modules/index.ts';
 import { ANNOTATIONS, invalid } from '../../resources/index.ts';
 import { type AnnotationProblem, parseRolloutAnnotations } from '../rollout-settings.ts';
-import { registryMirrors, tenantModuleHosts } from '../policy-servers/module-sources.ts';
+import { registryMirrors, tenantModuleHosts, tenantModules } from '../policy-servers/module-sources.ts';
 import { refreshAnnotationProblems } from '../refresh-request.ts';
 import { webhookAnnotationProblems } from '../webhooks/own-webhook.ts';
 import type { Findings } from './findings.ts';
@@ -12,7 +12,13 @@ type Annotations = Readonly<Record<string, string>>;
 
 const { pin, rollbackTo, refresh: _, webhook: __, ...SERVER_ANNOTATIONS } = ANNOTATIONS;
 /** The annotations of policies: all except those that only PolicyServers have. */
-const { takeOver: ___, tenantModuleHosts: ____, registryMirrors: _____, ...POLICY_ANNOTATIONS } = ANNOTATIONS;
+const {
+  takeOver: ___,
+  tenantModuleHosts: ____,
+  tenantModules: _____,
+  registryMirrors: ______,
+  ...POLICY_ANNOTATIONS
+} = ANNOTATIONS;
 const PREFIX = 'portcullis.dev/';
 
 /** A revision number. Fifteen digits are exact in JSON. */
@@ -49,8 +55,20 @@ export function checkServerAnnotations(annotations: Annotations, before: Annotat
   if (wrong !== undefined && textOf(annotations, key) !== textOf(before, key)) {
     findings.reject('source-host', invalid(fieldOf(key), wrong, SOURCE_HOST_EXPECTED));
   }
+  checkTenantModules(annotations, before, findings);
   checkMirrors(annotations, before, findings);
   warnOfUnknown(annotations, before, Object.values(SERVER_ANNOTATIONS), findings);
+}
+
+function checkTenantModules(annotations: Annotations, before: Annotations, findings: Findings): void {
+  const key = ANNOTATIONS.tenantModules;
+  const wrong = tenantModules({ metadata: { annotations } }).find((entry) => tenantModuleProblem(entry) !== undefined);
+  if (wrong !== undefined && textOf(annotations, key) !== textOf(before, key)) {
+    findings.reject(
+      'annotation',
+      invalid(fieldOf(key), wrong, `${tenantModuleProblem(wrong)}; or builtin, for no others`),
+    );
+  }
 }
 
 function checkMirrors(annotations: Annotations, before: Annotations, findings: Findings): void {

@@ -12,7 +12,7 @@ import {
   ADMISSION_POLICIES,
   ADMISSION_POLICY_GROUPS,
   customResourceDefinition,
-  kubernetesKind,
+  knownKind,
   type KubernetesObject,
   OWN_KINDS,
   POLICY_REVISIONS,
@@ -90,9 +90,7 @@ describe('the author of a namespaced policy', () => {
     one.kind === 'AdmissionPolicy' ? user.create(ADMISSION_POLICIES, one) : user.create(ADMISSION_POLICY_GROUPS, one);
 
   async function make(kind: string, apiVersion: string, rest: object, metadata: object): Promise<void> {
-    const type = kubernetesKind(apiVersion, kind);
-    assert.ok(type);
-    await admin.create(type, { apiVersion, kind, metadata, ...rest });
+    await admin.create(knownKind(apiVersion, kind), { apiVersion, kind, metadata, ...rest });
   }
 
   /** Lets a user do something in the namespace, and write policies there. */

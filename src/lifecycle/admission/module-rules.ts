@@ -4,6 +4,7 @@ import { nearestKey } from '../../values/index.ts';
 import {
   assertTenantFile,
   assertTenantHost,
+  assertTenantModule,
   BUILTIN_MODULES,
   type BuiltinName,
   isBuiltin,
@@ -23,6 +24,8 @@ export interface ModuleScope {
   readonly modulesUrl: URL | undefined;
   /** Hosts that modules of namespaced policies may come from wherever they are. Undefined: not known, so none is refused. */
   readonly tenantHosts: readonly string[] | undefined;
+  /** The modules that namespaced policies may use besides builtin ones. Undefined: not known, so none is refused. */
+  readonly tenantModules: readonly string[] | undefined;
 }
 
 const SCHEMES = ['file', 'http', 'https', 'registry', 'builtin'];
@@ -79,10 +82,13 @@ function checkBuiltin(module: string, field: string, findings: Findings): Builti
 function checkSource(
   reference: ModuleReference,
   field: string,
-  { modulesUrl, tenantHosts }: ModuleScope,
+  { modulesUrl, tenantHosts, tenantModules }: ModuleScope,
   findings: Findings,
 ): void {
   try {
+    if (tenantModules !== undefined) {
+      assertTenantModule(reference, tenantModules);
+    }
     if (reference.kind === 'file') {
       assertTenantFile(reference, modulesUrl && fileURLToPath(modulesUrl));
     } else {
@@ -95,7 +101,7 @@ function checkSource(
     if (!(error instanceof ModuleError)) {
       throw error;
     }
-    if (reference.kind !== 'file' && tenantHosts === undefined) {
+    if (reference.kind !== 'file' && tenantHosts === undefined && tenantModules === undefined) {
       findings.warn('module-source', field, error.message);
     } else {
       findings.reject('module-source', forbidden(field, error.message));

@@ -11,11 +11,10 @@ import type { Cluster } from '../../cluster/index.ts';
 import {
   CLUSTER_ADMISSION_POLICIES,
   customResourceDefinition,
-  kubernetesKind,
+  knownKind,
   type KubernetesObject,
   OWN_KINDS,
   POLICY_REVISIONS,
-  type ResourceType,
 } from '../../resources/index.ts';
 import { SharedCaches } from '../../runtime/index.ts';
 import { ensureLocalCertificates, type LocalCertificates } from '../../control/index.ts';
@@ -27,13 +26,7 @@ const CONTROLLER = 'system:serviceaccount:portcullis:portcullis-controller';
 const POLICIES = CLUSTER_ADMISSION_POLICIES;
 const REVISIONS = POLICY_REVISIONS;
 
-function builtin(apiVersion: string, kind: string): ResourceType {
-  const type = kubernetesKind(apiVersion, kind);
-  assert.ok(type);
-  return type;
-}
-
-const CONFIGURATIONS = builtin('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration');
+const CONFIGURATIONS = knownKind('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration');
 const KEY = { name: OWN_KINDS_CONFIGURATION };
 
 interface Answer {
@@ -96,7 +89,10 @@ describe('the webhook for our own kinds', () => {
     user = cluster.as({ username: 'somebody', groups });
     controller = cluster.as({ username: CONTROLLER, groups });
     for (const kind of OWN_KINDS) {
-      await user.create(builtin('apiextensions.k8s.io/v1', 'CustomResourceDefinition'), customResourceDefinition(kind));
+      await user.create(
+        knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition'),
+        customResourceDefinition(kind),
+      );
     }
     await start();
   });
@@ -208,7 +204,7 @@ describe('the webhook for our own kinds', () => {
     const running = other.start(aborting.signal);
     // Policies are reviewed in another thread, whose answers may arrive together.
     const kind = { group: 'portcullis.dev', kind: 'PolicyRevision' };
-    const object = { metadata: { name: 'a' } };
+    const object = revision('a');
     const body = JSON.stringify({ request: { uid: 'u', operation: 'CREATE', kind, object } });
     const head = `POST /validate-own-kinds HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
     const socket = tlsConnect({ host: '127.0.0.1', port: Number(new URL(await other.url).port), ca });
@@ -259,7 +255,7 @@ describe('the webhook for our own kinds', () => {
     const finalizers = { metadata: { finalizers: ['example.com/a'], annotations: { a: 'b' } } };
     await user.patch(REVISIONS, { namespace: 'default', name: 'two' }, { type: 'merge', body: finalizers });
     await user.delete(POLICIES, key);
-    await user.create(builtin('v1', 'ConfigMap'), {
+    await user.create(knownKind('v1', 'ConfigMap'), {
       apiVersion: 'v1',
       kind: 'ConfigMap',
       metadata: { name: 'c', namespace: 'default' },

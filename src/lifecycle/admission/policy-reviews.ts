@@ -22,6 +22,7 @@ const HEAP_MB = 256;
 /** What the rules need to know of a PolicyServer; see {@link OwnKindsRulesOptions}. */
 export interface PolicyServerFacts {
   readonly hosts?: readonly string[] | undefined;
+  readonly modules?: readonly string[] | undefined;
   readonly capabilities?: readonly string[] | undefined;
   readonly kubewardenFinalizer?: string | undefined;
 }
@@ -91,13 +92,14 @@ export class PolicyReviews {
   }
 
   #factsOf({ object, oldObject }: OwnKindsReview): RulesJob['facts'] {
-    const { tenantHosts, tenantCapabilities, kubewardenFinalizer } = this.#options;
+    const { tenantHosts, tenantModules, tenantCapabilities, kubewardenFinalizer } = this.#options;
     const names = [object, oldObject].map((one) => policyServerOf(one));
     return Object.fromEntries(
       names.map((name) => [
         name,
         {
           hosts: tenantHosts?.(name),
+          modules: tenantModules?.(name),
           capabilities: tenantCapabilities?.(name),
           kubewardenFinalizer: kubewardenFinalizer?.(name),
         },

@@ -47,6 +47,18 @@ const POLICY_CASES: readonly Case[] = [
     /builtin:cel takes these settings as they are.*write module: builtin:cel/,
   ],
   [
+    'a warning of orValue of a field that is read without ?',
+    'cap',
+    {
+      ...SPEC,
+      module: 'builtin:cel',
+      settings: { validations: [{ expression: 'object.spec.replicas.orValue(0) <= 5' }] },
+    },
+    [],
+    ['spec.settings.validations[0].expression [plain-or-value]'],
+    /object\.spec\.replicas is no optional.*write object\.spec\.\?replicas\.orValue/,
+  ],
+  [
     'no hint at builtin:cel for functions that only cel-policy has',
     'cap',
     { ...SPEC, module: CEL_POLICY, settings: { validations: [{ expression: 'kw.k8s.apiVersion("v1") != null' }] } },

@@ -33,6 +33,11 @@ export interface PolicyRulesOptions {
    */
   readonly tenantHosts?: ((policyServer: string) => readonly string[] | undefined) | undefined;
   /**
+   * The modules that a PolicyServer names for namespaced policies, besides builtin ones; undefined if they are not known.
+   * Default: they are never known.
+   */
+  readonly tenantModules?: ((policyServer: string) => readonly string[] | undefined) | undefined;
+  /**
    * Patterns of the host capabilities that a PolicyServer grants to namespaced policies; undefined if they are not known.
    * Default: they are never known.
    */
@@ -54,6 +59,7 @@ const SIDE_EFFECTS = ['None', 'NoneOnDryRun'];
 export class PolicyRules {
   readonly #modulesUrl: URL | undefined;
   readonly #tenantHosts: NonNullable<PolicyRulesOptions['tenantHosts']>;
+  readonly #tenantModules: NonNullable<PolicyRulesOptions['tenantModules']>;
   readonly #tenantCapabilities: NonNullable<PolicyRulesOptions['tenantCapabilities']>;
   readonly #kubewardenFinalizer: NonNullable<PolicyRulesOptions['kubewardenFinalizer']>;
   readonly #settingsCheck: SettingsCheck;
@@ -63,6 +69,7 @@ export class PolicyRules {
   constructor({
     modulesUrl,
     tenantHosts = () => undefined,
+    tenantModules = () => undefined,
     tenantCapabilities = () => undefined,
     kubewardenFinalizer = () => undefined,
     settingsCheck = 'reject',
@@ -70,6 +77,7 @@ export class PolicyRules {
     this.#tenantCapabilities = tenantCapabilities;
     this.#modulesUrl = modulesUrl;
     this.#tenantHosts = tenantHosts;
+    this.#tenantModules = tenantModules;
     this.#kubewardenFinalizer = kubewardenFinalizer;
     this.#settingsCheck = settingsCheck;
   }
@@ -106,6 +114,7 @@ export class PolicyRules {
       isNamespaced,
       modulesUrl: this.#modulesUrl,
       tenantHosts: this.#tenantHosts(policyServer),
+      tenantModules: this.#tenantModules(policyServer),
     };
     for (const use of modulesOf(spec)) {
       const builtin = checkModule(use.module, `${use.field}.module`, scope, findings);
@@ -117,7 +126,11 @@ export class PolicyRules {
       if (builtin === undefined) {
         hintAtBuiltin(use, isNamespaced, this.#settings, findings);
       } else {
-        const { problems, needs, constraints, nullReads } = this.#settings.check(builtin, use.settings ?? {});
+        const checked = this.#settings.check(builtin, use.settings ?? {});
+        const { problems, needs, constraints, nullReads, warnings = [] } = checked;
+        for (const { field, message } of warnings) {
+          findings.warn('plain-or-value', `${use.field}.settings.${field}`, message);
+        }
         for (const problem of problems.filter(({ field }) => !isOverridden(field, use))) {
           this.#report(`${use.field}.settings`, problem, completesSettings(use.parameters), findings);
         }

@@ -109,6 +109,17 @@ describe('hosts that policies of namespaces may have modules from', () => {
   });
 });
 
+it('modules of namespaced policies are references, digests, or all', () => {
+  const errorsOf = (modules: string): readonly string[] =>
+    validated(review('ps', object('ps', server({}), { annotations: { 'portcullis.dev/tenant-modules': modules } })))
+      .errors;
+  assert.deepEqual(errorsOf(`builtin, registry://ghcr.io/a, https://example.com/b/,sha256:${'0'.repeat(64)}`), []);
+  assert.deepEqual(errorsOf('*'), []);
+  assert.deepEqual(errorsOf('registry://ghcr.io/a,sha256:12'), [
+    'metadata.annotations[portcullis.dev/tenant-modules] [annotation]',
+  ]);
+});
+
 it('mirrors of registries are URLs by the hosts of registries', () => {
   const errorsOf = (mirrors: string): readonly string[] =>
     validated(review('ps', object('ps', server({}), { annotations: { 'portcullis.dev/registry-mirrors': mirrors } })))

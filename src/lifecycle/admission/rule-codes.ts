@@ -60,6 +60,7 @@ export const WARNINGS = [
   'pin-outlasts-rollback',
   'not-supported',
   'builtin-module',
+  'plain-or-value',
 ] as const;
 
 export type RejectionCode = (typeof REJECTIONS)[number];

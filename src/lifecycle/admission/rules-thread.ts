@@ -12,6 +12,7 @@ const rules = new OwnKindsRules({
   ...options,
   modulesUrl: modulesUrl === undefined ? undefined : new URL(modulesUrl),
   tenantHosts: (policyServer) => factsOf(policyServer).hosts,
+  tenantModules: (policyServer) => factsOf(policyServer).modules,
   tenantCapabilities: (policyServer) => factsOf(policyServer).capabilities,
   kubewardenFinalizer: (policyServer) => factsOf(policyServer).kubewardenFinalizer,
 });

@@ -6,7 +6,7 @@ import {
   keyOf,
   keyText,
   type KubernetesObject,
-  kubernetesKind,
+  knownKind,
   type ObjectKey,
   POLICY_SERVER_LABEL,
   type ResourceType,
@@ -58,10 +58,7 @@ export class AppliedObjects {
     const labelSelector = labelsText(POLICY_SERVER_OBJECT_LABELS);
     this.#kinds = new Map(
       OBJECT_KINDS.map(({ apiVersion, kind }) => {
-        const type = kubernetesKind(apiVersion, kind);
-        if (type === undefined) {
-          throw new Error(`${kind} of ${apiVersion} is not among the builtin kinds`);
-        }
+        const type = knownKind(apiVersion, kind);
         const scope = type.namespaced ? { namespace } : {};
         const cache =
           kind === 'Deployment'

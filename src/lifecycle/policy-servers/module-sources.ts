@@ -1,6 +1,11 @@
 // `sources.yml`: settings of module sources and their CAs.
 import { createHash } from 'node:crypto';
+import { ALL_MODULES } from '../../modules/index.ts';
 import { ANNOTATIONS, type PolicyServer } from '../../resources/index.ts';
+import { isTakenOver } from './tenant-capabilities.ts';
+
+/** An entry of {@link ANNOTATIONS.tenantModules} that adds nothing, because builtin modules are always allowed. */
+const BUILTIN_MODULES_ONLY = 'builtin';
 
 /** Key in the ConfigMap, and file name. */
 export const SOURCES_FILE = 'sources.yml';
@@ -12,9 +17,10 @@ export const SOURCES_FILE = 'sources.yml';
 export function moduleSources({ metadata, spec }: Pick<PolicyServer, 'metadata' | 'spec'>): string | undefined {
   const { insecureSources = [], sourceAuthorities = {} } = spec;
   const tenantHosts = tenantModuleHosts(metadata.annotations);
+  const modules = tenantModules({ metadata });
   const mirrors = registryMirrors(metadata.annotations);
   const authorities = Object.entries(sourceAuthorities).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  if ([insecureSources, authorities, tenantHosts, mirrors].every(({ length }) => length === 0)) {
+  if ([insecureSources, authorities, tenantHosts, modules, mirrors].every(({ length }) => length === 0)) {
     return undefined;
   }
   const withData = authorities.map(([host, certificates]) => [
@@ -26,6 +32,7 @@ export function moduleSources({ metadata, spec }: Pick<PolicyServer, 'metadata' 
     source_authorities: Object.fromEntries(withData) as object,
     // Absent where they are empty: policy servers of earlier versions do not know them.
     ...(tenantHosts.length === 0 ? {} : { tenant_hosts: tenantHosts }),
+    ...(modules.length === 0 ? {} : { tenant_modules: modules }),
     ...(mirrors.length === 0 ? {} : { mirrors: Object.fromEntries(mirrors) as object }),
   });
 }
@@ -33,6 +40,17 @@ export function moduleSources({ metadata, spec }: Pick<PolicyServer, 'metadata' 
 /** The hosts of the annotation {@link ANNOTATIONS.tenantModuleHosts}, as they are written there. */
 export function tenantModuleHosts(annotations: Readonly<Record<string, string>> = {}): readonly string[] {
   return entriesOf(annotations[ANNOTATIONS.tenantModuleHosts]);
+}
+
+/**
+ * The modules of the annotation {@link ANNOTATIONS.tenantModules}, as they are written there. Without it: none; all, as in
+ * Kubewarden, where the PolicyServer was taken over from it.
+ */
+export function tenantModules({ metadata }: Pick<PolicyServer, 'metadata'>): readonly string[] {
+  const named = metadata.annotations?.[ANNOTATIONS.tenantModules];
+  return named === undefined && isTakenOver({ metadata })
+    ? [ALL_MODULES]
+    : entriesOf(named).filter((entry) => entry !== BUILTIN_MODULES_ONLY);
 }
 
 /** The mirrors of the annotation {@link ANNOTATIONS.registryMirrors} by the host of the registry, as they are written there. */

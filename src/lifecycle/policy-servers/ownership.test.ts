@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pino } from 'pino';
-import { ANNOTATIONS, type ObjectMeta, POLICY_SERVERS } from '../../resources/index.ts';
+import { ANNOTATIONS, type ObjectMeta, POLICY_SERVERS, knownKind } from '../../resources/index.ts';
 import { SharedCaches } from '../../runtime/index.ts';
 import { VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
 import { foreignReason, isOurs, PolicyServerOwnership } from './ownership.ts';
 import { policyServerLabels } from './policy-server-names.ts';
-import { eventually, openCluster, typeOf } from './testing/objects-scene.ts';
+import { eventually, openCluster } from './testing/objects-scene.ts';
 import { policyServer, SETTINGS } from './testing/policy-servers.ts';
 
 const server = (metadata: ObjectMeta): { metadata: ObjectMeta } => ({ metadata: { name: 'a', ...metadata } });
@@ -92,18 +92,18 @@ describe('PolicyServerOwnership', { timeout: 20_000 }, () => {
       metadata: { name: 'policy-server-a', namespace, labels },
       spec: { selector: { matchLabels: labels }, template },
     };
-    await admin.create(typeOf('apps/v1', 'Deployment'), deployment);
+    await admin.create(knownKind('apps/v1', 'Deployment'), deployment);
     await admin.delete(POLICY_SERVERS, { name: 'a' });
     await eventually(() => changes.length === 5);
     assert.deepEqual(ownership.names(), ['a', 'b']);
     assert.deepEqual(ownership.serviceAccounts(), ['policies']);
     // A copy with our labels but another name belongs to no PolicyServer.
-    await admin.create(typeOf('apps/v1', 'Deployment'), {
+    await admin.create(knownKind('apps/v1', 'Deployment'), {
       ...deployment,
       metadata: { ...deployment.metadata, name: 'copy' },
       spec: { ...deployment.spec, template: { ...template, spec: { ...template.spec, serviceAccountName: 'copied' } } },
     });
-    const deployments = typeOf('apps/v1', 'Deployment');
+    const deployments = knownKind('apps/v1', 'Deployment');
     const key = { namespace, name: 'policy-server-a' };
     const body = { spec: { template: { spec: { serviceAccountName: 'others' } } } };
     await admin.patch(deployments, key, { type: 'merge', body });

@@ -3,7 +3,7 @@
 import {
   ANNOTATIONS,
   type KubernetesObject,
-  kubernetesKind,
+  knownKind,
   POLICY_SERVER_LABEL,
   POLICY_SERVERS,
   type PolicyServer,
@@ -88,7 +88,7 @@ export interface Deployment extends KubernetesObject {
 
 /** All Deployments in the namespace of Portcullis: those of other creators may have any labels. */
 export function deploymentsOf(caches: SharedCaches, namespace: string): ObjectCache<Deployment> {
-  const type = kubernetesKind('apps/v1', 'Deployment') as ResourceType<Deployment>;
+  const type = knownKind('apps/v1', 'Deployment') as ResourceType<Deployment>;
   return caches.cache(type, { namespace, transform: withOwnFieldsOnly });
 }
 

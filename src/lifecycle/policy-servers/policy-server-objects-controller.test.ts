@@ -7,10 +7,11 @@ import {
   type JsonObject,
   type KubernetesObject,
   POLICY_SERVERS,
+  knownKind,
 } from '../../resources/index.ts';
 import { EXTERNAL_CERTIFICATE_NAMESPACE_RULES } from '../certificates/certificate-rules.ts';
 import { OBJECT_KINDS } from './object-kinds.ts';
-import { eventually, grantController, ObjectsScene, openCluster, typeOf } from './testing/objects-scene.ts';
+import { eventually, grantController, ObjectsScene, openCluster } from './testing/objects-scene.ts';
 import { EVERYTHING, SETTINGS, VERIFICATION_CONFIG } from './testing/policy-servers.ts';
 import { MAX_VERIFICATION_BYTES } from './verification-files.ts';
 
@@ -54,19 +55,23 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     const { namespace } = SETTINGS;
     const name = 'policy-server-default';
     const edit = { spec: { template: { spec: { containers: [{ name: 'policy-server', image: 'evil' }] } } } };
-    const deployments = typeOf('apps/v1', 'Deployment');
+    const deployments = knownKind('apps/v1', 'Deployment');
     await cluster.admin.patch(deployments, { namespace, name }, { type: 'strategic', body: edit });
     const image = async (): Promise<string> =>
       JSON.stringify((await scene.object('Deployment'))?.spec).match(/"image":"([^"]*)"/)?.[1] ?? '';
     await eventually(async () => (await image()) === SETTINGS.image);
     const subjects = [{ kind: 'User', apiGroup: 'rbac.authorization.k8s.io', name: 'mallory' }];
-    const bindings = typeOf('rbac.authorization.k8s.io/v1', 'ClusterRoleBinding');
+    const bindings = knownKind('rbac.authorization.k8s.io/v1', 'ClusterRoleBinding');
     await cluster.admin.patch(bindings, { name: `portcullis-${name}` }, { type: 'merge', body: { subjects } });
     await eventually(async () => !JSON.stringify(await scene.object('ClusterRoleBinding')).includes('mallory"}'));
-    await cluster.admin.delete(typeOf('v1', 'Service'), { namespace, name });
+    await cluster.admin.delete(knownKind('v1', 'Service'), { namespace, name });
     await eventually(async () => (await scene.object('Service')) !== undefined);
     const unlabelled = { metadata: { labels: { 'app.kubernetes.io/managed-by': null } } };
-    await cluster.admin.patch(typeOf('v1', 'ServiceAccount'), { namespace, name }, { type: 'merge', body: unlabelled });
+    await cluster.admin.patch(
+      knownKind('v1', 'ServiceAccount'),
+      { namespace, name },
+      { type: 'merge', body: unlabelled },
+    );
     await eventually(
       async () =>
         (await scene.object('ServiceAccount'))?.metadata.labels?.['app.kubernetes.io/managed-by'] === 'portcullis',
@@ -79,7 +84,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     const key = { namespace: SETTINGS.namespace, name: 'policy-server-default' };
     const body = { metadata: { annotations: { 'example.com/theirs': 'x' } } };
     scene.written.length = 0;
-    await cluster.admin.patch(typeOf('v1', 'Service'), key, { type: 'merge', body });
+    await cluster.admin.patch(knownKind('v1', 'Service'), key, { type: 'merge', body });
     await sleep(QUIET_MS);
     assert.deepEqual(scene.written, []);
     await scene.change({ metricsPort: 9000 });
@@ -118,7 +123,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     const metadata = { name: 'policy-server-default', namespace: SETTINGS.namespace };
     const ports = [{ port: 443 }];
     const theirs = { apiVersion: 'v1', kind: 'Service', metadata, spec: { selector: { app: 'x' }, ports } };
-    await cluster.admin.create(typeOf('v1', 'Service'), theirs);
+    await cluster.admin.create(knownKind('v1', 'Service'), theirs);
     await scene.create();
     await eventually(() => scene.condition('ServiceReconciled') === 'False NameTaken');
     assert.match(
@@ -148,7 +153,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     await scene[Symbol.asyncDispose]();
     const user = { username: 'controller', groups: ['system:authenticated'], uid: '', extra: {} };
     await grantController(cluster.admin, user.username);
-    const roles = typeOf('rbac.authorization.k8s.io/v1', 'Role');
+    const roles = knownKind('rbac.authorization.k8s.io/v1', 'Role');
     const key = { namespace: SETTINGS.namespace, name: 'controller' };
     const role = (await cluster.admin.get(roles, key)) as KubernetesObject & {
       rules: readonly { resources: readonly string[]; verbs: readonly string[] }[];
@@ -170,7 +175,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     assert.equal(restricted.controller.report('default')?.failure, undefined);
   });
 
-  const CONFIG_MAPS = typeOf('v1', 'ConfigMap');
+  const CONFIG_MAPS = knownKind('v1', 'ConfigMap');
   const configMap = (data: JsonObject): KubernetesObject => {
     const metadata = { name: 'signatures', namespace: SETTINGS.namespace };
     return { apiVersion: 'v1', kind: 'ConfigMap', metadata, data };
@@ -248,7 +253,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
     const key = { namespace: SETTINGS.namespace, name: 'policy-server-default' };
     const body = { status: { conditions: [failure] } };
     const options = { subresource: 'status' };
-    await cluster.admin.patch(typeOf('apps/v1', 'Deployment'), key, { type: 'merge', body }, options);
+    await cluster.admin.patch(knownKind('apps/v1', 'Deployment'), key, { type: 'merge', body }, options);
     await eventually(() => scene.condition('DeploymentReconciled') === 'False PodsNotCreated');
     assert.match(scene.message('DeploymentReconciled'), /exceeded quota/);
   });
@@ -266,7 +271,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
       await scene.create();
       await scene.policy('p');
       await eventually(isDone);
-      const configurations = typeOf('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration');
+      const configurations = knownKind('admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration');
       const labels = { 'app.kubernetes.io/managed-by': 'portcullis', 'portcullis.dev/policy-server': 'default' };
       await cluster.admin.create(configurations, {
         apiVersion: 'admissionregistration.k8s.io/v1',
@@ -294,7 +299,7 @@ describe('PolicyServerObjectsController', { timeout: 30_000 }, () => {
         kind: 'Secret',
         metadata: { name: `policy-server-default-${end}`, namespace: SETTINGS.namespace, labels },
       });
-      const secrets = typeOf('v1', 'Secret');
+      const secrets = knownKind('v1', 'Secret');
       await cluster.admin.create(secrets, secret('webhook', { 'app.kubernetes.io/managed-by': 'portcullis' }));
       await cluster.admin.create(secrets, secret('control', {}));
       await scene.create();
@@ -357,7 +362,7 @@ describe('a controller with external certificates', { timeout: 30_000 }, () => {
     // The label remains from when the controller managed the Secret.
     const labels = { 'app.kubernetes.io/managed-by': 'portcullis' };
     const key = { namespace: SETTINGS.namespace, name: 'policy-server-default-webhook' };
-    const secrets = typeOf('v1', 'Secret');
+    const secrets = knownKind('v1', 'Secret');
     await cluster.admin.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: { ...key, labels } });
     await using scene = new ObjectsScene(cluster.admin, cluster.as(user), 'external');
     await scene.create();

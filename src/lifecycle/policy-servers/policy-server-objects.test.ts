@@ -180,12 +180,21 @@ describe('objects of a PolicyServer', () => {
     const annotations = {
       'portcullis.dev/tenant-module-hosts': ' a.example, b.example:8443,',
       'portcullis.dev/registry-mirrors': mirrors,
+      'portcullis.dev/tenant-modules': 'builtin, registry://ghcr.io/a',
     };
     const server = policyServer({});
     const named = { ...server, metadata: { ...server.metadata, annotations } };
     const annotated = at(policyServerObjects(named, SETTINGS, []).ConfigMap, 'data', 'sources.yml');
     const sources = parseSources(String(annotated), 'sources.yml');
     assert.deepEqual(sources.tenantHosts, ['a.example', 'b.example:8443']);
+    assert.deepEqual(sources.tenantModules, ['registry://ghcr.io/a']);
+    const takenOver = { ...server.metadata, annotations: { 'portcullis.dev/take-over': 'true' } };
+    const upstream = at(
+      policyServerObjects({ ...server, metadata: takenOver }, SETTINGS, []).ConfigMap,
+      'data',
+      'sources.yml',
+    );
+    assert.deepEqual(parseSources(String(upstream), 'sources.yml').tenantModules, ['*']);
     assert.deepEqual(
       [...sources.mirrors].map(([host, all]) => [host, all.map(({ shown }) => shown)]),
       [

@@ -3,7 +3,7 @@ import { it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { ADMIN_USER, EmbeddedCluster } from '../../apiserver/index.ts';
-import { kubernetesKind } from '../../resources/index.ts';
+import { knownKind } from '../../resources/index.ts';
 import { SharedCaches } from '../../runtime/index.ts';
 import { until } from '../testing/until.ts';
 import { ReachableServices } from './reachable-services.ts';
@@ -13,8 +13,7 @@ it('a Service is reachable some time after its Deployment has an available pod, 
   const embedded = await EmbeddedCluster.open();
   cleanup.defer(() => embedded.close());
   const cluster = embedded.as(ADMIN_USER);
-  const kindOf = (apiVersion: string, kind: string) => kubernetesKind(apiVersion, kind) ?? assert.fail(kind);
-  const [deployments, namespace] = [kindOf('apps/v1', 'Deployment'), 'portcullis'];
+  const [deployments, namespace] = [knownKind('apps/v1', 'Deployment'), 'portcullis'];
   const metadata = { name: 'web', namespace };
   const labels = { app: 'web' };
   const deployment = {
@@ -26,7 +25,7 @@ it('a Service is reachable some time after its Deployment has an available pod, 
       template: { metadata: { labels }, spec: { containers: [{ name: 'web', image: 'web' }] } },
     },
   };
-  await cluster.create(kindOf('v1', 'Namespace'), {
+  await cluster.create(knownKind('v1', 'Namespace'), {
     apiVersion: 'v1',
     kind: 'Namespace',
     metadata: { name: namespace },

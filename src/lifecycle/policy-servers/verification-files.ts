@@ -5,7 +5,7 @@
 import { parseTrustRoot, parseVerification } from '../../modules/index.ts';
 import {
   type JsonObject,
-  kubernetesKind,
+  knownKind,
   type KubernetesObject,
   type PolicyServer,
   type ResourceType,
@@ -54,7 +54,7 @@ export class VerificationConfigs {
 
   /** @param namespace the namespace of Portcullis, with the ConfigMaps */
   constructor(caches: SharedCaches, servers: ObjectCache<PolicyServer>, namespace: string) {
-    const type = kubernetesKind('v1', 'ConfigMap') as ResourceType<ConfigMap>;
+    const type = knownKind('v1', 'ConfigMap') as ResourceType<ConfigMap>;
     this.#configMaps = caches.cache(type, { namespace, transform: withVerificationOnly });
     this.#servers = servers;
     this.#namespace = namespace;

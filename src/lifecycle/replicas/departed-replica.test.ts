@@ -5,16 +5,14 @@ import { pino } from 'pino';
 import type { EmbeddedCluster } from '../../apiserver/index.ts';
 import { ApiError, isNotFound } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
-import { kubernetesKind, POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
+import { knownKind, POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
 import type { KubernetesObject, OwnerReference, PolicyServerReplica } from '../../resources/index.ts';
 import { LEASES, SYSTEM_CLOCK } from '../../runtime/index.ts';
 import type { Clock, Lease } from '../../runtime/index.ts';
 import { removeDeparted } from './departed-replica.ts';
 import { NAMESPACE, openCluster, TEST_TIMING } from './testing/hub-scene.ts';
 
-const PODS = kubernetesKind('v1', 'Pod');
-assert.ok(PODS);
-const pods = PODS;
+const PODS = knownKind('v1', 'Pod');
 
 let embedded: EmbeddedCluster;
 // The tested timers do not keep the process alive.
@@ -44,7 +42,7 @@ async function replicaOf(name: string, owner?: Omit<OwnerReference, 'name'>): Pr
 }
 
 async function podOf(name: string): Promise<Omit<OwnerReference, 'name'>> {
-  const pod = await embedded.admin.create<KubernetesObject>(pods, {
+  const pod = await embedded.admin.create<KubernetesObject>(PODS, {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name, namespace: NAMESPACE },
@@ -114,7 +112,7 @@ describe('removeDeparted', { concurrency: true }, () => {
     assert.ok(await isThere(POLICY_SERVER_REPLICAS, 'pod'));
     const body = { status: { phase: 'Failed' } };
     const key = { namespace: NAMESPACE, name: 'pod' };
-    await embedded.admin.patch(pods, key, { type: 'merge', body }, { subresource: 'status' });
+    await embedded.admin.patch(PODS, key, { type: 'merge', body }, { subresource: 'status' });
     await looking.done;
     assert.ok(!(await isThere(POLICY_SERVER_REPLICAS, 'pod')));
   });

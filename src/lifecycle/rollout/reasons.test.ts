@@ -32,6 +32,8 @@ const POLICY_REASONS: Readonly<Record<PolicyReason, true>> = {
   InvalidModule: true,
   UnsupportedVersion: true,
   CapabilityNotGranted: true,
+  MemoryExceeded: true,
+  Quarantined: true,
   InvalidSettings: true,
   SettingsCheckFailed: true,
   KindNotServed: true,

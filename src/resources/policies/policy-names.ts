@@ -103,6 +103,11 @@ export const ANNOTATIONS = {
   takeOver: 'portcullis.dev/take-over',
   /** On PolicyServers: hosts, `host` or `host:port`, separated by commas, that modules of namespaced policies may come from although their addresses are not public. */
   tenantModuleHosts: 'portcullis.dev/tenant-module-hosts',
+  /**
+   * On PolicyServers: the modules that namespaced policies may use besides builtin ones: references and digests, separated by
+   * commas; `*` for all. Without it: none; all, where the PolicyServer was taken over from Kubewarden.
+   */
+  tenantModules: 'portcullis.dev/tenant-modules',
   /** On PolicyServers: mirrors of registries, `HOST=URL`, separated by commas, which are tried in their order before the registry. */
   registryMirrors: 'portcullis.dev/registry-mirrors',
   /** On NetworkPolicies: what the network providers do with it, in one line. Written where that is switched on. */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Observation } from '../../engine/index.ts';
+import { memoryBudget } from '../../evaluation/index.ts';
+import { PolicyMemory } from '../policies/policy-memory.ts';
 import { MAX_RESOURCES, ServerMetrics } from './metrics.ts';
 
 const observation: Observation = {
@@ -14,7 +16,14 @@ const observation: Observation = {
   accepted: true,
   mutated: false,
 };
-const create = (): ServerMetrics => new ServerMetrics({ waiting: () => 0, held: () => 0, phases: () => [] });
+const create = (): ServerMetrics =>
+  new ServerMetrics({
+    waiting: () => 0,
+    held: () => 0,
+    slowOwners: () => 0,
+    phases: () => [],
+    memory: () => new PolicyMemory(memoryBudget(2 ** 30, 2), () => 'team'),
+  });
 
 /** The counted evaluations, without the metric's name. */
 async function evaluations(metrics: ServerMetrics): Promise<string[]> {

@@ -6,6 +6,7 @@ import type { Observation } from '../../engine/index.ts';
 import type { ConnectionState } from '../../https/index.ts';
 import { BucketHistogram, type HistogramSeries } from './bucket-histogram.ts';
 import type { ChangeResult } from '../policies/policy-registry.ts';
+import type { PolicyMemory } from '../policies/policy-memory.ts';
 import type { PolicyPhase } from '../status/policy-status.ts';
 import type { ObservedPolicy, RestartReason, Route } from '../../evaluation/index.ts';
 
@@ -29,7 +30,9 @@ function errorCodeLabel(code: number): string {
 export interface ServerGauges {
   readonly waiting: () => number;
   readonly held: () => number;
+  readonly slowOwners: () => number;
   readonly phases: () => Iterable<readonly [policy: string, phase: PolicyPhase]>;
+  readonly memory: () => Pick<PolicyMemory, 'owners' | 'budget'>;
 }
 
 /** Evaluations with equal labels. */
@@ -177,6 +180,40 @@ export class ServerMetrics {
         registers: [],
         collect() {
           this.set(gauges.held());
+        },
+      }),
+    );
+    this.#registry.registerMetric(
+      new Gauge({
+        name: 'portcullis_slow_owners',
+        help: 'Namespaces, and policies of the cluster, whose reviews are restricted to a share of the workers',
+        registers: [],
+        collect() {
+          this.set(gauges.slowOwners());
+        },
+      }),
+    );
+    this.#registry.registerMetric(
+      new Gauge({
+        name: 'portcullis_policy_memory_bytes',
+        help: 'Memory that WebAssembly policies may hold: their code, and an instance of the largest in each thread',
+        labelNames: ['owner'],
+        registers: [],
+        collect() {
+          this.reset();
+          for (const { owner, bytes } of gauges.memory().owners()) {
+            this.set({ owner }, bytes);
+          }
+        },
+      }),
+    );
+    this.#registry.registerMetric(
+      new Gauge({
+        name: 'portcullis_policy_memory_budget_bytes',
+        help: 'Memory that all WebAssembly policies together may hold',
+        registers: [],
+        collect() {
+          this.set(gauges.memory().budget.bytes);
         },
       }),
     );

@@ -1,5 +1,5 @@
 // Policies of a policies file, which is read whenever it changes.
-import { EvaluationError } from '../../evaluation/index.ts';
+import { CLUSTER_OWNER, EvaluationError } from '../../evaluation/index.ts';
 import type { CompiledPolicyModule, FindResult, ReadEntry } from '../../evaluation/index.ts';
 import { FileWatch } from '../../files/index.ts';
 import type { PoliciesView } from '../status/operations-endpoint.ts';
@@ -28,6 +28,7 @@ export class FilePolicies implements PolicySource {
       {
         read: async (policies) => policies.map(({ spec }) => readPolicy(spec as ReadEntry)),
         load: (requests, done) => loader.load(requests, done),
+        memory: host.accountMemory(() => CLUSTER_OWNER),
         publish: (change, staged) => host.publish(change, staged),
         phaseChanged: (id, change) => host.phaseChanged(id, change),
         changeEnded: (result) => host.changeEnded(result),

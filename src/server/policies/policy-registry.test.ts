@@ -3,12 +3,13 @@ import { describe, it, mock } from 'node:test';
 import { definitionHash, type PolicyDefinition, settingsHash } from '../../engine/index.ts';
 import { isNamespacedPolicyId } from '../../resources/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
-import type { CompiledPolicyModule } from '../../evaluation/index.ts';
+import { type CompiledPolicyModule, memoryBudget } from '../../evaluation/index.ts';
 import type { TableChange } from '../../evaluation/index.ts';
 import type { DeclaredPolicy, LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
 import type { PolicyStatus } from '../status/policy-status.ts';
 import type { RevisionReport } from '../../control/index.ts';
 import { RevisionView } from '../replica/revision-view.ts';
+import { PolicyMemory } from './policy-memory.ts';
 import { PolicyRegistry } from './policy-registry.ts';
 import type { ReadPolicy } from './registry-loads.ts';
 import type { PinnedPolicy } from './serving-record.ts';
@@ -78,7 +79,11 @@ const flush = async (): Promise<void> => {
   }
 };
 
-function setUp({ record = [], holds = false }: { record?: readonly PinnedPolicy[]; holds?: boolean } = {}): Scene {
+function setUp({
+  record = [],
+  holds = false,
+  memory,
+}: { record?: readonly PinnedPolicy[]; holds?: boolean; memory?: PolicyMemory } = {}): Scene {
   const loads: Pending[] = [];
   const changes: TableChange[] = [];
   const staged: ReadonlyMap<string, readonly PolicyDefinition[]>[] = [];
@@ -105,6 +110,7 @@ function setUp({ record = [], holds = false }: { record?: readonly PinnedPolicy[
       changeEnded: (result) => ended.push(result),
       servingChanged: () => undefined,
       isForTenant: isNamespacedPolicyId,
+      ...(memory === undefined ? {} : { memory }),
       changed: (entries, removed, isSynced) => view.update(entries, removed, isSynced),
     },
     new Map(record.map((one) => [one.definition.id, one])),
@@ -184,6 +190,40 @@ describe('a revision', () => {
     await want({ p: { staged: [verified('sha256:2')] } });
     registry.retryNow();
     assert.deepEqual(loads[0]?.request.verified, { [MODULE]: 'sha256:2' });
+    registry.stop();
+  });
+
+  it('fails when its module would exceed the memory of policies, while the last good version serves', async () => {
+    const memory = new PolicyMemory(memoryBudget(0, 2, 10), () => '');
+    const { registry, want, loads, status, reports } = setUp({ memory });
+    const end = async (number: number, instanceBytes: number): Promise<void> => {
+      const module = { digest: digestOf(String(number)), instanceBytes } as CompiledPolicyModule;
+      loads.shift()?.end({ ok: true, digests: { [MODULE]: module.digest }, modules: [module] });
+      await flush();
+    };
+    await want({ p: serving(revision('p', 1)) }, true);
+    await end(1, 1);
+    await want({ p: serving(revision('p', 1), revision('p', 2)) });
+    await end(2, 4);
+    assert.deepEqual(reports(), { 'p-1': 'Serving', 'p-2': 'Failed' });
+    assert.equal(status('p').serving?.revision, 1);
+    assert.equal(memory.bytes, 3);
+    await want({ p: serving(revision('p', 3)) });
+    await end(3, 2);
+    assert.equal(status('p').serving?.revision, 3);
+    assert.equal(memory.bytes, 6);
+    registry.stop();
+  });
+
+  it('is not loaded again before its quarantine ends', async () => {
+    const { registry, want, loads, view } = setUp();
+    await want({ p: serving(revision('p', 1)) }, true);
+    const retryAfterMs = 500_000;
+    loads.shift()?.end({ ok: false, reason: 'Quarantined', message: 'it ended', transient: true, retryAfterMs });
+    await flush();
+    const { state, reason, nextRetry = '' } = view.report('p-1') ?? {};
+    assert.deepEqual([state, reason], ['Failed', 'Quarantined']);
+    assert.ok(Date.parse(nextRetry) > Date.now() + retryAfterMs - 60_000);
     registry.stop();
   });
 

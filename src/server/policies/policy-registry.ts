@@ -324,6 +324,9 @@ export class PolicyRegistry {
     for (const { id } of removed) {
       used.set(id, []);
     }
+    for (const [id, digests] of used) {
+      this.#collaborators.memory?.set(id, digests);
+    }
     const { modules, retired } = this.#modules.change(used, loaded);
     if (changed.length > 0 || removed.length > 0 || modules.length > 0 || retired.length > 0) {
       const staged = new Map(entries.map((entry) => [entry.id, stagedDefinitions(entry)]));

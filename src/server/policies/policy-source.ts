@@ -6,6 +6,7 @@ import type { Logger } from '../../log/index.ts';
 import type { PoliciesView } from '../status/operations-endpoint.ts';
 import type { ChangeResult } from './policy-registry.ts';
 import type { PhaseChange } from './registry-entry.ts';
+import type { PolicyMemory } from './policy-memory.ts';
 import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
 import type { ServingRecord } from './serving-record.ts';
 
@@ -16,6 +17,11 @@ export type BucketKnowledge = 'none' | 'unknown' | 'known';
 export interface PolicyHost {
   readonly loader: Loader;
   readonly record: ServingRecord;
+  /**
+   * Accounts the memory of the source's policies.
+   * @param ownerOf the namespace of a policy, or CLUSTER_OWNER
+   */
+  accountMemory(ownerOf: (id: string) => string): PolicyMemory;
   /** Folder of records for the next start. */
   readonly dataDir: string;
   /** How long readiness waits for first versions. Milliseconds. */

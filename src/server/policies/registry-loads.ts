@@ -1,6 +1,7 @@
 // Loads versions of policies: reading, fetching, compiling, checking, and retries.
 import { jitteredBackoff } from './backoff.ts';
 import type { DeclaredPolicy, LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
+import type { PolicyMemory } from './policy-memory.ts';
 import { pinsOf, type RegistryEntry, type Slot, verifiedOf } from './registry-entry.ts';
 
 /** A version of a policy to load. */
@@ -26,6 +27,8 @@ export interface LoadCollaborators {
   load(requests: readonly LoadRequest[], done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void): void;
   /** Whether a policy belongs to a tenant. Default: no. */
   isForTenant?(id: string): boolean;
+  /** The memory that policies hold. Default: without a limit. */
+  readonly memory?: Pick<PolicyMemory, 'admitted' | 'set'>;
 }
 
 /** The loads of one registry. */
@@ -136,12 +139,16 @@ export class RegistryLoads {
   }
 
   #end(loads: readonly EndedLoad[]): void {
-    const wanted = loads.filter(([entry, slot]) => this.#isWanted(entry, slot));
+    const { memory } = this.#collaborators;
+    const wanted = loads
+      .filter(([entry, slot]) => this.#isWanted(entry, slot))
+      .map(([entry, slot, outcome]): EndedLoad => [entry, slot, memory?.admitted(entry.id, outcome) ?? outcome]);
     for (const [entry, slot, outcome] of wanted) {
       slot.isLoading = false;
       slot.attempts += 1;
       if (isWorthRetrying(slot, outcome) && !this.#stopped) {
-        const delayMs = jitteredBackoff(slot.attempts);
+        const notBeforeMs = outcome.ok ? 0 : (outcome.retryAfterMs ?? 0);
+        const delayMs = Math.max(jitteredBackoff(slot.attempts), notBeforeMs);
         slot.nextRetry = new Date(Date.now() + delayMs);
         slot.retry = setTimeout(() => this.begin([[entry, slot]]), delayMs);
         slot.retry.unref();

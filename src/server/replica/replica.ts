@@ -1,8 +1,9 @@
 // A policy server as a replica of a PolicyServer: serves the PolicyRevisions of a cluster, and reports its progress.
 // Assembly only.
-import { isNamespacedPolicyId } from '../../resources/index.ts';
+import { isNamespacedPolicyId, namespaceOfPolicyId } from '../../resources/index.ts';
 import { DEFAULT_MAX_MODULE_BYTES, isDigest, ModuleCache } from '../../modules/index.ts';
 import type { MonitoredVerdict, ObjectReference } from '../../engine/index.ts';
+import { CLUSTER_OWNER } from '../../evaluation/index.ts';
 import type { CompiledPolicyModule, FindResult, PeerAccess, WatchedChange } from '../../evaluation/index.ts';
 import type { PoliciesView } from '../status/operations-endpoint.ts';
 import { type LoadedRevision, type RegistryEntry, servingOf } from '../policies/registry-entry.ts';
@@ -58,6 +59,7 @@ export class Replica implements PolicySource {
     const { cluster, namespace, policyServer, modulesUrl, namespacedPoliciesCapabilities } = options;
     const { policyCluster = cluster } = options;
     const { loader, log } = host;
+    const memory = host.accountMemory((id) => namespaceOfPolicyId(id) ?? CLUSTER_OWNER);
     this.#options = options;
     this.#host = host;
     const reader = new RevisionReader((entries) => loader.read(entries), {
@@ -67,6 +69,7 @@ export class Replica implements PolicySource {
     this.#prevalidator = new RevisionPrevalidator({
       read: (policies) => reader.read(policies),
       load: (requests, done) => loader.load(requests, done),
+      memory,
       kinds: new ReadableKinds(policyCluster),
       parameters: new ExistingParameters(policyCluster, cluster),
       modulesChanged: () => this.#keep(),
@@ -77,6 +80,7 @@ export class Replica implements PolicySource {
       {
         read: (policies) => reader.read(policies),
         load: (requests, done) => loader.load(requests, done),
+        memory,
         publish: (change, staged) => host.publish(change, staged),
         phaseChanged: (id, change) => host.phaseChanged(id, change),
         changeEnded: (result) => host.changeEnded(result),

@@ -40,6 +40,7 @@ function setUp(): {
       forbiddenRead: async ({ kind }) =>
         kind === 'Secret' ? { message: 'User "replica" cannot list', rights: 'get, list, watch secrets' } : undefined,
     },
+    memory: { refusal: (id) => (id === 'kw.cap.large' ? 'it would hold too much' : undefined) },
     parameters: { read: async () => ({ objects: [], namespaces: ['a', 'b'] }) },
     modulesChanged: () => held.push(prevalidator.modules().length),
   });
@@ -77,6 +78,17 @@ describe('pre-validation', () => {
       await Promise.all(results),
       ['a', 'b'].map((name) => ({ ok: true, modules: [{ name, module: 'file://./policy.wasm', digest: DIGEST }] })),
     );
+    prevalidator.stop();
+  });
+
+  it('fails when the module could not be held beside those that serve', async () => {
+    const { prevalidator, loads } = setUp();
+    const result = prevalidator.prevalidate(request('large'));
+    await read();
+    loads[0]?.end(good);
+    const failure = { reason: 'MemoryExceeded', message: 'it would hold too much', isTransient: true };
+    assert.deepEqual(await result, { ok: false, ...failure });
+    assert.deepEqual(prevalidator.modules(), []);
     prevalidator.stop();
   });
 

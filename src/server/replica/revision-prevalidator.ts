@@ -14,6 +14,7 @@ import { RequestRefused } from '../../https/index.ts';
 import type { LoadOutcome, LoadRequest, ParameterTrial } from '../../evaluation/index.ts';
 import { refusedText } from '../../control/index.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from '../../control/index.ts';
+import type { PolicyMemory } from '../policies/policy-memory.ts';
 import type { ReadPolicy, UnreadPolicy } from '../policies/registry-loads.ts';
 import { errorText, shortened } from '../../values/index.ts';
 import type { ExistingParameters } from './existing-parameters.ts';
@@ -34,6 +35,8 @@ const KINDS_TIMEOUT_MS = 15_000;
 export interface PrevalidatorCollaborators {
   read(policies: readonly UnreadPolicy[]): Promise<readonly ReadPolicy[]>;
   load(requests: readonly LoadRequest[], done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void): void;
+  /** The memory that policies hold. Default: without a limit. */
+  readonly memory?: Pick<PolicyMemory, 'refusal'>;
   readonly kinds: Pick<ReadableKinds, 'isServed' | 'forbiddenRead'>;
   readonly parameters: Pick<ExistingParameters, 'read'>;
   /** Called when the kept modules change, or loaded modules are not kept. */
@@ -132,10 +135,17 @@ export class RevisionPrevalidator {
         this.#collaborators.modulesChanged();
       }
       for (const [request, outcome] of outcomes) {
-        const result = this.#result(requests.get(request)?.request, request, outcome);
-        requests.get(request)?.resolve(this.#withKinds(result, request, outcome));
+        const held = this.#withinMemory(request, outcome);
+        const result = this.#result(requests.get(request)?.request, request, held);
+        requests.get(request)?.resolve(this.#withKinds(result, request, held));
       }
     });
+  }
+
+  /** The outcome, or a failure when the modules cannot be served beside those that serve. */
+  #withinMemory({ id }: LoadRequest, outcome: LoadOutcome): LoadOutcome {
+    const message = outcome.ok ? this.#collaborators.memory?.refusal(id, outcome.modules) : undefined;
+    return message === undefined ? outcome : { ok: false, reason: 'MemoryExceeded', message, transient: true };
   }
 
   #result(

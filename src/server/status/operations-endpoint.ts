@@ -16,6 +16,12 @@ export interface PoliciesView {
   /** The policies file, and its error, if any. With an error, its previous content stays in effect. */
   readonly source: { readonly path: string; readonly loadedAt: string | null; readonly error: string | null };
   readonly policies: readonly PolicyStatus[];
+  /** Memory that WebAssembly policies may hold, and what they are accounted for, the largest owners first. */
+  readonly memory?: {
+    readonly budgetBytes: number;
+    readonly bytes: number;
+    readonly owners: readonly { readonly owner: string; readonly bytes: number }[];
+  };
 }
 
 /** The request handler of the operations port. */

@@ -1,1 +1,2 @@
 export { parseYaml, YamlPositions, YamlSyntaxError } from './yaml-text.ts';
+export type { YamlDialect } from './yaml-text.ts';

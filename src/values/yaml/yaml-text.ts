@@ -28,22 +28,37 @@ const FLOAT = /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/;
 const INFINITY = /^([-+]?)\.(?:inf|Inf|INF)$/;
 const NOT_A_NUMBER = /^\.(?:nan|NaN|NAN)$/;
 
+/** The largest integer that Go reads from YAML; larger ones are floating-point numbers there, too. */
+const MAX_UINT64 = 2n ** 64n - 1n;
+
 /** Integers as in Go's ParseInt with base 0: underscores, 0x, 0b, 0o, and 012 as octal; no base 60. */
-const goInteger = defineScalarTag<number>('tag:yaml.org,2002:int', {
-  implicit: true,
-  implicitFirstChars: DIGITS,
-  resolve: (source) => {
-    const plain = source.replaceAll('_', '');
-    if (!INTEGER.test(plain)) {
-      return NOT_RESOLVED;
-    }
-    const negative = plain.startsWith('-');
-    const digits = plain.replace(/^[-+]/, '');
-    const value = /^0[0-7]/.test(digits) ? Number.parseInt(digits, 8) : Number(digits);
-    return negative ? -value : value;
-  },
-  identify: () => false,
-});
+function goInteger(isExact: boolean): ReturnType<typeof defineScalarTag<number | bigint>> {
+  return defineScalarTag<number | bigint>('tag:yaml.org,2002:int', {
+    implicit: true,
+    implicitFirstChars: DIGITS,
+    resolve: (source) => {
+      const plain = source.replaceAll('_', '');
+      if (!INTEGER.test(plain)) {
+        return NOT_RESOLVED;
+      }
+      const negative = plain.startsWith('-');
+      const digits = plain.replace(/^[-+]/, '').replace(/^0(?=[0-7])/, '0o');
+      const rounded = Number(digits);
+      const value = isExact ? exactInteger(digits, rounded) : rounded;
+      return negative ? -value : value;
+    },
+    identify: () => false,
+  });
+}
+
+/** A bigint where a number would round; large texts are not converted, which takes quadratic time. */
+function exactInteger(digits: string, rounded: number): number | bigint {
+  if (Number.isSafeInteger(rounded) || rounded > Number(MAX_UINT64)) {
+    return rounded;
+  }
+  const exact = BigInt(digits);
+  return exact > MAX_UINT64 ? rounded : exact;
+}
 
 const goFloat = defineScalarTag<number>('tag:yaml.org,2002:float', {
   implicit: true,
@@ -66,16 +81,20 @@ const goFloat = defineScalarTag<number>('tag:yaml.org,2002:float', {
  * Scalars as kubectl and the API server read them (sigs.k8s.io/yaml): YAML 1.1 booleans (`yes`, `on`, `y`), Go's
  * numbers, merge keys. Dates stay text; tags of other types are errors.
  */
-const KUBERNETES_SCHEMA = new Schema([
-  strTag,
-  seqTag,
-  mapTag,
-  nullYaml11Tag,
-  boolYaml11Tag,
-  goInteger,
-  goFloat,
-  mergeTag,
-]);
+const kubernetesSchema = (isExact: boolean): Schema =>
+  new Schema([strTag, seqTag, mapTag, nullYaml11Tag, boolYaml11Tag, goInteger(isExact), goFloat, mergeTag]);
+
+const SCHEMAS = {
+  kubernetes: kubernetesSchema(false),
+  'kubernetes-exact': kubernetesSchema(true),
+  core: CORE_SCHEMA,
+} as const;
+
+/**
+ * How plain scalars are resolved: `kubernetes` as kubectl reads them, `kubernetes-exact` likewise, with a bigint for each
+ * integer that a number would round, `core` as in YAML 1.2 (and serde).
+ */
+export type YamlDialect = keyof typeof SCHEMAS;
 
 /** A syntax error with its position. */
 export class YamlSyntaxError extends Error {
@@ -90,14 +109,12 @@ export class YamlSyntaxError extends Error {
 
 /**
  * All documents of a YAML (or JSON) text. Aliased values are the same object, cycles included: limit the values that
- * you visit. `dialect` selects the scalars: `kubernetes` as kubectl reads them, `core` as in YAML 1.2 (and serde).
- * Throws {@link YamlSyntaxError}.
+ * you visit. Throws {@link YamlSyntaxError}.
  */
-export function parseYaml(text: string, dialect: 'kubernetes' | 'core' = 'kubernetes'): unknown[] {
+export function parseYaml(text: string, dialect: YamlDialect = 'kubernetes'): unknown[] {
   try {
     const events = parseEvents(text, { maxDepth: MAX_YAML_DEPTH });
-    const schema = dialect === 'core' ? CORE_SCHEMA : KUBERNETES_SCHEMA;
-    return constructFromEvents(events, { source: text, schema, maxAliases: MAX_ALIASES });
+    return constructFromEvents(events, { source: text, schema: SCHEMAS[dialect], maxAliases: MAX_ALIASES });
   } catch (error) {
     if (error instanceof YAMLException) {
       throw new YamlSyntaxError(error.reason, error.mark?.position ?? 0, error);

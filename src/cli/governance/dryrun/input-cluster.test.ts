@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ApiError } from '../../../cluster/index.ts';
-import { type KubernetesObject, kubernetesKind, type ResourceType } from '../../../resources/index.ts';
+import { type KubernetesObject, knownKind } from '../../../resources/index.ts';
 import { InputCluster } from './input-cluster.ts';
 import { readOnly } from './read-only-cluster.ts';
 
-const PODS = kubernetesKind('v1', 'Pod') as ResourceType;
+const PODS = knownKind('v1', 'Pod');
 const WIDGET = { apiVersion: 'example.com/v1', kind: 'Widget' };
 
 const pod = (name: string, metadata: object = {}): KubernetesObject => ({
@@ -105,7 +105,7 @@ describe('a cluster that is only read', () => {
   });
 
   it('has no definitions for a user who may not list them', async () => {
-    const definitions = kubernetesKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition') as ResourceType;
+    const definitions = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
     const forbidden = new ApiError(403, 'Forbidden', 'no');
     const inputs = new InputCluster([], []);
     const cluster = readOnly(

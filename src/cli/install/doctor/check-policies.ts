@@ -1,5 +1,6 @@
 // Checks whether PolicyServers are ready and policies serve.
 import {
+  ANNOTATIONS,
   findCondition,
   type AdmissionPolicyObject,
   type Condition,
@@ -9,6 +10,7 @@ import {
   policyId,
   privilegedNames,
 } from '../../../resources/index.ts';
+import { ALL_MODULES } from '../../../modules/index.ts';
 import { isOurConfiguration } from '../our-configurations.ts';
 import { policyServerProgress } from '../installed-state.ts';
 import {
@@ -17,6 +19,7 @@ import {
   POLICY_ACTIVE,
   POLICY_ENFORCED,
   policyServerObjectName,
+  tenantModules,
 } from '../../../lifecycle/index.ts';
 import { checkParameters } from './check-parameters.ts';
 import { type Finding, finding } from './finding.ts';
@@ -42,6 +45,7 @@ export function checkPolicyServers(snapshot: Snapshot): readonly Finding[] {
         ? []
         : [finding('PolicyServerNotReady', where, text, action, readyReplicas > 0 ? 'warning' : 'error')]),
       ...checkTenantCapabilities(server, where),
+      ...checkTenantModules(server, where),
     ];
   });
 }
@@ -58,6 +62,19 @@ function checkTenantCapabilities(server: PolicyServer, where: string): readonly 
           'Name those that they need in spec.namespacedPoliciesCapabilities; an empty list allows none.',
         ),
       ];
+}
+
+function checkTenantModules(server: PolicyServer, where: string): readonly Finding[] {
+  return tenantModules(server).includes(ALL_MODULES)
+    ? [
+        finding(
+          'TenantModules',
+          where,
+          'policies of namespaces may bring their own WebAssembly, which takes as much time and memory as the limits of a policy allow',
+          `Name the modules that they need in the annotation ${ANNOTATIONS.tenantModules}, or give them a PolicyServer of their own (docs/policy-servers.md#modules-of-tenants).`,
+        ),
+      ]
+    : [];
 }
 
 export function checkPolicies(snapshot: Snapshot): readonly Finding[] {

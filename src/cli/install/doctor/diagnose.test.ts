@@ -272,6 +272,12 @@ describe('the doctor', () => {
         metadata: { ...metadata, annotations: { 'portcullis.dev/take-over': 'true' } },
       })),
     }),
+    'warning TenantModules': ({ policyServers }) => ({
+      policyServers: policyServers.map(({ metadata, ...server }) => ({
+        ...server,
+        metadata: { ...metadata, annotations: { 'portcullis.dev/tenant-modules': '*' } },
+      })),
+    }),
     'info PolicyServerForeign': ({ policyServers }) => ({
       policyServers: policyServers.map(({ metadata, ...server }) => ({
         ...server,

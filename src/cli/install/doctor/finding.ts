@@ -27,6 +27,7 @@ export const FINDING_CODES = {
   PolicyServerNotReady: 'error',
   PolicyServerForeign: 'info',
   TenantCapabilities: 'info',
+  TenantModules: 'warning',
   PolicyServerMissing: 'error',
   PolicyNotServing: 'error',
   PolicyNotEnforced: 'error',

@@ -2,13 +2,12 @@
 import { NETWORK_POLICY_ANNOTATION_RULES } from '../../../network-policy/index.ts';
 import { ANNOTATIONS, type KubernetesObject } from '../../../resources/index.ts';
 import { commented } from './comments.ts';
+import { controllerGuard, quoted } from './controller-guard.ts';
 import type { Grant } from './governance-objects.ts';
 import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
-const ADMISSION_GROUP = 'admissionregistration.k8s.io';
 const NAME = `${CONTROLLER}-network-policy-annotations`;
-const GUARD = 'portcullis-network-policies';
 
 export const ANNOTATION_GRANT: Grant = {
   kind: 'ClusterRole',
@@ -45,48 +44,17 @@ export function annotationAccess({ namespace }: Pick<InstallContext, 'namespace'
  * A ValidatingAdmissionPolicy by which the controller changes nothing of a NetworkPolicy but the annotation. Not in the namespace
  * of Portcullis, where it writes the NetworkPolicies of policy servers.
  */
-export function annotationGuard({ namespace }: Pick<InstallContext, 'namespace'>): readonly KubernetesObject[] {
-  const metadata = { name: GUARD, labels: componentLabels('controller') };
-  const apiVersion = `${ADMISSION_GROUP}/v1`;
-  return [
-    commented(
-      'RBAC cannot restrict the right to patch NetworkPolicies to an annotation. This does: the controller can never change what a policy allows.',
-      {
-        apiVersion,
-        kind: 'ValidatingAdmissionPolicy',
-        metadata,
-        spec: {
-          failurePolicy: 'Fail',
-          matchConstraints: {
-            resourceRules: [
-              {
-                apiGroups: ['networking.k8s.io'],
-                apiVersions: ['*'],
-                operations: ['CREATE', 'UPDATE', 'DELETE'],
-                resources: ['networkpolicies'],
-              },
-            ],
-          },
-          matchConditions: [
-            {
-              name: 'is-controller',
-              expression: `request.userInfo.username == 'system:serviceaccount:${namespace}:${CONTROLLER}'`,
-            },
-            { name: 'is-elsewhere', expression: `request.namespace != '${namespace}'` },
-          ],
-          validations: [
-            { expression: IS_ANNOTATION_ONLY, message: 'the controller of Portcullis only annotates NetworkPolicies' },
-          ],
-        },
-      },
-    ),
-    {
-      apiVersion,
-      kind: 'ValidatingAdmissionPolicyBinding',
-      metadata,
-      spec: { policyName: GUARD, validationActions: ['Deny'] },
-    },
-  ];
+export function annotationGuard(context: Pick<InstallContext, 'namespace'>): readonly KubernetesObject[] {
+  return controllerGuard(context, {
+    name: 'portcullis-network-policies',
+    why: 'RBAC cannot restrict the right to patch NetworkPolicies to an annotation. This does: the controller can never change what a policy allows.',
+    apiGroup: 'networking.k8s.io',
+    resources: ['networkpolicies'],
+    conditions: [{ name: 'is-elsewhere', expression: `request.namespace != ${quoted(context.namespace)}` }],
+    validations: [
+      { expression: IS_ANNOTATION_ONLY, message: 'the controller of Portcullis only annotates NetworkPolicies' },
+    ],
+  });
 }
 
 /** An expression by which an optional field of the metadata is the same before and after. */

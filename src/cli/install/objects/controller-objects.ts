@@ -109,6 +109,7 @@ function podSpec({ namespace, values }: InstallContext): object {
         volumeMounts: [
           { name: 'certificates', mountPath: CERTIFICATES_FOLDER },
           { name: 'scratch', mountPath: SCRATCH_FOLDER },
+          ...controller.extraVolumeMounts,
         ],
       },
     ],
@@ -116,6 +117,7 @@ function podSpec({ namespace, values }: InstallContext): object {
       // In memory, so that no key is on a disk.
       { name: 'certificates', emptyDir: { medium: 'Memory', sizeLimit: '4Mi' } },
       { name: 'scratch', emptyDir: { sizeLimit: '512Mi' } },
+      ...controller.extraVolumes,
     ],
   };
 }
@@ -150,6 +152,7 @@ function controllerArguments({ namespace, values }: InstallContext): readonly st
     `--governance-namespaces=${governance.namespaces.join(',')}`,
     `--network-policy-status=${networkPolicyStatus.enabled}`,
     `--network-policy-annotation=${networkPolicyStatus.annotation}`,
+    `--network-policy-catalogue=${networkPolicyStatus.catalogue}`,
     `--log-level=${controller.logLevel}`,
     `--log-fmt=${controller.logFormat}`,
     ...controller.extraArgs,

@@ -122,6 +122,15 @@ export const ALERTS: readonly Alert[] = [
     whatToDo: 'The log of the leading controller has the reason. `portcullis doctor` finds missing rights.',
   },
   {
+    name: 'PortcullisNetworkPolicyCatalogueMissing',
+    severity: 'warning',
+    when: 'max(portcullis_network_policy_catalogue_missing) > 0',
+    lasting: '15m',
+    summary:
+      'The configured catalogue of network providers cannot be loaded: statuses have the rows of the builtin one.',
+    whatToDo: 'The log of the leading controller has the reason. It is tried again every five minutes.',
+  },
+  {
     name: 'PortcullisReviewsSlow',
     severity: 'warning',
     when: 'histogram_quantile(0.99, sum by (le, pod) (rate(portcullis_review_duration_seconds_bucket[5m]))) > 1',

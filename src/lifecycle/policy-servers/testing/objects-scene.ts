@@ -8,7 +8,7 @@ import {
   CLUSTER_ADMISSION_POLICIES,
   customResourceDefinition,
   type JsonObject,
-  kubernetesKind,
+  knownKind,
   type KubernetesObject,
   OWN_KINDS,
   POLICY_SERVERS,
@@ -32,14 +32,6 @@ export async function eventually(holds: () => boolean | Promise<boolean>): Promi
   }
 }
 
-export function typeOf(apiVersion: string, kind: string): ResourceType {
-  const type = kubernetesKind(apiVersion, kind);
-  if (type === undefined) {
-    throw new Error(`no kind ${kind}`);
-  }
-  return type;
-}
-
 /** An embedded cluster with our kinds and namespace. */
 export async function openCluster(): Promise<EmbeddedCluster> {
   const cluster = await EmbeddedCluster.open();
@@ -49,12 +41,12 @@ export async function openCluster(): Promise<EmbeddedCluster> {
 
 /** Creates our kinds and namespace. */
 export async function prepareCluster(admin: Cluster, labels: Readonly<Record<string, string>> = {}): Promise<void> {
-  const definitions = typeOf('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+  const definitions = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
   for (const kind of OWN_KINDS) {
     await admin.create(definitions, customResourceDefinition(kind));
   }
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: SETTINGS.namespace, labels } };
-  await admin.create(typeOf('v1', 'Namespace'), namespace);
+  await admin.create(knownKind('v1', 'Namespace'), namespace);
 }
 
 /** Grants a user the rights of the controller, and reads of pods. */
@@ -98,7 +90,7 @@ export async function grantController(
     },
   ];
   for (const object of objects) {
-    await admin.create(typeOf(apiVersion, object.kind), object);
+    await admin.create(knownKind(apiVersion, object.kind), object);
   }
 }
 
@@ -182,7 +174,7 @@ export class ObjectsScene implements AsyncDisposable {
     name = 'policy-server-default',
   ): Promise<T | undefined> {
     const { apiVersion } = OBJECT_KINDS.find((one) => one.kind === kind) ?? { apiVersion: '' };
-    const type = typeOf(apiVersion, kind) as ResourceType<T>;
+    const type = knownKind(apiVersion, kind) as ResourceType<T>;
     const key = type.namespaced ? { namespace: SETTINGS.namespace, name } : { name: `portcullis-${name}` };
     return await unlessGone(this.admin.get(type, key));
   }

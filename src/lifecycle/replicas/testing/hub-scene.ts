@@ -9,7 +9,7 @@ import { EmbeddedCluster } from '../../../apiserver/index.ts';
 import type { Cluster } from '../../../cluster/index.ts';
 import {
   customResourceDefinition,
-  kubernetesKind,
+  knownKind,
   OWN_KINDS,
   POLICY_SERVER_REPLICAS,
   POLICY_SERVERS,
@@ -71,11 +71,8 @@ export class TestCertificates implements AsyncDisposable {
 /** A cluster with our kinds. */
 export async function openCluster(): Promise<EmbeddedCluster> {
   const cluster = await EmbeddedCluster.open();
-  const crds = kubernetesKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
-  const namespaces = kubernetesKind('v1', 'Namespace');
-  if (crds === undefined || namespaces === undefined) {
-    throw new Error('no builtin kinds');
-  }
+  const crds = knownKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
+  const namespaces = knownKind('v1', 'Namespace');
   for (const kind of OWN_KINDS.filter(({ kind: name }) => name.startsWith('PolicyServer'))) {
     await cluster.admin.create(crds, customResourceDefinition(kind));
   }

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { readManifests } from './manifests.ts';
+import { readRequest } from './request-document.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'manifests-'));
+after(() => rmSync(folder, { recursive: true }));
+
+function write(path: string, text: string): string {
+  const file = join(folder, path);
+  mkdirSync(join(file, '..'), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+}
+
+describe('readManifests', () => {
+  it('reads the files of folders, but for test files and hidden ones', async () => {
+    write('many/b/two.json', '{"kind": "Two"}');
+    write('many/a.yaml', 'kind: One\n---\nkind: More');
+    write('many/portcullis-test.yml', 'cases: []');
+    write('many/.hidden/c.yml', 'kind: Hidden');
+    write('many/README.md', '# no manifest');
+    const single = write('single.txt', 'kind: Single');
+    const manifests = await readManifests([single, join(folder, 'many')]);
+    assert.deepEqual(
+      manifests.map(({ kind }) => kind),
+      ['Single', 'One', 'More', 'Two'],
+    );
+  });
+
+  it('refuses a folder without manifests', async () => {
+    write('none/README.md', '');
+    await assert.rejects(
+      readManifests([join(folder, 'none')]),
+      /none contains no manifests: expected files that end in/,
+    );
+  });
+});
+
+describe('readRequest', () => {
+  it('takes a review of v1beta1 as one of v1, with exact integers', async () => {
+    const file = write(
+      'review.yml',
+      'apiVersion: admission.k8s.io/v1beta1\nkind: AdmissionReview\nrequest: {count: 9007199254740993}',
+    );
+    const text = Buffer.from(await readRequest(file, 'validate')).toString();
+    assert.equal(
+      text,
+      '{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"count":9007199254740993}}',
+    );
+  });
+
+  it('passes on the text of a current review', async () => {
+    const text = '{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"n": 1.0}}';
+    assert.equal(Buffer.from(await readRequest(write('current.json', text), 'validate')).toString(), text);
+  });
+});

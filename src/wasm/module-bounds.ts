@@ -1,0 +1,255 @@
+import { BinaryReader } from './binary-reader.ts';
+import { WasmError } from './errors.ts';
+import { unsupported } from './features.ts';
+
+// What compiling a module may cost. The figures of published modules, and what compilers need at the bounds, are in
+// docs/adr/0028-modules-are-bounded-before-they-are-compiled.md.
+
+/** What one function costs V8's compilers. */
+export interface FunctionCost {
+  /** Size of the body. */
+  readonly bodyBytes: number;
+  /** Its optimizing compiler takes time in proportion to the square of the loops. */
+  readonly loops: number;
+  /**
+   * Values of locals and operands at labels (blocks, arms of an `if`, branches), added up over all labels. Both compilers
+   * keep a copy of each value, the baseline compiler in 12 bytes.
+   */
+  readonly savedValues: number;
+}
+
+/** The larger of each cost. */
+export function largestOf(one: FunctionCost, other: FunctionCost): FunctionCost {
+  return {
+    bodyBytes: Math.max(one.bodyBytes, other.bodyBytes),
+    loops: Math.max(one.loops, other.loops),
+    savedValues: Math.max(one.savedValues, other.savedValues),
+  };
+}
+
+interface Bound {
+  readonly what: string;
+  /** Above this, the module is tried in a process of its own first. */
+  readonly usual: number;
+  /** Above this, the module is refused. */
+  readonly max: number;
+  /** What the author can do. */
+  readonly remedy: string;
+}
+
+/**
+ * Size of a function's body. The largest of a published policy has 120 KB. The optimizing compiler needs up to 5 KB of memory
+ * for each byte of some code.
+ */
+const MAX_FUNCTION_BYTES = 1024 * 1024;
+const USUAL_FUNCTION_BYTES = 128 * 1024;
+
+/** Loops of a function. Published ones have up to 190. The optimizing compiler takes 0.6 s for 4,000 and 8 s for 16,000. */
+const MAX_LOOPS = 8_000;
+const USUAL_LOOPS = 2_000;
+
+/** See FunctionCost. Functions of published policies save up to 3 million values. 10 million take the 128 MiB of a trial. */
+const MAX_SAVED_VALUES = 10_000_000;
+const USUAL_SAVED_VALUES = 4_000_000;
+
+const FUNCTION_BYTES: Bound = {
+  what: 'bytes of code',
+  usual: USUAL_FUNCTION_BYTES,
+  max: MAX_FUNCTION_BYTES,
+  remedy: 'split the function, or build with optimization for size',
+};
+const LOOPS: Bound = { what: 'loops', usual: USUAL_LOOPS, max: MAX_LOOPS, remedy: 'split the function' };
+const SAVED_VALUES: Bound = {
+  what: 'values of locals and operands at labels',
+  usual: USUAL_SAVED_VALUES,
+  max: MAX_SAVED_VALUES,
+  remedy: 'split the function (in Rego: give rules of one name several names), or build with optimization',
+};
+
+/** Parameters of a function type: V8 checks them at each call and branch. Published modules have up to 23. */
+export const MAX_PARAMETERS = 64;
+
+/** Results of a function type. Compilers emit one, and a few more with multi-value. */
+const MAX_RESULTS = 16;
+
+/** Function types: V8 keeps each for the life of the process. Published modules have up to 117. */
+export const MAX_TYPES = 10_000;
+
+/** Globals: each mutable one is saved and restored. Published modules have up to 8. */
+export const MAX_GLOBALS = 10_000;
+
+/** Characters of a name in a message. */
+const MAX_SHOWN_NAME = 100;
+const BYTES_PER_CHARACTER = 4;
+
+const CUSTOM_SECTION = 0;
+const FUNCTION_NAMES = 1;
+const TYPE_SECTION = 1;
+const IMPORT_SECTION = 2;
+const GLOBAL_SECTION = 6;
+const CODE_SECTION = 10;
+const HEADER_BYTES = 8;
+const FUNCTION_FORM = 0x60;
+
+/**
+ * Checks what the sections declare. It precedes V8's validation, whose time depends on it, so a malformed module passes.
+ * @throws WasmError `module-too-costly`, `feature-unsupported`
+ */
+export function checkDeclarations(bytes: Uint8Array): void {
+  try {
+    const reader = new BinaryReader(bytes, HEADER_BYTES);
+    let imported = 0;
+    while (!reader.isAtEnd) {
+      const id = reader.u8();
+      const section = sectionReader(reader);
+      if (id === TYPE_SECTION) {
+        checkTypes(section);
+      } else if (id === IMPORT_SECTION) {
+        imported = importedFunctions(section);
+      } else if (id === GLOBAL_SECTION) {
+        checkCount('globals', section.u32(), MAX_GLOBALS);
+      } else if (id === CODE_SECTION) {
+        checkBodies(bytes, section, imported);
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof WasmError && error.code === 'module-invalid')) {
+      throw error;
+    }
+  }
+}
+
+function sectionReader(reader: BinaryReader): BinaryReader {
+  const size = reader.u32();
+  const from = reader.pos;
+  reader.skip(size);
+  return new BinaryReader(reader.bytes, from, reader.pos);
+}
+
+function checkTypes(section: BinaryReader): void {
+  const count = section.u32();
+  checkCount('function types', count, MAX_TYPES);
+  for (let type = 0; type < count; type++) {
+    if (section.u8() !== FUNCTION_FORM) {
+      throw unsupported('garbage collection or typed references');
+    }
+    for (const [what, max] of [
+      ['parameters', MAX_PARAMETERS],
+      ['results', MAX_RESULTS],
+    ] as const) {
+      const values = section.u32();
+      checkCount(`${what} of function type ${type}`, values, max);
+      section.skip(values);
+    }
+  }
+}
+
+/** Counts imported functions up to the first import of another kind than function, which only memories can be. */
+function importedFunctions(section: BinaryReader): number {
+  let functions = 0;
+  for (let count = section.u32(); count > 0; count--) {
+    section.skip(section.u32());
+    section.skip(section.u32());
+    const kind = section.u8();
+    if (kind === 0) {
+      section.skipLeb();
+      functions++;
+    } else if (kind === 2) {
+      const hasMaximum = (section.u8() & 1) !== 0;
+      section.skipLeb();
+      if (hasMaximum) {
+        section.skipLeb();
+      }
+    } else {
+      break;
+    }
+  }
+  return functions;
+}
+
+function checkBodies(bytes: Uint8Array, section: BinaryReader, imported: number): void {
+  const count = section.u32();
+  for (let index = 0; index < count; index++) {
+    const size = section.u32();
+    checkBound(bytes, imported + index, FUNCTION_BYTES, size);
+    section.skip(size);
+  }
+}
+
+/** @throws WasmError `module-too-costly` */
+export function checkCount(what: string, count: number, max: number): void {
+  if (count > max) {
+    throw new WasmError('module-too-costly', `the module has too many ${what}: expected at most ${max}, got ${count}`);
+  }
+}
+
+/**
+ * Checks what a function costs a compiler.
+ * @param index among all functions of the module, imported ones first
+ * @returns why the module is to be tried in a process of its own, or undefined
+ * @throws WasmError `module-too-costly`
+ */
+export function checkFunction(bytes: Uint8Array, index: number, cost: FunctionCost): string | undefined {
+  // All of them, because one that is only doubtful must not hide one that is too much.
+  const doubts = [
+    checkBound(bytes, index, FUNCTION_BYTES, cost.bodyBytes),
+    checkBound(bytes, index, LOOPS, cost.loops),
+    checkBound(bytes, index, SAVED_VALUES, cost.savedValues),
+  ];
+  return doubts.find((doubt) => doubt !== undefined);
+}
+
+function checkBound(bytes: Uint8Array, index: number, bound: Bound, figure: number): string | undefined {
+  if (figure <= bound.usual) {
+    return undefined;
+  }
+  const shown = `function ${index}${nameOf(bytes, index)} has ${figure} ${bound.what}`;
+  if (figure > bound.max) {
+    throw new WasmError(
+      'module-too-costly',
+      `${shown}: expected at most ${bound.max}, because compiling more takes too much memory or time; ${bound.remedy}`,
+    );
+  }
+  return `${shown}, where ${bound.usual} are usual; ${bound.remedy}`;
+}
+
+/** The function's name in the name section, quoted for a message; empty if there is none. */
+function nameOf(bytes: Uint8Array, index: number): string {
+  try {
+    const name = nameInSection(bytes, index);
+    return name === undefined ? '' : ` ${JSON.stringify(name.slice(0, MAX_SHOWN_NAME))}`;
+  } catch {
+    // V8 ignores a malformed name section, too.
+    return '';
+  }
+}
+
+function nameInSection(bytes: Uint8Array, index: number): string | undefined {
+  const reader = new BinaryReader(bytes, HEADER_BYTES);
+  while (!reader.isAtEnd) {
+    const id = reader.u8();
+    const section = sectionReader(reader);
+    if (id !== CUSTOM_SECTION || section.name() !== 'name') {
+      continue;
+    }
+    while (!section.isAtEnd) {
+      const kind = section.u8();
+      const names = sectionReader(section);
+      if (kind === FUNCTION_NAMES) {
+        return nameInMap(names, index);
+      }
+    }
+  }
+  return undefined;
+}
+
+function nameInMap(names: BinaryReader, index: number): string | undefined {
+  for (let count = names.u32(); count > 0; count--) {
+    const named = names.u32();
+    const text = names.slice(names.u32());
+    if (named === index) {
+      return new TextDecoder().decode(text.subarray(0, MAX_SHOWN_NAME * BYTES_PER_CHARACTER));
+    }
+  }
+  return undefined;
+}

@@ -1,0 +1,16 @@
+// Rewrites a hostile module in functions of 6 KB, and prints its size, and the memory that rewriting took:
+// rewrite-hostile.ts FUNCTIONS
+import { rewriteModule } from '../rewrite.ts';
+import { HARMLESS, hostileModule } from './hostile-module.ts';
+
+const KIB = 1024;
+const PAGES = 1024;
+
+/** `loop end` grows most. */
+const shape = { ...HARMLESS, functions: Number(process.argv[2]), blocks: 'loop', sequence: 2_000 } as const;
+rewriteModule(hostileModule(HARMLESS), PAGES, true);
+const module = hostileModule(shape, Infinity);
+const before = process.memoryUsage.rss();
+rewriteModule(module, PAGES, true);
+const peakBytes = process.resourceUsage().maxRSS * KIB - before;
+process.stdout.write(JSON.stringify({ bytes: module.length, peakBytes }));
