@@ -381,7 +381,7 @@ describe('the author of a namespaced policy', () => {
       const status = { state: 'Retired', order: revision };
       await cluster
         .as({ username: CONTROLLER, groups: ['system:masters'] })
-        .update(POLICY_REVISIONS, { ...one, status } as never, { subresource: 'status' });
+        .update(POLICY_REVISIONS, { ...one, status }, { subresource: 'status' });
     }
 
     before(async () => {
