@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from 'node:tls';
+import type { TLSSocket } from 'node:tls';
 import { gunzipSync } from 'node:zlib';
 import {
   BasicConstraintsExtension,
@@ -29,6 +30,7 @@ import { writeKubeconfig } from './kubeconfig-file.ts';
 
 const TOKENS = [
   { token: 'admin-token', user: { username: 'admin', groups: ['system:masters', 'system:authenticated'] } },
+  { token: 'bob-token', user: { username: 'bob', groups: ['system:authenticated'] } },
   { token: 'alice-token', user: { username: 'alice', groups: ['system:authenticated'] } },
 ];
 const CONFIG_MAPS = '/api/v1/namespaces/default/configmaps';
@@ -59,6 +61,7 @@ describe('a gateway', () => {
   before(async () => {
     tls = await selfSigned();
     cluster = await EmbeddedCluster.open({ tokens: TOKENS });
+    await letEdit('bob');
     agent = new Agent({ keepAlive: true, ca: tls.cert });
   });
 
@@ -71,6 +74,22 @@ describe('a gateway', () => {
     agent.destroy();
     await cluster.close();
   });
+
+  async function letEdit(username: string): Promise<void> {
+    const group = 'rbac.authorization.k8s.io';
+    const kind = 'ClusterRoleBinding';
+    const object = {
+      apiVersion: `${group}/v1`,
+      kind,
+      metadata: { name: username },
+      roleRef: { apiGroup: group, kind: 'ClusterRole', name: 'edit' },
+      subjects: [{ apiGroup: group, kind: 'User', name: username }],
+    };
+    await cluster.admin.create(
+      { group, version: 'v1', resource: 'clusterrolebindings', kind, namespaced: false },
+      object,
+    );
+  }
 
   async function start(
     options: Partial<GatewayOptions> = {},
@@ -365,7 +384,7 @@ describe('a gateway', () => {
 
   it('leaves room for the requests of others when a user has as many as it may', async () => {
     const { url } = await start();
-    const headers = { authorization: 'Bearer admin-token', 'content-type': 'application/json', 'content-length': '10' };
+    const headers = { authorization: 'Bearer bob-token', 'content-type': 'application/json', 'content-length': '10' };
     // Requests whose bodies never come stand for those that wait for a webhook.
     const hanging = Array.from({ length: 100 }, () => {
       const outgoing = httpsRequest(`${url}${CONFIG_MAPS}`, { method: 'POST', agent: false, ca: tls.cert, headers });
@@ -373,7 +392,7 @@ describe('a gateway', () => {
       return outgoing;
     });
     try {
-      while ((await send(url, 'GET', '/apis')).status !== 429) {
+      while ((await send(url, 'GET', '/apis', { token: 'bob-token' })).status !== 429) {
         await sleep(10);
       }
       assert.equal((await send(url, 'GET', '/apis', { token: 'alice-token' })).status, 200);
@@ -382,9 +401,60 @@ describe('a gateway', () => {
         outgoing.destroy();
       }
     }
-    while ((await send(url, 'GET', '/apis')).status === 429) {
+    while ((await send(url, 'GET', '/apis', { token: 'bob-token' })).status === 429) {
       await sleep(10);
     }
+  });
+
+  it('leaves room for others when one user has many watches', async () => {
+    const { url } = await start({ maxWatches: 3, maxWatchesOfUser: 1 });
+    const path = `${CONFIG_MAPS}?watch=1&fieldSelector=metadata.name%3Dseen`;
+    const bobs = watchLines(url, path, { token: 'bob-token' });
+    await bobs.next();
+    const refused = await send(url, 'GET', path, { token: 'bob-token' });
+    assert.deepEqual(
+      [refused.status, refused.headers['retry-after'], refused.body.message],
+      [429, '1', 'too many watches of one user, please try again later'],
+    );
+    const others = [watchLines(url, path, {}), watchLines(url, path, {})];
+    for (const lines of others) {
+      await lines.next();
+    }
+    for (const lines of [bobs, ...others]) {
+      await lines.return(undefined);
+    }
+  });
+
+  it('cuts off the watchers that read least when unread events take too much memory, and serves others', async () => {
+    const silent = 4;
+    const ended: string[] = [];
+    const { url, port } = await start({
+      maxUnreadBytes: 1_500_000,
+      onRequest: ({ method, path }) => (method === 'GET' ? ended.push(path) : undefined),
+    });
+    const path = '/api/v1/namespaces/flooded/configmaps';
+    await cluster.admin.create(
+      { group: '', version: 'v1', resource: 'namespaces', kind: 'Namespace', namespaced: false },
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'flooded' } },
+    );
+    const data = { a: 'x'.repeat(900_000) };
+    await send(url, 'POST', path, { body: configMap('same', data) });
+    const sockets = await Promise.all(Array.from({ length: silent }, () => silentWatch(port, path)));
+    const reader = watchLines(url, `${path}?watch=1`, {});
+    await reader.next();
+    let versions = 0;
+    for (; versions < 60 && ended.length < silent - 1; versions++) {
+      await send(url, 'PUT', `${path}/same`, { body: configMap('same', { ...data, index: String(versions) }) });
+      await reader.next();
+    }
+    // The limit leaves room for the events of one. Without it, all stay for thirty seconds.
+    assert.deepEqual(
+      ended,
+      Array.from({ length: silent - 1 }, () => path),
+      `after ${versions} versions`,
+    );
+    await reader.return(undefined);
+    sockets.forEach((socket) => socket.destroy());
   });
 
   it('cuts off a watcher that does not read', async () => {
@@ -397,11 +467,7 @@ describe('a gateway', () => {
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'slow' } },
     );
     const path = '/api/v1/namespaces/slow/configmaps';
-    const socket = connect({ port, host: '127.0.0.1', ca: tls.cert });
-    await once(socket, 'secureConnect');
-    socket.write(`GET ${path}?watch=1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer admin-token\r\n\r\n`);
-    await once(socket, 'readable');
-    socket.on('error', () => undefined);
+    const socket = await silentWatch(port, path);
     // Unread data first fills the buffers of the kernel, some MiB.
     const data = { a: 'x'.repeat(900_000) };
     let isEnded = false;
@@ -519,12 +585,22 @@ describe('a gateway', () => {
     }
   });
 
+  /** A watch that has begun, and whose client reads nothing. */
+  async function silentWatch(port: number, path: string): Promise<TLSSocket> {
+    const socket = connect({ port, host: '127.0.0.1', ca: tls.cert });
+    socket.on('error', () => undefined);
+    await once(socket, 'secureConnect');
+    socket.write(`GET ${path}?watch=1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer admin-token\r\n\r\n`);
+    await once(socket, 'readable');
+    return socket;
+  }
+
   async function* watchLines(url: string, path: string, asked: RequestOptions): AsyncGenerator<any> {
     const outgoing = httpsRequest(new URL(path, url), {
       agent: false,
       ca: tls.cert,
       headers: {
-        authorization: 'Bearer admin-token',
+        authorization: `Bearer ${asked.token ?? 'admin-token'}`,
         ...(asked.accept === undefined ? {} : { accept: asked.accept }),
       },
     });

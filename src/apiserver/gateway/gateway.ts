@@ -12,11 +12,13 @@ import { notServed } from '../not-served.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { errorAnswer, send, setCommonHeaders, setWarnings } from './answer.ts';
 import type { Answer } from './answer.ts';
+import { EventLines } from './event-lines.ts';
 import { createGatewayServer, listen } from './gateway-server.ts';
 import type { GatewayTls } from './gateway-server.ts';
 import { negotiate } from './negotiation.ts';
 import type { Representation } from './negotiation.ts';
 import { pageNotFound, PathRequests } from './path-request.ts';
+import { RequestLimit } from './request-limit.ts';
 import { isWatchRequest } from './request-options.ts';
 import { attributesOf, MAX_URL_BYTES, parseTarget, verbOf } from './request-target.ts';
 import type { PathTarget, ResourceTarget } from './request-target.ts';
@@ -24,6 +26,7 @@ import { answerResource, checkServed, watchResource } from './resource-request.t
 import type { ResourceRequest } from './resource-request.ts';
 import type { ServedCluster } from './served-cluster.ts';
 import { includeObjectOf, printerOf } from './table.ts';
+import { UnreadEvents } from './unread-events.ts';
 import { sendWatch } from './watch-stream.ts';
 
 /** Concurrent requests, watches excluded. Their bodies take at most 200 × 3 MiB. */
@@ -32,6 +35,8 @@ const MAX_REQUESTS = 200;
 const MAX_REQUESTS_OF_USER = MAX_REQUESTS / 2;
 /** Concurrent watches. A user with kubectl, the console and all controllers has about fifty. */
 const MAX_WATCHES = 2_000;
+/** Of these, those of one user: twice what one with kubectl, the console and all controllers has. */
+const MAX_WATCHES_OF_USER = 100;
 /** How long a stopping gateway waits for requests in flight. Milliseconds. */
 const DEFAULT_DRAIN_MS = 10_000;
 /** How often a stopping gateway closes idle connections. Milliseconds. */
@@ -73,6 +78,10 @@ export interface GatewayOptions {
   readonly slowWatcherMs?: number;
   /** Default: {@link MAX_WATCHES}. */
   readonly maxWatches?: number;
+  /** Default: {@link MAX_WATCHES_OF_USER}. */
+  readonly maxWatchesOfUser?: number;
+  /** Bytes of unread events of watches. Default: {@link MAX_UNREAD_BYTES}. */
+  readonly maxUnreadBytes?: number;
   /** How long {@link Gateway.stop} waits for requests. Milliseconds. Default: 10,000. */
   readonly drainMs?: number;
   /** Milliseconds since 1970. Default: the system's clock. */
@@ -93,15 +102,18 @@ export class Gateway {
   readonly #paths: PathRequests;
   readonly #stopping = new AbortController();
   readonly #now: () => number;
-  #requests = 0;
-  /** By username. */
-  readonly #requestsOf = new Map<string, number>();
-  #watches = 0;
+  readonly #requests = new RequestLimit('requests', { all: MAX_REQUESTS, ofUser: MAX_REQUESTS_OF_USER });
+  readonly #watches: RequestLimit;
+  readonly #unread: UnreadEvents;
+  readonly #lines = new EventLines();
   #stopped: Promise<void> | undefined;
 
   constructor(options: GatewayOptions) {
     this.#options = options;
     this.#now = options.now ?? Date.now;
+    const { maxWatches = MAX_WATCHES, maxWatchesOfUser = MAX_WATCHES_OF_USER } = options;
+    this.#watches = new RequestLimit('watches', { all: maxWatches, ofUser: maxWatchesOfUser });
+    this.#unread = new UnreadEvents(options.maxUnreadBytes);
     this.#paths = new PathRequests(
       () => options.cluster.definitions(),
       () => !this.#stopping.signal.aborted,
@@ -138,7 +150,7 @@ export class Gateway {
     }
     const closed = new Promise<void>((done) => this.#server.close(() => done()));
     const end = performance.now() + (this.#options.drainMs ?? DEFAULT_DRAIN_MS);
-    while (this.#requests + this.#watches > 0 && performance.now() < end) {
+    while (this.#requests.count + this.#watches.count > 0 && performance.now() < end) {
       await sleep(DRAIN_CHECK_MS);
     }
     this.#server.closeAllConnections();
@@ -217,7 +229,7 @@ export class Gateway {
     }
     call.user = this.#authenticated(request);
     if (target.kind === 'path') {
-      await this.#counted(call, () => this.#answerPath(call, target, query));
+      await this.#requests.run(call.user, () => this.#answerPath(call, target, query));
       return;
     }
     const isWatch = request.method === 'GET' && target.name === undefined && isWatchRequest(query);
@@ -255,10 +267,10 @@ export class Gateway {
     };
     if (isWatch) {
       setWarnings(response, warnings);
-      await this.#watch(call, resourceRequest);
+      await this.#watches.run(call.user, () => this.#watch(call, resourceRequest));
       return;
     }
-    await this.#counted(call, async () => {
+    await this.#requests.run(call.user, async () => {
       let answer: Answer;
       try {
         answer = await answerResource(resourceRequest, verb ?? '');
@@ -321,49 +333,17 @@ export class Gateway {
   }
 
   async #watch({ response }: Call, request: ResourceRequest): Promise<void> {
-    if (this.#watches >= (this.#options.maxWatches ?? MAX_WATCHES)) {
-      throw tooMany('too many watches, please try again later');
-    }
-    this.#watches++;
     const signal = AbortSignal.any([request.signal, this.#stopping.signal]);
-    try {
-      const { definition, view } = request;
-      const { slowWatcherMs } = this.#options;
-      const timing = slowWatcherMs === undefined ? {} : { slowWatcherMs };
-      const stream = { response, definition, view, now: this.#now, signal, ...timing };
-      const end = await sendWatch(stream, watchResource({ ...request, signal }));
-      if (end === 'client-slow') {
-        response.destroy();
-      } else {
-        response.end();
-      }
-    } finally {
-      this.#watches--;
-    }
-  }
-
-  async #counted({ user }: Call, answer: () => Promise<void>): Promise<void> {
-    const username = user?.username ?? '';
-    const count = this.#requestsOf.get(username) ?? 0;
-    if (this.#requests >= MAX_REQUESTS || count >= MAX_REQUESTS_OF_USER) {
-      throw tooMany('too many requests, please try again later');
-    }
-    this.#requests++;
-    this.#requestsOf.set(username, count + 1);
-    try {
-      await answer();
-    } finally {
-      this.#requests--;
-      this.#ended(username);
-    }
-  }
-
-  #ended(username: string): void {
-    const count = (this.#requestsOf.get(username) ?? 0) - 1;
-    if (count > 0) {
-      this.#requestsOf.set(username, count);
+    const { definition, view } = request;
+    const { slowWatcherMs } = this.#options;
+    const timing = slowWatcherMs === undefined ? {} : { slowWatcherMs };
+    const shared = { lines: this.#lines, unread: this.#unread, now: this.#now };
+    const stream = { response, definition, view, ...shared, signal, ...timing };
+    const end = await sendWatch(stream, watchResource({ ...request, signal }));
+    if (end === 'client-slow') {
+      response.destroy();
     } else {
-      this.#requestsOf.delete(username);
+      response.end();
     }
   }
 }
@@ -374,10 +354,6 @@ interface Call {
   readonly response: ServerResponse;
   user: UserInfo | undefined;
   representation: Representation | undefined;
-}
-
-function tooMany(message: string): ApiError {
-  return new ApiError(429, 'TooManyRequests', message, { retryAfterSeconds: 1 });
 }
 
 /** The message of an internal error. Only a ClusterError has a message for clients. */

@@ -7,8 +7,10 @@ import type { WatchEvent } from '../../cluster/index.ts';
 import { apiVersionOf } from '../../resources/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
+import type { EventLines } from './event-lines.ts';
 import { objectView, tableOf } from './table.ts';
 import type { View } from './table.ts';
+import type { UnreadEvents } from './unread-events.ts';
 
 /**
  * Time limit for a client that does not read. The kernel buffers a few MiB for it; later events wait in the cluster's
@@ -24,6 +26,10 @@ export interface WatchStream {
   readonly response: ServerResponse;
   readonly definition: ResourceDefinition;
   readonly view: View;
+  /** Of all watches. */
+  readonly lines: EventLines;
+  /** Of all watches. */
+  readonly unread: UnreadEvents;
   /** Default: {@link SLOW_WATCHER_MS}. */
   readonly slowWatcherMs?: number;
   readonly now: () => number;
@@ -90,23 +96,37 @@ async function immediateError(next: Promise<unknown>): Promise<ApiError | undefi
   return await Promise.race([settled, nextTurn(undefined)]);
 }
 
-/** Waits until the client has read the written events. False when it does not read, or has closed the connection. */
-async function drained({ response, slowWatcherMs = SLOW_WATCHER_MS }: WatchStream): Promise<boolean> {
+/** Waits until the client has read the written events. False when it does not read, gives way, or has closed the connection. */
+async function drained({ response, unread, slowWatcherMs = SLOW_WATCHER_MS }: WatchStream): Promise<boolean> {
+  // The events of clients that read are gone at the next turn. Those of a change that many watch must cut nobody off.
+  await nextTurn();
+  if (response.destroyed || !response.writableNeedDrain) {
+    return !response.destroyed;
+  }
   const limit = AbortSignal.timeout(slowWatcherMs);
   const closed = new AbortController();
+  const waiting = unread.add(response.writableLength);
   const onClose = (): void => closed.abort();
   response.once('close', onClose);
   try {
-    await once(response, 'drain', { signal: AbortSignal.any([limit, closed.signal]) });
+    await once(response, 'drain', { signal: AbortSignal.any([limit, closed.signal, waiting.signal]) });
     return true;
   } catch {
     return false;
   } finally {
     response.off('close', onClose);
+    unread.remove(waiting);
   }
 }
 
-function lineOf({ definition, view, now }: WatchStream, event: WatchEvent, hasColumns: boolean): string {
+function lineOf(
+  { definition, view, lines, now }: WatchStream,
+  event: WatchEvent,
+  hasColumns: boolean,
+): string | Buffer {
+  if (event.type !== 'BOOKMARK' && view.representation.as === undefined) {
+    return lines.lineOf(event);
+  }
   return `${JSON.stringify({ type: event.type, object: eventObject(definition, view, event, now(), hasColumns) })}\n`;
 }
 
