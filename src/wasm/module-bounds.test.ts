@@ -181,7 +181,10 @@ describe('The values that a function saves', () => {
 describe('Rewriting', () => {
   it('takes memory in proportion to the module', () => {
     const script = fileURLToPath(new URL('testing/rewrite-hostile.ts', import.meta.url));
-    const child = spawnSync(process.execPath, [script, '1600'], { encoding: 'utf8', timeout: HANG_MS });
+    const child = spawnSync(process.execPath, ['--single-threaded-gc', script, '1600'], {
+      encoding: 'utf8',
+      timeout: HANG_MS,
+    });
     const { bytes, peakBytes } = parseJson(child.stdout) as Compilation;
     assert.ok(peakBytes <= REWRITING_PER_BYTE * bytes, `${peakBytes} bytes of memory for ${bytes}`);
   });

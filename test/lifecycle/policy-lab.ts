@@ -16,7 +16,7 @@ import {
   ReplicaHub,
   WritePace,
 } from '../../src/lifecycle/index.ts';
-import type { SourcesConfig, Verification } from '../../src/modules/index.ts';
+import { DEFAULT_SOURCES, type SourcesConfig, type Verification } from '../../src/modules/index.ts';
 import {
   keyOf,
   kubernetesKind,
@@ -130,7 +130,7 @@ class CountedReplicas implements ReplicaDirectory {
 export interface PolicyLabOptions {
   /** Whether a controller writes the status of PolicyServers. Default: false. */
   readonly policyServerStatus?: boolean;
-  /** Settings of module sources. Default: none. */
+  /** Settings of module sources. Default: none, but that namespaced policies may use all modules. */
   readonly sources?: SourcesConfig;
   /** What modules must be signed by. Default: nothing. */
   readonly verification?: Verification;
@@ -177,7 +177,7 @@ export class PolicyLab implements AsyncDisposable {
       cluster: cluster.admin,
       workers: 1,
       registry,
-      ...(options.sources === undefined ? {} : { sources: options.sources }),
+      sources: options.sources ?? { ...DEFAULT_SOURCES, tenantModules: ['*'] },
       ...(options.reader === undefined ? {} : { policyCluster: cluster.as(options.reader) }),
       ...(options.verification === undefined ? {} : { verification: options.verification }),
       ...(options.monitoredReportMs === undefined ? {} : { monitoredReportMs: options.monitoredReportMs }),

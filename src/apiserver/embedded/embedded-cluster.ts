@@ -266,11 +266,13 @@ const NETWORK_POLICIES = 'networkpolicies.networking.k8s.io';
 /** Removes the statuses that were stored while the kind had one. */
 function removeStatuses(store: ObjectStore, collection: string): void {
   const stored = [...store.collection(collection).list()].filter(({ status }) => status !== undefined);
-  store.commit(
-    stored.map((expected) => {
-      const object = thaw(expected) as MutableObject;
-      delete object['status'];
-      return { type: 'put', collection, object, expected };
-    }),
-  );
+  if (stored.length > 0) {
+    store.commit(
+      stored.map((expected) => {
+        const object = thaw(expected) as MutableObject;
+        delete object['status'];
+        return { type: 'put', collection, object, expected };
+      }),
+    );
+  }
 }

@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js';
-import { patternProblem } from '../../go/index.ts';
+import { MAX_PATTERN_SIZE, patternProblem } from '../../go/index.ts';
 import { EvaluationFailure } from '../value.ts';
 import { errorText } from '../../values/index.ts';
 
@@ -16,17 +16,42 @@ export interface Pattern {
 /** API servers append text to this message. */
 const TRAILING_BACKSLASH = /trailing backslash at end of expression$/;
 
+/**
+ * The patterns that were compiled last, by source, up to {@link MAX_PATTERN_SIZE} instructions in all: a literal is compiled when it
+ * is checked and again when its program is made, and patterns of parameters for each request.
+ */
+const recent = new Map<string, Pattern>();
+let recentSize = 0;
+
 /** Compiles a regular expression; a failure with the message of API servers if it is invalid. */
 export function compilePattern(source: string): Pattern | EvaluationFailure {
+  const known = recent.get(source);
+  if (known !== undefined) {
+    return known;
+  }
   const problem = patternProblem(source);
   if (problem !== undefined) {
     return new EvaluationFailure(problem);
   }
   try {
     const re2 = RE2JS.compile(source);
-    return { re2, size: re2.programSize(), test: (text) => re2.test(text) };
+    const pattern = { re2, size: re2.programSize(), test: (text: string) => re2.test(text) };
+    keep(source, pattern);
+    return pattern;
   } catch (error) {
     const message = errorText(error);
     return new EvaluationFailure(TRAILING_BACKSLASH.test(message) ? `${message}: \`\`` : message);
+  }
+}
+
+function keep(source: string, pattern: Pattern): void {
+  recent.set(source, pattern);
+  recentSize += pattern.size;
+  for (const [oldest, { size }] of recent) {
+    if (recentSize <= MAX_PATTERN_SIZE) {
+      break;
+    }
+    recent.delete(oldest);
+    recentSize -= size;
   }
 }

@@ -58,10 +58,10 @@ export interface CompiledMutation extends CompiledExpression {
 }
 
 /**
- * Maximum number of instructions of all regular expressions that a policy has as literals: a quarter of a second to compile. A
+ * Maximum number of instructions of all regular expressions that a policy has as literals: a tenth of a second to compile. A
  * published policy has a few hundred.
  */
-const MAX_POLICY_PATTERN_SIZE = 5 * MAX_PATTERN_SIZE;
+const MAX_POLICY_PATTERN_SIZE = 2 * MAX_PATTERN_SIZE;
 
 /** Compiles all expressions of a policy. Mistakes are added to `problems`; the policy must not be used then. */
 export function compilePolicy(

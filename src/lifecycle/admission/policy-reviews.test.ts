@@ -72,8 +72,8 @@ describe('reviews of policies in their thread', () => {
       /regular expressions are too large together: expected at most 10000/,
     );
     assert.match(await errorsOf(settings("'a'.matches('a{1000}{12}')")), /\[settings\]/);
-    const many = Array.from({ length: 8 }, () => matching(10));
-    assert.match(await errorsOf(settings(...many)), /of the policy are too large together: expected at most 50000/);
+    const many = Array.from({ length: 3 }, () => matching(10));
+    assert.match(await errorsOf(settings(...many)), /of the policy are too large together: expected at most 20000/);
     assert.match(await errorsOf(conditions(matching(6), matching(6))), /of all conditions are too large together/);
   });
 });
