@@ -31,8 +31,8 @@ import { sendWatch } from './watch-stream.ts';
 
 /** Concurrent requests, watches excluded. Their bodies take at most 200 × 3 MiB. */
 const MAX_REQUESTS = 200;
-/** Of these, those of one user: requests that wait for a webhook of one user leave room for those of others. */
-const MAX_REQUESTS_OF_USER = MAX_REQUESTS / 2;
+/** Of these, those of one user, half: requests that wait for a webhook of one user leave room for those of others. */
+const MAX_REQUESTS_OF_USER = 100;
 /** Concurrent watches. A user with kubectl, the console and all controllers has about fifty. */
 const MAX_WATCHES = 2_000;
 /** Of these, those of one user: twice what one with kubectl, the console and all controllers has. */
