@@ -35,8 +35,8 @@ const MAX_REQUESTS = 200;
 const MAX_REQUESTS_OF_USER = 100;
 /** Concurrent watches. A user with kubectl, the console and all controllers has about fifty. */
 const MAX_WATCHES = 2_000;
-/** Of these, those of one user: twice what one with kubectl, the console and all controllers has. */
-const MAX_WATCHES_OF_USER = 100;
+/** Of these, those of one user: five times what one with kubectl, the console and all controllers has. */
+const MAX_WATCHES_OF_USER = 250;
 /** How long a stopping gateway waits for requests in flight. Milliseconds. */
 const DEFAULT_DRAIN_MS = 10_000;
 /** How often a stopping gateway closes idle connections. Milliseconds. */

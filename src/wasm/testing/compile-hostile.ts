@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { parseJson } from '../../values/index.ts';
 import { compileModule } from '../compile.ts';
 import { WasmError } from '../errors.ts';
+import { peakMemory } from './peak-memory.ts';
 import { HARMLESS, HOSTILE_SHAPES, hostileModule } from './hostile-module.ts';
 import type { HostileShape } from './hostile-module.ts';
 
@@ -16,13 +17,12 @@ const shapes =
     : fc.sample(HOSTILE_SHAPES, { seed: Number(seed), numRuns: Number(count) });
 // In the server, V8 compiles each function when it is first called.
 setFlagsFromString('--no-wasm-lazy-compilation');
-const peak = (): number => process.resourceUsage().maxRSS * KIB;
 compile(hostileModule(HARMLESS));
-const before = peak();
+const before = peakMemory();
 for (const shape of shapes) {
   const module = hostileModule(shape);
   const outcome = compile(module);
-  const line = JSON.stringify({ shape, bytes: module.length, peakBytes: peak() - before, ...outcome });
+  const line = JSON.stringify({ shape, bytes: module.length, peakBytes: peakMemory() - before, ...outcome });
   process.stdout.write(`${line}\n`);
 }
 

@@ -2,8 +2,8 @@
 // rewrite-hostile.ts FUNCTIONS
 import { rewriteModule } from '../rewrite.ts';
 import { HARMLESS, hostileModule } from './hostile-module.ts';
+import { peakMemory } from './peak-memory.ts';
 
-const KIB = 1024;
 const PAGES = 1024;
 
 /** `loop end` grows most. */
@@ -12,5 +12,5 @@ rewriteModule(hostileModule(HARMLESS), PAGES, true);
 const module = hostileModule(shape, Infinity);
 const before = process.memoryUsage.rss();
 rewriteModule(module, PAGES, true);
-const peakBytes = process.resourceUsage().maxRSS * KIB - before;
+const peakBytes = peakMemory() - before;
 process.stdout.write(JSON.stringify({ bytes: module.length, peakBytes }));
