@@ -67,7 +67,8 @@ describe('portcullis governance graph -f', () => {
     };
     const stdin = [broken, set].map((object) => JSON.stringify(object)).join('\n---\n');
     assert.equal(succeeded(await portcullis(['governance', 'graph', '-f', '-'], { stdin })), 'policy default/x\n');
-    const none = await portcullis(['governance', 'graph', '-f', '-'], { stdin: '' });
+    const other = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'x' } });
+    const none = await portcullis(['governance', 'graph', '-f', '-'], { stdin: other });
     assert.deepEqual([none.code, none.stdout, none.stderr], [0, '', 'no policies found\n']);
   });
 });

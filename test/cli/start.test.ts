@@ -463,10 +463,7 @@ describe('portcullis start --examples', () => {
   });
 
   it('pulls the module of one example from a registry, through a mirror without network', async () => {
-    assert.match(
-      started.output,
-      /^kw\.cap\.required-labels .* registry\.example\/required-labels:1\.0\.0@sha256:[0-9a-f]{12} *$/m,
-    );
+    assert.match(started.output, /^kw\.cap\.required-labels .* Active +registry\.example\/…$/m);
     const [manifest] = (JSON.parse(readFileSync('examples/registry/index.json', 'utf8')) as Layout).manifests;
     const shown = succeeded(
       await started.portcullis(['rollout', 'history', 'cap/required-labels', '--revision', '1', '-o', 'json']),
