@@ -43,6 +43,14 @@ describe('a thread for jobs', () => {
     assert.equal(await thread.run(answer(1), 'a'), 1);
   });
 
+  it('refuses a job that cannot be cloned, and runs the next one', async () => {
+    const failed = assert.rejects(thread.run({ kind: 'answer', value: () => undefined }, 'a'), {
+      name: 'DataCloneError',
+    });
+    assert.equal(await thread.run(answer(1), 'a'), 1);
+    await failed;
+  });
+
   it('gives each owner a turn', async () => {
     const order: unknown[] = [];
     const run = async (owner: string, value: number): Promise<void> => {

@@ -37,7 +37,7 @@ export class ThreadError extends CodedError<ThreadErrorCode> {
 interface QueuedJob<Job, Answer> {
   readonly job: Job;
   readonly resolve: (answer: Answer) => void;
-  readonly reject: (error: ThreadError) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /**
@@ -62,7 +62,7 @@ export class JobThread<Job, Answer> {
   /**
    * Runs a job: a value that can be cloned.
    * @param owner whose job it is, such as a namespace
-   * @throws ThreadError
+   * @throws ThreadError; RangeError or DataCloneError if it cannot be cloned
    */
   async run(job: Job, owner: string): Promise<Answer> {
     if (this.#isStopped) {
@@ -106,13 +106,20 @@ export class JobThread<Job, Answer> {
 
   #start(next: QueuedJob<Job, Answer>): void {
     clearTimeout(this.#idle);
+    const isNew = this.#worker === undefined;
+    this.#worker ??= this.#spawn();
+    try {
+      this.#worker.postMessage(next.job);
+    } catch (error) {
+      // What is nested too deeply cannot be cloned.
+      next.reject(error);
+      setImmediate(() => this.#next());
+      return;
+    }
     this.#running = next;
-    if (this.#worker === undefined) {
-      this.#worker = this.#spawn();
-    } else if (this.#isLoaded) {
+    if (!isNew && this.#isLoaded) {
       this.#watch();
     }
-    this.#worker.postMessage(next.job);
   }
 
   #watch(): void {
@@ -136,7 +143,9 @@ export class JobThread<Job, Answer> {
         this.#answered(answer);
       } else {
         this.#isLoaded = true;
-        this.#watch();
+        if (this.#running !== undefined) {
+          this.#watch();
+        }
       }
     });
     worker.on('error', (error) => log.warn({ thread: name, error: errorText(error) }, 'thread failed'));
