@@ -61,6 +61,12 @@ export default async function* reporter(source: AsyncIterable<TestEvent>): Async
         }
         break;
       }
+      case 'test:diagnostic':
+        // An error outside of all tests, which fails the run.
+        if (event.data.message.startsWith('Error: ')) {
+          failures.push(`${styleText('red', '✖')} ${event.data.message}\n`);
+        }
+        break;
       case 'test:stderr':
       case 'test:stdout':
         yield event.data.message;
