@@ -264,8 +264,11 @@ function printFigures(all: readonly Row[]): void {
 async function parameterRows(scene: Scene, tenants: number): Promise<readonly (readonly string[])[]> {
   const one = await changeOfOne(scene, tenants);
   const all = await changeOfAll(scene, tenants);
+  const idle = await idleRequests(scene);
   return [
-    [`requests in ${idleSeconds} s without changes`, await idleRequests(scene)],
+    [`requests in ${idleSeconds} s without changes`, idle],
+    // The thread that loaded the policy, and tried it with all parameters, has ended.
+    ['policy server after these', `${residentMiB(scene.server.pid).toFixed(0)} MiB resident`],
     [
       'one tenant changes → its next pod',
       `${quantile(one, 0.5).toFixed(0)} ms at the median, ${Math.max(...one).toFixed(0)} ms the slowest of ${CHANGES}`,
