@@ -21,7 +21,7 @@ import {
 } from '../../src/lifecycle/index.ts';
 import { policy } from '../../src/lifecycle/admission/testing/own-kinds-objects.ts';
 import { ROTATE_ANNOTATION } from '../../src/lifecycle/certificates/authority-secret.ts';
-import { customResourceDefinition, OWN_KINDS } from '../../src/resources/index.ts';
+import { customResourceDefinition, knownKind, OWN_KINDS } from '../../src/resources/index.ts';
 import { type Runnable, SharedCaches } from '../../src/runtime/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, startCluster } from '../cluster/cluster.ts';
@@ -93,6 +93,11 @@ describe('certificates in a cluster', { skip: skipWithoutCluster() }, () => {
       await Promise.all(running);
     });
     const shared = { cluster: connection, namespace: NAMESPACE, log };
+    // An API server learns of new rights with a delay.
+    await eventually(async () => {
+      const secret = connection.get(knownKind('v1', 'Secret'), { namespace: NAMESPACE, name: 'portcullis-ca' });
+      await assert.rejects(secret, { code: 404 });
+    });
     await ensureCertificates({ ...shared, settings }, stop.signal);
     const caches = new SharedCaches({ cluster: connection, log });
     const events: string[] = [];
