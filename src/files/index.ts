@@ -1,3 +1,4 @@
 export { FileWatch } from './file-watch.ts';
 export type { Contents } from './file-watch.ts';
+export { fittingEntries } from './fitting-entries.ts';
 export { KeptFile } from './kept-file.ts';

@@ -113,6 +113,7 @@ export class JobThread<Job, Answer> {
     } catch (error) {
       // What is nested too deeply cannot be cloned.
       next.reject(error);
+      this.#endWhenIdle();
       setImmediate(() => this.#next());
       return;
     }
@@ -162,9 +163,12 @@ export class JobThread<Job, Answer> {
     const running = this.#running;
     this.#running = undefined;
     running?.resolve(answer);
-    this.#idle = setTimeout(() => this.#end(), IDLE_MS);
-    this.#idle.unref();
+    this.#endWhenIdle();
     this.#next();
+  }
+
+  #endWhenIdle(): void {
+    this.#idle = setTimeout(() => this.#end(), IDLE_MS).unref();
   }
 
   /** Fails the job that is running. The next one gets a new thread. */

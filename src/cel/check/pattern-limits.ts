@@ -1,7 +1,6 @@
 import { MAX_PATTERN_SIZE, patternProblem, patternSize } from '../../go/index.ts';
 import type { Expression } from '../ast.ts';
 import { CelError } from '../errors.ts';
-import type { CelIssue } from '../errors.ts';
 import { expressionsOf } from '../expression-tree.ts';
 import type { CheckedExpression } from './checker.ts';
 
@@ -14,7 +13,6 @@ const PATTERN_FUNCTIONS: ReadonlySet<string> = new Set(['matches', 'find', 'find
  * @throws CelError 'check-failed' if one, or all together, are larger than {@link MAX_PATTERN_SIZE}
  */
 export function literalPatternSize({ expression, source }: CheckedExpression): number {
-  const issues: CelIssue[] = [];
   let sum = 0;
   for (const { position: start, end, id, value } of patternsOf(expression)) {
     sum += patternSize(value);
@@ -24,12 +22,9 @@ export function literalPatternSize({ expression, source }: CheckedExpression): n
         ? `expressions are too large together: expected at most ${MAX_PATTERN_SIZE} instructions, got up to ${sum}`
         : undefined);
     if (problem !== undefined) {
-      issues.push(source.issue(`regular ${problem}`, { start, end }, { expressionId: id }));
-      break;
+      const issue = source.issue(`regular ${problem}`, { start, end }, { expressionId: id });
+      throw CelError.ofIssues('check-failed', [issue]);
     }
-  }
-  if (issues.length > 0) {
-    throw CelError.ofIssues('check-failed', issues);
   }
   return sum;
 }

@@ -1,7 +1,6 @@
 // Admission policies in manifests with their parameters and namespaces: one of our kinds, or Kubernetes' own,
 // ValidatingAdmissionPolicy and MutatingAdmissionPolicy, with their bindings.
-import { readdir, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { stat } from 'node:fs/promises';
 import { policyEntry } from '../../engine/definition/index.ts';
 import {
   fieldPathText,
@@ -16,6 +15,7 @@ import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
 import { own, textOf, textPosition, valueAt } from '../../values/index.ts';
 import { readText } from '../document.ts';
 import { CliError } from '../errors.ts';
+import { filesBelow } from '../files-below.ts';
 import type { RunnablePolicy } from './policy-runner.ts';
 
 /** Our kinds of policies. */
@@ -69,6 +69,10 @@ export async function readManifests(paths: readonly string[]): Promise<JsonObjec
 
 const MANIFEST_FILE = /\.(?:ya?ml|json)$/;
 
+function isManifestFile(name: string): boolean {
+  return !name.startsWith('.') && MANIFEST_FILE.test(name) && !TEST_FILE.test(name);
+}
+
 /**
  * A path that is no folder; of a folder, the YAML and JSON files in it and below, sorted, but for test files, node_modules
  * and hidden ones.
@@ -79,28 +83,11 @@ export async function manifestFiles(path: string): Promise<readonly string[]> {
   if (!isFolder) {
     return [path];
   }
-  const files = await filesBelow(path);
+  const files = await filesBelow(path, isManifestFile);
   if (files.length === 0) {
     throw new CliError(`${path} contains no manifests: expected files that end in .yaml, .yml or .json`);
   }
   return files;
-}
-
-async function filesBelow(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true });
-  const visible = entries.filter(({ name }) => !name.startsWith('.') && name !== 'node_modules');
-  const found = await Promise.all(
-    visible
-      .sort((a, b) => (a.name < b.name ? -1 : 1))
-      .map(async (entry) => {
-        const path = join(folder, entry.name);
-        if (entry.isDirectory()) {
-          return await filesBelow(path);
-        }
-        return MANIFEST_FILE.test(entry.name) && !TEST_FILE.test(entry.name) ? [path] : [];
-      }),
-  );
-  return found.flat();
 }
 
 /**

@@ -1,6 +1,7 @@
-import { readdir, stat } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
+import { stat } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
 import { CliError, EXIT, fileProblem } from '../errors.ts';
+import { filesBelow } from '../files-below.ts';
 import { TEST_FILE } from '../policy/manifests.ts';
 
 /** The names of test files, for messages. */
@@ -30,26 +31,10 @@ export function suiteName(file: string): string {
   return match === null ? name.replace(/\.ya?ml$/, '') : (match[1] ?? basename(dirname(resolve(file))));
 }
 
-async function testFilesOf(path: string): Promise<string[]> {
+async function testFilesOf(path: string): Promise<readonly string[]> {
   try {
-    return (await stat(path)).isDirectory() ? await testFilesIn(path) : [path];
+    return (await stat(path)).isDirectory() ? await filesBelow(path, (name) => TEST_FILE.test(name)) : [path];
   } catch (error) {
     throw new CliError(`${path} cannot be read: ${fileProblem(error)}`, { exitCode: EXIT.usage, cause: error });
   }
-}
-
-async function testFilesIn(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true });
-  const found = await Promise.all(
-    entries
-      .sort((a, b) => (a.name < b.name ? -1 : 1))
-      .map(async (entry) => {
-        const path = join(folder, entry.name);
-        if (entry.isDirectory()) {
-          return entry.name === 'node_modules' || entry.name.startsWith('.') ? [] : await testFilesIn(path);
-        }
-        return TEST_FILE.test(entry.name) ? [path] : [];
-      }),
-  );
-  return found.flat();
 }

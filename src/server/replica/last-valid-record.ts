@@ -1,6 +1,6 @@
 // Records the last valid parameters of namespaces whose parameters are invalid, for a replica that restarts meanwhile.
 import type { ObjectReference } from '../../engine/index.ts';
-import { KeptFile } from '../../files/index.ts';
+import { fittingEntries, KeptFile } from '../../files/index.ts';
 import type { LogEntry } from '../../log/index.ts';
 import { isJsonObject } from '../../values/index.ts';
 
@@ -13,8 +13,6 @@ const WRITE_DELAY_MS = 1_000;
 const FORMAT = 1;
 /** For 10,000 tenants with invalid parameters of 1.6 KiB each. Others are not recorded. Bytes. */
 const MAX_RECORD_BYTES = 16 * 1024 * 1024;
-/** More than the file contains besides entries. Bytes. */
-const FRAME_BYTES = 100;
 
 export class LastValidRecord {
   readonly #file: KeptFile;
@@ -41,22 +39,12 @@ export class LastValidRecord {
 
   /** Writes the file soon; `current` is called at that time. */
   changed(current: () => Iterable<LastValidEntry>): void {
-    this.#file.changed(() => ({ format: FORMAT, entries: this.#fitting(current()) }));
+    this.#file.changed(() => ({ format: FORMAT, entries: fittingEntries([...current()], this.#maxBytes) }));
   }
 
   /** Writes pending changes now. */
   flush(): Promise<void> {
     return this.#file.flush();
-  }
-
-  #fitting(entries: Iterable<LastValidEntry>): readonly LastValidEntry[] {
-    let room = this.#maxBytes - FRAME_BYTES;
-    return [...entries].filter((entry) => {
-      const bytes = Buffer.byteLength(JSON.stringify(entry)) + 1;
-      const isFitting = bytes <= room;
-      room -= isFitting ? bytes : 0;
-      return isFitting;
-    });
   }
 }
 

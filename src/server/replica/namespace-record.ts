@@ -1,6 +1,6 @@
 // Records namespace labels on disk, for a replica that starts while its cluster is unavailable.
 import type { LogEntry } from '../../log/index.ts';
-import { KeptFile } from '../../files/index.ts';
+import { fittingEntries, KeptFile } from '../../files/index.ts';
 
 /** The labels of one namespace. */
 export type NamespaceEntry = readonly [name: string, labels: Readonly<Record<string, string>>];
@@ -13,8 +13,6 @@ const FORMAT = 1;
  * For the tested limit of Kubernetes (10,000 namespaces) with 1.6 KiB of labels each; five labels take 0.3 KiB. Bytes.
  */
 const MAX_NAMESPACE_RECORD_BYTES = 16 * 1024 * 1024;
-/** More than the file contains besides namespaces. Bytes. */
-const FRAME_BYTES = 100;
 
 /** The file that records namespace labels. Namespaces that do not fit are omitted, which is logged once. */
 export class NamespaceRecord {
@@ -46,7 +44,7 @@ export class NamespaceRecord {
 
   /** Writes the file soon; `current` is called at that time. */
   changed(current: () => Iterable<NamespaceEntry>): void {
-    this.#file.changed(() => ({ format: FORMAT, namespaces: this.#fitting(current()) }));
+    this.#file.changed(() => ({ format: FORMAT, namespaces: this.#fitting([...current()]) }));
   }
 
   /** Writes pending changes now. */
@@ -54,19 +52,9 @@ export class NamespaceRecord {
     return this.#file.flush();
   }
 
-  #fitting(namespaces: Iterable<NamespaceEntry>): NamespaceEntry[] {
-    const fitting: NamespaceEntry[] = [];
-    let room = this.#maxBytes - FRAME_BYTES;
-    let leftOut = 0;
-    for (const namespace of namespaces) {
-      const bytes = Buffer.byteLength(JSON.stringify(namespace)) + 1;
-      if (bytes <= room) {
-        room -= bytes;
-        fitting.push(namespace);
-      } else {
-        leftOut += 1;
-      }
-    }
+  #fitting(namespaces: readonly NamespaceEntry[]): readonly NamespaceEntry[] {
+    const fitting = fittingEntries(namespaces, this.#maxBytes);
+    const leftOut = namespaces.length - fitting.length;
     if (leftOut > 0 && !this.#isOverflowLogged) {
       this.#isOverflowLogged = true;
       this.#log({
