@@ -4,7 +4,7 @@
 /** Longer patterns take too much memory. Kubernetes' own longest has fewer than 1,000 characters. */
 export const MAX_PATTERN_LENGTH = 10_000;
 /**
- * Maximum number of instructions of a pattern: 5 to 50 ms to compile, and of a kilobyte each in memory. A full DNS name with all
+ * Maximum number of instructions of a pattern: 5 to 50 ms to compile, and 80 to 180 bytes each in memory. A full DNS name with all
  * its limits has less than 1,000.
  */
 export const MAX_PATTERN_SIZE = 10_000;

@@ -15,7 +15,7 @@ const MAX_CACHED_PATTERNS = 100;
 const MAX_PATTERN_CHARS = 64 * 1024;
 
 /**
- * Maximum number of instructions, known before they are made: half a second, and a kilobyte for each. Fuel of the default limit
+ * Maximum number of instructions, known before they are made: half a second, and 80 to 180 bytes for each. Fuel of the default limit
  * ends with twice as many.
  */
 const MAX_PATTERN_INSTRUCTIONS = 200_000;
