@@ -45,7 +45,7 @@ const INSTANCE_LIFETIME_MS = 30_000;
 const MAX_FUEL = Number.MAX_SAFE_INTEGER;
 
 /**
- * Memory of an instance besides its granules: marks, exports, objects. Measured for modules with up to 100 exports.
+ * Memory of an instance besides its granules: marks, exports, objects. An estimate for modules with up to 100 exports.
  */
 const INSTANCE_BYTES = 64 * 1024;
 

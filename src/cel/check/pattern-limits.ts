@@ -9,7 +9,7 @@ const PATTERN_FUNCTIONS: ReadonlySet<string> = new Set(['matches', 'find', 'find
 
 /**
  * Sizes of the regular expressions that an expression has as literals: the number of their instructions, at most. They are
- * compiled with the expression, and API servers limit this by the size of objects alone.
+ * compiled with the expression. API servers accept larger ones.
  * @throws CelError 'check-failed' if one, or all together, are larger than {@link MAX_PATTERN_SIZE}
  */
 export function literalPatternSize({ expression, source }: CheckedExpression): number {
