@@ -1,21 +1,20 @@
 // `portcullis start` in a process of its own, which is started again when it ends, as a container is.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Connection, connectionAs, KubernetesCluster, loadKubeconfig } from '../src/cluster/index.ts';
-import { VARIABLES } from '../test/cli/containerfile.ts';
+import { NODE_FLAGS } from '../bin/find-node.mjs';
+import { VARIABLES } from '../tools/image/image-config.ts';
 import { freePorts } from '../test/cluster/free-ports.ts';
-import { residentMiB, threadsCpuMs } from './processes.ts';
+import { type MemoryLimit, memoryUse } from './memory-limit.ts';
+import { cpuMs } from './processes.ts';
 
 const PROGRAM = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
-const MEMORY_LIMIT = new URL('./memory-limit.mjs', import.meta.url).href;
 /** Interval of samples of the memory. Milliseconds. */
 const SAMPLE_MS = 50;
-/** The machine has other work: a process with this many times its limit is ended. */
-const ENDED_AT_LIMITS = 4;
 /** Starts after an unclean end, in all. */
 const MAX_STARTS = 50;
 /** Pause before a restart. Milliseconds. */
@@ -33,7 +32,7 @@ export interface ProductFigures {
 
 export class Product implements AsyncDisposable {
   readonly #folder: string;
-  readonly #limitMiB: number;
+  readonly #limit: MemoryLimit;
   readonly #ports: readonly number[];
   readonly #sampling: NodeJS.Timeout;
   #child: ChildProcess | undefined;
@@ -45,16 +44,16 @@ export class Product implements AsyncDisposable {
   #workerRestarts = 0;
   #processRestarts = 0;
 
-  private constructor(folder: string, limitMiB: number, ports: readonly number[]) {
+  private constructor(folder: string, limit: MemoryLimit, ports: readonly number[]) {
     this.#folder = folder;
-    this.#limitMiB = limitMiB;
+    this.#limit = limit;
     this.#ports = ports;
     this.#sampling = setInterval(() => this.#sample(), SAMPLE_MS);
   }
 
   /** @param folder of its data, and of modules that references name relative to it */
-  static async start(folder: string, limitMiB: number): Promise<Product> {
-    const product = new Product(folder, limitMiB, await freePorts(3));
+  static async start(folder: string, limit: MemoryLimit): Promise<Product> {
+    const product = new Product(folder, limit, await freePorts(3));
     await product.#spawn();
     const { connection } = await loadKubeconfig({ paths: [join(folder, 'data', 'kubeconfig')], env: {} });
     product.#connection = connection;
@@ -74,7 +73,7 @@ export class Product implements AsyncDisposable {
 
   /** Processor time so far. Milliseconds. */
   get cpuMs(): number {
-    return threadsCpuMs(this.#child?.pid ?? Number.NaN);
+    return cpuMs(this.#child?.pid ?? Number.NaN);
   }
 
   /** A client as a user; default: the administrator. */
@@ -116,21 +115,20 @@ export class Product implements AsyncDisposable {
   async #spawn(): Promise<void> {
     this.#starts += 1;
     const [port, operationsPort, clusterPort] = this.#ports;
-    const args = Object.entries({ port, 'operations-port': operationsPort, 'cluster-port': clusterPort });
-    const child = spawn(
-      process.execPath,
-      [PROGRAM, 'start', '--data-dir', 'data', ...args.flatMap(([name, value]) => [`--${name}`, String(value)])],
-      {
-        cwd: this.#folder,
-        stdio: ['ignore', 'pipe', 'pipe'],
-        env: {
-          ...process.env,
-          ...VARIABLES,
-          NODE_OPTIONS: `${VARIABLES['NODE_OPTIONS'] ?? ''} --import ${MEMORY_LIMIT}`,
-          PORTCULLIS_BENCH_LIMIT_BYTES: String(this.#limitMiB * 2 ** 20),
-        },
-      },
-    );
+    const flags = Object.entries({ port, 'operations-port': operationsPort, 'cluster-port': clusterPort });
+    const { file, args, env } = this.#limit.limited({
+      file: process.execPath,
+      args: [
+        ...NODE_FLAGS,
+        PROGRAM,
+        'start',
+        '--data-dir',
+        'data',
+        ...flags.flatMap(([name, value]) => [`--${name}`, String(value)]),
+      ],
+      env: { ...process.env, ...VARIABLES },
+    });
+    const child = spawn(file, args, { cwd: this.#folder, stdio: ['ignore', 'pipe', 'pipe'], env });
     this.#child = child;
     const greeted = Promise.withResolvers<void>();
     for (const stream of [child.stdout, child.stderr]) {
@@ -167,11 +165,9 @@ export class Product implements AsyncDisposable {
     if (pid === undefined) {
       return;
     }
-    const children = childrenOf(pid).reduce((total, child) => total + known(residentMiB(child)), 0);
-    this.#peakMiB = Math.max(this.#peakMiB, known(residentMiB(pid)) + children, known(peakMiB(pid)));
-    if (residentMiB(pid) > this.#limitMiB * ENDED_AT_LIMITS) {
-      this.#child?.kill('SIGKILL');
-    }
+    const memory = memoryUse(pid);
+    this.#peakMiB = Math.max(this.#peakMiB, memory.all, memory.peak);
+    this.#limit.check(pid, memory);
   }
 
   /** Resets the peak that the system has recorded: proc_pid_clear_refs(5). */
@@ -188,32 +184,4 @@ export class Product implements AsyncDisposable {
     const lines = (await response.text()).matchAll(/^portcullis_worker_restarts_total\S* (\d+)$/gm);
     return [...lines].reduce((total, [, count]) => total + Number(count), 0);
   }
-}
-
-/** The largest resident memory since the peak was reset. MiB; NaN without /proc. */
-function peakMiB(pid: number): number {
-  try {
-    return Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
-  } catch {
-    return Number.NaN;
-  }
-}
-
-/** The processes that a process started, by the parents of all. */
-function childrenOf(pid: number): readonly number[] {
-  return readdirSync('/proc')
-    .filter((entry) => /^\d+$/.test(entry) && parentOf(entry) === pid)
-    .map(Number);
-}
-
-function parentOf(pid: string): number {
-  try {
-    return Number(/^\d+ \(.*\) \S (\d+)/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1]);
-  } catch {
-    return Number.NaN;
-  }
-}
-
-function known(value: number): number {
-  return Number.isNaN(value) ? 0 : value;
 }

@@ -10,6 +10,7 @@ import type { KubernetesCluster } from '../src/cluster/index.ts';
 import { ATTACKS, type Attack } from './hostile-attacks.ts';
 import { Product, type ProductFigures } from './hostile-product.ts';
 import { Tenant } from './hostile-tenant.ts';
+import { memoryLimit } from './memory-limit.ts';
 import { LineProcess, machine, printTable } from './processes.ts';
 import { EXAMPLES } from './setting.ts';
 import type { SteadyLoadFigures, SteadyLoadOptions } from './steady-load.ts';
@@ -17,14 +18,14 @@ import type { SteadyLoadFigures, SteadyLoadOptions } from './steady-load.ts';
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    seconds: { type: 'string', default: '12' },
+    seconds: { type: 'string', default: '20' },
     limit: { type: 'string', default: '1024' },
     rate: { type: 'string', default: '200' },
   },
 });
 const seconds = Number(flags.seconds);
-/** As the chart limits a policy server. MiB. */
-const limitMiB = Number(flags.limit);
+/** As the chart limits a policy server. */
+using limit = memoryLimit(Number(flags.limit));
 /** Requests a second of the other namespace: fewer on a machine that cannot serve as many without an attack. */
 const rate = Number(flags.rate);
 const MAX_P99_MS = 500;
@@ -143,7 +144,7 @@ function problemsOf({ victim, product }: Measured): readonly string[] {
   return [
     victim.failed > 0 ? `${victim.failed} failed, the first with: ${victim.firstFailure}` : '',
     victim.p99 > MAX_P99_MS ? `p99 ${victim.p99.toFixed(0)} ms, expected at most ${MAX_P99_MS}` : '',
-    product.peakMiB > limitMiB ? `peak ${product.peakMiB.toFixed(0)} MiB, expected at most ${limitMiB}` : '',
+    product.peakMiB > limit.mib ? `peak ${product.peakMiB.toFixed(0)} MiB, expected at most ${limit.mib}` : '',
     product.processRestarts > 0 ? `${product.processRestarts} restarts of the process` : '',
   ].filter(Boolean);
 }
@@ -156,6 +157,7 @@ function printFigures(all: readonly Measured[]): void {
       'what the tenant does',
       'requests',
       'failed',
+      '429',
       'p50 ms',
       'p99 ms',
       'longest',
@@ -192,7 +194,7 @@ function printFigures(all: readonly Measured[]): void {
 }
 
 async function main(folder: string): Promise<void> {
-  await using product = await Product.start(folder, limitMiB);
+  await using product = await Product.start(folder, limit);
   const admin = product.client();
   await addNamespace(admin, VICTIM);
   await addNamespace(admin, ATTACKER);
@@ -213,7 +215,7 @@ async function main(folder: string): Promise<void> {
 }
 
 console.log(
-  `\nhostile: ${rate} requests/s of another namespace, ${seconds} s for each class, a limit of ${limitMiB} MiB; ${machine()}`,
+  `\nhostile: ${rate} requests/s of another namespace, ${seconds} s for each class, a limit of ${limit.mib} MiB, ${limit.how}; ${machine()}`,
 );
 const folder = mkdtempSync(join(tmpdir(), 'portcullis-bench-'));
 try {

@@ -1,5 +1,5 @@
-// What the policies of one namespace cost the requests of another one: modules that take long to start, endless loops, and
-// both. The product as `portcullis start` runs it, and reviews on its admission port.
+// What the policies of one namespace cost the requests of another one: modules that take long to start, endless loops, both, and
+// modules whose instances take much memory. The product as `portcullis start` runs it, and reviews on its admission port.
 // Usage: npm run bench -- neighbours [SECONDS]
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -12,10 +12,12 @@ import { fileURLToPath } from 'node:url';
 import { KubernetesCluster, loadKubeconfig } from '../src/cluster/index.ts';
 import { parseMetadata, writeMetadata } from '../src/modules/index.ts';
 import { startingModule } from '../src/wasm/testing/starting-module.ts';
+import { smallerMemoryModule } from './hostile-modules.ts';
 import { machine, printTable, residentMiB } from './processes.ts';
 import { review } from './review.ts';
 import { quantile } from './scene.ts';
 import { EXAMPLES, GUESTS } from './setting.ts';
+import { NODE_FLAGS } from '../bin/find-node.mjs';
 
 const seconds = Number(process.argv[2] ?? 20);
 const PROGRAM = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
@@ -26,7 +28,12 @@ const RATE = 200;
 /** As webhooks ask by default. */
 const TIMEOUT_SECONDS = 10;
 const LOOPING_REQUESTS = 20;
-const STARTING_MODULES = 6;
+/** Requests at once to the modules with large instances. */
+const LARGE_REQUESTS = 4;
+/** Of an instance that fills its memory: 12.5 MiB. The part of a namespace holds one of them, with its copy, in each thread. */
+const LARGE_PAGES = 200;
+/** Modules that are added in a scene. */
+const MODULES = 6;
 /** Turns of a start's loop. Most of what the fuel of a start allows: 1.2 s on an idle machine; and a tenth of it. */
 const LONG_START = 800_000;
 const SHORT_START = 80_000;
@@ -53,7 +60,7 @@ class Product implements AsyncDisposable {
 
   static async start(dataDir: string): Promise<Product> {
     const ports = ['--port', '0', '--operations-port', '0', '--cluster-port', '0'];
-    const child = spawn(process.execPath, [PROGRAM, 'start', ...ports, '--data-dir', dataDir], {
+    const child = spawn(process.execPath, [...NODE_FLAGS, PROGRAM, 'start', ...ports, '--data-dir', dataDir], {
       cwd: folder,
       stdio: ['ignore', 'pipe', 'ignore'],
     });
@@ -165,10 +172,10 @@ function policy(namespace: string, name: string, module: string, resource = 'pod
   };
 }
 
-/** Requests to a policy that does not end, as many at once, until the signal. */
-async function loop(admission: string, signal: AbortSignal): Promise<void> {
+/** Requests of the tenant, as many at once, until the signal. */
+async function askAgain(admission: string, atOnce: number, signal: AbortSignal): Promise<void> {
   await Promise.all(
-    Array.from({ length: LOOPING_REQUESTS }, async () => {
+    Array.from({ length: atOnce }, async () => {
       while (!signal.aborted) {
         await ask(admission, 'tenant');
       }
@@ -181,19 +188,22 @@ interface Scene {
   /** Turns of the modules that start; absent: none is added. */
   readonly turns?: number;
   readonly isLooping?: boolean;
+  /** Whether modules with large instances are added, and asked. */
+  readonly isLarge?: boolean;
 }
 
 const SCENES: readonly Scene[] = [
   { name: 'alone' },
   { name: `${LOOPING_REQUESTS} requests at once to an endless loop`, isLooping: true },
-  { name: `${STARTING_MODULES} modules with a short start`, turns: SHORT_START },
+  { name: `${MODULES} modules with a short start`, turns: SHORT_START },
   { name: 'the same beside the loop', turns: SHORT_START, isLooping: true },
-  { name: `${STARTING_MODULES} modules with a long start`, turns: LONG_START },
+  { name: `${MODULES} modules with a long start`, turns: LONG_START },
   { name: 'the same beside the loop', turns: LONG_START, isLooping: true },
+  { name: `${LARGE_REQUESTS} requests at once to ${MODULES} modules with instances of 12 MiB`, isLarge: true },
 ];
 
 /** Runs the scene with a product of its own. Returns a row of the table. */
-async function play({ name, turns, isLooping = false }: Scene, index: number): Promise<string[]> {
+async function play({ name, turns, isLooping = false, isLarge = false }: Scene, index: number): Promise<string[]> {
   await using product = await Product.start(join(folder, `data-${index}`));
   const { admission } = product;
   for (const namespace of ['shop', 'tenant']) {
@@ -202,21 +212,28 @@ async function play({ name, turns, isLooping = false }: Scene, index: number): P
   const add = (...[namespace, ...rest]: Parameters<typeof policy>): Promise<void> =>
     product.create(`${POLICIES}/namespaces/${namespace}/admissionpolicies`, policy(namespace, ...rest));
   await add('shop', 'labels', 'labels.wasm', 'pods', { labels: ['app.kubernetes.io/name'] });
-  await add('tenant', 'loop', 'loop.wasm');
+  if (!isLarge) {
+    await add('tenant', 'loop', 'loop.wasm');
+  }
   await sleep(1_500);
   await neighbour(admission, 2);
   const end = new AbortController();
   const measured = neighbour(admission, seconds);
-  const looping = isLooping ? loop(admission, end.signal) : undefined;
-  for (let number = 0; turns !== undefined && number < STARTING_MODULES; number += 1) {
-    writeFileSync(join(folder, `start-${number}.wasm`), policyModule(turns, index * STARTING_MODULES + number));
+  const asking = isLooping ? askAgain(admission, LOOPING_REQUESTS, end.signal) : undefined;
+  for (let number = 0; turns !== undefined && number < MODULES; number += 1) {
+    writeFileSync(join(folder, `start-${number}.wasm`), policyModule(turns, index * MODULES + number));
     await add('tenant', `start-${number}`, `start-${number}.wasm`, 'services');
   }
+  for (let number = 0; isLarge && number < MODULES; number += 1) {
+    writeFileSync(join(folder, `large-${number}.wasm`), smallerMemoryModule(LARGE_PAGES, number));
+    await add('tenant', `large-${number}`, `large-${number}.wasm`);
+  }
+  const askingLarge = isLarge ? askAgain(admission, LARGE_REQUESTS, end.signal) : undefined;
   const { ms, failures } = await measured;
   end.abort();
   const phases = await product.phases('tenant');
   const mib = product.residentMiB;
-  await looping;
+  await Promise.all([asking, askingLarge]);
   if (failures[0] !== undefined) {
     console.error(`  ${name}: ${failures[0].slice(0, 300)}`);
   }

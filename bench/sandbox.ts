@@ -6,6 +6,8 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { valueAt } from '../src/values/index.ts';
+import { parseYaml } from '../src/values/yaml/index.ts';
 import { compileModule } from '../src/wasm/compile.ts';
 import type { CompiledModule, SandboxOptions } from '../src/wasm/compile.ts';
 import type { CallContext } from '../src/wasm/call.ts';
@@ -55,7 +57,8 @@ function review(): string {
 }
 
 function question(example: string): string {
-  return `{"request":${review()},"settings":${readFileSync(join(EXAMPLES, example, 'settings.json'), 'utf8')}}`;
+  const [manifest] = parseYaml(readFileSync(join(EXAMPLES, example, 'policy.yaml'), 'utf8'));
+  return `{"request":${review()},"settings":${JSON.stringify(valueAt(manifest, 'spec', 'settings') ?? {})}}`;
 }
 
 function moduleOf(example: string): Uint8Array {

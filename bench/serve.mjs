@@ -2,12 +2,10 @@
 // with its addresses when it is ready, its memory for every line that it gets, and ends when its stdin does.
 // Plain JavaScript on the built package: what is measured is what is published, without Node's TypeScript loader.
 import { createInterface } from 'node:readline';
-import { collectGarbageAlone } from '../dist/evaluation/index.js';
 import { createLog } from '../dist/log/index.js';
 import { PolicyServer } from '../dist/server/index.js';
 
 const options = JSON.parse(process.argv[2] ?? '{}');
-collectGarbageAlone();
 const server = new PolicyServer({ ...options, log: createLog({ level: 'silent' }) });
 const started = performance.now();
 const addresses = await server.start();

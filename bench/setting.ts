@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureLocalCertificates, type LocalCertificates } from '../src/control/index.ts';
-import { VARIABLES } from '../test/cli/containerfile.ts';
+import { NODE_FLAGS } from '../bin/find-node.mjs';
+import { VARIABLES } from '../tools/image/image-config.ts';
 import { LineProcess } from './processes.ts';
 import { writeReview } from './review.ts';
 
@@ -48,7 +49,12 @@ export class Setting {
       readyWaitMs: 120_000,
       tls: await this.certificates(),
     };
-    const process = new LineProcess('./serve.mjs', [JSON.stringify(options)], ['--expose-gc'], VARIABLES);
+    const process = new LineProcess(
+      './serve.mjs',
+      [JSON.stringify(options)],
+      [...NODE_FLAGS, '--expose-gc'],
+      VARIABLES,
+    );
     this.#processes.push(process);
     return { ...(JSON.parse(await process.line()) as Started), process };
   }

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ensureLocalCertificates } from '../src/control/index.ts';
-import { VARIABLES } from '../test/cli/containerfile.ts';
+import { NODE_FLAGS } from '../bin/find-node.mjs';
+import { VARIABLES } from '../tools/image/image-config.ts';
 import { LineProcess, load, loadFromNode, type LoadResult, machine, median, printTable } from './processes.ts';
 import { writeReview } from './review.ts';
 
@@ -66,7 +67,7 @@ try {
     workers: 2,
     tls: certificates,
   };
-  const server = new LineProcess('./serve.mjs', [JSON.stringify(options)], [], VARIABLES);
+  const server = new LineProcess('./serve.mjs', [JSON.stringify(options)], NODE_FLAGS, VARIABLES);
   const { admission } = JSON.parse(await server.line()) as { admission: string };
   const targets = [
     ['echo', echoUrl, echo] as const,

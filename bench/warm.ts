@@ -6,6 +6,8 @@ import { DEFAULT_SOURCES, ModuleStore } from '../src/modules/index.ts';
 import { TestAuthority } from '../src/modules/testing/test-authority.ts';
 import { TestRegistry } from '../src/modules/testing/test-registry.ts';
 import type { PolicyStatus } from '../src/server/index.ts';
+import { valueAt } from '../src/values/index.ts';
+import { parseYaml } from '../src/values/yaml/index.ts';
 import { machine, median, printTable } from './processes.ts';
 import { EXAMPLES, Setting } from './setting.ts';
 
@@ -24,14 +26,17 @@ const SETS: Readonly<Record<string, readonly Buffer[]>> = {
   '5 example modules': EXAMPLE_MODULES.map((name) => readFileSync(join(EXAMPLES, name, 'policy.wasm'))),
   '100 small modules': Array.from({ length: 100 }, (_, index) => variant(`small ${index}`)),
 };
-/** The settings of an example, as JSON, which is YAML as well. */
-const settingsOf = (name: string): string => readFileSync(join(EXAMPLES, name, 'settings.json'), 'utf8');
+/** The settings of an example. */
+function settingsOf(name: string): unknown {
+  const [manifest] = parseYaml(readFileSync(join(EXAMPLES, name, 'policy.yaml'), 'utf8'));
+  return valueAt(manifest, 'spec', 'settings') ?? {};
+}
 
 /** The policies file for modules by their references. */
 function policiesOf(references: readonly string[], names: readonly string[]): string {
   return Array.from({ length: POLICIES }, (_, index) => {
     const at = index % references.length;
-    const settings = JSON.stringify(JSON.parse(settingsOf(names[at] ?? '')));
+    const settings = JSON.stringify(settingsOf(names[at] ?? ''));
     return `p${index}:\n  module: ${references[at]}\n  settings: ${settings}\n`;
   }).join('');
 }

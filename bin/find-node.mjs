@@ -1,10 +1,17 @@
-// Finds a Node that can run Portcullis. Plain JavaScript that Node 20 understands: it runs before the version is known.
+// Finds a Node that can run Portcullis, and how to start it. Plain JavaScript that Node 20 understands: it runs before the version is known.
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 
 /** The oldest Node that has all of what is used: type stripping, multi-memory WebAssembly, node:sqlite. */
 export const MINIMUM_NODE = [24, 15];
+
+/**
+ * Each thread collects its own garbage alone. V8 would give parts of each collection to helper threads, at the cost of others: while
+ * one worker made instances of WebAssembly modules, the helpers took half of two processors. V8 applies the flag only when the
+ * process starts, and Node accepts it nowhere else: `v8.setFlagsFromString` leaves concurrent marking on.
+ */
+export const NODE_FLAGS = ['--single-threaded-gc'];
 
 function isRecent(version) {
   const [major, minor] = version.split('.').map(Number);

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
-import { findNode } from './find-node.mjs';
+import { findNode, NODE_FLAGS } from './find-node.mjs';
 
 const node = findNode();
 if (node === undefined) {
@@ -17,7 +17,9 @@ if (node === undefined) {
   const source = new URL('../src/cli/main.ts', import.meta.url);
   await import(existsSync(source) ? source.href : new URL('../dist/cli/main.js', import.meta.url).href);
 } else {
-  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' });
+  const child = spawn(node, [...NODE_FLAGS, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+    stdio: 'inherit',
+  });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => child.kill(signal));
   }

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import semver from 'semver';
+import { NODE_FLAGS } from '../bin/find-node.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 /** The oldest line of Node that may start the project; README.md names it. */
@@ -54,6 +55,17 @@ describe('the version of Node', () => {
   it('is that of the installed copy where the running one is older', () => {
     const copy = join(root, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
     assert.equal(nodeFoundBy(OLDEST), existsSync(copy) ? copy : 'undefined');
+  });
+
+  it('gets the flags of the image from npm start', () => {
+    const script = 'data:text/javascript,process.stdout.write(process.execArgv.join())';
+    const { stdout } = spawnSync(process.execPath, ['tools/run.mjs', 'bin/portcullis.mjs', '--version'], {
+      cwd: root,
+      encoding: 'utf8',
+      env: { ...process.env, NODE_OPTIONS: `--import "${script}"` },
+    });
+    // First the script that installs, then the product.
+    assert.match(stdout, new RegExp(`^${NODE_FLAGS.join()}`, 'm'));
   });
 
   it('is required where there is no copy for the platform', () => {

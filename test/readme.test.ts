@@ -3,22 +3,14 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  copyFileSync,
-  existsSync,
-  globSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-} from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { POLICY_EXAMPLES } from '../src/cli/start/examples-folder.ts';
+import { copyWorkTree } from '../tools/work-tree.ts';
 import { clusterAvailable, skipWithoutCluster } from './cluster/binaries.ts';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -33,26 +25,6 @@ function command(pattern: RegExp): string {
   const found = commands.filter((text) => pattern.test(text));
   assert.equal(found.length, 1, `expected one command that matches ${pattern} in README.md, got ${found.length}`);
   return found[0] ?? '';
-}
-
-/** Copies what git would commit; the dependencies are linked, each by itself, so that nothing can write into them. */
-function copyWorkTree(): string {
-  const copy = mkdtempSync(join(tmpdir(), 'portcullis-readme-'));
-  const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root });
-  for (const file of list
-    .toString()
-    .split('\0')
-    .filter((name) => name !== '' && existsSync(join(root, name)))) {
-    mkdirSync(dirname(join(copy, file)), { recursive: true });
-    copyFileSync(join(root, file), join(copy, file));
-  }
-  mkdirSync(join(copy, 'node_modules'));
-  for (const name of readdirSync(join(root, 'node_modules'))) {
-    symlinkSync(join(root, 'node_modules', name), join(copy, 'node_modules', name));
-  }
-  rmSync(join(copy, 'node_modules', '.portcullis-lock.json'), { force: true });
-  copyFileSync(join(root, 'package-lock.json'), join(copy, 'node_modules', '.portcullis-lock.json'));
-  return copy;
 }
 
 async function eventually<T>(attempt: () => T): Promise<T> {
@@ -144,7 +116,8 @@ describe('README.md', () => {
     };
 
     before(() => {
-      copy = copyWorkTree();
+      copy = mkdtempSync(join(tmpdir(), 'portcullis-readme-'));
+      copyWorkTree(copy);
     });
     after(async () => {
       if (server?.pid !== undefined && server.exitCode === null && server.signalCode === null) {
@@ -173,11 +146,9 @@ describe('README.md', () => {
         assert.equal(server?.exitCode, null, `npm start has ended:\n${output}`);
         assert.match(output, /Ctrl-C stops/);
       });
-      const manifests = readdirSync(join(copy, 'examples', 'manifests')).filter((name) => name !== 'namespace.yaml');
-      const examples = [...manifests, 'tool-pods.yaml'];
-      assert.ok(examples.length > 5);
-      for (const file of examples) {
-        const row = new RegExp(`^kw\\.capg?\\.${file.replace('.yaml', '')} +\\w+ +(protect|monitor) +Active `, 'm');
+      const examples = POLICY_EXAMPLES.map((name) => (name === 'toolforge' ? 'tool-pods' : name));
+      for (const name of examples) {
+        const row = new RegExp(`^kw\\.capg?\\.${name} +\\w+ +(protect|monitor) +Active `, 'm');
         assert.match(output, row);
       }
       const anyPort = (line: string): string => line.replace(/localhost:\d+/, 'localhost:PORT');
@@ -231,8 +202,9 @@ describe('README.md', () => {
       });
 
       it('is rejected by it', async () => {
-        const line = command(/kubectl run web/);
-        await eventually(() => assert.equal(failed(line).trim(), outputOf(line)));
+        for (const line of [command(/kubectl run web/), command(/kubectl create deployment web/)]) {
+          await eventually(() => assert.equal(failed(line).trim(), outputOf(line)));
+        }
       });
 
       it('breaks it, sees why, and is still rejected', () => {
@@ -300,10 +272,7 @@ describe('README.md', () => {
       it('sees what it was, and rolls it back', () => {
         const said = sh(command(/rollout undo/));
         assert.match(said, /^REVISION +STATE +SINCE +CAUSE +DIGEST\n1 +Serving /m);
-        assert.match(
-          said,
-          /pinned-images rolled back to the revision before\n[^]*pinned-images: Active: revision 3 serves/,
-        );
+        assert.match(said, /pinned-images rolled back to revision 1\n[^]*pinned-images: Active: revision 3 serves/);
       });
     });
 

@@ -1,4 +1,4 @@
-// Builds the published package: JavaScript, declarations and data files in dist/. `npm run build`.
+// Builds the published package: JavaScript and data files in dist/. `npm run build`.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, globSync, mkdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,5 @@
-// Builds the guest programs of examples/ and test/fixtures/guests/ from their sources, and examples/registry from one of them.
+// Builds the guest programs of examples/, test/fixtures/guests/ and test/fixtures/scaffold/ from their sources, and
+// examples/registry from one of them.
 // `npm run examples:build`.
 //
 //   examples.ts [--check] [NAME...]
@@ -261,13 +262,19 @@ const notSources = new Set([
   'policy.wasm',
   'README.md',
   'requests',
-  'settings.json',
+  'policy.yaml',
   'session.yml',
+  'policy.yaml',
   'portcullis-test.yml',
 ]);
 
-function exampleGuest(name: string, builder: Builder): Guest {
-  const folder = `examples/${name}`;
+/** What `portcullis scaffold policy owner-label --language …` writes. */
+const scaffolds: Record<string, Builder> = {
+  rego: regoPolicy('policy/main'),
+  gatekeeper: regoPolicy('policy/violation'),
+};
+
+function folderGuest(folder: string, builder: Builder): Guest {
   const own = readdirSync(join(root, folder)).filter((file) => !notSources.has(file) && !file.endsWith('_test.rego'));
   return {
     name: folder,
@@ -480,7 +487,11 @@ function main(): number {
     allowPositionals: true,
   });
   const record = readRecord();
-  const all = [...Object.entries(examples).map(([name, builder]) => exampleGuest(name, builder)), ...fixtureGuests()];
+  const all = [
+    ...Object.entries(examples).map(([name, builder]) => folderGuest(`examples/${name}`, builder)),
+    ...fixtureGuests(),
+    ...Object.entries(scaffolds).map(([name, builder]) => folderGuest(`test/fixtures/scaffold/${name}`, builder)),
+  ];
   const unknown = positionals.filter(
     (name) => !all.some((guest) => guest.name === name || basename(guest.name) === name),
   );

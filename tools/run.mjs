@@ -5,7 +5,7 @@ import { copyFileSync, existsSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { findNode } from '../bin/find-node.mjs';
+import { findNode, NODE_FLAGS } from '../bin/find-node.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const lockFile = join(root, 'package-lock.json');
@@ -49,7 +49,7 @@ if (node === undefined) {
 
 const [first, ...rest] = process.argv.slice(2);
 const command = first === '--bin' ? join(root, 'node_modules', '.bin', rest.shift()) : join(root, first);
-const child = spawn(node, [command, ...rest], {
+const child = spawn(node, [...(first === 'bin/portcullis.mjs' ? NODE_FLAGS : []), command, ...rest], {
   cwd:
     process.env.INIT_CWD && first === 'bin/portcullis.mjs' && process.env.npm_lifecycle_event === 'portcullis'
       ? process.env.INIT_CWD

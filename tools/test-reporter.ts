@@ -26,6 +26,15 @@ function isOfItsTests(details: object): boolean {
   );
 }
 
+/** The stack of an error with those of its causes: the counterexample of a property is the cause of its failure. */
+function errorReport(error: unknown): string {
+  if (!(error instanceof Error)) {
+    return inspect(error);
+  }
+  const stack = error.stack ?? error.message;
+  return error.cause === undefined ? stack : `${stack}\ncaused by: ${errorReport(error.cause)}`;
+}
+
 export default async function* reporter(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const counts = new Map<string, Count>();
   const suites: string[] = [];
@@ -43,19 +52,20 @@ export default async function* reporter(source: AsyncIterable<TestEvent>): Async
         const count = counts.get(file) ?? { passed: 0, failed: 0, skipped: 0, ms: 0 };
         counts.set(file, count);
         count.ms += nesting === 0 ? details.duration_ms : 0;
-        if (details.type === 'suite' && (event.type === 'test:pass' || isOfItsTests(details))) {
+        const { skip } = event.data;
+        const isSkipped = skip !== undefined && skip !== false;
+        if (details.type === 'suite' && !isSkipped && (event.type === 'test:pass' || isOfItsTests(details))) {
           break;
         }
         if (event.type === 'test:fail') {
           count.failed += 1;
-          const error = 'error' in details ? (details.error.cause ?? details.error) : 'failed';
-          const text = error instanceof Error ? (error.stack ?? error.message) : inspect(error);
+          const text = errorReport('error' in details ? (details.error.cause ?? details.error) : 'failed');
           failures.push(
             `${styleText('red', '✖')} ${title(suites, name, nesting)}\n  ${file}\n${text.replaceAll(/^/gm, '    ')}\n`,
           );
-        } else if (event.data.skip !== undefined && event.data.skip !== false) {
+        } else if (isSkipped) {
           count.skipped += 1;
-          skips.push(`- skipped: ${title(suites, name, nesting)} (${String(event.data.skip)})\n`);
+          skips.push(`- skipped: ${title(suites, name, nesting)} (${String(skip)})\n`);
         } else {
           count.passed += 1;
         }

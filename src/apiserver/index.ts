@@ -7,7 +7,6 @@ export type { EmbeddedClusterOptions } from './embedded/embedded-cluster.ts';
 export type { UserInfo } from './embedded/request.ts';
 export { Gateway } from './gateway/gateway.ts';
 export { kubeconfigText, writeKubeconfig } from './gateway/kubeconfig-file.ts';
-export { applyMergePatch } from './patches/merge-patch.ts';
 export { applyStrategicMergePatch } from './patches/strategic-merge-patch.ts';
 export type { ResourceDefinition } from './resource-definition.ts';
 export type { ApplyConflicts } from './server-side-apply/apply-conflicts.ts';

@@ -1,5 +1,5 @@
-import { check, Declarations, literalPatternSize, validateLiterals } from './check/index.ts';
-import type { SizeEstimator, TypeProvider } from './check/index.ts';
+import { check, Declarations, inferType, literalPatternSize, validateLiterals } from './check/index.ts';
+import type { InferredType, SizeEstimator, TypeProvider } from './check/index.ts';
 import { CelError } from './errors.ts';
 import { compileExpression, COMPREHENSION_LIBRARY, OPTIONAL_LIBRARY, standardLibrary } from './evaluate/index.ts';
 import type { StructFactory } from './evaluate/index.ts';
@@ -109,6 +109,14 @@ export class Environment {
         overloads.map(({ overload }) => overload),
       ]),
     );
+  }
+
+  /**
+   * Parses and checks an expression.
+   * @throws CelError 'syntax-invalid' with all errors
+   */
+  inferType(text: string): InferredType {
+    return inferType(parse(text, this.#parseOptions), this.declarations);
   }
 
   /**

@@ -90,7 +90,8 @@ function certainChildrenOf(node: Expression): readonly Expression[] {
   }
 }
 
-function childrenOf(node: Expression): readonly Expression[] {
+/** The parts of an expression. */
+export function childrenOf(node: Expression): readonly Expression[] {
   switch (node.kind) {
     case 'literal':
     case 'identifier':

@@ -6,15 +6,18 @@ export {
   formatType,
   MATCH_CONDITIONS_COST_BUDGET,
   MUTATION_TYPES,
+  mutationTypesOf,
+  ObjectTypes,
   POLICY_COST_BUDGET,
   SCHEMA_COST_LIMIT,
   SCHEMA_RULE_COST_LIMIT,
   SchemaTypes,
 } from './check/index.ts';
-export type { StructuralSchema, TypeProvider } from './check/index.ts';
+export type { InferredType, StructuralSchema, TypeProvider } from './check/index.ts';
 export { createEnvironment, Environment, languageOf, MAX_KUBERNETES_VERSION } from './environment.ts';
 export type { EnvironmentOptions } from './environment.ts';
 export { CelError, describeIssue, formatIssue } from './errors.ts';
+export type { CelIssue } from './errors.ts';
 export {
   Cancellation,
   CelDuration,
@@ -27,7 +30,7 @@ export {
   LazyStruct,
   parseCelJson,
   printValue,
-  toText,
+  textInJson,
   typeNameOf,
 } from './evaluate/index.ts';
 export type { Bindings, Evaluation, StructFactory } from './evaluate/index.ts';
@@ -37,6 +40,7 @@ export type { FunctionRow } from './libraries/index.ts';
 export { parseQuantity, Quantity } from './libraries/quantity-value.ts';
 export {
   callsFunction,
+  childrenOf,
   expressionsOf,
   findCertain,
   findExpression,

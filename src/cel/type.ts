@@ -1,6 +1,6 @@
 /**
  * A CEL type. `dyn` is any type, known only at run time; `parameter` is a type variable of a generic function; `struct`
- * has named fields, known to a type provider; `opaque` is a type of a library (`net.IP`, `kubernetes.Quantity`,
+ * has named fields, known to a type provider; `wrapper` is a value or null, which messages of protobuf make; `opaque` is a type of a library (`net.IP`, `kubernetes.Quantity`,
  * `optional_type`).
  */
 export type CelType =
@@ -9,6 +9,7 @@ export type CelType =
   | { readonly kind: 'map'; readonly key: CelType; readonly value: CelType }
   | { readonly kind: 'opaque'; readonly name: string; readonly parameters: readonly CelType[] }
   | { readonly kind: 'struct'; readonly name: string }
+  | { readonly kind: 'wrapper'; readonly of: CelType }
   | { readonly kind: 'type'; readonly of: CelType }
   | { readonly kind: 'parameter'; readonly name: string };
 
@@ -54,6 +55,15 @@ export function opaque(name: string, ...parameters: readonly CelType[]): CelType
 
 export function struct(name: string): CelType {
   return { kind: 'struct', name };
+}
+
+export function wrapperOf(of: CelType): CelType {
+  return { kind: 'wrapper', of };
+}
+
+/** The type of a value that is not null. */
+export function unwrapped(type: CelType): CelType {
+  return type.kind === 'wrapper' ? type.of : type;
 }
 
 export function typeOf(of: CelType): CelType {

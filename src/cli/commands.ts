@@ -29,6 +29,10 @@ export const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, Com
     },
   },
   'Write and test policies:': {
+    scaffold: {
+      summary: 'write a new policy with its tests; print a manifest or a request',
+      load: async () => (await import('./scaffold/scaffold.ts')).scaffoldCommand(),
+    },
     run: {
       summary: 'evaluate a request by a policy; with --image, create a pod',
       load: async () =>

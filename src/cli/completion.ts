@@ -1,5 +1,6 @@
 // `portcullis completion`: scripts that complete commands, flags and their values in a shell, generated from the commands.
 import { Argument, Command, type Option } from 'commander';
+import { optionNames as names, takesPath, takesValue } from './option-words.ts';
 
 type Shell = 'bash' | 'zsh' | 'fish';
 
@@ -50,14 +51,6 @@ function wordsOf(command: Command): CommandWords {
 
 const SCRIPTS: Readonly<Record<Shell, (commands: readonly CommandWords[]) => string>> = { bash, zsh, fish };
 
-const names = ({ short, long }: Option): string[] => [short, long].filter((name) => name !== undefined);
-
-/** Whether the option takes a value. */
-const takesValue = ({ required, optional }: Option): boolean => required || optional;
-
-/** Whether the value is the path of a file or folder. */
-const takesPath = ({ flags }: Option): boolean => /<(?:file|files|folder)(?:\.{3})?>/.test(flags);
-
 function bash(commands: readonly CommandWords[]): string {
   const flagged = commands.flatMap(({ name, options }) =>
     options.filter(takesValue).map((option) => ({
@@ -90,7 +83,7 @@ ${words.join('\n')}
   esac
   case $cur in
     -*) mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$cur") ;;
-    *) if [[ $words ]]; then mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur"); else mapfile -t COMPREPLY < <(compgen -f -- "$cur"); fi ;;
+    *) if [[ $words ]] && ((COMP_CWORD == 2)); then mapfile -t COMPREPLY < <(compgen -W "$words" -- "$cur"); else mapfile -t COMPREPLY < <(compgen -f -- "$cur"); fi ;;
   esac
 }
 complete -F _portcullis portcullis

@@ -6,7 +6,7 @@ import { errorText, parseExactJson, parseJson, textPosition } from '../values/in
 import { CliError, fileProblem } from './errors.ts';
 
 /** Names standard input in place of a file. */
-const STANDARD_INPUT = '-';
+export const STANDARD_INPUT = '-';
 /** Above the limits of reviews (7 MiB) and policies files (16 MiB). */
 const MAX_DOCUMENT_BYTES = 16 * 1024 * 1024;
 
@@ -59,26 +59,30 @@ export async function readDocument(path: string, dialect: YamlDialect = 'kuberne
 
 /** As {@link readDocument}, for a text. */
 export function parseDocument(text: string, name: string, dialect: YamlDialect = 'kubernetes'): Document {
+  const documents = parseDocuments(text, name, dialect);
+  if (documents.length > 1) {
+    throw new CliError(`${name} holds ${documents.length} YAML documents: expected one`);
+  }
+  return documents[0] ?? { name, text, isJson: false, value: undefined };
+}
+
+/** All documents of a text. @throws CliError as {@link readDocument} does */
+export function parseDocuments(text: string, name: string, dialect: YamlDialect = 'kubernetes'): readonly Document[] {
   try {
     const value = dialect === 'kubernetes-exact' ? parseExactJson(text) : parseJson(text);
-    return { name, text, isJson: true, value };
+    return [{ name, text, isJson: true, value }];
   } catch (error) {
     // A YAML flow mapping may begin with a bracket too, but JSON is more likely, and gives the better message.
     if (extname(name) === '.json' || (/^\s*[{[]/.test(text) && !isYaml(text, dialect))) {
       throw notJson(text, name, error);
     }
   }
-  let documents: unknown[];
   try {
-    documents = parseYaml(text, dialect);
+    return parseYaml(text, dialect).map((value) => ({ name, text, isJson: false, value }));
   } catch (error) {
     const offset = error instanceof YamlSyntaxError ? error.offset : 0;
     throw malformed(text, name, offset, 'JSON or YAML', errorText(error));
   }
-  if (documents.length > 1) {
-    throw new CliError(`${name} holds ${documents.length} YAML documents: expected one`);
-  }
-  return { name, text, isJson: false, value: documents[0] };
 }
 
 /**
@@ -101,7 +105,8 @@ function isYaml(text: string, dialect: YamlDialect): boolean {
   }
 }
 
-function documentName(path: string): string {
+/** The name of a file for messages. */
+export function documentName(path: string): string {
   return path === STANDARD_INPUT ? 'standard input' : path;
 }
 

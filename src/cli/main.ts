@@ -9,6 +9,8 @@ import { withDryRunMode } from './cluster/dry-run-arguments.ts';
 import { COMMAND_GROUPS, isCommand, loadCommand } from './commands.ts';
 import { HELP_LAYOUT, wrapParagraphs } from './help-text.ts';
 import { packageVersion } from './package-version.ts';
+import { COMPLETE, pluginCompletion } from './plugin-completion.ts';
+import { asTyped } from './program-name.ts';
 import { CliError, EXIT } from './errors.ts';
 import { manyLines } from './table.ts';
 
@@ -17,7 +19,7 @@ Examples:
   portcullis start --examples              a cluster here, with policies to try
   portcullis test examples/                run tests of policies
   portcullis apply -f policy.yaml          apply a policy
-  portcullis get                           policies, policy servers, their status
+  portcullis get                           policies, policy servers, status
   portcullis rollout undo pinned-images    restore the revision before
 
 portcullis COMMAND --help shows the options of a command, with examples.`;
@@ -33,8 +35,12 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 });
 
 try {
-  const program = await createProgram(commandNamed(process.argv));
-  await program.parseAsync(withDryRunMode(process.argv));
+  if (process.argv[2] === COMPLETE) {
+    process.stdout.write(await pluginCompletion(process.argv.slice(3)));
+  } else {
+    const program = await createProgram(commandNamed(process.argv));
+    await program.parseAsync(withDryRunMode(process.argv));
+  }
 } catch (error) {
   process.exitCode = report(error);
 }
@@ -52,12 +58,12 @@ async function createProgram(name: string | undefined): Promise<Command> {
     .helpOption('-h, --help', 'print help')
     .helpCommand('help [command]', 'print help for a command')
     .showSuggestionAfterError()
-    .showHelpAfterError('(portcullis --help lists the commands, portcullis COMMAND --help the options of one)')
+    .showHelpAfterError(asTyped('(portcullis --help lists the commands, portcullis COMMAND --help the options of one)'))
     .configureHelp({
       styleTitle: (title) => styleText('bold', title),
       ...HELP_LAYOUT,
     })
-    .configureOutput({ writeOut: (text) => process.stdout.write(wrapParagraphs(text)) })
+    .configureOutput({ writeOut: (text) => process.stdout.write(wrapParagraphs(asTyped(text))) })
     .commandsGroup('Try it:')
     .exitOverride();
   if (name !== undefined) {
@@ -91,7 +97,7 @@ function report(error: unknown): number {
   const message = manyLines(errorText(error));
   process.stderr.write(`${styleText('red', 'error:', { stream: process.stderr })} ${message}\n`);
   if (error instanceof CliError && error.hint !== undefined) {
-    process.stderr.write(`${error.hint}\n`);
+    process.stderr.write(`${asTyped(error.hint)}\n`);
   }
   if (process.env['PORTCULLIS_DEBUG'] !== undefined && error instanceof Error) {
     process.stderr.write(`${error.stack ?? ''}\n`);

@@ -1,4 +1,5 @@
-import { dump } from 'js-yaml';
+import { randomUUID } from 'node:crypto';
+import { CORE_SCHEMA, defineScalarTag, dump, NOT_RESOLVED, Schema } from 'js-yaml';
 import { type Option, Option as CommandOption } from 'commander';
 
 /** Output formats for programs. */
@@ -13,11 +14,54 @@ export function outputOption(): Option {
     .default('table');
 }
 
-/** A value as YAML or JSON, indented when `pretty`, that ends in a newline. */
+/** Integers, with those that a number would round as bigints. */
+const integerTag = defineScalarTag<number | bigint>('tag:yaml.org,2002:int', {
+  implicit: true,
+  resolve: (source) => (/^-?\d+$/.test(source) ? BigInt(source) : NOT_RESOLVED),
+  identify: (value) => typeof value === 'bigint' || Number.isInteger(value),
+  represent: String,
+});
+/** For values with integers that a number would round. */
+export const EXACT_SCHEMA = new Schema(
+  CORE_SCHEMA.tags.map((tag) => (tag.tagName === integerTag.tagName ? integerTag : tag)),
+);
+
+/**
+ * A value as YAML or JSON, indented when `pretty`, that ends in a newline. A bigint is written as a number.
+ */
 export function dataText(value: unknown, format: DataFormat, { pretty = false }: { pretty?: boolean } = {}): string {
   return format === 'yaml'
-    ? dump(value, { lineWidth: -1, noRefs: true })
-    : `${JSON.stringify(value, undefined, pretty ? 2 : 0)}\n`;
+    ? dump(value, { schema: EXACT_SCHEMA, lineWidth: -1, noRefs: true })
+    : `${jsonText(value, pretty ? 2 : 0)}\n`;
+}
+
+/** JSON.stringify has no way to write a bigint: each becomes a marked string, and then loses its marks. */
+function jsonText(value: unknown, indent: number): string {
+  const mark = randomUUID();
+  let isMarked = false;
+  const text = JSON.stringify(
+    value,
+    (_key, member: unknown) => {
+      isMarked ||= typeof member === 'bigint';
+      return typeof member === 'bigint' ? `${mark}${member}` : member;
+    },
+    indent,
+  );
+  return isMarked ? text.replaceAll(new RegExp(`"${mark}(-?\\d+)"`, 'g'), '$1') : text;
+}
+
+/** The flag `-o` of commands that print manifests. */
+export function manifestsOption(): Option {
+  return new CommandOption('-o, --output <format>', 'output format; json prints a List')
+    .choices(['yaml', 'json'])
+    .default('yaml');
+}
+
+/** Manifests as YAML documents, or as a List in JSON. */
+export function manifestsText(manifests: readonly object[], format: DataFormat): string {
+  return format === 'json'
+    ? dataText({ apiVersion: 'v1', kind: 'List', items: manifests }, 'json', { pretty: true })
+    : manifests.map((manifest) => dataText(manifest, 'yaml')).join('---\n');
 }
 
 /** A size in bytes, such as `20.4 KiB`. */

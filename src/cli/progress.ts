@@ -29,6 +29,11 @@ export class Progress {
     this.#stream.write(`${text}\n`);
   }
 
+  /** Writes a note for the user. */
+  note(text: string): void {
+    this.line(`${styleText('yellow', 'note:', { stream: this.#stream })} ${text}`);
+  }
+
   /** Shows `label` while the work runs; the work may update it. */
   async during<T>(label: string, work: (update: (label: string) => void) => Promise<T>): Promise<T> {
     const update = (text: string): void => {

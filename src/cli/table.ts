@@ -21,14 +21,14 @@ export function terminalWidth(): number {
 
 /**
  * The rows as lines below a header. Cells must be free of control characters: see {@link oneLine}.
- * @param maxWidth cells are shortened so that lines fit, except those of the first column, which are for copying
+ * @param maxWidth cells are shortened so that lines fit, except those of the first column, which are for copying; columns that do
+ * not fit then are left out
  */
 export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], maxWidth = Infinity): string {
-  const cells = [columns.map(({ header }) => header), ...rows.map((row) => columns.map(({ cell }) => cell(row)))];
-  const widths = fitted(
-    columns.map((_, index) => Math.max(...cells.map((line) => width(line[index] ?? '')))),
-    maxWidth,
-  );
+  const all = columns.map(({ header, cell }) => [header, ...rows.map((row) => cell(row))]);
+  const shown = withoutExcess(all, maxWidth);
+  const cells = (shown[0] ?? []).map((_, row) => shown.map((column) => column[row] ?? ''));
+  const widths = fitted(shown.map(widest), maxWidth);
   return cells
     .map((line) =>
       line
@@ -39,16 +39,44 @@ export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]
     .join('\n');
 }
 
+/** The lines of a table below its header. */
+export function withoutHeader(text: string): string {
+  return text.slice(text.indexOf('\n') + 1);
+}
+
+/**
+ * The columns that fit when their cells are as short as possible. Those that have the same cell in every row are left out first,
+ * because they distinguish nothing; otherwise the last ones. The first and the last column stay.
+ */
+function withoutExcess(columns: readonly (readonly string[])[], maxWidth: number): readonly (readonly string[])[] {
+  let shown = columns;
+  while (shown.length > 2 && leastWidth(shown) > maxWidth) {
+    const inner = shown.slice(1, -1);
+    const removed = inner.findLast(([, ...cells]) => new Set(cells).size <= 1) ?? inner.at(-1);
+    shown = shown.filter((column) => column !== removed);
+  }
+  return shown;
+}
+
+/** The width of lines whose cells are as short as possible. */
+function leastWidth([first = [], ...others]: readonly (readonly string[])[]): number {
+  return others.reduce((sum, column) => sum + GAP + Math.min(widest(column), MIN_COLUMN_WIDTH), widest(first));
+}
+
+function widest(cells: readonly string[]): number {
+  return Math.max(...cells.map(width));
+}
+
 /** Takes from the widest column after the first one until the sum fits, or no column can be narrower. */
 function fitted(widths: readonly number[], maxWidth: number): readonly number[] {
   const [first = 0, ...others] = widths;
   let excess = first + others.reduce((sum, one) => sum + GAP + one, 0) - maxWidth;
   while (excess > 0) {
-    const widest = Math.max(...others);
-    if (widest <= MIN_COLUMN_WIDTH) {
+    const most = Math.max(...others);
+    if (most <= MIN_COLUMN_WIDTH) {
       break;
     }
-    others[others.indexOf(widest)] = widest - 1;
+    others[others.indexOf(most)] = most - 1;
     excess -= 1;
   }
   return [first, ...others];

@@ -102,12 +102,32 @@ export interface ApiResource extends ResourceType {
   readonly subresources: readonly string[];
 }
 
+export interface DiscoveryOptions {
+  /** Documents older than this are fetched again. Milliseconds. Default: the client's choice. */
+  readonly maxAgeMs?: number;
+}
+
 /** The resources that a cluster serves. */
 export interface Discovery {
   /** All resources in all versions that are served; the preferred version of a group comes first. */
-  resources(options?: RequestOptions): Promise<readonly ApiResource[]>;
+  resources(options?: RequestOptions & DiscoveryOptions): Promise<readonly ApiResource[]>;
   /** The resource of a kind; undefined when it is not served. Refreshes the discovery documents first, within limits. */
   find(apiVersion: string, kind: string, options?: RequestOptions): Promise<ApiResource | undefined>;
+}
+
+/** The OpenAPI document of a group and version. */
+export interface OpenApiText {
+  readonly text: string;
+  /** Equal for equal texts. */
+  readonly hash: string;
+}
+
+/** The schemas that a cluster publishes (KEP-2896). Every authenticated user may read them. */
+export interface OpenApiSource {
+  /** Differs after a document was added, removed or changed. */
+  revision(options?: RequestOptions): Promise<string>;
+  /** The document of a group and version; undefined if there is none. */
+  document(apiVersion: string, options?: RequestOptions): Promise<OpenApiText | undefined>;
 }
 
 /**
@@ -116,6 +136,8 @@ export interface Discovery {
  */
 export interface Cluster {
   readonly discovery: Discovery;
+  /** Absent: no schemas are known. */
+  readonly openApi?: OpenApiSource;
 
   get<T extends KubernetesObject>(
     type: ResourceType<T>,

@@ -1,6 +1,6 @@
 // The client of POST /prevalidate.
-import { FETCH_TIMEOUT_MS, isDigest } from '../modules/index.ts';
-import { isJsonObject, MAX_WARNING_LENGTH, MAX_WARNINGS, own } from '../resources/index.ts';
+import { FETCH_TIMEOUT_MS, isDigest, parseReference } from '../modules/index.ts';
+import { isGroupSpec, isJsonObject, MAX_WARNING_LENGTH, MAX_WARNINGS, own } from '../resources/index.ts';
 import { MAX_REPORT_TEXT } from './replica-protocol.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from './replica-protocol.ts';
 import type { ControlAddress, ControlClient } from './control-client.ts';
@@ -53,7 +53,51 @@ export async function prevalidateOn(
   if (status !== 200) {
     throw new TypeError(`expected status 200 of POST /prevalidate, got ${status}`);
   }
-  return prevalidationResult(text);
+  const result = prevalidationResult(text);
+  if (result.ok) {
+    checkModules(request, result.modules);
+  }
+  return result;
+}
+
+/**
+ * The modules of a result become those of the revision, for all replicas. So they are those of the policy, and have the digests that
+ * its references name.
+ * @throws TypeError when they are not
+ */
+export function checkModules({ metadata, spec }: PrevalidationRequest, modules: readonly PinnedModule[]): void {
+  const used = new Map<string, string>(
+    isGroupSpec(spec)
+      ? Object.entries(spec.policies).map(([name, { module }]) => [name, module])
+      : [[metadata.name, spec.module]],
+  );
+  if (modules.length !== used.size) {
+    throw unexpected(`modules: ${used.size}, as the policy has`, modules.length);
+  }
+  for (const pinned of modules) {
+    const module = used.get(pinned.name);
+    if (module !== pinned.module) {
+      throw unexpected(`a module of the policy by the name ${JSON.stringify(pinned.name)}`, pinned.module);
+    }
+    used.delete(pinned.name);
+    const { digest, manifest } = digestsIn(module);
+    if ((digest ?? pinned.digest) !== pinned.digest || (manifest ?? pinned.manifest) !== pinned.manifest) {
+      throw unexpected(`the digest ${digest ?? manifest} of the reference`, manifest ? pinned.manifest : pinned.digest);
+    }
+  }
+}
+
+/** The digest that a reference names: of the module, or of the manifest in a registry. */
+function digestsIn(reference: string): Partial<Pick<PinnedModule, 'digest' | 'manifest'>> {
+  try {
+    const parsed = parseReference(reference, { baseDir: '/' });
+    return parsed.kind === 'registry'
+      ? { ...(parsed.manifest && { manifest: parsed.manifest }) }
+      : { ...(parsed.digest && { digest: parsed.digest }) };
+  } catch {
+    // A builtin module, or an invalid reference, which no replica loads.
+    return {};
+  }
 }
 
 /** Parses a response. @throws TypeError when it is invalid */

@@ -118,6 +118,109 @@ describe('parseReplicaMessage', () => {
   });
 });
 
+/** Values that other programs than ours send: of wrong types, too large, and with names of inherited properties. */
+const HOSTILE: fc.Arbitrary<unknown> = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { maxDepth: 4, withCrossShrink: true },
+    fc.constantFrom(null, true, -1, 0, 1, 1.5, 2 ** 53, 1e308, '', 'Serving', TIME, 'x'.repeat(5_000)),
+    fc.string({ unit: 'binary' }),
+    fc.array(tie('value'), { maxLength: 12 }),
+    fc.dictionary(
+      fc.constantFrom(
+        '__proto__',
+        'constructor',
+        'toString',
+        'name',
+        'since',
+        'count',
+        'tried',
+        'last',
+        'first',
+        'time',
+      ),
+      tie('value'),
+      { noNullPrototype: true },
+    ),
+  ),
+})).value;
+
+/** Checks that a parsed value has known fields, safe numbers, and texts and lists of bounded size. */
+function assertBounded(value: unknown, known: ReadonlySet<string>): void {
+  if (typeof value === 'string') {
+    assert.ok(value.length <= 8_192 && value.isWellFormed());
+  } else if (typeof value === 'number') {
+    assert.ok(Number.isSafeInteger(value));
+  } else if (Array.isArray(value)) {
+    for (const one of value) {
+      assertBounded(one, known);
+    }
+  } else if (typeof value === 'object' && value !== null) {
+    assert.equal(Object.getPrototypeOf(value), Object.prototype);
+    for (const [field, one] of Object.entries(value)) {
+      assert.ok(known.has(field), field);
+      assertBounded(one, known);
+    }
+  }
+}
+
+describe('what a compromised replica sends', () => {
+  const fields = [...Object.keys(REVISION), 'order', 'reason', 'message', 'nextRetry', 'refused', 'monitored'];
+  const others =
+    'type revisions gone isComplete since count tried last first time operation kind namespace user ' +
+    'ok modules module digest manifest verifiedBy warnings isTransient';
+  const known = new Set([...fields, ...others.split(' ')]);
+  const parsed = (parse: () => unknown): unknown => {
+    try {
+      return parse();
+    } catch (error) {
+      assert.ok(error instanceof TypeError && error.message.length < 300, String(error));
+      return undefined;
+    }
+  };
+  const last = fc.array(fc.record({ time: fc.constant(TIME), name: HOSTILE, message: HOSTILE, other: HOSTILE }));
+  const monitored = fc.record({ since: fc.constant(TIME), count: fc.constantFrom(1, 2 ** 53 - 1, 2 ** 53), last });
+  const first = fc.array(fc.record({ namespace: HOSTILE, message: HOSTILE }));
+  const refused = fc.record({ count: fc.constantFrom(1, 1e300), tried: fc.constant(1), first });
+
+  it('is a report of known fields and bounded size, or is rejected', () => {
+    const changes = fc.oneof(
+      fc.record({ monitored, refused }, { requiredKeys: [] }),
+      fc.dictionary(fc.constantFrom(...fields), HOSTILE, { maxKeys: 2 }),
+    );
+    fc.assert(
+      fc.property(changes, (change) => {
+        assertBounded(
+          parsed(() => parseReplicaMessage(report({ ...REVISION, ...change }))),
+          known,
+        );
+      }),
+      { numRuns: 300 },
+    );
+    assert.deepEqual(Object.keys(Object.prototype), []);
+  });
+
+  it('is a result of pre-validation of known fields and bounded size, or is rejected', () => {
+    const module = { name: 'p', module: 'builtin:cel', digest: 'builtin:cel@1' };
+    const modules = fc.array(
+      fc.dictionary(fc.constantFrom(...Object.keys(module), 'manifest', '__proto__'), HOSTILE, { maxKeys: 1 }),
+    );
+    const result = fc.oneof(
+      fc.record({ ok: fc.boolean(), modules: HOSTILE, reason: HOSTILE, message: HOSTILE, isTransient: HOSTILE }),
+      fc.record({ ok: fc.constant(true), warnings: fc.array(HOSTILE), modules: fc.constant([module]) }),
+      modules.map((changes) => ({ ok: true, modules: changes.map((one) => ({ ...module, ...one })) })),
+    );
+    fc.assert(
+      fc.property(result, (one) => {
+        assertBounded(
+          parsed(() => prevalidationResult(JSON.stringify(one))),
+          known,
+        );
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
 describe('prevalidationResult', () => {
   const digest = `sha256:${'0'.repeat(64)}`;
 

@@ -9,6 +9,10 @@ import { monitoredVerdict } from './monitored-verdict.ts';
 import type { MonitoredVerdict } from './monitored-verdict.ts';
 import { observe } from './observation.ts';
 import type { Observation, Route } from './observation.ts';
+import { type PodTemplate, podTemplateOf, writtenWorkload } from './pod-templates/pod-template.ts';
+import { inTemplate, templateVerdict, withTemplatePatch } from './pod-templates/template-verdict.ts';
+import type { PodTemplatesAction } from '../resources/index.ts';
+import { allowed } from './verdict.ts';
 import type { Verdict } from './verdict.ts';
 
 /** A policy's verdict, and its observation for metrics. */
@@ -32,6 +36,10 @@ export function readReview(route: Route, body: Uint8Array): Review {
  * policy with parameters.
  */
 export function evaluate(policy: LoadedPolicy, review: Review, options: EvaluateOptions): Evaluation {
+  const { target } = review;
+  if (policy.podTemplates !== undefined && target !== undefined && writtenWorkload(target) !== undefined) {
+    return evaluateTemplate(policy, policy.podTemplates, podTemplateOf(review, target), review, options);
+  }
   const { route } = options;
   const evaluator = new Evaluator(policy.options);
   const judgement = evaluator.judge(policy, review, options);
@@ -43,6 +51,35 @@ export function evaluate(policy: LoadedPolicy, review: Review, options: Evaluate
         observation,
         monitored: monitoredVerdict(policy, review, judgement, observation),
       };
+}
+
+/** Evaluates a workload by its pod template. Without a template to check, the workload is admitted. */
+function evaluateTemplate(
+  policy: LoadedPolicy,
+  action: PodTemplatesAction,
+  template: PodTemplate | undefined,
+  review: Review,
+  options: EvaluateOptions,
+): Evaluation {
+  const { route } = options;
+  const observed = inTemplate(policy, action);
+  if (template === undefined) {
+    const verdict = allowed();
+    const observation = observe(observed, review, route, { outcome: 'verdict', verdict });
+    return { verdict, observation, monitored: undefined };
+  }
+  const evaluator = new Evaluator(policy.options);
+  const judgement = evaluator.judge(policy, template.pod, options);
+  const observation = observe(observed, review, route, judgement);
+  const isAudit = route === 'audit';
+  const verdict = isAudit
+    ? templateVerdict(judgement.verdict, template, 'Enforce')
+    : templateVerdict(evaluator.apply(policy, judgement), template, action);
+  return {
+    verdict: withTemplatePatch(verdict, template, judgement.mutatedObject),
+    observation,
+    monitored: isAudit ? undefined : monitoredVerdict(policy, review, judgement, observation),
+  };
 }
 
 /**

@@ -3,6 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { readMetadata } from '../modules/index.ts';
 import type { ExecutionMode } from '../modules/index.ts';
+import { valueAt } from '../values/index.ts';
+import { parseYaml } from '../values/yaml/index.ts';
 import { compileModule } from '../wasm/index.ts';
 import type { CompiledModule } from '../wasm/index.ts';
 import { ReplayPort } from './capabilities/session.ts';
@@ -44,6 +46,11 @@ function compile(name: string): CompiledModule {
   return compileModule(read(name, 'policy.wasm'), { memoryLimitBytes: 128 * 1024 * 1024, isolation });
 }
 
+function settingsOf(name: string): unknown {
+  const [manifest] = parseYaml(read(name, 'policy.yaml').toString());
+  return valueAt(manifest, 'spec', 'settings') ?? {};
+}
+
 function load(
   name: string,
   options: Partial<PolicyOptions> = {},
@@ -57,7 +64,7 @@ function load(
     mode: 'protect',
     module: 'policy.wasm',
     allowedToMutate: true,
-    settingsJson: read(name, 'settings.json').toString(),
+    settingsJson: JSON.stringify(settingsOf(name)),
     contextAwareResources: readMetadata(read(name, 'policy.wasm'))?.contextAwareResources ?? [],
     hostCapabilities: ['*'],
     failurePolicy: 'Fail',

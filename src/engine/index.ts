@@ -1,8 +1,9 @@
 export type { Admission } from './buckets/admit.ts';
 export type { AdmitOptions } from './buckets/bucket-review.ts';
-export { loadBuckets } from './buckets/load-buckets.ts';
+export { loadBuckets, loadReviewMatcher } from './buckets/load-buckets.ts';
 export type { Buckets } from './buckets/load-buckets.ts';
 export type { PolicyTable } from './buckets/policy-table.ts';
+export type { ReviewExclusion, ReviewMatch, ReviewMatcher } from './buckets/review-matcher.ts';
 export { AsyncCapabilities } from './capabilities/async-capabilities.ts';
 export { certificateBytes } from './capabilities/certificate-bytes.ts';
 export type { GetRequest, KubernetesReader, ListRequest } from './capabilities/kubernetes.ts';
@@ -30,8 +31,8 @@ export type { LookupResult, ObjectLookup, ObjectReference } from './object-looku
 export type { ParametersDefinition } from './parameters/parameters-definition.ts';
 export type { ValidationBudget } from './parameters/validation-budget.ts';
 export { settingsExpressionProblem } from './parameters/load-settings.ts';
-export { createManifestsGuest, exportPolicy } from './kubernetes-policies.ts';
-export type { ExportedPolicy } from './cel-policy/export-policy.ts';
+export { createManifestsGuest, exportPolicy, importPolicies } from './kubernetes-policies.ts';
+export type { ExportedPolicy, ExportedRequests } from './cel-policy/export-policy.ts';
 export { createFailedPolicy, createPolicy } from './loaded-policy.ts';
 export type { LoadedPolicy, PolicyOptions } from './loaded-policy.ts';
 export { describeValue, FieldReader, fieldPathText, faultText } from './field-reader.ts';

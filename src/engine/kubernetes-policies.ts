@@ -1,7 +1,14 @@
 // Kubernetes' own admission policies, for commands. Their code is loaded on first use.
 import { createRequire } from 'node:module';
 import type * as celPolicy from './cel-policy/index.ts';
-import type { ExportedPolicy, ExportOptions, ManifestOptions } from './cel-policy/index.ts';
+import type {
+  ExportedPolicy,
+  ExportOptions,
+  ImportedPolicies,
+  ImportOptions,
+  ManifestOptions,
+} from './cel-policy/index.ts';
+import type { JsonObject } from './json-text.ts';
 import type * as manifestsGuest from './manifests-guest.ts';
 import type { PolicyGuest } from './policy-guest.ts';
 
@@ -12,6 +19,11 @@ const require = createRequire(import.meta.url);
 export interface KubernetesPolicyGuest extends PolicyGuest {
   /** Policies and bindings without effect, and the reasons. */
   readonly notes: readonly string[];
+  /**
+   * Whether any policy with a binding is for the request of a review, match conditions aside. A match that fails counts.
+   * @param requestJson an AdmissionRequest, in UTF-8
+   */
+  matches(requestJson: Buffer): boolean;
 }
 
 /**
@@ -29,4 +41,12 @@ export function createManifestsGuest(
 /** Converts settings of `builtin:cel` to manifests that API servers evaluate themselves. Never throws. */
 export function exportPolicy(settings: unknown, options: ExportOptions): ExportedPolicy {
   return (require(`./cel-policy/index.${extension}`) as typeof celPolicy).exportPolicy(settings, options);
+}
+
+/**
+ * Converts ValidatingAdmissionPolicies and MutatingAdmissionPolicies with their bindings to ClusterAdmissionPolicies. Never
+ * throws.
+ */
+export function importPolicies(manifests: readonly JsonObject[], options: ImportOptions = {}): ImportedPolicies {
+  return (require(`./cel-policy/index.${extension}`) as typeof celPolicy).importPolicies(manifests, options);
 }

@@ -1,3 +1,4 @@
+import type { PodTemplatesAction } from '../resources/index.ts';
 import { DEFAULT_TIMEOUT_SECONDS } from './definition/limits.ts';
 import type { CapabilityHolder } from './host-capabilities.ts';
 import type { HostPort, PolicyLog } from './host-port.ts';
@@ -44,6 +45,8 @@ interface LoadedBase {
   readonly id: string;
   readonly mode: PolicyMode;
   readonly failurePolicy: FailurePolicy;
+  /** For evaluation by id: in a bucket, the policy's match decides. */
+  readonly podTemplates?: PodTemplatesAction;
   readonly options: PolicyOptions;
 }
 
@@ -84,8 +87,8 @@ export function createPolicy(
   guests: (module: string) => PolicyGuest,
   options: PolicyOptions,
 ): LoadedPolicy {
-  const { id, mode, failurePolicy } = definition;
-  const base = { id, mode, failurePolicy, options };
+  const { id, mode, failurePolicy, podTemplates } = definition;
+  const base = { id, mode, failurePolicy, options, ...(podTemplates === undefined ? {} : { podTemplates }) };
   if (definition.kind === 'policy') {
     const { allowedToMutate, message } = definition;
     return { kind: 'policy', ...base, allowedToMutate, message, unit: createUnit(id, definition, guests, options) };

@@ -1,5 +1,5 @@
 import type { CallContext } from '../wasm/index.ts';
-import { evaluateManifests, loadManifests, manifestProblemText } from './cel-policy/index.ts';
+import { evaluateManifests, loadManifests, manifestProblemText, manifestsMatch } from './cel-policy/index.ts';
 import type { LoadedManifests, ManifestOptions } from './cel-policy/index.ts';
 import { requestOf } from './cel-request.ts';
 import { EngineError } from './errors.ts';
@@ -33,13 +33,17 @@ export class ManifestsGuest implements PolicyGuest {
     return this.#manifests.notes;
   }
 
+  matches(requestJson: Buffer): boolean {
+    return manifestsMatch(this.#manifests, requestOf(requestJson));
+  }
+
   validate({ requestJson, isRaw }: GuestInput, context: CallContext): GuestVerdict {
     if (isRaw) {
       throw new EngineError('guest-error', 'admission policies of Kubernetes do not support raw requests');
     }
     const verdict = evaluateManifests(this.#manifests, requestOf(requestJson));
     const { allowed, message, code, warnings, auditAnnotations, patchedObject, evaluated } = verdict;
-    if (evaluated.length === 0) {
+    if (allowed && evaluated.length === 0) {
       context.log('no policy with a binding is for this request');
     }
     return {

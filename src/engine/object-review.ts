@@ -12,13 +12,18 @@ export interface ObjectRequest {
   readonly uid: string;
   readonly kind: GroupVersionKind;
   readonly resource: ResourceId;
-  readonly operation: 'CREATE' | 'UPDATE' | 'DELETE';
+  readonly requestKind?: GroupVersionKind;
+  readonly requestResource?: ResourceId;
   readonly name: string;
   /** Absent for cluster-scoped objects. */
   readonly namespace?: string;
+  readonly operation: 'CREATE' | 'UPDATE' | 'DELETE';
   readonly userInfo: JsonObject;
   readonly object?: JsonObject;
   readonly oldObject?: JsonObject;
+  /** Default: false. */
+  readonly dryRun?: boolean;
+  readonly options?: JsonObject;
 }
 
 /** A review of existing objects. JSON text is written only for guests that read it. */
@@ -63,8 +68,8 @@ export class ObjectReview implements Review {
   }
 
   requester(): Requester {
-    const { name, userInfo, object } = this.#request;
-    return { name: name || generatedName(object), user: userNameOf(userInfo), isDryRun: false };
+    const { name, userInfo, object, dryRun = false } = this.#request;
+    return { name: name || generatedName(object), user: userNameOf(userInfo), isDryRun: dryRun };
   }
 
   userInfo(): JsonObject {

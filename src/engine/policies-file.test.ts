@@ -103,6 +103,19 @@ test('reads policies and groups with their defaults', () => {
   assert.deepEqual(structuredClone(policies), policies);
 });
 
+test('pod templates are checked by policies and groups that say so', () => {
+  const group = 'policies: {a: {module: x}}, expression: a(), message: denied';
+  for (const [entry, expected] of [
+    ['module: x', undefined],
+    ['module: x, podTemplates: Ignore', undefined],
+    ['module: x, podTemplates: Warn', 'Warn'],
+    [`${group}, podTemplates: Enforce`, 'Enforce'],
+  ] as const) {
+    const [policy] = parsePolicies(`a: {${entry}}`, 'policies.yml').policies;
+    assert.equal(policy?.podTemplates, expected);
+  }
+});
+
 test('JSON gives the same definitions as YAML', () => {
   const { policies } = parsePolicies(FULL, 'policies.yml');
   const withSettings = ({ settingsJson, ...use }: ModuleUse): object => ({
@@ -222,6 +235,14 @@ for (const [text, code, message, line, column, field] of [
     1,
     16,
     'failurePolicy',
+  ],
+  [
+    `a: {${MODULE}, podTemplates: Deny}`,
+    'invalid-value',
+    /expected Ignore or Warn or Enforce, got "Deny"/,
+    1,
+    16,
+    'podTemplates',
   ],
   [
     `a: {${MODULE}, allowedToMutate: "yes"}`,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { parseJson } from '../values/index.ts';
 import { canonicalJson } from './json-text.ts';
+import type { PodTemplatesAction } from '../resources/index.ts';
 import type { ParametersDefinition } from './parameters/parameters-definition.ts';
 
 /** `protect` enforces verdicts; `monitor` only logs them and allows everything. */
@@ -40,6 +41,8 @@ export interface SinglePolicyDefinition extends ModuleUse {
   /** Replaces the text of a denial; the original moves to `status.details.causes`. */
   readonly message?: string;
   readonly failurePolicy: FailurePolicy;
+  /** Default: pod templates of workloads are not checked. */
+  readonly podTemplates?: PodTemplatesAction;
 }
 
 export interface GroupMemberDefinition extends ModuleUse {
@@ -55,6 +58,8 @@ export interface PolicyGroupDefinition {
   readonly message: string;
   readonly members: readonly GroupMemberDefinition[];
   readonly failurePolicy: FailurePolicy;
+  /** As in SinglePolicyDefinition. */
+  readonly podTemplates?: PodTemplatesAction;
 }
 
 /** One entry of the policies file: plain data, structured-cloneable. */

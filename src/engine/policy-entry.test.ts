@@ -55,6 +55,14 @@ describe('policyEntry', () => {
     });
   });
 
+  it('contains what happens to pod templates, if this version knows it', () => {
+    const checked = ['Warn', 'Enforce', 'Ignore', 'OfANewerVersion', 7].map((podTemplates) => {
+      const entry = policyEntry(single({ podTemplates })) as { podTemplates?: string };
+      return entry.podTemplates;
+    });
+    assert.deepEqual(checked, ['Warn', 'Enforce', undefined, undefined, undefined]);
+  });
+
   it('contains the members of a group', () => {
     const group = policy(
       'ClusterAdmissionPolicyGroup',

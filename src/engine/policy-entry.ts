@@ -23,6 +23,7 @@ export function policyEntry({ spec }: Pick<AdmissionPolicyObject, 'spec'>, optio
     policyMode: spec.mode ?? 'protect',
     ...(spec.message === undefined || spec.message === '' ? {} : { message: spec.message }),
     ...failurePolicyOf(spec),
+    ...podTemplatesOf(spec),
   };
   // Not `isGroup` of src/resources: a server for a policies file does not load the kinds.
   if ('policies' in spec) {
@@ -30,6 +31,11 @@ export function policyEntry({ spec }: Pick<AdmissionPolicyObject, 'spec'>, optio
     return { ...common, expression: spec.expression, policies: Object.fromEntries(members) };
   }
   return { ...common, allowedToMutate: spec.mutating, ...moduleUse(spec, options) };
+}
+
+/** A value that only a newer version knows does not keep the policy from being loaded. */
+function podTemplatesOf({ podTemplates }: AdmissionPolicyObject['spec']): { readonly podTemplates?: string } {
+  return podTemplates === 'Warn' || podTemplates === 'Enforce' ? { podTemplates } : {};
 }
 
 /** In a cluster, unlike in a policies file, a policy in monitor mode rejects nothing, whatever fails. */

@@ -73,7 +73,7 @@ const MODULE_KEYS = [
   'parameters',
 ];
 /** Keys of every entry. Kubewarden's controller writes `namespacedName`, which is ignored. */
-const ENTRY_KEYS = ['policyMode', 'message', 'failurePolicy', 'namespacedName'];
+const ENTRY_KEYS = ['policyMode', 'message', 'failurePolicy', 'podTemplates', 'namespacedName'];
 const POLICY_KEYS = [...MODULE_KEYS, ...ENTRY_KEYS, 'allowedToMutate'];
 const GROUP_KEYS = [...ENTRY_KEYS, 'expression', 'policies'];
 const MEMBER_KEYS = MODULE_KEYS;
@@ -146,6 +146,7 @@ function readSingle(id: string, fields: FieldReader, budget: ValueBudget): Polic
     ...readModuleUse(fields, budget),
     ...(message === undefined ? {} : { message }),
     failurePolicy: readFailurePolicy(fields),
+    ...readPodTemplates(fields),
   };
 }
 
@@ -165,6 +166,7 @@ function readGroup(id: string, fields: FieldReader, budget: ValueBudget, faults:
     message: fields.requiredText('message'),
     members,
     failurePolicy: readFailurePolicy(fields),
+    ...readPodTemplates(fields),
   };
 }
 
@@ -223,6 +225,11 @@ function readMode(fields: FieldReader): PolicyMode {
 
 function readFailurePolicy(fields: FieldReader): FailurePolicy {
   return fields.oneOf('failurePolicy', ['Fail', 'Ignore']) ?? 'Fail';
+}
+
+function readPodTemplates(fields: FieldReader): Pick<PolicyDefinition, 'podTemplates'> {
+  const podTemplates = fields.oneOf('podTemplates', ['Ignore', 'Warn', 'Enforce']);
+  return podTemplates === undefined || podTemplates === 'Ignore' ? {} : { podTemplates };
 }
 
 function readTimeout(fields: FieldReader): number | undefined {

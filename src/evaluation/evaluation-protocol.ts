@@ -61,7 +61,10 @@ export interface ReviewTerms {
   readonly timedOut: readonly string[] | null;
   /** Of a bucket: when its policies must have answered, see {@link monotonicNow}. */
   readonly expiresAt: number;
-  /** Slow owners, see policyOwner: a review that matches a policy of one of them is deferred as a whole. */
+  /**
+   * Slow owners, see policyOwner: a review that matches a policy of one of them, or a policy of a namespace that was never
+   * evaluated in this worker, is deferred as a whole. null: it is not deferred.
+   */
   readonly slow: readonly string[] | null;
   /** Objects that were read for this review, and that workers may still not have; null: none. */
   readonly failedLookups: readonly FailedLookup[] | null;
@@ -90,6 +93,24 @@ export type ReviewResult =
   /** A fault of the engine itself; it is in the log. */
   | { readonly kind: 'failed' };
 
+/**
+ * A review is long after this time, see also {@link HeldWorker}: evaluations usually take well under a millisecond. Milliseconds.
+ */
+export const LONG_REVIEW_MS = 20;
+
+/**
+ * A review that held its worker: its policies used more than {@link LONG_REVIEW_MS}, in processor time and while they waited for
+ * the host. On a busy machine, all reviews take long, and few hold their worker.
+ */
+export interface HeldWorker {
+  /** The number of the policy that ran last, see ToWorker. */
+  readonly policy: number;
+  /** From the start of the review to its answer. Milliseconds. */
+  readonly ms: number;
+  /** Of that, how long its policies waited for the host. Milliseconds. */
+  readonly waitedMs: number;
+}
+
 /** The answer to a review. */
 export interface ReviewAnswer {
   readonly seq: number;
@@ -99,20 +120,23 @@ export interface ReviewAnswer {
   /** Time in the policy of each observation; -1 when its code did not run. Milliseconds. */
   readonly times: readonly number[];
   readonly evaluationMs: number;
+  /** Absent for others. */
+  readonly held?: HeldWorker;
   /** See MonitoredVerdict; absent without any. */
   readonly monitored?: readonly MonitoredVerdict[];
 }
 
 /** From a worker. */
 export type FromWorker =
-  | { readonly type: 'ready' }
+  /** `nativeThreadId`: see threadCpuMs. */
+  | { readonly type: 'ready'; readonly nativeThreadId: number | undefined }
   | {
       readonly type: 'applied';
       readonly version: number;
       readonly failures: readonly { id: string; message: string }[];
     }
   | { readonly type: 'answer'; readonly answer: ReviewAnswer }
-  /** The review of a bucket matches a policy of a slow owner, and was not evaluated. */
+  /** The review of a bucket matches a policy of a slow owner, or an untried one, and was not evaluated. */
   | { readonly type: 'deferred'; readonly seq: number; readonly owner: string }
   /** The review of a bucket cannot be evaluated before this object is known. */
   | { readonly type: 'unknown-object'; readonly seq: number; readonly object: ObjectReference }
@@ -194,6 +218,8 @@ export class WorkerActivity {
   readonly buffer: SharedArrayBuffer;
   readonly #work: Int32Array;
   readonly #times: BigInt64Array;
+  #waitingSince = 0;
+  #waitedMs = 0;
 
   constructor(buffer: SharedArrayBuffer = new SharedArrayBuffer(ACTIVITY_BYTES)) {
     this.buffer = buffer;
@@ -219,6 +245,16 @@ export class WorkerActivity {
   /** Worker: it begins or ends to wait for an answer of the host. */
   wait(isWaiting: boolean): void {
     Atomics.store(this.#work, WAITING, isWaiting ? 1 : 0);
+    if (isWaiting) {
+      this.#waitingSince = performance.now();
+    } else {
+      this.#waitedMs += performance.now() - this.#waitingSince;
+    }
+  }
+
+  /** Worker: how long it has waited for the host so far. Milliseconds. */
+  get waitedMs(): number {
+    return this.#waitedMs;
   }
 
   /** Main thread: whether the worker waits for the host. */

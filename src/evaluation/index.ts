@@ -9,7 +9,6 @@ export { EvaluationError } from './errors.ts';
 export type { ReviewResult, Route, TableChange, TableEntry } from './evaluation-protocol.ts';
 export { budgetOf, CLUSTER_OWNER, codeBytesOf, memoryBudget, namespacesBudget } from './memory-budget.ts';
 export type { MemoryBudget } from './memory-budget.ts';
-export { collectGarbageAlone } from './garbage-collection.ts';
 export type { CompiledPolicyModule } from './loading/compiled-module.ts';
 export type {
   DeclaredPolicy,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, it } from 'node:test';
-import { FileWatch } from './file-watch.ts';
+import { FileWatch, type WatchedPaths } from './file-watch.ts';
 
 /** Longer than any test, so that only notifications cause reads. */
 const NO_POLL = 600_000;
@@ -25,7 +25,7 @@ describe('a watched file', () => {
     rmSync(folder, { recursive: true });
   });
 
-  async function start(paths: readonly string[], pollMs = NO_POLL): Promise<void> {
+  async function start(paths: WatchedPaths, pollMs = NO_POLL): Promise<void> {
     watch = new FileWatch(
       paths,
       {
@@ -55,6 +55,21 @@ describe('a watched file', () => {
     writeFileSync(join(folder, 'a'), 'one');
     await start([join(folder, 'a')]);
     assert.deepEqual(reported, ['one']);
+  });
+
+  it('is reported with the others of a list that is made again before each read', async () => {
+    writeFileSync(join(folder, 'a'), 'one');
+    const list = (): Promise<readonly string[]> =>
+      Promise.resolve(
+        readdirSync(folder)
+          .toSorted()
+          .map((name) => join(folder, name)),
+      );
+    await start(list);
+    await next(() => writeFileSync(join(folder, 'b'), 'two'));
+    await next(() => renameSync(join(folder, 'b'), join(folder, 'c')));
+    await next(() => unlinkSync(join(folder, 'a')));
+    assert.deepEqual(reported, ['one', 'one|two', 'one|two', 'two']);
   });
 
   it('is reported when it is rewritten in place, and when it is replaced by a rename', async () => {

@@ -15,15 +15,18 @@ export type Contents = readonly Buffer[];
 
 /** Receives the reads of a {@link FileWatch}. Calls are never concurrent. */
 export interface FileWatchListener {
-  /** The contents differ from those last reported. */
-  changed(contents: Contents): void | Promise<void>;
+  /** The contents, or the paths, differ from those last reported. */
+  changed(contents: Contents, paths: readonly string[]): void | Promise<void>;
   /** A file cannot be read; the last contents stay valid. Called once for each new failure. */
   failed(error: Error): void;
 }
 
+/** The paths of the watched files: fixed, or listed before each read. */
+export type WatchedPaths = readonly string[] | (() => Promise<readonly string[]>);
+
 /** Reports the contents of a set of files at the start and after each change, as one consistent read. */
 export class FileWatch {
-  readonly #paths: readonly string[];
+  readonly #paths: WatchedPaths;
   readonly #listener: FileWatchListener;
   readonly #pollMs: number;
   #watchers: FSWatcher[] = [];
@@ -34,7 +37,7 @@ export class FileWatch {
   #running: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  constructor(paths: readonly string[], listener: FileWatchListener, pollMs: number = POLL_MS) {
+  constructor(paths: WatchedPaths, listener: FileWatchListener, pollMs: number = POLL_MS) {
     this.#paths = paths;
     this.#listener = listener;
     this.#pollMs = pollMs;
@@ -70,13 +73,14 @@ export class FileWatch {
       return;
     }
     try {
-      await this.#watchDirectories();
-      const contents = await this.#contents();
-      const known = fingerprint(contents);
+      const paths = await this.#list();
+      await this.#watchDirectories(paths);
+      const contents = await this.#contents(paths);
+      const known = fingerprint(paths, contents);
       this.#failure = '';
       if (known !== this.#known) {
         this.#known = known;
-        await this.#listener.changed(contents);
+        await this.#listener.changed(contents, paths);
       }
     } catch (error) {
       const failure = error instanceof Error ? error : new Error(String(error));
@@ -89,20 +93,28 @@ export class FileWatch {
     }
   }
 
-  async #contents(): Promise<Contents> {
+  async #list(): Promise<readonly string[]> {
+    return typeof this.#paths === 'function' ? await this.#reading(this.#paths()) : this.#paths;
+  }
+
+  #contents(paths: readonly string[]): Promise<Contents> {
+    return this.#reading(Promise.all(paths.map((path) => readFile(path))));
+  }
+
+  /** When the listener gets a failure, files that are back are reported even if unchanged. */
+  async #reading<Result>(read: Promise<Result>): Promise<Result> {
     try {
-      return await Promise.all(this.#paths.map((path) => readFile(path)));
+      return await read;
     } catch (error) {
-      // The listener got a failure, so files that are back are reported even if unchanged.
       this.#known = '';
       throw error;
     }
   }
 
   /** Watches every directory in the paths, because a swapped link causes notifications only where the link is. */
-  async #watchDirectories(): Promise<void> {
-    const directories = new Set(this.#paths.map((path) => dirname(path)));
-    for (const path of this.#paths) {
+  async #watchDirectories(paths: readonly string[]): Promise<void> {
+    const directories = new Set(paths.map((path) => dirname(path)));
+    for (const path of paths) {
       directories.add(dirname(await realpath(path).catch(() => path)));
     }
     const wanted = [...directories].toSorted().join('\n');
@@ -134,10 +146,10 @@ export class FileWatch {
   }
 }
 
-function fingerprint(contents: Contents): string {
+function fingerprint(paths: readonly string[], contents: Contents): string {
   const hash = createHash('sha256');
-  for (const content of contents) {
-    hash.update(`${content.length}\n`).update(content);
+  for (const [index, content] of contents.entries()) {
+    hash.update(`${paths[index] ?? ''}\n${content.length}\n`).update(content);
   }
   return hash.digest('hex');
 }

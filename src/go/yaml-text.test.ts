@@ -73,7 +73,8 @@ describe('YAML as Kubernetes writes it', () => {
     }));
     fc.assert(
       fc.property(value, (one) => {
-        assert.deepEqual(load(yamlText(one as JsonValue)), one);
+        // In a list: parsers differ about the indentation of a text that is a whole document.
+        assert.deepEqual(load(yamlText([one as JsonValue])), [one]);
       }),
     );
   });

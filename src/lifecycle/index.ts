@@ -1,8 +1,9 @@
 export { CLUSTER_RULES } from './cluster-rules.ts';
 export { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, SELF_REVIEW } from './controller-rules.ts';
 export { LifecycleControllers } from './lifecycle-controllers.ts';
+export { PolicyTypeChecks } from './type-checks/policy-type-checks.ts';
+export { RESOURCES_SERVED, TYPE_CHECKED } from './type-checks/type-check-conditions.ts';
 export { POLICY_KINDS } from './policy-kinds.ts';
-export { DEFAULT_EXEMPT_NAMESPACES } from './webhooks/exemptions.ts';
 export type { WebhookTarget } from './webhooks/webhook-object.ts';
 export { WritePace } from './webhooks/write-pace.ts';
 export { PolicyServerController } from './replicas/policy-server-controller.ts';

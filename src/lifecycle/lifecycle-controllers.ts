@@ -5,6 +5,7 @@ import {
   type AccessRule,
   type AdmissionPolicyObject,
   ANNOTATIONS,
+  DEFAULT_EXEMPT_NAMESPACES,
   keyOf,
   type ObjectKey,
   POLICY_REVISIONS,
@@ -38,11 +39,13 @@ import { MUTATING_WEBHOOKS, POLICY_KINDS, VALIDATING_WEBHOOKS } from './policy-k
 import { PolicyReconciler } from './policy-reconciler.ts';
 import { Prevalidations } from './prevalidations.ts';
 import type { ReplicaChange, ReplicaDirectory } from './replicas/replica-directory.ts';
+import { ReportPace } from './replicas/report-pace.ts';
 import { RevisionStore } from './revision-store.ts';
 import { parseRolloutAnnotations } from './rollout-settings.ts';
 import type { RolloutSettings } from './rollout/rollout-view.ts';
 import type { PolicyReference } from './webhooks/enforcement-records.ts';
-import { DEFAULT_EXEMPT_NAMESPACES } from './webhooks/exemptions.ts';
+import type { PolicyTypeChecks } from './type-checks/policy-type-checks.ts';
+import { TypeCheckReports } from './type-checks/type-check-reports.ts';
 import { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 import { policyOf, type WebhookTarget } from './webhooks/webhook-object.ts';
 import type { WritePace } from './webhooks/write-pace.ts';
@@ -79,6 +82,8 @@ export interface LifecycleOptions {
   readonly isOurs?: (policyServer: string) => boolean;
   /** Rate limit of the writes of webhook configurations, one for each policy server. Default: a {@link WritePace}. */
   readonly pace?: () => WritePace;
+  /** Compares policies with the kinds of the cluster. Default: they are not compared. */
+  readonly typeChecks?: Pick<PolicyTypeChecks, 'check'>;
   readonly events: EventSink;
   /** Default: MONITORED_INTERVAL_MS of {@link PolicyReports}. */
   readonly monitoredIntervalMs?: number;
@@ -106,6 +111,8 @@ export class LifecycleControllers implements Runnable {
   readonly #warnings: AnnotationWarnings;
   readonly #policyServers: ObjectCache<PolicyServer>;
   readonly #webhooks: PolicyWebhooks;
+  readonly #typeChecks: TypeCheckReports | undefined;
+  readonly #pace = new ReportPace();
   readonly #isReady = Promise.withResolvers<void>();
 
   constructor(options: LifecycleOptions) {
@@ -134,7 +141,10 @@ export class LifecycleControllers implements Runnable {
       mutating,
       requeue: (policy) => this.#requeue(policy),
     });
-    const { registry, metrics: _, ...rest } = options;
+    const { registry, metrics: _, typeChecks: checks, ...rest } = options;
+    this.#typeChecks =
+      checks &&
+      new TypeCheckReports({ checks, openApi: cluster.openApi, requeue: (policy) => this.#enqueue(policy), log });
     const all = (): readonly AdmissionPolicyObject[] => POLICY_KINDS.flatMap((kind) => caches.cache(kind).list());
     const shared = {
       ...rest,
@@ -144,9 +154,11 @@ export class LifecycleControllers implements Runnable {
       webhooks: this.#webhooks,
       prevalidations: this.#prevalidations,
       warnings: this.#warnings,
+      typeChecks: this.#typeChecks,
     };
     this.#kinds = POLICY_KINDS.map((kind) => {
       const policies = caches.cache(kind);
+      const byId = policies.index((policy) => [policyId(policy)]);
       const byServer = policies.index(({ spec }) => [spec.policyServer ?? 'default']);
       const reconciler = new PolicyReconciler(kind, { ...shared, policies });
       const controller = new Controller({
@@ -156,7 +168,11 @@ export class LifecycleControllers implements Runnable {
         watches: [
           watch(policies, { when: [anyOf(generationChanged, annotationsChanged)] }),
           watch(revisions, {
-            keys: ({ spec: { policy } }) => (policy.kind === kind.kind ? [policyKey(policy)] : []),
+            // A revision that somebody else wrote may have the id of another policy.
+            keys: ({ spec: { policy, policyId: id } }) => [
+              ...(policy.kind === kind.kind ? [policyKey(policy)] : []),
+              ...byId.get(id).map((one) => keyOf(one)),
+            ],
           }),
           watch(policyServers, {
             keys: (server: PolicyServer) => byServer.get(server.metadata.name ?? '').map((policy) => keyOf(policy)),
@@ -170,7 +186,7 @@ export class LifecycleControllers implements Runnable {
         log,
         ...(options.metrics === undefined ? {} : { metrics: options.metrics }),
       });
-      return { kind: kind.kind, policies, byServer, byId: policies.index((policy) => [policyId(policy)]), controller };
+      return { kind: kind.kind, policies, byServer, byId, controller };
     });
   }
 
@@ -180,9 +196,11 @@ export class LifecycleControllers implements Runnable {
       this.#replicas.subscribe((change) => this.#replicasChanged(change)),
       this.#policyServers.subscribe(({ before, after }) => this.#warnOfAnnotations(before, after)),
     ];
-    const running = [this.#webhooks, ...this.#kinds.map(({ controller }) => controller)].map((one) =>
-      one.start(signal),
-    );
+    const running = [
+      this.#webhooks,
+      ...(this.#typeChecks === undefined ? [] : [this.#typeChecks]),
+      ...this.#kinds.map(({ controller }) => controller),
+    ].map((one) => one.start(signal));
     try {
       await Promise.race([
         aborted(signal),
@@ -225,7 +243,7 @@ export class LifecycleControllers implements Runnable {
   #replicasChanged({ policyServer, policies }: ReplicaChange): void {
     if (policies !== 'all') {
       for (const policy of policies) {
-        this.#enqueue(policy);
+        this.#reported(policyServer, policy);
       }
       return;
     }
@@ -240,10 +258,21 @@ export class LifecycleControllers implements Runnable {
     this.#kinds.find((one) => one.kind === kind)?.controller.enqueue(key);
   }
 
-  #enqueue(id: string): void {
+  /** A replica may report on policies that do not exist, or of another PolicyServer: nobody waits for that. */
+  #reported(policyServer: string, id: string): void {
+    const policies = this.#kinds.flatMap(({ byId }) => byId.get(id));
+    if (policies.some(({ spec }) => (spec.policyServer ?? 'default') === policyServer)) {
+      this.#enqueue(id, this.#pace.delayMs(policyServer, performance.now()));
+    } else {
+      const counts = this.#replicas.monitored.of(id).filter((one) => one.policyServer === policyServer);
+      this.#replicas.monitored.drop(counts);
+    }
+  }
+
+  #enqueue(id: string, afterMs = 0): void {
     for (const { byId, controller } of this.#kinds) {
       for (const policy of byId.get(id)) {
-        controller.enqueue(keyOf(policy));
+        controller.enqueue(keyOf(policy), { afterMs });
       }
     }
   }

@@ -36,6 +36,8 @@ import type { KnownReplica, ReplicaDirectory } from './replicas/replica-director
 import { RevisionStore } from './revision-store.ts';
 import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
 import { until } from './testing/until.ts';
+import { RESOURCES_SERVED, TYPE_CHECKED } from './type-checks/type-check-conditions.ts';
+import type { TypeCheckReport } from './type-checks/type-check-report.ts';
 import { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 
 const KEY = { name: 'p' };
@@ -80,6 +82,8 @@ class Scene implements AsyncDisposable {
   /** States of the replicas; empty while replicas are unknown. */
   readonly states: KnownReplica['state'][] = ['connected'];
   readonly settings = { ...DEFAULT_ROLLOUT_SETTINGS };
+  /** What is known of the kinds that the policy matches. */
+  typeCheck: TypeCheckReport | undefined;
   readonly reconciler: PolicyReconciler;
   readonly webhooks: PolicyWebhooks;
   readonly #stop = new AbortController();
@@ -136,6 +140,7 @@ class Scene implements AsyncDisposable {
         failed: () => undefined,
       }),
       settings: this.settings,
+      typeChecks: { of: () => this.typeCheck, forget: () => undefined },
       events,
       warnings: new AnnotationWarnings(events),
     });
@@ -260,6 +265,30 @@ describe('PolicyReconciler', () => {
     assert.equal(scene.cluster.revision, revision);
     assert.equal([...scene.cluster.state.list(POLICY_REVISIONS, NAMESPACE)].length, 1);
     assert.deepEqual(scene.events, ['Normal Serving']);
+  });
+
+  it('writes what is wrong for the kinds of the cluster, once, and that it has healed', async () => {
+    await using scene = await Scene.open();
+    const good = { unserved: [], warnings: [], expressions: 1, kinds: ['v1 Pod'] };
+    const stateOf = async (): Promise<readonly string[]> => {
+      const { conditions } = (await scene.policy()).status ?? {};
+      return [RESOURCES_SERVED, TYPE_CHECKED].map((type) => findCondition(conditions, type)?.status ?? 'none');
+    };
+    await scene.rollOut();
+    assert.deepEqual(await stateOf(), ['none', 'none']);
+    const problem = { field: 'spec.rules[0].resources[0]', message: 'the cluster serves no resource "pod"' };
+    scene.typeCheck = { ...good, unserved: [problem] };
+    scene.replace(await scene.policy());
+    await scene.reconcile();
+    assert.deepEqual(await stateOf(), ['False', 'True']);
+    scene.replace(await scene.policy());
+    await scene.reconcile();
+    assert.deepEqual(scene.events, ['Normal Serving', 'Warning NotServed']);
+    scene.typeCheck = good;
+    scene.replace(await scene.policy());
+    await scene.reconcile();
+    assert.deepEqual(await stateOf(), ['True', 'True']);
+    assert.deepEqual(scene.events, ['Normal Serving', 'Warning NotServed']);
   });
 
   it('creates no second revision when its cache lacks the one of another process', async () => {

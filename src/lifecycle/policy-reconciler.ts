@@ -5,7 +5,6 @@ import {
   ANNOTATIONS,
   type ObjectKey,
   policyId,
-  type PolicyRevision,
   type Readiness,
   type ResourceType,
 } from '../resources/index.ts';
@@ -27,12 +26,15 @@ import { PolicyRollout, type PolicyRolloutOptions } from './policy-rollout.ts';
 import { annotationProblems, policyView } from './policy-view.ts';
 import { rollBack } from './rollbacks.ts';
 import { checkSchema } from './schema-guard.ts';
+import type { TypeCheckReports } from './type-checks/type-check-reports.ts';
 
 export interface PolicyReconcilerOptions extends Omit<PolicyRolloutOptions, 'policies'> {
   readonly cluster: Cluster;
   readonly policies: Pick<ObjectCache<AdmissionPolicyObject>, 'get' | 'subscribe'>;
   readonly events: EventSink;
   readonly warnings: AnnotationWarnings;
+  /** Compares policies with the kinds of the cluster. Default: they are not compared. */
+  readonly typeChecks?: Pick<TypeCheckReports, 'of' | 'forget'> | undefined;
   /** See PolicyReportsOptions. */
   readonly monitoredIntervalMs?: number;
   /** Whether this controller enforces the policies of a PolicyServer. It does not touch others. Default: always. */
@@ -101,9 +103,9 @@ export class PolicyReconciler {
     }
   }
 
-  /** Removes the revisions of a deleted policy of the same name. */
+  /** Removes the revisions of a deleted policy of the same name, and those that the controller cannot have written. */
   async #removePredecessor({ key, id, policy }: Subject, signal: AbortSignal): Promise<LastStep | void> {
-    const own = this.#revisionsOf(policy, id);
+    const own = this.#options.revisions.ofPolicy(policy, id);
     const others = this.#options.revisions.of(id).filter((revision) => !own.includes(revision));
     if (others.length === 0) {
       return;
@@ -132,7 +134,7 @@ export class PolicyReconciler {
     }
     const { cluster, events } = this.#options;
     try {
-      const own = this.#revisionsOf(policy, id);
+      const own = this.#options.revisions.ofPolicy(policy, id);
       this.#policies.recordWrite(key, await rollBack(cluster, this.#kind, policy, own, events, signal));
     } catch (error) {
       if (!(error instanceof ApiError) || error.code === 409) {
@@ -145,7 +147,13 @@ export class PolicyReconciler {
   async #checkSchema({ key, id }: Subject, signal: AbortSignal): Promise<void> {
     const policy = this.#policies.get(key);
     if (policy !== undefined) {
-      await checkSchema(this.#options.cluster, this.#kind, policy, this.#revisionsOf(policy, id), signal);
+      await checkSchema(
+        this.#options.cluster,
+        this.#kind,
+        policy,
+        this.#options.revisions.ofPolicy(policy, id),
+        signal,
+      );
     }
   }
 
@@ -168,17 +176,13 @@ export class PolicyReconciler {
     if (policy === undefined || !this.#isOurs(policy) || (isBeingDeleted(policy) && failure === undefined)) {
       return {};
     }
-    const view = policyView(this.#options, policy, id, this.#revisionsOf(policy, id), Date.now());
+    const view = policyView(this.#options, policy, id, this.#options.revisions.ofPolicy(policy, id), Date.now());
     return await this.#reports.write(policy, view, failure, signal);
   }
 
   #isOurs(policy: AdmissionPolicyObject | undefined): boolean {
     const { isOurs = () => true } = this.#options;
     return isOurs(policy?.spec.policyServer ?? 'default');
-  }
-
-  #revisionsOf(policy: AdmissionPolicyObject | undefined, id: string): readonly PolicyRevision[] {
-    return this.#options.revisions.of(id).filter(({ spec }) => spec.policy.uid === policy?.metadata.uid);
   }
 }
 

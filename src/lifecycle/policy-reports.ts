@@ -19,6 +19,8 @@ import { hasNewDenials, settledCounts } from './rollout/monitored-status.ts';
 import { policyStatus } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
 import type { RolloutView } from './rollout/rollout-view.ts';
+import { newTypeWarnings } from './type-checks/type-check-conditions.ts';
+import type { TypeCheckReports } from './type-checks/type-check-reports.ts';
 import { asJson } from '../values/index.ts';
 
 /**
@@ -59,6 +61,7 @@ export interface PolicyReportsOptions {
   readonly policies: WrittenObjects<AdmissionPolicyObject>;
   readonly events: EventSink;
   readonly replicas: Pick<ReplicaDirectory, 'monitored'>;
+  readonly typeChecks?: Pick<TypeCheckReports, 'forget'> | undefined;
   /** See {@link MONITORED_INTERVAL_MS}, the default. */
   readonly monitoredIntervalMs?: number;
   readonly metrics?: LifecycleMetrics;
@@ -79,6 +82,7 @@ export class PolicyReports {
   /** Forgets a deleted policy. */
   forget(id: string): void {
     this.#progress.delete(id);
+    this.#options.typeChecks?.forget(id);
     const { monitored } = this.#options.replicas;
     monitored.drop(monitored.of(id));
   }
@@ -101,7 +105,7 @@ export class PolicyReports {
     const before = policy.status;
     const status = policyStatus(view, failure, before, view.now);
     if (isSame(before, status)) {
-      this.#settle(status, view);
+      this.#settle(id, status, view);
       return {};
     }
     const monitoredAt = this.#nextMonitored(before, view.now);
@@ -140,7 +144,7 @@ export class PolicyReports {
     }
     const intervalMs = last === undefined ? FIRST_PROGRESS_MS : last.intervalMs * 10;
     this.#progress.set(id, { intervalMs, next: view.now + intervalMs });
-    this.#settle(status, view);
+    this.#settle(id, status, view);
     metrics?.statusWritten(id, status.phase ?? '', view.generation, performance.now());
     // The controller reports failures as events itself.
     const isNew = failure?.reason !== FAILED_REASON && isNews(before, status);
@@ -159,6 +163,9 @@ export class PolicyReports {
     if (warnings !== undefined && !isDeepStrictEqual(before?.warnings, warnings)) {
       events.event(policy, 'Warning', MAY_REJECT, warnings.join('; '));
     }
+    for (const { reason, message } of newTypeWarnings(before?.conditions, status.conditions)) {
+      events.event(policy, 'Warning', reason, message);
+    }
     const { refreshed } = status;
     if (refreshed !== undefined && isRefreshNews(before?.refreshed, refreshed)) {
       events.event(policy, 'Normal', REFRESHED, refreshed.message);
@@ -174,9 +181,11 @@ export class PolicyReports {
     return last === undefined ? now : Math.min(Date.parse(last), now) + monitoredIntervalMs;
   }
 
-  /** Drops counts that are in the status now. */
-  #settle({ monitored }: PolicyStatus, view: RolloutView): void {
-    this.#options.replicas.monitored.drop(settledCounts(monitored, view.monitored));
+  /** Drops counts that are in the status now, and those that are not of this policy's revisions and PolicyServer. */
+  #settle(id: string, { monitored: status }: PolicyStatus, { monitored: counts }: RolloutView): void {
+    const { monitored } = this.#options.replicas;
+    const others = monitored.of(id).filter((one) => !counts.includes(one));
+    monitored.drop([...settledCounts(status, counts), ...others]);
   }
 }
 

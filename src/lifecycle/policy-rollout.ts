@@ -299,15 +299,11 @@ export class PolicyRollout {
   }
 
   #viewOf(policy: AdmissionPolicyObject, id: string): RolloutView {
-    return policyView(this.#options, policy, id, this.#revisionsOf(policy, id), Date.now());
-  }
-
-  #revisionsOf({ metadata }: AdmissionPolicyObject, id: string): readonly PolicyRevision[] {
-    return this.#options.revisions.of(id).filter(({ spec }) => spec.policy.uid === metadata.uid);
+    return policyView(this.#options, policy, id, this.#options.revisions.ofPolicy(policy, id), Date.now());
   }
 
   #revision(policy: AdmissionPolicyObject, id: string, number: number): PolicyRevision {
-    const revision = this.#revisionsOf(policy, id).find(({ spec }) => spec.revision === number);
+    const revision = this.#options.revisions.ofPolicy(policy, id).find(({ spec }) => spec.revision === number);
     if (revision === undefined) {
       throw new Error(`revision ${number} of ${id} does not exist any more`);
     }

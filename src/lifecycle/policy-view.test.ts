@@ -48,4 +48,20 @@ describe('policyView', () => {
     assert.equal(isCurrent(policy({ limit: 1 }, 1), policy({ limit: 2 }, 2)), false);
     assert.equal(isCurrent(policy({ limit: 1 }, 1), policy({ limit: 1 }, 3)), true);
   });
+
+  it('has counts of monitor mode only from replicas of the PolicyServer, and for revisions that exist', () => {
+    const monitored = new MonitoredReports();
+    const counted = { since: '2026-01-01T00:00:00.000Z', count: 1, last: [] };
+    const report = { name: 'kw.cap.p-1', uid: 'r', policy: 'kw.cap.p', revision: 1, monitored: counted } as const;
+    monitored.receive({ name: 'a', policyServer: 'default' }, [{ ...report, state: 'Serving' }]);
+    monitored.receive({ name: 'b', policyServer: 'tenants' }, [{ ...report, state: 'Serving' }]);
+    monitored.receive({ name: 'c', policyServer: 'default' }, [{ ...report, uid: 'made up', state: 'Serving' }]);
+    const sources = { ...SOURCES, replicas: { ...SOURCES.replicas, monitored } };
+    const one = policy({}, 1);
+    const view = policyView(sources, one, 'kw.cap.p', [revision(one)], 0);
+    assert.deepEqual(
+      view.monitored.map(({ replica }) => replica),
+      ['a'],
+    );
+  });
 });

@@ -20,6 +20,7 @@ import { REASONS } from './rollout/reasons.ts';
 import { hasFailed, isFailurePolicyInForce, servingRevision } from './rollout/revision-choice.ts';
 import { type AnnotationProblem, parseRevisionNumber, parseRolloutAnnotations } from './rollout-settings.ts';
 import { refreshAnnotationProblems } from './refresh-request.ts';
+import type { TypeCheckReports } from './type-checks/type-check-reports.ts';
 import { wantsOwnWebhook, webhookAnnotationProblems } from './webhooks/own-webhook.ts';
 import type { PolicyReference } from './webhooks/enforcement-records.ts';
 import type { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
@@ -28,6 +29,8 @@ export interface ViewSources {
   readonly policyServers: { get(key: ObjectKey): PolicyServer | undefined };
   readonly replicas: Pick<ReplicaDirectory, 'replicas' | 'monitored'>;
   readonly webhooks: Pick<PolicyWebhooks, 'isCovered'>;
+  /** Default: policies are not compared with the kinds of the cluster. */
+  readonly typeChecks?: Pick<TypeCheckReports, 'of'> | undefined;
   /** The namespace of the product. */
   readonly namespace: string;
   /** Defaults for annotations that are absent. */
@@ -72,8 +75,12 @@ export function policyView(
     settings: rolloutSettings,
     revisions: facts,
     replicas: replicas.replicas(server)?.map((replica) => replicaFacts(replica, id, revisions)),
-    monitored: replicas.monitored.of(id).filter(({ name, uid }) => isOneOf(revisions, name, uid)),
+    // A replica counts for policies of its own PolicyServer only.
+    monitored: replicas.monitored
+      .of(id)
+      .filter(({ name, uid, policyServer: from }) => from === server && isOneOf(revisions, name, uid)),
     hasPolicyServer: policyServer !== undefined,
+    typeCheck: sources.typeChecks?.of(id, policy),
     isCovered: webhooks.isCovered(
       policyReference(policy, id),
       inForce && matchOf(policy, inForce.snapshot, inForce.ownWebhook, sources.namespace),

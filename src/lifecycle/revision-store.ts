@@ -9,6 +9,7 @@ import {
   POLICY_UID_LABEL,
   policyId,
   type PolicyRevision,
+  revisionMismatch,
   revisionName,
   snapshotOf,
   timeText,
@@ -46,6 +47,16 @@ export class RevisionStore {
     return this.#objects
       .current(this.#byPolicy.get(id), ({ spec }) => spec.policyId === id)
       .toSorted((a, b) => a.spec.revision - b.spec.revision);
+  }
+
+  /**
+   * The revisions of this policy, without those of a deleted one of the same name, and without those that the controller cannot
+   * have written; ordered by number.
+   */
+  ofPolicy(policy: Pick<AdmissionPolicyObject, 'metadata'> | undefined, id: string): readonly PolicyRevision[] {
+    return this.of(id).filter(
+      (revision) => revision.spec.policy.uid === policy?.metadata.uid && revisionMismatch(revision) === undefined,
+    );
   }
 
   /** @throws ApiError: AlreadyExists if the cache does not have an existing revision of that number yet */

@@ -24,6 +24,8 @@ export { ModulesInUse } from './modules-in-use.ts';
 export { PROVIDER_CATALOGUE } from './oci/artifact-content.ts';
 export { saveBundle } from './oci/bundle.ts';
 export type { SavedArtifact } from './oci/bundle.ts';
+export { pushLayout } from './oci/push-layout.ts';
+export type { PushedLayout } from './oci/push-layout.ts';
 export { pushModule } from './oci/push.ts';
 export type { PushOptions } from './oci/push.ts';
 export { resolveDigest } from './oci/registry-source.ts';

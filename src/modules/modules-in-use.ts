@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 
 import { parseJson } from '../values/index.ts';
 import { type Digest, isDigest } from './digest.ts';
@@ -39,8 +40,12 @@ export class ModulesInUse {
 
   /** Sets the modules that serve. What is no digest, such as the version of a builtin module, is ignored. */
   set(digests: readonly string[]): void {
+    const before = this.#digests;
     this.#digests = digests.filter((digest) => isDigest(digest));
-    this.#write();
+    // Most changes of policies serve the same modules.
+    if (!isDeepStrictEqual(this.#digests, before)) {
+      this.#write();
+    }
   }
 
   /** Stops the interval. The file stays, so that the modules are there when the process is started again. */

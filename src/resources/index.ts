@@ -36,10 +36,12 @@ export { labelErrors, labelSelector, labelSelectorErrors, Selector, SelectorErro
 export type { LabelRequirement, Labels } from './selectors.ts';
 export { isInNamespace, ruleMatches, splitResource } from './admission-rules/rule-match.ts';
 export type { ResourceId, RuleRequest } from './admission-rules/rule-match.ts';
+export { kindName, matchedKinds, unservedRules } from './admission-rules/served-rules.ts';
+export type { MatchedKinds, ResourceRule, ServedResource, UnservedRule } from './admission-rules/served-rules.ts';
 export { RuleSet } from './admission-rules/rule-set.ts';
 export { unionRules } from './admission-rules/union-rules.ts';
 export { ageOf, humanDuration } from './kubernetes/age.ts';
-export { builtinKind, builtinKinds, knownKind, kubernetesKind } from './kubernetes/builtin-kinds.ts';
+export { allBuiltinKinds, builtinKind, builtinKinds, knownKind, kubernetesKind } from './kubernetes/builtin-kinds.ts';
 export {
   componentNameOf,
   componentOf,
@@ -55,9 +57,11 @@ export {
   tableColumnsOf,
 } from './kubernetes/openapi-data.ts';
 export type { OpenApiSchema } from './kubernetes/openapi-data.ts';
+export { OpenApiComponents, OpenApiSchemas } from './kubernetes/open-api-schemas.ts';
 export { selectableFieldsOf } from './kubernetes/selectable-fields.ts';
 export { applyJsonPatch, applyPatchSteps, MAX_SHIFTED_ELEMENTS } from './patch/json-patch.ts';
 export type { PatchStep } from './patch/json-patch.ts';
+export { applyMergePatch } from './patch/merge-patch.ts';
 export { checkDepth, MAX_PATCH_DEPTH, PatchError } from './patch/patch-error.ts';
 export { withObjectMeta } from './object-meta-schema.ts';
 export {
@@ -100,9 +104,11 @@ export {
   isOwnBucket,
   NAMESPACE_NAME_LABEL,
   ownBucket,
+  podTemplatesAction,
   policyMatch,
   policyOfBucket,
 } from './policies/policy-match.ts';
+export { DEFAULT_EXEMPT_NAMESPACES, outsideExemptNamespaces } from './policies/exempt-namespaces.ts';
 export {
   CLUSTER_COLLECTORS,
   isPrivileged,
@@ -110,9 +116,26 @@ export {
   privilegedNames,
   TOKEN_REQUESTS,
 } from './policies/namespaced-exemptions.ts';
-export type { MatchCondition, MatchRule, MatchSelector, PolicyMatch } from './policies/policy-match.ts';
+export type {
+  MatchCondition,
+  MatchRule,
+  MatchSelector,
+  PodTemplatesAction,
+  PolicyMatch,
+} from './policies/policy-match.ts';
+export {
+  isPodTemplatesBucket,
+  NAMESPACED_WORKLOADS,
+  PODS,
+  podTemplatesBucket,
+  webhookMatches,
+  workloadOf,
+  WORKLOADS,
+} from './policies/pod-templates.ts';
+export type { Workload } from './policies/pod-templates.ts';
 export { POLICY_REVISIONS, servesInsteadOf, snapshotOf } from './policies/policy-revision.ts';
 export type { PolicyRevision, RevisionState, ServingTurn } from './policies/policy-revision.ts';
+export { revisionMismatch } from './policies/revision-identity.ts';
 export { MAX_DEVIATIONS, POLICY_SERVER_REPLICAS } from './policies/policy-server-replica.ts';
 export type { PolicyServerReplica } from './policies/policy-server-replica.ts';
 export { POLICY_SERVERS } from './policies/policy-server.ts';

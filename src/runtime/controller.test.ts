@@ -10,6 +10,7 @@ import { ObjectStore } from './object-store.ts';
 import { Stalled, Waiting } from './reconcile-outcome.ts';
 import { ManualClock, settle } from './testing/manual-clock.ts';
 import { keptLog, silentLog } from './testing/silent-log.ts';
+import { until } from './testing/until.ts';
 import { annotationsChanged, anyOf, generationChanged, watch } from './watch.ts';
 import type { WatchOptions } from './watch.ts';
 
@@ -152,6 +153,33 @@ describe('Controller', () => {
     await settle();
     assert.equal(most, 3);
     assert.equal(calls, 6);
+  });
+
+  it('starts one reconciliation in each turn of the event loop while many wait', async () => {
+    const seen: string[] = [];
+    await using test = running({ concurrency: 8, reconcile: (key) => void seen.push(keyText(key)) });
+    await settle();
+    for (let index = 0; index < 100; index += 1) {
+      test.controller.enqueue({ name: `p${index}` });
+    }
+    const turns = 5;
+    for (let turn = 0; turn < turns; turn += 1) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    assert.ok(seen.length <= turns, String(seen.length));
+    await until(() => seen.length === 100);
+  });
+
+  it('lets namespaces take turns', async () => {
+    const seen: string[] = [];
+    await using test = running({ reconcile: (key) => void seen.push(keyText(key)) });
+    await settle();
+    for (const key of ['many/a', 'many/b', 'many/c', 'few/a', 'few/b']) {
+      const [namespace = '', name = ''] = key.split('/');
+      test.controller.enqueue({ namespace, name });
+    }
+    await settle();
+    assert.deepEqual(seen, ['many/a', 'many/b', 'few/a', 'many/c', 'few/b']);
   });
 
   it('survives errors of reconcilers, key mappers and event sinks', async () => {

@@ -11,6 +11,7 @@ import type { ReconcileOutcome, ReconcileResult } from './reconcile-outcome.ts';
 import type { ReconcileAttempt } from './reconcile-steps.ts';
 import { aborted } from './runnable.ts';
 import type { Runnable } from './runnable.ts';
+import { TurnPace } from './turn-pace.ts';
 import type { Watch } from './watch.ts';
 import { WorkQueue } from './work-queue.ts';
 import type { AddOptions, WorkQueueOptions } from './work-queue.ts';
@@ -29,6 +30,9 @@ export type Reconciler = (
 /** Time limit of one reconciliation: longer than all retries of a request. Milliseconds. */
 const DEFAULT_RECONCILE_TIMEOUT_MS = 120_000;
 
+/** From so many waiting keys on, reconciliations leave time to other work. Policies that are applied by hand are fewer. */
+const MANY_WAITING = 64;
+
 export interface ControllerOptions {
   readonly name: string;
   readonly reconcile: Reconciler;
@@ -46,7 +50,10 @@ export interface ControllerOptions {
   readonly clock?: Clock;
 }
 
-/** Reconciles keys from its watches, from {@link enqueue}, and from failed attempts. */
+/**
+ * Reconciles keys from its watches, from {@link enqueue}, and from failed attempts. Namespaces take turns, so that a change in one
+ * does not wait for thousands in another.
+ */
 export class Controller implements Runnable {
   readonly name: string;
   readonly ready: Promise<void>;
@@ -81,6 +88,7 @@ export class Controller implements Runnable {
     const queue = new WorkQueue({
       ...this.#options.retries,
       clock: this.#clock,
+      ownerOf: (item) => keyOfText(item).namespace,
       ...(queueMetrics === undefined ? {} : { observer: queueMetrics.observer }),
     });
     this.#queue = queue;
@@ -99,7 +107,8 @@ export class Controller implements Runnable {
       if (signal.aborted) {
         return;
       }
-      const workers = Array.from({ length: concurrency }, () => this.#work(queue, signal));
+      const pace = new TurnPace(this.#clock);
+      const workers = Array.from({ length: concurrency }, () => this.#work(queue, pace, signal));
       this.#started.resolve();
       await aborted(signal);
       void queue.shutDown();
@@ -114,11 +123,14 @@ export class Controller implements Runnable {
     }
   }
 
-  async #work(queue: WorkQueue, signal: AbortSignal): Promise<void> {
+  async #work(queue: WorkQueue, pace: TurnPace, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const item = await queue.take();
       if (item === undefined) {
         return;
+      }
+      if (queue.depth >= MANY_WAITING) {
+        await pace.next(signal);
       }
       if (!signal.aborted) {
         await this.#process(queue, item, signal);

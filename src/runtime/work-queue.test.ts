@@ -55,6 +55,21 @@ describe('WorkQueue', () => {
     assert.deepEqual(await takeAll(queue), ['raised', 'first', 'second', 'low']);
   });
 
+  it('lets owners take turns, also those that come later', async () => {
+    const { queue } = queueWith({ ownerOf: (item) => item.split('/')[1] && item.split('/')[0] });
+    for (const item of ['a/1', 'a/2', 'a/3', 'a/4']) {
+      queue.add(item);
+    }
+    assert.equal(await queue.take(), 'a/1');
+    for (const item of ['b/1', 'b/2', 'own', 'other']) {
+      queue.add(item);
+    }
+    assert.deepEqual(await takeAll(queue), ['a/2', 'b/1', 'own', 'other', 'a/3', 'b/2', 'a/4']);
+    queue.add('b/3');
+    queue.add('a/5');
+    assert.deepEqual(await takeAll(queue), ['b/3', 'a/5']);
+  });
+
   it('delays an item until the earliest requested time', async () => {
     const { queue, clock } = queueWith();
     queue.add('a', { afterMs: 100 });

@@ -2,6 +2,7 @@ import type { Clock } from './clock.ts';
 import { SYSTEM_CLOCK } from './clock.ts';
 import { Heap } from './heap.ts';
 import type { HeapItem } from './heap.ts';
+import { OwnerTurns } from './owner-turns.ts';
 import { TokenBucket } from './token-bucket.ts';
 import type { TokenBucketOptions } from './token-bucket.ts';
 
@@ -41,6 +42,8 @@ export interface WorkQueueOptions {
   readonly clock?: Clock;
   /** 0 to 1. Default: Math.random. */
   readonly random?: () => number;
+  /** Owner of an item, such as its namespace; undefined: the item is its own. Owners take turns. Default: items in their order. */
+  readonly ownerOf?: (item: string) => string | undefined;
 }
 
 export interface AddOptions {
@@ -56,8 +59,10 @@ interface Entry<T> extends HeapItem {
   priority: number;
   /** When it becomes ready. */
   readyAt: number;
-  /** Order among items of one priority. */
+  /** Order among items of one priority, see {@link OwnerTurns}. */
   turn: number;
+  /** Order among items of one turn. */
+  order: number;
   isReady: boolean;
 }
 
@@ -76,7 +81,7 @@ export class WorkQueue<T extends string = string> {
   /** Each waiting item is in one of these two. */
   readonly #delayed = new Heap<Entry<T>>((a, b) => a.readyAt < b.readyAt);
   readonly #ready = new Heap<Entry<T>>((a, b) =>
-    a.priority === b.priority ? a.turn < b.turn : a.priority > b.priority,
+    a.priority === b.priority ? a.turn < b.turn || (a.turn === b.turn && a.order < b.order) : a.priority > b.priority,
   );
   /** Start times of the items that takers work on. */
   readonly #taken = new Map<T, number>();
@@ -86,7 +91,9 @@ export class WorkQueue<T extends string = string> {
   readonly #takers: ((item: T | undefined) => void)[] = [];
   readonly #drained = Promise.withResolvers<void>();
   #timer: { readonly at: number; readonly cancel: () => void } | undefined;
-  #turn = 0;
+  readonly #turns: OwnerTurns;
+  /** Number of entries so far. */
+  #order = 0;
   #isShutDown = false;
 
   constructor(options: WorkQueueOptions = {}) {
@@ -96,6 +103,7 @@ export class WorkQueue<T extends string = string> {
     this.#capMs = options.capMs ?? RETRY_CAP_MS;
     this.#bucket = new TokenBucket(options.rate ?? RETRY_RATE);
     this.#random = options.random ?? Math.random;
+    this.#turns = new OwnerTurns(options.ownerOf ?? (() => undefined));
   }
 
   /** Number of ready items. */
@@ -236,8 +244,10 @@ export class WorkQueue<T extends string = string> {
       (old.isReady ? this.#ready : this.#delayed).remove(old);
     }
     const isReady = readyAt <= this.#clock.now();
-    const turn = old?.isReady === true ? old.turn : this.#turn++;
-    const entry: Entry<T> = { item, priority, readyAt, turn, isReady, position: 0 };
+    const wasReady = old?.isReady === true;
+    const turn = wasReady ? old.turn : isReady ? this.#turns.assign(item) : 0;
+    const order = wasReady ? old.order : this.#order++;
+    const entry: Entry<T> = { item, priority, readyAt, turn, order, isReady, position: 0 };
     this.#waiting.set(item, entry);
     if (isReady) {
       this.#ready.push(entry);
@@ -254,7 +264,8 @@ export class WorkQueue<T extends string = string> {
     for (let entry = this.#delayed.peek(); entry !== undefined && entry.readyAt <= now; entry = this.#delayed.peek()) {
       this.#delayed.remove(entry);
       entry.isReady = true;
-      entry.turn = this.#turn++;
+      entry.turn = this.#turns.assign(entry.item);
+      entry.order = this.#order++;
       this.#ready.push(entry);
     }
   }
@@ -270,8 +281,9 @@ export class WorkQueue<T extends string = string> {
     }
   }
 
-  #hand({ item, readyAt }: Entry<T>): T {
+  #hand({ item, readyAt, turn }: Entry<T>): T {
     const now = this.#clock.now();
+    this.#turns.taken(item, turn);
     this.#waiting.delete(item);
     this.#taken.set(item, now);
     this.#observer?.taken(Math.max(now - readyAt, 0) / 1000);

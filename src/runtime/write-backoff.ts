@@ -68,6 +68,7 @@ export function withWriteBackoff(cluster: Cluster, options: WriteBackoffOptions)
   const backoff = new WriteBackoff(options);
   return {
     discovery: cluster.discovery,
+    ...(cluster.openApi === undefined ? {} : { openApi: cluster.openApi }),
     get: (type, key, rest) => cluster.get(type, key, rest),
     list: (type, rest) => cluster.list(type, rest),
     watch: (type, rest) => cluster.watch(type, rest),

@@ -27,7 +27,7 @@ import {
   WorkerPool,
 } from '../evaluation/index.ts';
 import type { Answer, ClusterSource, Route } from '../evaluation/index.ts';
-import { FilePolicies } from './policies/file-policies.ts';
+import { FilePolicies, type PolicyManifests } from './policies/file-policies.ts';
 import type { LogEntry, Logger } from '../log/index.ts';
 import { ServerMetrics } from './metrics/metrics.ts';
 import { MonitoredLog } from './monitoring/monitored-log.ts';
@@ -61,6 +61,8 @@ const MAX_OPERATIONS_CONNECTIONS = 100;
 export interface PolicyServerOptions {
   /** Path of policies.yml, which is watched. Either this or `replica`. */
   readonly policiesFile?: string;
+  /** Files that are read in the place of `policiesFile`, which then is only their name. Default: none. */
+  readonly policyManifests?: PolicyManifests;
   /** Serves the PolicyRevisions of a cluster instead. Default: none. */
   readonly replica?: ReplicaOptions;
   /** Folder of the module cache and the records; created when missing. */
@@ -240,7 +242,8 @@ export class PolicyServer {
       changeEnded: (result) => this.#metrics.reloaded(result),
       reloadTook: (ms) => this.#metrics.reloadTook(ms),
     };
-    this.#policies = policiesFile === undefined ? undefined : new FilePolicies(policiesFile, this.#host);
+    this.#policies =
+      policiesFile === undefined ? undefined : new FilePolicies(policiesFile, this.#host, options.policyManifests);
   }
 
   /**

@@ -1,5 +1,6 @@
-/** A typo is at most two edits away. */
+/** A typo is at most two edits away, and at most one in a word of three letters. */
 const MAX_TYPO_DISTANCE = 2;
+const SHORT_KEY_LENGTH = 3;
 /** Longer than any key, so not compared. */
 const MAX_KEY_LENGTH = 40;
 
@@ -11,7 +12,8 @@ export function nearestKey(key: string, known: readonly string[]): string | unde
   const nearest = known
     .map((candidate) => ({ candidate, distance: editDistance(key.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)[0];
-  return nearest !== undefined && nearest.distance <= MAX_TYPO_DISTANCE ? nearest.candidate : undefined;
+  const limit = key.length <= SHORT_KEY_LENGTH ? 1 : MAX_TYPO_DISTANCE;
+  return nearest !== undefined && nearest.distance <= limit ? nearest.candidate : undefined;
 }
 
 /** A hint for an unknown key. */

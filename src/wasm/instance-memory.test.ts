@@ -90,6 +90,18 @@ describe('the memory of instances', () => {
     assert.equal(garbage.deref(), undefined);
   });
 
+  it('collects their garbage at once where that is asked for, if it is much', async () => {
+    const memory = new InstanceMemory({ bytes: 1, bytesOf: () => 1 });
+    const share = memory.share('a', '');
+    const garbage = new WeakRef({});
+    await turn();
+    share.dropped(MAX_GARBAGE_BYTES - 1);
+    memory.collect();
+    share.dropped(1);
+    memory.collect();
+    assert.equal(garbage.deref(), undefined);
+  });
+
   it('drops instances when less memory is left for them', () => {
     const { memory, rest, resting } = setUp();
     rest('a', 'one', 40);

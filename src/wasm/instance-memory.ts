@@ -92,7 +92,7 @@ export class InstanceMemory {
         this.#count(holder, 0);
         this.#drop(bytes);
       },
-      starting: () => this.#collect(),
+      starting: () => this.collect(),
     };
   }
 
@@ -163,11 +163,12 @@ export class InstanceMemory {
   #drop(bytes: number): void {
     this.#garbage += bytes;
     if (this.#garbage >= MAX_GARBAGE_BYTES) {
-      this.#collecting ??= setImmediate(() => this.#collect());
+      this.#collecting ??= setImmediate(() => this.collect());
     }
   }
 
-  #collect(): void {
+  /** Collects the garbage of dropped instances, if it is {@link MAX_GARBAGE_BYTES} or more. */
+  collect(): void {
     clearImmediate(this.#collecting);
     this.#collecting = undefined;
     if (this.#garbage >= MAX_GARBAGE_BYTES) {

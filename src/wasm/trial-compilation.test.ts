@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { HARMLESS, hostileModule } from './testing/hostile-module.ts';
 import { tryCompilation } from './trial-compilation.ts';
 
@@ -8,6 +13,11 @@ const DOUBTS = { functions: new Set([0]), shown: 'function 0 has 5 loops' };
 const AMPLE = { memoryBytes: 512 * MIB, processorMs: 20_000 };
 /** 4 million values, which take some 50 MiB. */
 const LARGE = hostileModule({ ...HARMLESS, locals: 5_000, blocks: 'if', nesting: 400 });
+
+/** Looks at a process that starts: for half a minute. */
+const MAX_TRIES = 3_000;
+/** A module without sections. */
+const EMPTY_MODULE = Uint8Array.of(0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0);
 
 describe('A trial compilation', () => {
   it('accepts what stays within its limits', () => {
@@ -36,6 +46,26 @@ describe('A trial compilation', () => {
       message: /^function 0 has 5 loops; a trial compilation in another process did not end \(exit code 1\)/,
     });
   });
+
+  it(
+    'is the first process that the system ends when it runs out of memory',
+    { skip: process.platform !== 'linux' },
+    async () => {
+      const script = fileURLToPath(new URL('trial-process.ts', import.meta.url));
+      const trial = spawn(process.execPath, [script, String(AMPLE.memoryBytes), String(AMPLE.processorMs)], {
+        stdio: ['pipe', 'ignore', 'ignore'],
+      });
+      const ended = once(trial, 'exit');
+      const score = (): string => readFileSync(`/proc/${trial.pid}/oom_score_adj`, 'utf8').trim();
+      // It waits for its module meanwhile.
+      for (let tries = 0; tries < MAX_TRIES && score() !== '1000'; tries += 1) {
+        await sleep(10);
+      }
+      assert.equal(score(), '1000');
+      trial.stdin.end(EMPTY_MODULE);
+      assert.deepEqual(await ended, [0, null]);
+    },
+  );
 
   it('compiles doubtful functions only', () => {
     tryCompilation(LARGE, { ...DOUBTS, functions: new Set() }, { ...AMPLE, memoryBytes: 30 * MIB });

@@ -201,7 +201,7 @@ describe('portcullis annotate', { concurrency: 2 }, () => {
 });
 
 describe('portcullis bench', { concurrency: 2 }, () => {
-  const labels = [`${LABELS}/policy.wasm`, '-r', REQUEST, '-s', `${LABELS}/settings.json`];
+  const labels = [`${LABELS}/policy.wasm`, '-r', REQUEST, '--settings-json', '{"labels":["app.kubernetes.io/name"]}'];
 
   it('prints its measurements and the machine', async () => {
     const { stdout, code } = await portcullis(['bench', ...labels, '-n', '100']);
@@ -239,9 +239,13 @@ describe('portcullis completion', { concurrency: 2 }, () => {
       complete_words portcullis inspect LICEN
       complete_words portcullis completion fi
       complete_words portcullis rollout hist
+      complete_words portcullis scaffold manifest LICEN
       complete_words portcullis rollout undo --to-`;
     const { stdout } = await run('bash', ['-c', asked]);
-    assert.equal(stdout, 'inspect\n--allow-context-aware\ngatekeeper\nLICENSE\nfish\nhistory\n--to-revision\n');
+    assert.equal(
+      stdout,
+      'inspect\n--allow-context-aware\ngatekeeper\nLICENSE\nfish\nhistory\nLICENSE\n--to-revision\n',
+    );
   });
 
   it('has scripts for zsh and fish', async () => {

@@ -6,12 +6,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { COMMAND, portcullis, ROOT, run } from './command.ts';
-
-interface Example {
-  readonly line: number;
-  readonly commands: string;
-  readonly output: string | undefined;
-}
+import { examplesOf, outputPattern } from './page-examples.ts';
 
 const readPage = (name: string): Promise<string> => readFile(join(ROOT, 'docs', name), 'utf8');
 const page = await readPage('cli.md');
@@ -19,21 +14,6 @@ const testingPage = await readPage('testing.md');
 const celPage = await readPage('builtin-cel.md');
 const profilePage = await readPage('pod-profile.md');
 const netpolPage = await readPage('network-policy.md');
-
-/** The blocks of shell commands, each with its block of output, if one follows. */
-function examplesOf(text: string): readonly Example[] {
-  return [...text.matchAll(/^```sh\n(.*?)^```\n(?:```text\n(.*?)^```\n)?/gms)].map((match) => ({
-    line: text.slice(0, match.index).split('\n').length + 1,
-    commands: match[1] ?? '',
-    output: match[2],
-  }));
-}
-
-/** An ellipsis in expected output matches any text on its line. */
-function pattern(output: string): RegExp {
-  const literals = output.split('…').map((text) => text.replaceAll(/[.*+?^${}()|[\]\\/]/g, String.raw`\$&`));
-  return new RegExp(`^${literals.join('[^\\n]*')}$`);
-}
 
 describe('the pages', { concurrency: 2 }, () => {
   let folder = '';
@@ -66,7 +46,7 @@ describe('the pages', { concurrency: 2 }, () => {
       const { code, stdout } = await run('sh', ['-e', '-c', `exec 2>&1\n${commands}`], { env });
       assert.equal(code, 0, stdout);
       if (output !== undefined) {
-        assert.match(stdout, pattern(output));
+        assert.match(stdout, outputPattern(output));
       }
     });
   }
@@ -75,7 +55,7 @@ describe('the pages', { concurrency: 2 }, () => {
     const { stdout: script } = await portcullis(['completion', 'fish']);
     const flags = [
       ...script.matchAll(
-        /seen_subcommand_from (run|test|export|inspect|pull|push|save|load|policies|rm|verify|digest|annotate|bench|start|get|describe|events|version|patch|apply|delete|wait|rollout|dryrun|explain|governance|netpol|controller|install|uninstall|doctor)'.* -l ([\w-]+)/g,
+        /seen_subcommand_from (run|test|scaffold|export|inspect|pull|push|save|load|policies|rm|verify|digest|annotate|bench|start|get|describe|events|version|patch|apply|delete|wait|rollout|dryrun|explain|governance|netpol|controller|install|uninstall|doctor)'.* -l ([\w-]+)/g,
       ),
     ];
     assert.ok(flags.length > 30);

@@ -165,7 +165,8 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
       'privileged-by-exception',
       'pod-security',
     ]) {
-      const args = ['run', '--policies', `${EXAMPLES}/policies.yml`, '--policy', policy, '-r', '-'];
+      const sources = ['--sources-path', `${EXAMPLES}/sources.yml`];
+      const args = ['run', `${EXAMPLES}/${policy}/policy.yaml`, '--ignore-rules', '-r', '-', ...sources];
       const { stdout, stderr } = await portcullis(args, { stdin: JSON.stringify({ request }) });
       const verdict = JSON.parse(stdout) as { allowed: boolean; warnings: unknown };
       assert.equal(verdict.allowed, true, `${policy}: ${stdout}${stderr}`);
@@ -222,6 +223,60 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     assert.match(await answer('DELETE', `${roles}/${name}`), /^200/);
     // Others are not restricted.
     await cluster.expect('POST', `${roles}?dryRun=All`, { metadata: { name: 'another' }, rules: [writes] });
+  });
+
+  it('lets nobody but the controller write revisions, whatever RBAC grants', async () => {
+    const revisions = '/apis/portcullis.dev/v1/namespaces/portcullis/policyrevisions';
+    const [name, label] = ['kw.cap.guarded-1', 'portcullis.dev/policy-server'];
+    const revision = (metadata: object = {}): object => ({
+      apiVersion: 'portcullis.dev/v1',
+      kind: 'PolicyRevision',
+      metadata: { name, labels: { [label]: 'default' }, ...metadata },
+      spec: {
+        policy: { apiVersion: 'policies.kubewarden.io/v1', kind: 'ClusterAdmissionPolicy', name: 'guarded', uid: 'u' },
+        policyId: 'kw.cap.guarded',
+        policyServer: 'default',
+        revision: 1,
+        policyGeneration: 1,
+        snapshot: { module: 'builtin:cel' },
+      },
+    });
+    const one = `${revisions}/${name}`;
+    const [own, other] = [revisions, '/apis/portcullis.dev/v1/namespaces/default/policyrevisions'];
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'gone', uid: 'gone' };
+    const create = async (): Promise<void> => {
+      const { status, body } = await cluster.request('POST', own, revision(), { user: CONTROLLER });
+      assert.equal(status, 201, JSON.stringify(body));
+    };
+    await create();
+    for (const [method, at, body, refusal] of [
+      ['POST', own, revision({ name: 'kw.cap.forged-1' }), /only the controller of Portcullis creates and deletes/],
+      [
+        'DELETE',
+        one,
+        undefined,
+        /creates and deletes PolicyRevisions: change the policy instead\. In an emergency: kubectl --as/,
+      ],
+      ['DELETE', own, undefined, /creates and deletes/],
+      ['PATCH', `${one}/status`, { status: { state: 'Serving', order: 9 } }, /never their spec/],
+      ['PATCH', one, { spec: { snapshot: { module: 'builtin:pod-security' } } }, /never their spec/],
+      ['PATCH', one, { metadata: { labels: { [label]: null } } }, /never their spec/],
+      ['PATCH', one, { metadata: { ownerReferences: [owner] } }, /change owners and finalizers/],
+      ['PATCH', one, { metadata: { finalizers: ['example.com/kept'] } }, /change owners and finalizers/],
+    ] as const) {
+      // API servers read a new policy after a moment. The test's user is an administrator.
+      await eventually(async () => {
+        const { status, body: said } = await cluster.request<{ message?: string }>(method, `${at}?dryRun=All`, body);
+        assert.equal(status, 422, `${method} ${at}: ${JSON.stringify(said)}`);
+        assert.match(said.message ?? '', refusal);
+      });
+    }
+    await cluster.expect('PATCH', one, { metadata: { annotations: { note: 'looked at' } } });
+    await cluster.expect('POST', `${other}?dryRun=All`, revision());
+    const as = await cluster.kubectl(['delete', 'policyrevision', name, '-n', 'portcullis', `--as=${CONTROLLER}`]);
+    assert.equal(as.code, 0, as.stderr);
+    // For `uninstall`.
+    await create();
   });
 
   it('lets nobody write policies of a namespace by being its editor, unless the value says so', async () => {
@@ -287,6 +342,7 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     }
     const tried = await done('uninstall', '--keep-namespace', '--dry-run');
     assert.match(tried.stdout, /portcullis-default deleted \(dry run\)/);
+    assert.match(tried.stdout, /policyrevision\.portcullis\.dev\/kw\.cap\.guarded-1 deleted \(dry run\)/);
     assert.deepEqual(await names(CONFIGURATIONS), [
       'namespaced-portcullis-default',
       'portcullis-default',
@@ -305,6 +361,7 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     for (const path of [
       '/apis/apps/v1/namespaces/portcullis/deployments',
       '/api/v1/namespaces/portcullis/services',
+      '/apis/portcullis.dev/v1/namespaces/portcullis/policyrevisions',
       '/api/v1/namespaces/portcullis/serviceaccounts',
       '/apis/rbac.authorization.k8s.io/v1/namespaces/portcullis/roles',
       '/apis/rbac.authorization.k8s.io/v1/clusterroles?labelSelector=app.kubernetes.io/part-of=portcullis',

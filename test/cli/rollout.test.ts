@@ -128,8 +128,9 @@ describe('portcullis rollout', () => {
 
   it('rolls back to the revision before, as a new revision', async () => {
     const dry = succeeded(await rollout('undo', 'cap/no-latest', '--dry-run'));
-    assert.equal(dry, `${NAME} would be rolled back to the revision before (dry run)\n`);
-    assert.equal(succeeded(await rollout('undo', 'cap/no-latest')), `${NAME} rolled back to the revision before\n`);
+    assert.equal(dry, `${NAME} would be rolled back to revision 2 (dry run)\n`);
+    const { stdout, stderr: notes } = await rollout('undo', 'cap/no-latest');
+    assert.deepEqual([stdout, notes], [`${NAME} rolled back to revision 2\n`, '']);
     assert.match(await status(), /Active: revision 4 serves/);
     const spec = succeeded(await started.portcullis(['get', 'cap', 'no-latest', '-o', 'yaml']));
     assert.match(spec, /module: builtin:cel\n/);
@@ -194,10 +195,7 @@ describe('portcullis rollout', () => {
     const failed = await rollout('refresh', 'cap/refreshed');
     assert.equal(failed.code, 1);
     assert.match(failed.stderr, /revision 3 cannot serve: InvalidModule: .*revision 2 serves/s);
-    assert.equal(
-      succeeded(await rollout('undo', 'cap/refreshed')).includes('rolled back to the revision before'),
-      true,
-    );
+    assert.equal(succeeded(await rollout('undo', 'cap/refreshed')).includes('rolled back to revision 2'), true);
     succeeded(await started.portcullis(['delete', 'cap', 'refreshed']));
   });
 
@@ -213,12 +211,17 @@ describe('portcullis rollout', () => {
     const { code, stderr } = await started.portcullis(['apply', '-f', '-'], modes('monitor'));
     assert.equal(code, 1);
     assert.match(stderr, /spec\.mode: Forbidden: field cannot transition from protect to monitor.*\[mode-change\]/);
-    for (const expected of ['monitor', 'protect']) {
+    const undone = async (expected: string): Promise<readonly string[]> => {
       const { stdout, stderr: notes } = await rollout('undo', 'cap/modes');
-      assert.deepEqual([stdout.replace(/^\S+ /, ''), notes], ['rolled back to the revision before\n', '']);
       await reached();
       assert.equal(await mode(), expected);
-    }
+      return [stdout.replace(/^\S+ /, ''), notes];
+    };
+    assert.deepEqual(await undone('monitor'), ['rolled back to revision 1\n', '']);
+    // A second undo goes forward again, and says so.
+    const note =
+      'note: revision 3 was a rollback to 1, so this undid the rollback; to go further back, name a revision with --to-revision (kept: 1, 2, 3)\n';
+    assert.deepEqual(await undone('protect'), ['rolled back to revision 2\n', note]);
     succeeded(await started.portcullis(['delete', 'cap', 'modes']));
   });
 

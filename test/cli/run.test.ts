@@ -22,6 +22,7 @@ const responseOf = ({ stdout, stderr }: CommandResult): Response => {
   return JSON.parse(stdout) as Response;
 };
 const LABELS = `${EXAMPLES}/required-labels`;
+const SETTINGS = ['--settings-json', '{"labels":["app.kubernetes.io/name"]}'];
 const OWNER = `${EXAMPLES}/namespace-owner`;
 const GUEST = (name: string): string => `${GUESTS}/${name}.wasm`;
 
@@ -37,7 +38,13 @@ const file = async (name: string, text: string | Uint8Array): Promise<string> =>
 
 describe('portcullis run', { concurrency: 2 }, () => {
   it('prints the response alone, on one line, and exits with 0 on a denial', async () => {
-    const result = await run([`${LABELS}/policy.wasm`, '-r', REQUEST, '-s', `${LABELS}/settings.json`]);
+    const result = await run([
+      `${LABELS}/policy.wasm`,
+      '-r',
+      REQUEST,
+      '-s',
+      await file('settings.yml', 'labels: [app.kubernetes.io/name]'),
+    ]);
     assert.equal(result.code, 0);
     assert.equal(result.stderr, '');
     assert.equal(result.stdout.indexOf('\n'), result.stdout.length - 1);
@@ -48,7 +55,7 @@ describe('portcullis run', { concurrency: 2 }, () => {
   });
 
   it('with --fail-on deny exits with 1 on a denial, and with 0 otherwise', async () => {
-    const flags = ['-s', `${LABELS}/settings.json`, '--fail-on', 'deny'];
+    const flags = [...SETTINGS, '--fail-on', 'deny'];
     const denied = await run([`${LABELS}/policy.wasm`, '-r', REQUEST, ...flags]);
     assert.equal(denied.code, 1);
     assert.equal(responseOf(denied).allowed, false);
@@ -77,8 +84,8 @@ describe('portcullis run', { concurrency: 2 }, () => {
   for (const example of ['image-registries', 'host-namespaces', 'container-limits']) {
     it(`runs ${example}`, async () => {
       const path = join(EXAMPLES, example);
-      const args = [`file://${join(ROOT, path, 'policy.wasm')}`, '-s', `${path}/settings.json`];
-      assert.equal(responseOf(await run([...args, '-r', `${path}/requests/rejected.json`])).allowed, false);
+      const monitored = await run([join(path, 'policy.yaml'), '-r', `${path}/requests/rejected.json`]);
+      assert.equal(responseOf(monitored).allowed, example === 'image-registries', 'which is in monitor mode');
     });
   }
 
@@ -94,16 +101,83 @@ describe('portcullis run', { concurrency: 2 }, () => {
   it('runs policies and groups of a policies file', async () => {
     const policies = ['--policies', `${EXAMPLES}/policies.yml`];
     const request = ['-r', `${EXAMPLES}/pod-privileged/requests/rejected.json`];
-    const group = await run([...policies, '--policy', 'privileged-by-exception', ...request]);
+    const group = await run([...policies, '--policy', 'team-or-unprivileged', ...request]);
     assert.match(group.stdout, /"field":"spec.policies.unprivileged"/);
-    const monitored = await run([...policies, '--policy', 'image-registries', ...request, '--timeout', '20']);
+    const monitored = await run([...policies, '--policy', 'team-label', ...request, '--timeout', '20']);
     assert.equal(responseOf(monitored).allowed, true);
     const unknown = await run([...policies, '--policy', 'nope', ...request]);
     assert.equal(unknown.code, 1);
-    assert.match(unknown.stderr, /has no policy "nope"\nIt has required-labels, /);
+    assert.match(unknown.stderr, /has no policy "nope"\nIt has team-label, /);
     const unnamed = await run([...policies, ...request]);
     assert.equal(unnamed.code, 2);
     assert.match(unnamed.stderr, /\d+ policies: expected --policy/);
+  });
+
+  it('warns of fields that the kind of the request does not have, in settings and policies files', async () => {
+    const settings = 'validations:\n      - expression: object.spec.volumes.all(v, !has(v.hostpath))\n';
+    const pod = '{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {volumes: []}}';
+    const request = ['-r', await file('volumes-pod.yaml', pod)];
+    const alone = await file('volumes.yml', settings);
+    const entry = await file('volumes-policies.yml', `volumes:\n  module: builtin:cel\n  settings:\n    ${settings}`);
+    const results = await Promise.all([
+      run(['builtin:cel', ...request, '-s', alone]),
+      run(['--policies', entry, ...request]),
+    ]);
+    for (const result of results) {
+      assert.equal(responseOf(result).allowed, true);
+    }
+    const message = "undefined field 'hostpath' at 1:32, in v1 Pod: did you mean 'hostPath'?\n";
+    assert.deepEqual(
+      results.map(({ stderr }) => stderr),
+      [
+        `warning: ${alone}:2:52 settings.validations[0].expression: ${message}`,
+        `warning: ${entry}:5:52 volumes: settings.validations[0].expression: ${message}`,
+      ],
+    );
+  });
+
+  it('evaluates the policy of a manifest with its module and settings, chosen by name of several', async () => {
+    const request = ['-r', `${EXAMPLES}/pod-privileged/requests/rejected.json`];
+    const one = await run([`${EXAMPLES}/pod-privileged/policy.yaml`, ...request, '--fail-on', 'deny']);
+    assert.equal(one.code, 1);
+    assert.match(responseOf(one).status?.message ?? '', /privileged containers are not allowed/);
+    const [own, other] = ['pod-privileged', 'privileged-by-exception'].map((name) => `${EXAMPLES}/${name}/policy.yaml`);
+    const manifests = [own ?? '', '--manifests', other ?? ''];
+    const unnamed = await run([...manifests, ...request]);
+    assert.equal(unnamed.code, 2);
+    assert.match(unnamed.stderr, /2 policies: expected --policy .*\nIt has cap\/pod-privileged, capg\/privileged-by-/);
+    const elsewhere = await run([...manifests, ...request, '--policy', 'capg/privileged-by-exception']);
+    assert.equal(elsewhere.code, 0, elsewhere.stderr);
+  });
+
+  it('answers as an API server does when the policy does not match the request, unless told otherwise', async () => {
+    const args = [`${EXAMPLES}/replica-limit/policy.yaml`, '-r', `${EXAMPLES}/pinned-images/requests/rejected.json`];
+    const unmatched = await run([...args, '--fail-on', 'deny']);
+    assert.equal(unmatched.code, 0);
+    assert.equal(responseOf(unmatched).allowed, true);
+    assert.match(
+      unmatched.stderr,
+      /^note: cap\/replica-limit does not match the request: no rule is for CREATE of pods\./,
+    );
+    const ignored = await run([...args, '--ignore-rules']);
+    assert.equal(responseOf(ignored).allowed, false);
+    assert.match(ignored.stderr, /^note: cap\/replica-limit does not match the request/);
+  });
+
+  it('takes manifests from standard input, and says where they are wrong', async () => {
+    const text = await readFile(`${EXAMPLES}/pinned-images/policy.yaml`, 'utf8');
+    const request = ['-r', `${EXAMPLES}/pinned-images/requests/rejected.json`];
+    const admitted = await run(['-', ...request], { stdin: text });
+    assert.equal(responseOf(admitted).allowed, false);
+    const wrong = await run(['-', ...request], { stdin: text.replace('mutating', 'mutatin') });
+    assert.equal(wrong.code, 1);
+    assert.match(
+      wrong.stderr,
+      /standard input:\d+:3 ClusterAdmissionPolicy pinned-images: spec\.mutatin: unknown field, did/,
+    );
+    const settings = await run(['-', ...request, '--settings-json', '{}'], { stdin: text });
+    assert.equal(settings.code, 2);
+    assert.match(settings.stderr, /--settings-json cannot be used with manifests: the policy is defined there/);
   });
 
   it('shows where an entry of a policies file is wrong', async () => {
@@ -117,7 +191,7 @@ describe('portcullis run', { concurrency: 2 }, () => {
   });
 
   it('answers context-aware policies from a recorded session', async () => {
-    const args = [`${OWNER}/policy.wasm`, '-s', `${OWNER}/settings.json`, '--allow-context-aware'];
+    const args = [`${OWNER}/policy.wasm`, '--settings-json', '{"label":"owner"}', '--allow-context-aware'];
     const replay = ['--replay-host-capabilities-interactions', `${OWNER}/session.yml`];
     const rejected = await run([...args, ...replay, '-r', `${OWNER}/requests/rejected.json`]);
     assert.match(responseOf(rejected).status?.message ?? '', /has no label "owner"/);
@@ -127,7 +201,13 @@ describe('portcullis run', { concurrency: 2 }, () => {
   });
 
   it('reports what a context-aware policy lacks', async () => {
-    const args = [`${OWNER}/policy.wasm`, '-r', `${OWNER}/requests/rejected.json`, '-s', `${OWNER}/settings.json`];
+    const args = [
+      `${OWNER}/policy.wasm`,
+      '-r',
+      `${OWNER}/requests/rejected.json`,
+      '--settings-json',
+      '{"label":"owner"}',
+    ];
     const withoutCluster = await run([...args, '--allow-context-aware']);
     assert.equal(withoutCluster.code, 1);
     assert.equal(responseOf(withoutCluster).allowed, false);

@@ -4,10 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { writeMetadata } from '../../src/modules/index.ts';
 import type { PolicyStatus } from '../../src/server/index.ts';
-import { wat } from '../../src/wasm/testing/wat.ts';
 import { guest, moduleBytes, moduleVariant, requires, TestFolder, until } from '../server/harness.ts';
+import { sizedModule } from '../server/sized-module.ts';
 import { LoggingProcess } from './logging-process.ts';
 
 const MIB = 2 ** 20;
@@ -18,36 +17,6 @@ const POLICY_MEMORY_MIB = 96;
  * each restart.
  */
 const MAX_RESIDENT_MIB = 700;
-
-/** A policy whose start function fills its memory with a byte, and that admits everything. */
-function greedy(value: number): Uint8Array {
-  const pages = 2048;
-  const module = wat(`(module
-    (import "wapc" "__guest_response" (func $respond (param i32 i32)))
-    (memory (export "memory") ${pages}) (start $go)
-    (data $answers "\\22v1\\22{\\22valid\\22:true}{\\22accepted\\22:true}")
-    (func $go (memory.fill (i32.const 0) (i32.const ${value}) (i32.const ${pages * 65_536})))
-    (func $answer (param $from i32) (param $length i32)
-      (memory.init $answers (i32.const 1024) (local.get $from) (local.get $length))
-      (call $respond (i32.const 1024) (local.get $length)))
-    ;; The operation is known by the length of its name: validate, protocol_version, validate_settings.
-    (func (export "__guest_call") (param $operation i32) (param i32) (result i32)
-      (if (i32.eq (local.get $operation) (i32.const 16)) (then (call $answer (i32.const 0) (i32.const 4))))
-      (if (i32.eq (local.get $operation) (i32.const 17)) (then (call $answer (i32.const 4) (i32.const 14))))
-      (if (i32.eq (local.get $operation) (i32.const 8)) (then (call $answer (i32.const 18) (i32.const 17))))
-      (i32.const 1)))`);
-  return writeMetadata(module, {
-    protocolVersion: 'v1',
-    executionMode: 'kubewarden-wapc',
-    rules: [],
-    annotations: {},
-    mutating: false,
-    backgroundAudit: true,
-    policyType: 'kubernetes',
-    contextAwareResources: [],
-    hostCapabilities: [],
-  });
-}
 
 /** A policy server as a process. */
 class ServeProcess implements AsyncDisposable {
@@ -99,7 +68,7 @@ describe('the memory of a policy server', () => {
       const policies: Record<string, unknown> = { good: requires('app') };
       for (const index of [1, 2, 3]) {
         const file = join(folder.path, `greedy-${index}.wasm`);
-        await writeFile(file, greedy(index));
+        await writeFile(file, sizedModule({ seed: index, filledPages: 2048 }));
         policies[`greedy-${index}`] = { module: `file://${file}` };
       }
       await folder.write(policies);

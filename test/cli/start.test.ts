@@ -3,13 +3,16 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer as createHttpsServer } from 'node:https';
+import type { IncomingMessage } from 'node:http';
+import { createServer as createHttpsServer, request as httpsRequest } from 'node:https';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { json } from 'node:stream/consumers';
+import { json, text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
+import { admissionReview } from '../../src/cli/policy/admission-request.ts';
 import type { ClusterAdmissionPolicy, PolicyRevision } from '../../src/resources/index.ts';
+import type { JsonObject } from '../../src/values/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { webhookConfiguration, webhookConfigurationPath } from '../cluster/webhook-configuration.ts';
@@ -34,6 +37,21 @@ interface InjectedReview {
     readonly uid: string;
     readonly object: { readonly metadata: { readonly labels: { mount: string } } };
   };
+}
+
+/** The page of policies, as far as it is read here. */
+interface PoliciesPage {
+  readonly source: { readonly error: string | null };
+  readonly policies: readonly { readonly id: string; readonly phase: string }[];
+}
+
+/** The answer of a policy server to the review of a new object. */
+async function reviewed(url: string, object: JsonObject): Promise<string> {
+  const headers = { 'content-type': 'application/json' };
+  const sent = httpsRequest(url, { method: 'POST', headers, rejectUnauthorized: false });
+  sent.end(JSON.stringify(admissionReview({ object }, {})));
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  return await text(response);
 }
 
 interface Layout {
@@ -200,6 +218,17 @@ describe('portcullis start', () => {
         /image: nginx:1\.29/,
       );
       assert.equal(succeeded(await started.portcullis([...run, '--dry-run'])), 'pod/quick created (server dry run)\n');
+      const overrides = [
+        '--overrides',
+        '{"spec":{"hostNetwork":true,"containers":[{"name":"quick","image":"nginx"}]}}',
+      ];
+      assert.match((await started.portcullis([...run, ...overrides])).stderr, /nginx: an image needs a tag/);
+      assert.match(
+        succeeded(await started.portcullis([...run, ...overrides, '--dry-run=client', '-o', 'yaml'])),
+        /hostNetwork: true/,
+      );
+      const notAPod = await started.portcullis([...run, '--overrides', '{"kind":"Node"}']);
+      assert.deepEqual([notAPod.code, /expected a Pod of v1/.test(notAPod.stderr)], [2, true], notAPod.stderr);
       assert.match((await started.portcullis(['run', 'quick', '--image=nginx'])).stderr, /denied the request/);
       assert.equal(succeeded(await started.portcullis(run)), 'pod/quick created\n');
       const patch = ['patch', 'pod', 'quick', '-p', '{"metadata":{"labels":{"tier":"front"}}}'];
@@ -229,6 +258,24 @@ describe('portcullis start', () => {
         succeeded(await started.portcullis(['version'])),
         /^Client Version: v\S+\nServer Version: v\S+\+portcullis\n$/,
       );
+    });
+
+    it('shows new events as they come', async () => {
+      await using watching = started.follow(['events', '-w', '--for', 'pinned-images']);
+      await eventually(async () => assert.match(watching.output, /^LAST SEEN/));
+      const before = watching.output.split('\n').length;
+      succeeded(await started.portcullis(['patch', 'pinned-images', '-p', '{"spec":{"module":"file:///none.wasm"}}']));
+      await eventually(async () => {
+        assert.match(
+          watching.output
+            .split('\n')
+            .slice(before - 1)
+            .join('\n'),
+          /Warning +.*none\.wasm/,
+        );
+      });
+      succeeded(await started.portcullis(['rollout', 'undo', 'pinned-images']));
+      succeeded(await started.portcullis(['rollout', 'status', 'pinned-images']));
     });
 
     it('deletes the existing ones of several objects, and reports the others as missing', async () => {
@@ -717,10 +764,94 @@ describe('portcullis start --examples', () => {
   });
 });
 
+describe('portcullis start --policies, given manifests', () => {
+  it('serves them by their ids in a cluster, and follows the folder', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-manifests-'));
+    const manifest = (name: string): string =>
+      readFileSync(join(ROOT, 'examples', name, 'policy.yaml'), 'utf8').replace(
+        'file://./',
+        `file://${join(ROOT, 'examples')}/`,
+      );
+    try {
+      writeFileSync(join(folder, 'a.yaml'), manifest('replica-limit'));
+      await using started = await StartedPortcullis.start('--policies', folder);
+      assert.match(started.output, /^kw\.cap\.replica-limit +policy +protect +Active +builtin:cel$/m);
+      const [, status = ''] = /^Status +(\S+)/m.exec(started.output) ?? [];
+      const page = async (): Promise<PoliciesPage> => (await (await fetch(status)).json()) as PoliciesPage;
+      const served = async (): Promise<readonly string[]> =>
+        (await page()).policies.filter(({ phase }) => phase === 'Active').map(({ id }) => id);
+      writeFileSync(join(folder, 'b.yaml'), manifest('host-namespaces'));
+      await eventually(async () => {
+        assert.deepEqual(await served(), ['kw.cap.host-namespaces', 'kw.cap.replica-limit']);
+      });
+      writeFileSync(join(folder, 'a.yaml'), 'apiVersion: policies.kubewarden.io/v1\nkind: ClusterAdmissionPolicy\n');
+      await eventually(async () => {
+        assert.match((await page()).source.error ?? '', /a\.yaml:1:1 .*metadata\.name: expected a name, got none/);
+      });
+      assert.deepEqual(await served(), ['kw.cap.host-namespaces', 'kw.cap.replica-limit']);
+      rmSync(join(folder, 'a.yaml'));
+      await eventually(async () => {
+        assert.deepEqual(await served(), ['kw.cap.host-namespaces']);
+      });
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe('portcullis start --policies, given policies with parameters', () => {
+  it('reads the parameters from the manifests, follows them, and says what is missing', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-parameters-'));
+    const limits = (limit: number): string =>
+      `{apiVersion: v1, kind: ConfigMap, metadata: {name: limits, namespace: shop}, data: {limit: '${limit}'}}`;
+    const policy = (name: string): string => `
+apiVersion: policies.kubewarden.io/v1
+kind: ClusterAdmissionPolicy
+metadata: {name: ${name}}
+spec:
+  module: builtin:cel
+  mutating: false
+  rules: [{apiGroups: [apps], apiVersions: [v1], resources: [deployments], operations: [CREATE]}]
+  settings: {}
+  parameters:
+    from: {resource: {apiVersion: v1, kind: ConfigMap, name: ${name}}}
+    overridable: [validations]
+    settingsExpression: "{'validations': [{'expression': 'object.spec.replicas <= ' + params.data.limit}]}"
+`;
+    try {
+      writeFileSync(join(folder, 'policies.yaml'), [policy('limits'), policy('gone')].join('---'));
+      writeFileSync(join(folder, 'limits.yaml'), limits(5));
+      await using started = await StartedPortcullis.start('--policies', folder);
+      assert.match(
+        started.output,
+        /cap\/gone.*parameters are not among the manifests|parameters are not among.*cap\/gone/,
+      );
+      assert.doesNotMatch(started.output, /parameters are not among.*cap\/limits/);
+      const [, reviews = ''] = /^Reviews +(\S+)\/validate\/POLICY/m.exec(started.output) ?? [];
+      const answer = async (name: string, namespace: string): Promise<string> => {
+        const object = {
+          apiVersion: 'apps/v1',
+          kind: 'Deployment',
+          metadata: { name: 'web', namespace },
+          spec: { replicas: 7 },
+        };
+        return await reviewed(`${reviews}/validate/kw.cap.${name}`, object);
+      };
+      assert.match(await answer('limits', 'shop'), /"allowed":false.*object\.spec\.replicas <= 5/);
+      assert.match(await answer('limits', 'other'), /"allowed":false.*ConfigMap other\/limits does not exist/);
+      assert.match(await answer('gone', 'shop'), /"allowed":false.*ConfigMap shop\/gone does not exist/);
+      writeFileSync(join(folder, 'limits.yaml'), limits(9));
+      await eventually(async () => assert.match(await answer('limits', 'shop'), /"allowed":true/));
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+});
+
 describe('portcullis start --verification-path', () => {
   it('serves the signed module of the registry of the examples, and no others', async () => {
     await using started = await StartedPortcullis.start('--verification-path', 'examples/verification.yml');
-    const manifests = ['required-labels', 'pod-privileged'].map((name) => `examples/manifests/${name}.yaml`);
+    const manifests = ['required-labels', 'pod-privileged'].map((name) => `examples/${name}/policy.yaml`);
     succeeded(await started.portcullis(['apply', ...manifests.flatMap((file) => ['-f', file])]));
     const wait = (name: string, phase: string): Promise<CommandResult> =>
       started.portcullis(['wait', `cap/${name}`, '--for', `jsonpath={.status.phase}=${phase}`, '--timeout', '30s']);

@@ -12,6 +12,12 @@ import { COMMAND, type CommandResult, ENVIRONMENT, portcullis, ROOT, run } from 
 /** Time until its greeting, which takes a second on an idle machine. */
 const START_MS = 60_000;
 
+/** A command that goes on. */
+interface Followed extends AsyncDisposable {
+  /** What it has printed. */
+  readonly output: string;
+}
+
 export class StartedPortcullis implements AsyncDisposable {
   /** The parent of the data folder and the home. */
   readonly folder: string;
@@ -102,6 +108,22 @@ export class StartedPortcullis implements AsyncDisposable {
   /** Runs a command of `portcullis` on its cluster. */
   portcullis(args: readonly string[], stdin = ''): Promise<CommandResult> {
     return portcullis(args, { stdin, env: { KUBECONFIG: this.kubeconfig, HOME: this.home } });
+  }
+
+  /** Starts a command of `portcullis` on its cluster that goes on until it is ended. */
+  follow(args: readonly string[]): Followed {
+    const env = { ...ENVIRONMENT, KUBECONFIG: this.kubeconfig, HOME: this.home };
+    const child = spawn(process.execPath, [COMMAND, ...args], { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const followed = {
+      output: '',
+      [Symbol.asyncDispose]: async () => {
+        const exit = once(child, 'exit');
+        child.kill();
+        await exit;
+      },
+    };
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (followed.output += text));
+    return followed;
   }
 
   /** Creates an object as the owner of the cluster. Returns the answer. */

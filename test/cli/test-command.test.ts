@@ -7,6 +7,8 @@ import { mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:f
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { valueAt } from '../../src/values/index.ts';
+import { parseYaml } from '../../src/values/yaml/index.ts';
 import { COMMAND, type CommandResult, ENVIRONMENT, EXAMPLES, GUESTS, portcullis, ROOT } from './command.ts';
 
 interface Report {
@@ -66,7 +68,10 @@ describe('the tests of the examples', { concurrency: 2 }, () => {
     );
     assert.equal(code, 0);
     assert.equal(summary.passed, summary.cases);
-    const policies = globSync('*/settings.json', { cwd: join(ROOT, EXAMPLES) }).map(dirname);
+    // The policy about NetworkPolicies reads their statuses, which only a cluster has.
+    const policies = globSync('*/policy.yaml', { cwd: join(ROOT, EXAMPLES) })
+      .map(dirname)
+      .filter((name) => name !== 'network-policy');
     assert.ok(policies.length >= 7);
     const tested = new Set(suites.map(({ file }) => dirname(file)));
     assert.deepEqual(
@@ -93,7 +98,7 @@ describe('portcullis test', { concurrency: 2 }, () => {
     assert.equal(stderr, '');
     assert.match(
       stdout,
-      /^SUITE +CASES +PASSED +FAILED +TIME\nrequired-labels +8 +8 +0 +\d+.*\n\n✔ 8 of 8 cases passed/,
+      /^SUITE +CASES +PASSED +FAILED +TIME\nrequired-labels +9 +9 +0 +\d+.*\n\n✔ 9 of 9 cases passed/,
     );
   });
 
@@ -311,7 +316,7 @@ broken: {module: 'file://${LABELS}', setings: {}}
   it('runs the cases that match a pattern', async () => {
     const path = `${EXAMPLES}/required-labels`;
     const { summary, suites } = await report('--filter', 'labels › .*settings', path);
-    assert.deepEqual([summary.cases, summary.passed, summary.skipped], [2, 2, 6]);
+    assert.deepEqual([summary.cases, summary.passed, summary.skipped], [2, 2, 7]);
     assert.ok(suites[0]?.cases.every(({ name }) => name.startsWith('settings')));
     const none = await test('--filter', 'nothing is called so', path);
     assert.equal(none.code, 2);
@@ -363,7 +368,7 @@ broken: {module: 'file://${LABELS}', setings: {}}
     const plain = (text = ''): string => text.replaceAll(times, '');
     assert.equal(plain(await readFile(join(path, 'junit'), 'utf8')), plain(junit));
     assert.equal(plain(await readFile(join(path, 'json'), 'utf8')), plain(json));
-    assert.equal((await test(path, '--output-file', 'sarif=x')).code, 2);
+    assert.equal((await test(path, '--output-file', 'text=x')).code, 2);
     assert.match((await test(path, '--output-file', `json=${path}`)).stderr, /cannot be written: it is a folder/);
   });
 
@@ -381,14 +386,115 @@ broken: {module: 'file://${LABELS}', setings: {}}
     const { stdout } = await portcullis(['completion', 'bash']);
     assert.match(
       stdout,
-      /"test -o" \| "test --output".*\) mapfile -t COMPREPLY < <\(compgen -W "table json yaml junit"/,
+      /"test -o" \| "test --output".*\) mapfile -t COMPREPLY < <\(compgen -W "table json yaml junit /,
     );
     assert.match(stdout, /^ {4}test\) flags=".*--watch.*--output-file/m);
     assert.match(stdout, /"run --manifests"[^)]*\) mapfile -t COMPREPLY < <\(compgen -f/);
   });
 });
 
+describe('portcullis test of a policy with a misspelled field', () => {
+  const expression = 'object.spec.hostNetwok == true';
+  const cases = (more = ''): string =>
+    `cases:\n  - {name: a pod, object: {apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {}}, expect: {allowed: false}${more}}\n`;
+  const manifest = [
+    'apiVersion: policies.kubewarden.io/v1',
+    'kind: ClusterAdmissionPolicy',
+    'metadata: {name: a}',
+    'spec:',
+    '  module: builtin:cel',
+    '  mutating: false',
+    '  rules: [{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}]',
+    '  settings:',
+    '    validations:',
+    `      - expression: ${expression}`,
+  ].join('\n');
+  const entry = `p:\n  module: builtin:cel\n  settings: {validations: [{expression: "${expression}"}]}\n`;
+
+  it('names its place, wherever the settings are', async () => {
+    const path = await workspace({
+      'file.portcullis-test.yml': `policy: {policiesFile: policies/p.yml, id: p}\n${cases()}`,
+      'policies/p.yml': entry,
+      'manifest.portcullis-test.yml': `policy: policies/a.yaml\n${cases()}`,
+      'policies/a.yaml': manifest,
+      'settings.portcullis-test.yml': `policy: {module: builtin:cel, settings: s.yml}\n${cases()}`,
+      's.yml': `validations: [{expression: ${expression}}]`,
+      'case.portcullis-test.yml': `policy: {module: builtin:cel}\n${cases(`,\n     settings: {validations: [{expression: ${expression}}]}`)}`,
+      'inline.portcullis-test.yml': `policy:\n  manifests:\n    - ${manifest.replaceAll('\n', '\n      ')}\n${cases()}`,
+    });
+    const { stderr, stdout } = await portcullis(['test', '-o', 'github', '.'], { cwd: path });
+    const places = stderr
+      .split('\n')
+      .flatMap((line) => /^warning: (\S+:\d+:\d+) .*undefined field 'hostNetwok'/.exec(line)?.[1] ?? []);
+    assert.deepEqual(places.toSorted(), [
+      'case.portcullis-test.yml:4:55',
+      'inline.portcullis-test.yml:12:38',
+      'policies/a.yaml:10:32',
+      'policies/p.yml:3:53',
+      's.yml:1:39',
+    ]);
+    assert.match(
+      stdout,
+      /^::warning file=policies\/a\.yaml,line=10,col=32,title=type-check of ClusterAdmissionPolicy a::/m,
+    );
+  });
+
+  it('warns of it in the manifest that is exported', async () => {
+    const path = await workspace({ 'a.yaml': manifest });
+    const { stderr } = await portcullis(['export', 'a.yaml'], { cwd: path });
+    assert.match(stderr, /^warning: a\.yaml:10:32 ClusterAdmissionPolicy a: .*undefined field 'hostNetwok'/m);
+  });
+});
+
+/** `portcullis test --watch` as a process, which Ctrl-C ends. */
+async function watched(
+  args: readonly string[],
+  steps: (seen: (pattern: RegExp) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  const child = spawn(process.execPath, [COMMAND, 'test', '--watch', ...args], { cwd: ROOT, env: ENVIRONMENT });
+  const exit = once(child, 'exit');
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (output += chunk));
+  try {
+    // Waits for output after the last match.
+    await steps(async (pattern) => {
+      while (!pattern.test(output)) {
+        await Promise.race([once(child.stdout, 'data'), exit.then(() => assert.fail(output))]);
+      }
+      output = '';
+    });
+  } finally {
+    child.kill('SIGINT');
+  }
+  assert.deepEqual(await exit, [0, null]);
+}
+
 describe('portcullis test --watch', () => {
+  it('tests policies on manifests again when a policy, its module, a manifest or a folder has changed', async () => {
+    const rules = '[{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}]';
+    const policy = (module: string): string =>
+      `{apiVersion: policies.kubewarden.io/v1, kind: ClusterAdmissionPolicy, metadata: {name: a}, spec: {module: '${module}', mutating: false, settings: {}, rules: ${rules}}}`;
+    const pod = (name: string): string => `{apiVersion: v1, kind: Pod, metadata: {name: ${name}}}`;
+    const path = await workspace({ 'policy.yaml': policy('file://./a.wasm'), 'pods/a.yaml': pod('a') });
+    const at = (name: string): string => join(path, name);
+    await writeFile(at('a.wasm'), await readFile(guest('accept')));
+    await watched(['-p', at('policy.yaml'), at('pods')], async (seen) => {
+      await seen(/✔ 1 resource, 1 policy: 1 pass [^]*Ctrl-C stops/);
+      await writeFile(at('new.wasm'), await readFile(guest('trap')));
+      await rename(at('new.wasm'), at('a.wasm'));
+      await seen(/✘ 1 resource, 1 policy: 0 pass, 1 error [^]*Ctrl-C stops/);
+      await writeFile(at('policy.yaml'), 'kind: [\n');
+      await seen(/policy\.yaml:\d+:\d+ is not YAML/);
+      await writeFile(
+        at('policy.yaml'),
+        policy('builtin:cel').replace('{}', '{validations: [{expression: "!has(object.spc)"}]}'),
+      );
+      await seen(/^warning: .*policy\.yaml:1:\d+ .*'spc'[^]*✔ 1 resource, 1 policy: 1 pass /m);
+      await writeFile(at('pods/b.yaml'), pod('b'));
+      await seen(/✔ 2 resources, 1 policy: 2 pass /);
+    });
+  });
+
   it('runs the suites that a change affects again, and ends on Ctrl-C', async () => {
     const text = one('policy.wasm', '{allowed: true}');
     const path = await workspace({
@@ -396,18 +502,7 @@ describe('portcullis test --watch', () => {
       'b.portcullis-test.yml': one(guest('accept'), '{allowed: true}'),
     });
     await writeFile(join(path, 'policy.wasm'), await readFile(guest('accept')));
-    const child = spawn(process.execPath, [COMMAND, 'test', '--watch', path], { cwd: ROOT, env: ENVIRONMENT });
-    const exit = once(child, 'exit');
-    let output = '';
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => (output += chunk));
-    /** Waits for output after the last match. */
-    const seen = async (pattern: RegExp): Promise<void> => {
-      while (!pattern.test(output)) {
-        await Promise.race([once(child.stdout, 'data'), exit.then(() => assert.fail(output))]);
-      }
-      output = '';
-    };
-    try {
+    await watched([path], async (seen) => {
       await seen(/✔ 2 of 2 cases passed[^]*Ctrl-C stops/);
       await writeFile(join(path, 'new.wasm'), await readFile(guest('trap')));
       await rename(join(path, 'new.wasm'), join(path, 'policy.wasm'));
@@ -418,10 +513,7 @@ describe('portcullis test --watch', () => {
       await seen(/✔ 1 of 1 case passed[^]*Ctrl-C stops/);
       await writeFile(join(path, 'c.portcullis-test.yml'), one(guest('accept'), '{allowed: false}'));
       await seen(/✘ 1 of 2 cases passed, 1 failed[^]*Ctrl-C stops/);
-    } finally {
-      child.kill('SIGINT');
-    }
-    assert.deepEqual(await exit, [0, null]);
+    });
   });
 
   it('needs text output', async () => {
@@ -475,7 +567,7 @@ metadata: {name: labels}
 spec:
   module: file://${LABELS}
   mutating: false
-  rules: []
+  rules: [{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE]}]
   parameters: ${parameters('{namespace: {annotations: [example.com/label]}}').replace('LABEL', "annotations['example.com/label']")}
 `;
 const TENANTS = ['red', 'blue']
@@ -524,14 +616,14 @@ cases:
       'policies.yml': `labels: {module: 'file://${LABELS}', parameters: ${parameters(profile).replace('LABEL', 'label')}}`,
       'file.portcullis-test.yml': `policy: {policiesFile: policies.yml, id: labels}\ncases: [{name: a, namespace: red, object: ${POD}, expect: {allowed: false}}]`,
       'two.portcullis-test.yml': `policy: {manifests: [two.yaml]}\ncases: [{name: a, object: ${POD}, expect: {allowed: false}}]`,
-      'two.yaml': `${OWN_POLICY}---${OWN_POLICY}`,
+      'two.yaml': `${OWN_POLICY}---${OWN_POLICY.replace('{name: labels}', '{name: more}')}`,
       'empty.portcullis-test.yml': `policy: {manifests: [{apiVersion: policies.kubewarden.io/v1, kind: AdmissionPolicy, metadata: {name: x}}]}\ncases: [{name: a, object: ${POD}, expect: {allowed: false}}]`,
     });
     const { suites } = await report(path);
     const texts = suites.map(({ problem, cases }) => problem ?? cases[0]?.error ?? '');
-    assert.match(texts[0] ?? '', /AdmissionPolicy x: expected a spec with a module/);
+    assert.match(texts[0] ?? '', /empty\.portcullis-test\.yml:1:1 AdmissionPolicy x: spec: Required value/);
     assert.match(texts[1] ?? '', /has parameters, and there is no cluster to read Profile red\/main.*manifests/s);
-    assert.match(texts[2] ?? '', /expected one policy of policies\.kubewarden\.io among the manifests, got 2/);
+    assert.match(texts[2] ?? '', /has 2 policies: expected "name" with one of them/);
   });
 });
 
@@ -553,7 +645,7 @@ cases:
       message: >-
         deployments.apps "web" is forbidden: ValidatingAdmissionPolicy 'replicas' with binding 'replicas-binding' denied
         request: at most 3 in shop
-  - {name: elsewhere, namespace: free, object: ${deployment(4)}, expect: {allowed: true}}
+  - {name: elsewhere, namespace: free, object: ${deployment(4)}, expect: {matched: false}}
   - {name: wrong, object: ${deployment(4)}, expect: {allowed: true}}
 `,
       'map.portcullis-test.yml': `
@@ -610,7 +702,10 @@ cases: [{name: a, object: ${POD}, expect: {allowed: true}}]
     const review = JSON.stringify({ request: { ...request, namespace: 'free' } });
     const allowed = await portcullis([...manifests, '--fail-on', 'deny'], { stdin: review });
     assert.equal(allowed.code, 0);
-    assert.match(allowed.stderr, /no policy with a binding is for this request/);
+    assert.match(
+      allowed.stderr,
+      /vap\/replicas does not match the request: no binding and matchConstraints are for CREATE of deployments\.apps/,
+    );
   });
 
   it('are refused with all of their problems', async () => {
@@ -631,7 +726,7 @@ cases: [{name: a, object: ${POD}, expect: {allowed: true}}]
       ]);
     for (const [name, message] of [
       ['bad.yml', /ValidatingAdmissionPolicy\/replicas: spec\.validations\[0\]\.expression: .*objct/],
-      ['none.yml', /no policy among the manifests/],
+      ['none.yml', /none\.yml has no policy\nExpected a ClusterAdmissionPolicy/],
       ['text.yml', /document 1 is not a manifest/],
       ['broken.yml', /broken\.yml:1:5 is not YAML/],
       ['nope.yml', /nope\.yml cannot be read/],
@@ -648,6 +743,75 @@ cases: [{name: a, object: ${POD}, expect: {allowed: true}}]
       (await portcullis(['run', 'x.wasm', '--manifests', 'x.yml', ...request])).stderr,
       /got both \(x\.wasm and --manifests\)/,
     );
+  });
+});
+
+describe('portcullis test of a policy in manifests', { concurrency: 2 }, () => {
+  const POLICY = `
+apiVersion: policies.kubewarden.io/v1
+kind: ClusterAdmissionPolicy
+metadata: {name: labels}
+spec:
+  module: registry://registry.example/labels:1
+  mutating: false
+  mode: monitor
+  rules: [{apiGroups: [''], apiVersions: [v1], resources: [pods], operations: [CREATE]}]
+  namespaceSelector: {matchLabels: {tier: gold}}
+  settings: {labels: [team]}
+`;
+  const DENIED = 'expect: {allowed: false, message: {contains: \'no label "team"\'}}';
+  const modules = `modules: {'registry://registry.example/labels:1': '${LABELS}'}`;
+
+  it('respects rules and selectors, and fails a case whose request the policy does not match', async () => {
+    const path = await workspace({
+      'policy.yaml': POLICY,
+      'portcullis-test.yml': `
+policy:
+  manifests: [policy.yaml, {apiVersion: v1, kind: Namespace, metadata: {name: gold, labels: {tier: gold}}}]
+  mode: protect
+  ${modules}
+defaults: {namespace: gold}
+cases:
+  - {name: denied, object: ${POD}, ${DENIED}}
+  - {name: other kind, object: {apiVersion: v1, kind: Service, metadata: {name: web}}, expect: {matched: false}}
+  - {name: deleted, oldObject: ${POD}, expect: {allowed: true}}
+  - {name: matched, object: ${POD}, expect: {matched: false}}
+  - {name: unknown, namespace: iron, object: ${POD}, expect: {matched: true, allowed: false}}
+`,
+    });
+    const { suites } = await report(path);
+    const results = suites.flatMap(({ cases }) => cases).map(({ name, status }) => [name, status]);
+    assert.deepEqual(results, [
+      ['denied', 'passed'],
+      ['other kind', 'passed'],
+      ['deleted', 'failed'],
+      ['matched', 'failed'],
+      ['unknown', 'failed'],
+    ]);
+    const { stdout } = await test(path);
+    assert.match(stdout, /matched\n +expected +true\n +got +false: no rule is for DELETE of pods\n/);
+    assert.match(stdout, /got +unknown: .*namespaceSelector is taken to select the namespace iron/);
+  });
+
+  it('gives the verdict of the webhook in monitor mode', async () => {
+    const path = await workspace({
+      'policy.yaml': POLICY,
+      'portcullis-test.yml': `policy: {manifests: [policy.yaml], ${modules}}\ncases: [{name: monitored, object: ${POD}, expect: {allowed: true}}]\n`,
+    });
+    assert.equal((await report(path)).code, 0);
+  });
+
+  it('names the policies to choose from, and modules that there are none', async () => {
+    const path = await workspace({
+      'policy.yaml': `${POLICY}---${POLICY.replace('{name: labels}', '{name: more}')}`,
+      'a.portcullis-test.yml': `policy: policy.yaml\ncases: [{name: a, object: ${POD}, expect: {allowed: true}}]\n`,
+      'b.portcullis-test.yml': `policy: {manifests: [policy.yaml], name: cap/more, modules: {x: a.wasm}}\ncases: [{name: a, object: ${POD}, expect: {allowed: true}}]\n`,
+    });
+    const { stdout, stderr, code } = await test(path);
+    assert.equal(code, 2);
+    const said = `${stdout}${stderr}`;
+    assert.match(said, /has 2 policies: expected "name" with one of them \(It has cap\/labels, cap\/more\.\)/);
+    assert.match(said, /modules: kw\.cap\.more has no module x: it has registry:\/\/registry\.example\/labels:1/);
   });
 });
 
@@ -697,6 +861,11 @@ labels: {module: file:///labels.wasm}
     assert.equal(list.items.length, 2);
   });
 
+  it('names what it leaves out', async () => {
+    const { stderr } = await exported();
+    assert.match(stderr, /^note: left out, because .*: labels \(of file:\/\/\/labels\.wasm\)$/m);
+  });
+
   it('makes the binding of a monitored policy audit only', async () => {
     assert.match((await exported('--policy', 'watching')).stdout, /validationActions:\n +- Warn\n +- Audit\n/);
   });
@@ -708,6 +877,63 @@ labels: {module: file:///labels.wasm}
     const broken = await exported('--policy', 'broken');
     assert.equal(broken.code, 1);
     assert.match(broken.stderr, /note: broken: spec\.validations\[0\]\.expression: /);
+  });
+
+  it('keeps rules, selectors, conditions and failurePolicy of a manifest, and its namespace in the binding', async () => {
+    const manifest = {
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'AdmissionPolicy',
+      metadata: { name: 'replicas', namespace: 'shop' },
+      spec: {
+        module: 'builtin:cel',
+        mutating: false,
+        failurePolicy: 'Ignore',
+        rules: [{ apiGroups: ['apps'], apiVersions: ['v1'], resources: ['deployments'], operations: ['CREATE'] }],
+        objectSelector: { matchLabels: { tier: 'gold' } },
+        matchConditions: [{ name: 'one', expression: 'true' }],
+        settings: {
+          matchConditions: [{ name: 'one', expression: "request.operation == 'CREATE'" }],
+          validations: [{ expression: 'object.spec.replicas <= 3' }],
+        },
+      },
+    };
+    const path = await workspace({ 'policy.json': JSON.stringify(manifest) });
+    const { stdout, stderr, code } = await portcullis(['export', join(path, 'policy.json'), '-o', 'json']);
+    assert.equal(code, 0, stderr);
+    const [policy, binding] = (JSON.parse(stdout) as { items: { metadata: { name: string }; spec: unknown }[] }).items;
+    assert.equal(policy?.metadata.name, 'shop.replicas');
+    assert.deepEqual(policy.spec, {
+      failurePolicy: 'Ignore',
+      matchConstraints: {
+        matchPolicy: 'Equivalent',
+        resourceRules: [{ ...manifest.spec.rules[0], scope: 'Namespaced' }],
+        objectSelector: { matchLabels: { tier: 'gold' } },
+      },
+      matchConditions: [
+        { name: 'one', expression: 'true' },
+        { name: 'one-2', expression: "request.operation == 'CREATE'" },
+      ],
+      validations: [{ expression: 'object.spec.replicas <= 3' }],
+    });
+    assert.deepEqual(binding?.spec, {
+      policyName: 'shop.replicas',
+      validationActions: ['Deny'],
+      matchResources: {
+        namespaceSelector: {
+          matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: ['shop'] }],
+        },
+      },
+    });
+  });
+
+  it('prints the policy that examples have for API servers', async () => {
+    const folder = join(ROOT, EXAMPLES, 'replica-limit');
+    const { stdout } = await portcullis(['export', join(folder, 'policy.yaml')]);
+    const specOf = (text: string): unknown => {
+      const [policy] = parseYaml(text);
+      return ['failurePolicy', 'variables', 'validations'].map((field) => valueAt(policy, 'spec', field));
+    };
+    assert.deepEqual(specOf(stdout), specOf(await readFile(join(folder, 'validating-admission-policy.yaml'), 'utf8')));
   });
 
   it('exports every policy that can be exported, and no others', async () => {

@@ -29,6 +29,7 @@ const CONTROLLERS = [
   'replicaset-controller',
   'root-ca-certificate-publisher-controller',
   'serviceaccount-controller',
+  'validatingadmissionpolicy-status-controller',
 ];
 
 /** Number of values of a byte in an IPv4 address. */

@@ -34,6 +34,20 @@ export const THING = {
 
 /** Expressions, one per line. Each has the same value, or fails with the same error, in both. */
 export const EXPRESSIONS: readonly string[] = `
+google.protobuf.Int32Value{value: 1} + 1
+google.protobuf.Int32Value{value: 3000000000}
+google.protobuf.Int32Value{value: dyn('x')}
+google.protobuf.Int32Value{value: dyn(1.5)}
+google.protobuf.Int32Value{value: 1} == null
+google.protobuf.StringValue{value: object.metadata.name}
+google.protobuf.FloatValue{value: 1.1}
+google.protobuf.Timestamp{seconds: 10, nanos: -5}
+google.protobuf.Duration{seconds: 3600} + duration('1s')
+google.protobuf.Struct{fields: {'a': 1, 'b': [1u, null]}}
+google.protobuf.Struct{fields: object.spec.nested}
+google.protobuf.ListValue{values: object.spec.mixed}
+google.protobuf.Value{number_value: 1.0, string_value: 'x'}
+google.protobuf.Value{struct_value: {'a': timestamp(0)}}
 1 + 2 * 3
 7 / 2
 7 % 4
@@ -1043,6 +1057,8 @@ export const INVALID: readonly Readonly<Record<string, unknown>>[] = [
   { validations: [{ expression: "timestamp('x') == timestamp(0)" }] },
   { validations: [{ expression: "[1, 'a'].size() == 2" }] },
   { validations: [{ expression: 'Object{}.x == 1' }] },
+  { validations: [{ expression: "google.protobuf.Int32Value{value: 'a'} == 1" }] },
+  { validations: [{ expression: 'google.protobuf.Int32Value{valu: 1} == 1' }] },
   { validations: [{ expression: 'a.b.c.d()' }] },
   { validations: [{ expression: 'object.all(x)' }] },
   { validations: [{ expression: "'abc" }] },

@@ -154,7 +154,7 @@ export class InstallLab implements AsyncDisposable {
 
   /** The objects of an example policy, with modules that policy servers can load. */
   async example(name: string): Promise<readonly object[]> {
-    const text = await readFile(join(ROOT, 'examples', 'manifests', `${name}.yaml`), 'utf8');
+    const text = await readFile(join(ROOT, 'examples', name, 'policy.yaml'), 'utf8');
     let served = text;
     for (const [reference, file, artifact] of text.matchAll(EXAMPLE_MODULE)) {
       const module = file ?? artifact ?? '';

@@ -17,6 +17,7 @@ import { OWN_KINDS_RULES } from '../../src/lifecycle/admission/own-kinds-registr
 import { OwnKindsWebhook } from '../../src/lifecycle/admission/own-kinds-webhook.ts';
 import { PolicyRules } from '../../src/lifecycle/admission/policy-rules.ts';
 import { policy, randomNumbers, revision, RULE } from '../../src/lifecycle/admission/testing/own-kinds-objects.ts';
+import { PolicyTypeChecks } from '../../src/lifecycle/type-checks/policy-type-checks.ts';
 import { standaloneConfiguration } from '../../src/lifecycle/webhooks/webhook-configurations.ts';
 import {
   type AdmissionPolicyObject,
@@ -96,6 +97,7 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
       events: { event: () => undefined },
       log,
     });
+    const typeChecks = new PolicyTypeChecks({ cluster: connection, log });
     const options = {
       cluster: connection,
       caches,
@@ -104,11 +106,14 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
       log,
       controllerUser: CONTROLLER,
       contributed: [governance.reviews],
+      typeChecks,
       tenantCapabilities: (server: string) => (server === 'granting' ? ['kubernetes/can_i'] : []),
     };
     const webhook = new OwnKindsWebhook({ ...options, host: '127.0.0.1', port: 0, tls: certificates });
     const aborting = new AbortController();
-    const running = [webhook.registration, caches, webhook].map((runnable) => runnable.start(aborting.signal));
+    const running = [webhook.registration, caches, typeChecks, webhook].map((runnable) =>
+      runnable.start(aborting.signal),
+    );
     stop = async () => {
       aborting.abort();
       await Promise.all(running);
@@ -124,6 +129,26 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
     await stop?.();
     await (cluster as Cluster | undefined)?.stop();
     rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('warns of expressions and rules that do not fit the kinds of the cluster, once for each spec', async () => {
+    const checked = policy('checked', {
+      module: 'builtin:cel',
+      settings: { validations: [{ expression: 'object.spec.volumes.all(v, !has(v.hostpath))' }] },
+      rules: [RULE, { ...RULE, apiGroups: ['example.com'], resources: ['widgets'] }],
+    });
+    const { stderr, code } = await apply(checked);
+    assert.equal(code, 0, stderr);
+    assert.match(
+      stderr,
+      /^Warning: spec\.settings\.validations\[0\]\.expression: undefined field 'hostpath' at 1:32, in v1 Pod: did you mean 'hostPath'\? \[type-check\]$/m,
+    );
+    assert.match(
+      stderr,
+      /^Warning: spec\.rules\[1\]\.apiGroups: the cluster serves no API group "example\.com" \[rule-not-served\]$/m,
+    );
+    const labelled = { ...checked, metadata: { ...checked.metadata, labels: { a: 'b' } } };
+    assert.doesNotMatch((await apply(labelled)).stderr, /Warning: spec/);
   });
 
   it('reports the errors of a policy when it is written, field by field', async () => {

@@ -6,12 +6,12 @@ import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
 import { type Cluster as ClusterPort, KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../../src/lifecycle/policy-kinds.ts';
-import { DEFAULT_EXEMPT_NAMESPACES } from '../../src/lifecycle/webhooks/exemptions.ts';
 import type { PolicyReference } from '../../src/lifecycle/webhooks/enforcement-records.ts';
 import { PolicyWebhooks } from '../../src/lifecycle/webhooks/policy-webhooks.ts';
 import { webhookConfigurations } from '../../src/lifecycle/webhooks/webhook-configurations.ts';
 import type { WebhookConfiguration, WebhookTarget } from '../../src/lifecycle/webhooks/webhook-object.ts';
 import {
+  DEFAULT_EXEMPT_NAMESPACES,
   type AdmissionPolicySpec,
   isOwnBucket,
   keyOf,
@@ -184,6 +184,11 @@ describe('webhook configurations of policies on a real API server', { skip: skip
     namespaced: testPolicy('own', {}, 'shop'),
     wild: testPolicy('wild', { rules: [{ ...RULE, apiGroups: ['*'], resources: ['*/*'] }] }),
     ours: testPolicy('ours', { rules: [{ ...RULE, apiGroups: ['policies.kubewarden.io'], resources: ['*'] }] }),
+    'pod templates': testPolicy('templates', {
+      ...ALL,
+      rules: [{ ...RULE, apiGroups: [''], resources: ['pods'] }],
+      podTemplates: 'Enforce',
+    }),
     'empty selectors': testPolicy('empty', {
       objectSelector: { matchLabels: {}, matchExpressions: [{ key: 'a', operator: 'Exists', values: [] }] },
     }),

@@ -5,15 +5,9 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { writeFileSync } from 'node:fs';
 import { isDeepStrictEqual, parseArgs } from 'node:util';
-import {
-  applyMergePatch,
-  applyServerSide,
-  applyStrategicMergePatch,
-  keepManagerTimes,
-  trackUpdate,
-} from '../../src/apiserver/index.ts';
+import { applyServerSide, applyStrategicMergePatch, keepManagerTimes, trackUpdate } from '../../src/apiserver/index.ts';
 import type { ApplyConflicts } from '../../src/apiserver/index.ts';
-import { apiVersionOf, applyJsonPatch, isJsonObject, PatchError } from '../../src/resources/index.ts';
+import { apiVersionOf, applyJsonPatch, applyMergePatch, isJsonObject, PatchError } from '../../src/resources/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject } from '../../src/resources/index.ts';
 import { MergeError } from '../../src/resources/structured-merge/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
-import type { KubectlResult } from '../cluster/cluster.ts';
+import type { KubectlResult, KubernetesObject } from '../cluster/cluster.ts';
 import { scale, VALUES } from './install-case.ts';
 import { CONTROLLER, InstallLab, NAMESPACE, POLICY_SERVER } from './install-lab.ts';
 
@@ -176,6 +176,146 @@ describe('a tenant who writes policies', { skip: skipWithoutCluster() }, () => {
     await served('no-tokens', async () => refused(lab.cluster.kubectl(annotate), /the tenant says no/));
     await lab.kubectl(['create', 'token', 'default', '-n', SHOP]);
     await lab.kubectl(['delete', 'admissionpolicy', 'no-tokens', '-n', SHOP]);
+  });
+
+  it('sees who executes commands in pods, with the rights of its author, as CONNECT with the options', async () => {
+    const settings = {
+      validations: [
+        {
+          expression: "has(object.command) && object.command == ['allowed']",
+          messageExpression: "request.operation + ' ' + object.kind + ' for ' + request.subResource",
+        },
+      ],
+    };
+    const connections = ['pods/exec', 'pods/attach', 'pods/portforward', 'services/proxy'];
+    const one = policy('no-shell', false, settings, ...connections.map((resource) => rule(resource, ['CONNECT'])));
+    await refused(apply('victor', one), /user "victor" may not get pods\/exec in the namespace "shop"/);
+    await refused(
+      apply('jane', policy('no-shell', false, settings, rule('pods/*', ['CONNECT']))),
+      /user "jane" may not get pods\/\*/,
+    );
+    await allowed(apply('jane', one));
+    const connect = async (path: string): Promise<string> => {
+      const { status, body } = await lab.cluster.request<{ message?: string }>(
+        'POST',
+        `/api/v1/namespaces/${SHOP}/${path}`,
+      );
+      return `${status} ${body.message ?? ''}`;
+    };
+    // None of them exists: API servers look for them after admission only.
+    await served('no-shell', async () => assert.match(await connect('pods/none/exec?command=id'), /^(?!404)/));
+    assert.match(await connect('pods/none/exec?command=id'), /no-shell.*CONNECT PodExecOptions for exec/);
+    assert.match(await connect('pods/none/attach?stdin=true'), /CONNECT PodAttachOptions for attach/);
+    assert.match(await connect('pods/none/portforward?ports=80'), /CONNECT PodPortForwardOptions for portforward/);
+    assert.match(await connect('services/none/proxy/path'), /CONNECT ServiceProxyOptions for proxy/);
+    assert.match(await connect('pods/none/exec?command=allowed'), /^404 /);
+    await allowed(as('jane', ['delete', 'admissionpolicy', 'no-shell']));
+  });
+
+  it('adds no ephemeral container to a pod that the policies of the cluster would not admit with it', async () => {
+    const rules = [rule('pods', ['CREATE', 'UPDATE']), rule('pods/ephemeralcontainers', ['UPDATE'])];
+    const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': SHOP } };
+    const cluster = (name: string, spec: object): object => ({
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'ClusterAdmissionPolicy',
+      metadata: { name },
+      spec: { mutating: false, rules, namespaceSelector, ...spec },
+    });
+    await lab.apply(
+      cluster('baseline', { module: 'builtin:pod-security', settings: { enforce: 'baseline' } }),
+      cluster('profile', {
+        module: 'builtin:pod-profile',
+        mutating: true,
+        settings: {
+          privileged: true,
+          runAsUser: 1000,
+          fsGroup: 'RunAsAny',
+          supplementalGroups: 'RunAsAny',
+          seLinux: 'RunAsAny',
+        },
+      }),
+    );
+    for (const name of ['baseline', 'profile']) {
+      await lab.active('clusteradmissionpolicies', name);
+    }
+    await lab.apply({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'quiet', namespace: SHOP },
+      // No node runs it.
+      spec: {
+        schedulerName: 'none',
+        automountServiceAccountToken: false,
+        containers: [{ name: 'app', image: 'app', securityContext: { runAsUser: 1000 } }],
+      },
+    });
+    const add = (securityContext: object): Promise<KubectlResult> => {
+      const container = { name: 'debug', image: 'debug', securityContext };
+      const patch = JSON.stringify({ spec: { ephemeralContainers: [container] } });
+      const command = [
+        'patch',
+        'pod',
+        'quiet',
+        '-n',
+        SHOP,
+        '--subresource=ephemeralcontainers',
+        '--dry-run=server',
+        '-p',
+      ];
+      return lab.cluster.kubectl([...command, patch]);
+    };
+    await lab.eventually('both policies to be called', async () => {
+      await refused(add({ privileged: true, runAsUser: 1000 }), /baseline.*privileged/s);
+      await refused(
+        add({ runAsUser: 0 }),
+        /spec\.ephemeralContainers\[0\]\.securityContext\.runAsUser: expected 1000, got 0/,
+      );
+    });
+    await allowed(add({ runAsUser: 1000 }));
+    await lab.kubectl(['delete', 'clusteradmissionpolicies', 'baseline', 'profile']);
+    await lab.kubectl(['delete', 'pod', 'quiet', '-n', SHOP, '--force']);
+  });
+
+  it('writes with the token of a policy server no report but that of its pod, and no revision', async () => {
+    const pods = await lab.kubectl(['get', 'pods', '-n', NAMESPACE, '-o', 'name']);
+    const [pod = '', other] = [...pods.matchAll(/pod\/(policy-server-default-\S+)/g)].map(([, name]) => name);
+    const bound = ['--bound-object-kind=Pod', `--bound-object-name=${pod}`];
+    const token = await lab.kubectl(['create', 'token', POLICY_SERVER, '-n', NAMESPACE, ...bound]);
+    const stolen = (args: readonly string[], object?: object): Promise<KubectlResult> =>
+      lab.cluster.kubectl(
+        [`--token=${token.trim()}`, '-n', NAMESPACE, ...args],
+        object === undefined ? {} : { stdin: JSON.stringify(object) },
+      );
+    const report = (name: string, policyServer: string): object => ({
+      apiVersion: 'portcullis.dev/v1',
+      kind: 'PolicyServerReplica',
+      metadata: { name },
+      spec: { policyServer, controlAddress: '192.0.2.1:1' },
+    });
+    const dry = '--dry-run=server';
+    const create = ['create', dry, '-f', '-'];
+    const only = /a policy server writes only the PolicyServerReplica that has the name of its pod/;
+    await refused(stolen(create, report('forged', 'default')), only);
+    await refused(
+      stolen(['delete', 'policyserverreplica', other ?? 'another', dry]),
+      other === undefined ? /NotFound/ : only,
+    );
+    await allowed(stolen(['delete', 'policyserverreplica', pod, dry]));
+    const path = `/apis/portcullis.dev/v1/namespaces/${NAMESPACE}/policyserverreplicas/${pod}`;
+    const { spec } = await lab.get<KubernetesObject & { spec: object }>(path);
+    const replaced = async (change: object): Promise<KubectlResult> => {
+      const object = await lab.get(path);
+      return stolen(['replace', dry, '-f', '-'], { ...object, ...change });
+    };
+    await refused(
+      replaced({ spec: { ...spec, policyServer: 'blue' } }),
+      /only for the PolicyServer whose Deployment created its pod/,
+    );
+    await allowed(replaced({}));
+    for (const verb of ['create', 'update', 'patch', 'delete', 'deletecollection']) {
+      const { stdout } = await stolen(['auth', 'can-i', verb, 'policyrevisions.portcullis.dev']);
+      assert.equal(stdout.trim(), 'no', verb);
+    }
   });
 
   it('rejects no garbage collection, and what other users delete as ever', async () => {

@@ -1,11 +1,11 @@
 // Manifests that are applied again on a real API server, while the installed product runs, change nothing; and what remains of a
 // rollback when a tool applies Git's spec again.
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
-import { basename } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { load } from 'js-yaml';
+import { POLICY_EXAMPLES } from '../../src/cli/start/examples-folder.ts';
 import { OWN_KINDS } from '../../src/resources/index.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import type { KubernetesObject } from '../cluster/cluster.ts';
@@ -44,8 +44,8 @@ describe('manifests in Git', { skip: skipWithoutCluster() }, () => {
   };
 
   async function manifests(): Promise<readonly KubernetesObject[]> {
-    const names = readdirSync('examples/manifests').map((file) => basename(file, '.yaml'));
-    const examples = await Promise.all(names.filter((name) => name !== 'namespace').map((name) => lab.example(name)));
+    const names = POLICY_EXAMPLES.filter((name) => name !== 'toolforge');
+    const examples = await Promise.all(names.map((name) => lab.example(name)));
     return [
       ...(examples.flat() as KubernetesObject[]),
       load(readFileSync('examples/pinned-images/policy.yaml', 'utf8')) as KubernetesObject,

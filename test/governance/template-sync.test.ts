@@ -240,7 +240,10 @@ describe('a Policy', () => {
       const { reason, message } = findCondition(policy.status?.conditions, 'DependenciesValid') ?? {};
       assert.equal(reason, 'Cycle');
       assert.ok(message?.includes(path), message);
-      assert.equal((await lab.reaches(`policies/${name}`, 'Pending')).status?.pending?.[0]?.reason, 'Cycle');
+      // Before its own status is written, it waits for one that is about an older spec.
+      await until(
+        async () => (await lab.reaches(`policies/${name}`, 'Pending')).status?.pending?.[0]?.reason === 'Cycle',
+      );
     }
   });
 

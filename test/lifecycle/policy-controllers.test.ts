@@ -414,6 +414,59 @@ describe('LifecycleControllers', () => {
     });
   }
 
+  it('reconciles no policy for the reports of replicas of another PolicyServer', async () => {
+    const object = policy({ name: 'reported-elsewhere' }, 'owner');
+    await lab.create(object);
+    await lab.reaches(object, 'Active');
+    await lab.quiet();
+    const id = policyId(object);
+    const before = lab.reportFrom('another', id);
+    await lab.quiet();
+    assert.equal(lab.reportFrom('default', id), before);
+    await until(() => lab.reportFrom('another', id) > before);
+    await remove(object);
+  });
+
+  it('serves no revision that somebody else wrote and that is not what its name says, and removes it', async () => {
+    const object = policy({ name: 'forged' }, 'owner');
+    await lab.create(object);
+    await lab.reaches(object, 'Active');
+    const id = policyId(object);
+    const {
+      items: [genuine],
+    } = await lab.cluster.admin.list(POLICY_REVISIONS, { labelSelector: 'portcullis.dev/policy-server=default' });
+    assert.ok(genuine);
+    const { labels = {}, namespace = '' } = genuine.metadata;
+    const forge = async (name: string, changes: object, more: Readonly<Record<string, string>> = {}): Promise<void> => {
+      await lab.cluster.admin.create(POLICY_REVISIONS, {
+        apiVersion: genuine.apiVersion,
+        kind: genuine.kind,
+        metadata: { name, namespace, labels: { ...labels, ...more } },
+        spec: { ...genuine.spec, snapshot: { module: 'builtin:cel', rules: RULES, mutating: false }, ...changes },
+      });
+      await lab.cluster.admin
+        .patch(
+          POLICY_REVISIONS,
+          { namespace, name },
+          { type: 'merge', body: { status: { state: 'Serving', order: 1_000_000 } } },
+          { subresource: 'status' },
+        )
+        // The controller may have removed it already.
+        .catch((error: unknown) => assert.ok(error instanceof ApiError && error.code === 404, String(error)));
+    };
+    const kindOf = { ...genuine.spec.policy, kind: 'AdmissionPolicy', namespace: 'shop' };
+    await forge(`${id}-1-forged`, {});
+    await forge(`${id}-2`, { revision: 2, policy: kindOf });
+    await forge(`${id}-3`, { revision: 3 }, { 'portcullis.dev/policy-server': 'another' });
+    // Of a deleted policy of this name, as its uid says.
+    await forge(`${id}-4`, { revision: 4, policy: { ...genuine.spec.policy, uid: 'another' } });
+    await until(async () => (await lab.cluster.admin.list(POLICY_REVISIONS)).items.length === 1);
+    await lab.reconciles(id);
+    await lab.reaches(object, 'Active');
+    assert.match((await refusal('shop')) ?? '', /owner/);
+    await remove(object);
+  });
+
   it('keeps policies of one name in two namespaces apart', async () => {
     const shop = policy({ namespace: 'shop', name: 'twin' }, 'owner');
     const bank = policy({ namespace: 'bank', name: 'twin' }, 'team');

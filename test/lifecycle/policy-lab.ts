@@ -120,9 +120,9 @@ class CountedReplicas implements ReplicaDirectory {
     return this.#hub.prevalidate(...parameters);
   }
 
-  changed(policy: string): void {
+  changed(policy: string, policyServer = 'default'): void {
     for (const listener of this.#listeners) {
-      listener({ policyServer: 'default', policies: [policy] });
+      listener({ policyServer, policies: [policy] });
     }
   }
 }
@@ -134,6 +134,8 @@ export interface PolicyLabOptions {
   readonly sources?: SourcesConfig;
   /** What modules must be signed by. Default: nothing. */
   readonly verification?: Verification;
+  /** Memory that policies may hold. Default: a part of the memory limit of the process. */
+  readonly policyMemoryBytes?: number;
   /** The account that policies read with. Default: the administrator. */
   readonly reader?: UserInfo;
   /** Intervals of reports and of status writes on policies in monitor mode. Milliseconds. */
@@ -180,6 +182,7 @@ export class PolicyLab implements AsyncDisposable {
       sources: options.sources ?? { ...DEFAULT_SOURCES, tenantModules: ['*'] },
       ...(options.reader === undefined ? {} : { policyCluster: cluster.as(options.reader) }),
       ...(options.verification === undefined ? {} : { verification: options.verification }),
+      ...(options.policyMemoryBytes === undefined ? {} : { policyMemoryBytes: options.policyMemoryBytes }),
       ...(options.monitoredReportMs === undefined ? {} : { monitoredReportMs: options.monitoredReportMs }),
       // Namespaced policies may only use modules below this folder.
       modulesUrl: new URL('../../examples/', import.meta.url),
@@ -294,6 +297,12 @@ export class PolicyLab implements AsyncDisposable {
         () => `${time} of ${id}`,
       );
     }
+  }
+
+  /** Has a replica of a PolicyServer report on a policy. @returns how often its reports were read so far */
+  reportFrom(policyServer: string, id: string): number {
+    this.#replicas?.changed(id, policyServer);
+    return this.#replicas?.reads.get(id) ?? 0;
   }
 
   /** What replicas counted in monitor mode and no status contains yet: the sum of their counts. */

@@ -11,6 +11,7 @@ import { refreshesModules } from './scenario-refresh.ts';
 import { undoesAndPins } from './scenario-rollback.ts';
 import { manyPoliciesAtOnce } from './scenario-scale.ts';
 import { monitorInforms, statusIsEnough, tenantsSeeTheirOwn } from './scenario-sight.ts';
+import { checksPodTemplates } from './scenario-templates.ts';
 import {
   backoffWithoutPeers,
   badUpdatesChangeNothing,
@@ -73,6 +74,7 @@ export function describeScenarios(
     it('13: what another webhook injects after ours is mutated and validated as well', () => seesWhatOthersInject(lab));
     it('13: parameters that turn invalid are refused, and the status names their namespaces until they are valid', () =>
       namesInvalidParameters(lab));
+    it('14: policies for pods check the pod templates of workloads that are written', () => checksPodTemplates(lab));
     it('8: many policies at once cost a few writes each, and no requests afterwards', async () => {
       await manyPoliciesAtOnce(lab, isThorough ? MANY.thorough : MANY.quick);
     });

@@ -121,6 +121,24 @@ describe('artifacts', { skip: skipWithoutRegistryClients(), timeout: 120_000 }, 
     }
   });
 
+  it('that oras and crane save are pushed by us, with what refers to them', async () => {
+    const subject = `${registry.host}/ours/with-notes`;
+    await client('crane', 'copy', pushed, `${subject}:v1`);
+    await writeFile(join(folder, 'notes.txt'), 'what is in it');
+    await client('oras', 'attach', '--plain-http=false', '--artifact-type', 'text/notes', `${subject}:v1`, 'notes.txt');
+    await client('oras', 'cp', '-r', '--from-plain-http=false', `${subject}:v1`, '--to-oci-layout', 'with-notes:v1');
+    await client('crane', 'pull', '--format=oci', pushed, 'saved');
+    await run('tar', ['-cf', join(folder, 'saved.tar'), '-C', join(folder, 'saved'), '.']);
+    for (const layout of ['with-notes', 'saved', 'saved.tar']) {
+      const copy = `${registry.host}/pushed/${layout}`;
+      const said = await ours('push', layout, `registry://${copy}:v1`, ...sourcesFlags());
+      assert.equal(said, `Artifact successfully pushed: registry://${copy}@${manifest}\n`);
+      assert.equal((await client('crane', 'digest', `${copy}:v1`)).trim(), manifest);
+    }
+    const copied = `${registry.host}/pushed/with-notes:v1`;
+    assert.match(await client('oras', 'discover', '--plain-http=false', copied), /text\/notes/);
+  });
+
   it('that oras and crane save are mirrors, as a folder and as a tarball', async () => {
     await client('oras', 'cp', '--from-plain-http=false', pushed, '--to-oci-layout', 'oras-layout:v1');
     await client('crane', 'pull', '--format=oci', '--annotate-ref', pushed, 'crane-layout');

@@ -161,7 +161,7 @@ export class Registry implements AsyncDisposable {
     const bytes = Buffer.from(JSON.stringify({ schemaVersion: 2, ...content }));
     const digest = digestOf(bytes);
     const path = `/v2/${repository}/manifests/${tag ?? digest}`;
-    const { statusCode } = await this.#request('PUT', path, { 'content-type': mediaType }, bytes);
+    const { statusCode } = await this.request('PUT', path, { 'content-type': mediaType }, bytes);
     assert.equal(statusCode, 201);
     return { mediaType, digest, size: bytes.length };
   }
@@ -169,22 +169,17 @@ export class Registry implements AsyncDisposable {
   /** Stores a blob. */
   async blob(repository: string, bytes: Uint8Array, mediaType: string): Promise<Descriptor> {
     const digest = digestOf(bytes);
-    const { headers } = await this.#request('POST', `/v2/${repository}/blobs/uploads/`);
+    const { headers } = await this.request('POST', `/v2/${repository}/blobs/uploads/`);
     const target = new URL(headers.location ?? '', `https://${this.host}`);
     target.searchParams.set('digest', digest);
     const type = { 'content-type': 'application/octet-stream' };
-    const { statusCode } = await this.#request('PUT', `${target.pathname}${target.search}`, type, bytes);
+    const { statusCode } = await this.request('PUT', `${target.pathname}${target.search}`, type, bytes);
     assert.equal(statusCode, 201);
     return { mediaType, digest, size: bytes.length };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#agent.destroy();
-    await this.#process.stop();
-    await rm(this.#folder, { recursive: true, force: true });
-  }
-
-  async #request(
+  /** Sends a request with the password, and reads the answer. */
+  async request(
     method: string,
     path: string,
     headers: Readonly<Record<string, string>> = {},
@@ -204,6 +199,12 @@ export class Registry implements AsyncDisposable {
     return response;
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#agent.destroy();
+    await this.#process.stop();
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
   #authorization(path: string): string {
     const repository = /^\/v2\/(.+)\/(?:manifests|blobs)\//.exec(path)?.[1];
     return this.#tokens === undefined
@@ -213,7 +214,7 @@ export class Registry implements AsyncDisposable {
 
   async #untilReady(): Promise<void> {
     await until(async () => {
-      const status = await this.#request('GET', '/v2/').then(
+      const status = await this.request('GET', '/v2/').then(
         ({ statusCode }) => statusCode,
         () => undefined,
       );

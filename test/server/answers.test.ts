@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, it } from 'node:test';
+import { valueAt } from '../../src/values/index.ts';
+import { parseYaml } from '../../src/values/yaml/index.ts';
 import {
   example,
   exampleReview,
@@ -28,9 +30,9 @@ const imageRegistries = {
   settings: { allowed: ['example.com/shop/', 'example.com/base/'] },
 };
 const seccomp = { module: example('default-seccomp'), settings: { profile: 'RuntimeDefault' } };
-const podProfile = JSON.parse(
-  readFileSync(new URL('../../examples/pod-profile/settings.json', import.meta.url), 'utf8'),
-) as object;
+const [podProfile] = parseYaml(
+  readFileSync(new URL('../../examples/pod-profile/policy.yaml', import.meta.url), 'utf8'),
+).map((manifest) => valueAt(manifest, 'spec', 'settings'));
 const group = (rest: object): object => ({
   message: 'the group says no',
   policies: {

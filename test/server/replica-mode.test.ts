@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import type { EmbeddedCluster } from '../../src/apiserver/index.ts';
 import { DEFAULT_SOURCES, digestOf } from '../../src/modules/index.ts';
 import type { SourcesConfig } from '../../src/modules/index.ts';
-import { kubernetesKind, POLICY_SERVER_REPLICAS } from '../../src/resources/index.ts';
+import { kubernetesKind, POLICY_REVISIONS, POLICY_SERVER_REPLICAS } from '../../src/resources/index.ts';
 import type { JsonObject, ResourceType } from '../../src/resources/index.ts';
 import type { PrevalidationResult } from '../../src/control/index.ts';
 import {
@@ -130,6 +130,37 @@ describe('a replica', () => {
     await serve('order', 1, 2);
     await serves('order', 1);
     assert.equal(await labelNow(server, 'order'), 'v1');
+  });
+
+  it('serves on beside a forged revision, and reports it', async () => {
+    await stage('genuine', 1, requiresLabel('v1'));
+    await serve('genuine', 1);
+    await serves('genuine', 1);
+    const key = { namespace: NAMESPACE, name: `${idOf('genuine')}-1` };
+    const { metadata, spec } = await cluster.admin.get(POLICY_REVISIONS, key);
+    const name = `${idOf('genuine')}-1-forged`;
+    const { namespace = '', labels = {} } = metadata;
+    const forged = { ...spec, snapshot: requiresLabel('forged') as JsonObject };
+    const apiVersion = 'portcullis.dev/v1';
+    const metadataOf = { name, namespace, labels };
+    await cluster.admin.create(POLICY_REVISIONS, {
+      apiVersion,
+      kind: 'PolicyRevision',
+      metadata: metadataOf,
+      spec: forged,
+    });
+    const status = { type: 'merge', body: { status: { state: 'Serving', order: 1_000_000 } } } as const;
+    await cluster.admin.patch(POLICY_REVISIONS, { namespace, name }, status, { subresource: 'status' });
+    await until(async () => {
+      const { status: report } = await cluster.admin.get(POLICY_SERVER_REPLICAS, { namespace, name: 'replica-0' });
+      return report?.deviations?.some(({ reason }) => reason === 'RevisionMismatch') === true;
+    });
+    assert.equal(await labelNow(server, 'genuine'), 'v1');
+    await cluster.admin.delete(POLICY_REVISIONS, { namespace, name });
+    await until(async () => {
+      const { status: report } = await cluster.admin.get(POLICY_SERVER_REPLICAS, { namespace, name: 'replica-0' });
+      return report?.deviationCount === 0;
+    });
   });
 
   it('fails no review and mixes no revisions in 25 swaps under load', async () => {

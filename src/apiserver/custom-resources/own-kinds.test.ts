@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { loadAll } from 'js-yaml';
 import { ALL_KINDS, apiVersionOf, customResourceDefinition, isJsonObject, OWN_KINDS } from '../../resources/index.ts';
@@ -76,10 +76,7 @@ describe('own kinds', () => {
   });
 
   it('take the manifests of the examples', () => {
-    const files = [
-      ...readdirSync('examples/manifests').map((file) => `examples/manifests/${file}`),
-      'examples/pinned-images/policy.yaml',
-    ].filter((file) => file.endsWith('.yaml'));
+    const files = globSync('examples/*/policy.yaml');
     const objects = files.flatMap((file) => loadAll(readFileSync(file, 'utf8')));
     const ours = objects.filter(
       (object) => isJsonObject(object) && OWN_KINDS.some(({ kind }) => kind === object['kind']),

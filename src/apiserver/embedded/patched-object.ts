@@ -1,9 +1,8 @@
 import { ApiError } from '../../cluster/index.ts';
 import type { Patch } from '../../cluster/index.ts';
-import { applyJsonPatch, isJsonObject, PatchError } from '../../resources/index.ts';
+import { applyJsonPatch, applyMergePatch, isJsonObject, PatchError } from '../../resources/index.ts';
 import type { JsonObject, KubernetesObject, MutableObject, ObjectKey, Schema } from '../../resources/index.ts';
 import { MergeError } from '../../resources/structured-merge/index.ts';
-import { applyMergePatch } from '../patches/merge-patch.ts';
 import { applyStrategicMergePatch } from '../patches/strategic-merge-patch.ts';
 import { applyServerSide } from '../server-side-apply/server-side-apply.ts';
 import type { ServedResource } from './resource-registry.ts';

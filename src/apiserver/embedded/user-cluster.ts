@@ -5,6 +5,7 @@ import type {
   Discovery,
   ListOptions,
   ObjectList,
+  OpenApiSource,
   Patch,
   RequestOptions,
   SubresourceOptions,
@@ -14,6 +15,7 @@ import type {
 } from '../../cluster/index.ts';
 import type { KubernetesObject, ObjectKey, ResourceType } from '../../resources/index.ts';
 import { EmbeddedDiscovery } from './discovery.ts';
+import { EmbeddedOpenApi } from './open-api.ts';
 import type { Caller, ClusterContext } from './cluster-context.ts';
 import type { ObjectDeleter } from './object-deletion.ts';
 import { listObjects, readObject } from './object-reads.ts';
@@ -34,6 +36,7 @@ export interface UserClusterParts {
 /** An embedded cluster as one user. */
 export class UserCluster implements Cluster {
   readonly discovery: Discovery;
+  readonly openApi: OpenApiSource;
   readonly #parts: UserClusterParts;
   readonly #caller: Caller;
 
@@ -41,6 +44,7 @@ export class UserCluster implements Cluster {
     this.#parts = parts;
     this.#caller = caller;
     this.discovery = new EmbeddedDiscovery(parts.context.registry);
+    this.openApi = new EmbeddedOpenApi(parts.context.registry);
   }
 
   async get<T extends KubernetesObject>(

@@ -13,6 +13,7 @@ import type { ResourceDefinition } from '../resource-definition.ts';
 import { errorAnswer, send, setCommonHeaders, setWarnings } from './answer.ts';
 import type { Answer } from './answer.ts';
 import { EventLines } from './event-lines.ts';
+import { EventTurns } from './event-turns.ts';
 import { createGatewayServer, listen } from './gateway-server.ts';
 import type { GatewayTls } from './gateway-server.ts';
 import { negotiate } from './negotiation.ts';
@@ -33,6 +34,13 @@ import { sendWatch } from './watch-stream.ts';
 const MAX_REQUESTS = 200;
 /** Of these, those of one user, half: requests that wait for a webhook of one user leave room for those of others. */
 const MAX_REQUESTS_OF_USER = 100;
+/**
+ * Requests that wait until others have ended: refusing one costs as much as a small one, and its client comes again a second later.
+ * Node has read 64 KiB of each at most.
+ */
+const MAX_WAITING_REQUESTS = 1_000;
+/** Of these, those of one user: as many as an API server keeps of one flow, six queues of 50. */
+const MAX_WAITING_REQUESTS_OF_USER = 300;
 /** Concurrent watches. A user with kubectl, the console and all controllers has about fifty. */
 const MAX_WATCHES = 2_000;
 /** Of these, those of one user: five times what one with kubectl, the console and all controllers has. */
@@ -102,10 +110,15 @@ export class Gateway {
   readonly #paths: PathRequests;
   readonly #stopping = new AbortController();
   readonly #now: () => number;
-  readonly #requests = new RequestLimit('requests', { all: MAX_REQUESTS, ofUser: MAX_REQUESTS_OF_USER });
+  readonly #requests = new RequestLimit('requests', {
+    all: MAX_REQUESTS,
+    ofUser: MAX_REQUESTS_OF_USER,
+    waiting: { all: MAX_WAITING_REQUESTS, ofUser: MAX_WAITING_REQUESTS_OF_USER },
+  });
   readonly #watches: RequestLimit;
   readonly #unread: UnreadEvents;
   readonly #lines = new EventLines();
+  readonly #turns = new EventTurns();
   #stopped: Promise<void> | undefined;
 
   constructor(options: GatewayOptions) {
@@ -229,7 +242,7 @@ export class Gateway {
     }
     call.user = this.#authenticated(request);
     if (target.kind === 'path') {
-      await this.#requests.run(call.user, () => this.#answerPath(call, target, query));
+      await this.#requests.run(call.user, () => this.#answerPath(call, target, query), clientGone);
       return;
     }
     const isWatch = request.method === 'GET' && target.name === undefined && isWatchRequest(query);
@@ -270,7 +283,7 @@ export class Gateway {
       await this.#watches.run(call.user, () => this.#watch(call, resourceRequest));
       return;
     }
-    await this.#requests.run(call.user, async () => {
+    const run = async (): Promise<void> => {
       let answer: Answer;
       try {
         answer = await answerResource(resourceRequest, verb ?? '');
@@ -279,7 +292,8 @@ export class Gateway {
         setWarnings(response, warnings);
       }
       await send(request, response, answer, representation);
-    });
+    };
+    await this.#requests.run(call.user, run, clientGone);
   }
 
   /** @throws ApiError 401 for credentials that are not valid, 403 for an impersonation that is not allowed. */
@@ -332,13 +346,13 @@ export class Gateway {
     return isGroup ? errorAnswer(notServed()) : pageNotFound();
   }
 
-  async #watch({ response }: Call, request: ResourceRequest): Promise<void> {
+  async #watch({ response, user }: Call, request: ResourceRequest): Promise<void> {
     const signal = AbortSignal.any([request.signal, this.#stopping.signal]);
     const { definition, view } = request;
     const { slowWatcherMs } = this.#options;
     const timing = slowWatcherMs === undefined ? {} : { slowWatcherMs };
-    const shared = { lines: this.#lines, unread: this.#unread, now: this.#now };
-    const stream = { response, definition, view, ...shared, signal, ...timing };
+    const shared = { lines: this.#lines, turns: this.#turns, unread: this.#unread, now: this.#now };
+    const stream = { response, user: user?.username ?? '', definition, view, ...shared, signal, ...timing };
     const end = await sendWatch(stream, watchResource({ ...request, signal }));
     if (end === 'client-slow') {
       response.destroy();

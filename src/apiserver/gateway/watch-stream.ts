@@ -7,7 +7,8 @@ import type { WatchEvent } from '../../cluster/index.ts';
 import { apiVersionOf } from '../../resources/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
-import type { EventLines } from './event-lines.ts';
+import { type EventFormat, type EventLines, WHOLE_OBJECTS } from './event-lines.ts';
+import type { EventTurns } from './event-turns.ts';
 import { objectView, tableOf } from './table.ts';
 import type { View } from './table.ts';
 import type { UnreadEvents } from './unread-events.ts';
@@ -24,10 +25,14 @@ export type WatchEnd = 'ended' | 'client-gone' | 'client-slow' | 'failed';
 /** One watch request. */
 export interface WatchStream {
   readonly response: ServerResponse;
+  /** Name of the user. */
+  readonly user: string;
   readonly definition: ResourceDefinition;
   readonly view: View;
   /** Of all watches. */
   readonly lines: EventLines;
+  /** Of all watches. */
+  readonly turns: EventTurns;
   /** Of all watches. */
   readonly unread: UnreadEvents;
   /** Default: {@link SLOW_WATCHER_MS}. */
@@ -61,9 +66,9 @@ export async function sendWatch(stream: WatchStream, events: AsyncIterable<Watch
       if (done === true) {
         return 'ended';
       }
-      const line = lineOf(stream, value, hasColumns);
+      await writeInTurn(stream, value, hasColumns);
       hasColumns &&= value.type === 'BOOKMARK';
-      if (!response.write(line) && !(await drained(stream))) {
+      if (response.writableNeedDrain && !(await drained(stream))) {
         return response.destroyed ? 'client-gone' : 'client-slow';
       }
       if (response.destroyed) {
@@ -96,6 +101,19 @@ async function immediateError(next: Promise<unknown>): Promise<ApiError | undefi
   return await Promise.race([settled, nextTurn(undefined)]);
 }
 
+/** Encodes and writes an event in a turn of the event loop that has room for it. */
+async function writeInTurn(stream: WatchStream, event: WatchEvent, hasColumns: boolean): Promise<void> {
+  const { response, turns, user, signal } = stream;
+  await turns.write(user, () => {
+    if (response.destroyed || signal.aborted) {
+      return 0;
+    }
+    const line = lineOf(stream, event, hasColumns);
+    response.write(line);
+    return line.length;
+  });
+}
+
 /** Waits until the client has read the written events. False when it does not read, gives way, or has closed the connection. */
 async function drained({ response, unread, slowWatcherMs = SLOW_WATCHER_MS }: WatchStream): Promise<boolean> {
   // The events of clients that read are gone at the next turn. Those of a change that many watch must cut nobody off.
@@ -124,10 +142,20 @@ function lineOf(
   event: WatchEvent,
   hasColumns: boolean,
 ): string | Buffer {
-  if (event.type !== 'BOOKMARK' && view.representation.as === undefined) {
-    return lines.lineOf(event);
+  const format = event.type === 'BOOKMARK' ? undefined : sharedFormat(view);
+  if (format !== undefined) {
+    return lines.lineOf(event, format);
   }
   return `${JSON.stringify({ type: event.type, object: eventObject(definition, view, event, now(), hasColumns) })}\n`;
+}
+
+/** The format that all watchers of a representation share; undefined for tables, whose cells have ages. */
+function sharedFormat(view: View): EventFormat | undefined {
+  const { as, version } = view.representation;
+  if (as === undefined) {
+    return WHOLE_OBJECTS;
+  }
+  return as === 'Table' ? undefined : { name: `${as} ${version}`, encode: (object) => objectView(view, object, 0) };
 }
 
 function eventObject(

@@ -2,9 +2,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import type { JsonObject, JsonValue, KubernetesObject } from '../../resources/index.ts';
+import { applyMergePatch, type JsonObject, type JsonValue, type KubernetesObject } from '../../resources/index.ts';
 import { servedKind } from '../builtin-kinds/served-kinds.ts';
-import { applyMergePatch } from '../patches/merge-patch.ts';
 import type { ManagedWrite, MergedKind } from './merge-request.ts';
 import { applyServerSide } from './server-side-apply.ts';
 import { WIDGET } from './testing/widget.ts';

@@ -18,8 +18,9 @@ import type { CelType } from '../type.ts';
 import { CelUint } from '../value.ts';
 import type { CelValue } from '../value.ts';
 import type { DeclaredFunction, DeclaredOverload, Declarations, Meaning } from './declarations.ts';
-import { hintsForCall, hintsForField, hintsForFunction, hintsForIdentifier } from './hints.ts';
+import { hintsForCall, hintsForField, hintsForFunction, hintsForIdentifier, hintsForIndex } from './hints.ts';
 import { MAX_TYPE_PARTS } from './limits.ts';
+import type { Message } from './messages.ts';
 import { formatArguments, formatType } from './type-text.ts';
 import {
   countTypeParts,
@@ -27,7 +28,6 @@ import {
   isDynOrError,
   isSameType,
   mapType,
-  mostGeneral,
   optionalValueType,
   TypesTooLarge,
   Unification,
@@ -62,6 +62,20 @@ export function check(parsed: ParsedExpression, declarations: Declarations): Che
   return new Checker(parsed, declarations).check();
 }
 
+/** The type of an expression, and its errors. */
+export interface InferredType {
+  /** Of what is wrong: `error`. */
+  readonly type: CelType;
+  /** As it was parsed. */
+  readonly expression: Expression;
+  readonly issues: readonly CelIssue[];
+}
+
+/** The type that an expression has in spite of errors in its parts. */
+export function inferType(parsed: ParsedExpression, declarations: Declarations): InferredType {
+  return new Checker(parsed, declarations).infer();
+}
+
 /** Thrown to stop checking early. */
 class CheckingStopped extends Error {}
 
@@ -73,7 +87,7 @@ interface Variable {
 class Checker {
   readonly #parsed: ParsedExpression;
   readonly #declarations: Declarations;
-  readonly #unification = new Unification();
+  readonly #unification: Unification;
   readonly #types: (CelType | undefined)[] = [];
   readonly #overloads = new Map<number, readonly Overload[]>();
   readonly #meanings = new Map<number, Exclude<Meaning, { kind: 'variable' }>>();
@@ -85,6 +99,7 @@ class Checker {
   constructor(parsed: ParsedExpression, declarations: Declarations) {
     this.#parsed = parsed;
     this.#declarations = declarations;
+    this.#unification = new Unification(declarations.types?.json);
   }
 
   check(): CheckedExpression {
@@ -102,6 +117,12 @@ class Checker {
       overloads: this.#overloads,
       meanings: this.#meanings,
     };
+  }
+
+  infer(): InferredType {
+    const expression = this.#checkAll();
+    const type = expression === undefined ? ERROR : this.#typeAt(expression);
+    return { type, expression: this.#parsed.expression, issues: this.#issues };
   }
 
   #checkAll(): Expression | undefined {
@@ -251,7 +272,8 @@ class Checker {
         if (!isDynOrError(type)) {
           this.#report(node, `type '${formatType(type)}' does not support field selection`);
         }
-        return DYN;
+        // The type of JSON that follows an error stays unknown, so that the other branch of a conditional decides.
+        return type.kind === 'error' && this.#declarations.types?.json !== undefined ? ERROR : DYN;
     }
   }
 
@@ -328,7 +350,18 @@ class Checker {
       this.#resolveLogical(node, declared, args);
       return;
     }
+    if (declared.name === Operator.Conditional && this.#declarations.types?.json !== undefined) {
+      this.#resolveConditional(node, declared, args);
+      return;
+    }
     const argTypes = args.map((arg) => this.#typeAt(arg));
+    if (declared.name === Operator.Index || declared.name === Operator.OptionalIndex) {
+      const object = this.#indexedObject(argTypes);
+      if (object !== undefined) {
+        this.#noMatchingOverload(node, declared, argTypes, isMember, this.#hintsForIndex(object, args[1]));
+        return;
+      }
+    }
     const candidates: Overload[] = [];
     let result: CelType | undefined;
     for (const candidate of declared.overloads) {
@@ -366,6 +399,20 @@ class Checker {
     );
   }
 
+  /** Of JSON values: evaluation needs no common type of the branches. */
+  #resolveConditional(node: CallExpression, declared: DeclaredFunction, args: readonly Expression[]): void {
+    const [condition, yes, no] = args;
+    if (condition === undefined || yes === undefined || no === undefined) {
+      return;
+    }
+    this.#assertType(condition, BOOL);
+    this.#setType(node, this.#join(this.#typeAt(yes), this.#typeAt(no)));
+    this.#overloads.set(
+      node.id,
+      declared.overloads.map(({ overload }) => overload),
+    );
+  }
+
   /** A signature with fresh type variables. */
   #instantiate({ overload, typeParameters }: DeclaredOverload): {
     readonly parameters: readonly CelType[];
@@ -380,16 +427,32 @@ class Checker {
     return { parameters: overload.parameters.map(replace), result: replace(overload.result) };
   }
 
+  /** The type of an object with known fields, also of an optional one. API servers warn of every index into it. */
+  #indexedObject([operand]: readonly CelType[]): string | undefined {
+    const type = operand && this.#unification.substitute(optionalValueType(operand) ?? operand);
+    return type?.kind === 'struct' && this.#declarations.types?.json?.isJson(type.name) === true
+      ? type.name
+      : undefined;
+  }
+
+  #hintsForIndex(struct: string, key: Expression | undefined): readonly string[] | undefined {
+    const { types } = this.#declarations;
+    return types === undefined || key?.kind !== 'literal' || typeof key.value !== 'string'
+      ? undefined
+      : hintsForIndex(key.value, struct, types);
+  }
+
   #noMatchingOverload(
     node: CallExpression,
     declared: DeclaredFunction,
     argTypes: readonly CelType[],
     isMember: boolean,
+    hints?: readonly string[],
   ): void {
     const types = argTypes.map((type) => this.#unification.substitute(type, true));
     const applied = formatArguments(types, isMember);
     const message = `found no matching overload for '${declared.name}' applied to '${applied}'`;
-    this.#report(node, message, hintsForCall(declared, isMember, types));
+    this.#report(node, message, hints ?? hintsForCall(declared, isMember, types));
     this.#setType(node, ERROR);
   }
 
@@ -438,10 +501,30 @@ class Checker {
     if (previous === undefined) {
       return current;
     }
-    return this.#unification.isAssignable(previous, current) ? mostGeneral(previous, current) : DYN;
+    return this.#unification.isAssignable(previous, current) ? this.#unification.mostGeneral(previous, current) : DYN;
   }
 
   #checkStruct(node: StructExpression): Expression {
+    const message = this.#declarations.findMessage(node.typeName);
+    return message === undefined ? this.#checkDeclaredStruct(node) : this.#checkMessage(node, message);
+  }
+
+  #checkMessage(node: StructExpression, message: Message & { readonly name: string }): Expression {
+    this.#setType(node, message.type);
+    const fields = node.fields.map((field) => {
+      const value = this.#check(field.value);
+      const declared = message.fields.get(field.name);
+      if (declared === undefined) {
+        this.#report(field, `undefined field '${field.name}'`);
+      } else {
+        this.#checkFieldType(field, declared);
+      }
+      return { ...field, value };
+    });
+    return { ...node, typeName: message.name, fields };
+  }
+
+  #checkDeclaredStruct(node: StructExpression): Expression {
     const meaning = this.#declarations.findIdentifier(node.typeName);
     const struct = this.#structType(node, meaning);
     this.#setType(node, struct ?? ERROR);
@@ -475,8 +558,14 @@ class Checker {
 
   #checkField(field: StructExpression['fields'][number], struct: string): void {
     const declared = this.#structFieldType(field, struct, field.name);
+    if (declared !== undefined) {
+      this.#checkFieldType(field, declared);
+    }
+  }
+
+  #checkFieldType(field: StructExpression['fields'][number], declared: CelType): void {
     const type = field.isOptional ? this.#optionalValue(field.value) : this.#typeAt(field.value);
-    if (declared !== undefined && !this.#unification.isAssignable(declared, type)) {
+    if (!this.#unification.isAssignable(declared, type)) {
       const found = `'${formatType(declared)}' but provided type is '${formatType(type)}'`;
       this.#report(field, `expected type of field '${field.name}' is ${found}`);
     }
@@ -487,7 +576,7 @@ class Checker {
   #checkComprehension(node: ComprehensionExpression): Expression {
     const range = this.#check(node.range);
     const initial = this.#check(node.initial);
-    const rangeType = this.#typeOf(node.range);
+    const rangeType = this.#unification.asMap(this.#typeOf(node.range));
     const accumulatorType = this.#typeAt(node.initial);
     const outer = this.#locals.length;
     this.#locals.push({ name: node.accumulator, type: accumulatorType });

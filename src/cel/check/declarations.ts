@@ -18,8 +18,10 @@ import {
 } from '../type.ts';
 import type { CelType } from '../type.ts';
 import type { CelValue } from '../value.ts';
+import { type Message, MESSAGES, NULL_VALUE } from './messages.ts';
 import { TYPE_OF_TYPES } from './type-text.ts';
 import { isSameType } from './unification.ts';
+import type { JsonStructs } from './unification.ts';
 
 /** Provides struct types and their fields. Field names are spelled as in expressions. */
 export interface TypeProvider {
@@ -29,6 +31,8 @@ export interface TypeProvider {
   readonly fieldType: (struct: string, field: string) => CelType | undefined;
   /** Field names of a struct, for "did you mean". */
   readonly fieldNames?: (struct: string) => readonly string[];
+  /** Structs that are JSON objects in evaluation. Default: none; all structs are distinct types, as in API servers. */
+  readonly json?: JsonStructs;
   /** A constant, such as an enum value. */
   readonly findConstant?: (name: string) => Constant | undefined;
   /** Whether names that start with this word and a dot may be known. Default: true for all words. */
@@ -124,6 +128,14 @@ export class Declarations {
     return this.#resolve(name, (candidate) => this.#findQualified(candidate));
   }
 
+  /** The message of protobuf with a name, and its full name. */
+  findMessage(name: string): (Message & { readonly name: string }) | undefined {
+    return this.#resolve(name, (candidate) => {
+      const message = MESSAGES.get(candidate);
+      return message === undefined ? undefined : { ...message, name: candidate };
+    });
+  }
+
   findFunction(name: string): DeclaredFunction | undefined {
     return this.#resolve(name, (candidate) => this.functions.get(candidate));
   }
@@ -150,7 +162,7 @@ export class Declarations {
     if (denotes !== undefined) {
       return { kind: 'type', name, type: typeOf(denotes), denotes };
     }
-    const constant = this.types?.findConstant?.(name);
+    const constant = name === NULL_VALUE ? { type: INT, value: 0 } : this.types?.findConstant?.(name);
     return constant === undefined ? undefined : { kind: 'constant', name, ...constant };
   }
 }

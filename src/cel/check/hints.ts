@@ -52,6 +52,15 @@ export function hintsForField(field: string, struct: string, types: TypeProvider
     : [`fields are: ${names.join(', ')}`];
 }
 
+/** What to write in place of an index into an object with known fields. */
+export function hintsForIndex(key: string, struct: string, types: TypeProvider): readonly string[] {
+  if (types.fieldType(struct, key) !== undefined) {
+    return [isSpellable(key) ? `select the field with .${key}` : 'select the field with a dot, and its name in `…`'];
+  }
+  const [hint] = hintsForField(key, struct, types);
+  return [`there is no field '${key}'${hint === undefined ? '' : `: ${hint}`}`];
+}
+
 /** The signatures that a function has. */
 export function hintsForCall(
   declared: DeclaredFunction,

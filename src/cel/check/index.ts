@@ -1,5 +1,5 @@
-export { check } from './checker.ts';
-export type { CheckedExpression } from './checker.ts';
+export { check, inferType } from './checker.ts';
+export type { CheckedExpression, InferredType } from './checker.ts';
 export { estimateCost } from './cost-estimate.ts';
 export type { SizeEstimator } from './cost-estimate.ts';
 export { Declarations } from './declarations.ts';
@@ -13,7 +13,8 @@ export {
 } from './limits.ts';
 export { validateLiterals } from './literal-validation.ts';
 export { literalPatternSize } from './pattern-limits.ts';
-export { MUTATION_TYPES } from './mutation-types.ts';
+export { MUTATION_TYPES, mutationTypesOf } from './mutation-types.ts';
+export { ObjectTypes } from './object-types.ts';
 export { SchemaTypes } from './schema-types.ts';
 export type { StructuralSchema } from './schema-types.ts';
 export { escapeField } from './field-escaping.ts';

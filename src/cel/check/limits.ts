@@ -35,3 +35,6 @@ export const SCHEMA_COST_LIMIT = 100_000_000;
 
 /** Maximum request size in bytes that estimates assume (apiserver, `MaxRequestSizeBytes`). */
 export const MAX_REQUEST_BYTES = 3 * 1024 * 1024;
+
+/** Maximum depth of nested lists, maps and references: schemas can be recursive. */
+export const MAX_SCHEMA_DEPTH = 64;

@@ -4,7 +4,7 @@ import type { CelType } from '../type.ts';
 import type { SizeEstimator } from './cost-estimate.ts';
 import type { TypeProvider } from './declarations.ts';
 import { escapeField } from './field-escaping.ts';
-import { MAX_REQUEST_BYTES } from './limits.ts';
+import { MAX_REQUEST_BYTES, MAX_SCHEMA_DEPTH } from './limits.ts';
 
 /**
  * The supported part of a structural OpenAPI v3 schema: of a CustomResourceDefinition, or published by an API server
@@ -26,6 +26,7 @@ export interface StructuralSchema {
   readonly allOf?: readonly StructuralSchema[];
   readonly 'x-kubernetes-int-or-string'?: boolean;
   readonly 'x-kubernetes-embedded-resource'?: boolean;
+  readonly 'x-kubernetes-preserve-unknown-fields'?: boolean;
 }
 
 interface SchemaTypesOptions {
@@ -69,9 +70,6 @@ const MIN_TEXT_SIZES: ReadonlyMap<string, number> = new Map([
 const MAX_STRING_LENGTH = MAX_REQUEST_BYTES - 2;
 /** `maxLength` counts code points, sizes count bytes. */
 const MAX_BYTES_OF_CODE_POINT = 4;
-
-/** Maximum depth of nested lists, maps and references: schemas can be recursive. */
-const MAX_SCHEMA_DEPTH = 64;
 
 const METADATA: StructuralSchema = {
   type: 'object',

@@ -16,6 +16,8 @@ export function formatType(type: CelType): string {
       return type.parameters.length === 0 ? type.name : `${type.name}(${type.parameters.map(formatType).join(', ')})`;
     case 'type':
       return type === TYPE_OF_TYPES ? 'type' : `type(${formatType(type.of)})`;
+    case 'wrapper':
+      return `wrapper(${formatType(type.of)})`;
     case 'struct':
     case 'parameter':
       return type.name;

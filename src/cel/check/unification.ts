@@ -1,13 +1,26 @@
-import { DYN } from '../type.ts';
+import { DYN, STRING, unwrapped } from '../type.ts';
 import type { CelType } from '../type.ts';
 import { MAX_TYPE_WORK } from './limits.ts';
+
+/**
+ * Relations of structs whose values are JSON objects. Evaluation knows no types of them: such a struct is a map with string
+ * keys, structs of several types may be in one list, and a comparison with null is no error.
+ */
+export interface JsonStructs {
+  readonly isJson: (name: string) => boolean;
+  /** The type with the fields of both. */
+  readonly unite: (left: string, right: string) => CelType;
+}
+
+/** A struct of {@link JsonStructs} as a map. */
+const JSON_OBJECT: CelType = { kind: 'map', key: STRING, value: DYN };
 
 /** {@link MAX_TYPE_WORK} was exceeded. */
 export class TypesTooLarge extends Error {}
 
 /**
  * Infers type variables by the rules of cel-go's checker. `dyn` is compatible with every type; null with structs,
- * opaque types, timestamps and durations.
+ * opaque types, timestamps, durations and wrappers.
  */
 export class Unification {
   /** Number of type parts visited so far. */
@@ -15,6 +28,21 @@ export class Unification {
   readonly #bindings = new Map<string, CelType>();
   /** Previous bindings, to roll back a failed attempt. */
   readonly #journal: (readonly [name: string, before: CelType | undefined])[] = [];
+  readonly #json: JsonStructs | undefined;
+
+  constructor(json?: JsonStructs) {
+    this.#json = json;
+  }
+
+  /** The entries of a struct that is a JSON object; other types stay as they are. */
+  asMap(type: CelType): CelType {
+    return type.kind === 'struct' && this.#json?.isJson(type.name) === true ? JSON_OBJECT : type;
+  }
+
+  /** The more general of two compatible types. */
+  mostGeneral(left: CelType, right: CelType): CelType {
+    return this.#json === undefined ? mostGeneral(left, right) : unite(left, right, this.#json);
+  }
 
   /** Whether a value of type `from` can be used as `to`. Binds type variables only on success. */
   isAssignable(from: CelType, to: CelType): boolean {
@@ -109,9 +137,9 @@ export class Unification {
       return true;
     }
     if (from.kind === 'null' || to.kind === 'null') {
-      return isNullable(from.kind === 'null' ? to : from);
+      return this.#json !== undefined || isNullable(from.kind === 'null' ? to : from);
     }
-    return this.#fitsConcrete(from, to);
+    return this.#fitsConcrete(unwrapped(from), unwrapped(to));
   }
 
   #fitsConcrete(from: CelType, to: CelType): boolean {
@@ -119,16 +147,30 @@ export class Unification {
       case 'type':
         return to.kind === 'type';
       case 'struct':
-        return to.kind === 'struct' && from.name === to.name;
+        return (
+          (to.kind === 'struct' && (from.name === to.name || this.#areJson(from.name, to.name))) ||
+          (to.kind === 'map' && this.#fitsMap(from, to))
+        );
       case 'opaque':
         return to.kind === 'opaque' && from.name === to.name && this.#fitAll(from.parameters, to.parameters);
       case 'list':
         return to.kind === 'list' && this.#fits(from.element, to.element);
       case 'map':
-        return to.kind === 'map' && this.#fits(from.key, to.key) && this.#fits(from.value, to.value);
+        return to.kind === 'struct'
+          ? this.#fitsMap(to, from)
+          : to.kind === 'map' && this.#fits(from.key, to.key) && this.#fits(from.value, to.value);
       default:
         return from.kind === to.kind;
     }
+  }
+
+  #areJson(left: string, right: string): boolean {
+    return this.#json !== undefined && this.#json.isJson(left) && this.#json.isJson(right);
+  }
+
+  #fitsMap(object: CelType, map: Extract<CelType, { kind: 'map' }>): boolean {
+    const entries = this.asMap(object);
+    return entries.kind === 'map' && this.#fits(entries.key, map.key) && this.#fits(entries.value, map.value);
   }
 
   /** Whether a type variable can stand for a type (`isValid`), and whether it was bound before (`isBound`). */
@@ -154,7 +196,7 @@ export class Unification {
     if (!this.#fits(type, bound)) {
       return false;
     }
-    const general = mostGeneral(type, bound);
+    const general = this.mostGeneral(type, bound);
     if (this.#isFreeOf(variable.name, general)) {
       this.#bind(variable.name, general);
     }
@@ -185,6 +227,15 @@ export class Unification {
     }
   }
 }
+
+const NULLABLE_KINDS: ReadonlySet<CelType['kind']> = new Set([
+  'null',
+  'opaque',
+  'struct',
+  'timestamp',
+  'duration',
+  'wrapper',
+]);
 
 type ParameterType = Extract<CelType, { kind: 'parameter' }>;
 
@@ -228,8 +279,7 @@ export function optionalValueType(type: CelType): CelType | undefined {
 }
 
 function isNullable(type: CelType): boolean {
-  const { kind } = type;
-  return kind === 'null' || kind === 'opaque' || kind === 'struct' || kind === 'timestamp' || kind === 'duration';
+  return NULLABLE_KINDS.has(type.kind);
 }
 
 export function isSameType(left: CelType, right: CelType): boolean {
@@ -242,7 +292,8 @@ export function isSameType(left: CelType, right: CelType): boolean {
     case 'opaque':
       return holdsForParts(left, right, isSameType);
     case 'type':
-      return right.kind === 'type' && isSameType(left.of, right.of);
+    case 'wrapper':
+      return right.kind === left.kind && isSameType(left.of, right.of);
     case 'struct':
     case 'parameter':
       return right.kind === left.kind && left.name === right.name;
@@ -272,8 +323,38 @@ function holdsForParts(
   }
 }
 
+/** Like {@link mostGeneral}; two JSON objects become the type with the fields of both. */
+function unite(left: CelType, right: CelType, json: JsonStructs): CelType {
+  if (left.kind === 'struct' && right.kind === 'struct' && json.isJson(left.name) && json.isJson(right.name)) {
+    return left.name === right.name ? left : json.unite(left.name, right.name);
+  }
+  if (left.kind === 'list' && right.kind === 'list') {
+    return { kind: 'list', element: unite(left.element, right.element, json) };
+  }
+  if (left.kind === 'map' && right.kind === 'map') {
+    return { kind: 'map', key: unite(left.key, right.key, json), value: unite(left.value, right.value, json) };
+  }
+  if (left.kind === 'opaque' && right.kind === 'opaque' && left.name === right.name) {
+    const parameters = left.parameters.map((one, index) => unite(one, right.parameters[index] ?? DYN, json));
+    return { kind: 'opaque', name: left.name, parameters };
+  }
+  if (isUnknown(left) || isUnknown(right)) {
+    return isUnknown(left) ? right : left;
+  }
+  if (left.kind === 'map' || right.kind === 'map') {
+    // A struct and a map, or a map and any type.
+    return left.kind === 'struct' || right.kind === 'struct' ? DYN : mostGeneral(left, right);
+  }
+  return mostGeneral(left, right);
+}
+
+/** Whether the other branch of a conditional says more. */
+function isUnknown({ kind }: CelType): boolean {
+  return kind === 'null' || kind === 'error';
+}
+
 /** The more general of two compatible types. */
-export function mostGeneral(left: CelType, right: CelType): CelType {
+function mostGeneral(left: CelType, right: CelType): CelType {
   return isAtMostAsSpecific(left, right) ? left : right;
 }
 

@@ -39,6 +39,7 @@ import { compileList, compileMap, compileStruct } from './construction.ts';
 import { Cancellation } from './frame.ts';
 import type { Run } from './frame.ts';
 import { CompiledExpression } from './compiled-expression.ts';
+import { MESSAGE_STRUCTS } from './messages.ts';
 import { CelOptional } from './optional.ts';
 import { NO_SUCH_OVERLOAD } from './order.ts';
 import { nameOfType } from './runtime-type.ts';
@@ -447,10 +448,12 @@ class Compiler {
   }
 
   #struct({ typeName, fields }: StructExpression): Plan {
-    const { structs } = this.#input;
-    const names = candidates(typeName, this.#input.container ?? '');
-    const name = names.find((candidate) => structs?.has(candidate) === true);
-    if (structs === undefined || name === undefined) {
+    const { structs, container = '' } = this.#input;
+    const factories = structs === undefined ? [MESSAGE_STRUCTS] : [structs, MESSAGE_STRUCTS];
+    const [found] = candidates(typeName, container).flatMap((name) =>
+      factories.filter((factory) => factory.has(name)).map((factory) => ({ factory, name })),
+    );
+    if (found === undefined) {
       throw compileError(new EvaluationFailure(`unknown type: ${typeName}`));
     }
     const compiled = fields.map((field) => ({
@@ -458,7 +461,7 @@ class Compiler {
       value: this.compile(field.value),
       isOptional: field.isOptional,
     }));
-    return computed(compileStruct(structs, name, compiled));
+    return computed(compileStruct(found.factory, found.name, compiled));
   }
 
   #comprehension(loop: ComprehensionExpression): Plan {

@@ -118,6 +118,6 @@ export function compileStruct(structs: StructFactory, typeName: string, fields: 
         values.set(field.name, content);
       }
     }
-    return structs.create(typeName, values);
+    return structs.create(typeName, values, frame);
   };
 }

@@ -7,6 +7,7 @@ export { equalValues } from './equality.ts';
 
 export { COMPREHENSION_LIBRARY, OPTIONAL_LIBRARY } from './extension-libraries.ts';
 export { parseCelJson } from './json.ts';
+export { textInJson } from './messages.ts';
 export { findInMap, keysOf, MapBuilder } from './map.ts';
 export { doubleOf, doubleValue, isInt, isNumeric, MAX_UINT, MIN_INT, toInt } from './number.ts';
 export { CelOptional } from './optional.ts';

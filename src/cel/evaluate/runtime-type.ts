@@ -40,6 +40,8 @@ export function typeTest(type: CelType): TypeTest {
       return mapTest(typeTest(type.key), typeTest(type.value));
     case 'type':
       return (value) => value instanceof CelTypeValue;
+    case 'wrapper':
+      return typeTest(type.of);
     default: {
       const { name } = type;
       return (value) => value instanceof CelObject && value.typeName === name;

@@ -1,5 +1,5 @@
 import { CelObject, EvaluationFailure } from '../value.ts';
-import type { CelResult, CelValue } from '../value.ts';
+import type { CelResult, CelValue, WorkMeter } from '../value.ts';
 
 /** A value with named fields that is not a map: `Object{…}`, `JSONPatch{…}`, the lazy `variables`. */
 export abstract class CelStruct extends CelObject {
@@ -22,6 +22,6 @@ export abstract class CelStruct extends CelObject {
 export interface StructFactory {
   /** Whether the type is known, by its full name. */
   has(typeName: string): boolean;
-  /** Creates a struct; a failure if a field does not exist or has an invalid value. */
-  create(typeName: string, fields: ReadonlyMap<string, CelValue>): CelResult;
+  /** Creates a struct; a failure if a field does not exist or has an invalid value. `meter` counts the work if values are copied. */
+  create(typeName: string, fields: ReadonlyMap<string, CelValue>, meter: WorkMeter): CelResult;
 }

@@ -1,6 +1,6 @@
 import type { CallExpression, Expression } from '../ast.ts';
 import { nameOfType } from '../evaluate/index.ts';
-import type { CelType } from '../type.ts';
+import { type CelType, unwrapped } from '../type.ts';
 import { FormatError, parseFormat } from './string-format.ts';
 import type { FormatClause } from './string-format.ts';
 
@@ -81,7 +81,7 @@ function checkClause({ verb }: FormatClause, argument: Expression, typeOf: TypeO
 }
 
 function checkKind(rule: ClauseRule, node: Expression, typeOf: TypeOf): FormatProblem | undefined {
-  const type = typeOf(node);
+  const type = unwrapped(typeOf(node));
   return type.kind === 'dyn' || rule.kinds.includes(type.kind)
     ? undefined
     : { message: `${rule.expectation}, was given ${nameOfType(type)}`, node };

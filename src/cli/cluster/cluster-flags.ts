@@ -23,6 +23,8 @@ export interface Connected extends Disposable {
 
 /** The field manager of these commands. */
 const FIELD_MANAGER = 'portcullis';
+/** A new connection takes longer than three requests to a cluster nearby, because of its TLS handshake. */
+const MAX_CONNECTIONS = 4;
 
 /** Adds the flags that {@link connect} reads. */
 export function addClusterFlags(command: Command): Command {
@@ -57,7 +59,7 @@ export async function connect(flags: ClusterFlags): Promise<Connected> {
       ...(flags.context === undefined ? {} : { context: flags.context }),
       env: process.env,
     });
-    const cluster = new KubernetesCluster(connection, { fieldManager: FIELD_MANAGER });
+    const cluster = new KubernetesCluster(connection, { fieldManager: FIELD_MANAGER, maxConnections: MAX_CONNECTIONS });
     return {
       cluster,
       namespace: flags.namespace ?? namespace,

@@ -4,7 +4,7 @@ import { listAll } from '../../cluster/index.ts';
 import { ageOf, type KubernetesObject } from '../../resources/index.ts';
 import { EVENTS } from '../../runtime/index.ts';
 import { usageError } from '../errors.ts';
-import { oneLine, table } from '../table.ts';
+import { oneLine, table, withoutHeader } from '../table.ts';
 import { addClusterFlags, type ClusterFlags, connect, type Connected } from './cluster-flags.ts';
 import { type EventObject, timeOf } from './event.ts';
 import { keyIn, selectResources } from './resource-arguments.ts';
@@ -13,6 +13,14 @@ interface EventsFlags extends ClusterFlags {
   readonly allNamespaces?: true;
   readonly for?: string;
   readonly types?: 'Normal' | 'Warning';
+  readonly watch?: true;
+}
+
+/** The events that a command line selects. */
+interface EventSelection {
+  /** Absent: all namespaces. */
+  readonly namespace?: string;
+  readonly fieldSelector?: string;
 }
 
 /** Events about cluster-scoped objects are in this namespace. */
@@ -24,7 +32,8 @@ export function eventsCommand(): Command {
       .description('show the events of a namespace, or of one object')
       .option('-A, --all-namespaces', 'of all namespaces')
       .option('--for <object>', 'only of this object: TYPE/NAME, or the NAME of a policy')
-      .addOption(new Option('--types <type>', 'only of this type').choices(['Normal', 'Warning'])),
+      .addOption(new Option('--types <type>', 'only of this type').choices(['Normal', 'Warning']))
+      .option('-w, --watch', 'go on and show new events'),
   )
     .addHelpText(
       'after',
@@ -32,36 +41,52 @@ export function eventsCommand(): Command {
 Examples:
   portcullis events
   portcullis events --for cap/pinned-images
-  portcullis events -A --types Warning`,
+  portcullis events -A --types Warning
+  portcullis events --for cap/pinned-images -w`,
     )
     .action(events);
 }
 
 async function events(flags: EventsFlags): Promise<void> {
   using connected = await connect(flags);
-  const shown = await eventsFor(connected, flags);
-  const text = shown
-    .filter(({ type }) => flags.types === undefined || type === flags.types)
+  const { cluster } = connected;
+  const selection = await selectionOf(connected, flags);
+  const { items, metadata } = await listAll<EventObject>(cluster, EVENTS, selection);
+  const shown = items
+    .filter((event) => isShown(event, flags))
     .toSorted((one, other) => (timeOf(one) < timeOf(other) ? -1 : 1));
-  if (text.length === 0) {
+  if (shown.length > 0) {
+    process.stdout.write(`${eventsTable(shown, flags.allNamespaces === true)}\n`);
+  } else if (flags.watch !== true) {
     process.stderr.write('No events found.\n');
-    return;
   }
-  process.stdout.write(`${eventsTable(text, flags.allNamespaces === true)}\n`);
+  if (flags.watch === true) {
+    const { resourceVersion } = metadata;
+    const changes = cluster.watch<EventObject>(EVENTS, {
+      ...selection,
+      ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    });
+    for await (const { type, object } of changes) {
+      if ((type === 'ADDED' || type === 'MODIFIED') && isShown(object, flags)) {
+        process.stdout.write(`${withoutHeader(eventsTable([object], flags.allNamespaces === true))}\n`);
+      }
+    }
+  }
 }
 
-async function eventsFor(connected: Connected, flags: EventsFlags): Promise<readonly EventObject[]> {
-  const { cluster, namespace } = connected;
+function isShown({ type }: EventObject, { types }: EventsFlags): boolean {
+  return types === undefined || type === types;
+}
+
+async function selectionOf(connected: Connected, flags: EventsFlags): Promise<EventSelection> {
   if (flags.for === undefined) {
-    return (await listAll(cluster, EVENTS, flags.allNamespaces === true ? {} : { namespace })).items;
+    return flags.allNamespaces === true ? {} : { namespace: connected.namespace };
   }
-  const object = await objectOf(connected, flags.for);
-  return (
-    await listAll(cluster, EVENTS, {
-      namespace: object.metadata.namespace ?? CLUSTER_EVENTS_NAMESPACE,
-      fieldSelector: `involvedObject.uid=${object.metadata.uid ?? ''}`,
-    })
-  ).items;
+  const { metadata } = await objectOf(connected, flags.for);
+  return {
+    namespace: metadata.namespace ?? CLUSTER_EVENTS_NAMESPACE,
+    fieldSelector: `involvedObject.uid=${metadata.uid ?? ''}`,
+  };
 }
 
 async function objectOf({ cluster, namespace }: Connected, word: string): Promise<KubernetesObject> {

@@ -90,16 +90,9 @@ async function printTables(
 ): Promise<void> {
   let isFirst = true;
   let rows = 0;
-  for (const { type, names, isOfCategory } of selections) {
-    const tables =
-      names.length === 0
-        ? [
-            await (isOfCategory === true
-              ? unlessForbidden(type, tableOf(cluster, namespace, type, undefined, flags))
-              : tableOf(cluster, namespace, type, undefined, flags)),
-          ]
-        : await Promise.all(names.map((name) => tableOf(cluster, namespace, type, name, flags)));
-    const found = tables.filter((table) => table !== undefined);
+  const tables = await Promise.all(selections.map((selection) => tablesOf(cluster, namespace, selection, flags)));
+  for (const [index, { type, names }] of selections.entries()) {
+    const found = tables[index] ?? [];
     const [first] = found;
     const merged = { ...first, rows: found.flatMap((table) => table.rows ?? []) } as ServerTable;
     rows += merged.rows?.length ?? 0;
@@ -122,6 +115,21 @@ async function printTables(
   }
 }
 
+/** The table of all objects of a type, or one for each name. */
+async function tablesOf(
+  cluster: KubernetesCluster,
+  namespace: string,
+  { type, names, isOfCategory }: ResourceSelection,
+  flags: GetFlags,
+): Promise<readonly ServerTable[]> {
+  const read = (name?: string): Promise<ServerTable | undefined> => tableOf(cluster, namespace, type, name, flags);
+  const tables =
+    names.length === 0
+      ? [await (isOfCategory === true ? unlessForbidden(type, read()) : read())]
+      : await Promise.all(names.map(read));
+  return tables.filter((table) => table !== undefined);
+}
+
 /** What a member of a category has; undefined, and a note, when the user may not list it. */
 async function unlessForbidden<T>(type: ApiResource, list: Promise<T>): Promise<T | undefined> {
   try {
@@ -142,7 +150,7 @@ async function tableOf(
   name: string | undefined,
   flags: GetFlags,
 ): Promise<ServerTable | undefined> {
-  const query = { ...selectors(flags), includeObject: 'Metadata' };
+  const query = { ...selectors(flags), includeObject: needsObjects(flags) ? 'Metadata' : 'None' };
   try {
     const answer = (
       await cluster.request('GET', pathOf(type, namespace, name, flags), { accept: TABLE_ACCEPT, query })
@@ -154,6 +162,11 @@ async function tableOf(
     }
     throw error;
   }
+}
+
+/** Whether a table needs the namespace, the labels or the resourceVersion of its rows: their metadata are larger than their cells. */
+function needsObjects({ allNamespaces, showLabels, watch }: GetFlags): boolean {
+  return allNamespaces === true || showLabels === true || watch === true;
 }
 
 /** The table for a server that returns objects instead. */
@@ -207,8 +220,8 @@ function tableOptions(type: ApiResource, flags: GetFlags): Parameters<typeof ser
     withNamespace: flags.allNamespaces === true && type.namespaced,
     withLabels: flags.showLabels === true,
     withHeaders: flags.headers,
-    // Programs that read the table, and -o wide, get whole cells.
-    ...(process.stdout.isTTY && flags.output === 'table' ? { maxWidth: terminalWidth() } : {}),
+    // Programs that read the table, and -o wide, get whole cells; and rows of a watch have the same columns.
+    ...(process.stdout.isTTY && flags.output === 'table' && flags.watch !== true ? { maxWidth: terminalWidth() } : {}),
   };
 }
 
@@ -231,11 +244,8 @@ async function printObjects(
   selections: readonly ResourceSelection[],
   flags: GetFlags,
 ): Promise<void> {
-  const objects: KubernetesObject[] = [];
-  for (const selection of selections) {
-    const found = await objectsOf(cluster, namespace, selection, flags);
-    objects.push(...(flags.showManagedFields === true ? found : found.map(withoutManagedFields)));
-  }
+  const found = await Promise.all(selections.map((selection) => objectsOf(cluster, namespace, selection, flags)));
+  const objects = flags.showManagedFields === true ? found.flat() : found.flat().map(withoutManagedFields);
   if (flags.output === 'name') {
     for (const object of objects) {
       process.stdout.write(`${nameOf(object, selections)}\n`);

@@ -22,4 +22,18 @@ describe('tables of servers', () => {
     );
     assert.deepEqual(text.match(/\p{Cc}/gu), ['\n']);
   });
+
+  it('name objects with their type, by its short name where the width is limited', () => {
+    const from = { kind: 'Table', columnDefinitions: [{ name: 'Name' }], rows: [{ cells: ['web'] }] } as const;
+    const options = { ...OPTIONS, withNamespace: false, withLabels: false, withHeaders: false };
+    const named = (shortNames: readonly string[], maxWidth?: number): string =>
+      serverTableText(from, {
+        ...options,
+        type: { group: 'apps', kind: 'Deployment', shortNames },
+        ...(maxWidth === undefined ? {} : { maxWidth }),
+      });
+    assert.equal(named(['deploy']), 'deployment.apps/web');
+    assert.equal(named(['deploy'], 80), 'deploy/web');
+    assert.equal(named([], 80), 'deployment.apps/web');
+  });
 });

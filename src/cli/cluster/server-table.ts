@@ -1,7 +1,7 @@
 // Prints tables of API servers (`meta.k8s.io/v1` Table) in the layout of kubectl.
 import type { ApiResource } from '../../cluster/index.ts';
 import type { KubernetesObject } from '../../resources/index.ts';
-import { oneLine, table } from '../table.ts';
+import { oneLine, table, withoutHeader } from '../table.ts';
 import { objectName } from './resource-arguments.ts';
 
 interface ServerColumn {
@@ -32,8 +32,8 @@ interface ServerTableOptions {
   readonly withHeaders: boolean;
   /** Width of the terminal; absent: as wide as needed. */
   readonly maxWidth?: number;
-  /** The type of the objects, to be shown with their names. */
-  readonly type?: Pick<ApiResource, 'group' | 'kind'>;
+  /** The type of the objects, to be shown with their names; by its short name when the width is limited. */
+  readonly type?: Pick<ApiResource, 'group' | 'kind' | 'shortNames'>;
 }
 
 export function isServerTable(value: unknown): value is ServerTable {
@@ -54,7 +54,7 @@ export function serverTableText(from: ServerTable, options: ServerTableOptions):
         header: cellText(column.name).toUpperCase(),
         cell: ({ cells }: ServerRow) =>
           options.type !== undefined && index === 0
-            ? objectName(options.type, cellText(cells[0]))
+            ? typedName(options.type, cellText(cells[0]), options.maxWidth !== undefined)
             : cellText(cells[index]),
       })),
       ...(options.withLabels
@@ -64,7 +64,12 @@ export function serverTableText(from: ServerTable, options: ServerTableOptions):
     from.rows ?? [],
     options.maxWidth,
   );
-  return options.withHeaders ? text : text.slice(text.indexOf('\n') + 1);
+  return options.withHeaders ? text : withoutHeader(text);
+}
+
+function typedName(type: Pick<ApiResource, 'group' | 'kind' | 'shortNames'>, name: string, isShort: boolean): string {
+  const [shortName] = type.shortNames;
+  return isShort && shortName !== undefined ? `${oneLine(shortName)}/${name}` : objectName(type, name);
 }
 
 /** Cells and columns are untrusted: control characters are removed. */

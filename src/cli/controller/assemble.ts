@@ -21,6 +21,7 @@ import {
   OwnKindsWebhook,
   type OwnKindsWebhookOptions,
   PolicyServerController,
+  PolicyTypeChecks,
   ReplicaHub,
   type RolloutSettings,
   type WebhookTarget,
@@ -109,6 +110,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
   const events = new EventRecorder({ cluster, component: COMPONENT, log, metrics });
   const shared = { cluster, caches, namespace, events, log, metrics, registry };
   const managed = typeof options.servers === 'function' ? undefined : new ManagedServers(options.servers, shared);
+  const typeChecks = new PolicyTypeChecks({ cluster, log });
   const replicas = new ReplicaHub({ cluster, caches, namespace, tls, log, registry });
   const policyServers = new PolicyServerController({
     ...shared,
@@ -121,6 +123,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
     ...shared,
     settings,
     replicas,
+    typeChecks,
     identities: { [Symbol.iterator]: () => [...identities, ...(managed?.identities() ?? [])].values() },
     ...(exemptNamespaces === undefined ? {} : { exemptNamespaces }),
     furtherRules: [
@@ -153,10 +156,12 @@ export function assembleController(options: ControllerOptions): AssembledControl
           cluster: withWriteBackoff(cluster, { log }),
           caches,
           namespace,
+          typeChecks,
           log,
           metrics,
         });
   const runtime = new Runtime({ log, ...(elector === undefined ? {} : { elector }) }).add('cache', caches);
+  runtime.add('server', typeChecks);
   const cached = Promise.withResolvers<void>();
   runtime.add(
     'server',

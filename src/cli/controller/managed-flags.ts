@@ -1,12 +1,8 @@
 // Flags of a controller that manages the pods, Services and certificates of policy servers.
 import { isIP } from 'node:net';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import {
-  type CertificateSettings,
-  settingsProblem,
-  DEFAULT_CERTIFICATE_SETTINGS,
-  DEFAULT_EXEMPT_NAMESPACES,
-} from '../../lifecycle/index.ts';
+import { type CertificateSettings, settingsProblem, DEFAULT_CERTIFICATE_SETTINGS } from '../../lifecycle/index.ts';
+import { DEFAULT_EXEMPT_NAMESPACES } from '../../resources/index.ts';
 import { durationMs } from '../cluster/duration.ts';
 import { usageError } from '../errors.ts';
 import { namespaceNames } from './namespace-names.ts';

@@ -1,5 +1,6 @@
 // The steps of an uninstallation. After each step, even if the next one fails, no webhook of ours is without a server that
 // answers. Each step can be repeated.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, type KubernetesCluster, listAll, unlessGone } from '../../cluster/index.ts';
 import { isRunning, OTHER_CONTROLLERS } from '../../governance/index.ts';
 import {
@@ -50,6 +51,10 @@ const RECORDS = OWN_KINDS.filter(({ group }) => group !== POLICIES_GROUP);
 /** The finalizers of governance. */
 const PRUNE_FINALIZERS: ReadonlySet<string> = new Set([PRUNE_FINALIZER]);
 const POLICIES = OWN_KINDS.filter(({ group }) => group === POLICIES_GROUP);
+/** Names of the guards of these kinds begin so, and are in the messages of refusals. */
+const RECORD_GUARD = "ValidatingAdmissionPolicy 'portcullis-";
+/** Delay before a refused deletion is repeated: API servers read policies every second. Milliseconds. */
+const GUARD_RETRY_MS = 200;
 /** Attempts to find no webhooks: a write that the controller began before it lost its rights may add one more. */
 const SWEEPS = 5;
 
@@ -108,13 +113,11 @@ export class Removal {
     for (const type of OWNED_KINDS) {
       await this.#removeLabelled(type, this.#namespace);
     }
-    for (const type of RECORDS) {
-      await this.#removeAll(type, await this.#labelled(type, this.#namespace));
-    }
     await this.#removeLabelled(CLUSTER_ROLES);
     for (const type of ACCESS_GUARDS) {
       await this.#removeLabelled(type);
     }
+    await this.#removeRecords();
     await this.#removePolicies();
     await this.#removeGovernance();
     await this.#removeDefinitions();
@@ -245,6 +248,35 @@ export class Removal {
       throw error;
     }
     process.stdout.write(`${name} deleted${isDryRun ? ' (dry run)' : ''}\n`);
+  }
+
+  /** Deletes what only the controller may delete. API servers notice some moments late that the guards are gone. */
+  async #removeRecords(): Promise<void> {
+    const deadline = AbortSignal.timeout(this.#options.timeoutMs);
+    for (const type of RECORDS) {
+      for (const object of await this.#labelled(type, this.#namespace)) {
+        while (!(await this.#removeUnguarded(type, keyOf(object)))) {
+          deadline.throwIfAborted();
+          await sleep(GUARD_RETRY_MS);
+        }
+      }
+    }
+  }
+
+  /** @returns whether no guard refuses the deletion. A dry run, where the guards still exist, ignores them. */
+  async #removeUnguarded(type: ResourceType, key: ReturnType<typeof keyOf>): Promise<boolean> {
+    try {
+      await this.#remove(type, key);
+    } catch (error) {
+      if (!(error instanceof ApiError && error.message.includes(RECORD_GUARD))) {
+        throw error;
+      }
+      if (!this.#options.isDryRun) {
+        return false;
+      }
+      process.stdout.write(`${objectName(type, key.name)} deleted (dry run)\n`);
+    }
+    return true;
   }
 
   async #removePolicies(): Promise<void> {

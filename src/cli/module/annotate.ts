@@ -9,38 +9,21 @@ import {
   executionModeOf,
   moduleInterface,
   ModuleError,
-  parseMetadata,
   type PolicyMetadata,
   readModuleFile,
   requireProtocol,
-  requireSupportedVersion,
   writeMetadata,
 } from '../../modules/index.ts';
-import { readDocument, readText } from '../document.ts';
+import { readText } from '../document.ts';
 import { CliError, usageError } from '../errors.ts';
 import { targetReference } from './module-source.ts';
+import { readMetadataFile } from './read-metadata-file.ts';
 import { sizeText } from '../output.ts';
 import { replaceFile } from '../replace-file.ts';
 import { Progress } from '../progress.ts';
-import { errorText } from '../../values/index.ts';
 
 /** The annotation for the text of `-u`. */
 const USAGE_ANNOTATION = 'io.kubewarden.policy.usage';
-/** Keys of a metadata file. `contextAware` is obsolete and has no effect. */
-const METADATA_KEYS = new Set([
-  'protocolVersion',
-  'rules',
-  'annotations',
-  'mutating',
-  'backgroundAudit',
-  'executionMode',
-  'policyType',
-  'contextAware',
-  'contextAwareResources',
-  'hostCapabilities',
-  'minimumKubewardenVersion',
-]);
-
 interface AnnotateFlags {
   readonly metadataPath: string;
   readonly usagePath?: string;
@@ -88,33 +71,6 @@ async function annotate(file: string, flags: AnnotateFlags): Promise<void> {
   process.stdout.write(
     `Wrote ${flags.outputPath}: ${metadata.executionMode} policy, ${sizeText(annotated.length)}, ${digestOf(annotated)}\n`,
   );
-}
-
-/** @throws CliError with the file and the field */
-async function readMetadataFile(path: string, progress: Progress): Promise<PolicyMetadata> {
-  const { value } = await readDocument(path, 'core');
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new CliError(`${path} has no metadata: expected a mapping with rules, mutating, annotations, …`);
-  }
-  for (const key of Object.keys(value)) {
-    if (!METADATA_KEYS.has(key)) {
-      const meant = [...METADATA_KEYS].find(
-        (known) => known.toLowerCase() === key.toLowerCase().replaceAll(/[_-]/g, ''),
-      );
-      progress.line(
-        `note: ${path}: ${key} is not a key of metadata and is ignored${meant === undefined ? '' : `; did you mean ${meant}?`}`,
-      );
-    }
-  }
-  try {
-    const metadata = parseMetadata(value);
-    requireSupportedVersion(metadata);
-    return metadata;
-  } catch (error) {
-    throw new CliError(errorText(error).replace(/^the module's metadata is invalid at /, `${path}: `), {
-      cause: error,
-    });
-  }
 }
 
 /** The metadata, completed by inspecting the module. @throws ModuleError, CliError */

@@ -1,14 +1,19 @@
-// `portcullis push`: stores a module in a registry, with the flags and the JSON of `kwctl push`.
+// `portcullis push`: stores a module, or an OCI layout, in a registry, with the flags and the JSON of `kwctl push`.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command, Option } from 'commander';
 import {
+  type Digest,
   executionModeOf,
   moduleInterface,
   parseReference,
   PROVIDER_CATALOGUE,
+  pushLayout,
   pushModule,
   type PushOptions,
   readMetadata,
   type RegistryReference,
+  type SourcesConfig,
 } from '../../modules/index.ts';
 import { CliError, usageError } from '../errors.ts';
 import { isCataloguePath, readCatalogueFiles } from '../netpol/catalogue-files.ts';
@@ -19,6 +24,9 @@ import { readModule, targetReference } from './module-source.ts';
 import { readSources } from './read-sources.ts';
 import { addSourceFlags, type SourceFlags } from './source-flags.ts';
 
+/** Length of a digest in progress lines. Characters. */
+const SHOWN_DIGEST = 'sha256:'.length + 12;
+
 interface PushFlags extends SourceFlags {
   readonly force?: true;
   readonly output: 'text' | 'json';
@@ -26,8 +34,11 @@ interface PushFlags extends SourceFlags {
 
 export function pushCommand(): Command {
   const command = new Command('push')
-    .description('store a module, or a catalogue of network providers, in a registry')
-    .argument('<module>', 'a file, or a reference (registry://, https://, …); for a catalogue a YAML file, or a folder')
+    .description('store a module, a catalogue of network providers, or an image in a registry')
+    .argument(
+      '<module>',
+      'a file, or a reference (registry://, https://, …); for a catalogue a YAML file, or a folder; for an image an OCI layout',
+    )
     .argument('<destination>', 'registry://HOST/REPOSITORY:TAG')
     .option('-f, --force', 'push a module without metadata as well')
     .addOption(new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'));
@@ -40,6 +51,7 @@ Prints the reference with the digest of the artifact, which no later push change
 Examples:
   portcullis push policy.wasm registry://registry.example.com/policies/pod-privileged:v1.0.0
   portcullis push catalogue/ registry://registry.example.com/network-providers:v1
+  portcullis push release/image registry://registry.example.com/portcullis:0.1.0
   portcullis push registry://ghcr.io/kubewarden/policies/pod-privileged:v1.0.8 registry://registry.example.com/policies/pod-privileged:v1.0.8`,
     )
     .action(push);
@@ -49,6 +61,10 @@ async function push(target: string, destination: string, flags: PushFlags): Prom
   const progress = new Progress();
   const reference = destinationOf(destination);
   const sources = await readSources(flags);
+  if (isLayoutPath(target)) {
+    await pushLayoutOf(target, reference, sources, flags, progress);
+    return;
+  }
   const catalogue = await catalogueOf(target);
   if (catalogue !== undefined) {
     await pushContent(reference, catalogue, { sources, annotations: {}, content: PROVIDER_CATALOGUE }, flags, progress);
@@ -73,18 +89,43 @@ async function pushContent(
       onSent: (sent, total) => update(transferLabel(label, sent, total)),
     }),
   );
-  const pushed = `registry://${reference.host}/${reference.repository}@${manifest}`;
-  if (flags.output === 'json') {
-    process.stdout.write(dataText({ immutable_ref: pushed }, 'json'));
-    return;
-  }
   const isModule = options.content === undefined;
-  if (wasThere) {
+  if (wasThere && flags.output === 'text') {
     progress.line(
       `note: the registry had the ${isModule ? 'module' : 'catalogue'} already, so only the manifest was sent`,
     );
   }
-  process.stdout.write(`${isModule ? 'Policy' : 'Catalogue'} successfully pushed: ${pushed}\n`);
+  writePushed(isModule ? 'Policy' : 'Catalogue', reference, manifest, flags);
+}
+
+/** Prints the reference with the digest of what was pushed. */
+function writePushed(noun: string, { host, repository }: RegistryReference, manifest: Digest, flags: PushFlags): void {
+  const pushed = `registry://${host}/${repository}@${manifest}`;
+  process.stdout.write(
+    flags.output === 'json' ? dataText({ immutable_ref: pushed }, 'json') : `${noun} successfully pushed: ${pushed}\n`,
+  );
+}
+
+/** Whether a path is that of an OCI layout: a folder, or a tarball of one. */
+function isLayoutPath(path: string): boolean {
+  return existsSync(join(path, 'oci-layout')) || (path.endsWith('.tar') && existsSync(path));
+}
+
+async function pushLayoutOf(
+  path: string,
+  reference: RegistryReference,
+  sources: SourcesConfig,
+  flags: PushFlags,
+  progress: Progress,
+): Promise<void> {
+  const label = `pushing ${reference.shown}`;
+  const { manifest, isImage } = await progress.during(label, (update) =>
+    pushLayout(reference, path, {
+      sources,
+      onSent: (digest, sent, total) => update(transferLabel(`${label}: ${digest.slice(0, SHOWN_DIGEST)}`, sent, total)),
+    }),
+  );
+  writePushed(isImage ? 'Image' : 'Artifact', reference, manifest, flags);
 }
 
 /** The catalogue of a YAML file or a folder, as one text; undefined for a module. @throws CliError which lists its mistakes */

@@ -15,22 +15,31 @@ import { CliError, usageError } from '../errors.ts';
 import { readTrustRoot } from './read-verification.ts';
 import { TRUST_FLAG, TRUST_HELP } from './verification-flags.ts';
 
-export interface SignatureFlags {
-  readonly verificationConfigPath?: string;
+/** Flags that say who must have signed. */
+export interface RequirementFlags {
   readonly verificationKey?: readonly string[];
   readonly verificationAnnotation?: Readonly<Record<string, string>>;
   readonly certEmail?: string;
   readonly certOidcIssuer?: string;
   readonly githubOwner?: string;
   readonly githubRepo?: string;
+}
+
+export interface SignatureFlags extends RequirementFlags {
+  readonly verificationConfigPath?: string;
   readonly sigstoreTrustConfig?: string;
 }
 
 const CONFIG_FLAG = '--verification-config-path';
 
 export function addSignatureFlags(command: Command): Command {
+  return addRequirementFlags(
+    command.option(`${CONFIG_FLAG} <file>`, 'verification.yml: signatures that modules of registries must have'),
+  ).option(TRUST_FLAG, TRUST_HELP);
+}
+
+export function addRequirementFlags(command: Command): Command {
   return command
-    .option(`${CONFIG_FLAG} <file>`, 'verification.yml: signatures that modules of registries must have')
     .addOption(
       new Option('-k, --verification-key <file>', 'public key that must have signed; may be repeated').argParser(
         repeated,
@@ -45,8 +54,7 @@ export function addSignatureFlags(command: Command): Command {
     .option('--cert-email <address>', 'e-mail address in the certificate of a keyless signature')
     .option('--cert-oidc-issuer <url>', 'issuer in the certificate of a keyless signature')
     .option('--github-owner <name>', 'owner of the GitHub repository whose workflow must have signed')
-    .option('--github-repo <name>', 'that repository')
-    .option(TRUST_FLAG, TRUST_HELP);
+    .option('--github-repo <name>', 'that repository');
 }
 
 /**
@@ -55,7 +63,7 @@ export function addSignatureFlags(command: Command): Command {
  */
 export async function readSignatureFlags(flags: SignatureFlags): Promise<Verification | undefined> {
   const { verificationConfigPath: path } = flags;
-  const given = await requirementsOf(flags);
+  const given = await readRequirementFlags(flags);
   if (path !== undefined && given.length > 0) {
     throw usageError(`${CONFIG_FLAG} cannot be combined with other flags on signatures`);
   }
@@ -69,8 +77,8 @@ export async function readSignatureFlags(flags: SignatureFlags): Promise<Verific
   return config === undefined ? undefined : verificationOf(config, trustRoot);
 }
 
-/** One requirement for each key, issuer and owner; each must be satisfied. */
-async function requirementsOf(flags: SignatureFlags): Promise<readonly SignatureRequirement[]> {
+/** One requirement for each key, issuer and owner; each must be satisfied. @throws CliError */
+export async function readRequirementFlags(flags: RequirementFlags): Promise<readonly SignatureRequirement[]> {
   const { verificationAnnotation: annotations, certEmail, certOidcIssuer, githubOwner, githubRepo } = flags;
   const more = annotations === undefined ? {} : { annotations };
   const keys = await Promise.all((flags.verificationKey ?? []).map(readKey));

@@ -2,6 +2,7 @@ import { isNetworkPolicy, type NetworkPolicy } from '../../engine/network-policy
 import { isJsonObject } from '../../values/index.ts';
 import { parseYaml, YamlPositions } from '../../values/yaml/index.ts';
 import { readText } from '../document.ts';
+import { LineNumbers } from '../line-numbers.ts';
 import type { ProblemPlace } from '../problems/problem.ts';
 
 /** A file and its policies, in their order. */
@@ -54,27 +55,4 @@ function policyPaths(document: unknown): readonly (readonly (string | number)[])
 
 function stepsOf(path: string): readonly string[] {
   return path.split(/[.[\]]+/).filter((step) => step !== '');
-}
-
-/** The lines of offsets, for many of them. */
-class LineNumbers {
-  readonly #ends: readonly number[];
-
-  constructor(text: string) {
-    this.#ends = [...text.matchAll(/\n/g)].map(({ index }) => index);
-  }
-
-  /** Counted from 1. */
-  at(offset: number): number {
-    let [low, high] = [0, this.#ends.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#ends[middle] ?? offset) < offset) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low + 1;
-  }
 }

@@ -6,6 +6,7 @@ import { CliError } from '../errors.ts';
 import { countText, dataText, type OutputFormat, outputOption, sizeText } from '../output.ts';
 import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flags.ts';
 import { type Evaluated, PolicyRunner } from './policy-runner.ts';
+import { printWarnings } from './print-warnings.ts';
 import { Progress } from '../progress.ts';
 import { table } from '../table.ts';
 
@@ -77,7 +78,12 @@ async function bench(target: string | undefined, flags: BenchFlags): Promise<voi
   const progress = new Progress();
   const load = loadavg();
   await using runner = new PolicyRunner({ isRecorded: flags.replayHostCapabilitiesInteractions !== undefined });
-  const { policy, request, session, sources, trustRoot, notes } = await policyUnderTest(target, flags, progress);
+  const { policy, request, session, sources, trustRoot, notes, warnings, unmatched } = await policyUnderTest(
+    target,
+    flags,
+    progress,
+  );
+  printWarnings(warnings, progress);
   runner.capabilities.setSources(sources, trustRoot);
   runner.capabilities.begin(session);
   const { iterations = Infinity, duration = DEFAULT_DURATION_SECONDS } = flags;
@@ -89,7 +95,12 @@ async function bench(target: string | undefined, flags: BenchFlags): Promise<voi
     const { response } = verdictIn(await once());
     const warmUp = await measure(once, Math.min(WARM_UP_EVALUATIONS, iterations), WARM_UP_MS);
     const times = await measure(once, iterations, durationMs);
-    return { allowed: response.allowed, times, warmUpEvaluations: warmUp.length + 1, notes: [...notes, ...more] };
+    return {
+      allowed: response.allowed,
+      times,
+      warmUpEvaluations: warmUp.length + 1,
+      notes: [...notes, ...(unmatched === undefined ? [] : [unmatched]), ...more],
+    };
   });
   for (const note of result.notes) {
     progress.line(`${styleText('yellow', 'note:', { stream: process.stderr })} ${note}`);

@@ -1,30 +1,14 @@
-// Admission policies in manifests with their parameters and namespaces: one of our kinds, or Kubernetes' own,
-// ValidatingAdmissionPolicy and MutatingAdmissionPolicy, with their bindings.
+// Manifests in files and folders, and Kubernetes' own admission policies among them.
 import { stat } from 'node:fs/promises';
-import { policyEntry } from '../../engine/definition/index.ts';
-import {
-  fieldPathText,
-  isJsonObject,
-  type JsonObject,
-  parsePolicies,
-  type PolicyDefinition,
-  readPolicyDefinition,
-} from '../../engine/index.ts';
-import { type AdmissionPolicyObject, POLICIES_GROUP } from '../../resources/index.ts';
-import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
-import { own, textOf, textPosition, valueAt } from '../../values/index.ts';
+import { type JsonObject, parsePolicies } from '../../engine/index.ts';
+import { own, textOf } from '../../values/index.ts';
 import { readText } from '../document.ts';
 import { CliError } from '../errors.ts';
 import { filesBelow } from '../files-below.ts';
+import { parseDocuments, placedManifests } from './placed-manifests.ts';
 import type { RunnablePolicy } from './policy-runner.ts';
 
-/** Our kinds of policies. */
-const OWN_POLICY_KINDS: ReadonlySet<string> = new Set([
-  'ClusterAdmissionPolicy',
-  'AdmissionPolicy',
-  'ClusterAdmissionPolicyGroup',
-  'AdmissionPolicyGroup',
-]);
+const KUBERNETES_KIND = /^(?:Validating|Mutating)AdmissionPolicy(?:Binding)?$/;
 
 /** Files of `portcullis test`. */
 export const TEST_FILE = /^(?:(.+)\.)?portcullis-test\.ya?ml$/;
@@ -34,28 +18,8 @@ const MANIFESTS = 'manifests';
 
 /** The manifests of a YAML text, with the items of each List. @throws CliError */
 export function manifestsOf(text: string, name: string): JsonObject[] {
-  let documents: unknown[];
-  try {
-    documents = parseYaml(text);
-  } catch (error) {
-    if (!(error instanceof YamlSyntaxError)) {
-      throw error;
-    }
-    const { line, column, excerpt } = textPosition(text, error.offset);
-    throw new CliError(`${name}:${line}:${column} is not YAML: ${error.message}\n${excerpt}`, { cause: error });
-  }
-  return documents.flatMap((document, index) => {
-    if (document === null || document === undefined) {
-      return [];
-    }
-    if (!isJsonObject(document) || typeof document['kind'] !== 'string') {
-      throw new CliError(
-        `${name}: document ${index + 1} is not a manifest: expected a mapping with apiVersion and kind`,
-      );
-    }
-    const items = document['kind'] === 'List' ? document['items'] : undefined;
-    return Array.isArray(items) ? items.filter(isJsonObject) : [document];
-  });
+  const source = { text, name, folder: process.cwd() };
+  return placedManifests(parseDocuments(source), source).map(({ object }) => object);
 }
 
 /** The manifests of files, and of the files in folders. @throws CliError */
@@ -67,7 +31,8 @@ export async function readManifests(paths: readonly string[]): Promise<JsonObjec
   return manifests;
 }
 
-const MANIFEST_FILE = /\.(?:ya?ml|json)$/;
+/** Names of files with manifests. */
+export const MANIFEST_FILE = /\.(?:ya?ml|json)$/;
 
 function isManifestFile(name: string): boolean {
   return !name.startsWith('.') && MANIFEST_FILE.test(name) && !TEST_FILE.test(name);
@@ -79,8 +44,7 @@ function isManifestFile(name: string): boolean {
  * @throws CliError when a folder has no such file
  */
 export async function manifestFiles(path: string): Promise<readonly string[]> {
-  const isFolder = (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
-  if (!isFolder) {
+  if (!(await isFolder(path))) {
     return [path];
   }
   const files = await filesBelow(path, isManifestFile);
@@ -90,42 +54,22 @@ export async function manifestFiles(path: string): Promise<readonly string[]> {
   return files;
 }
 
-/**
- * The policy among manifests that has one of our kinds, and the other manifests, which may be its parameters; undefined if there
- * is none.
- * @throws CliError when there are several, or the policy is invalid
- */
-export function ownPolicyAmong(
-  manifests: readonly JsonObject[],
-): { readonly definition: PolicyDefinition; readonly objects: readonly JsonObject[] } | undefined {
-  const [policy, ...more] = manifests.filter(isOwnPolicy);
-  if (policy === undefined) {
-    return undefined;
-  }
-  if (more.length > 0) {
-    throw new CliError(`expected one policy of ${POLICIES_GROUP} among the manifests, got ${more.length + 1}`);
-  }
-  const name = textOf(valueAt(policy, 'metadata', 'name')) || 'policy';
-  const where = `${textOf(own(policy, 'kind'))} ${name}`;
-  const { definition, faults = [] } = readPolicyDefinition(name, entryOf(policy, where));
-  if (definition === undefined || faults.length > 0) {
-    throw new CliError(faults.map(({ path, message }) => `${where}: ${fieldPathText(path)}: ${message}`).join('\n'));
-  }
-  return { definition, objects: manifests.filter((one) => one !== policy) };
+export async function isFolder(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
 }
 
-/** The entry of a policies file with the spec. */
-function entryOf(policy: JsonObject, where: string): object {
-  try {
-    return policyEntry({ spec: own(policy, 'spec') as unknown as AdmissionPolicyObject['spec'] });
-  } catch (error) {
-    throw new CliError(`${where}: expected a spec with a module, or with policies that have one`, { cause: error });
-  }
+/** Whether a manifest is an admission policy of Kubernetes, or a binding of one. */
+export function isOfKubernetes(manifest: JsonObject): boolean {
+  return KUBERNETES_KIND.test(textOf(own(manifest, 'kind'))) && isOfAdmissionGroup(manifest);
 }
 
-function isOwnPolicy(manifest: JsonObject): boolean {
-  const kind = textOf(own(manifest, 'kind'));
-  return textOf(own(manifest, 'apiVersion')).startsWith(`${POLICIES_GROUP}/`) && OWN_POLICY_KINDS.has(kind);
+/** Whether a manifest is an admission policy of Kubernetes. */
+export function isPolicyOfKubernetes(manifest: JsonObject): boolean {
+  return isOfKubernetes(manifest) && !textOf(own(manifest, 'kind')).endsWith('Binding');
+}
+
+function isOfAdmissionGroup(manifest: JsonObject): boolean {
+  return textOf(own(manifest, 'apiVersion')).startsWith('admissionregistration.k8s.io/');
 }
 
 /** @param minor of the API server's version, 1.x */

@@ -1,22 +1,25 @@
 // The flags of `run` and `bench` that select a policy, its settings and a request.
 import { basename, dirname, resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { DEFAULT_TIMEOUT_SECONDS, modulesOf } from '../../engine/definition/index.ts';
+import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
 import { parsePolicies, type PolicyDefinition } from '../../engine/index.ts';
 import {
   EXECUTION_MODES,
   type ExecutionMode,
   isBuiltin,
-  parseReference,
   type PolicyMetadata,
   readMetadata,
   type SourcesConfig,
   type TrustRoot,
 } from '../../modules/index.ts';
 import { parseJsonArgument, readDocument, readText } from '../document.ts';
-import { usageError } from '../errors.ts';
+import { parseJson, valueAt } from '../../values/index.ts';
+import { CliError, usageError } from '../errors.ts';
 import { kubernetesVersion } from '../kubernetes-version.ts';
-import { manifestsPolicy, ownPolicyAmong, readManifests } from './manifests.ts';
+import { isFolder, MANIFEST_FILE } from './manifests.ts';
+import { matchRequest } from './match-request.ts';
+import { type PlaceOf, placesOfSettings, SourcePlaces } from './source-places.ts';
+import { type CheckedEntry, filePolicyWarnings, type PolicyWarning, typeWarnings } from './type-warnings.ts';
 import type { ModuleInput, PolicyRequest, RunnablePolicy } from './policy-runner.ts';
 import { type ModuleSourceOptions, readModule, targetReference } from '../module/module-source.ts';
 import { readSources } from '../module/read-sources.ts';
@@ -24,48 +27,51 @@ import { addSignatureFlags, readSignatureFlags, type SignatureFlags } from '../m
 import { readTrustRoot } from '../module/read-verification.ts';
 import { addSourceFlags, type SourceFlags } from '../module/source-flags.ts';
 import { findPolicy } from './policies-file.ts';
+import { modulesFor, runnablePolicy } from './policy-code.ts';
+import { choosePolicy, ofKubernetes, readPolicies } from './policy-files.ts';
 import type { Progress } from '../progress.ts';
-import { readRequest } from './request-document.ts';
+import { readRequestOrObject } from './request-document.ts';
+import { addRequestFlags, givenRequestFlags, type RequestFlags } from './request-flags.ts';
 
 /** Longest policy id made of a title, as in a policies file. */
 export const MAX_ID_LENGTH = 253;
 
-export interface PolicyFlags extends SignatureFlags, SourceFlags {
+export interface PolicyFlags extends SignatureFlags, SourceFlags, RequestFlags {
   readonly requestPath: string;
   readonly settingsPath?: string;
   readonly settingsJson?: string;
   readonly executionMode?: ExecutionMode;
   readonly raw?: true;
   readonly allowContextAware?: true;
-  readonly allowedHostCapabilities: readonly string[];
+  readonly allowedHostCapabilities?: readonly string[];
   readonly replayHostCapabilitiesInteractions?: string;
   readonly timeout?: number;
   readonly policies?: string;
   readonly policy?: string;
   readonly manifests?: readonly string[];
+  readonly ignoreRules?: true;
   readonly kubernetesVersion?: number;
 }
 
-/** Flags that an entry of a policies file replaces. */
-const DEFINITION_FLAGS = [
-  'settingsPath',
-  'settingsJson',
-  'executionMode',
-  'allowContextAware',
-  'allowedHostCapabilities',
-];
+/** Flags that an entry of a policies file or a manifest replaces, as users write them. */
+const DEFINITION_FLAGS = {
+  settingsPath: '--settings-path',
+  settingsJson: '--settings-json',
+  executionMode: '--execution-mode',
+  allowContextAware: '--allow-context-aware',
+} as const;
 
 /** Adds the flags of `kwctl run`, and those that only Portcullis has. */
 export function addPolicyFlags(command: Command): Command {
   const withTarget = command
     .argument(
       '[target]',
-      'the module: a file, a URL (registry://, https://, http://, file://; may end in @sha256:…), or builtin:NAME',
+      'manifests with the policy (a file, a folder, - for standard input), or its module: a file, a URL (registry://, https://, http://, file://; may end in @sha256:…), or builtin:NAME',
     )
     .addOption(
       new Option(
         '-r, --request-path <file>',
-        'AdmissionReview or AdmissionRequest, JSON or YAML; - for standard input',
+        'AdmissionReview, AdmissionRequest or an object, JSON or YAML; - for standard input',
       ).makeOptionMandatory(),
     )
     .addOption(
@@ -82,31 +88,31 @@ export function addPolicyFlags(command: Command): Command {
     .addOption(
       new Option(
         '--allowed-host-capabilities <patterns>',
-        'host capabilities that it may use, separated by commas; "" for none',
-      )
-        .default(['*'], '*')
-        .argParser(capabilities),
+        'host capabilities that it may use, separated by commas; "" for none (default: all; of namespaced policies in manifests: none)',
+      ).argParser(capabilities),
     )
     .option('--replay-host-capabilities-interactions <file>', 'answer host capabilities from a recorded session');
-  return addSourceFlags(addSignatureFlags(withTarget))
+  const withRequest = addRequestFlags(withTarget, 'the object before the change, for an UPDATE');
+  return addSourceFlags(addSignatureFlags(withRequest))
     .addOption(
       new Option(
         '--timeout <seconds>',
         `timeout of one evaluation (default: that of the policies file, or ${DEFAULT_TIMEOUT_SECONDS})`,
       ).argParser(seconds),
     )
-    .addOption(new Option('--policies <file>', 'take the policy from this policies file').conflicts(DEFINITION_FLAGS))
-    .option('--policy <id>', 'the policy or group of the policies file')
+    .addOption(new Option('--policies <file>', 'take the policy from this policies file'))
+    .option('--policy <name>', 'the policy to evaluate, of several: cap/NAME, or its id in a policies file')
     .addOption(
       new Option(
         '--manifests <files...>',
-        'evaluate the policy in these files, or Kubernetes’ own ones with their bindings, with parameters and namespaces',
-      ).conflicts([...DEFINITION_FLAGS, 'policies', 'policy', 'raw']),
+        'more manifests: the policy, parameters and namespaces; Kubernetes’ own policies with their bindings',
+      ).conflicts(['policies', 'raw']),
     )
+    .option('--ignore-rules', 'evaluate the policy of a manifest although it does not match the request')
     .addOption(
       new Option(
         '--kubernetes-version <version>',
-        'with --manifests: version of the API server, such as 1.34',
+        'with Kubernetes’ own policies: version of the API server, such as 1.34',
       ).argParser(kubernetesVersion),
     );
 }
@@ -123,6 +129,10 @@ interface PolicyUnderTest {
   readonly trustRoot: TrustRoot | undefined;
   /** Notes for the user. */
   readonly notes: readonly string[];
+  /** About the rules of the policy, and the types of its expressions. */
+  readonly warnings: readonly PolicyWarning[];
+  /** Why API servers would not ask the policy about the request. Default: they would. */
+  readonly unmatched?: string;
 }
 
 /** @throws CliError, ModuleError, EngineError */
@@ -131,72 +141,151 @@ export async function policyUnderTest(
   flags: PolicyFlags,
   progress: Progress,
 ): Promise<PolicyUnderTest> {
-  checkCombination(target, flags);
+  const manifests = await manifestsOfFlags(target, flags);
+  checkCombination(target, flags, manifests);
   const route = flags.raw === true ? 'validate_raw' : 'validate';
   const replay = flags.replayHostCapabilitiesInteractions;
-  const [body, session, sources, verification, trustRoot] = await Promise.all([
-    readRequest(flags.requestPath, route),
+  const [{ body, notes: requestNotes }, session, sources, verification, trustRoot] = await Promise.all([
+    readRequestOrObject(flags.requestPath, route, flags),
     replay === undefined ? undefined : readText(replay),
     readSources(flags),
     readSignatureFlags(flags),
     readTrustRoot(flags.sigstoreTrustConfig),
   ]);
   const options = { progress, baseDir: process.cwd(), sources, verification };
-  const { notes, ...policy } = await policyAndCode(target, flags, options);
-  return { policy, request: { body, route }, session, sources, trustRoot, notes };
+  const request = { body, route } as const;
+  const { notes, warnings, unmatched, ...policy } =
+    manifests.length > 0
+      ? await fromManifests(manifests, request, flags, options)
+      : await fromModule(target, request, flags, options);
+  const base = { policy, request, session, sources, trustRoot, notes: [...requestNotes, ...notes], warnings };
+  return unmatched === undefined ? base : { ...base, unmatched };
 }
 
-async function policyAndCode(
+/** Files and folders with manifests. A target is one if it is no module. */
+async function manifestsOfFlags(target: string | undefined, flags: PolicyFlags): Promise<readonly string[]> {
+  const { manifests = [] } = flags;
+  return target !== undefined && (await hasManifests(target)) ? [target, ...manifests] : manifests;
+}
+
+/** Whether a target is a folder, standard input, or a file in a format of manifests. */
+async function hasManifests(target: string): Promise<boolean> {
+  return target === '-' || MANIFEST_FILE.test(target) || (await isFolder(target));
+}
+
+/** Of policies without rules, whose types are checked for the kind of the request. */
+async function fromModule(
   target: string | undefined,
+  request: PolicyRequest,
   flags: PolicyFlags,
   options: ModuleSourceOptions,
 ): Promise<PolicyAndCode> {
-  if (target !== undefined) {
-    return await fromTarget(target, flags, options);
-  }
-  if (flags.manifests !== undefined) {
-    const manifests = await readManifests(flags.manifests);
-    const own = ownPolicyAmong(manifests);
-    if (own !== undefined) {
-      const code = await withModules(own.definition, process.cwd(), flags, options);
-      return { ...code, objects: own.objects };
-    }
-    const { definition, modules } = manifestsPolicy('manifests', manifests, flags.kubernetesVersion);
-    return { definition: withTimeout(definition, flags.timeout), modules, notes: [] };
-  }
-  return await fromPoliciesFile(flags.policies ?? '', flags, options);
+  const { placeOf, id, ...found } =
+    target === undefined
+      ? await fromPoliciesFile(flags.policies ?? '', flags, options)
+      : await fromTarget(target, flags, options);
+  const { definition } = found;
+  const entry = { definition, placeOf, ...(id === undefined ? {} : { id }) };
+  return { ...found, warnings: typeWarnings({ manifests: [], entries: [entry], objects: objectsOf(request) }) };
 }
 
-function checkCombination(target: string | undefined, flags: PolicyFlags): void {
-  if (target === undefined && flags.policies === undefined && flags.manifests === undefined) {
+/** The objects of a request; nothing for a raw one. */
+function objectsOf({ body, route }: PolicyRequest): readonly unknown[] {
+  const request = route === 'validate' ? valueAt(parseJson(Buffer.from(body).toString()), 'request') : undefined;
+  return [valueAt(request, 'object'), valueAt(request, 'oldObject')];
+}
+
+async function fromManifests(
+  paths: readonly string[],
+  request: PolicyRequest,
+  flags: PolicyFlags,
+  options: ModuleSourceOptions,
+): Promise<PolicyAndCode> {
+  const { policy, kubernetesVersion } = flags;
+  const where = paths.map((path) => (path === '-' ? 'standard input' : path)).join(', ');
+  const files = await readPolicies(paths, {
+    ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
+    ...(flags.allowedHostCapabilities === undefined ? {} : { tenantCapabilities: flags.allowedHostCapabilities }),
+  });
+  const chosen = policy === undefined ? ofKubernetes(files, kubernetesVersion) : undefined;
+  const found = chosen ?? choosePolicy(files.policies, policy, where);
+  const { definition, ...code } = await runnablePolicy(found, options);
+  const { result, reason, notes } = matchRequest(found, request);
+  if ('error' in result && flags.ignoreRules !== true) {
+    throw new CliError(`${found.name} gave no verdict: ${result.error}`);
+  }
+  const isUnmatched = 'isMatch' in result && !result.isMatch;
+  const unmatched = `${found.name} does not match the request: ${reason ?? ''}`;
+  return {
+    definition: withTimeout(definition, flags.timeout),
+    ...code,
+    notes: [...(isUnmatched && flags.ignoreRules === true ? [unmatched] : notes)],
+    warnings: filePolicyWarnings(found, files.objects, objectsOf(request)),
+    ...(isUnmatched && flags.ignoreRules !== true ? { unmatched } : {}),
+  };
+}
+
+function checkCombination(target: string | undefined, flags: PolicyFlags, manifests: readonly string[]): void {
+  if (target === undefined && flags.policies === undefined && manifests.length === 0) {
     throw usageError(
       'no policy is named',
-      'Name a module (a file or a URL), a policy with --policies FILE --policy ID, or manifests with --manifests FILE.',
+      'Name a manifest or a module (a file or a URL), or a policies file with --policies FILE --policy ID.',
     );
   }
-  if (target !== undefined && flags.manifests !== undefined) {
+  if (target !== undefined && flags.manifests !== undefined && !manifests.includes(target)) {
     throw usageError(`expected a module or manifests, got both (${target} and --manifests)`);
   }
-  if (flags.kubernetesVersion !== undefined && flags.manifests === undefined) {
-    throw usageError('--kubernetes-version is only used with --manifests');
+  if (flags.kubernetesVersion !== undefined && manifests.length === 0) {
+    throw usageError('--kubernetes-version is only used with manifests');
+  }
+  if (flags.ignoreRules === true && manifests.length === 0) {
+    throw usageError('--ignore-rules is only used with manifests: nothing else has rules');
   }
   if (target !== undefined && flags.policies !== undefined) {
-    throw usageError(`expected a module or a policies file, got both (${target} and ${flags.policies})`);
+    throw usageError(`expected a policy or a policies file, got both (${target} and ${flags.policies})`);
   }
-  if (flags.policy !== undefined && flags.policies === undefined) {
-    throw usageError('--policy needs --policies, the file that defines it');
+  if (flags.policy !== undefined && flags.policies === undefined && manifests.length === 0) {
+    throw usageError('--policy needs the file that defines it: manifests, or a policies file with --policies');
   }
-  if (flags.requestPath === '-' && flags.settingsPath === '-') {
-    throw usageError('request and settings cannot both come from standard input');
+  if (manifests.length > 0 && flags.raw === true) {
+    throw usageError('--raw is only used with modules: the policies of manifests get admission requests');
+  }
+  const given = givenRequestFlags(flags);
+  if (flags.raw === true && given.length > 0) {
+    throw usageError(`${given.join(', ')}: only used with an object, not with --raw`);
+  }
+  const inputs = [flags.requestPath, flags.settingsPath, flags.old, ...manifests].filter((path) => path === '-');
+  if (inputs.length > 1) {
+    throw usageError('only one of request, old object, settings and manifests can come from standard input');
+  }
+  const defined = manifests.length > 0 || flags.policies !== undefined ? definitionFlagsOf(flags) : [];
+  if (defined.length > 0) {
+    const owner = manifests.length > 0 ? 'manifests' : '--policies';
+    throw usageError(`${defined.join(', ')} cannot be used with ${owner}: the policy is defined there`);
   }
 }
 
-interface PolicyAndCode extends RunnablePolicy {
-  readonly notes: readonly string[];
+/** The flags of this command line that a file with the policy replaces. */
+function definitionFlagsOf(flags: PolicyFlags): readonly string[] {
+  return [
+    ...Object.entries(DEFINITION_FLAGS).flatMap(([key, flag]) =>
+      flags[key as keyof typeof DEFINITION_FLAGS] === undefined ? [] : [flag],
+    ),
+    ...(flags.policies !== undefined && flags.allowedHostCapabilities !== undefined
+      ? ['--allowed-host-capabilities']
+      : []),
+  ];
 }
 
-async function fromTarget(target: string, flags: PolicyFlags, options: ModuleSourceOptions): Promise<PolicyAndCode> {
-  const [settings, { location, modules, metadata }] = await Promise.all([
+interface PolicyAndCode extends RunnablePolicy, Pick<PolicyUnderTest, 'notes' | 'warnings'> {
+  readonly unmatched?: string;
+}
+
+/** A policy without rules, with the places of its fields. */
+interface EntryAndCode extends Omit<PolicyAndCode, 'warnings' | 'unmatched'>, Pick<CheckedEntry, 'id' | 'placeOf'> {}
+
+async function fromTarget(target: string, flags: PolicyFlags, options: ModuleSourceOptions): Promise<EntryAndCode> {
+  const [{ value: settings, placeOf }, { location, modules, metadata }] = await Promise.all([
     readSettings(flags),
     codeOf(target, flags, options),
   ]);
@@ -207,7 +296,7 @@ async function fromTarget(target: string, flags: PolicyFlags, options: ModuleSou
     module: location,
     settings,
     allowedToMutate: true,
-    hostCapabilities: flags.allowedHostCapabilities,
+    hostCapabilities: flags.allowedHostCapabilities ?? ['*'],
     contextAwareResources: isAllowed ? wanted : [],
     ...(flags.timeout === undefined ? {} : { timeoutEvalSeconds: flags.timeout }),
   };
@@ -224,7 +313,7 @@ async function fromTarget(target: string, flags: PolicyFlags, options: ModuleSou
     wanted.length > 0 && !isAllowed
       ? [`the policy reads ${kinds} from the cluster, which needs --allow-context-aware`]
       : [];
-  return { definition, modules, notes };
+  return { definition, modules, notes, placeOf };
 }
 
 interface TargetCode {
@@ -250,11 +339,18 @@ function policyId(metadata: PolicyMetadata | undefined, location: string): strin
   return name.replaceAll(/[/\p{Cc}\p{Cs}]/gu, '').slice(0, MAX_ID_LENGTH) || 'policy';
 }
 
-async function readSettings(flags: PolicyFlags): Promise<unknown> {
-  if (flags.settingsJson !== undefined) {
-    return parseJsonArgument(flags.settingsJson, '--settings-json');
+async function readSettings({
+  settingsJson,
+  settingsPath,
+}: PolicyFlags): Promise<{ readonly value: unknown; readonly placeOf?: PlaceOf }> {
+  if (settingsJson !== undefined) {
+    return { value: parseJsonArgument(settingsJson, '--settings-json') };
   }
-  return flags.settingsPath === undefined ? {} : (await readDocument(flags.settingsPath)).value;
+  if (settingsPath === undefined) {
+    return { value: {} };
+  }
+  const { value, text, name } = await readDocument(settingsPath);
+  return { value, placeOf: placesOfSettings(text, name) };
 }
 
 function flagOf(field: string, { settingsPath, settingsJson }: PolicyFlags): string {
@@ -270,31 +366,12 @@ function flagOf(field: string, { settingsPath, settingsJson }: PolicyFlags): str
   }
 }
 
-async function fromPoliciesFile(
-  file: string,
-  flags: PolicyFlags,
-  options: ModuleSourceOptions,
-): Promise<PolicyAndCode> {
+async function fromPoliciesFile(file: string, flags: PolicyFlags, options: ModuleSourceOptions): Promise<EntryAndCode> {
   const text = await readText(file);
   const found = findPolicy(text, file, flags.policy ?? onlyId(text, file));
-  return await withModules(found, dirname(resolve(file)), flags, options);
-}
-
-/** @param baseDir of relative paths of modules */
-async function withModules(
-  found: PolicyDefinition,
-  baseDir: string,
-  flags: PolicyFlags,
-  options: ModuleSourceOptions,
-): Promise<PolicyAndCode> {
-  const references = modulesOf(found).filter((reference) => !isBuiltin(reference));
-  const modules = await Promise.all(
-    references.map(async (reference): Promise<[string, ModuleInput]> => {
-      const { bytes } = await readModule(parseReference(reference, { baseDir }), options);
-      return [reference, { bytes }];
-    }),
-  );
-  return { definition: withTimeout(found, flags.timeout), modules: Object.fromEntries(modules), notes: [] };
+  const modules = await modulesFor(found, dirname(resolve(file)), options);
+  const placeOf = new SourcePlaces(text, file).below([found.id]);
+  return { id: found.id, placeOf, definition: withTimeout(found, flags.timeout), modules, notes: [] };
 }
 
 function onlyId(text: string, file: string): string {
@@ -329,13 +406,9 @@ function executionMode(text: string): ExecutionMode {
 }
 
 /** The flag may be repeated, and its value may have commas. */
-function capabilities(text: string, previous: readonly string[] | undefined): readonly string[] {
-  const patterns = text.split(',').filter((pattern) => pattern !== '');
-  return isDefault(previous) ? patterns : [...previous, ...patterns];
+function capabilities(text: string, previous: readonly string[] = []): readonly string[] {
+  return [...previous, ...text.split(',').filter((pattern) => pattern !== '')];
 }
-
-const isDefault = (patterns: readonly string[] | undefined): patterns is undefined =>
-  patterns === undefined || (patterns.length === 1 && patterns[0] === '*');
 
 /** Parses the seconds of `--timeout`. */
 export function seconds(text: string): number {

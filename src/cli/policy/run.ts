@@ -2,12 +2,19 @@
 import { writeFile } from 'node:fs/promises';
 import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
-import type { Observation, PatchOperation, PolicyLogEntry, Verdict } from '../../engine/index.ts';
-import { verdictOf } from '../../evaluation/index.ts';
+import {
+  type Observation,
+  type PatchOperation,
+  type PolicyLogEntry,
+  readReview,
+  type Verdict,
+} from '../../engine/index.ts';
+import { type AdmissionResponse, verdictOf } from '../../evaluation/index.ts';
 import { CliError, EXIT, fileProblem } from '../errors.ts';
 import { isVerdict, PolicyRunner } from './policy-runner.ts';
 import { type DataFormat, dataText } from '../output.ts';
 import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flags.ts';
+import { printWarnings } from './print-warnings.ts';
 import { Progress } from '../progress.ts';
 import { oneLine } from '../table.ts';
 import { parseJson } from '../../values/index.ts';
@@ -52,7 +59,8 @@ With --image, run creates a pod instead: portcullis run --image= --help
 
 Examples:
   portcullis run policy.wasm -r request.json -s settings.yml
-  kubectl get pod web -o json | portcullis run policy.wasm -r - --raw
+  portcullis run policy.wasm -r pod.yaml --user alice --group dev
+  kubectl get pod web -o json | portcullis run policy.wasm -r - --operation DELETE
   portcullis run --policies policies.yml --policy my-group -r request.json --fail-on deny`,
     )
     .action(run);
@@ -67,21 +75,32 @@ async function run(target: string | undefined, flags: RunFlags): Promise<void> {
       }
     },
   });
-  const { policy, request, session, sources, trustRoot, notes } = await policyUnderTest(target, flags, progress);
+  const { policy, request, session, sources, trustRoot, notes, warnings, unmatched } = await policyUnderTest(
+    target,
+    flags,
+    progress,
+  );
   const note = (text: string): void => progress.line(`${label('yellow', 'note:')} ${text}`);
   notes.forEach(note);
+  printWarnings(warnings, progress);
   const { capabilities } = runner;
   capabilities.setSources(sources, trustRoot);
   capabilities.begin(session);
   const evaluated = await progress.during(`running ${policy.definition.id}`, async () => {
     const more = await runner.load(policy);
-    const result = await runner.evaluate(request);
+    const result = unmatched === undefined ? await runner.evaluate(request) : undefined;
     more.forEach(note);
     return result;
   });
+  if (evaluated === undefined) {
+    note(`${unmatched}. An API server admits it without asking; --ignore-rules evaluates it nevertheless`);
+    process.stdout.write(dataText(admittedUnasked(request.body), flags.output, { pretty: process.stdout.isTTY }));
+    return;
+  }
   if (evaluated.refused !== undefined) {
     const message = evaluated.refused;
-    const hint = 'Expected is an AdmissionReview, the AdmissionRequest inside of one, or anything with --raw.';
+    const hint =
+      'Expected is an AdmissionReview, the AdmissionRequest inside of one, an object with apiVersion and kind, or anything with --raw.';
     const source = flags.requestPath === '-' ? 'standard input' : flags.requestPath;
     throw new CliError(`${source}: ${message}`, message.includes('wrong shape') ? { hint } : {});
   }
@@ -98,6 +117,11 @@ async function run(target: string | undefined, flags: RunFlags): Promise<void> {
   if (flags.failOn === 'deny' && !verdict.allowed) {
     process.exitCode = EXIT.failed;
   }
+}
+
+/** The response to a request that the policy does not match. */
+function admittedUnasked(body: Uint8Array): AdmissionResponse {
+  return { uid: readReview('validate', body).uid, allowed: true, auditAnnotations: null, warnings: null };
 }
 
 async function saveSession(path: string, session: string): Promise<void> {

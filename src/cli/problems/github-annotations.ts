@@ -12,6 +12,7 @@ export function githubAnnotations(problems: readonly Problem[]): string {
 function commandOf({ rule, level, message, subject, place }: Problem): string {
   const properties = {
     ...(place === undefined ? {} : { file: place.file, line: String(place.line) }),
+    ...(place?.column === undefined ? {} : { col: String(place.column) }),
     title: `${rule} of ${subject}`,
   };
   const text = Object.entries(properties).map(([key, value]) => `${key}=${escapeProperty(value)}`);

@@ -14,6 +14,8 @@ export interface ProblemPlace {
   readonly file: string;
   /** Counted from 1. */
   readonly line: number;
+  /** From 1, in UTF-16 units. Undefined: the whole line. */
+  readonly column?: number;
 }
 
 /** What the problems of one id have in common. */

@@ -14,7 +14,11 @@ export function sarifText(problems: readonly Problem[], rules: readonly ProblemR
     rules: rules.map(({ id, description }) => ({ id, shortDescription: { text: description } })),
   };
   const results = problems.map((problem) => resultOf(problem, rules));
-  const log = { $schema: SCHEMA, version: '2.1.0', runs: [{ tool: { driver }, results }] };
+  const log = {
+    $schema: SCHEMA,
+    version: '2.1.0',
+    runs: [{ tool: { driver }, columnKind: 'utf16CodeUnits', results }],
+  };
   return `${JSON.stringify(log, undefined, 2)}\n`;
 }
 
@@ -32,8 +36,9 @@ function resultOf({ rule, level, message, subject, place }: Problem, rules: read
   };
 }
 
-function physicalLocation({ file, line }: ProblemPlace): object {
-  return { artifactLocation: { uri: uriOf(file) }, region: { startLine: line } };
+function physicalLocation({ file, line, column }: ProblemPlace): object {
+  const region = { startLine: line, ...(column === undefined ? {} : { startColumn: column }) };
+  return { artifactLocation: { uri: uriOf(file) }, region };
 }
 
 /** Relative to the working folder, which is that of the repository in CI; a `file:` URL for files outside of it. */

@@ -80,10 +80,15 @@ export function revisionOf(
   const found = revisions.find(({ spec }) => spec.revision === wanted);
   if (found === undefined) {
     throw new CliError(`${name} has no revision ${wanted}`, {
-      hint: `These are kept: ${revisions.map(({ spec }) => spec.revision).join(', ')}.`,
+      hint: `These are kept: ${numbersOf(revisions)}.`,
     });
   }
   return found;
+}
+
+/** The numbers of revisions, such as `1, 2`. */
+export function numbersOf(revisions: readonly PolicyRevision[]): string {
+  return revisions.map(({ spec }) => spec.revision).join(', ');
 }
 
 /** The revision that answers requests; undefined while there is none. */

@@ -17,7 +17,7 @@ import { waitFor } from '../cluster/wait-for.ts';
 import { CliError } from '../errors.ts';
 import { Progress } from '../progress.ts';
 import { oneLine } from '../table.ts';
-import { candidateOf, readableRevisions, revisionOf } from './revision-history.ts';
+import { candidateOf, numbersOf, readableRevisions, revisionOf } from './revision-history.ts';
 import {
   annotate,
   goneError,
@@ -69,14 +69,11 @@ It is the same as: kubectl annotate cap pinned-images ${ANNOTATIONS.rollbackTo}=
 async function undo(args: readonly string[], flags: UndoFlags): Promise<void> {
   const timeoutMs = durationMs(flags.timeout, '--timeout');
   await withTarget(args, flags, async (target) => {
-    if (flags.toRevision !== undefined || flags.dryRun === true) {
-      const revisions = await readableRevisions(target);
-      if (revisions !== undefined) {
-        requireTarget(target, revisions, flags.toRevision);
-      }
-    }
-    const wanted = flags.toRevision === undefined ? 'previous' : String(flags.toRevision);
-    const what = flags.toRevision === undefined ? 'the revision before' : `revision ${flags.toRevision}`;
+    const revisions = await readableRevisions(target);
+    const restored =
+      revisions === undefined ? flags.toRevision : restoredRevision(target, revisions, flags.toRevision).spec.revision;
+    const wanted = restored === undefined ? 'previous' : String(restored);
+    const what = restored === undefined ? 'the revision before' : `revision ${restored}`;
     const failures = await failedRollbacks(target);
     const before = await annotate(target, 'rollbackTo', wanted, flags.dryRun === true);
     if (flags.dryRun === true) {
@@ -89,6 +86,9 @@ async function undo(args: readonly string[], flags: UndoFlags): Promise<void> {
       return;
     }
     process.stdout.write(`${target.name} rolled back to ${what}\n`);
+    if (flags.toRevision === undefined) {
+      explainSecondUndo(revisions);
+    }
     if (isOwnedByController(after)) {
       process.stderr.write(
         `note: no other field manager owned the spec, so ${CONTROLLER_FIELD_MANAGER} does: the next server-side apply needs --force-conflicts\n`,
@@ -108,12 +108,30 @@ function isOwnedByController({ metadata }: AdmissionPolicyObject): boolean {
   );
 }
 
-/** Reports a missing revision at once, without a wait for the controller. @throws CliError */
-function requireTarget(target: RolloutTarget, revisions: readonly PolicyRevision[], wanted: number | undefined): void {
+/** The revision that the rollback restores, so that a missing one is reported without a wait for the controller. @throws CliError */
+function restoredRevision(
+  target: RolloutTarget,
+  revisions: readonly PolicyRevision[],
+  wanted: number | undefined,
+): PolicyRevision {
   if (wanted !== undefined) {
-    revisionOf(target, revisions, wanted);
-  } else if (previousRevision(target.policy.spec, revisions.map(candidateOf)) === undefined) {
+    return revisionOf(target, revisions, wanted);
+  }
+  const candidates = revisions.map((revision) => ({ ...candidateOf(revision), revision }));
+  const previous = previousRevision(target.policy.spec, candidates);
+  if (previous === undefined) {
     throw new CliError(`no other revision of ${target.name} has served`);
+  }
+  return previous.revision;
+}
+
+/** Says why an undo after an undo goes forward again, and how to go further back. */
+function explainSecondUndo(revisions: readonly PolicyRevision[] = []): void {
+  const newest = revisions.at(-1);
+  if (newest?.spec.rollbackOf !== undefined) {
+    process.stderr.write(
+      `note: revision ${newest.spec.revision} was a rollback to ${newest.spec.rollbackOf}, so this undid the rollback; to go further back, name a revision with --to-revision (kept: ${numbersOf(revisions)})\n`,
+    );
   }
 }
 

@@ -2,7 +2,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
 import type { SourcesConfig } from '../../modules/index.ts';
-import { collectGarbageAlone } from '../../evaluation/index.ts';
 import { createLog, type Logger } from '../../log/index.ts';
 import { PolicyServer, type PolicyServerOptions } from '../../server/index.ts';
 import { addLogFlags, addMemberFlags, type LogFlags, type MemberFlags } from '../daemon-flags.ts';
@@ -145,7 +144,6 @@ Signals: SIGHUP reads the policies file and the certificates again and retries w
 
 async function serve(flags: ServeFlags): Promise<void> {
   const log = createLog({ level: flags.logLevel, format: flags.logFmt, color: flags.logColor && process.stdout.isTTY });
-  collectGarbageAlone();
   const server = new PolicyServer({ ...(await serverOptions(flags)), log });
   const stopped = stopSignal(['SIGINT', 'SIGTERM']);
   process.on('SIGHUP', () => void reload(server, log));

@@ -4,15 +4,27 @@ import { fileURLToPath } from 'node:url';
 /** The folder `examples/` of the package. */
 export const EXAMPLES = fileURLToPath(new URL('../../../examples/', import.meta.url));
 
-const MANIFESTS = join(EXAMPLES, 'manifests');
-const TOOLFORGE = join(EXAMPLES, 'toolforge');
-
-/** Example policies for a cluster, after the namespaces to which they apply. */
+/** Folders of the example policies that a new cluster gets. */
 export const POLICY_EXAMPLES: readonly string[] = [
-  join(MANIFESTS, 'namespace.yaml'),
-  join(TOOLFORGE, 'namespaces.yaml'),
-  MANIFESTS,
-  join(TOOLFORGE, 'policy.yaml'),
+  'container-limits',
+  'cost-center',
+  'default-seccomp',
+  'host-namespaces',
+  'image-registries',
+  'namespace-owner',
+  'pod-privileged',
+  'pod-security',
+  'privileged-by-exception',
+  'replica-limit',
+  'required-labels',
+  'toolforge',
+];
+
+/** Files with these policies, after the namespaces to which they apply. */
+export const POLICY_EXAMPLE_FILES: readonly string[] = [
+  join(EXAMPLES, 'namespace.yaml'),
+  join(EXAMPLES, 'toolforge', 'namespaces.yaml'),
+  ...POLICY_EXAMPLES.map((name) => join(EXAMPLES, name, 'policy.yaml')),
 ];
 
 /** A stand-in for a network provider, and a NetworkPolicy that it supports in part. */

@@ -1,7 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import { styleText } from 'node:util';
 import { Registry } from 'prom-client';
-import { collectGarbageAlone } from '../../evaluation/index.ts';
 import { createLog } from '../../log/index.ts';
 import type { LocalCertificates } from '../../control/index.ts';
 import { type PolicyPhase, PolicyServer, type PolicyServerOptions, type PolicyStatus } from '../../server/index.ts';
@@ -23,11 +22,18 @@ export function startServer(
   certificates: LocalCertificates,
   options: Pick<
     PolicyServerOptions,
-    'policiesFile' | 'replica' | 'dataDir' | 'cluster' | 'sources' | 'verification' | 'trustRoot' | 'log'
+    | 'policiesFile'
+    | 'policyManifests'
+    | 'replica'
+    | 'dataDir'
+    | 'cluster'
+    | 'sources'
+    | 'verification'
+    | 'trustRoot'
+    | 'log'
   >,
 ): Promise<StartedServer> {
   return onFreePorts([flags.port, flags.operationsPort], async ([port = 0, operationsPort = 0]) => {
-    collectGarbageAlone();
     // A new registry for each attempt, because a metric cannot be registered twice.
     const registry = new Registry();
     const server = new PolicyServer({ ...options, port, operationsPort, tls: certificates, registry });

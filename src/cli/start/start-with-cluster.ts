@@ -28,7 +28,7 @@ import { readVerification } from '../module/read-verification.ts';
 import { governanceSettings } from '../controller/governance-flags.ts';
 import { catalogueLoader } from '../controller/network-policy-flags.ts';
 import { failingPolicies } from '../controller/failing-policies-flags.ts';
-import { EXAMPLES, GOVERNANCE_EXAMPLE, NETWORK_POLICY_EXAMPLE, POLICY_EXAMPLES } from './examples-folder.ts';
+import { EXAMPLES, GOVERNANCE_EXAMPLE, NETWORK_POLICY_EXAMPLE, POLICY_EXAMPLE_FILES } from './examples-folder.ts';
 import { applyObject, type LocalCluster, startLocalCluster } from './local-cluster.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { stopSignal } from '../signals.ts';
@@ -262,7 +262,7 @@ async function furnish({ cluster, isNew }: LocalCluster, withExamples: boolean, 
     });
   }
   if (withExamples && isNew) {
-    const files = [...POLICY_EXAMPLES, NETWORK_POLICY_EXAMPLE, ...(hasGovernance ? [GOVERNANCE_EXAMPLE] : [])];
+    const files = [...POLICY_EXAMPLE_FILES, NETWORK_POLICY_EXAMPLE, ...(hasGovernance ? [GOVERNANCE_EXAMPLE] : [])];
     for (const object of await readObjects(files, false)) {
       await applyObject(cluster, object);
     }

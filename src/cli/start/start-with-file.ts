@@ -1,10 +1,11 @@
-// `portcullis start --policies FILE`: a policy server for a file, without a cluster.
+// `portcullis start --policies PATH`: a policy server for a policies file or for manifests, without a cluster.
 import { resolve } from 'node:path';
 import type { LocalCertificates } from '../../control/index.ts';
 import { readVerification } from '../module/read-verification.ts';
 import { stopSignal } from '../signals.ts';
 import { resetCommandFor } from './data-folder.ts';
 import { pathFromHere } from './path-from-here.ts';
+import { hasManifests, policyManifests } from './policy-manifests.ts';
 import { headed, policyTable, startLog, startServer } from './start-server.ts';
 import type { StartFlags } from './start-flags.ts';
 import { startSources } from './start-sources.ts';
@@ -18,13 +19,16 @@ export async function startWithFile(
 ): Promise<void> {
   const stopped = stopSignal();
   const { verification, trustRoot } = await readVerification(flags);
+  const log = startLog();
+  const isManifests = await hasManifests(policiesFile);
   const { server, admission, operations } = await startServer(flags, certificates, {
     policiesFile,
+    ...(isManifests ? { policyManifests: policyManifests(policiesFile, log) } : {}),
     dataDir,
     sources: await startSources(flags),
     ...(verification === undefined ? {} : { verification }),
     ...(trustRoot === undefined ? {} : { trustRoot }),
-    log: startLog(),
+    log,
   });
   const rows = [
     ['Reviews', `${admission}/validate/POLICY`],

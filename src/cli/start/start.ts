@@ -23,7 +23,10 @@ export function startCommand(): Command {
     .description('run a local cluster for kubectl, with a policy server for its policies')
     .option('--examples', 'add the example policies of Portcullis to a new cluster')
     .addOption(
-      new Option('--policies <file>', 'serve the policies of this file, without a cluster; watched').conflicts([
+      new Option(
+        '--policies <file>',
+        'serve a policies file, or manifests in a file or folder, without a cluster; watched',
+      ).conflicts([
         'degradedPolicies',
         'unservedPolicies',
         'governance',
@@ -60,7 +63,7 @@ export function startCommand(): Command {
       `
 Examples:
   portcullis start --examples
-  portcullis start --policies policies.yml --port 9443`,
+  portcullis start --policies policy.yaml --port 9443`,
     )
     .action(start);
 }
@@ -69,7 +72,7 @@ async function start(flags: StartFlags): Promise<void> {
   const dataDir = resolve(flags.dataDir);
   if (flags.policies !== undefined && !existsSync(flags.policies)) {
     throw new CliError(`${flags.policies} does not exist`, {
-      hint: 'Name a policies file with --policies, or leave it out for a cluster with --examples.',
+      hint: 'Name a policies file or manifests with --policies, or leave it out for a cluster with --examples.',
     });
   }
   using _folder = openDataFolder(dataDir);

@@ -1,5 +1,4 @@
 // Compares the response of a policy with the expectations of a test.
-import { CORE_SCHEMA, defineScalarTag, dump, NOT_RESOLVED, Schema } from 'js-yaml';
 import {
   isEqual,
   isJsonObject,
@@ -8,8 +7,9 @@ import {
   type PatchOperation,
   type Verdict,
 } from '../../engine/index.ts';
-import { applyPatchSteps } from '../../resources/index.ts';
-import { errorText, exactJson, parseExactJson } from '../../values/index.ts';
+import { errorText, exactJson } from '../../values/index.ts';
+import { objectYaml } from './object-yaml.ts';
+import { patched, patchOf } from './patched.ts';
 import { type DiffLine, lineDiff } from './line-diff.ts';
 import { describeMatcher, isMatch, type TextMatcher } from './text-matcher.ts';
 
@@ -109,8 +109,8 @@ function compareChange(expect: VerdictExpectation, verdict: Verdict, object: Jso
   let patch: readonly PatchOperation[];
   let changed: JsonValue;
   try {
-    patch = verdict.patch === undefined ? [] : (parseExactJson(verdict.patch) as PatchOperation[]);
-    changed = applyPatchSteps(object, patch.map(patchStep)) as JsonValue;
+    patch = patchOf(verdict);
+    changed = patched(object, patch);
   } catch (error) {
     return [{ field: 'patch', expected: 'a patch that an API server can apply', actual: errorText(error) }];
   }
@@ -122,18 +122,12 @@ function compareChange(expect: VerdictExpectation, verdict: Verdict, object: Jso
   ];
 }
 
-/** The patch of a policy may have operations that our differ never produces, such as `move`. */
-function patchStep(operation: PatchOperation): { op: string; path: string; from: string; value: unknown } {
-  const { op, path, from = '', value }: { op: string; path: string; from?: string; value?: unknown } = operation;
-  return { op, path, from, value };
-}
-
 /** Deep equality; the order of keys is ignored. */
 function compareValue(field: string, expected: JsonValue, actual: JsonValue): readonly Mismatch[] {
   if (isEqual(expected, actual)) {
     return [];
   }
-  const [left, right] = [yaml(expected), yaml(actual)];
+  const [left, right] = [objectYaml(expected), objectYaml(actual)];
   return [{ field, expected: left, actual: right, diff: lineDiff(left, right) }];
 }
 
@@ -169,19 +163,6 @@ function short(value: JsonValue | undefined): string {
     return NOTHING;
   }
   return typeof value === 'string' ? value : exactJson(value);
-}
-
-/** Integers, with those that a number would round as bigints. */
-const integerTag = defineScalarTag<number | bigint>('tag:yaml.org,2002:int', {
-  implicit: true,
-  resolve: (source) => (/^-?\d+$/.test(source) ? BigInt(source) : NOT_RESOLVED),
-  identify: (value) => typeof value === 'bigint' || Number.isInteger(value),
-  represent: String,
-});
-const SCHEMA = new Schema(CORE_SCHEMA.tags.map((tag) => (tag.tagName === integerTag.tagName ? integerTag : tag)));
-
-function yaml(value: JsonValue): string {
-  return dump(value, { schema: SCHEMA, lineWidth: -1, noRefs: true, sortKeys: true });
 }
 
 /** Adds the namespace that API servers fill in before policies see the object. */

@@ -1,6 +1,7 @@
 import type { Verdict } from '../../engine/index.ts';
 import { parseJson } from '../../values/index.ts';
 import { type Summary, summarize } from './summary.ts';
+import { type WarningData, warningData } from './policy-warnings.ts';
 import type { CaseResult, SuiteResult } from './suite-runner.ts';
 
 /** The output of `-o json` and `-o yaml`. Times in milliseconds. */
@@ -10,6 +11,8 @@ interface DataReport {
     readonly name: string;
     readonly file: string;
     readonly problem?: string;
+    /** About the policy; absent without any. */
+    readonly warnings?: readonly WarningData[];
     readonly skipped: number;
     readonly durationMs: number;
     readonly cases: readonly {
@@ -43,11 +46,12 @@ function responseOf({ allowed, message, code, warnings, auditAnnotations, patch 
 export function dataReport(suites: readonly SuiteResult[]): DataReport {
   return {
     summary: rounded(summarize(suites)),
-    suites: suites.map(({ name, file, problem, skipped, durationMs, cases }) =>
+    suites: suites.map(({ name, file, problem, warnings = [], skipped, durationMs, cases }) =>
       rounded({
         name,
         file,
         ...(problem === undefined ? {} : { problem }),
+        ...(warnings.length === 0 ? {} : { warnings: warnings.map(warningData) }),
         skipped,
         durationMs,
         cases: cases.map(({ test, status, error, verdict, mismatches, durationMs: caseMs }) =>

@@ -1,7 +1,8 @@
 // Prepares a test file: reads the files that it names, fetches modules, builds requests.
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, isAbsolute, join, relative, resolve } from 'node:path';
 import { modulesOf } from '../../engine/definition/index.ts';
 import {
+  type FieldPath,
   isJsonObject,
   type JsonObject,
   type JsonValue,
@@ -13,7 +14,6 @@ import {
 import {
   isBuiltin,
   type ModuleReference,
-  parseReference,
   type PolicyMetadata,
   readMetadata,
   type SourcesConfig,
@@ -22,22 +22,34 @@ import {
 import { readDocument, readText } from '../document.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { readModule, targetReference } from '../module/module-source.ts';
-import { manifestFiles, manifestsOf, manifestsPolicy, ownPolicyAmong } from '../policy/manifests.ts';
+import { admissionReview } from '../policy/admission-request.ts';
+import { manifestFiles, manifestsPolicy } from '../policy/manifests.ts';
+import { parseDocuments, type PlacedManifest, placedManifests } from '../policy/placed-manifests.ts';
+import {
+  choosePolicy,
+  ofKubernetes,
+  policiesAmong,
+  type PolicyFiles,
+  type PolicyFilesOptions,
+} from '../policy/policy-files.ts';
+import { matchRequest, type RequestMatch } from '../policy/match-request.ts';
 import { findPolicy } from '../policy/policies-file.ts';
+import { moduleReference } from '../policy/policy-code.ts';
 import type { ModuleInput, PolicyRequest, RunnablePolicy } from '../policy/policy-runner.ts';
+import { type PlaceOf, placesOfSettings, SourcePlaces } from '../policy/source-places.ts';
+import { filePolicyWarnings, type PolicyWarning, typeWarnings } from '../policy/type-warnings.ts';
 import { MAX_ID_LENGTH, withTimeout } from '../policy/policy-flags.ts';
 import type { Progress } from '../progress.ts';
 import { currentReview, readRequest } from '../policy/request-document.ts';
-import { errorText, exactJson, parseJson } from '../../values/index.ts';
-import { admissionReview } from './admission-request.ts';
+import { errorText, exactJson, parseJson, textPosition } from '../../values/index.ts';
 import { type VerdictExpectation, withDefaultNamespace } from './compare.ts';
-import { type Fault, plainJson } from './plain-json.ts';
+import { plainValue } from '../plain-json.ts';
 import { located } from './read-suite.ts';
-import type { FileSource, Source, Subject, TestCase, TestSuite } from './suite.ts';
+import type { FileSource, ManifestSubject, Source, Subject, TestCase, TestSuite } from './suite.ts';
 
 export interface PreparedCase {
   readonly test: TestCase;
-  readonly expect: VerdictExpectation & { readonly settings?: 'accepted' | 'rejected' };
+  readonly expect: VerdictExpectation & { readonly settings?: 'accepted' | 'rejected'; readonly matched?: boolean };
   /** The object of the request, to which a patch is applied. */
   readonly object: JsonValue;
 }
@@ -45,12 +57,16 @@ export interface PreparedCase {
 export interface PreparedSuite {
   readonly suite: TestSuite;
   readonly cases: readonly PreparedCase[];
+  /** About the policy: its rules, and the types of its expressions. */
+  readonly warnings: readonly PolicyWarning[];
   readonly variants: readonly SuiteVariant[];
 }
 
 /** A policy under some settings, and the cases that use them. */
 interface SuiteVariant {
   readonly policy: RunnablePolicy;
+  /** Places of the fields of the policy, if cases state its settings. */
+  readonly placeOf?: PlaceOf;
   readonly questions: readonly SuiteQuestion[];
 }
 
@@ -60,6 +76,8 @@ export interface SuiteQuestion {
   readonly index: number;
   /** Absent: only the settings are checked. */
   readonly request?: PolicyRequest;
+  /** Whether the policy matches the request. Absent: it has no rules. */
+  readonly match?: RequestMatch;
   /** Text of a recorded session that answers host capabilities. */
   readonly session?: string;
 }
@@ -93,6 +111,11 @@ interface PolicyPlan {
   readonly define: (settings: JsonObject | undefined) => PolicyDefinition;
   readonly modules: Readonly<Record<string, ModuleInput>>;
   readonly objects?: readonly JsonObject[];
+  readonly match?: (request: PolicyRequest) => RequestMatch;
+  /** About the rules and types of a policy in manifests. */
+  readonly warnings?: readonly PolicyWarning[];
+  /** Places of the fields of a policy without rules. */
+  readonly placeOf?: PlaceOf;
 }
 
 class Preparation {
@@ -118,7 +141,36 @@ class Preparation {
     if (variants === undefined || this.#problems.length > 0) {
       throw new CliError([...new Set(this.#problems)].join('\n'), { exitCode: EXIT.usage });
     }
-    return { suite, cases: prepared.flatMap((entry) => entry?.case ?? []), variants };
+    const cases = prepared.flatMap((entry) => entry?.case ?? []);
+    return { suite, cases, warnings: this.#warnings(plan, variants, cases), variants };
+  }
+
+  #warnings(
+    plan: PolicyPlan | undefined,
+    variants: readonly SuiteVariant[],
+    cases: readonly PreparedCase[],
+  ): readonly PolicyWarning[] {
+    const [first] = variants;
+    if (plan?.warnings !== undefined || first === undefined) {
+      return plan?.warnings ?? [];
+    }
+    const { definition } = first.policy;
+    const objects = cases.map(({ object }) => object);
+    return typeWarnings({ manifests: [], entries: [{ definition, placeOf: first.placeOf ?? plan?.placeOf }], objects });
+  }
+
+  /** Names of files that the test file names are relative to its folder. */
+  #shownFile(path: string): string {
+    return isAbsolute(path) ? path : join(dirname(this.#suite.file), path);
+  }
+
+  #placesInSuite(above: FieldPath): PlaceOf {
+    return new SourcePlaces(this.#text, this.#suite.file).below(above);
+  }
+
+  /** The places of settings in a file of their own. */
+  async #placesOfSettings(path: string): Promise<PlaceOf> {
+    return placesOfSettings(await this.#read(this.#path(path)), this.#shownFile(path));
   }
 
   get suite(): TestSuite {
@@ -215,7 +267,7 @@ class Preparation {
     plan: PolicyPlan,
     prepared: readonly ({ question: Omit<SuiteQuestion, 'index'> } | undefined)[],
   ): Promise<readonly SuiteVariant[]> {
-    const variants = new Map<string, { policy: RunnablePolicy; questions: SuiteQuestion[] }>();
+    const variants = new Map<string, SuiteVariant & { questions: SuiteQuestion[] }>();
     const { modules, objects } = plan;
     const code = { modules, ...(objects === undefined ? {} : { objects }) };
     for (const [index, test] of this.#suite.cases.entries()) {
@@ -223,12 +275,22 @@ class Preparation {
       await this.#at(test.at, async () => {
         const settings = test.settings === undefined ? undefined : await this.#object(test.settings);
         const key = settings === undefined ? '' : exactJson(settings);
-        const variant = variants.get(key) ?? { policy: { definition: plan.define(settings), ...code }, questions: [] };
+        const variant = variants.get(key) ?? {
+          policy: { definition: plan.define(settings), ...code },
+          ...(test.settings === undefined ? {} : { placeOf: await this.#placesOfCase(test.settings, index) }),
+          questions: [],
+        };
         variants.set(key, variant);
-        variant.questions.push({ index, ...question });
+        const { request } = question ?? {};
+        const match = request === undefined ? undefined : plan.match?.(request);
+        variant.questions.push({ index, ...question, ...(match === undefined ? {} : { match }) });
       });
     }
     return [...variants.values()];
+  }
+
+  async #placesOfCase(settings: Source, index: number): Promise<PlaceOf> {
+    return 'path' in settings ? await this.#placesOfSettings(settings.path) : this.#placesInSuite(['cases', index]);
   }
 
   async #plan(subject: Subject): Promise<PolicyPlan> {
@@ -260,18 +322,36 @@ class Preparation {
         ]),
       ),
       define: (settings) => this.#define(granted(withSettings(base, settings), metadata)),
+      placeOf:
+        settingsFile === undefined ? this.#placesInSuite(['policy']) : await this.#placesOfSettings(settingsFile.path),
     };
   }
 
   async #entryOfFile(path: string, id: string): Promise<PolicyPlan> {
     const file = this.#path(path);
-    const found = findPolicy(await this.#read(file), path, id);
+    const text = await this.#read(file);
+    const found = findPolicy(text, path, id);
     const baseDir = dirname(file);
-    return await this.#planOf(found, baseDir);
+    const placeOf = new SourcePlaces(text, this.#shownFile(path)).below([id]);
+    return { ...(await this.#planOf(found, baseDir)), placeOf };
   }
 
-  async #planOf(found: PolicyDefinition, baseDir: string): Promise<PolicyPlan> {
-    const { modules } = await this.#modules(modulesOf(found), (module) => parseReference(module, { baseDir }));
+  /** @param files by the reference of the module that each replaces */
+  async #planOf(
+    found: PolicyDefinition,
+    baseDir: string,
+    files: Readonly<Record<string, FileSource>> = {},
+  ): Promise<PolicyPlan> {
+    const references = modulesOf(found);
+    const unused = Object.keys(files).find((reference) => !references.includes(reference));
+    if (unused !== undefined) {
+      throw new CliError(`modules: ${found.id} has no module ${unused}: it has ${references.join(', ')}`);
+    }
+    const { modules } = await this.#modules(references, (module) =>
+      Object.hasOwn(files, module)
+        ? targetReference(files[module]?.path ?? '', this.#folder)
+        : moduleReference(module, baseDir),
+    );
     return {
       modules,
       define: (settings) => {
@@ -286,19 +366,51 @@ class Preparation {
     };
   }
 
-  async #manifests({ sources, kubernetesVersion }: Extract<Subject, { kind: 'manifests' }>): Promise<PolicyPlan> {
-    const documents = await Promise.all(
-      sources.map(async (source) =>
+  async #manifests(subject: ManifestSubject): Promise<PolicyPlan> {
+    const { sources, name, mode, modules: files, hostCapabilities, kubernetesVersion } = subject;
+    const placed = await Promise.all(
+      sources.map(async (source, index) =>
         'value' in source
-          ? [parseJson(exactJson(source.value)) as JsonObject]
+          ? [this.#inlineManifest(source.value, index)]
           : await this.#inFile(source, () => this.#manifestsIn(source.path)),
       ),
     );
-    const own = ownPolicyAmong(documents.flat());
-    if (own !== undefined) {
-      return { ...(await this.#planOf(own.definition, this.#folder)), objects: own.objects };
+    const found = this.#policiesAmong(placed.flat(), {
+      ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
+      ...(hostCapabilities === undefined ? {} : { tenantCapabilities: hostCapabilities }),
+    });
+    const together = name === undefined ? ofKubernetes(found, kubernetesVersion) : undefined;
+    const policy = together ?? choosePolicy(found.policies, name, 'the list of manifests', '"name"');
+    const match = (request: PolicyRequest): RequestMatch => matchRequest(policy, request);
+    const warnings = filePolicyWarnings(policy, found.objects).map((one) => this.#placedInSuite(one));
+    if (policy.manifests !== undefined) {
+      return { ...this.#planOfKubernetes(policy.manifests, kubernetesVersion), match, warnings };
     }
-    const { definition, modules } = manifestsPolicy(this.#id, documents.flat(), kubernetesVersion);
+    const definition = mode === undefined ? policy.definition : { ...policy.definition, mode };
+    const plan = await this.#planOf(definition, policy.folder, files);
+    return { ...plan, match, warnings, ...(policy.objects === undefined ? {} : { objects: policy.objects }) };
+  }
+
+  /** Mistakes in a manifest of the test file itself have their positions already. */
+  #policiesAmong(placed: readonly PlacedManifest[], options: PolicyFilesOptions): PolicyFiles {
+    try {
+      return policiesAmong(placed, options);
+    } catch (error) {
+      const isLocated = error instanceof CliError && error.message.startsWith(`${this.#suite.file}:`);
+      throw isLocated ? new LocatedError(error.message, { cause: error }) : error;
+    }
+  }
+
+  /** Places in manifests of files are named as the test file names them. */
+  #placedInSuite(warning: PolicyWarning): PolicyWarning {
+    const { place } = warning;
+    return place === undefined || place.file === this.#suite.file
+      ? warning
+      : { ...warning, place: { ...place, file: this.#shownFile(place.file) } };
+  }
+
+  #planOfKubernetes(manifests: readonly JsonObject[], kubernetesVersion: number | undefined): PolicyPlan {
+    const { definition, modules } = manifestsPolicy(this.#id, manifests, kubernetesVersion);
     return {
       modules,
       define: (settings) => {
@@ -312,13 +424,24 @@ class Preparation {
     };
   }
 
+  #inlineManifest(value: JsonObject, index: number): PlacedManifest {
+    const { subjectAt, file } = this.#suite;
+    return {
+      object: parseJson(exactJson(value)) as JsonObject,
+      source: { text: this.#text, name: file, folder: this.#folder },
+      positionOf: () => textPosition(this.#text, subjectAt),
+      placeOf: this.#placesInSuite(['policy', 'manifests', index]),
+    };
+  }
+
   /** The manifests of a file or folder, which messages name as the test file does. */
-  async #manifestsIn(path: string): Promise<JsonObject[]> {
+  async #manifestsIn(path: string): Promise<readonly PlacedManifest[]> {
     const absolute = this.#path(path);
     const files = await manifestFiles(absolute);
     const read = files.map(async (file) => {
       const name = file === absolute ? path : join(path, relative(absolute, file));
-      return manifestsOf(await this.#read(file), name);
+      const source = { text: await this.#read(file), name, folder: dirname(file) };
+      return placedManifests(parseDocuments(source), source);
     });
     return (await Promise.all(read)).flat();
   }
@@ -344,7 +467,7 @@ class Preparation {
 
   async #modules(
     references: readonly string[],
-    resolveReference: (reference: string) => ModuleReference,
+    resolveReference: (reference: string) => ModuleReference | Promise<ModuleReference>,
   ): Promise<{
     modules: Readonly<Record<string, ModuleInput>>;
     metadata: Readonly<Record<string, PolicyMetadata | undefined>>;
@@ -355,7 +478,7 @@ class Preparation {
       if (isBuiltin(reference)) {
         continue;
       }
-      const resolved = resolveReference(reference);
+      const resolved = await resolveReference(reference);
       if (resolved.kind === 'file') {
         this.#options.onFile(resolved.path);
       }
@@ -392,7 +515,7 @@ class Preparation {
       const path = this.#path(source.path);
       this.#options.onFile(path);
       const { value } = await readDocument(path, 'kubernetes-exact');
-      return plain(value, source.path);
+      return plainValue(value, source.path);
     });
   }
 
@@ -415,16 +538,6 @@ function withHint(error: unknown): string {
 
 /** An error whose message has a position already. */
 class LocatedError extends CliError {}
-
-function plain(value: unknown, name: string): JsonValue {
-  const faults: Fault[] = [];
-  const copy = plainJson(value, faults);
-  const [fault] = faults;
-  if (fault !== undefined) {
-    throw new CliError(`${name}: ${[...fault.path, fault.message].join(': ')}`);
-  }
-  return copy;
-}
 
 function withSettings(entry: JsonObject, settings: JsonObject | undefined): JsonObject {
   if (settings !== undefined && Object.hasOwn(entry, 'policies')) {

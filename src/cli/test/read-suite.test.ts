@@ -100,6 +100,17 @@ cases:
       sources: [{ path: 'a.yml', at: 21 }, { value: { kind: 'Namespace' } }],
       kubernetesVersion: 30,
     });
+    assert.deepEqual(subjectOf('policy.yaml'), { kind: 'manifests', sources: [{ path: 'policy.yaml', at: 0 }] });
+    const chosen =
+      '{manifests: [a.yml], name: cap/x, mode: protect, modules: {"https://x/y": z.wasm}, hostCapabilities: [net/*]}';
+    assert.deepEqual(subjectOf(chosen), {
+      kind: 'manifests',
+      sources: [{ path: 'a.yml', at: 21 }],
+      name: 'cap/x',
+      mode: 'protect',
+      modules: { 'https://x/y': { path: 'z.wasm', at: 68 } },
+      hostCapabilities: ['net/*'],
+    });
     const group = '{expression: a(), message: refused, policies: {a: {module: builtin:pod-security}}}';
     assert.equal((subjectOf(group) as { kind: string }).kind, 'policy');
   });
@@ -156,6 +167,21 @@ cases:
       'an expectation without a verdict',
       suite(`{name: a, object: ${POD}, expect: {message: x}}`),
       /expected the key "allowed"/,
+    ],
+    [
+      'a verdict of a policy that is not asked',
+      suite(`{name: a, object: ${POD}, expect: {matched: false, allowed: true, message: x}}`),
+      /a policy that does not match a request is not asked about it: remove allowed, message/,
+    ],
+    [
+      'a match of no request',
+      suite('{name: a, raw: 1, expect: {matched: true, allowed: true}}'),
+      /only used with an admis/,
+    ],
+    [
+      'host capabilities that are none',
+      `policy: {manifests: [a.yml], hostCapabilities: [NET]}\ncases: [{name: a, object: ${POD}, expect: {matched: false}}]`,
+      /expected a list of host capabilities, such as net/,
     ],
     ['two questions', suite(`{name: a, object: ${POD}, request: r.json, expect: {allowed: true}}`), /got several/],
     [

@@ -4,20 +4,23 @@ import {
   faultText,
   type FieldPath,
   FieldReader,
+  isCapabilityPattern,
   isJsonObject,
   type JsonObject,
   type JsonValue,
   parsePolicies,
 } from '../../engine/index.ts';
 import { YamlPositions } from '../../values/yaml/index.ts';
-import { errorText, exactJson, nearestKey, textOf, textPosition } from '../../values/index.ts';
+import { errorText, exactJson, nearestKey, own, textOf, textPosition } from '../../values/index.ts';
 import type { ExecutionMode } from '../../modules/index.ts';
 import { parseDocument } from '../document.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { kubernetesMinor } from '../kubernetes-version.ts';
 import { suiteName } from './discover.ts';
-import { type Fault, plainJson } from './plain-json.ts';
-import type { Expectation, Question, RequestDetails, Source, Subject, TestCase, TestSuite, User } from './suite.ts';
+import { type Fault, plainJson } from '../plain-json.ts';
+import { OPERATIONS, type RequestDetails, type User } from '../policy/admission-request.ts';
+import type { Expectation, FileSource, Question, Source, Subject, TestCase, TestSuite } from './suite.ts';
+import { RESOURCE_NAME } from '../policy/request-flags.ts';
 import { patternMatcher, type TextMatcher } from './text-matcher.ts';
 
 /** Most problems that are printed for one file. */
@@ -30,11 +33,12 @@ const QUESTION_KEYS = ['object', 'oldObject', 'request', 'raw', 'rawFile'];
 const CASE_KEYS = ['name', 'settings', 'session', ...QUESTION_KEYS, ...DETAIL_KEYS, 'expect'];
 const CHANGE_KEYS = ['object', 'objectContains', 'patch', 'unchanged'];
 const VERDICT_KEYS = ['allowed', 'code', 'warnings', 'auditAnnotations', ...CHANGE_KEYS];
-const EXPECT_KEYS = ['settings', 'message', ...VERDICT_KEYS];
+const EXPECT_KEYS = ['settings', 'matched', 'message', ...VERDICT_KEYS];
 const USER_KEYS = ['username', 'uid', 'groups', 'extra'];
 const MATCHER_KEYS = ['equals', 'contains', 'matches'];
 /** Each key means another kind of policy. */
 const SUBJECT_KEYS = ['module', 'policies', 'policiesFile', 'manifests'];
+const MANIFESTS_KEYS = ['manifests', 'name', 'mode', 'modules', 'hostCapabilities', 'kubernetesVersion'];
 const MODES: Readonly<Record<string, ExecutionMode>> = {
   opa: 'opa',
   gatekeeper: 'gatekeeper',
@@ -55,6 +59,10 @@ export function readSuite(text: string, file: string): TestSuite {
     throw new CliError(`${file}: expected a mapping with "policy" and "cases", got ${describeValue(root)}`, {
       exitCode: EXIT.usage,
     });
+  }
+  if (typeof own(root, 'apiVersion') === 'string' && typeof own(root, 'kind') === 'string') {
+    const hint = `To test policies on manifests: portcullis test -p POLICY ${file}`;
+    throw new CliError(`${file} is a Kubernetes object, and no test file`, { exitCode: EXIT.usage, hint });
   }
   const reader = new SuiteReader(text, file, positions, faults);
   const suite = faults.length === 0 ? reader.suite(new FieldReader(root, (fault) => faults.push(fault))) : undefined;
@@ -95,11 +103,10 @@ class SuiteReader {
 
   suite(fields: FieldReader): TestSuite | undefined {
     fields.knownKeys(SUITE_KEYS, { owner: 'a test file' });
-    const policy = fields.inside('policy');
     if (!fields.isWritten('policy')) {
       fields.faultHere('expected the key "policy", which is missing: name the policy under test');
     }
-    const subject = policy === undefined ? undefined : this.#subject(policy);
+    const subject = this.#policy(fields);
     const defaults = fields.inside('defaults');
     defaults?.knownKeys(DEFAULT_KEYS, { owner: 'the defaults' });
     const details = defaults === undefined ? {} : readDetails(defaults);
@@ -124,6 +131,16 @@ class SuiteReader {
       }
       seen.add(name);
     }
+  }
+
+  /** A file with the policy, or a mapping that says more. */
+  #policy(fields: FieldReader): Subject | undefined {
+    if (typeof fields.value('policy') === 'string') {
+      const source = this.#fileSource('policy', fields);
+      return source === undefined ? undefined : { kind: 'manifests', sources: [source] };
+    }
+    const policy = fields.inside('policy');
+    return policy === undefined ? undefined : this.#subject(policy);
   }
 
   #subject(fields: FieldReader): Subject | undefined {
@@ -155,7 +172,7 @@ class SuiteReader {
   }
 
   #manifests(fields: FieldReader): Subject {
-    fields.knownKeys(['manifests', 'kubernetesVersion'], { owner: 'a policy of Kubernetes’ own kinds' });
+    fields.knownKeys(MANIFESTS_KEYS, { owner: 'a policy in manifests' });
     const version = fields.someText('kubernetesVersion');
     const kubernetesVersion = version === undefined ? undefined : kubernetesMinor(version);
     if (version !== undefined && kubernetesVersion === undefined) {
@@ -166,7 +183,30 @@ class SuiteReader {
       fields.fault('manifests', 'expected a list of at least one file or manifest');
     }
     const sources = list.flatMap((_, index) => this.#listed(fields, 'manifests', index));
-    return { kind: 'manifests', sources, ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }) };
+    return {
+      kind: 'manifests',
+      sources,
+      ...defined({
+        name: fields.someText('name'),
+        mode: fields.oneOf('mode', ['protect', 'monitor']),
+        modules: this.#moduleFiles(fields),
+        hostCapabilities: readHostCapabilities(fields),
+        kubernetesVersion,
+      }),
+    };
+  }
+
+  #moduleFiles(fields: FieldReader): Readonly<Record<string, FileSource>> | undefined {
+    const modules = fields.inside('modules');
+    return (
+      modules &&
+      Object.fromEntries(
+        modules.keys.flatMap((reference) => {
+          const file = this.#fileSource(reference, modules);
+          return file === undefined ? [] : [[reference, file]];
+        }),
+      )
+    );
   }
 
   #listed(fields: FieldReader, key: string, index: number): Source[] {
@@ -281,6 +321,7 @@ class SuiteReader {
     const object = this.#expectedObject(fields);
     return defined({
       settings: fields.oneOf('settings', ['accepted', 'rejected']),
+      matched: fields.boolean('matched'),
       allowed: fields.boolean('allowed'),
       message: fields.isWritten('message')
         ? this.#matcher(fields, 'message', fields.written('message') ?? null)
@@ -379,12 +420,12 @@ function allOf(matchers: readonly TextMatcher[]): TextMatcher | undefined {
 
 function readDetails(fields: FieldReader): RequestDetails {
   const resource = fields.someText('resource');
-  if (resource !== undefined && !/^[a-z0-9-]+(?:\.v[a-z0-9]+(?:\.[a-z0-9.-]+)?)?$/.test(resource)) {
+  if (resource !== undefined && !RESOURCE_NAME.test(resource)) {
     const expected = 'expected the plural name of a resource such as widgets, or widgets.v1.example.com';
     fields.fault('resource', `${expected}, got ${describeValue(resource)}`);
   }
   return defined({
-    operation: fields.oneOf('operation', ['CREATE', 'UPDATE', 'DELETE', 'CONNECT']),
+    operation: fields.oneOf('operation', OPERATIONS),
     user: readUser(fields),
     namespace: fields.someText('namespace'),
     dryRun: fields.boolean('dryRun'),
@@ -393,6 +434,14 @@ function readDetails(fields: FieldReader): RequestDetails {
     scope: fields.oneOf('scope', ['Namespaced', 'Cluster']),
     options: fields.mapping('options'),
   });
+}
+
+function readHostCapabilities(fields: FieldReader): readonly string[] | undefined {
+  const patterns = fields.list('hostCapabilities');
+  if (patterns?.some((pattern) => typeof pattern !== 'string' || !isCapabilityPattern(pattern)) === true) {
+    fields.fault('hostCapabilities', 'expected a list of host capabilities, such as net/* or oci/v1/verify');
+  }
+  return patterns as readonly string[] | undefined;
 }
 
 function readUser(fields: FieldReader): User | undefined {
@@ -434,6 +483,7 @@ function checkObjects(fields: FieldReader, operation: string | undefined): void 
 function checkExpectation(fields: FieldReader, { kind }: Question): void {
   const settings = fields.value('settings');
   const verdict = VERDICT_KEYS.filter((key) => fields.isWritten(key));
+  const isUnmatched = fields.value('matched') === false;
   if (kind === 'none' && settings === undefined) {
     fields.faultHere('the case has no request: expected object, oldObject, request, raw or rawFile');
   } else if (settings === 'rejected' && (kind !== 'none' || verdict.length > 0)) {
@@ -441,7 +491,12 @@ function checkExpectation(fields: FieldReader, { kind }: Question): void {
     fields.fault('settings', `rejected settings answer no request: ${odd}`);
   } else if (settings === 'accepted' && kind === 'none' && (verdict.length > 0 || fields.isWritten('message'))) {
     fields.fault('settings', `${[...verdict, 'message'].join(', ')}: only used with a request`);
-  } else if (kind !== 'none' && settings !== 'rejected' && fields.value('allowed') === undefined) {
+  } else if (fields.isWritten('matched') && (kind === 'none' || kind === 'raw')) {
+    fields.fault('matched', 'only used with an admission request');
+  } else if (isUnmatched && (verdict.length > 0 || fields.isWritten('message'))) {
+    const odd = [...verdict, ...(fields.isWritten('message') ? ['message'] : [])];
+    fields.fault('matched', `a policy that does not match a request is not asked about it: remove ${odd.join(', ')}`);
+  } else if (kind !== 'none' && settings !== 'rejected' && !isUnmatched && fields.value('allowed') === undefined) {
     fields.faultHere('expected the key "allowed", which is missing: set it to true or false');
   }
   if (fields.isWritten('unchanged') && fields.written('unchanged') !== true) {

@@ -3,9 +3,11 @@ import { describe, it } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
 import { dataReport } from './data-report.ts';
-import { junitReport } from './junit-report.ts';
 import type { CaseResult, SuiteResult } from './suite-runner.ts';
+import { checksText } from './report-formats.ts';
+import { suiteChecks } from './suite-checks.ts';
 import { exitCodeOf, summarize } from './summary.ts';
+import { parseXml } from './testing/xml-reader.ts';
 import { textReport } from './text-report.ts';
 
 function result(name: string, changes: Partial<CaseResult> = {}): CaseResult {
@@ -22,52 +24,65 @@ const FAILED = result('fails', {
   mismatches: [{ field: 'allowed', expected: 'true', actual: 'false' }],
 });
 const BROKEN = result('breaks', { status: 'error', error: 'the guest trapped' });
+const junitReport = (suites: readonly SuiteResult[]): string => checksText(suiteChecks(suites), 'junit');
 const UNREADABLE = suite('unreadable', [], { problem: 'f.yml:1:1 is not YAML\n  x' });
 
-/** A reader of XML, as strict as this document needs: names and attributes, and text without entities of its own. */
-function parseXml(
-  text: string,
-): readonly { readonly name: string; readonly attributes: Record<string, string>; readonly text: string }[] {
-  const elements: { name: string; attributes: Record<string, string>; text: string }[] = [];
-  const open: { name: string; attributes: Record<string, string>; text: string }[] = [];
-  const plain = (escaped: string): string => {
-    assert.doesNotMatch(escaped, /[<>]|&(?!(?:amp|lt|gt|quot|#\d+);)/);
-    return escaped.replaceAll(/&(amp|lt|gt|quot|#\d+);/g, (_, name: string) =>
-      name.startsWith('#')
-        ? String.fromCodePoint(Number(name.slice(1)))
-        : ({ amp: '&', lt: '<', gt: '>', quot: '"' }[name] ?? ''),
-    );
-  };
-  const tokens = text
-    .replace(/^<\?xml[^?]*\?>\n/, '')
-    .matchAll(/<(\/?)([a-z-]+)((?: [a-z]+="[^"<]*")*)(\/?)>|([^<]+)/g);
-  let end = 0;
-  for (const match of tokens) {
-    assert.equal(match.index, end, 'something is neither an element nor text');
-    end = match.index + match[0].length;
-    const [, closing, name = '', attributes = '', single, content] = match;
-    if (content !== undefined) {
-      const current = open.at(-1);
-      if (current !== undefined) {
-        current.text += plain(content);
-      }
-    } else if (closing === '/') {
-      assert.equal(open.pop()?.name, name);
-    } else {
-      const pairs = [...attributes.matchAll(/ ([a-z]+)="([^"]*)"/g)].map(([, key = '', value = '']) => [
-        key,
-        plain(value),
-      ]);
-      const element = { name, attributes: Object.fromEntries(pairs) as Record<string, string>, text: '' };
-      elements.push(element);
-      if (single === '') {
-        open.push(element);
-      }
-    }
-  }
-  assert.equal(open.length, 0);
-  return elements;
+interface SarifLog {
+  readonly runs: readonly [
+    {
+      readonly tool: { readonly driver: { readonly rules: readonly { readonly id: string }[] } };
+      readonly results: readonly {
+        readonly ruleIndex: number;
+        readonly level: string;
+        readonly locations: readonly { readonly physicalLocation?: { readonly region: object } }[];
+      }[];
+    },
+  ];
 }
+
+describe('warnings about a policy', () => {
+  const place = { file: 'policies/a.yaml', line: 4, column: 12 };
+  const warning = { rule: 'type-check', field: 'settings', message: 'undefined field <x>' } as const;
+  const warned = suite('warned', [result('passes')], { warnings: [{ ...warning, place }, warning] });
+
+  it('are in the data of a suite that has some', () => {
+    const { suites } = dataReport([warned, suite('other', [])]);
+    assert.deepEqual(
+      suites.map(({ warnings }) => warnings),
+      [[{ ...warning, ...place }, warning], undefined],
+    );
+  });
+
+  it('are properties of the test suite in JUnit', () => {
+    const elements = parseXml(junitReport([warned]));
+    assert.deepEqual(
+      elements.map(({ name }) => name),
+      ['testsuites', 'testsuite', 'properties', 'property', 'property', 'testcase'],
+    );
+    assert.deepEqual(
+      elements.slice(3, 5).map(({ attributes }) => attributes['value']),
+      ['policies/a.yaml:4:12 settings: undefined field <x>', 'settings: undefined field <x>'],
+    );
+  });
+
+  it('are annotations of GitHub at their places, and results of SARIF with a rule', () => {
+    const checks = suiteChecks([warned]);
+    assert.equal(
+      checksText(checks, 'github'),
+      '::warning file=policies/a.yaml,line=4,col=12,title=type-check of warned::settings: undefined field <x>\n' +
+        '::warning title=type-check of warned::settings: undefined field <x>\n',
+    );
+    const { results, tool } = (JSON.parse(checksText(checks, 'sarif')) as SarifLog).runs[0];
+    assert.deepEqual(
+      results.map(({ ruleIndex, level }) => [tool.driver.rules[ruleIndex]?.id, level]),
+      [
+        ['type-check', 'warning'],
+        ['type-check', 'warning'],
+      ],
+    );
+    assert.deepEqual(results[0]?.locations[0]?.physicalLocation?.region, { startLine: 4, startColumn: 12 });
+  });
+});
 
 describe('junitReport', () => {
   it('has a suite per file and a case per case, with what failed', () => {

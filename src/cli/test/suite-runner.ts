@@ -3,10 +3,12 @@ import type { PolicyLogEntry, Verdict } from '../../engine/index.ts';
 import { verdictOf } from '../../evaluation/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { SourcesConfig, TrustRoot } from '../../modules/index.ts';
+import type { PolicyWarning } from '../policy/type-warnings.ts';
 import { isVerdict, PolicyRunner, type RunnablePolicy, SettingsRefused } from '../policy/policy-runner.ts';
 import { compareVerdict, compareText, type Mismatch } from './compare.ts';
 import type { PreparedCase, PreparedSuite, SuiteQuestion } from './prepare-suite.ts';
 import type { TestCase } from './suite.ts';
+import type { RequestMatch } from '../policy/match-request.ts';
 
 /** Most log lines of a policy that are kept for one case. */
 const MAX_LOG_LINES = 20;
@@ -39,6 +41,8 @@ export interface SuiteResult {
   /** Why the file could not be run. */
   readonly problem?: string;
   readonly notes: readonly string[];
+  /** About the policy, whatever its cases say. */
+  readonly warnings?: readonly PolicyWarning[];
   readonly durationMs: number;
 }
 
@@ -48,6 +52,8 @@ type SuiteAnswer =
   /** The settings are valid, and the case has no request. */
   | { readonly kind: 'settings-accepted' }
   | { readonly kind: 'settings-rejected'; readonly message: string }
+  /** The policy does not match the request. */
+  | { readonly kind: 'unmatched'; readonly reason: string }
   /** The policy gave no verdict, or one that cannot be trusted. */
   | { readonly kind: 'failed'; readonly message: string };
 
@@ -86,7 +92,7 @@ export class SuiteRunner implements AsyncDisposable {
       for (const { question, one } of wanted) {
         const caseStart = performance.now();
         const answer = problem ?? (await this.#ask(question));
-        results.set(question.index, this.#result(one, answer, performance.now() - caseStart));
+        results.set(question.index, this.#result(one, question, answer, performance.now() - caseStart));
       }
     }
     const cases = [...results].sort(([a], [b]) => a - b).map(([, result]) => result);
@@ -96,6 +102,7 @@ export class SuiteRunner implements AsyncDisposable {
       cases,
       skipped: prepared.cases.length - cases.length,
       notes: [...notes],
+      warnings: prepared.warnings,
       durationMs: performance.now() - start,
     };
   }
@@ -117,9 +124,16 @@ export class SuiteRunner implements AsyncDisposable {
     }
   }
 
-  async #ask({ request, session }: SuiteQuestion): Promise<SuiteAnswer> {
+  async #ask({ request, session, match }: SuiteQuestion): Promise<SuiteAnswer> {
     if (request === undefined) {
       return { kind: 'settings-accepted' };
+    }
+    const { result, reason = '' } = match ?? {};
+    if (result !== undefined && 'error' in result) {
+      return { kind: 'failed', message: `the policy gave no verdict: ${reason}` };
+    }
+    if (result?.isMatch === false) {
+      return { kind: 'unmatched', reason };
     }
     const { capabilities } = this.#policies;
     try {
@@ -146,8 +160,8 @@ export class SuiteRunner implements AsyncDisposable {
     }
   }
 
-  #result(prepared: PreparedCase, answer: SuiteAnswer, durationMs: number): CaseResult {
-    const mismatches = compareAnswer(prepared, answer);
+  #result(prepared: PreparedCase, { match }: SuiteQuestion, answer: SuiteAnswer, durationMs: number): CaseResult {
+    const mismatches = compareAnswer(prepared, answer, match);
     const log = this.#log;
     this.#log = [];
     return {
@@ -162,7 +176,11 @@ export class SuiteRunner implements AsyncDisposable {
   }
 }
 
-function compareAnswer({ expect, object }: PreparedCase, answer: SuiteAnswer): readonly Mismatch[] {
+function compareAnswer(
+  { expect, object }: PreparedCase,
+  answer: SuiteAnswer,
+  match: RequestMatch | undefined,
+): readonly Mismatch[] {
   const wanted = expect.settings;
   switch (answer.kind) {
     case 'failed':
@@ -174,9 +192,21 @@ function compareAnswer({ expect, object }: PreparedCase, answer: SuiteAnswer): r
       return [{ field: 'settings', expected: 'accepted', actual: `rejected: ${answer.message}` }];
     case 'settings-accepted':
       return wanted === 'rejected' ? [{ field: 'settings', expected: 'rejected', actual: 'accepted' }] : [];
+    case 'unmatched':
+      return expect.matched === false
+        ? []
+        : [{ field: 'matched', expected: 'true', actual: `false: ${answer.reason}` }];
     case 'verdict':
-      return compareVerdict(expect, answer.verdict, object);
+      return expect.matched === false
+        ? [{ field: 'matched', expected: 'false', actual: 'true' }]
+        : [...compareMatch(expect.matched, match), ...compareVerdict(expect, answer.verdict, object)];
     default:
       return answer satisfies never;
   }
+}
+
+/** A match that is expected must be known, and not taken for granted. */
+function compareMatch(expected: boolean | undefined, match: RequestMatch | undefined): readonly Mismatch[] {
+  const isUnknown = expected === true && match !== undefined && match.notes.length > 0;
+  return isUnknown ? [{ field: 'matched', expected: 'true', actual: `unknown: ${match.notes.join(', ')}` }] : [];
 }

@@ -1,6 +1,7 @@
 // The contents of a test file; see docs/testing.md.
 import type { JsonObject, JsonValue } from '../../engine/index.ts';
 import type { ExecutionMode } from '../../modules/index.ts';
+import type { RequestDetails } from '../policy/admission-request.ts';
 import type { TextMatcher } from './text-matcher.ts';
 
 /** A value in the test file, or the path of a file with it. */
@@ -25,31 +26,22 @@ export type Subject =
     }
   /** An entry of a policies file. */
   | { readonly kind: 'entry'; readonly file: FileSource; readonly id: string }
-  /** Manifests of Kubernetes' own policies, bindings, parameters and namespaces. */
-  | { readonly kind: 'manifests'; readonly sources: readonly Source[]; readonly kubernetesVersion?: number };
+  /** Manifests: the policy as it is applied, parameters and namespaces; Kubernetes' own policies with bindings. */
+  | ManifestSubject;
 
-/** The user of a request. */
-export interface User {
-  readonly username: string;
-  readonly uid?: string;
-  readonly groups?: readonly string[];
-  readonly extra?: JsonObject;
-}
-
-export type Operation = 'CREATE' | 'UPDATE' | 'DELETE' | 'CONNECT';
-export type Scope = 'Namespaced' | 'Cluster';
-
-/** Fields of an admission request other than its objects. */
-export interface RequestDetails {
-  readonly operation?: Operation;
-  readonly user?: User;
-  readonly namespace?: string;
-  readonly dryRun?: boolean;
-  readonly subresource?: string;
-  /** `widgets`, or in kubectl's notation `deployments.v1.apps`. */
-  readonly resource?: string;
-  readonly scope?: Scope;
-  readonly options?: JsonObject;
+/** A policy in manifests. */
+export interface ManifestSubject {
+  readonly kind: 'manifests';
+  readonly sources: readonly Source[];
+  /** Chooses one of several policies: `cap/pinned-images`. */
+  readonly name?: string;
+  /** Replaces the mode of the policy. */
+  readonly mode?: 'protect' | 'monitor';
+  /** Files to use in place of modules, by reference: builds that are not published yet. */
+  readonly modules?: Readonly<Record<string, FileSource>>;
+  /** Host capabilities of policies of namespaces, which their PolicyServer grants. Default: none. */
+  readonly hostCapabilities?: readonly string[];
+  readonly kubernetesVersion?: number;
 }
 
 /** The request of a case. */
@@ -70,6 +62,8 @@ export type Question =
 /** The expected response. Absent fields match anything. */
 export interface Expectation {
   readonly settings?: 'accepted' | 'rejected';
+  /** Whether the policy matches the request, by its rules and selectors. Default: it does. */
+  readonly matched?: boolean;
   readonly allowed?: boolean;
   /** The message of the denial, or of the rejected settings. */
   readonly message?: TextMatcher;

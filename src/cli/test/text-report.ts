@@ -1,14 +1,12 @@
-import { styleText } from 'node:util';
 import { oneLine, table } from '../table.ts';
 import type { Mismatch } from './compare.ts';
-import type { DiffLine } from './line-diff.ts';
+import { clean, diffLines, indent, Paint, plural, timeText } from './report-text.ts';
 import { summarize } from './summary.ts';
 import type { CaseResult, SuiteResult } from './suite-runner.ts';
 import { shortened } from '../../values/index.ts';
 
 /** Longest printed text of one expectation; differences between objects may be longer. */
 const MAX_TEXT = 2_000;
-const MAX_DIFF_LINES = 200;
 
 interface TextReportOptions {
   readonly color: boolean;
@@ -48,28 +46,10 @@ function details({ error, mismatches, log }: CaseResult, paint: Paint): string {
 
 function mismatchText({ field, expected, actual, diff }: Mismatch, paint: Paint): string {
   if (diff !== undefined) {
-    const shown = diff.slice(0, MAX_DIFF_LINES).map((line) => diffText(line, paint));
-    const more = diff.length > MAX_DIFF_LINES ? [`… ${diff.length - MAX_DIFF_LINES} more lines`] : [];
     const legend = `${paint.red('- expected')} ${paint.green('+ got')}`;
-    return `${field}  ${legend}\n${indent([...shown, ...more].join('\n'), 2)}`;
+    return `${field}  ${legend}\n${indent(diffLines(diff, paint).join('\n'), 2)}`;
   }
   return `${field}\n  expected  ${block(expected)}\n  got       ${block(actual)}`;
-}
-
-function diffText({ kind, text }: DiffLine, paint: Paint): string {
-  const line = clean(text);
-  switch (kind) {
-    case 'expected':
-      return paint.red(`- ${line}`);
-    case 'actual':
-      return paint.green(`+ ${line}`);
-    case 'gap':
-      return paint.dim('  …');
-    case 'same':
-      return `  ${line}`;
-    default:
-      return kind satisfies never;
-  }
 }
 
 function suiteTable(suites: readonly SuiteResult[], paint: Paint): string {
@@ -106,42 +86,8 @@ function totals(suites: readonly SuiteResult[], paint: Paint): string {
   return `${mark} ${parts.join(', ')} in ${timeText(durationMs)}`;
 }
 
-function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
-}
-
-function timeText(ms: number): string {
-  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`;
-}
-
 function block(text: string): string {
   return clean(shortened(text, MAX_TEXT))
     .trimEnd()
     .replaceAll('\n', `\n${' '.repeat(12)}`);
-}
-
-/** Untrusted text without control characters other than line breaks. */
-function clean(text: string): string {
-  return text.replaceAll(/[^\P{Cc}\n]/gu, ' ');
-}
-
-function indent(text: string, columns: number): string {
-  return text.replaceAll(/^(?=.)/gm, ' '.repeat(columns));
-}
-
-/** Colours, or none. */
-class Paint {
-  readonly #isOn: boolean;
-
-  constructor(isOn: boolean) {
-    this.#isOn = isOn;
-  }
-
-  readonly red = (text: string): string => this.#style('red', text);
-  readonly green = (text: string): string => this.#style('green', text);
-  readonly dim = (text: string): string => this.#style('gray', text);
-
-  #style(color: 'red' | 'green' | 'gray', text: string): string {
-    return this.#isOn ? styleText(color, text, { validateStream: false }) : text;
-  }
 }

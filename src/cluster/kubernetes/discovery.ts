@@ -2,7 +2,7 @@
 import { apiVersionOf, isJsonObject } from '../../resources/index.ts';
 import type { JsonObject, JsonValue } from '../../resources/index.ts';
 import { ApiError } from '../api-error.ts';
-import type { ApiResource, Discovery, RequestOptions } from '../cluster.ts';
+import type { ApiResource, Discovery, DiscoveryOptions, RequestOptions } from '../cluster.ts';
 
 /** Documents older than this are fetched again. New kinds are found at once; removed ones may be reported for this long. */
 const MAX_AGE_MS = 10 * 60_000;
@@ -41,8 +41,8 @@ export class DiscoveryCache implements Discovery {
     this.#now = now;
   }
 
-  async resources(options: RequestOptions = {}): Promise<readonly ApiResource[]> {
-    return (await this.#current(options.signal)).resources;
+  async resources(options: RequestOptions & DiscoveryOptions = {}): Promise<readonly ApiResource[]> {
+    return (await this.#current(options.signal, options.maxAgeMs)).resources;
   }
 
   async find(apiVersion: string, kind: string, options: RequestOptions = {}): Promise<ApiResource | undefined> {
@@ -71,9 +71,9 @@ export class DiscoveryCache implements Discovery {
     return true;
   }
 
-  #current(signal: AbortSignal | undefined): Promise<Snapshot> {
+  #current(signal: AbortSignal | undefined, maxAgeMs: number = MAX_AGE_MS): Promise<Snapshot> {
     const known = this.#snapshot;
-    return known !== undefined && this.#now() - known.at < MAX_AGE_MS ? Promise.resolve(known) : this.#refresh(signal);
+    return known !== undefined && this.#now() - known.at < maxAgeMs ? Promise.resolve(known) : this.#refresh(signal);
   }
 
   /** Concurrent callers share one refresh. It continues when the caller that started it is aborted. */

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import type { ServerResponse } from 'node:http';
 import { describe, it } from 'node:test';
 import type { TestContext } from 'node:test';
+import { promisify } from 'node:util';
 import { ApiError } from '../api-error.ts';
 import type { Credentials, CredentialSource } from './connection.ts';
 import { tokenCredentials } from './connection.ts';
@@ -264,6 +266,30 @@ describe('HttpClient', () => {
     const plain = await scriptedServer(context, (_, response) => answerJson(response, {}));
     const encrypted = client(context, { server: plain.url.replace('http:', 'https:') });
     await assert.rejects(encrypted.send({ method: 'GET', path: '/x' }), /does not speak TLS/);
+  });
+
+  it('sends no more requests at once than it may have connections', async (context) => {
+    let [running, most] = [0, 0];
+    const server = await scriptedServer(context, (_, response) => {
+      running += 1;
+      most = Math.max(most, running);
+      setTimeout(() => {
+        running -= 1;
+        answerJson(response, { ok: true });
+      }, 20);
+    });
+    const http = client(context, { server: server.url }, { maxConnections: 2 });
+    await Promise.all(Array.from({ length: 8 }, () => http.send({ method: 'GET', path: '/x' })));
+    assert.equal(server.seen.length, 8);
+    assert.ok(most <= 2, `${most} at once`);
+  });
+
+  it('does not load undici, which would delay the start of every command', async () => {
+    const url = new URL('http-client.ts', import.meta.url).href;
+    const script = `await import(${JSON.stringify(url)}); console.log(process.moduleLoadList.join())`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script]);
+    assert.match(stdout, /NativeModule https/);
+    assert.doesNotMatch(stdout, /undici/);
   });
 
   it('aborts its requests when it is closed', async (context) => {

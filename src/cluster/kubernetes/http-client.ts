@@ -1,7 +1,6 @@
 // An HTTP/1.1 client for one cluster: keep-alive connections, credentials, limits, and the retries that are always
 // safe.
-import { Agent as HttpAgent, request as httpRequest } from 'node:http';
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { Agent as HttpAgent, ClientRequest, IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,6 +12,9 @@ import { credentialHeaders } from './connection.ts';
 import type { Connection, Credentials } from './connection.ts';
 import { throttledWaitMs } from './retry-after.ts';
 import { isConnectionReset, transportError } from './transport-error.ts';
+
+/** An import would read all exports, of which WebSocket loads undici: 15 ms at the start of every command. */
+const http = process.getBuiltinModule('node:http');
 
 /** Longer than the 60 s after which an API server answers with a timeout (`--request-timeout`). Milliseconds. */
 export const REQUEST_TIMEOUT_MS = 70_000;
@@ -54,6 +56,8 @@ export interface HttpClientOptions {
   readonly staleConnectionMs?: number;
   /** Default: {@link MAX_ANSWER_BYTES}. */
   readonly maxAnswerBytes?: number;
+  /** Default: {@link MAX_CONNECTIONS}. */
+  readonly maxConnections?: number;
   /** From 0 to below 1, for jitter. Default: Math.random. */
   readonly random?: () => number;
 }
@@ -233,7 +237,7 @@ export class HttpClient {
   #start(request: HttpRequest, credentials: Credentials, { streamed, isFirst }: AttemptOptions): ClientRequest {
     const { body } = request;
     const agents = this.#agentsFor(credentials);
-    const outgoing = (this.#server.protocol === 'https:' ? httpsRequest : httpRequest)({
+    const outgoing = (this.#server.protocol === 'https:' ? httpsRequest : http.request)({
       protocol: this.#server.protocol,
       // Without the brackets of IPv6 addresses.
       hostname: this.#server.hostname.replace(/^\[(.*)\]$/, '$1'),
@@ -330,7 +334,7 @@ export class HttpClient {
     this.#discardIdle();
     const pair = {
       certificate,
-      requests: this.#agent(certificate, MAX_CONNECTIONS),
+      requests: this.#agent(certificate, this.#options.maxConnections ?? MAX_CONNECTIONS),
       streams: this.#agent(certificate),
     };
     this.#agents = pair;
@@ -340,7 +344,7 @@ export class HttpClient {
   #agent(certificate: Credentials['clientCertificate'], maxSockets = Infinity): Agent {
     const pool = { keepAlive: true, keepAliveMsecs: TCP_KEEP_ALIVE_MS, timeout: IDLE_TIMEOUT_MS, maxSockets };
     if (this.#server.protocol === 'http:') {
-      return new HttpAgent(pool);
+      return new http.Agent(pool);
     }
     const { ca, insecureSkipTlsVerify, tlsServerName } = this.#connection;
     return new HttpsAgent({

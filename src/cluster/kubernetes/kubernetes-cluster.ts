@@ -19,6 +19,7 @@ import type { Answer } from './answer.ts';
 import type { Connection } from './connection.ts';
 import { DiscoveryCache } from './discovery.ts';
 import { HttpClient } from './http-client.ts';
+import { OpenApiCache } from './open-api.ts';
 import { collectionPath, objectPath, queryText, resourcePath } from './resource-path.ts';
 import { watchEvents } from './watch-stream.ts';
 
@@ -49,6 +50,8 @@ export interface KubernetesClusterOptions {
   readonly staleConnectionMs?: number;
   /** Longest response. Default: 256 MiB. */
   readonly maxAnswerBytes?: number;
+  /** Concurrent requests, watches excluded; more wait. Default: 32. */
+  readonly maxConnections?: number;
 }
 
 /** Options of {@link KubernetesCluster.request}. */
@@ -89,6 +92,7 @@ export interface ServerVersion {
 /** A Kubernetes API server as one user sees it, over HTTPS. */
 export class KubernetesCluster implements Cluster, Disposable {
   readonly discovery: DiscoveryCache;
+  readonly openApi: OpenApiCache;
   readonly #http: HttpClient;
   readonly #server: string;
   readonly #fieldManager: string;
@@ -102,6 +106,10 @@ export class KubernetesCluster implements Cluster, Disposable {
     this.discovery = new DiscoveryCache(async (path, accept, signal) => {
       const answer = await this.#http.send({ method: 'GET', path, accept, signal });
       return jsonOf(answer, this.#name('GET', path));
+    });
+    this.openApi = new OpenApiCache(async (path, signal) => {
+      const { body } = await this.#http.send({ method: 'GET', path, signal });
+      return body.toString('utf8');
     });
   }
 

@@ -387,6 +387,22 @@ test('reviews of a slow namespace are deferred, whichever of its policies they m
   assert.equal(given.verdict.message, `ap/a: ${TIMEOUT_MESSAGE}`);
 });
 
+test('a review is deferred where it is unknown what a policy of its namespace costs, if the policy must be evaluated', () => {
+  const table = new TestTable();
+  const { match, id } = table.add({ name: 'a', namespace: 'default' });
+  const asked: string[] = [];
+  const isUntried = (policy: string): boolean => asked.push(policy) > 0;
+  const owner = 'namespace/default';
+  assert.deepEqual(table.admit(match.bucket, podReview(), { isUntried }), { kind: 'deferred', owner });
+  assert.deepEqual(asked.splice(0), [id]);
+  assert.equal(table.admit(match.bucket, podReview(), { isUntried: () => false }).kind, 'verdict');
+  table.add({ name: 'a', namespace: 'default', spec: { matchConditions: [{ name: 'c', expression: 'false' }] } });
+  assert.equal(table.admit(match.bucket, podReview(), { isUntried }).kind, 'verdict');
+  table.add({ name: 'b' });
+  assert.equal(table.evaluate(VALIDATING, podReview(), { isUntried }).observations.length, 1);
+  assert.deepEqual(asked, []);
+});
+
 test('a policy of a namespace matches only requests in it', () => {
   const table = new TestTable();
   const rules = [{ operations: ['*'], apiGroups: ['*'], apiVersions: ['*'], resources: ['*/*'], scope: '*' }];

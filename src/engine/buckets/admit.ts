@@ -1,9 +1,10 @@
-import { policyOfBucket } from '../../resources/index.ts';
+import { isPodTemplatesBucket, policyOfBucket } from '../../resources/index.ts';
 import type { Review } from '../admission-review.ts';
 import type { MonitoredVerdict } from '../monitored-verdict.ts';
 import { UnknownObject } from '../object-lookup.ts';
 import type { ObjectReference } from '../object-lookup.ts';
 import type { Observation } from '../observation.ts';
+import { podTemplateOf } from '../pod-templates/pod-template.ts';
 import { allowed } from '../verdict.ts';
 import type { Verdict } from '../verdict.ts';
 import { BucketReview, Deferred } from './bucket-review.ts';
@@ -20,12 +21,15 @@ export type Admission =
       /** At most one per policy. */
       readonly monitored: readonly MonitoredVerdict[];
     }
-  /** The review matches a policy of a slow owner: no policy was evaluated. */
+  /** The review matches a policy of a slow owner, or an untried one: no policy was evaluated. */
   | { readonly kind: 'deferred'; readonly owner: string }
   /** The review needs an object that is not known yet: no verdict. */
   | { readonly kind: 'unknown-object'; readonly object: ObjectReference }
   /** No bucket of that name can exist. Must not be answered as allowed. */
   | { readonly kind: 'unknown-bucket' };
+
+/** No policy is evaluated. */
+const ADMITTED: Admission = { kind: 'verdict', verdict: allowed(), observations: [], monitored: [] };
 
 /** Names of shared buckets, see `policyMatch`. */
 const SHARED_BUCKET =
@@ -42,9 +46,14 @@ export function admit(table: PolicyTable, bucket: string, review: Review, option
   }
   const { target } = review;
   if (target === undefined || target.namespace === table.options.alwaysAcceptNamespace) {
-    return { kind: 'verdict', verdict: allowed(), observations: [], monitored: [] };
+    return ADMITTED;
   }
-  const run = new BucketReview(table, { bucket, owner, review, target, options });
+  const isOfTemplates = isPodTemplatesBucket(bucket);
+  const template = isOfTemplates ? podTemplateOf(review, target) : undefined;
+  if (isOfTemplates && template === undefined) {
+    return ADMITTED;
+  }
+  const run = new BucketReview(table, { bucket, owner, review, target, template, options });
   try {
     return { kind: 'verdict', verdict: run.verdict(), observations: run.observations, monitored: run.monitored() };
   } catch (error) {

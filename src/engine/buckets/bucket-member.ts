@@ -2,9 +2,8 @@ import { labelSelector, NAMESPACE_NAME_LABEL, Selector, SelectorError } from '..
 import type { LabelRequirement, MatchRule, MatchSelector, PolicyMatch } from '../../resources/index.ts';
 import type { LoadedPolicy } from '../loaded-policy.ts';
 
-/** A policy of a bucket, with its rules and selectors prepared for matching. */
-export interface BucketMember {
-  readonly policy: LoadedPolicy;
+/** The rules and selectors of a policy, prepared for matching. */
+export interface PolicyMatcher {
   readonly match: PolicyMatch;
   readonly rules: readonly MatchRule[];
   /** An error when the policy's selector is invalid. */
@@ -12,15 +11,20 @@ export interface BucketMember {
   readonly objectSelector: Selector | SelectorError;
   /** Whether the namespace selector reads only the namespace's name: its labels need no lookup. */
   readonly selectsByName: boolean;
-  /** A label that the selector requires of the namespace, if any. */
-  readonly requiredNamespaceLabel: RequiredLabel | undefined;
-  /** A label that the selector requires of one of the objects, if any. */
-  readonly requiredObjectLabel: RequiredLabel | undefined;
   /**
    * Whether the review may come from the webhook of another revision of the policy. Then rules match any version, and a
    * policy with conditions that fail matches.
    */
   readonly mayBeOtherRevision: boolean;
+}
+
+/** A policy of a bucket. */
+export interface BucketMember extends PolicyMatcher {
+  readonly policy: LoadedPolicy;
+  /** A label that the selector requires of the namespace, if any. */
+  readonly requiredNamespaceLabel: RequiredLabel | undefined;
+  /** A label that the selector requires of one of the objects, if any. */
+  readonly requiredObjectLabel: RequiredLabel | undefined;
 }
 
 /** A label that a selector requires, with its accepted values. */
@@ -33,21 +37,27 @@ export interface RequiredLabel {
 const EVENTS = 'events';
 const EVENT_GROUPS: readonly string[] = ['', 'events.k8s.io'];
 
-/** For `mayBeOtherRevision`, see {@link BucketMember.mayBeOtherRevision}. */
-export function bucketMember(policy: LoadedPolicy, match: PolicyMatch, mayBeOtherRevision: boolean): BucketMember {
+/** For `mayBeOtherRevision`, see {@link PolicyMatcher.mayBeOtherRevision}. */
+export function policyMatcher(match: PolicyMatch, mayBeOtherRevision: boolean): PolicyMatcher {
   const namespaceSelector = readSelector(match.namespaceSelector);
-  const objectSelector = readSelector(match.objectSelector);
-  const namespaceLabels = requiredLabelsOf(namespaceSelector);
   return {
-    policy,
     match,
     rules: mayBeOtherRevision ? match.rules.flatMap(inAnyVersion) : match.rules,
     namespaceSelector,
-    objectSelector,
+    objectSelector: readSelector(match.objectSelector),
     selectsByName: requirementsOf(namespaceSelector).every(({ key }) => key === NAMESPACE_NAME_LABEL),
-    requiredNamespaceLabel: namespaceLabels.find(({ key }) => key === NAMESPACE_NAME_LABEL) ?? namespaceLabels[0],
-    requiredObjectLabel: requiredLabelsOf(objectSelector)[0],
     mayBeOtherRevision,
+  };
+}
+
+export function bucketMember(policy: LoadedPolicy, match: PolicyMatch, mayBeOtherRevision: boolean): BucketMember {
+  const matcher = policyMatcher(match, mayBeOtherRevision);
+  const namespaceLabels = requiredLabelsOf(matcher.namespaceSelector);
+  return {
+    ...matcher,
+    policy,
+    requiredNamespaceLabel: namespaceLabels.find(({ key }) => key === NAMESPACE_NAME_LABEL) ?? namespaceLabels[0],
+    requiredObjectLabel: requiredLabelsOf(matcher.objectSelector)[0],
   };
 }
 

@@ -1,10 +1,10 @@
-import { applyJsonPatch, PatchError } from '../../resources/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { Review, ReviewTarget } from '../admission-review.ts';
+import { applyPatch } from '../apply-patch.ts';
 import { Evaluator, MATCH_CONDITIONS } from '../evaluator.ts';
 import type { JudgeOptions, PolicyJudgement } from '../evaluator.ts';
 import { isJsonObject } from '../json-text.ts';
-import type { JsonObject, JsonValue } from '../json-text.ts';
+import type { JsonValue } from '../json-text.ts';
 import type { LoadedPolicy } from '../loaded-policy.ts';
 import { policyOwner } from '../policy-owner.ts';
 import { monitoredVerdict } from '../monitored-verdict.ts';
@@ -13,6 +13,8 @@ import { observe } from '../observation.ts';
 import type { Judgement, Observation } from '../observation.ts';
 import { NO_OBJECTS } from '../object-lookup.ts';
 import type { ObjectLookup } from '../object-lookup.ts';
+import { type PodTemplate, withPod } from '../pod-templates/pod-template.ts';
+import { inTemplate, templateVerdict } from '../pod-templates/template-verdict.ts';
 import { denied, guestFailed, ignored, patched } from '../verdict.ts';
 import type { Verdict } from '../verdict.ts';
 import type { BucketMember } from './bucket-member.ts';
@@ -23,7 +25,6 @@ import type { PolicyVerdict } from './merged-verdict.ts';
 import { MutationOrder } from './mutation-order.ts';
 import type { PolicyTable } from './policy-table.ts';
 import { ReviewSubject } from './review-subject.ts';
-import { parseJson } from '../../values/index.ts';
 
 export interface AdmitOptions extends Omit<JudgeOptions, 'leftMs'> {
   /** As in JudgeOptions, and owners of which all policies time out. */
@@ -32,6 +33,8 @@ export interface AdmitOptions extends Omit<JudgeOptions, 'leftMs'> {
   readonly objects?: ObjectLookup;
   /** Owners whose policies are slow, see policyOwner. A review that matches a policy of one of them is deferred. */
   readonly slow?: ReadonlySet<string>;
+  /** Whether the cost of a policy is unknown. A review that matches such a policy of a namespace is deferred, too. */
+  readonly isUntried?: (policy: string) => boolean;
   /**
    * Milliseconds left for the review. Policies not evaluated by then time out. Default: only the limits of the
    * policies.
@@ -39,12 +42,12 @@ export interface AdmitOptions extends Omit<JudgeOptions, 'leftMs'> {
   readonly deadlineMs?: number;
 }
 
-/** The review matches a policy of a slow owner. */
+/** The review matches a policy of a slow owner, or an untried one. */
 export class Deferred extends Error {
   readonly owner: string;
 
   constructor(owner: string) {
-    super(`the policies of ${owner} are slow`);
+    super(`the policies of ${owner} may be slow`);
     this.owner = owner;
   }
 }
@@ -67,6 +70,8 @@ export class BucketReview {
   readonly #owner: string | undefined;
   readonly #options: AdmitOptions;
   readonly #deadline: number;
+  /** In a bucket of pod templates: the one of the review, whose pod is the subject. */
+  readonly #template: PodTemplate | undefined;
   /** By policy: one that is evaluated twice counts with its last verdict. Undefined without any. */
   #monitored: Map<string, MonitoredVerdict | undefined> | undefined;
   #subject: ReviewSubject;
@@ -78,17 +83,24 @@ export class BucketReview {
       readonly owner: string | undefined;
       readonly review: Review;
       readonly target: ReviewTarget;
+      readonly template: PodTemplate | undefined;
       readonly options: AdmitOptions;
     },
   ) {
-    const { bucket, owner, review, target, options } = parts;
+    const { bucket, owner, review, target, template, options } = parts;
     this.#table = table;
     this.#bucket = bucket;
     this.#owner = owner;
     this.#options = options;
     this.#deadline = performance.now() + (options.deadlineMs ?? Infinity);
+    this.#template = template;
     const objects = options.objects ?? NO_OBJECTS;
-    this.#subject = new ReviewSubject(review, target, owner === undefined ? objects : withoutWaiting(objects));
+    const { pod } = template ?? {};
+    this.#subject = new ReviewSubject(
+      pod ?? review,
+      pod?.target ?? target,
+      owner === undefined ? objects : withoutWaiting(objects),
+    );
   }
 
   /** Verdicts of policies in monitor mode that are not plain admissions. */
@@ -171,6 +183,9 @@ export class BucketReview {
     if (!merged.allowed || this.#subject === original) {
       return merged;
     }
+    if (this.#template !== undefined) {
+      return this.#withTemplateDifference(merged, this.#template);
+    }
     return onlyChange === undefined ? this.#withDifference(merged, original.review) : withPatchOf(merged, onlyChange);
   }
 
@@ -178,6 +193,12 @@ export class BucketReview {
   #withDifference(merged: Verdict, { object: before }: Review): Verdict {
     const { object: after } = this.#subject.review;
     return before === undefined || after === undefined ? merged : patched(merged, before, after);
+  }
+
+  /** Adds the patch of the workload from its original template to that of the current pod. */
+  #withTemplateDifference(merged: Verdict, template: PodTemplate): Verdict {
+    const { object: pod } = this.#subject.review;
+    return isJsonObject(pod) ? patched(merged, template.workload, withPod(template, pod)) : merged;
   }
 
   /** Evaluates a policy and applies its patch. */
@@ -220,7 +241,7 @@ export class BucketReview {
     }
   }
 
-  /** Throws {@link Deferred} when the policy's owner is slow. */
+  /** Throws {@link Deferred} when the policy may be slow. */
   #matched(member: BucketMember): MatchedPolicy | undefined {
     const { policy, match } = member;
     let result = matchMember(member, this.#subject);
@@ -259,9 +280,13 @@ export class BucketReview {
   }
 
   #deferSlow({ policy, match, result }: MatchedPolicy): void {
-    const { slow } = this.#options;
+    if (result !== 'matches') {
+      return;
+    }
+    const { slow, isUntried } = this.#options;
     const owner = policyOwner(policy.id, match?.namespace);
-    if (result === 'matches' && slow?.has(owner) === true) {
+    const isNew = match?.namespace !== undefined && isUntried?.(policy.id) === true;
+    if (isNew || slow?.has(owner) === true) {
       throw new Deferred(owner);
     }
   }
@@ -274,8 +299,14 @@ export class BucketReview {
     const evaluator = new Evaluator(policy.options);
     const judgement = evaluator.judge(policy, review, this.#judgeOptions(policy, match));
     onJudgement?.(judgement);
-    this.#observe(policy, judgement);
-    return evaluator.apply(policy, judgement);
+    this.#observe(policy, match, judgement);
+    return this.#ofTemplate(evaluator.apply(policy, judgement), match);
+  }
+
+  #ofTemplate(verdict: Verdict, match: PolicyMatch | undefined): Verdict {
+    return this.#template === undefined || match?.podTemplates === undefined
+      ? verdict
+      : templateVerdict(verdict, this.#template, match.podTemplates);
   }
 
   /** The match failed, so that the policy gives no verdict. */
@@ -285,8 +316,8 @@ export class BucketReview {
     { error, code }: { readonly error: string; readonly code: number },
   ): Verdict {
     const verdict = denied({ message: error, code });
-    this.#observe(policy, { outcome: 'failed', verdict });
-    return match?.failurePolicy === 'Ignore' ? ignored(policy.id, error) : verdict;
+    this.#observe(policy, match, { outcome: 'failed', verdict });
+    return this.#ofTemplate(match?.failurePolicy === 'Ignore' ? ignored(policy.id, error) : verdict, match);
   }
 
   #judgeOptions({ id }: LoadedPolicy, match: PolicyMatch | undefined): JudgeOptions {
@@ -302,9 +333,11 @@ export class BucketReview {
     };
   }
 
-  #observe(policy: LoadedPolicy, judgement: Judgement): void {
-    const { review } = this.#subject;
-    const observation = observe(policy, review, 'validate', judgement);
+  #observe(policy: LoadedPolicy, match: PolicyMatch | undefined, judgement: Judgement): void {
+    // Users know the workload, not the pod of its template.
+    const review = this.#template?.review ?? this.#subject.review;
+    const observed = this.#template === undefined ? policy : inTemplate(policy, match?.podTemplates);
+    const observation = observe(observed, review, 'validate', judgement);
     this.observations.push(observation);
     if (policy.mode === 'monitor') {
       this.#monitored ??= new Map();
@@ -321,19 +354,6 @@ function withoutWaiting(objects: ObjectLookup): ObjectLookup {
       return result.state === 'unknown' ? { state: 'unreadable', reason: 'this server does not have it' } : result;
     },
   };
-}
-
-/** Applies a patch to an object; undefined when it does not apply. */
-function applyPatch(patch: string, object: JsonObject): JsonValue | undefined {
-  try {
-    const operations = parseJson(patch) as readonly JsonValue[];
-    return applyJsonPatch(object, operations);
-  } catch (error) {
-    if (error instanceof PatchError) {
-      return undefined;
-    }
-    throw error;
-  }
 }
 
 function withPatchOf(merged: Verdict, { patch }: Verdict): Verdict {

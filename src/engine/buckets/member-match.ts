@@ -1,7 +1,7 @@
 import { ruleMatches, SelectorError } from '../../resources/index.ts';
 import type { Selector } from '../../resources/index.ts';
 import type { MatchConditions } from '../../resources/match-conditions/index.ts';
-import type { BucketMember } from './bucket-member.ts';
+import type { PolicyMatcher } from './bucket-member.ts';
 import { UnknownObject } from '../object-lookup.ts';
 import { NamespaceUnreadable } from './review-subject.ts';
 import type { ReviewSubject } from './review-subject.ts';
@@ -11,6 +11,9 @@ import type { ReviewSubject } from './review-subject.ts';
  * answers then.
  */
 export type MemberMatch = 'matches' | 'no-match' | { readonly error: string; readonly code: number };
+
+/** What excludes a review from a policy. */
+export type Exclusion = 'exemption' | 'rules' | 'namespaceSelector' | 'objectSelector';
 
 const FORBIDDEN = 403;
 const INTERNAL_ERROR = 500;
@@ -22,22 +25,31 @@ const INTERNAL_ERROR = 500;
  * (generic webhooks).
  * @throws UnknownObject when the result depends on an object that is not known yet.
  */
-export function matchMember(member: BucketMember, subject: ReviewSubject): MemberMatch {
+export function matchMember(member: PolicyMatcher, subject: ReviewSubject): MemberMatch {
+  const match = selectReview(member, subject);
+  return typeof match === 'string' && match !== 'matches' ? 'no-match' : match;
+}
+
+/** As {@link matchMember}, with what excludes the review. */
+export function selectReview(
+  member: PolicyMatcher,
+  subject: ReviewSubject,
+): Exclude<MemberMatch, 'no-match'> | Exclusion {
   const { rules, match } = member;
   const { ruleRequest, target } = subject;
   if (match.namespace !== undefined && subject.isExemptFromNamespaced) {
-    return 'no-match';
+    return 'exemption';
   }
   if (!rules.some((rule) => ruleMatches(rule, ruleRequest, target.resource))) {
-    return 'no-match';
+    return 'rules';
   }
   const byNamespace = attempt(() => selectsNamespace(member, subject));
   if (byNamespace === false) {
-    return 'no-match';
+    return 'namespaceSelector';
   }
   const byObject = attempt(() => selectsObject(member.objectSelector, subject));
   if (byObject === false) {
-    return 'no-match';
+    return 'objectSelector';
   }
   const problem = [byNamespace, byObject].find((result) => result !== true);
   if (problem instanceof UnknownObject) {
@@ -46,7 +58,7 @@ export function matchMember(member: BucketMember, subject: ReviewSubject): Membe
   return problem === undefined ? 'matches' : { error: problem.message, code: INTERNAL_ERROR };
 }
 
-function selectsNamespace({ namespaceSelector, selectsByName }: BucketMember, subject: ReviewSubject): boolean {
+function selectsNamespace({ namespaceSelector, selectsByName }: PolicyMatcher, subject: ReviewSubject): boolean {
   const selector = checked(namespaceSelector);
   return !subject.isInSelectedNamespace || selector.isEmpty || selector.matches(subject.namespaceLabels(selectsByName));
 }
@@ -58,7 +70,7 @@ function selectsObject(objectSelector: Selector | SelectorError, subject: Review
 
 /** Whether the review meets the match conditions of a policy whose rules and selectors match. */
 export function meetsConditions(
-  member: BucketMember,
+  member: PolicyMatcher,
   subject: ReviewSubject,
   conditions: MatchConditions,
 ): MemberMatch {

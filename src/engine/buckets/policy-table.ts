@@ -1,4 +1,4 @@
-import { isOwnBucket, usesAuthorizer } from '../../resources/index.ts';
+import { isOwnBucket, podTemplatesBucket, usesAuthorizer } from '../../resources/index.ts';
 import { MatchConditions } from '../../resources/match-conditions/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { LoadedPolicy, PolicyOptions } from '../loaded-policy.ts';
@@ -46,13 +46,22 @@ export class PolicyTable {
       return;
     }
     // An own bucket names its policy, so it needs no entry.
-    const buckets = [...new Set([match.bucket, ...alsoIn])].filter((bucket) => !isOwnBucket(bucket));
-    this.#entries.set(id, { policy, match, buckets });
-    for (const name of buckets) {
-      const bucket = this.#buckets.get(name) ?? new Bucket(name.startsWith('mutating'));
-      this.#buckets.set(name, bucket);
-      bucket.set(bucketMember(policy, match, name !== match.bucket));
+    const ofRequests = [...new Set([match.bucket, ...alsoIn])].filter((bucket) => !isOwnBucket(bucket));
+    // Its reviews are matched as those of pods.
+    const ofTemplates = match.podTemplates === undefined ? [] : [podTemplatesBucket(match)];
+    this.#entries.set(id, { policy, match, buckets: [...ofRequests, ...ofTemplates] });
+    for (const name of ofRequests) {
+      this.#bucket(name).set(bucketMember(policy, match, name !== match.bucket));
     }
+    for (const name of ofTemplates) {
+      this.#bucket(name).set(bucketMember(policy, match, false));
+    }
+  }
+
+  #bucket(name: string): Bucket {
+    const bucket = this.#buckets.get(name) ?? new Bucket(name.startsWith('mutating'));
+    this.#buckets.set(name, bucket);
+    return bucket;
   }
 
   /** Returns whether the policy existed. */

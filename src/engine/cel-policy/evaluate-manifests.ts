@@ -67,6 +67,11 @@ export function evaluateManifests(
   return new ManifestEvaluation(manifests, request, options.authorizer ?? NO_AUTHORIZER).run();
 }
 
+/** Whether any policy with a binding is for the request, match conditions aside. A match that fails counts. */
+export function manifestsMatch(manifests: LoadedManifests, request: AdmissionRequest): boolean {
+  return new ManifestEvaluation(manifests, request, NO_AUTHORIZER).matches();
+}
+
 interface Denial {
   readonly message: string;
   readonly reason: Reason;
@@ -120,6 +125,16 @@ class ManifestEvaluation {
           reason: first.reason,
           code: REASON_CODES[first.reason],
         };
+  }
+
+  matches(): boolean {
+    if (isExempt(this.#request)) {
+      return false;
+    }
+    const { mutating, validating } = this.#manifests;
+    let hasFailed = false;
+    const invocations = this.#invocations([...mutating, ...validating], () => (hasFailed = true));
+    return hasFailed || invocations.length > 0;
   }
 
   #verdict(denials: readonly Denial[]): ManifestVerdict {

@@ -1,3 +1,5 @@
+import { type MatchRule, type MatchSelector, NAMESPACE_NAME_LABEL, type PolicyMatch } from '../../resources/index.ts';
+import { parseJson, textOf } from '../../values/index.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import type { FieldProblem } from '../field-problem.ts';
@@ -13,6 +15,21 @@ export interface ExportOptions {
   readonly monitors?: boolean;
   /** Replaces the message of every denial (a policy's `message`). Default: none. */
   readonly message?: string;
+  /** The requests that the policy matches, besides what its settings say. Default: all. */
+  readonly requests?: ExportedRequests;
+  /** Whether the policy checks pod templates of workloads. Default: false. */
+  readonly checksPodTemplates?: boolean;
+}
+
+/** The requests of a policy of one of our kinds. */
+export interface ExportedRequests extends Pick<
+  PolicyMatch,
+  'rules' | 'matchPolicy' | 'failurePolicy' | 'matchConditions'
+> {
+  /** The namespace of a namespaced policy. */
+  readonly namespace?: string;
+  readonly namespaceSelector?: MatchSelector;
+  readonly objectSelector?: MatchSelector;
 }
 
 export interface ExportedPolicy {
@@ -41,7 +58,8 @@ export function exportPolicy(settings: unknown, options: ExportOptions): Exporte
   const isMutating = spec.kind === 'mutating';
   const fields = normalised(settings);
   const { paramRef, ...own } = fields;
-  if (spec.matchConstraints === undefined) {
+  const { requests } = options;
+  if (spec.matchConstraints === undefined && requests === undefined) {
     const text =
       'the settings do not say which resources the policy is for, and the exported one is for all that are created or updated: set matchConstraints';
     problems.push({ field: 'matchConstraints', message: text });
@@ -52,6 +70,10 @@ export function exportPolicy(settings: unknown, options: ExportOptions): Exporte
       message: 'a mutating policy of an API server cannot be made to only report: leave its binding out instead',
     });
   }
+  if (options.checksPodTemplates === true) {
+    const text = 'it has no counterpart: the exported policy is for pods only, and not for the templates of workloads';
+    problems.push({ field: 'podTemplates', message: text });
+  }
   const policy: JsonObject = {
     apiVersion: isMutating ? mutatingVersion(options.kubernetesVersion, problems) : API_VERSION,
     kind: isMutating ? 'MutatingAdmissionPolicy' : 'ValidatingAdmissionPolicy',
@@ -61,6 +83,7 @@ export function exportPolicy(settings: unknown, options: ExportOptions): Exporte
       ...(isMutating ? { reinvocationPolicy: spec.reinvocationPolicy } : {}),
       matchConstraints: EVERYTHING,
       ...own,
+      ...(requests === undefined ? {} : requestFields(requests, own)),
       ...(isMutating ? {} : { validations: validationsOf(own.validations, options, problems) }),
     },
   };
@@ -72,11 +95,72 @@ export function exportPolicy(settings: unknown, options: ExportOptions): Exporte
       policyName: options.name,
       ...(isMutating ? {} : { validationActions: options.monitors === true ? ['Warn', 'Audit'] : ['Deny'] }),
       ...(paramRef === undefined ? {} : { paramRef }),
+      ...(requests === undefined ? {} : bindingResources(requests, own)),
     },
   };
   const { kubernetesVersion } = options;
   const loaded = loadManifests([policy, binding], kubernetesVersion === undefined ? {} : { kubernetesVersion });
   return { manifests: [policy, binding], problems: [...problems, ...loaded.problems] };
+}
+
+/** Fields of the policy's spec that select requests. */
+function requestFields(requests: ExportedRequests, settings: JsonObject): JsonObject {
+  const { rules, matchPolicy, failurePolicy, matchConditions, namespace, namespaceSelector, objectSelector } = requests;
+  const own = Array.isArray(settings.matchConditions) ? settings.matchConditions : [];
+  const conditions = [...matchConditions.map(({ name, expression }) => ({ name, expression })), ...own];
+  const scope = namespace === undefined ? {} : { scope: 'Namespaced' };
+  return {
+    failurePolicy: settings.failurePolicy ?? failurePolicy,
+    matchConstraints: {
+      matchPolicy,
+      resourceRules: rules.map((rule) => ({ ...plain(rule), ...scope })),
+      ...selectorField('namespaceSelector', namespaceSelector),
+      ...selectorField('objectSelector', objectSelector),
+    },
+    ...(conditions.length === 0 ? {} : { matchConditions: uniquelyNamed(conditions) }),
+  };
+}
+
+/** Requests must match policy and binding: the binding has the constraints of the settings, and the namespace. */
+function bindingResources({ namespace }: ExportedRequests, settings: JsonObject): JsonObject {
+  const constraints = isJsonObject(settings.matchConstraints) ? settings.matchConstraints : undefined;
+  if (namespace === undefined) {
+    return constraints === undefined ? {} : { matchResources: constraints };
+  }
+  const selector = isJsonObject(constraints?.namespaceSelector) ? constraints.namespaceSelector : {};
+  const expressions = Array.isArray(selector.matchExpressions) ? selector.matchExpressions : [];
+  const inside = { key: NAMESPACE_NAME_LABEL, operator: 'In', values: [namespace] };
+  return {
+    matchResources: {
+      ...constraints,
+      namespaceSelector: { ...selector, matchExpressions: [...expressions, inside] },
+    },
+  };
+}
+
+function selectorField(field: string, selector: MatchSelector | undefined): JsonObject {
+  return selector === undefined || Object.keys(selector).length === 0 ? {} : { [field]: plain(selector) };
+}
+
+/** A copy that is JSON. */
+function plain(value: MatchRule | MatchSelector): JsonObject {
+  return parseJson(JSON.stringify(value)) as JsonObject;
+}
+
+/** Match conditions of policy and settings may have equal names. */
+function uniquelyNamed(conditions: readonly JsonValue[]): JsonValue[] {
+  const names = new Set<JsonValue | undefined>();
+  return conditions.map((condition) => {
+    if (!isJsonObject(condition)) {
+      return condition;
+    }
+    let { name } = condition;
+    for (let copy = 2; names.has(name); copy += 1) {
+      name = `${textOf(condition.name)}-${copy}`;
+    }
+    names.add(name);
+    return { ...condition, ...(name === undefined ? {} : { name }) };
+  });
 }
 
 /** Settings with the key names of API servers, without empty and null fields. */

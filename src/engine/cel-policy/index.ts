@@ -1,9 +1,11 @@
 export { admissionRequest } from './admission-request.ts';
 export type { AdmissionRequest } from './admission-request.ts';
-export { evaluateManifests } from './evaluate-manifests.ts';
+export { evaluateManifests, manifestsMatch } from './evaluate-manifests.ts';
 export type { ManifestVerdict } from './evaluate-manifests.ts';
 export { exportPolicy } from './export-policy.ts';
 export type { ExportedPolicy, ExportOptions } from './export-policy.ts';
+export { importPolicies } from './import-policy.ts';
+export type { ImportedPolicies, ImportOptions } from './import-policy.ts';
 export { problemsText, problemText } from '../field-problem.ts';
 export type { FieldProblem } from '../field-problem.ts';
 export { HostSources } from './host-sources.ts';

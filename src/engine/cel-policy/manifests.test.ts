@@ -230,10 +230,12 @@ describe('exportPolicy', () => {
       paramRef: { Name: 'x', ParameterNotFoundAction: 'Deny' },
       validations: [{ expression: "request.uid != ''", reason: 'Unauthorized', message: '' }],
     };
-    const { manifests, problems } = exportPolicy(settings, { name: 'p', monitors: true, message: 'all' });
+    const options = { name: 'p', monitors: true, message: 'all', checksPodTemplates: true };
+    const { manifests, problems } = exportPolicy(settings, options);
     const texts = problems.map(({ field, message }) => `${field}: ${message}`).join('\n');
     assert.match(texts, /matchConstraints: the settings do not say which resources/);
     assert.match(texts, /validations\[0\]\.reason: API servers do not take the reason Unauthorized/);
+    assert.match(texts, /podTemplates: it has no counterpart/);
     assert.match(texts, /spec\.validations\[0\]\.expression: .*undefined field 'uid'/);
     const [exported, bound] = manifests as [JsonObject, JsonObject];
     const { paramKind, validations } = exported.spec as JsonObject;

@@ -1,15 +1,13 @@
 import { quote } from '../../go/index.ts';
 import {
   CelDouble,
-  CelDuration,
   CelMap,
   CelOptional,
   CelStruct,
-  CelTimestamp,
   CelUint,
   equalValues,
   EvaluationFailure,
-  toText,
+  textInJson,
   typeNameOf,
 } from '../../cel/index.ts';
 import type { CelResult, CelValue, StructFactory } from '../../cel/index.ts';
@@ -18,8 +16,6 @@ import type { JsonObject, JsonValue } from '../json-text.ts';
 
 const JSON_PATCH = 'JSONPatch';
 const OBJECT = 'Object';
-/** Larger integers become strings in JSON, as in cel-go. */
-const MAX_JSON_INTEGER = Number.MAX_SAFE_INTEGER;
 
 /** A value of `Object{…}`, `Object.spec{…}` and so on. */
 export class ObjectValue extends CelStruct {
@@ -161,30 +157,24 @@ export function jsonOf(value: CelValue, depth = 0): JsonValue {
   if (typeof value === 'number') {
     return numberOf(value);
   }
-  if (typeof value === 'bigint') {
-    return String(value);
-  }
   if (Array.isArray(value)) {
     return (value as readonly CelValue[]).map((element) => jsonOf(element, depth + 1));
   }
-  if (value instanceof Uint8Array) {
-    return Buffer.from(value).toString('base64');
+  const text = textInJson(value);
+  if (text !== undefined) {
+    return text;
   }
   if (value instanceof CelDouble) {
     return numberOf(value.value);
   }
   if (value instanceof CelUint) {
-    return value.value <= BigInt(MAX_JSON_INTEGER) ? Number(value.value) : String(value.value);
+    return Number(value.value);
   }
   if (value instanceof CelMap) {
     return mapOf(value, depth);
   }
   if (value instanceof ObjectValue) {
     return fromEntries([...value.fields].map(([name, field]) => [name, jsonOf(field, depth + 1)]));
-  }
-  if (value instanceof CelTimestamp || value instanceof CelDuration) {
-    const text = toText(value);
-    return typeof text === 'string' ? text : '';
   }
   if (isRecord(value)) {
     return fromEntries(Object.entries(value).map(([key, one]) => [key, jsonOf(one, depth + 1)]));

@@ -9,6 +9,7 @@ import {
   mapOf,
   MUTATION_LIBRARIES,
   MUTATION_TYPES,
+  mutationTypesOf,
   newExpressionsVersion,
   RESOURCE_CHECK,
   STRING,
@@ -16,7 +17,15 @@ import {
   INT,
   TIMESTAMP,
 } from '../../cel/index.ts';
-import type { CelType, Environment, EnvironmentOptions, Program, TypeProvider } from '../../cel/index.ts';
+import type {
+  CelType,
+  Environment,
+  EnvironmentOptions,
+  InferredType,
+  ObjectTypes,
+  Program,
+  TypeProvider,
+} from '../../cel/index.ts';
 import { MUTATION_STRUCTS } from './mutation-structs.ts';
 
 /** Available variables besides `object`, `oldObject`, `request` and `namespaceObject`. */
@@ -40,6 +49,15 @@ export interface PolicyEnvironmentsOptions {
    * `oldObject`. Kubewarden's policies can.
    */
   readonly hasWholeRequest: boolean;
+  /** Types of objects, to check expressions against the schemas of kinds. Default: any. */
+  readonly objects?: PolicyObjects;
+}
+
+/** Types of `object` and `oldObject`, and of `params`. */
+export interface PolicyObjects {
+  readonly object: CelType;
+  readonly params: CelType;
+  readonly types: ObjectTypes;
 }
 
 /** The name of the type of `variables`, also in error messages. */
@@ -77,7 +95,7 @@ const STRUCTS: Readonly<Record<string, Readonly<Record<string, CelType>>>> = {
     reason: STRING,
   },
 };
-const WHOLE_REQUEST = { uid: STRING, object: DYN, oldObject: DYN };
+const WHOLE_REQUEST = { uid: STRING };
 
 type VariableTypes = ReadonlyMap<string, CelType>;
 const NO_VARIABLES: VariableTypes = new Map();
@@ -103,22 +121,33 @@ export class PolicyEnvironments {
     }
   }
 
+  /** The type of an expression, and its errors. Throws CelError `syntax-invalid`. */
+  inferType(expression: string, scope: ExpressionScope, variables: VariableTypes): InferredType {
+    this.#variables = variables;
+    try {
+      return this.#environment(scope).inferType(expression);
+    } finally {
+      this.#variables = NO_VARIABLES;
+    }
+  }
+
   #environment(scope: ExpressionScope): Environment {
     const key = JSON.stringify([scope.hasParams, scope.hasAuthorizer, scope.hasVariables, scope.hasPatchTypes]);
     const known = this.#environments.get(key);
     if (known !== undefined) {
       return known;
     }
-    const { kubernetesVersion } = this.#options;
+    const { kubernetesVersion, objects } = this.#options;
+    const object = objects?.object ?? DYN;
     const environment = createEnvironment({
       ...(kubernetesVersion === undefined ? {} : serverLanguage(kubernetesVersion)),
       variables: {
-        object: DYN,
-        oldObject: DYN,
+        object,
+        oldObject: object,
         namespaceObject: struct('kubernetes.Namespace'),
         request: struct(ADMISSION_REQUEST),
         ...(scope.hasVariables ? { variables: struct(VARIABLES_TYPE) } : {}),
-        ...(scope.hasParams ? { params: DYN } : {}),
+        ...(scope.hasParams ? { params: objects?.params ?? DYN } : {}),
         ...(scope.hasAuthorizer
           ? {
               authorizer: AUTHORIZER,
@@ -134,32 +163,44 @@ export class PolicyEnvironments {
   }
 
   #types({ hasPatchTypes }: ExpressionScope): TypeProvider {
-    const structs = this.#options.hasWholeRequest
-      ? { ...STRUCTS, [ADMISSION_REQUEST]: { ...STRUCTS[ADMISSION_REQUEST], ...WHOLE_REQUEST } }
+    const { hasWholeRequest, objects } = this.#options;
+    const { object = DYN } = objects ?? {};
+    const whole = { ...WHOLE_REQUEST, object, oldObject: object };
+    const structs = hasWholeRequest
+      ? { ...STRUCTS, [ADMISSION_REQUEST]: { ...STRUCTS[ADMISSION_REQUEST], ...whole } }
       : STRUCTS;
     const fieldsOf = (name: string): Readonly<Record<string, CelType>> | undefined =>
       Object.hasOwn(structs, name) ? structs[name] : undefined;
-    const patch = hasPatchTypes ? MUTATION_TYPES : undefined;
+    const patch = hasPatchTypes ? mutationTypes(objects) : undefined;
+    const others = [...(objects === undefined ? [] : [objects.types]), ...(patch === undefined ? [] : [patch])];
+    const ownerOf = (name: string): TypeProvider | undefined =>
+      others.find((one) => one.findStruct(name) !== undefined);
     return {
+      ...(objects === undefined ? {} : { json: objects.types.json }),
       findStruct: (name) =>
-        name === VARIABLES_TYPE || fieldsOf(name) !== undefined ? struct(name) : patch?.findStruct(name),
+        name === VARIABLES_TYPE || fieldsOf(name) !== undefined ? struct(name) : ownerOf(name)?.findStruct(name),
       fieldType: (name, field) => {
         if (name === VARIABLES_TYPE) {
           return this.#variables.get(field);
         }
         const fields = fieldsOf(name);
         if (fields === undefined) {
-          return patch?.fieldType(name, field);
+          return ownerOf(name)?.fieldType(name, field);
         }
         return Object.hasOwn(fields, field) ? fields[field] : undefined;
       },
       fieldNames: (name) =>
         name === VARIABLES_TYPE
           ? [...this.#variables.keys()]
-          : (Object.keys(fieldsOf(name) ?? {}) as readonly string[]).concat(patch?.fieldNames?.(name) ?? []),
+          : (Object.keys(fieldsOf(name) ?? {}) as readonly string[]).concat(ownerOf(name)?.fieldNames?.(name) ?? []),
       mayQualify: (firstWord) => patch?.mayQualify?.(firstWord) ?? false,
     };
   }
+}
+
+/** Types of mutations: of objects of a kind, or of any objects. */
+function mutationTypes(objects: PolicyObjects | undefined): TypeProvider {
+  return objects === undefined ? MUTATION_TYPES : mutationTypesOf(objects.object, objects.types);
 }
 
 /**

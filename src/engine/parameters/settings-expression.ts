@@ -3,6 +3,7 @@
 import {
   Cancellation,
   CelError,
+  type CelIssue,
   CelMap,
   type CelRecord,
   type CelValue,
@@ -15,6 +16,7 @@ import {
   EXPRESSION_COST_LIMIT,
   formatType,
   mapOf,
+  type ObjectTypes,
   type Program,
   STRING,
   struct,
@@ -42,20 +44,48 @@ let environment: Environment | undefined;
 
 /** The environment of all expressions. It holds no state of policies. */
 function settingsEnvironment(): Environment {
-  environment ??= createEnvironment({
-    variables: { params: DYN, namespaceObject: struct(NAMESPACE) },
+  environment ??= environmentWith(DYN);
+  return environment;
+}
+
+/** @param types of `params` */
+function environmentWith(params: CelType, types?: ObjectTypes): Environment {
+  return createEnvironment({
+    variables: { params, namespaceObject: struct(NAMESPACE) },
     // Settings have values of different types.
     language: { homogeneousLiterals: false },
     types: {
-      findStruct: (name) => (STRUCTS.has(name) ? struct(name) : undefined),
+      ...(types === undefined ? {} : { json: types.json }),
+      findStruct: (name) => (STRUCTS.has(name) ? struct(name) : types?.findStruct(name)),
       fieldType: (name, field) => {
         const fields = STRUCTS.get(name);
-        return fields !== undefined && Object.hasOwn(fields, field) ? fields[field] : undefined;
+        if (fields === undefined) {
+          return types?.fieldType(name, field);
+        }
+        return Object.hasOwn(fields, field) ? fields[field] : undefined;
       },
-      fieldNames: (name) => Object.keys(STRUCTS.get(name) ?? {}),
+      fieldNames: (name) => {
+        const fields = STRUCTS.get(name);
+        return fields === undefined ? (types?.fieldNames(name) ?? []) : Object.keys(fields);
+      },
     },
   });
-  return environment;
+}
+
+/**
+ * The errors of an expression for parameters of a type; nothing for one that does not compile for any parameters.
+ * @param types that of the parameters, and those of its fields
+ */
+export function settingsIssues(text: string, params: CelType, types: ObjectTypes): readonly CelIssue[] {
+  try {
+    settingsEnvironment().compile(text);
+  } catch (error) {
+    if (error instanceof CelError) {
+      return [];
+    }
+    throw error;
+  }
+  return environmentWith(params, types).inferType(text).issues;
 }
 
 /** Values for overridable keys of the settings, or why there are none. */

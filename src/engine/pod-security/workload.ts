@@ -1,3 +1,4 @@
+import { WORKLOADS } from '../../resources/index.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject } from '../json-text.ts';
 
@@ -12,26 +13,17 @@ export interface PodResource {
   readonly isTemplateOptional: boolean;
 }
 
-const IN_SPEC = ['spec', 'template'];
-
 /** The resources that Kubernetes' admission plugin checks. */
 const POD_RESOURCES: readonly PodResource[] = [
-  { group: '', resource: 'pods', kind: 'Pod', path: [] },
-  { group: '', resource: 'podtemplates', kind: 'PodTemplate', path: ['template'] },
-  {
-    group: '',
-    resource: 'replicationcontrollers',
-    kind: 'ReplicationController',
-    path: IN_SPEC,
-    isTemplateOptional: true,
-  },
-  { group: 'apps', resource: 'daemonsets', kind: 'DaemonSet', path: IN_SPEC },
-  { group: 'apps', resource: 'deployments', kind: 'Deployment', path: IN_SPEC },
-  { group: 'apps', resource: 'replicasets', kind: 'ReplicaSet', path: IN_SPEC },
-  { group: 'apps', resource: 'statefulsets', kind: 'StatefulSet', path: IN_SPEC },
-  { group: 'batch', resource: 'cronjobs', kind: 'CronJob', path: ['spec', 'jobTemplate', ...IN_SPEC] },
-  { group: 'batch', resource: 'jobs', kind: 'Job', path: IN_SPEC },
-].map((resource) => ({ isTemplateOptional: false, ...resource }));
+  { group: '', resource: 'pods', kind: 'Pod', path: [], isTemplateOptional: false },
+  ...WORKLOADS.map(({ group, resource, kind, path }) => ({
+    group,
+    resource,
+    kind,
+    path,
+    isTemplateOptional: resource === 'replicationcontrollers',
+  })),
+];
 
 /** Subresources of pods that do not change checked fields. Other subresources are checked as pods. */
 const IGNORED_POD_SUBRESOURCES: ReadonlySet<string> = new Set([

@@ -107,6 +107,7 @@ function described({ name, namespace, spec = {} }: TestPolicy): {
     ...(mode === undefined ? {} : { policyMode: mode }),
     ...(message === undefined ? {} : { message }),
     failurePolicy: match.failurePolicy,
+    ...(match.podTemplates === undefined ? {} : { podTemplates: match.podTemplates }),
   };
   const definition = isGroup
     ? { ...common, policies, expression: expression ?? 'true', message: message ?? 'the group denies' }

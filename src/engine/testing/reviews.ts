@@ -1,4 +1,4 @@
-import type { JsonObject } from '../json-text.ts';
+import type { JsonObject, JsonValue } from '../json-text.ts';
 
 /** An AdmissionReview for the creation of a pod, as the API server sends it, with some fields replaced. */
 export function podReview(request: JsonObject = {}): JsonObject {
@@ -22,6 +22,19 @@ export function podReview(request: JsonObject = {}): JsonObject {
       ...request,
     },
   };
+}
+
+/** An AdmissionReview for the creation of a Deployment with this pod template, with some fields replaced. */
+export function deploymentReview(template: JsonValue, request: JsonObject = {}): JsonObject {
+  const kind = { group: 'apps', version: 'v1', kind: 'Deployment' };
+  const resource = { group: 'apps', version: 'v1', resource: 'deployments' };
+  const of = { kind, resource, requestKind: kind, requestResource: resource };
+  return podReview({ ...of, name: 'web', object: deployment(template), ...request });
+}
+
+/** The object of {@link deploymentReview}. */
+export function deployment(template: JsonValue): JsonObject {
+  return { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web' }, spec: { replicas: 1, template } };
 }
 
 export function bytes(value: unknown): Uint8Array {

@@ -52,6 +52,7 @@ import { instanceMemory } from '../thread-memory.ts';
 import { LoadingRecord, suspectKey } from './loading-record.ts';
 import { moduleWarnings } from './module-warnings.ts';
 import type { PolicyReason } from './policy-reason.ts';
+import { runInBackground } from '../../threads/index.ts';
 import { tenantRefusal } from './tenant-needs.ts';
 import { tryParameters } from './try-parameters.ts';
 
@@ -77,6 +78,8 @@ const START_TIMEOUT_MS = 5_000;
  * reviews. Three times what {@link INIT_FUEL} takes usually; published policies take at most 40 ms. Milliseconds.
  */
 const MAX_START_MS = 500;
+// Reviews come before loads.
+runInBackground();
 const start = workerData as LoaderStart;
 const isQuick = start.patience === 'quick';
 const activity = new WorkerActivity(start.activity);

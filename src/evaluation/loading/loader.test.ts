@@ -366,7 +366,7 @@ describe('the loader', () => {
         ['a', 'protect'],
         ['a', 'monitor'],
         [
-          'colour: unknown key "colour" in a policy: expected one of module, settings, contextAwareResources, timeoutEvalSeconds, hostCapabilities, parameters, policyMode, message, failurePolicy, namespacedName, allowedToMutate',
+          'colour: unknown key "colour" in a policy: expected one of module, settings, contextAwareResources, timeoutEvalSeconds, hostCapabilities, parameters, policyMode, message, failurePolicy, podTemplates, namespacedName, allowedToMutate',
           'settings: expected a mapping, got "text"',
         ],
         ['expected a mapping with "module" or "policies", got nothing'],

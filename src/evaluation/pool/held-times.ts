@@ -3,8 +3,8 @@ import type { WorkerThread } from './worker-thread.ts';
 /** What a worker has spent on one review, or on one policy of it. */
 interface Measure {
   readonly key: string;
-  /** Processor time of the thread when the measure began; undefined until it is known. */
-  begin: NodeJS.CpuUsage | undefined;
+  /** Processor time of the thread when the measure began; undefined until it is known. Milliseconds. */
+  begin: number | undefined;
   isAsked: boolean;
   cpuMs: number;
   waitedMs: number;
@@ -57,12 +57,11 @@ export class HeldTimes {
       return;
     }
     measure.isAsked = true;
-    const used = await worker.cpuUsage(measure.begin);
+    const used = await worker.cpuMs();
     measure.isAsked = false;
-    if (measure.begin === undefined) {
-      measure.begin = used;
-    } else if (used !== undefined) {
-      measure.cpuMs = (used.user + used.system) / 1_000;
+    if (used !== undefined) {
+      measure.begin ??= used;
+      measure.cpuMs = used - measure.begin;
     }
   }
 }

@@ -1,5 +1,5 @@
 // Assigns waiting reviews to workers.
-import { type ReviewTerms, MONOTONIC_OFFSET } from '../evaluation-protocol.ts';
+import { LONG_REVIEW_MS, type ReviewTerms, MONOTONIC_OFFSET } from '../evaluation-protocol.ts';
 import type { WorkerThread } from './worker-thread.ts';
 import type { ReviewJob } from './review-job.ts';
 import { ReviewQueue } from './review-queue.ts';
@@ -7,19 +7,23 @@ import type { SlowLane } from './slow-lane.ts';
 import type { UsualTimes } from './usual-times.ts';
 
 /**
- * Expected work posted to a worker at once: enough that a message carries several reviews under load, little enough that no
+ * Expected work posted to a worker at once, at least: enough that a message carries several reviews under load, little enough that no
  * review waits noticeably behind another. A review that takes longer, or is new, is posted alone. Milliseconds.
  */
 const WORK_AHEAD_MS = 0.5;
+/**
+ * At most, where this thread is so busy that workers would wait longer for their next review. A review behind one that takes long is
+ * withdrawn. Milliseconds.
+ */
+const MAX_WORK_AHEAD_MS = LONG_REVIEW_MS;
 /**
  * Work that an awake worker gets before another one is woken: waking a thread costs as much as an evaluation or two.
  * Milliseconds.
  */
 const WORTH_WAKING_MS = 0.1;
-/** A worker that runs one review for longer gets no more, and its waiting reviews are withdrawn. Milliseconds. */
-export const STUCK_MS = 20;
 /** Most reviews posted to a worker at once. */
-const REVIEWS_AHEAD = 8;
+const REVIEWS_AHEAD = 32;
+
 /** Posts waiting reviews to the workers of a pool. */
 export class ReviewDispatch {
   /** Waiting reviews, without those in the slow lane. */
@@ -28,6 +32,10 @@ export class ReviewDispatch {
   readonly #slowLane: SlowLane;
   readonly #usual: UsualTimes;
   #scheduled: NodeJS.Immediate | undefined;
+  /** The end of the last dispatch, if reviews still wait for workers. */
+  #leftAt: number | undefined;
+  /** Expected work for a worker until this thread comes to the next reviews. Milliseconds. */
+  #workAheadMs = WORK_AHEAD_MS;
 
   /** @param workers the pool's current workers; changes as they are replaced */
   constructor(workers: readonly WorkerThread[], slowLane: SlowLane, usual: UsualTimes) {
@@ -54,6 +62,7 @@ export class ReviewDispatch {
    * to the limits.
    */
   #dispatch(): void {
+    this.#workAheadMs = this.#workUntilNext(performance.now());
     this.#unpark();
     for (const isAwake of [true, false]) {
       for (const worker of this.#workers) {
@@ -73,12 +82,20 @@ export class ReviewDispatch {
     for (const worker of this.#workers) {
       worker.flush();
     }
+    this.#leftAt = this.queue.length > 0 ? performance.now() : undefined;
+  }
+
+  /** While reviews are left, the time between two dispatches is the time for which a worker needs work. */
+  #workUntilNext(now: number): number {
+    const turnMs = this.#leftAt === undefined ? 0 : now - this.#leftAt;
+    return Math.min(Math.max(turnMs, WORK_AHEAD_MS), MAX_WORK_AHEAD_MS);
   }
 
   #mayTake(worker: WorkerThread): boolean {
     const { isAble, jobs, busySince } = worker;
-    const isStuck = jobs.length > 0 && (performance.now() - busySince > STUCK_MS || this.#slowLane.holds(worker));
-    return isAble && !isStuck && worker.workAheadMs < WORK_AHEAD_MS;
+    // It gets no more, and its waiting reviews are withdrawn.
+    const isStuck = jobs.length > 0 && (performance.now() - busySince > LONG_REVIEW_MS || this.#slowLane.holds(worker));
+    return isAble && !isStuck && worker.workAheadMs < this.#workAheadMs;
   }
 
   /** Posts waiting reviews to a worker until it has this much work. */
@@ -95,14 +112,14 @@ export class ReviewDispatch {
   /** The first waiting review that the worker may take; parks those for a full slow lane. */
   #next(worker: WorkerThread): ReviewJob | undefined {
     for (let job = this.queue.first; job !== undefined; job = this.queue.first) {
-      job.expectedMs = this.#usual.get(job.usualKey) ?? WORK_AHEAD_MS;
+      job.expectedMs = this.#usual.get(job.usualKey) ?? this.#workAheadMs;
       if (job.isNamed && job.timedOut === null && job.expiresAt <= performance.now()) {
         // The client has given up. Workers check the deadline of a bucket's review.
         job.without([job.target]);
         this.#slowLane.report(job, job.target);
       }
       const isSlow = this.#slowLane.isFor(job);
-      if (!isSlow && worker.jobs.length > 0 && job.expectedMs >= WORK_AHEAD_MS) {
+      if (!isSlow && worker.jobs.length > 0 && job.expectedMs >= this.#workAheadMs) {
         return undefined;
       }
       this.queue.advance();
@@ -123,8 +140,8 @@ export class ReviewDispatch {
     return {
       timedOut,
       expiresAt: expiresAt + MONOTONIC_OFFSET,
-      // A review that names a slow policy went to the slow lane at once.
-      slow: isNamed || isDeferred ? null : this.#slowLane.slowOf(job),
+      // A review that names a slow policy went to the slow lane at once; with one worker, there is none to keep free.
+      slow: isNamed || isDeferred ? null : (this.#slowLane.slowOf(job) ?? (this.#workers.length > 1 ? [] : null)),
       failedLookups: failedLookups.length === 0 ? null : failedLookups,
     };
   }

@@ -53,7 +53,7 @@ export class ReviewJob {
   expectedMs = 0;
   /** See ReviewTerms; null: none. */
   timedOut: readonly string[] | null = null;
-  /** The owner of its policy, see policyOwner. Of a bucket's review: the slow owner that it was deferred for. */
+  /** The owner of its policy, see policyOwner. Of a bucket's review: the owner that it was deferred for. */
   owner: string | undefined;
   /** See ReviewTerms. */
   readonly failedLookups: FailedLookup[] = [];
@@ -81,7 +81,7 @@ export class ReviewJob {
     return this.route !== 'admit';
   }
 
-  /** Whether a worker deferred it, because it matches a policy of a slow owner. */
+  /** Whether a worker deferred it, because it matches a policy of a slow owner, or one that it has not tried. */
   get isDeferred(): boolean {
     return !this.isNamed && this.owner !== undefined;
   }

@@ -1,14 +1,103 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import type { PolicyMatch } from '../../resources/index.ts';
 import { monotonicNow } from '../evaluation-protocol.ts';
 import type { WorkerThread } from './worker-thread.ts';
+import { tableChange } from '../testing/worker-tables.ts';
 import { PublishedTable } from './published-table.ts';
 import { ReviewJob } from './review-job.ts';
 import { SlowLane } from './slow-lane.ts';
 
 describe('the slow lane', () => {
+  it('restricts a namespace whose reviews take long one after the other, and no cluster-wide policy', () => {
+    const failed = { message: 'not loaded', failurePolicy: 'Fail' } as const;
+    const match = { namespace: 'tenant' } as PolicyMatch;
+    const table = new PublishedTable();
+    const [ofTenant = 0, ofCluster = 0] = table.apply(
+      tableChange([
+        { id: 'kw.ap.tenant.a', failed, match },
+        { id: 'kw.cap.a', failed },
+      ]),
+    );
+    const lane = new SlowLane(table, () => {}, 2);
+    const target = 'validating.fail.equivalent.namespaced.v1';
+    const job = new ReviewJob({
+      seq: 1,
+      route: 'admit',
+      target,
+      body: new Uint8Array(),
+      requestTimeoutMs: 10_000,
+      done: () => {},
+    });
+    const free = [
+      { jobs: [], isAble: true },
+      { jobs: [], isAble: true },
+    ] as unknown as WorkerThread[];
+    for (let review = 0; review < 3; review += 1) {
+      assert.equal(lane.slowOf(job), null);
+      lane.account({ policy: ofTenant, ms: 45, waitedMs: 30 });
+      lane.account({ policy: ofCluster, ms: 45, waitedMs: 30 });
+    }
+    assert.deepEqual(lane.slowOf(job), ['namespace/tenant']);
+    assert.equal(lane.hasRoom(free, 'namespace/tenant'), true);
+    lane.account({ policy: ofTenant, ms: 1_000, waitedMs: 1_000 });
+    assert.equal(lane.hasRoom(free, 'namespace/tenant'), true, 'others can run while it waits');
+    lane.account({ policy: ofTenant, ms: 480, waitedMs: 0 });
+    assert.equal(lane.hasRoom(free, 'namespace/tenant'), false, 'it waits until some of its time has worn off');
+    assert.equal(lane.hasRoom(free, 'namespace/other'), true);
+  });
+
+  it('lets an owner that is not slow hold its share, where its policies are untried', () => {
+    const lane = new SlowLane(new PublishedTable(), () => {}, 2);
+    const owner = 'namespace/tenant';
+    const deferred = (): ReviewJob => {
+      const request = {
+        route: 'admit',
+        target: 'validating.fail.equivalent.namespaced.v1',
+        body: new Uint8Array(),
+      } as const;
+      const job = new ReviewJob({ ...request, seq: 1, requestTimeoutMs: 0, done: () => {} });
+      assert.equal(lane.isFor(job), false);
+      job.owner = owner;
+      return job;
+    };
+    const job = deferred();
+    assert.equal(lane.isFor(job), true);
+    const idle = { jobs: [], isAble: true } as unknown as WorkerThread;
+    const busy = { jobs: [job], runningJob: job, isAble: true } as unknown as WorkerThread;
+    assert.equal(lane.hasRoom([idle, idle], owner), true);
+    assert.equal(lane.hasRoom([busy, idle], owner), false);
+    assert.equal(lane.hasRoom([busy, idle], 'namespace/other'), true, 'others take the last worker');
+    const parked = deferred();
+    lane.park(parked);
+    assert.equal(lane.unpark([busy, idle]), undefined);
+    assert.deepEqual(lane.giveUp(), [parked]);
+    assert.equal(lane.isFor(parked), false, 'it is answered without the policies of the owner');
+  });
+
+  it('bounds the time of all slow namespaces together, not that of cluster-wide policies', () => {
+    const failed = { message: 'not loaded', failurePolicy: 'Fail' } as const;
+    const table = new PublishedTable();
+    const namespaces = ['a', 'b', 'c', 'd'];
+    const numbers = table.apply(
+      tableChange(namespaces.map((namespace) => ({ id: namespace, failed, match: { namespace } as PolicyMatch }))),
+    );
+    const lane = new SlowLane(table, () => {}, 2);
+    const free = [
+      { jobs: [], isAble: true },
+      { jobs: [], isAble: true },
+    ] as unknown as WorkerThread[];
+    const rooms = numbers.map((policy, index) => {
+      lane.account({ policy, ms: 150, waitedMs: 0 });
+      return lane.hasRoom(free, `namespace/${namespaces[index]}`);
+    });
+    assert.deepEqual(rooms, [true, true, true, false]);
+    assert.equal(lane.hasRoom(free, 'namespace/untried'), true, 'one that is not slow pays for none of them');
+    assert.equal(lane.hasRoom(free, 'kw.cap.slow'), true);
+  });
+
   it('counts the time of all policies together where they are of one namespace, whatever policies are called', () => {
-    const lane = new SlowLane(new PublishedTable(), () => {});
+    const lane = new SlowLane(new PublishedTable(), () => {}, 2);
     const isCountedTogether = (bucket: string): boolean => {
       const body = new Uint8Array();
       const job = new ReviewJob({

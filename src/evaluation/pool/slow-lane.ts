@@ -1,12 +1,13 @@
 // Owners whose policies hold workers, and the reviews for them: none holds more than its share of the workers, and together
-// they never hold all.
+// they never hold all. A namespace whose policies are untried holds no more than its share either.
 import { isNamespaceOwner } from '../../engine/definition/index.ts';
-import type { Running } from '../evaluation-protocol.ts';
+import type { HeldWorker, Running } from '../evaluation-protocol.ts';
 import type { HeldTimes } from './held-times.ts';
 import { ParkedReviews } from './parked-reviews.ts';
 import type { PublishedTable } from './published-table.ts';
 import type { ReviewJob } from './review-job.ts';
 import { SlowOwners } from './slow-owners.ts';
+import { SpentTimes } from './spent-times.ts';
 import type { WorkerThread } from './worker-thread.ts';
 
 /**
@@ -16,6 +17,16 @@ import type { WorkerThread } from './worker-thread.ts';
 export const LAST_CALL_MS = 250;
 /** Of the workers, for the reviews of one slow owner; at least one worker. */
 const OWNER_SHARE = 0.5;
+/**
+ * Of the time of these workers, for the long reviews of one namespace that follow one another. For a worker that makes instances
+ * again and again, V8's own threads collect garbage, which takes 1.6 times the processor time of the worker.
+ */
+const TIME_SHARE = 0.5;
+/** Time without waiting for the host that they may take at once beyond it. Milliseconds. */
+const MAX_SPENT_MS = 500;
+/** Of the time of all workers but one, for those of all slow namespaces: more than that of one of two workers. */
+const TIME_SHARE_TOGETHER = 0.75;
+const ALL_NAMESPACES = '';
 /**
  * A namespace whose policies hold its share of the workers for longer than {@link RESTRICT_MS} gets no more for
  * {@link FULL_SHARE_MS}: its other reviews wait for them instead of taking the workers that are left. Milliseconds.
@@ -31,12 +42,24 @@ export class SlowLane {
   readonly #table: PublishedTable;
   readonly #onTimeout: (policy: string) => void;
   readonly #owners = new SlowOwners();
+  /** Time that long reviews of namespaces held workers. */
+  readonly #held: SpentTimes;
+  /** Of that, the time in which their policies did not wait for the host. */
+  readonly #worked: SpentTimes;
+  /** That of all slow namespaces: an attacker may have several. */
+  readonly #workedTogether: SpentTimes;
   readonly #parked = new ParkedReviews();
 
-  /** @param onTimeout called when a policy times out */
-  constructor(table: PublishedTable, onTimeout: (policy: string) => void) {
+  /**
+   * @param onTimeout called when a policy times out
+   * @param size number of workers
+   */
+  constructor(table: PublishedTable, onTimeout: (policy: string) => void, size: number) {
     this.#table = table;
     this.#onTimeout = onTimeout;
+    this.#held = new SpentTimes(shareOf(size) * TIME_SHARE, RESTRICT_MS);
+    this.#worked = new SpentTimes(shareOf(size) * TIME_SHARE, MAX_SPENT_MS);
+    this.#workedTogether = new SpentTimes(Math.max(1, size - 1) * TIME_SHARE_TOGETHER, MAX_SPENT_MS);
   }
 
   /** Number of parked reviews. */
@@ -55,9 +78,7 @@ export class SlowLane {
 
   /** The next parked review for which there is room. */
   unpark(workers: readonly WorkerThread[]): ReviewJob | undefined {
-    return this.#parked.length === 0
-      ? undefined
-      : this.#parked.take((owner) => !this.#owners.has(owner) || this.hasRoom(workers, owner));
+    return this.#parked.length === 0 ? undefined : this.#parked.take((owner) => this.hasRoom(workers, owner));
   }
 
   /** Marks the owner of a policy as slow. */
@@ -70,19 +91,20 @@ export class SlowLane {
     this.#owners.delete(policy);
   }
 
-  /** Whether a review is known to need a policy of a slow owner: it names one, or a worker deferred it. */
+  /** Whether a review needs a policy of a slow owner: it names one, or a worker deferred it. */
   isFor(job: ReviewJob): boolean {
-    return this.#owners.size > 0 && job.owner !== undefined && this.slowOf(job) !== null;
+    return job.owner !== undefined && this.slowOf(job) !== null;
   }
 
   /** The slow owners that a review may need, and that are not answered as timed out yet; null: none. */
-  slowOf({ target, owner = this.#table.ownerOfBucket(target), isNamed, timedOut }: ReviewJob): string[] | null {
-    if (this.#owners.size === 0 || (isNamed && timedOut?.includes(target) === true)) {
+  slowOf(job: ReviewJob): string[] | null {
+    const { target, owner = this.#table.ownerOfBucket(target), isNamed, isDeferred, timedOut } = job;
+    if ((this.#owners.size === 0 && !isDeferred) || (isNamed && timedOut?.includes(target) === true)) {
       return null;
     }
     const isOpen = (one: string): boolean => timedOut?.includes(one) !== true;
     if (owner !== undefined && (isNamed || isNamespaceOwner(owner))) {
-      return this.#owners.has(owner) && isOpen(owner) ? [owner] : null;
+      return (isDeferred || this.#owners.has(owner)) && isOpen(owner) ? [owner] : null;
     }
     const isOfNamespaces = OF_NAMESPACE.test(target);
     return this.#owners.those(
@@ -92,23 +114,32 @@ export class SlowLane {
 
   /** Whether a worker is, or will be, busy with a slow owner's policy. */
   holds(worker: WorkerThread): boolean {
-    if (this.#owners.size === 0) {
-      return false;
-    }
-    const owner = this.ownerIn(worker);
+    const owner = this.#owners.size === 0 ? undefined : this.ownerIn(worker);
     return worker.jobs.some((job) => this.isFor(job)) || (owner !== undefined && this.#owners.has(owner));
   }
 
-  /** Whether there is room for one more review of a slow owner. */
+  /** Whether there is room for one more review of an owner whose policies are slow, or may be. */
   hasRoom(workers: readonly WorkerThread[], owner: string | undefined): boolean {
+    // Its policies are untried: what slow owners spend does not count.
+    const isSlow = owner === undefined || this.#owners.has(owner);
+    if (isSlow && owner !== undefined && isNamespaceOwner(owner) && this.#mustPause(owner)) {
+      return false;
+    }
     const slow = workers.filter((worker) => this.holds(worker));
     if (workers.length === 1) {
       return slow.length === 0;
     }
-    // A worker that is being replaced does not count as free.
+    const own = workers.filter((worker) => worker.jobs.length > 0 && this.ownerIn(worker) === owner).length;
+    if (own >= shareOf(workers.length)) {
+      return false;
+    }
+    // Slow owners leave a worker to all others, whose policies may be untried. One that is being replaced does not count.
     const able = workers.filter(({ isAble }) => isAble).length;
-    const own = slow.filter((worker) => this.ownerIn(worker) === owner).length;
-    return slow.length < able - 1 && own < shareOf(workers);
+    return !isSlow || slow.length < able - 1;
+  }
+
+  #mustPause(owner: string): boolean {
+    return this.#worked.excessMs(owner) > 0 || this.#workedTogether.excessMs(ALL_NAMESPACES) > 0;
   }
 
   /** Restricts namespaces whose policies hold their share of the workers for longer than reviews usually take. */
@@ -117,9 +148,27 @@ export class SlowLane {
       .filter((worker) => held.of(worker) > RESTRICT_MS)
       .map((worker) => this.ownerIn(worker) ?? '');
     for (const owner of new Set(owners)) {
-      if (isNamespaceOwner(owner) && owners.filter((one) => one === owner).length >= shareOf(workers)) {
+      if (isNamespaceOwner(owner) && owners.filter((one) => one === owner).length >= shareOf(workers.length)) {
         this.#owners.add(owner, FULL_SHARE_MS);
       }
+    }
+  }
+
+  /**
+   * Restricts a namespace whose reviews, one after the other, hold workers for longer than they usually do. Not processor time
+   * counts here: where the machine or a limit gives little of it, they still hold all workers.
+   */
+  account({ policy, ms, waitedMs }: HeldWorker): void {
+    const owner = this.#table.ownerOf(this.#table.policyOf(policy) ?? '');
+    if (!isNamespaceOwner(owner)) {
+      return;
+    }
+    this.#held.add(owner, ms);
+    this.#worked.add(owner, ms - waitedMs);
+    const slowMs = this.#held.excessMs(owner);
+    if (slowMs > 0) {
+      this.#workedTogether.add(ALL_NAMESPACES, ms - waitedMs);
+      this.#owners.add(owner, Math.max(slowMs, FULL_SHARE_MS));
     }
   }
 
@@ -186,6 +235,6 @@ export class SlowLane {
 }
 
 /** Workers that the reviews of one slow owner may hold. */
-function shareOf(workers: readonly WorkerThread[]): number {
-  return Math.max(1, Math.floor(workers.length * OWNER_SHARE));
+function shareOf(workers: number): number {
+  return Math.max(1, Math.floor(workers * OWNER_SHARE));
 }

@@ -82,6 +82,20 @@ describe('the worker pool', () => {
     assert.deepEqual([pool.held, pool.waiting], [0, 0]);
   });
 
+  it('gives workers more at once while the main thread has much else to do', async () => {
+    const reviews = 640;
+    await Promise.all(Array.from({ length: 100 }, () => ask('accept')));
+    let turns = 0;
+    const isBusy = setInterval(() => {
+      turns += 1;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20);
+    }, 1);
+    await Promise.all(Array.from({ length: reviews }, () => ask('accept')));
+    clearInterval(isBusy);
+    // Both workers get more than eight in each turn.
+    assert.ok(turns < reviews / 16, `${turns} turns`);
+  });
+
   it('reports what was observed, and how long it took', async () => {
     const { observed, evaluationMs, totalMs } = await ask('accept');
     assert.deepEqual(

@@ -1,7 +1,14 @@
 // The evaluation workers: threads that hold the policy table and evaluate one review at a time. The pool keeps every
 // review's bytes until its answer is there, so that a worker can be ended at any moment without losing a request.
 import { EvaluationError } from '../errors.ts';
-import type { FromWorker, ReviewAnswer, Route, Running, TableChange } from '../evaluation-protocol.ts';
+import {
+  type FromWorker,
+  LONG_REVIEW_MS,
+  type ReviewAnswer,
+  type Route,
+  type Running,
+  type TableChange,
+} from '../evaluation-protocol.ts';
 import type { ObjectReference } from '../../engine/index.ts';
 import type { LogEntry } from '../../log/index.ts';
 import { errorText } from '../../values/index.ts';
@@ -9,7 +16,7 @@ import type { FindResult, WatchedChange } from '../watched-objects.ts';
 import type { WorkerThread } from './worker-thread.ts';
 import { HeldTimes } from './held-times.ts';
 import { PublishedTable } from './published-table.ts';
-import { ReviewDispatch, STUCK_MS } from './review-dispatch.ts';
+import { ReviewDispatch } from './review-dispatch.ts';
 import { type Answer, bucketKey, type ObservedPolicy, ReviewJob } from './review-job.ts';
 import { LAST_CALL_MS, SlowLane } from './slow-lane.ts';
 import { UsualTimes } from './usual-times.ts';
@@ -74,12 +81,11 @@ export class WorkerPool {
   #heldReviews = 0;
   #heldBytes = 0;
   #watchdog: NodeJS.Timeout | undefined;
-  #watchedAt = 0;
   #stopped = false;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
-    this.#slowLane = new SlowLane(this.#table, (policy) => options.onTimeout?.(policy));
+    this.#slowLane = new SlowLane(this.#table, (policy) => options.onTimeout?.(policy), options.size);
     this.#threads = new WorkerThreads(options, this.#table, {
       received: (worker, message) => this.#receive(worker, message),
       failed: (error) =>
@@ -216,6 +222,7 @@ export class WorkerPool {
         break;
       }
       case 'ready':
+        worker.nativeThreadId = message.nativeThreadId;
         this.#threads.ready(worker);
         this.#dispatch.soon();
         break;
@@ -225,7 +232,7 @@ export class WorkerPool {
   }
 
   #answered(worker: WorkerThread, answer: ReviewAnswer): void {
-    const { seq, result, observations: sent, times, evaluationMs, monitored } = answer;
+    const { seq, result, observations: sent, times, evaluationMs, held, monitored } = answer;
     // Also for a dropped answer: later answers refer to its observations by number.
     const observations = sent.map((one) => worker.observations.receive(one));
     const job = worker.take(seq);
@@ -234,6 +241,9 @@ export class WorkerPool {
     }
     if (job.timedOut === null && !job.isDeferred && observations.length > 0) {
       this.#usual.note(job.usualKey, evaluationMs);
+    }
+    if (held !== undefined) {
+      this.#slowLane.account(held);
     }
     this.#release(job);
     const observed = observations.flatMap((observation, index): ObservedPolicy[] => {
@@ -297,27 +307,33 @@ export class WorkerPool {
         this.#end(worker, 'timeout');
       }
     }
-    const now = performance.now();
-    // After a pause of this thread, workers seem stuck whose answers are not read yet.
-    if (now - this.#watchedAt < 2 * WATCHDOG_INTERVAL_MS) {
-      this.#withdraw();
-      this.#held.update(this.#threads.workers, (worker) => this.#slowLane.heldBy(worker), STUCK_MS);
-      if (this.#threads.workers.length > 1) {
-        this.#slowLane.restrict(this.#threads.workers, this.#held);
-      }
-      this.#freeAWorker();
-    }
-    this.#watchedAt = now;
+    // After a pause of this thread, workers seem stuck whose answers are read in this turn.
+    setImmediate(() => this.#watchHeld());
     for (const job of this.#slowLane.giveUp()) {
       this.#dispatch.queue.push(job);
     }
     this.#dispatch.soon();
   }
 
+  /** Bounds how long reviews hold workers while others wait. */
+  #watchHeld(): void {
+    if (this.#stopped) {
+      return;
+    }
+    const { workers } = this.#threads;
+    this.#withdraw();
+    this.#held.update(workers, (worker) => this.#slowLane.heldBy(worker), LONG_REVIEW_MS);
+    if (workers.length > 1) {
+      this.#slowLane.restrict(workers, this.#held);
+    }
+    this.#freeAWorker();
+    this.#dispatch.soon();
+  }
+
   /** Withdraws reviews that wait behind one that takes long. */
   #withdraw(): void {
     for (const worker of this.#threads.workers) {
-      if (worker.jobs.length > 1 && performance.now() - worker.busySince > STUCK_MS) {
+      if (worker.jobs.length > 1 && performance.now() - worker.busySince > LONG_REVIEW_MS) {
         this.#dispatch.queue.putBack(worker.withdraw());
       }
     }

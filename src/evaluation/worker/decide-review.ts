@@ -52,7 +52,8 @@ function byPolicy(policies: WorkerPolicies, request: DecisionRequest, route: Exc
   }
 }
 
-function byBucket({ buckets }: WorkerPolicies, request: DecisionRequest): Decision {
+function byBucket(policies: WorkerPolicies, request: DecisionRequest): Decision {
+  const { buckets } = policies;
   if (buckets === undefined) {
     throw new Error('expected a worker that was started for reviews of buckets');
   }
@@ -60,7 +61,7 @@ function byBucket({ buckets }: WorkerPolicies, request: DecisionRequest): Decisi
   const admission = buckets.admit(buckets.table, target, review, {
     ...optionsOf(request),
     objects,
-    ...(terms.slow === null ? {} : { slow: new Set(terms.slow) }),
+    ...(terms.slow === null ? {} : { slow: new Set(terms.slow), isUntried: (id) => !policies.isTried(id) }),
     deadlineMs: terms.expiresAt - monotonicNow(),
   });
   return admission.kind === 'unknown-bucket' ? { kind: 'unknown-target' } : admission;

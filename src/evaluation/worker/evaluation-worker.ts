@@ -3,6 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { LocalCapabilities } from '../../engine/index.ts';
 import { CapabilityClient } from '../capabilities/capability-connection.ts';
 import { type FromWorker, type ToWorker, WorkerActivity, type WorkerStart } from '../evaluation-protocol.ts';
+import { nativeThreadId } from '../../threads/index.ts';
 import { ValidationTimes } from '../validation-times.ts';
 import { PolicyEvaluation } from './policy-evaluation.ts';
 
@@ -46,4 +47,4 @@ parentPort?.on('message', (message: ToWorker) => {
   }
 });
 
-say({ type: 'ready' });
+say({ type: 'ready', nativeThreadId: nativeThreadId() });

@@ -13,6 +13,8 @@ import {
 import { admissionResponse, withHttpCode } from '../admission-response.ts';
 import {
   type FromWorker,
+  type HeldWorker,
+  LONG_REVIEW_MS,
   monotonicNow,
   type ReviewMessage,
   type ReviewResult,
@@ -40,7 +42,7 @@ export interface PolicyEvaluationOptions extends Pick<
   readonly validationBudget?: ValidationBudget;
   readonly log: (entry: LogEntry) => void;
   /** Where the running policy is published. */
-  readonly activity: Pick<WorkerActivity, 'enter' | 'leave'>;
+  readonly activity: Pick<WorkerActivity, 'enter' | 'leave' | 'waitedMs'>;
 }
 
 /** Evaluates reviews by the policies of this thread. */
@@ -80,6 +82,8 @@ export class PolicyEvaluation {
   /** Evaluates a review by one policy, or by the policies of a bucket that it matches. Synchronous. */
   review([, seq, route, target, body, terms]: ReviewMessage): ReviewOutcome {
     const startedAt = performance.now();
+    const cpuBefore = process.threadCpuUsage();
+    const waitedBefore = this.#activity.waitedMs;
     const activity = new ReviewActivity({
       seq,
       // Only reviews of buckets have a deadline besides the policy's own.
@@ -87,21 +91,35 @@ export class PolicyEvaluation {
       activity: this.#activity,
       numberOf: (policy) => this.policies.numberOf(policy),
     });
+    const heldWorker = (ms: number): HeldWorker | undefined => {
+      const { user, system } = process.threadCpuUsage(cpuBefore);
+      const waitedMs = this.#activity.waitedMs - waitedBefore;
+      const isHeld = (user + system) / 1_000 + waitedMs > LONG_REVIEW_MS;
+      return isHeld ? { policy: activity.lastPolicy, ms, waitedMs } : undefined;
+    };
     const answer = (
       result: ReviewResult,
       observations: readonly Observation[] = [],
       monitored: readonly MonitoredVerdict[] = [],
-    ): ReviewOutcome => ({
-      type: 'answer',
-      answer: {
-        seq,
-        result,
-        observations: observations.map((observation) => this.#observations.send(observation)),
-        times: activity.timesOf(observations),
-        evaluationMs: performance.now() - startedAt,
-        ...(monitored.length === 0 ? {} : { monitored }),
-      },
-    });
+    ): ReviewOutcome => {
+      // The instances that its policies dropped are part of what the review costs.
+      this.policies.collectGarbage();
+      this.policies.noteTried(observations);
+      const evaluationMs = performance.now() - startedAt;
+      const held = evaluationMs > LONG_REVIEW_MS ? heldWorker(evaluationMs) : undefined;
+      return {
+        type: 'answer',
+        answer: {
+          seq,
+          result,
+          observations: observations.map((observation) => this.#observations.send(observation)),
+          times: activity.timesOf(observations),
+          evaluationMs,
+          ...(held === undefined ? {} : { held }),
+          ...(monitored.length === 0 ? {} : { monitored }),
+        },
+      };
+    };
     try {
       const review = readReview(route === 'admit' ? 'validate' : route, body);
       const objects = terms.failedLookups === null ? this.watched : this.watched.after(terms.failedLookups);

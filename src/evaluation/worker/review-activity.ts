@@ -23,16 +23,23 @@ export class ReviewActivity {
   readonly #times = new Map<string, number>();
   /** Undefined while no code of a policy runs. */
   #policy: string | undefined;
+  #lastPolicy = 0;
   #startedAt = 0;
 
   constructor(options: ReviewActivityOptions) {
     this.#options = options;
   }
 
+  /** The number of the policy that ran last; 0: none did. */
+  get lastPolicy(): number {
+    return this.#lastPolicy;
+  }
+
   readonly onUnitStart: OnUnitStart = (id, timeoutMs, member) => {
     const { seq, activity, leftMs, numberOf } = this.#options;
     const policy = member < 0 ? id : id.slice(0, id.indexOf('/'));
-    activity.enter(seq, Math.min(timeoutMs, timeToEvaluate(leftMs())), member, numberOf(policy));
+    this.#lastPolicy = numberOf(policy);
+    activity.enter(seq, Math.min(timeoutMs, timeToEvaluate(leftMs())), member, this.#lastPolicy);
     this.#policy = member === MATCH_CONDITIONS ? undefined : policy;
     this.#startedAt = performance.now();
   };

@@ -5,6 +5,7 @@ import {
   type Buckets,
   type LoadedPolicy,
   loadBuckets,
+  type Observation,
   type PolicyGuest,
   type PolicyOptions,
   type PolicyTable,
@@ -33,6 +34,8 @@ export class WorkerPolicies {
   /** One guest per module, shared by all policies that use it. */
   readonly #guests = new Map<string, PolicyGuest>();
   readonly #policies = new Map<string, LoadedPolicy>();
+  /** Policies whose present version was evaluated in this worker. */
+  readonly #tried = new Set<string>();
   /** The numbers that name policies in the worker's activity, by id. */
   readonly #numbers = new Map<string, number>();
 
@@ -48,6 +51,17 @@ export class WorkerPolicies {
 
   get(id: string): LoadedPolicy | undefined {
     return this.#policies.get(id);
+  }
+
+  /** Whether the policy was evaluated in this worker. The first evaluation starts its module. */
+  isTried(id: string): boolean {
+    return this.#tried.has(id);
+  }
+
+  noteTried(observations: readonly Observation[]): void {
+    for (const { policy } of observations) {
+      this.#tried.add(policy);
+    }
   }
 
   /** See {@link WorkerActivity}; 0: there is no such policy. */
@@ -68,12 +82,14 @@ export class WorkerPolicies {
       this.#policies.delete(id);
       this.buckets?.table.delete(id);
       this.#numbers.delete(id);
+      this.#tried.delete(id);
     }
     for (const [index, entry] of change.upserts.entries()) {
       const policy = this.#loaded(entry, failures);
       this.#policies.set(entry.id, policy);
       this.buckets?.table.set(policy, entry.match, entry.alsoIn);
       this.#numbers.set(entry.id, numbers[index] ?? 0);
+      this.#tried.delete(entry.id);
     }
     for (const digest of change.retired) {
       this.#modules.delete(digest);
@@ -84,6 +100,11 @@ export class WorkerPolicies {
       this.#limitInstances();
     }
     return failures;
+  }
+
+  /** Collects the garbage of dropped instances, if it is much. */
+  collectGarbage(): void {
+    this.#instances.collect();
   }
 
   /** The guest of a module. It starts with the first review that needs it: the loader has proved that it can. */

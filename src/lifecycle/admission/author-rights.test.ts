@@ -136,6 +136,10 @@ describe('the author of a namespaced policy', () => {
     const configMapsOnly = { apiGroups: [''], resources: ['configmaps'], verbs: ['get'] };
     const one = { apiGroups: ['example.com'], resources: ['toolprofiles'], resourceNames: ['profile'], verbs: ['get'] };
     await grant('profiler', [configMapsOnly, one]);
+    await grant('replacer', [
+      { apiGroups: [''], resources: ['pods'], verbs: ['create', 'update'] },
+      { apiGroups: ['batch'], resources: ['jobs'], verbs: ['create', 'update'] },
+    ]);
     await grant('owner', [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }]);
     const controller = cluster.as({ username: CONTROLLER, groups });
     const caches = new SharedCaches({ cluster: controller, log });
@@ -178,6 +182,8 @@ describe('the author of a namespaced policy', () => {
     ],
     ['owner', 'reads parameters of a kind to come', withParameters({ resource: { ...PROFILE, kind: 'Later' } })],
     ['owner', 'changes pods and all their subresources', mutating({ resources: ['pods/*'] })],
+    ['editor', 'changes pod templates of workloads', { ...mutating({}), podTemplates: 'Enforce' }],
+    ['editor', 'reviews pod templates by a group', { ...grouped({}), podTemplates: 'Warn' }],
     ['owner', 'reviews one subresource of all resources', validating({ resources: ['*/scale'] })],
   ] as const) {
     it(`${what}, with the rights of the ${user}`, async () => {
@@ -233,6 +239,22 @@ describe('the author of a namespaced policy', () => {
       [
         'spec.rules[0].resources[0]: Forbidden: user "editor" may not create, update resourcequotas in the namespace "shop" [author-rights]',
       ],
+    ],
+    [
+      'replacer',
+      'changes pods and the pod templates of workloads',
+      { ...mutating({}), podTemplates: 'Warn' },
+      [
+        'deployments.apps',
+        'statefulsets.apps',
+        'daemonsets.apps',
+        'replicasets.apps',
+        'replicationcontrollers',
+        'cronjobs.batch',
+      ].map(
+        (resource) =>
+          `spec.podTemplates: Forbidden: user "replacer" may not create, update ${resource} in the namespace "shop" [author-rights]`,
+      ),
     ],
     [
       'editor',

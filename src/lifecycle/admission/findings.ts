@@ -14,8 +14,13 @@ const MAX_WARNING_CHARACTERS = 400;
 /** Errors and warnings about one object. Each ends with the code of its rule, see docs/policy-validation.md. */
 export class Findings {
   #errors: FieldError[] = [];
-  readonly #warnings: string[] = [];
+  readonly #warnings: string[];
   #omitted = 0;
+
+  /** @param warnings of an earlier check of the same object */
+  constructor(warnings: readonly string[] = []) {
+    this.#warnings = [...warnings];
+  }
 
   get errors(): readonly FieldError[] {
     const more = `Too many: ${this.#omitted} more problems: fix these first`;

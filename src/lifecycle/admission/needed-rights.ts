@@ -1,5 +1,14 @@
 // Rights that the author of a namespaced policy needs.
-import { isJsonObject, isPrivileged, type JsonObject, own, splitResource, textsOf } from '../../resources/index.ts';
+import {
+  isJsonObject,
+  isPrivileged,
+  type JsonObject,
+  own,
+  podTemplatesAction,
+  splitResource,
+  textsOf,
+  NAMESPACED_WORKLOADS,
+} from '../../resources/index.ts';
 import { parameterObjects, type ReadObject } from './parameter-objects.ts';
 
 /** Resources that the rules of one policy may match: each takes one or two access reviews. */
@@ -49,6 +58,18 @@ export function neededRights(spec: JsonObject): NeededRights {
   };
 }
 
+/** The workloads whose pod templates the policy checks, whatever its rules are. */
+function workloads(spec: JsonObject): readonly MatchedResource[] {
+  return podTemplatesAction(spec) === undefined
+    ? []
+    : NAMESPACED_WORKLOADS.map(({ group, resource }) => ({
+        field: 'spec.podTemplates',
+        group,
+        resource,
+        subresource: '',
+      }));
+}
+
 function* matchedResources(spec: JsonObject): Generator<MatchedResource> {
   const rules = own(spec, 'rules');
   for (const [index, rule] of (Array.isArray(rules) ? rules : []).entries()) {
@@ -66,4 +87,5 @@ function* matchedResources(spec: JsonObject): Generator<MatchedResource> {
       }
     }
   }
+  yield* workloads(spec);
 }

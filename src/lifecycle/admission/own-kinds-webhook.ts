@@ -17,6 +17,7 @@ import {
 import { type CertificateBundle, fixedBundle } from '../certificates/certificate-bundle.ts';
 import type { ServiceReachability } from '../policy-servers/reachable-services.ts';
 import type { WebhookTarget } from '../webhooks/webhook-object.ts';
+import type { PolicyTypeChecks } from '../type-checks/policy-type-checks.ts';
 import { errorText } from '../../values/index.ts';
 import { AuthorRights } from './author-rights.ts';
 import { OWN_KINDS_PATH, ownKindsConfiguration } from './own-kinds-configuration.ts';
@@ -24,6 +25,7 @@ import { OwnKindsRegistration } from './own-kinds-registration.ts';
 import { parseReview, reviewResponse } from './own-kinds-review.ts';
 import { OwnKindsRules, type OwnKindsRulesOptions } from './own-kinds-rules.ts';
 import { isOfPolicies, PolicyReviews } from './policy-reviews.ts';
+import { TypeWarnings } from './type-warnings.ts';
 
 /** Time for reviews under way when the process ends. Milliseconds. */
 const DRAIN_MS = 2_000;
@@ -45,6 +47,8 @@ export interface OwnKindsWebhookOptions extends OwnKindsRulesOptions {
   readonly reached?: ServiceReachability | undefined;
   /** CA certificates of the endpoint, as PEM or as a bundle that may change. */
   readonly ca: string | CertificateBundle;
+  /** Compares policies with the kinds of the cluster. Default: they are not compared. */
+  readonly typeChecks?: Pick<PolicyTypeChecks, 'check'> | undefined;
   readonly log: Logger;
   readonly metrics?: RuntimeMetrics | undefined;
 }
@@ -63,6 +67,7 @@ export class OwnKindsWebhook implements Runnable {
   readonly #rules: OwnKindsRules;
   readonly #policies: PolicyReviews;
   readonly #rights: AuthorRights;
+  readonly #types: TypeWarnings | undefined;
   readonly #budget = new BodyBudget();
   readonly #url = Promise.withResolvers<string>();
   /** Reviews that wait for a turn of the event loop. */
@@ -74,6 +79,7 @@ export class OwnKindsWebhook implements Runnable {
     this.#rules = new OwnKindsRules(options);
     this.#policies = new PolicyReviews(options, this.#log);
     this.#rights = new AuthorRights({ cluster: options.cluster, namespace: options.namespace, log: this.#log });
+    this.#types = options.typeChecks && new TypeWarnings(options.typeChecks);
     this.ready = this.#url.promise.then(() => undefined);
     // `start` throws the same error.
     this.ready.catch(() => undefined);
@@ -200,7 +206,10 @@ export class OwnKindsWebhook implements Runnable {
     if (error !== undefined) {
       this.#log.info({ kind, namespace, name, uid, status: error.code }, 'object refused');
     }
-    return reviewResponse(review, { ...(error === undefined ? {} : { error }), warnings });
+    if (error !== undefined || this.#types === undefined) {
+      return reviewResponse(review, { ...(error === undefined ? {} : { error }), warnings });
+    }
+    return reviewResponse(review, { warnings: await this.#types.add(review, warnings) });
   }
 
   /** Handles unexpected errors, such as a stack overflow by a deeply nested object. */

@@ -791,6 +791,24 @@ const POLICY_CASES: readonly Case[] = [
     ['spec.matchConditions[0].expression [null-object]'],
   ],
   [
+    'pod templates by a policy without a rule for new pods',
+    'cap',
+    { ...rules({ resources: ['pods'], operations: ['UPDATE'] }, { resources: ['secrets'] }), podTemplates: 'Warn' },
+    [],
+    ['spec.podTemplates [pod-templates]'],
+    /no rule matches the creation of pods/,
+  ],
+  ['pod templates by a policy of pods', 'ap', { ...SPEC, podTemplates: 'Enforce' }, []],
+  [
+    'pod templates, and a condition that only an API server evaluates',
+    'cap',
+    {
+      ...conditions("authorizer.group('apps').resource('deployments').check('create').allowed()"),
+      podTemplates: 'Warn',
+    },
+    ['spec.podTemplates [pod-templates]'],
+  ],
+  [
     'a mutation that reads the old object on CREATE',
     'cap',
     {

@@ -100,6 +100,15 @@ describe('removeDeparted', { concurrency: true }, () => {
     assert.ok(!(await isThere(POLICY_SERVER_REPLICAS, 'no-pod')));
   });
 
+  it('ends no Lease but that of the replica, whatever its object says', async () => {
+    const lease = await leaseOf('controller', { holderIdentity: '', leaseDurationSeconds: 1 });
+    const replica = await replicaOf('forged', lease);
+    const ownerReferences = [{ ...lease, name: 'controller' }];
+    await look({ ...replica, metadata: { ...replica.metadata, ownerReferences } }).done;
+    assert.ok(await isThere(LEASES, 'controller'));
+    assert.ok(await isThere(POLICY_SERVER_REPLICAS, 'forged'));
+  });
+
   it('removes a replica whose Pod was replaced', async () => {
     const owner = await podOf('other-pod');
     await look(await replicaOf('other-pod', { ...owner, uid: 'before' })).done;

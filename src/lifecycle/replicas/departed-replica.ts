@@ -86,7 +86,8 @@ interface Owner {
 
 function ownerOf({ metadata }: PolicyServerReplica): OwnerReference | undefined {
   const owners = metadata.ownerReferences ?? [];
-  return owners.find(isPod) ?? owners.find(isLease);
+  // A replica's own Lease has its name. No object of a replica may end another Lease.
+  return owners.find(isPod) ?? owners.find((one) => isLease(one) && one.name === metadata.name);
 }
 
 function isPod({ apiVersion, kind }: OwnerReference): boolean {

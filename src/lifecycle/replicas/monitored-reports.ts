@@ -2,6 +2,16 @@ import type { MonitoredReport, RevisionReport } from '../../control/index.ts';
 
 /** Most counts that wait to be written: those of ten thousand policies from a few replicas. Further ones wait on replicas. */
 export const MAX_MONITORED_REPORTS = 50_000;
+/**
+ * Most counts of one replica, so that one that reports on policies which do not exist leaves room for others: those of ten thousand
+ * policies, before and after a restart.
+ */
+export const MAX_REPLICA_REPORTS = 20_000;
+/**
+ * Most processes of one replica that count for a policy at a time: more than a crash loop starts between two writes of the status,
+ * which lists them.
+ */
+export const MAX_REPLICA_PROCESSES = 10;
 /** Most text of the requests of all counts. Beyond it, counts are kept without requests. Characters. */
 export const MAX_MONITORED_TEXT = 32 * 1024 ** 2;
 
@@ -9,6 +19,7 @@ export const MAX_MONITORED_TEXT = 32 * 1024 ** 2;
 export interface ReplicaCount extends MonitoredReport, Pick<RevisionReport, 'name' | 'uid' | 'policy' | 'revision'> {
   /** `metadata.name` of the PolicyServerReplica. */
   readonly replica: string;
+  readonly policyServer: string;
 }
 
 /**
@@ -18,6 +29,8 @@ export interface ReplicaCount extends MonitoredReport, Pick<RevisionReport, 'nam
 export class MonitoredReports {
   /** By policy id, then by process: a replica that restarts begins a new count. */
   readonly #counts = new Map<string, Map<string, ReplicaCount>>();
+  /** Number of counts by replica. */
+  readonly #sizes = new Map<string, number>();
   #size = 0;
   #text = 0;
 
@@ -26,10 +39,13 @@ export class MonitoredReports {
   }
 
   /** Stores the counts of a report. Returns the policies that have new ones. */
-  receive(replica: string, reports: readonly RevisionReport[]): ReadonlySet<string> {
+  receive(
+    { name: replica, policyServer }: { readonly name: string; readonly policyServer: string },
+    reports: readonly RevisionReport[],
+  ): ReadonlySet<string> {
     const changed = new Set<string>();
     for (const { name, uid, policy, revision, monitored } of reports) {
-      if (monitored !== undefined && this.#set({ ...monitored, name, uid, policy, revision, replica })) {
+      if (monitored !== undefined && this.#set({ ...monitored, name, uid, policy, revision, replica, policyServer })) {
         changed.add(policy);
       }
     }
@@ -51,7 +67,7 @@ export class MonitoredReports {
     if (before?.count === count.count && before.uid === count.uid) {
       return false;
     }
-    if (before === undefined && this.#size >= MAX_MONITORED_REPORTS) {
+    if (before === undefined && !this.#hasRoom(count, ofPolicy)) {
       return false;
     }
     if (before !== undefined) {
@@ -61,9 +77,18 @@ export class MonitoredReports {
     const stored = this.#text + text > MAX_MONITORED_TEXT ? { ...count, last: [] } : count;
     this.#counts.set(count.policy, ofPolicy);
     ofPolicy.set(processOf(count), stored);
-    this.#size += 1;
+    this.#resize(count, 1);
     this.#text += textOf(stored);
     return true;
+  }
+
+  #hasRoom({ replica }: ReplicaCount, ofPolicy: ReadonlyMap<string, ReplicaCount>): boolean {
+    const processes = ofPolicy.values().filter((one) => one.replica === replica);
+    return (
+      this.#size < MAX_MONITORED_REPORTS &&
+      (this.#sizes.get(replica) ?? 0) < MAX_REPLICA_REPORTS &&
+      [...processes].length < MAX_REPLICA_PROCESSES
+    );
   }
 
   #delete(count: ReplicaCount): void {
@@ -72,8 +97,18 @@ export class MonitoredReports {
     if (ofPolicy?.size === 0) {
       this.#counts.delete(count.policy);
     }
-    this.#size -= 1;
+    this.#resize(count, -1);
     this.#text -= textOf(count);
+  }
+
+  #resize({ replica }: ReplicaCount, by: number): void {
+    this.#size += by;
+    const size = (this.#sizes.get(replica) ?? 0) + by;
+    if (size === 0) {
+      this.#sizes.delete(replica);
+    } else {
+      this.#sizes.set(replica, size);
+    }
   }
 }
 

@@ -25,6 +25,13 @@ import type { ReplicaTiming } from './replica-timing.ts';
  * them.
  */
 const MAX_PREVALIDATION_TRIES = 2;
+/**
+ * Most replicas of all PolicyServers together, each with a connection: three for each of a hundred PolicyServers, twice while
+ * Deployments are rolled out, and room to grow.
+ */
+export const MAX_REPLICAS = 1_000;
+/** Most replicas of one PolicyServer, so that objects which name it leave room for others. */
+export const MAX_REPLICAS_OF_SERVER = 200;
 
 export interface ReplicaFleetOptions {
   readonly cluster: Cluster;
@@ -74,6 +81,8 @@ export class ReplicaFleet {
   readonly #options: ReplicaFleetOptions;
   readonly #client: ControlClient;
   readonly #byName = new Map<string, Replica>();
+  /** Objects beyond the limits, by name. */
+  readonly #surplus = new Map<string, PolicyServerReplica>();
   /** Removed replicas whose last reports may still arrive, each with a function that cancels the wait. */
   readonly #ending = new Map<Replica, () => void>();
   /** Replicas of a server, sorted by name; computed on demand. */
@@ -125,14 +134,43 @@ export class ReplicaFleet {
       known.link.retry();
       return;
     }
+    this.#surplus.delete(name);
     if (known !== undefined) {
       this.#remove(known);
     }
     if (after !== undefined && after.metadata.deletionTimestamp === undefined) {
       // A replica that restarted together with the controller has a new address before the old one failed.
       const isAwaited = known?.isInitial === true && known.state === 'connecting';
-      this.#add(after, !this.#isStarted || isAwaited);
+      this.#addWithinLimits(after, !this.#isStarted || isAwaited);
     }
+    if (known !== undefined) {
+      this.#addSurplus();
+    }
+  }
+
+  #addWithinLimits(object: PolicyServerReplica, isInitial: boolean): void {
+    if (this.#hasRoom(object)) {
+      this.#add(object, isInitial);
+      return;
+    }
+    const { name = '' } = object.metadata;
+    this.#surplus.set(name, object);
+    const { policyServer } = object.spec;
+    this.#options.log.warn({ replica: name, policyServer }, 'replica ignored: there are too many');
+  }
+
+  #addSurplus(): void {
+    for (const [name, object] of this.#surplus) {
+      if (this.#hasRoom(object)) {
+        this.#surplus.delete(name);
+        this.#add(object, false);
+        return;
+      }
+    }
+  }
+
+  #hasRoom({ spec }: PolicyServerReplica): boolean {
+    return this.#byName.size < MAX_REPLICAS && this.#ofServer(spec.policyServer).length < MAX_REPLICAS_OF_SERVER;
   }
 
   async prevalidate(
@@ -159,7 +197,9 @@ export class ReplicaFleet {
         signal.throwIfAborted();
         failures += 1;
         failure = `replica ${next.replica.name} failed: ${errorText(error)}`;
-        this.#options.log.warn({ replica: next.replica.name, error: errorText(error) }, 'pre-validation failed');
+        if (!this.#stop.signal.aborted) {
+          this.#options.log.warn({ replica: next.replica.name, error: errorText(error) }, 'pre-validation failed');
+        }
       }
     }
     return { failure };
@@ -205,7 +245,7 @@ export class ReplicaFleet {
         random,
         log: log.child({ replica: name, policyServer: object.spec.policyServer }),
         changed: (change) => this.#linkChanged(replica, change),
-        received: (reports) => this.#collectChange(replica.policyServer, this.monitored.receive(name, reports)),
+        received: (reports) => this.#collectChange(replica.policyServer, this.monitored.receive(replica, reports)),
       }),
     );
     this.#byName.set(name, replica);

@@ -6,6 +6,7 @@ import { POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
 import type { AdmissionPolicySpec, KubernetesObject } from '../../resources/index.ts';
 import { LEASES, Waiting } from '../../runtime/index.ts';
 import type { PrevalidationRequest, ReplicaMessage } from '../../control/index.ts';
+import { MAX_REPLICAS_OF_SERVER } from './replica-fleet.ts';
 import { MAX_REVISIONS } from './replica-reports.ts';
 import { MAX_LINE_BYTES } from '../../control/index.ts';
 import { eventually, HubScene, NAMESPACE, TEST_TIMING, TestCertificates } from './testing/hub-scene.ts';
@@ -364,6 +365,24 @@ describe('ReplicaHub and a faulty replica', TOGETHER, () => {
     await scene.see('r1=lost', 'r2=lost');
   });
 
+  it('connects to a bounded number of replicas, which leaves room for those of other PolicyServers', async () => {
+    await using scene = await HubScene.open(certificates);
+    await scene.lead();
+    for (let index = 0; index <= MAX_REPLICAS_OF_SERVER; index += 1) {
+      await scene.object(`forged-${String(index).padStart(3, '0')}`, { policyServer: 'tenants' });
+    }
+    await scene.replica('genuine');
+    await scene.see('genuine=connected');
+    assert.equal(scene.states('tenants')?.length, MAX_REPLICAS_OF_SERVER);
+    const ignored = scene.lines.filter(({ msg }) => msg === 'replica ignored: there are too many');
+    assert.deepEqual(
+      ignored.map(({ replica }) => replica),
+      [`forged-${MAX_REPLICAS_OF_SERVER}`],
+    );
+    await scene.remove('forged-000');
+    await eventually(() => scene.states('tenants')?.at(-1)?.startsWith(`forged-${MAX_REPLICAS_OF_SERVER}=`) === true);
+  });
+
   it('removes a replica whose Lease was released', async () => {
     await using scene = await HubScene.open(certificates);
     const lease = await scene.cluster.admin.create<KubernetesObject>(LEASES, {
@@ -470,6 +489,12 @@ describe('ReplicaHub.prevalidate', TOGETHER, () => {
       undefined,
       { body: '{' },
       { body: { ok: 1 } },
+      {
+        body: {
+          ...good,
+          modules: [{ name: 'p', module: 'https://evil.example/p', digest: `sha256:${'0'.repeat(64)}` }],
+        },
+      },
       { status: 503, body: '' },
       { status: 500, body: '' },
     ]) {

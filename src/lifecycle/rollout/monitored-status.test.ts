@@ -22,7 +22,8 @@ function requests(...times: readonly number[]): readonly MonitoredRequest[] {
 }
 
 function count(name: string, since: string, total: number, last: readonly MonitoredRequest[] = []): ReplicaCount {
-  return { replica: name, since, count: total, last, name: 'p-1', uid: 'u', policy: 'kw.cap.p', revision: 1 };
+  const revisionOf = { name: 'p-1', uid: 'u', policy: 'kw.cap.p', revision: 1 };
+  return { replica: name, policyServer: 'default', since, count: total, last, ...revisionOf };
 }
 
 function sceneOf(monitored: readonly ReplicaCount[], rest: Partial<RolloutView> = {}): RolloutView {
@@ -98,6 +99,14 @@ describe('what a policy in monitor mode would have rejected', () => {
     const status = statusAfter(first, changed);
     assert.deepEqual([status.revision, status.count], [2, 0]);
     assert.deepEqual(settledCounts(status, late), late);
+  });
+
+  it('has a sum that API servers accept, whatever replicas count', () => {
+    const most = Number.MAX_SAFE_INTEGER;
+    const all = [count('a', FIRST, most), count('a', SECOND, most), count('b', FIRST, most)];
+    const status = statusAfter(undefined, sceneOf(all));
+    assert.equal(status.count, most);
+    assert.deepEqual(settledCounts(status, all), all, 'they are not added again');
   });
 
   it('is gone when a revision in protect mode serves, and stays while nothing serves', () => {

@@ -21,7 +21,7 @@ export function monitoredStatus(view: RolloutView, before: PolicyStatus | undefi
   const base = before?.monitored?.revision === serving.number ? before.monitored : newStatus(serving, view);
   const reports = view.monitored.filter(({ revision }) => revision === serving.number);
   const status = reports.reduce<MonitoredStatus>((sum, report) => withReport(sum, report, view), base);
-  return status.count === base.count ? base : { ...status, replicas: withoutFormer(status, reports, view) };
+  return status === base ? base : { ...status, replicas: withoutFormer(status, reports, view) };
 }
 
 function newStatus({ number }: RevisionFacts, { now }: RolloutView): MonitoredStatus {
@@ -38,7 +38,8 @@ function withReport(status: MonitoredStatus, report: ReplicaCount, { now }: Roll
   const others = status.replicas.filter((one) => one.name !== name || one.since !== since);
   return {
     ...status,
-    count: status.count + count - before,
+    // Beyond that, sums are not exact, and beyond 2^63 an API server refuses the whole status.
+    count: Math.min(status.count + count - before, Number.MAX_SAFE_INTEGER),
     lastReported: new Date(now).toISOString(),
     last: requests
       .toSorted((one, other) => (one.time < other.time ? 1 : one.time > other.time ? -1 : 0))

@@ -11,6 +11,7 @@ import {
   setReadiness,
   timeText,
 } from '../../resources/index.ts';
+import { typeCheckConditions } from '../type-checks/type-check-conditions.ts';
 import { monitoredStatus } from './monitored-status.ts';
 import { refreshedStatus } from './refreshed-status.ts';
 import { REASONS } from './reasons.ts';
@@ -63,7 +64,7 @@ export function policyStatus(
   const refused = refusedParameters(serving, replicas);
   const common = [active, enforced, upToDate].reduce(
     (all, condition) => setCondition(all, condition, now),
-    before?.conditions,
+    typeCheckConditions(before?.conditions, view.typeCheck, generation, now),
   );
   const conditions =
     serving !== undefined && hasParameters(serving.snapshot)

@@ -1,6 +1,7 @@
 // The input and output of the planner. Plain data, so that tests can enumerate situations.
 import type { AdmissionPolicySpec, PolicyStatus, RevisionState } from '../../resources/index.ts';
 import type { PinnedModule, RefusedReport, ReplicaRevisionState } from '../../control/index.ts';
+import type { TypeCheckReport } from '../type-checks/type-check-report.ts';
 import type { ReplicaCount } from '../replicas/monitored-reports.ts';
 
 /** What happens when not every replica has loaded the revision within the progress deadline. */
@@ -124,6 +125,8 @@ export interface RolloutView {
    * policies, or in preparation of a revision that never served, does not count.
    */
   readonly isCovered: boolean;
+  /** Whether the policy fits the kinds that the cluster serves; undefined while that is not known. */
+  readonly typeCheck?: TypeCheckReport | undefined;
   /** The published phase. */
   readonly phase: PolicyStatus['phase'];
 }

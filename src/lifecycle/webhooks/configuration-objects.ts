@@ -7,6 +7,7 @@ import {
   POLICY_SERVER_LABEL,
   type PolicyMatch,
   type ResourceType,
+  webhookMatches,
 } from '../../resources/index.ts';
 import { type ObjectCache, type ObjectIndex, WrittenObjects } from '../../runtime/index.ts';
 import { ConfigurationCoverage } from './configuration-coverage.ts';
@@ -88,7 +89,10 @@ export class ConfigurationObjects {
 
   /** Whether API servers send a policy server all requests of a match, except exempt ones. */
   covers(policyServer: string, match: PolicyMatch): boolean {
-    return this.of(policyServer).some((object) => this.coverageOf(object).covers(match, this.#settings));
+    const objects = this.of(policyServer);
+    return webhookMatches(match).every((one) =>
+      objects.some((object) => this.coverageOf(object).covers(one, this.#settings)),
+    );
   }
 
   /** Whether a policy server has a webhook for this policy alone. */

@@ -1,4 +1,4 @@
-import { isOwnBucket, type ObjectKey, type PolicyMatch } from '../../resources/index.ts';
+import { isOwnBucket, type ObjectKey, type PolicyMatch, webhookMatches } from '../../resources/index.ts';
 
 /** Identifies a policy and its policy server. */
 export interface PolicyReference {
@@ -72,10 +72,12 @@ export class EnforcementRecords {
    * its own in advance: no replica knows the policy yet, and requests for an unknown policy are rejected.
    */
   matches(policyServer: string): readonly PolicyMatch[] {
-    return this.ofServer(policyServer).flatMap(({ matches, upcoming }) =>
-      upcoming === undefined || (matches.length === 0 && isOwnBucket(upcoming.bucket))
-        ? matches
-        : [...matches, upcoming],
-    );
+    return this.ofServer(policyServer)
+      .flatMap(({ matches, upcoming }) =>
+        upcoming === undefined || (matches.length === 0 && isOwnBucket(upcoming.bucket))
+          ? matches
+          : [...matches, upcoming],
+      )
+      .flatMap(webhookMatches);
   }
 }

@@ -6,8 +6,6 @@ import {
   GUARDED_GROUPS,
   type MatchCondition,
   type MatchRule,
-  type MatchSelector,
-  NAMESPACE_NAME_LABEL,
   POLICIES_GROUP,
   PORTCULLIS_GROUP,
 } from '../../resources/index.ts';
@@ -15,9 +13,6 @@ import { namespacedExemption } from './namespaced-exemption.ts';
 import { mayCoverProductRequests } from './product-requests.ts';
 import { quotedList } from './quoted-list.ts';
 import type { Webhook } from './webhook-object.ts';
-
-/** Namespaces of Kubernetes' own components, which must start before anything else. */
-export const DEFAULT_EXEMPT_NAMESPACES: readonly string[] = ['kube-system', 'kube-public', 'kube-node-lease'];
 
 /** Name prefix of match conditions that are exemptions, not a policy's. */
 const EXEMPTION_PREFIX = 'portcullis.dev/exempt-';
@@ -75,18 +70,6 @@ export function exemptions(
       ? []
       : [condition('identities', identitiesText(identities))]),
   ];
-}
-
-/** Excludes exempt namespaces from the selector of a cluster-wide webhook. */
-export function outsideExemptNamespaces(
-  selector: MatchSelector,
-  { exemptNamespaces }: Pick<ExemptionSettings, 'exemptNamespaces'>,
-): MatchSelector {
-  if (exemptNamespaces.length === 0) {
-    return selector;
-  }
-  const elsewhere = { key: NAMESPACE_NAME_LABEL, operator: 'NotIn', values: [...new Set(exemptNamespaces)].toSorted() };
-  return { ...selector, matchExpressions: [...(selector.matchExpressions ?? []), elsewhere] };
 }
 
 /** For policies of the cluster. @param unnamed guarded groups that the rules match by `*` only */

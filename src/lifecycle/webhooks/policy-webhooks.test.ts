@@ -237,6 +237,40 @@ describe('PolicyWebhooks', () => {
     assert.equal(scene.webhooksOf()[0]?.reinvocationPolicy, 'IfNeeded');
   });
 
+  it('covers workloads for a policy that checks pod templates, in a webhook that never rejects for want of an answer', async () => {
+    await using scene = await Scene.open();
+    const rest = { podTemplates: 'Warn', objectSelector: { matchLabels: { a: 'b' } } };
+    const [before, after] = [testPolicy('p'), testPolicy('p', rest)];
+    await scene.enforceFully(before);
+    assert.equal(scene.webhooks.isCovered(testPolicy('q').policy, after.match), false);
+    await scene.enforceFully(after);
+    assert.ok(scene.webhooks.isCovered(after.policy, after.match));
+    await until(() => scene.webhooksOf().some(({ objectSelector }) => objectSelector.matchLabels !== undefined));
+    const [pods, workloads] = scene.webhooksOf();
+    assert.deepEqual([pods?.failurePolicy, pods?.rules], ['Fail', [{ ...RULE, scope: '*' }]]);
+    assert.deepEqual(
+      [workloads?.name, workloads?.failurePolicy, workloads?.objectSelector],
+      ['validating.ignore.equivalent.cluster.templates.portcullis.dev', 'Ignore', {}],
+    );
+    assert.match(scene.resources(), /^pods,.*deployments.*cronjobs/);
+    await scene.enforceFully(testPolicy('q', { podTemplates: 'Enforce' }));
+    assert.equal(scene.webhooksOf().length, 2);
+    await scene.webhooks.remove(testPolicy('q').policy, signal);
+    await scene.enforceFully(before);
+    await until(() => scene.webhooksOf().length === 1);
+  });
+
+  it('keeps the webhook of workloads before every policy was reconciled', async () => {
+    await using scene = await Scene.open();
+    const own = testPolicy('own', { podTemplates: 'Warn', mutating: true }, 'default', true, 'shop');
+    await scene.enforceFully(own);
+    await scene.lead();
+    await scene.enforceFully(testPolicy('other'));
+    assert.match(scene.resources(), /deployments/);
+    assert.ok(scene.webhooks.isCovered(own.policy, own.match));
+    assert.ok(!scene.resources().includes('podtemplates'));
+  });
+
   it('covers an upcoming revision in advance, without counting the policy as covered', async () => {
     await using scene = await Scene.open();
     const upcoming = testPolicy('upcoming');

@@ -8,6 +8,7 @@ import {
   type MatchRule,
   type MatchSelector,
   NAMESPACE_NAME_LABEL,
+  outsideExemptNamespaces,
   POLICY_SERVER_LABEL,
   type PolicyMatch,
   policyOfBucket,
@@ -15,7 +16,7 @@ import {
   MANAGED_BY,
 } from '../../resources/index.ts';
 import { bytesOf, packWebhooks } from './configuration-parts.ts';
-import { exemptions, type ExemptionSettings, isExemption, outsideExemptNamespaces } from './exemptions.ts';
+import { exemptions, type ExemptionSettings, isExemption } from './exemptions.ts';
 import { type NamespaceGroup, namespaceGroups } from './namespace-groups.ts';
 import {
   clientConfig,
@@ -119,7 +120,14 @@ function webhooksOf(
   if (matches[0]?.namespace === undefined) {
     const rules = limited(unionRules(distinctRules(matches), { keepsOrder }));
     const selector = widestSelector(matches.map(({ namespaceSelector }) => namespaceSelector));
-    return webhookOf(bucket, '', matches, rules, outsideExemptNamespaces(selector, settings), settings);
+    return webhookOf(
+      bucket,
+      '',
+      matches,
+      rules,
+      outsideExemptNamespaces(selector, settings.exemptNamespaces),
+      settings,
+    );
   }
   const { groups, isMerged } = namespaceGroups(matches, keepsOrder);
   if (isMerged) {

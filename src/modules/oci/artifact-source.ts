@@ -27,7 +27,7 @@ export interface ArtifactSource {
 }
 
 /** The tag of the list of referrers where a registry has no API for them (distribution-spec, "Referrers Tag Schema"). */
-function referrersTag(digest: Digest): string {
+export function referrersTag(digest: Digest): string {
   return digest.replace(':', '-');
 }
 

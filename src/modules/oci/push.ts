@@ -4,6 +4,7 @@ import { HttpTransfer, type ProgressListener, type TransferOptions } from '../ht
 import type { RegistryReference } from '../module-reference.ts';
 import { type ArtifactContent, WASM_MODULE } from './artifact-content.ts';
 import { OCI_MANIFEST } from './manifest.ts';
+import type { RegistryClient } from './registry-client.ts';
 import { openRegistry, originsOf, type RegistryOrigin } from './registry-source.ts';
 import { uploadBlob, uploadManifest } from './registry-upload.ts';
 
@@ -37,17 +38,27 @@ export async function pushModule(
   module: Uint8Array,
   options: PushOptions,
 ): Promise<PushedModule> {
-  const { host, repository, tag } = reference;
-  const { sources } = options;
   const manifest = manifestOf(module, options.content ?? WASM_MODULE, options.annotations);
-  const push = async ({ shown, origin }: RegistryOrigin): Promise<PushedModule> =>
+  return await onRegistry(reference, options, async (client) => {
+    await uploadBlob(client, CONFIG);
+    const isSent = await uploadBlob(client, module, options.onSent);
+    await uploadManifest(client, reference.tag ?? digestOf(manifest), manifest, OCI_MANIFEST);
+    return { manifest: digestOf(manifest), wasThere: !isSent };
+  });
+}
+
+/** Runs requests that push to a repository, under the time limits of one transfer. */
+export async function onRegistry<T>(
+  reference: RegistryReference,
+  options: TransferOptions,
+  work: (client: RegistryClient) => Promise<T>,
+): Promise<T> {
+  const { host, repository } = reference;
+  const { sources } = options;
+  const push = async ({ shown, origin }: RegistryOrigin): Promise<T> =>
     await HttpTransfer.run(shown, options, async (transfer) => {
       const access = { transfer, shown, origin, repository, credentialsHost: host, sources, isPush: true };
-      const client = await openRegistry(access);
-      await uploadBlob(client, CONFIG);
-      const isSent = await uploadBlob(client, module, options.onSent);
-      await uploadManifest(client, tag ?? digestOf(manifest), manifest, OCI_MANIFEST);
-      return { manifest: digestOf(manifest), wasThere: !isSent };
+      return await work(await openRegistry(access));
     });
   const [secure, plain] = originsOf(reference, sources);
   try {

@@ -38,7 +38,7 @@ export async function uploadBlob(
 }
 
 /**
- * Stores a manifest under a tag or its digest.
+ * Stores a manifest under a tag or its digest. Resolves with whether the registry lists it as a referrer of its subject.
  * @throws ModuleError `source-…`, `token-invalid`, `digest-mismatch`
  */
 export async function uploadManifest(
@@ -46,7 +46,7 @@ export async function uploadManifest(
   reference: string,
   bytes: Uint8Array,
   mediaType: string,
-): Promise<void> {
+): Promise<boolean> {
   const headers = { 'content-type': mediaType };
   const answer = await client.send({ target: `manifests/${reference}`, method: 'PUT', headers, body: bytes });
   await expectCreated(client, answer);
@@ -58,6 +58,7 @@ export async function uploadManifest(
       `${answer.url.host} stored another manifest than it was sent: expected ${digest}. Is there a proxy that changes content?`,
     );
   }
+  return answer.response.headers['oci-subject'] !== undefined;
 }
 
 /** False also for a registry that does not support the check: it gets the blob again. */

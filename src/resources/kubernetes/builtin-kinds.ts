@@ -75,6 +75,11 @@ export function builtinKind(group: string, kind: string): BuiltinKind | undefine
   return BY_GROUP_KIND.get(`${group}/${kind}`);
 }
 
+/** The builtin kinds of all groups, the core group first. */
+export function allBuiltinKinds(): readonly BuiltinKind[] {
+  return [...BY_GROUP_KIND.values()];
+}
+
 /** All builtin kinds of a group. */
 export function builtinKinds(group: string): readonly BuiltinKind[] {
   return [...BY_GROUP_KIND.values()].filter((one) => one.group === group);

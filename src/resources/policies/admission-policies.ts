@@ -85,6 +85,12 @@ const COMMON = {
   matchPolicy: optional(choice('Whether requests for other versions of a resource match.', ['Exact', 'Equivalent'])),
   matchConditions: optional(MATCH_CONDITIONS),
   objectSelector: optional(LABEL_SELECTOR('Labels of the objects that the policy matches.')),
+  podTemplates: optional(
+    choice(
+      'What happens to workloads whose pods the policy would reject: `Ignore` (the default) does not check them, `Warn` admits them with a warning, `Enforce` rejects them, and a mutating policy changes their pod templates.',
+      ['Ignore', 'Warn', 'Enforce'],
+    ),
+  ),
   sideEffects: optional(text('Side effects of the policy. Default: `None`.')),
   timeoutSeconds: defaulted(
     integer('How long a request waits for the policy, in seconds.', TIMEOUT),

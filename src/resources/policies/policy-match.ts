@@ -53,6 +53,20 @@ export interface PolicyMatch {
    */
   readonly matchConditions: readonly MatchCondition[];
   readonly timeoutSeconds: number;
+  /** Whether the policy checks pod templates, see `webhookMatches`. */
+  readonly podTemplates?: PodTemplatesAction;
+}
+
+/** What a policy for pods does about pod templates that it would reject: warns, or rejects the workload. */
+export type PodTemplatesAction = 'Warn' | 'Enforce';
+
+/** The action of a policy; undefined when it does not check pod templates, or in a way that only a newer version knows. */
+export function podTemplatesAction({
+  podTemplates,
+}: {
+  readonly podTemplates?: unknown;
+}): PodTemplatesAction | undefined {
+  return podTemplates === 'Warn' || podTemplates === 'Enforce' ? podTemplates : undefined;
 }
 
 export interface MatchOptions {
@@ -77,6 +91,7 @@ export function policyMatch(
 ): PolicyMatch {
   const { metadata, spec } = policy;
   const { namespace } = metadata;
+  const podTemplates = podTemplatesAction(spec);
   const match = {
     isMutating: !isGroupSpec(spec) && spec.mutating,
     failurePolicy: effectiveFailurePolicy(spec),
@@ -87,6 +102,7 @@ export function policyMatch(
     objectSelector: (spec.objectSelector ?? {}) as MatchSelector,
     matchConditions: (spec.matchConditions ?? []) as readonly MatchCondition[],
     timeoutSeconds: spec.timeoutSeconds ?? DEFAULT_WEBHOOK_TIMEOUT_SECONDS,
+    ...(podTemplates === undefined ? {} : { podTemplates }),
   } as const;
   const isAlone = ownWebhook || needsOwnWebhook(match);
   return { ...match, bucket: isAlone ? ownBucket(match.isMutating, policyId(policy)) : bucketOf(match) };

@@ -32,6 +32,11 @@ const PREFIXES: Readonly<Record<string, string>> = {
   AdmissionPolicyGroup: 'kw.apg',
 };
 
+/** Whether it is a kind of admission policies. */
+export function isPolicyKind(kind: string): boolean {
+  return Object.hasOwn(PREFIXES, kind);
+}
+
 /**
  * The id of a policy: its path on the policy server, and the name of its webhook configuration. Unique, because a
  * namespace has no dots.

@@ -61,7 +61,12 @@ export class ManualClock implements Clock {
   }
 }
 
-/** Runs all pending promises. */
+/** Turns of the event loop in {@link settle}: more than a test has reconciliations, which start one in a turn. */
+const TURNS = 20;
+
+/** Runs all pending promises, and the reconciliations that are due. */
 export async function settle(): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve));
+  for (let turn = 0; turn < TURNS; turn += 1) {
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }

@@ -1,29 +1,53 @@
 // Policies of a policies file, which is read whenever it changes.
 import { CLUSTER_OWNER, EvaluationError } from '../../evaluation/index.ts';
+import type { ObjectReference } from '../../engine/index.ts';
 import type { CompiledPolicyModule, FindResult, ReadEntry } from '../../evaluation/index.ts';
 import { FileWatch } from '../../files/index.ts';
 import type { PoliciesView } from '../status/operations-endpoint.ts';
 import type { PolicyPhase, PolicyStatus } from '../status/policy-status.ts';
+import { FileObjects, type ManifestObjects } from './file-objects.ts';
 import { PolicyRegistry } from './policy-registry.ts';
 import { type BucketKnowledge, type PolicyHost, type PolicySource, settledWithin } from './policy-source.ts';
 import type { ReadPolicy } from './registry-loads.ts';
 import type { WantedChanges, WantedPolicy } from './wanted-policy.ts';
 
+/** Files that are read as one policies file, in the place of one. */
+export interface PolicyManifests {
+  /** The paths of the files, listed before each read. @throws an error whose message says what is wrong */
+  readonly list: () => Promise<readonly string[]>;
+  /** @throws an error whose message says what is wrong */
+  readonly convert: (texts: readonly string[], paths: readonly string[]) => Promise<ConvertedManifests>;
+}
+
+export interface ConvertedManifests {
+  /** The text of a policies file. */
+  readonly text: string;
+  /** For parameters of the policies. */
+  readonly objects: ManifestObjects;
+}
+
 /** A policies file as the source of policies. */
 export class FilePolicies implements PolicySource {
   readonly #file: string;
+  readonly #manifests: PolicyManifests | undefined;
   readonly #host: PolicyHost;
   readonly #registry: PolicyRegistry;
   readonly #entries = new FileEntries();
+  readonly #objects: FileObjects;
   readonly #watch: FileWatch;
   #source: { loadedAt: string | null; error: string | null } = { loadedAt: null, error: null };
   #isLoaded = false;
 
-  /** @param file path of the policies file */
-  constructor(file: string, host: PolicyHost) {
+  /**
+   * @param file path of the policies file
+   * @param manifests the files to read in its place. Default: none
+   */
+  constructor(file: string, host: PolicyHost, manifests?: PolicyManifests) {
     const { loader, record } = host;
     this.#file = file;
+    this.#manifests = manifests;
     this.#host = host;
+    this.#objects = new FileObjects((change) => host.publishWatched(change));
     this.#registry = new PolicyRegistry(
       {
         read: async (policies) => policies.map(({ spec }) => readPolicy(spec as ReadEntry)),
@@ -39,8 +63,12 @@ export class FilePolicies implements PolicySource {
       },
       record.read('file'),
     );
-    this.#watch = new FileWatch([file], {
-      changed: ([content]) => this.#changed(content?.toString('utf8') ?? ''),
+    this.#watch = new FileWatch(manifests?.list ?? [file], {
+      changed: (contents, paths) =>
+        this.#changed(
+          contents.map((content) => content.toString('utf8')),
+          paths,
+        ),
       failed: (error) => this.#failed(error),
     });
   }
@@ -81,8 +109,8 @@ export class FilePolicies implements PolicySource {
     return 'none';
   }
 
-  find(): Promise<FindResult> {
-    return Promise.resolve({ state: 'unreadable', reason: 'a policies file has no cluster' });
+  find(object: ObjectReference): Promise<FindResult> {
+    return Promise.resolve(this.#objects.find(object));
   }
 
   view(): PoliciesView {
@@ -120,11 +148,13 @@ export class FilePolicies implements PolicySource {
     }
   }
 
-  async #changed(text: string): Promise<void> {
+  async #changed(texts: readonly string[], paths: readonly string[]): Promise<void> {
     const { loader, log } = this.#host;
     const started = performance.now();
     try {
-      const entries = await loader.parse(text, this.#file);
+      const converted = await this.#manifests?.convert(texts, paths);
+      const entries = await loader.parse(converted?.text ?? texts[0] ?? '', this.#file);
+      this.#objects.replace(converted?.objects);
       const isFirst = this.#source.loadedAt === null;
       this.#source = { loadedAt: new Date().toISOString(), error: null };
       const changes = this.#entries.changes(entries);

@@ -131,6 +131,7 @@ export class Replica implements PolicySource {
           void this.settledInTime().then(() => (this.#isLoaded = true));
         }
       },
+      refused: (refused) => view.refuse(refused),
       failed: (error) => {
         this.#namespaces.failed(error);
         if (isOutage(error)) {

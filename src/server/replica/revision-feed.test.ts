@@ -12,6 +12,7 @@ import {
   POLICY_SERVER_LABEL,
 } from '../../resources/index.ts';
 import type { WantedChanges } from '../policies/wanted-policy.ts';
+import type { Deviation } from './replica-view.ts';
 import { RevisionFeed } from './revision-feed.ts';
 
 const NAMESPACE = 'portcullis';
@@ -21,6 +22,7 @@ describe('a feed of revisions', () => {
   let stop: AbortController;
   let ended: Promise<void> | undefined;
   let reported: { changes: WantedChanges; isFirst: boolean }[];
+  let refused: readonly Deviation[];
   beforeEach(async () => {
     cluster = await EmbeddedCluster.open();
     const definitions = kubernetesKind('apiextensions.k8s.io/v1', 'CustomResourceDefinition');
@@ -32,6 +34,7 @@ describe('a feed of revisions', () => {
     await cluster.admin.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
     stop = new AbortController();
     reported = [];
+    refused = [];
   });
   afterEach(async () => {
     stop.abort();
@@ -45,6 +48,7 @@ describe('a feed of revisions', () => {
       namespace: NAMESPACE,
       policyServer: 'default',
       changed: (changes, isFirst) => reported.push({ changes, isFirst }),
+      refused: (all) => (refused = all),
       failed: () => undefined,
       log: pino({ level: 'silent' }),
     });
@@ -88,6 +92,13 @@ describe('a feed of revisions', () => {
     assert.equal(reported.length, expected);
   }
 
+  async function until(holds: () => boolean): Promise<void> {
+    for (let turns = 0; !holds() && turns < 10_000; turns += 1) {
+      await turn();
+    }
+    assert.ok(holds());
+  }
+
   it('reports all revisions first, and then changes', async () => {
     await create('a', 1, 'Serving');
     await create('b', 1, 'Retired');
@@ -112,6 +123,57 @@ describe('a feed of revisions', () => {
     await cluster.admin.delete(POLICY_REVISIONS, { name: 'kw.cap.a-1', namespace: NAMESPACE });
     await count(3);
     assert.deepEqual([...(reported[2]?.changes ?? [])], [['kw.cap.a', undefined]]);
+  });
+
+  it('refuses what is not the revision that its name says, and serves the others', async () => {
+    await create('a', 1, 'Serving');
+    start();
+    await count(1);
+    const forge = async (name: string, spec: object, state = 'Serving'): Promise<void> => {
+      await cluster.admin.create(POLICY_REVISIONS, {
+        apiVersion: 'portcullis.dev/v1',
+        kind: 'PolicyRevision',
+        metadata: { name, namespace: NAMESPACE, labels: { [POLICY_SERVER_LABEL]: 'default' } },
+        spec: {
+          policy: { apiVersion: 'policies.kubewarden.io/v1', kind: 'ClusterAdmissionPolicy', name: 'a', uid: 'u' },
+          policyId: 'kw.cap.a',
+          policyServer: 'default',
+          revision: 1,
+          policyGeneration: 1,
+          snapshot: { module: 'builtin:cel' },
+          ...spec,
+        },
+      });
+      await setState(name, { state, order: 1_000_000 });
+    };
+    // A second revision of the same number, and a policy of a namespace with the id of one of the cluster.
+    await forge('kw.cap.a-one', {});
+    const ofNamespace = { kind: 'AdmissionPolicy', name: 'a', namespace: 'shop', uid: 'u' };
+    const policy = { apiVersion: 'policies.kubewarden.io/v1', ...ofNamespace };
+    await forge('kw.cap.a-2', { revision: 2, policy });
+    await until(() => refused.length === 2);
+    assert.deepEqual(
+      refused.map(({ policy: id, revision, state, reason, message }) => [id, revision, state, reason, message]),
+      [
+        [
+          'kw.cap.a',
+          1,
+          'Failed',
+          'RevisionMismatch',
+          'PolicyRevision kw.cap.a-one is not served: metadata.name: expected kw.cap.a-1, as spec.policyId and spec.revision say, got "kw.cap.a-one". Only the controller writes revisions',
+        ],
+        [
+          'kw.cap.a',
+          2,
+          'Failed',
+          'RevisionMismatch',
+          'PolicyRevision kw.cap.a-2 is not served: spec.policyId: expected kw.ap.shop.a, as spec.policy says, got "kw.cap.a". Only the controller writes revisions',
+        ],
+      ],
+    );
+    assert.equal(reported.length, 1, 'what serves is the same');
+    await cluster.admin.delete(POLICY_REVISIONS, { name: 'kw.cap.a-one', namespace: NAMESPACE });
+    await until(() => refused.length === 1);
   });
 
   it('reports an empty list', async () => {

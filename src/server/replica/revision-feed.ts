@@ -6,7 +6,8 @@ import { type Change, ObjectCache } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { WantedChanges, WantedPolicy } from '../policies/wanted-policy.ts';
-import { trimRevision, wantedOf } from './revision-wanted.ts';
+import type { Deviation } from './replica-view.ts';
+import { type KeptRevision, trimRevision, wantedOf } from './revision-wanted.ts';
 
 export interface RevisionFeedOptions {
   readonly cluster: Pick<Cluster, 'list' | 'watch'>;
@@ -15,6 +16,8 @@ export interface RevisionFeedOptions {
   readonly policyServer: string;
   /** Called with the changes of one turn of the event loop; first with all policies, possibly none. */
   readonly changed: (changes: WantedChanges, isFirst: boolean) => void;
+  /** Called when other revisions than before are not served, because they are not what their names say. */
+  readonly refused: (refused: readonly Deviation[]) => void;
   /** Called whenever the cluster cannot be watched; the watch is retried. */
   readonly failed: (error: unknown) => void;
   readonly log: Logger;
@@ -23,17 +26,20 @@ export interface RevisionFeedOptions {
 /** Watches the revisions of a replica. */
 export class RevisionFeed {
   readonly #options: RevisionFeedOptions;
-  readonly #cache: ObjectCache<PolicyRevision>;
+  readonly #cache: ObjectCache<KeptRevision>;
   /** By policy id, then by name. */
   readonly #policies = new Map<string, Map<string, PolicyRevision>>();
   readonly #changed = new Set<string>();
+  /** By name. */
+  readonly #refused = new Map<string, Deviation>();
+  #hasOtherRefused = false;
   #isSynced = false;
   #publishing: NodeJS.Immediate | undefined;
 
   constructor(options: RevisionFeedOptions) {
     const { cluster, namespace, policyServer, log } = options;
     this.#options = options;
-    this.#cache = new ObjectCache<PolicyRevision>({
+    this.#cache = new ObjectCache<KeptRevision>({
       cluster,
       type: POLICY_REVISIONS,
       namespace,
@@ -66,30 +72,34 @@ export class RevisionFeed {
     clearImmediate(this.#publishing);
   }
 
-  #receive({ before, after }: Change<PolicyRevision>): void {
+  #receive({ before, after }: Change<KeptRevision>): void {
     if (before !== undefined) {
       this.#remove(before);
     }
-    if (after !== undefined && this.#isOurs(after)) {
+    if (after?.mismatch !== undefined) {
+      this.#refuse(after, after.mismatch);
+    } else if (after !== undefined) {
       const { policyId } = after.spec;
       const ofPolicy = this.#policies.get(policyId) ?? new Map<string, PolicyRevision>();
       this.#policies.set(policyId, ofPolicy.set(after.metadata.name ?? '', after));
       this.#changed.add(policyId);
     }
-    if (this.#isSynced && this.#changed.size > 0) {
+    if (this.#isSynced && (this.#changed.size > 0 || this.#hasOtherRefused)) {
       this.#publishing ??= setImmediate(() => this.#publish());
     }
   }
 
-  #isOurs({ spec }: PolicyRevision): boolean {
-    return (
-      spec.policyServer === this.#options.policyServer &&
-      typeof spec.policyId === 'string' &&
-      Number.isSafeInteger(spec.revision)
-    );
+  #refuse({ metadata, spec }: KeptRevision, mismatch: string): void {
+    const { name = '' } = metadata;
+    const message = `PolicyRevision ${name} is not served: ${mismatch}. Only the controller writes revisions`;
+    const of = { policy: spec.policyId, revision: Math.max(1, spec.revision) };
+    this.#refused.set(name, { ...of, state: 'Failed', reason: 'RevisionMismatch', message });
+    this.#hasOtherRefused = true;
+    this.#options.log.warn({ revision: name, policy: spec.policyId, error: mismatch }, 'revision refused');
   }
 
-  #remove({ metadata, spec }: PolicyRevision): void {
+  #remove({ metadata, spec }: KeptRevision): void {
+    this.#hasOtherRefused = this.#refused.delete(metadata.name ?? '') || this.#hasOtherRefused;
     const ofPolicy = this.#policies.get(spec.policyId);
     if (ofPolicy?.delete(metadata.name ?? '') === true) {
       this.#changed.add(spec.policyId);
@@ -110,6 +120,12 @@ export class RevisionFeed {
     this.#changed.clear();
     const isFirst = !this.#isSynced;
     this.#isSynced = true;
-    this.#options.changed(changes, isFirst);
+    if (this.#hasOtherRefused) {
+      this.#hasOtherRefused = false;
+      this.#options.refused([...this.#refused.values()]);
+    }
+    if (isFirst || changes.size > 0) {
+      this.#options.changed(changes, isFirst);
+    }
   }
 }

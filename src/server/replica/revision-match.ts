@@ -30,6 +30,7 @@ const MATCH_FIELDS = [
   'matchConditions',
   'timeoutSeconds',
   'allowInsideAdmissionControllerNamespace',
+  'podTemplates',
 ] as const;
 
 /** The fields of a policy's spec that determine matching and failurePolicy. */

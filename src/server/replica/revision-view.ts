@@ -16,6 +16,7 @@ export class RevisionView implements ReplicaView {
   readonly #monitored: MonitoredCounts;
   /** By name of the PolicyRevision. */
   readonly #refused = new Map<string, RefusedReport>();
+  #mismatched: readonly Deviation[] = [];
   #isSynced = false;
 
   /**
@@ -74,7 +75,16 @@ export class RevisionView implements ReplicaView {
     }
   }
 
+  /** Reports revisions that are not served, because they are not what their names say. */
+  refuse(mismatched: readonly Deviation[]): void {
+    this.#mismatched = mismatched;
+    this.#notify([]);
+  }
+
   *deviations(): Iterable<Deviation> {
+    for (const mismatched of this.#mismatched) {
+      yield mismatched;
+    }
     for (const entry of this.#entries()) {
       yield* deviationsOf(entry);
     }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import type { PolicyRevision, RevisionState } from '../../resources/index.ts';
+import { POLICY_SERVER_LABEL, type PolicyRevision, type RevisionState } from '../../resources/index.ts';
 import { trimRevision, wantedOf } from './revision-wanted.ts';
 
 type Status = NonNullable<PolicyRevision['status']>;
@@ -10,7 +10,13 @@ function revision(number: number, state: RevisionState | undefined, status: Stat
   return {
     apiVersion: 'portcullis.dev/v1',
     kind: 'PolicyRevision',
-    metadata: { name: `p-${number}`, namespace: 'portcullis', uid: `uid-${number}`, annotations: { some: 'text' } },
+    metadata: {
+      name: `kw.cap.p-${number}`,
+      namespace: 'portcullis',
+      uid: `uid-${number}`,
+      labels: { [POLICY_SERVER_LABEL]: 'default' },
+      annotations: { some: 'text' },
+    },
     spec: {
       policy: { apiVersion: 'policies.kubewarden.io/v1', kind: 'ClusterAdmissionPolicy', name: 'p', uid: 'u' },
       policyId: 'kw.cap.p',
@@ -89,7 +95,7 @@ describe('revisions of a policy', () => {
     for (const state of [undefined, 'Candidate', 'Failed'] as const) {
       const { spec, metadata } = trimRevision(revision(1, state));
       assert.deepEqual(spec.snapshot, { failurePolicy: 'Ignore' });
-      assert.deepEqual(metadata, { name: 'p-1', namespace: 'portcullis', uid: 'uid-1', resourceVersion: '' });
+      assert.deepEqual(metadata, { name: 'kw.cap.p-1', namespace: 'portcullis', uid: 'uid-1', resourceVersion: '' });
     }
   });
 
@@ -140,18 +146,24 @@ describe('revisions of a policy', () => {
 
   it('of any shape are read without an error', () => {
     const anything = fc.jsonValue();
-    const spec = fc.record({ policyId: fc.string(), revision: fc.integer(), snapshot: anything });
+    const genuine = revision(1, 'Serving');
+    // Revisions that are what their names say, and others.
+    const spec = fc.oneof(
+      fc.record({ snapshot: anything }).map((one) => ({ ...genuine.spec, ...one })),
+      fc.record({ policyId: fc.string(), revision: fc.integer(), policy: anything, snapshot: anything }),
+      anything,
+    );
     const state = fc.constantFrom('Candidate', 'Validated', 'Serving', 'Failed');
     const status = fc.oneof(
       anything,
       fc.record({ state, order: anything, reason: anything, message: anything, modules: fc.array(anything) }),
       fc.record({ state, modules: anything }),
     );
-    const metadata = fc.record({ name: fc.string(), uid: fc.string() });
+    const metadata = fc.oneof(fc.constant(genuine.metadata), fc.record({ name: fc.string(), uid: fc.string() }));
     fc.assert(
       fc.property(fc.array(fc.record({ metadata, spec, status })), (revisions) => {
         const { serving, staged, failed } = wantedOf(
-          revisions.map((one) => trimRevision(one as PolicyRevision)),
+          revisions.map((one) => trimRevision(one as unknown as PolicyRevision)),
           'portcullis',
         );
         for (const { modules } of [...(serving === undefined ? [] : [serving]), ...staged]) {

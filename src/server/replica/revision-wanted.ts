@@ -1,6 +1,6 @@
 // The wanted policies of a replica, from PolicyRevisions. These come from the controller, but are validated
 // nevertheless: an invalid revision fails alone.
-import { servesInsteadOf } from '../../resources/index.ts';
+import { revisionMismatch, servesInsteadOf } from '../../resources/index.ts';
 import type { PolicyMatch, PolicyRevision, ServingTurn } from '../../resources/index.ts';
 import { type PinnedModule, pinnedSpec } from '../../control/index.ts';
 import {
@@ -100,12 +100,37 @@ function modulesOf(modules: unknown): PinnedModule[] {
   }) as PinnedModule[];
 }
 
+/** A revision in the memory of a replica. */
+export interface KeptRevision extends PolicyRevision {
+  /** Set when it is not served: see {@link revisionMismatch}. */
+  readonly mismatch?: string;
+}
+
 /**
  * The fields of a revision to keep in memory, for {@link wantedOf}: the spec of loaded revisions; the match rules of
- * failed ones; only the names of former ones, which are ten times as many.
+ * failed ones; only the names of former ones, which are ten times as many, and of those that are not served.
  */
-export function trimRevision({ metadata, spec, status }: PolicyRevision): PolicyRevision {
+export function trimRevision(revision: PolicyRevision): KeptRevision {
+  const mismatch = revisionMismatch(revision);
+  if (mismatch === undefined) {
+    return trimmed(revision);
+  }
+  const { policyId, policyServer, revision: number } = (revision.spec as Partial<PolicyRevision['spec']> | null) ?? {};
+  const spec = {
+    policyId: textOf(policyId),
+    policyServer: textOf(policyServer),
+    revision: Number.isSafeInteger(number) ? number : 0,
+  };
+  return { metadata: namesOf(revision), spec, ...SUPERSEDED, mismatch } as unknown as KeptRevision;
+}
+
+function namesOf({ metadata }: PolicyRevision): PolicyRevision['metadata'] {
   const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadata;
+  return { name, namespace, uid, resourceVersion };
+}
+
+function trimmed(whole: PolicyRevision): PolicyRevision {
+  const { spec, status } = whole;
   const { policy, policyId, policyServer, revision, ownWebhook, snapshot } = spec;
   const state = status?.state ?? 'Candidate';
   let kept: Pick<PolicyRevision, 'status'> & { readonly snapshot?: unknown };
@@ -129,7 +154,7 @@ export function trimRevision({ metadata, spec, status }: PolicyRevision): Policy
   }
   const of = 'snapshot' in kept ? { policy, ...(ownWebhook === undefined ? {} : { ownWebhook }) } : {};
   const rest = { spec: { policyId, policyServer, revision, snapshot: kept.snapshot, ...of }, status: kept.status };
-  return { metadata: { name, namespace, uid, resourceVersion }, ...rest } as PolicyRevision;
+  return { metadata: namesOf(whole), ...rest } as PolicyRevision;
 }
 
 const RETIRED = { status: { state: 'Retired' } } as const;

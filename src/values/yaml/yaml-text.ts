@@ -127,9 +127,13 @@ type YamlEvent = ReturnType<typeof parseEvents>[number];
 
 interface YamlNode {
   readonly start: number;
+  /** The end of a scalar's text. Default: the value is no scalar. */
+  readonly end?: number;
   /** Keys of a mapping, indices of a sequence. */
   readonly children: Map<string, { readonly keyStart: number; readonly node: YamlNode }>;
 }
+
+const WHITE_SPACE = /\s/;
 
 /** Positions of values in a YAML text. Built only to report mistakes. */
 export class YamlPositions {
@@ -154,17 +158,51 @@ export class YamlPositions {
    * @param document its index. Default: the first
    */
   offsetOf(path: readonly (string | number)[], document = 0): number {
+    return this.#find(path, document).offset;
+  }
+
+  /**
+   * Offset in the text at `path` of what follows `beginning`. Indentation and folding change white space only, so that
+   * all other characters are compared. Where escapes make them differ, the start of the text; without a text at `path`,
+   * {@link offsetOf}.
+   */
+  offsetInText(path: readonly (string | number)[], beginning: string, document = 0): number {
+    const { offset, node } = this.#find(path, document);
+    if (node?.end === undefined) {
+      return offset;
+    }
+    const skipSpace = (at: number): number => {
+      let next = at;
+      while (next < end && WHITE_SPACE.test(this.#text.charAt(next))) {
+        next += 1;
+      }
+      return next;
+    };
+    const { end } = node;
+    const start = skipSpace(node.start);
+    let at = start;
+    for (const character of beginning.replaceAll(/\s/g, '')) {
+      if (!this.#text.startsWith(character, at)) {
+        return start;
+      }
+      at = skipSpace(at + character.length);
+    }
+    return at < end ? at : start;
+  }
+
+  /** The value at a path with the offset of its key. Of one that is not there, the innermost parent without its value. */
+  #find(path: readonly (string | number)[], document: number): { readonly offset: number; readonly node?: YamlNode } {
     let node = this.#roots[document];
     let offset = node?.start ?? 0;
     for (const key of path) {
       const child = node?.children.get(String(key));
       if (child === undefined) {
-        break;
+        return { offset };
       }
       offset = child.keyStart;
       node = child.node;
     }
-    return offset;
+    return node === undefined ? { offset } : { offset, node };
   }
 
   #node(): YamlNode | undefined {
@@ -172,7 +210,7 @@ export class YamlPositions {
     const children: YamlNode['children'] = new Map();
     switch (event?.type) {
       case EVENT_ID.SCALAR:
-        return { start: event.valueStart, children };
+        return { start: event.valueStart, end: event.valueEnd, children };
       case EVENT_ID.ALIAS:
         return { start: event.anchorStart, children };
       case EVENT_ID.MAPPING:

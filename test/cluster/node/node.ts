@@ -13,7 +13,7 @@ import {
 import { type ObjectCache, SharedCaches } from '../../../src/runtime/index.ts';
 import type { Cluster } from '../cluster.ts';
 import type { Pod } from './pod.ts';
-import { decoded } from './pod-volumes.ts';
+import { decoded, type PodMount } from './pod-volumes.ts';
 import { RunningPod } from './running-pod.ts';
 import { routesOf, type Service, ServiceProxy } from './service-proxy.ts';
 
@@ -25,17 +25,20 @@ const ENDPOINT_DELAY_MS = 200;
 /** Delay between a change of a Secret and new files. A kubelet takes up to a minute. Milliseconds. */
 const VOLUME_DELAY_MS = 100;
 
-const POD_NETWORK = fileURLToPath(new URL('./pod-network.ts', import.meta.url));
+/** Loaded into programs of Pods. */
+export const POD_NETWORK = fileURLToPath(new URL('./pod-network.ts', import.meta.url));
 const PROGRAM = fileURLToPath(new URL('../../../bin/portcullis.mjs', import.meta.url));
 
 /** Returns the command that runs an image in a Pod. Undefined when the image does not exist. */
-export type ImageCommand = (image: string, pod: Pod) => readonly string[] | undefined;
+export type ImageCommand = (image: string, pod: Pod, mounts: readonly PodMount[]) => readonly string[] | undefined;
 
 export interface NodeOptions {
   /** Default: `node-1`. */
   readonly name?: string;
   /** Default: {@link portcullisImage}. */
   readonly image?: ImageCommand;
+  /** Whether commands of images mount volumes. Default: false, their folders replace mount paths in arguments and variables. */
+  readonly hasMounts?: boolean;
   /** Delay between a change of a Pod and new routes. Milliseconds. Default: 200. */
   readonly endpointDelayMs?: number;
   /** Delay between a change of a Secret or ConfigMap and new files. Milliseconds. Default: 100. */
@@ -72,6 +75,7 @@ export class TestNode implements AsyncDisposable {
   readonly #cluster: Cluster;
   readonly #client: KubernetesCluster;
   readonly #image: ImageCommand;
+  readonly #hasMounts: boolean;
   readonly #folder: string;
   readonly #proxy: ServiceProxy;
   readonly #running = new Map<string, RunningPod>();
@@ -94,6 +98,7 @@ export class TestNode implements AsyncDisposable {
     this.volumeDelayMs = options.volumeDelayMs ?? VOLUME_DELAY_MS;
     this.endpointDelayMs = options.endpointDelayMs ?? ENDPOINT_DELAY_MS;
     this.#image = options.image ?? portcullisImage;
+    this.#hasMounts = options.hasMounts ?? false;
     this.#cluster = cluster;
     this.#folder = join(cluster.folder, this.name);
     mkdirSync(this.#folder);
@@ -218,6 +223,7 @@ export class TestNode implements AsyncDisposable {
       address,
       folder: join(this.#folder, uid),
       image: this.#image,
+      hasMounts: this.#hasMounts,
       contents: {
         secret: (where, what) => filesOf(this.#secrets.get({ namespace: where, name: what })),
         configMap: (where, what) => filesOf(this.#configMaps.get({ namespace: where, name: what })),

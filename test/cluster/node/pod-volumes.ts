@@ -16,6 +16,13 @@ import { fieldOf, type KeyToPath, type Pod, type Volume, type VolumeMount, type 
 /** Files by path. */
 type Payload = ReadonlyMap<string, Buffer>;
 
+/** A folder that a container has at a path. */
+export interface PodMount {
+  readonly mountPath: string;
+  readonly folder: string;
+  readonly isWritable: boolean;
+}
+
 /** The sources of volumes. */
 export interface VolumeContents {
   /** The decoded `data`. Undefined when the Secret does not exist. */
@@ -62,6 +69,16 @@ export class PodVolumes {
   uses(kind: 'secret' | 'configMap', name: string): boolean {
     const sources = (this.#pod.spec.volumes ?? []).flatMap((volume) => [volume, ...(volume.projected?.sources ?? [])]);
     return sources.some((source) => nameOf(source, kind) === name);
+  }
+
+  /** The folders of the mounts of a container. */
+  mounted(mounts: readonly VolumeMount[]): readonly PodMount[] {
+    const writable = (this.#pod.spec.volumes ?? []).filter(({ emptyDir }) => emptyDir !== undefined);
+    return mounts.map(({ name, mountPath, subPath = '' }) => ({
+      mountPath,
+      folder: join(this.#folder, name, subPath),
+      isWritable: writable.some((volume) => volume.name === name),
+    }));
   }
 
   /** Replaces mount paths of the container in a text by the folders of the volumes. */

@@ -45,6 +45,11 @@ export interface ContainerSpec {
   readonly livenessProbe?: ProbeSpec;
   readonly startupProbe?: ProbeSpec;
   readonly lifecycle?: { readonly preStop?: { readonly sleep?: { readonly seconds: number } } };
+  readonly securityContext?: {
+    readonly readOnlyRootFilesystem?: boolean;
+    readonly allowPrivilegeEscalation?: boolean;
+    readonly capabilities?: { readonly drop?: readonly string[] };
+  };
   readonly resources?: { readonly limits?: Readonly<Record<string, string>> };
 }
 
@@ -97,6 +102,7 @@ export interface Pod extends KubernetesObject {
   readonly spec: {
     readonly nodeName?: string;
     readonly serviceAccountName?: string;
+    readonly securityContext?: { readonly runAsUser?: number; readonly runAsNonRoot?: boolean };
     readonly terminationGracePeriodSeconds?: number;
     readonly restartPolicy?: 'Always' | 'OnFailure' | 'Never';
     readonly containers: readonly ContainerSpec[];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Container, type ContainerCommand } from './container.ts';
 import { type ContainerSpec, type EnvironmentVariable, fieldOf, type Pod, portNumber } from './pod.ts';
-import { PodVolumes, type VolumeContents } from './pod-volumes.ts';
+import { type PodMount, PodVolumes, type VolumeContents } from './pod-volumes.ts';
 
 /** Delay before a Pod that could not start is tried again. Milliseconds. */
 const RETRY_MS = 200;
@@ -20,7 +20,9 @@ export interface RunningPodOptions {
   readonly folder: string;
   readonly contents: VolumeContents;
   /** Returns the command that runs an image in this Pod. Undefined when the image does not exist. */
-  readonly image: (image: string, pod: Pod) => readonly string[] | undefined;
+  readonly image: (image: string, pod: Pod, mounts: readonly PodMount[]) => readonly string[] | undefined;
+  /** Whether that command mounts volumes. Otherwise their folders replace mount paths in arguments and variables. */
+  readonly hasMounts: boolean;
   /** Environment variables of all containers. */
   readonly env: Readonly<Record<string, string>>;
   /** Writes the status. Throws when the Pod does not exist, or the API server cannot be reached. */
@@ -152,13 +154,13 @@ export class RunningPod {
   }
 
   #command(spec: ContainerSpec): ContainerCommand {
-    const { image, folder, env } = this.#options;
-    const [program, ...words] = image(spec.image, this.pod) ?? [];
+    const { image, hasMounts, folder, env } = this.#options;
+    const mounts = spec.volumeMounts ?? [];
+    const [program, ...words] = image(spec.image, this.pod, this.#volumes.mounted(mounts)) ?? [];
     if (program === undefined) {
       throw new Error(`image ${spec.image} not found`);
     }
-    const mounts = spec.volumeMounts ?? [];
-    const mapped = (text: string): string => this.#volumes.withMountPaths(text, mounts);
+    const mapped = (text: string): string => (hasMounts ? text : this.#volumes.withMountPaths(text, mounts));
     const own = Object.fromEntries((spec.env ?? []).map((variable) => [variable.name, this.#value(spec, variable)]));
     const expanded = (text: string): string =>
       text.replaceAll(/\$\(([\w.-]+)\)/g, (whole, name: string) => own[name] ?? whole);

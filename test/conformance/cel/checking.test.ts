@@ -25,6 +25,7 @@ import {
   struct,
   TIMESTAMP,
   UINT,
+  wrapperOf,
 } from '../../../src/cel/type.ts';
 import type { CelType } from '../../../src/cel/type.ts';
 import { debugText } from './debug-text.ts';
@@ -66,19 +67,14 @@ interface TypeMessage {
   readonly abstractType?: { readonly name: string; readonly parameterTypes?: readonly TypeMessage[] };
 }
 
-const WRAPPERS = "protobuf's wrapper types: nothing in Kubernetes has them";
-const PROTOBUF_CONSTRUCTION =
-  "construction of protobuf's own messages (Any, Value, Timestamp): nothing in Kubernetes has it";
+const ANY = "protobuf's Any: nothing in Kubernetes has it";
 /** Optional entries without the optional syntax: cel-go then looks no further, here what they hold is parsed as well. */
 const OPTIONAL_ENTRY = /\{\?/u;
 
 const CROSS_TYPE = 'numbers of different types compare since Kubernetes 1.28; the test turns that off';
 
 /** What is not run: the reason of the first pattern that occurs in the expression. */
-const EXCLUSIONS: readonly (readonly [pattern: RegExp, reason: string])[] = [
-  [/_wrapper|null_int|NotAMessage/u, WRAPPERS],
-  [/google\.protobuf\.\w+\{/u, PROTOBUF_CONSTRUCTION],
-];
+const EXCLUSIONS: readonly (readonly [pattern: RegExp, reason: string])[] = [[/google\.protobuf\.Any\{/u, ANY]];
 
 describe("cel-go's checker tests", () => {
   const all = tests.tests as readonly CheckingTest[];
@@ -219,6 +215,7 @@ const PRIMITIVES: Readonly<Record<string, CelType>> = {
 };
 
 const WELL_KNOWN_MESSAGES: Readonly<Record<string, CelType>> = {
+  'google.protobuf.Int32Value': wrapperOf(INT),
   'google.protobuf.Struct': mapOf(STRING, DYN),
   'google.protobuf.ListValue': listOf(DYN),
   'google.protobuf.Value': DYN,
@@ -229,6 +226,9 @@ const WELL_KNOWN_MESSAGES: Readonly<Record<string, CelType>> = {
 function typeOfMessage(message: TypeMessage): CelType {
   if (message.primitive !== undefined) {
     return PRIMITIVES[message.primitive] ?? DYN;
+  }
+  if (message.wrapper !== undefined) {
+    return wrapperOf(PRIMITIVES[message.wrapper] ?? DYN);
   }
   if (message.messageType !== undefined) {
     return WELL_KNOWN_MESSAGES[message.messageType] ?? struct(message.messageType);
@@ -256,6 +256,15 @@ function testAllTypes(name: string): Readonly<Record<string, CelType>> {
     single_int64: INT,
     single_value: DYN,
     single_struct: mapOf(STRING, DYN),
+    single_int32_wrapper: wrapperOf(INT),
+    single_int64_wrapper: wrapperOf(INT),
+    single_uint32_wrapper: wrapperOf(UINT),
+    single_uint64_wrapper: wrapperOf(UINT),
+    single_float_wrapper: wrapperOf(DOUBLE),
+    single_bool_wrapper: wrapperOf(BOOL),
+    single_bytes_wrapper: wrapperOf(BYTES),
+    single_double_wrapper: wrapperOf(DOUBLE),
+    single_string_wrapper: wrapperOf(STRING),
     single_timestamp: TIMESTAMP,
     single_duration: DURATION,
     single_nested_message: nested,

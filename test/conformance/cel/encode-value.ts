@@ -7,8 +7,8 @@ import {
   CelTimestamp,
   CelTypeValue,
   CelUint,
-  toText,
 } from '../../../src/cel/index.ts';
+import { toText } from '../../../src/cel/evaluate/index.ts';
 import type { CelValue } from '../../../src/cel/index.ts';
 import { formatFloat } from '../../../src/go/index.ts';
 import { NamedFormat } from '../../../src/cel/libraries/named-formats.ts';

@@ -12,7 +12,7 @@ const PROTOBUF = 'needs messages of protobuf, which objects of Kubernetes are no
 
 /** Everything that is not run, but for cases that need messages of protobuf in other suites. */
 export const EXCLUSIONS: readonly Exclusion[] = [
-  ...['dynamic', 'enums', 'proto2', 'proto2_ext', 'proto3', 'wrappers'].map((suite) => ({ suite, reason: PROTOBUF })),
+  ...['enums', 'proto2', 'proto2_ext', 'proto3'].map((suite) => ({ suite, reason: PROTOBUF })),
   {
     suite: 'string_ext',
     section: 'value_errors',

@@ -76,6 +76,16 @@ describe('defaults of kinds of Kubernetes', () => {
     assert.equal(role['rules'], null);
   });
 
+  it('write null where a map has no time', () => {
+    const budget = stored({
+      apiVersion: 'policy/v1',
+      kind: 'PodDisruptionBudget',
+      metadata: { name: 'a' },
+      status: { disruptedPods: { web: null } },
+    });
+    assert.deepEqual((budget['status'] as Record<string, unknown>)['disruptedPods'], { web: null });
+  });
+
   it('write quantities and times in one form', () => {
     const claim = stored({
       apiVersion: 'v1',

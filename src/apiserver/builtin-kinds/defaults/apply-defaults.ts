@@ -136,8 +136,10 @@ function readStruct(fields: Fields, { drop, properties }: StructPlan): void {
 }
 
 function replaceNulls(container: Fields, schema: Schema): void {
+  // No time is written as null.
+  const isText = schema.type === 'string' && schema.format !== 'date-time';
   for (const name of Object.keys(container)) {
-    if (container[name] === null && (schema.properties !== undefined || schema.type === 'string')) {
+    if (container[name] === null && (schema.properties !== undefined || isText)) {
       container[name] = schema.properties === undefined ? '' : {};
     }
   }

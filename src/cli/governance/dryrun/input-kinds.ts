@@ -3,16 +3,12 @@ import type { ApiResource, Discovery } from '../../../cluster/index.ts';
 import {
   ALL_KINDS,
   apiVersionOf,
-  groupVersionOf,
-  isJsonObject,
-  type JsonValue,
   kubernetesKind,
   type KubernetesObject,
-  own,
   type ResourceType,
-  textOf,
-  valueAt,
 } from '../../../resources/index.ts';
+import { asJson } from '../../../values/index.ts';
+import { definedKinds, guessedKind } from '../../custom-kinds.ts';
 
 export class InputKinds implements Discovery {
   /** By API version and kind. */
@@ -25,11 +21,16 @@ export class InputKinds implements Discovery {
    * @param mappings take precedence
    */
   constructor(objects: readonly KubernetesObject[], mappings: readonly ApiResource[]) {
-    const known = new Map([...objects.flatMap(definedKinds), ...mappings].map((kind) => [idOfType(kind), kind]));
+    const known = new Map(
+      [...objects.flatMap((object) => definedKinds(asJson(object)).map(discovered)), ...mappings].map((kind) => [
+        idOfType(kind),
+        kind,
+      ]),
+    );
     const guesses = new Map(
       objects
         .filter(({ apiVersion, kind }) => !known.has(idOf(apiVersion, kind)) && builtin(apiVersion, kind) === undefined)
-        .map((object) => [idOf(object.apiVersion, object.kind), guessedKind(object)]),
+        .map((object) => [idOf(object.apiVersion, object.kind), discovered(guessedKind(asJson(object)))]),
     );
     this.guessed = [...guesses.values()];
     this.#kinds = new Map([...guesses, ...known]);
@@ -52,38 +53,12 @@ export class InputKinds implements Discovery {
 function builtin(apiVersion: string, kind: string): ApiResource | undefined {
   const own = ALL_KINDS.find((one) => one.kind === kind && apiVersionOf(one) === apiVersion);
   const type = own ?? kubernetesKind(apiVersion, kind);
-  return type && { ...type, singular: kind.toLowerCase(), ...NO_NAMES };
+  return type && discovered(type);
 }
 
-/** The kinds of a CustomResourceDefinition; none of another object. */
-function definedKinds(object: KubernetesObject): readonly ApiResource[] {
-  const { spec } = object as { readonly spec?: JsonValue };
-  const names = valueAt(spec, 'names');
-  const versions = valueAt(spec, 'versions');
-  if (object.kind !== 'CustomResourceDefinition' || !isJsonObject(spec) || !isJsonObject(names)) {
-    return [];
-  }
-  const kind = textOf(own(names, 'kind'));
-  return (Array.isArray(versions) ? versions.filter(isJsonObject) : []).map((version) => ({
-    group: textOf(own(spec, 'group')),
-    version: textOf(own(version, 'name')),
-    kind,
-    resource: textOf(own(names, 'plural')),
-    namespaced: own(spec, 'scope') === 'Namespaced',
-    singular: kind.toLowerCase(),
-    ...NO_NAMES,
-  }));
-}
-
-/** The kind of an object by the rules for English plurals that Kubernetes guesses by as well. */
-function guessedKind({ apiVersion, kind, metadata }: KubernetesObject): ApiResource {
-  const singular = kind.toLowerCase();
-  const plural = singular.endsWith('y')
-    ? `${singular.slice(0, -1)}ies`
-    : `${singular}${singular.endsWith('s') ? 'es' : 's'}`;
-  const { group, version } = groupVersionOf(apiVersion);
-  const namespaced = metadata.namespace !== undefined;
-  return { group, version, kind, resource: plural, namespaced, singular, ...NO_NAMES };
+/** With what discovery says of a kind beside its type. */
+function discovered(type: ResourceType): ApiResource {
+  return { ...type, singular: type.kind.toLowerCase(), ...NO_NAMES };
 }
 
 const NO_NAMES = { shortNames: [], categories: [], verbs: [], subresources: [] } as const;

@@ -11,6 +11,7 @@ import { LEASES } from '../../../runtime/index.ts';
 import { ACCESS_GUARDS, CRDS, DEPLOYMENTS } from '../kinds.ts';
 import { accessGuard } from '../objects/access-guard.ts';
 import { deploymentProgress } from '../installed-state.ts';
+import { recordGuards } from '../objects/record-guards.ts';
 import { INSTALL_PARTS } from '../install-objects.ts';
 import type { InstallContext } from '../objects/naming.ts';
 import { CONTROLLER } from '../objects/naming.ts';
@@ -170,23 +171,29 @@ export function checkLeader(snapshot: Snapshot): readonly Finding[] {
     : [];
 }
 
-/** Whether the policies that limit the controller's rights are there, with their bindings. */
+/** Whether the policies that limit rights are there, with their bindings. */
 export function checkAccessGuard(snapshot: Snapshot, context: InstallContext): readonly Finding[] {
   const { guards } = snapshot;
   const controller = controllerOf(snapshot);
   if (controller === undefined || ACCESS_GUARDS.some((type) => isUnread(snapshot, type))) {
     return [];
   }
-  const unlimited = (wanted: readonly KubernetesObject[], what: string): readonly Finding[] =>
+  const unlimited = (wanted: readonly KubernetesObject[], effect: string): readonly Finding[] =>
     wanted
       .filter((one) => !guards.some(({ kind, metadata }) => kind === one.kind && metadata.name === one.metadata.name))
       .map(({ kind, metadata }) => {
-        const message = `it does not exist: the controller may change ${what}`;
+        const message = `it does not exist: ${effect}`;
         return finding('RightsUnlimited', `${kind.toLowerCase()}/${metadata.name}`, message, INSTALL);
       });
   return [
-    ...unlimited(accessGuard(context), 'every ClusterRole and ClusterRoleBinding'),
-    ...(mayAnnotate(controller) ? unlimited(annotationGuard(context), 'every NetworkPolicy') : []),
+    ...unlimited(accessGuard(context), 'the controller may change every ClusterRole and ClusterRoleBinding'),
+    ...unlimited(
+      recordGuards(context),
+      'PolicyRevisions and PolicyServerReplicas may be changed by whoever has the right, which may end the enforcement of policies',
+    ),
+    ...(mayAnnotate(controller)
+      ? unlimited(annotationGuard(context), 'the controller may change every NetworkPolicy')
+      : []),
   ];
 }
 

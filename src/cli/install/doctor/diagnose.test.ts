@@ -142,6 +142,27 @@ describe('the doctor', () => {
     status: { ...status, warnings: ['the module changes objects'] },
   });
 
+  const refused = (reason: string): AdmissionPolicyObject => {
+    const { status, ...one } = policy('Degraded');
+    const condition = { type: 'UpToDate', status: 'False', reason, message: 'would hold 300 MiB' };
+    return { ...one, status: { ...status, conditions: [condition] } } as never;
+  };
+
+  const deviating = (name: string, ...all: readonly (readonly [policy: string, reason: string])[]): never =>
+    ({
+      metadata: { name, namespace: NAMESPACE },
+      spec: { policyServer: 'default' },
+      status: {
+        deviations: all.map(([id, reason]) => ({
+          policy: id,
+          revision: 1,
+          state: 'Failed',
+          reason,
+          message: `${reason} of ${id}`,
+        })),
+      },
+    }) as never;
+
   const unenforced = (phase: string, agoMs: number): AdmissionPolicyObject => {
     const { status, ...one } = policy(phase);
     const lastTransitionTime = new Date(NOW - agoMs).toISOString();
@@ -205,6 +226,7 @@ describe('the doctor', () => {
           },
         } as unknown as PolicyServer,
       ],
+      replicas: [],
       policies: [policy('Active')],
       governance: { policies: [], templates: [], denied: [] },
       networkProviders: [],
@@ -258,6 +280,9 @@ describe('the doctor', () => {
     'warning PolicyDegraded': () => ({ policies: [policy('Degraded')] }),
     'warning PolicyPending': () => ({ policies: [policy('Pending')] }),
     'warning PolicyMayReject': () => ({ policies: [warned(policy('Active'))] }),
+    'warning PolicyMemoryExceeded': () => ({ policies: [refused('MemoryExceeded')] }),
+    'warning PolicyQuarantined': () => ({ replicas: [deviating('one', ['kw.ap.shop.p', 'Quarantined'])] }),
+    'error RevisionRefused': () => ({ replicas: [deviating('one', ['kw.cap.p', 'RevisionMismatch'])] }),
     'warning ParametersWritable': ({ roles }) => ({
       policies: [inConfigMaps(policy('Active'))],
       roles: [...roles, EDIT],
@@ -326,6 +351,40 @@ describe('the doctor', () => {
       assert.ok(codes(change).includes(code), codes(change).join(', '));
     });
   }
+
+  it('names the owner, the policies and the replicas where there is too little memory, and what is in quarantine where', () => {
+    const found = diagnose(
+      {
+        ...healthy,
+        policies: [refused('MemoryExceeded')],
+        replicas: [
+          deviating('r1', ['kw.ap.shop.a', 'MemoryExceeded'], ['kw.ap.shop.b', 'MemoryExceeded']),
+          deviating('r2', ['kw.ap.shop.a', 'MemoryExceeded'], ['kw.ap.bank.c', 'Quarantined'], ['kw.cap.d', 'Loading']),
+        ],
+      },
+      context,
+    ).filter(({ code }) => code === 'PolicyMemoryExceeded' || code === 'PolicyQuarantined');
+    assert.deepEqual(
+      found.map(({ code, where, message }) => [code, where, message]),
+      [
+        [
+          'PolicyMemoryExceeded',
+          'policyserver/default',
+          'the policies of namespace shop would exceed the memory for policies on r1, r2, so it does not serve the newest revision of kw.ap.shop.a, kw.ap.shop.b: MemoryExceeded of kw.ap.shop.a',
+        ],
+        [
+          'PolicyMemoryExceeded',
+          'policyserver/default',
+          'the cluster-wide policies would exceed the memory for policies, so it does not serve the newest revision of clusteradmissionpolicy/one: would hold 300 MiB',
+        ],
+        [
+          'PolicyQuarantined',
+          'kw.ap.bank.c',
+          'its module is in quarantine on PolicyServer default on r2: Quarantined of kw.ap.bank.c',
+        ],
+      ],
+    );
+  });
 
   it('is content with another governance account that the controller may impersonate', () => {
     const role = {

@@ -12,6 +12,7 @@ import { checkGovernance } from './check-governance.ts';
 import { checkKubewarden } from './check-kubewarden.ts';
 import { checkNetworkProviders } from './check-network-providers.ts';
 import { checkPolicies, checkPolicyServers } from './check-policies.ts';
+import { checkReplicas } from './check-replicas.ts';
 import { checkCertificates, checkWebhooks } from './check-webhooks.ts';
 import { type Finding, finding, inOrder } from './finding.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -30,6 +31,7 @@ export function diagnose(snapshot: Snapshot, context: InstallContext): readonly 
     ...checkCertificates(snapshot),
     ...checkPolicyServers(snapshot),
     ...checkPolicies(snapshot),
+    ...checkReplicas(snapshot),
     ...checkGovernance(snapshot),
     ...checkNetworkProviders(snapshot),
     ...checkKubewarden(snapshot),

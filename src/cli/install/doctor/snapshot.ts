@@ -11,8 +11,10 @@ import {
   OWN_KINDS,
   POLICIES as GOVERNANCE_POLICIES,
   POLICIES_GROUP,
+  POLICY_SERVER_REPLICAS,
   POLICY_SERVERS,
   type PolicyServer,
+  type PolicyServerReplica,
   type ResourceType,
 } from '../../../resources/index.ts';
 import { oneLine } from '../../table.ts';
@@ -61,6 +63,7 @@ export interface Snapshot {
   readonly guards: readonly KubernetesObject[];
   readonly configurations: readonly KubernetesObject[];
   readonly policyServers: readonly PolicyServer[];
+  readonly replicas: readonly PolicyServerReplica[];
   readonly policies: readonly AdmissionPolicyObject[];
   readonly governance: GovernanceState;
   readonly networkProviders: readonly NetworkPolicyProvider[];
@@ -103,10 +106,11 @@ export async function takeSnapshot(cluster: KubernetesCluster, namespace: string
       Promise.all([read([CLUSTER_BINDINGS]), read([ROLE_BINDINGS], namespace)]),
     ],
   );
-  const [guards, configurations, policyServers, all] = await Promise.all([
+  const [guards, configurations, policyServers, replicas, all] = await Promise.all([
     read(ACCESS_GUARDS),
     read(WEBHOOK_CONFIGURATIONS),
     read([POLICY_SERVERS]),
+    read([POLICY_SERVER_REPLICAS], namespace),
     read(POLICIES),
   ]);
   return {
@@ -124,6 +128,7 @@ export async function takeSnapshot(cluster: KubernetesCluster, namespace: string
     guards,
     configurations,
     policyServers: policyServers as readonly PolicyServer[],
+    replicas: replicas as readonly PolicyServerReplica[],
     // Validated by the schemas of the kinds.
     policies: all as readonly AdmissionPolicyObject[],
     governance: await readGovernance(cluster, namespace, read, unread),

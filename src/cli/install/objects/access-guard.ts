@@ -1,7 +1,7 @@
 // Limits of the controller's rights that RBAC cannot express.
 import { ACCESS_REVIEW_RULES, POLICY_SERVER_CLUSTER_ROLE_PREFIX } from '../../../lifecycle/index.ts';
 import type { KubernetesObject } from '../../../resources/index.ts';
-import { controllerGuard, quoted } from './controller-guard.ts';
+import { controllerGuard, quoted } from './admission-guard.ts';
 import type { InstallContext } from './naming.ts';
 
 const PREFIX = quoted(POLICY_SERVER_CLUSTER_ROLE_PREFIX);

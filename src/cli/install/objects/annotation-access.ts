@@ -2,7 +2,7 @@
 import { NETWORK_POLICY_ANNOTATION_RULES } from '../../../network-policy/index.ts';
 import { ANNOTATIONS, type KubernetesObject } from '../../../resources/index.ts';
 import { commented } from './comments.ts';
-import { controllerGuard, quoted } from './controller-guard.ts';
+import { controllerGuard, quoted } from './admission-guard.ts';
 import type { Grant } from './governance-objects.ts';
 import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
 

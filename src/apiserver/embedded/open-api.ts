@@ -1,0 +1,31 @@
+import type { OpenApiSource, OpenApiText } from '../../cluster/index.ts';
+import { groupVersionOf } from '../../resources/index.ts';
+import { OpenApiDocuments } from '../gateway/openapi.ts';
+import type { ResourceRegistry, ServedResource } from './resource-registry.ts';
+
+/** OpenAPI documents of an embedded cluster. */
+export class EmbeddedOpenApi implements OpenApiSource {
+  readonly #registry: ResourceRegistry;
+  readonly #documents = new OpenApiDocuments();
+  #served: readonly ServedResource[] | undefined;
+  #revision = 0;
+
+  constructor(registry: ResourceRegistry) {
+    this.#registry = registry;
+  }
+
+  async revision(): Promise<string> {
+    const served = this.#registry.all();
+    if (served !== this.#served) {
+      this.#served = served;
+      this.#revision += 1;
+    }
+    return String(this.#revision);
+  }
+
+  async document(apiVersion: string): Promise<OpenApiText | undefined> {
+    const { group, version } = groupVersionOf(apiVersion);
+    const definitions = this.#registry.all().map(({ definition }) => definition);
+    return this.#documents.groupVersion(definitions, group === '' ? `api/${version}` : `apis/${group}/${version}`);
+  }
+}

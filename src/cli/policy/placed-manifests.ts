@@ -1,0 +1,76 @@
+// Manifests in YAML and JSON texts, with their places.
+import type { FieldPath, JsonObject } from '../../engine/index.ts';
+import { isJsonObject, own, textPosition, type TextPosition } from '../../values/index.ts';
+import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
+import { CliError } from '../errors.ts';
+import { type PlaceOf, SourcePlaces } from './source-places.ts';
+
+/** The text of a file, or of standard input. */
+export interface SourceText {
+  readonly text: string;
+  /** The file as users name it, for messages. */
+  readonly name: string;
+  /** Absolute folder that relative paths in the text are below. */
+  readonly folder: string;
+}
+
+/** A manifest, and where it stands. */
+export interface PlacedManifest {
+  readonly object: JsonObject;
+  readonly source: SourceText;
+  /** Position of a field of the manifest, or of the manifest itself. */
+  readonly positionOf: (path?: FieldPath) => TextPosition;
+  readonly placeOf: PlaceOf;
+}
+
+/** @throws CliError with line, column and excerpt when the text is not YAML */
+export function parseDocuments({ text, name }: SourceText): readonly unknown[] {
+  try {
+    return parseYaml(text);
+  } catch (error) {
+    if (!(error instanceof YamlSyntaxError)) {
+      throw error;
+    }
+    const { line, column, excerpt } = textPosition(text, error.offset);
+    throw new CliError(`${name}:${line}:${column} is not YAML: ${error.message}\n${excerpt}`, { cause: error });
+  }
+}
+
+/** Whether a document is a Kubernetes object. */
+export function isManifest(document: unknown): document is JsonObject {
+  return isJsonObject(document) && typeof own(document, 'kind') === 'string';
+}
+
+/**
+ * The manifests among the documents of a text, with the items of each List.
+ * @throws CliError when a document is not a manifest
+ */
+export function placedManifests(documents: readonly unknown[], source: SourceText): readonly PlacedManifest[] {
+  const places = new SourcePlaces(source.text, source.name);
+  const placed = (object: JsonObject, document: number, above: FieldPath = []): PlacedManifest => ({
+    object,
+    source,
+    positionOf: (path = []) => places.positionOf([...above, ...path], document),
+    placeOf: (path, beginning) => places.placeOf([...above, ...path], beginning, document),
+  });
+  return documents.flatMap((document, index) => {
+    if (document === null || document === undefined) {
+      return [];
+    }
+    if (!isManifest(document)) {
+      throw new CliError(
+        `${source.name}: document ${index + 1} is not a manifest: expected a mapping with apiVersion and kind`,
+      );
+    }
+    const items = document['kind'] === 'List' ? document['items'] : undefined;
+    return Array.isArray(items)
+      ? items.flatMap((item, at) => (isJsonObject(item) ? [placed(item, index, ['items', at])] : []))
+      : [placed(document, index)];
+  });
+}
+
+/** A message about a field of a manifest, with its position and the line there. */
+export function placedMessage({ source, positionOf }: PlacedManifest, path: FieldPath, message: string): string {
+  const { line, column, excerpt } = positionOf(path);
+  return `${source.name}:${line}:${column} ${message}\n${excerpt.replaceAll(/^/gm, '  ')}`;
+}

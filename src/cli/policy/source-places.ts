@@ -1,0 +1,61 @@
+// Places of fields, and of parts of their texts, in YAML and JSON files.
+import type { FieldPath } from '../../engine/index.ts';
+import { textPosition, type TextPosition } from '../../values/index.ts';
+import { YamlPositions } from '../../values/yaml/index.ts';
+import { LineNumbers } from '../line-numbers.ts';
+
+/** A place in a file, counted from 1. */
+export interface FilePlace {
+  /** The file as users name it. */
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+}
+
+/**
+ * Finds the place of a field, or of its innermost existing parent.
+ * @param beginning of the field's text, after which the place is. Default: the place of its key
+ */
+export type PlaceOf = (path: FieldPath, beginning?: string) => FilePlace;
+
+/** Places of the settings of a policy in a file of their own, by their paths in the policy. */
+export function placesOfSettings(text: string, file: string): PlaceOf {
+  const places = new SourcePlaces(text, file);
+  return ([, ...path], beginning) => places.placeOf(path, beginning);
+}
+
+/** Places in a text, which is parsed when the first is wanted. */
+export class SourcePlaces {
+  readonly #text: string;
+  readonly #file: string;
+  #parsed: { readonly positions: YamlPositions; readonly lines: LineNumbers } | undefined;
+
+  /** @param text valid YAML */
+  constructor(text: string, file: string) {
+    this.#text = text;
+    this.#file = file;
+  }
+
+  /** With an excerpt. */
+  positionOf(path: FieldPath, document = 0): TextPosition {
+    return textPosition(this.#text, this.#read().positions.offsetOf(path, document));
+  }
+
+  /** As {@link PlaceOf}. */
+  placeOf(path: FieldPath, beginning: string | undefined, document = 0): FilePlace {
+    const { positions, lines } = this.#read();
+    const offset =
+      beginning === undefined ? positions.offsetOf(path, document) : positions.offsetInText(path, beginning, document);
+    return { file: this.#file, line: lines.at(offset), column: lines.columnAt(offset) };
+  }
+
+  /** The places of fields below a path. */
+  below(above: FieldPath): PlaceOf {
+    return (path, beginning) => this.placeOf([...above, ...path], beginning);
+  }
+
+  #read(): { readonly positions: YamlPositions; readonly lines: LineNumbers } {
+    this.#parsed ??= { positions: new YamlPositions(this.#text), lines: new LineNumbers(this.#text) };
+    return this.#parsed;
+  }
+}

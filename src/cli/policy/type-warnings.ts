@@ -1,0 +1,202 @@
+// Warnings about rules and expressions of policies for the kinds of Kubernetes, and of CustomResourceDefinitions among
+// manifests: those of an API server with these kinds when the policy is applied.
+import type { JsonObject, PolicyDefinition } from '../../engine/index.ts';
+import {
+  checkManifestTypes,
+  checkPolicyTypes,
+  describeTypeWarning,
+  offlineKinds,
+  type PolicyKinds,
+  subjectOfDefinition,
+  subjectOfSpec,
+  type TypeWarning,
+} from '../../engine/type-check/index.ts';
+import {
+  type AdmissionPolicySpec,
+  groupVersionOf,
+  isJsonObject,
+  POLICIES_GROUP,
+  type UnservedRule,
+  unservedRules,
+} from '../../resources/index.ts';
+import { own, textOf, textsOf, valueAt } from '../../values/index.ts';
+import { fieldPathOf } from '../field-path.ts';
+import type { FilePolicy } from './file-policy.ts';
+import type { PlacedManifest } from './placed-manifests.ts';
+import type { FilePlace, PlaceOf } from './source-places.ts';
+
+/** A warning at a field of a policy. */
+export interface PolicyWarning extends UnservedRule {
+  /** As in the webhook for our kinds. */
+  readonly rule: WarningRule;
+  /** The kind and name of its manifest, or the id in a policies file. Absent for a policy without either. */
+  readonly policy?: string;
+  /** Of an expression: where the mistake is in it. Absent where the policy is in no file. */
+  readonly place?: FilePlace;
+}
+
+/** The rules of warnings, for the formats of CI systems. */
+export const WARNING_RULES = [
+  { id: 'type-check', description: 'an expression does not fit the schemas of the kinds that its policy matches' },
+  { id: 'rule-not-served', description: 'a rule of a policy matches no resource of Kubernetes' },
+] as const;
+type WarningRule = (typeof WARNING_RULES)[number]['id'];
+
+/** A policy without rules, such as an entry of a policies file. */
+export interface CheckedEntry {
+  readonly id?: string;
+  readonly definition: PolicyDefinition;
+  readonly placeOf?: PlaceOf | undefined;
+}
+
+export interface CheckedPolicies {
+  /** Manifests of policies of any kind, and of CustomResourceDefinitions; others are ignored. */
+  readonly manifests: readonly CheckedManifest[];
+  readonly entries?: readonly CheckedEntry[];
+  /** Objects of requests, whose kinds stand for the rules of entries. */
+  readonly objects?: readonly unknown[];
+}
+
+/** A manifest, and where its fields are if it is a policy in a file. */
+export type CheckedManifest = Pick<PlacedManifest, 'object'> & { readonly placeOf?: PlaceOf };
+
+/** The warnings. Never throws for policies that are valid; mistakes in others are reported where they are loaded. */
+export function typeWarnings({ manifests, entries = [], objects = [] }: CheckedPolicies): readonly PolicyWarning[] {
+  const policies = manifests.filter(({ object }) => isPolicy(object));
+  if (policies.length === 0 && entries.length === 0) {
+    return [];
+  }
+  const kinds = offlineKinds(manifests.map(({ object }) => object));
+  return [
+    ...policies.flatMap((policy) => manifestWarnings(policy, kinds)),
+    ...entries.flatMap((entry) => entryWarnings(entry, objects, kinds)),
+  ];
+}
+
+/**
+ * `policy.yaml:9:58 ClusterAdmissionPolicy volumes: spec.settings.validations[0].expression: undefined field 'hostpath' at
+ * 1:32, in v1 Pod`
+ */
+export function typeWarningText({ policy, field, message, place }: PolicyWarning): string {
+  const text = [...(policy === undefined ? [] : [policy]), field, message].join(': ');
+  return place === undefined ? text : `${place.file}:${place.line}:${place.column} ${text}`;
+}
+
+/** The warnings about a policy of a file. @param beside other manifests, such as CustomResourceDefinitions */
+export function filePolicyWarnings(
+  policy: FilePolicy,
+  beside: readonly PlacedManifest[],
+  objects: readonly unknown[] = [],
+): readonly PolicyWarning[] {
+  return typeWarnings({ manifests: [...(policy.placed ?? []), ...beside], entries: entriesOf(policy), objects });
+}
+
+/** The policy if it is an entry of a policies file. */
+export function entriesOf({ definition, placeOf, placed }: FilePolicy): readonly CheckedEntry[] {
+  return placed === undefined ? [{ id: definition.id, definition, placeOf }] : [];
+}
+
+const ADMISSION_GROUP = 'admissionregistration.k8s.io';
+
+function isPolicy(manifest: JsonObject): boolean {
+  const { group } = groupVersionOf(textOf(own(manifest, 'apiVersion')));
+  const kind = textOf(own(manifest, 'kind'));
+  return group === POLICIES_GROUP
+    ? /AdmissionPolicy(?:Group)?$/.test(kind)
+    : group === ADMISSION_GROUP && /^(?:Validating|Mutating)AdmissionPolicy$/.test(kind);
+}
+
+function manifestWarnings(manifest: CheckedManifest, kinds: PolicyKinds): readonly PolicyWarning[] {
+  const { object, placeOf } = manifest;
+  const policy = `${textOf(own(object, 'kind'))} ${textOf(valueAt(object, 'metadata', 'name'))}`;
+  const { group } = groupVersionOf(textOf(own(object, 'apiVersion')));
+  if (group === ADMISSION_GROUP) {
+    return checkManifestTypes(object, kinds).warnings.map((one) => ({ policy, ...warningOf(one, placeOf) }));
+  }
+  const spec = specOf(object);
+  return spec === undefined ? [] : specWarnings(spec, placeOf, kinds).map((one) => ({ policy, ...one }));
+}
+
+function warningOf(warning: TypeWarning, placeOf: PlaceOf | undefined): PolicyWarning {
+  const { field } = warning;
+  return {
+    rule: 'type-check',
+    field,
+    message: describeTypeWarning(warning),
+    ...(placeOf === undefined ? {} : { place: placeOf(fieldPathOf(field), beginningOf(warning)) }),
+  };
+}
+
+/** The text of the expression before the mistake. Columns count code points. */
+function beginningOf({ expression, line, column }: TypeWarning): string {
+  const lines = expression.split('\n').slice(0, line);
+  const last = Array.from(lines.pop() ?? '').slice(0, column - 1);
+  return [...lines, last.join('')].join('\n');
+}
+
+/** With the lists that the checks read; undefined for a spec that cannot be loaded. */
+function specOf(manifest: JsonObject): AdmissionPolicySpec | undefined {
+  const spec = own(manifest, 'spec');
+  const rules = valueAt(spec, 'rules');
+  const isComplete =
+    isJsonObject(spec) &&
+    Array.isArray(rules) &&
+    (isJsonObject(spec['policies']) || typeof spec['module'] === 'string');
+  if (!isComplete) {
+    return undefined;
+  }
+  const read = rules.filter(isJsonObject).map((rule) => ({
+    ...rule,
+    apiGroups: textsOf(rule['apiGroups']),
+    apiVersions: textsOf(rule['apiVersions']),
+    resources: textsOf(rule['resources']),
+  }));
+  return { ...spec, rules: read } as unknown as AdmissionPolicySpec;
+}
+
+function specWarnings(
+  spec: AdmissionPolicySpec,
+  placeOf: PlaceOf | undefined,
+  kinds: PolicyKinds,
+): readonly PolicyWarning[] {
+  return [
+    ...offlineUnserved(spec.rules, kinds).map((one): PolicyWarning => ({
+      rule: 'rule-not-served',
+      ...one,
+      ...(placeOf === undefined ? {} : { place: placeOf(fieldPathOf(one.field)) }),
+    })),
+    ...checkPolicyTypes(subjectOfSpec(spec), kinds).warnings.map((one) => warningOf(one, placeOf)),
+  ];
+}
+
+/** Rules for groups of which all kinds are known: API servers accept no custom kinds in groups without a dot. */
+function offlineUnserved(rules: AdmissionPolicySpec['rules'], { served }: PolicyKinds): readonly UnservedRule[] {
+  const isKnown = ({ apiGroups = [] }: AdmissionPolicySpec['rules'][number]): boolean =>
+    apiGroups.length > 0 && apiGroups.every((group) => !group.includes('.') && !group.includes('*'));
+  return rules.flatMap((rule, index) =>
+    // Versions are not known: those of other releases of Kubernetes are not among the kinds.
+    isKnown(rule)
+      ? unservedRules([{ ...rule, apiVersions: ['*'] }], served).map(({ field, message }) => ({
+          field: field.replace('spec.rules[0]', `spec.rules[${index}]`),
+          message: message.replace('the cluster serves no', 'Kubernetes has no'),
+        }))
+      : [],
+  );
+}
+
+function entryWarnings(
+  { id, definition, placeOf }: CheckedEntry,
+  objects: readonly unknown[],
+  kinds: PolicyKinds,
+): readonly PolicyWarning[] {
+  const rules = objects.filter(isJsonObject).flatMap((object) => {
+    const { group, version } = groupVersionOf(textOf(own(object, 'apiVersion')));
+    const kind = textOf(own(object, 'kind'));
+    const served = kinds.served.find((one) => one.group === group && one.version === version && one.kind === kind);
+    return [{ apiGroups: [group], apiVersions: [version], resources: [served?.resource ?? '*'] }];
+  });
+  return checkPolicyTypes(subjectOfDefinition(definition, rules), kinds).warnings.map((one) => ({
+    ...(id === undefined ? {} : { policy: id }),
+    ...warningOf(one, placeOf),
+  }));
+}

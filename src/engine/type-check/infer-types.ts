@@ -1,0 +1,83 @@
+// Types of a policy's expressions for objects of one kind.
+import { CelError, DYN } from '../../cel/index.ts';
+import type { CelIssue, CelType, InferredType } from '../../cel/index.ts';
+import type { ServedResource } from '../../resources/index.ts';
+import type { PolicyEnvironments } from '../cel-policy/policy-environment.ts';
+import { type Known, KnownValues } from './known-values.ts';
+import { type Reachability, reachability } from './reachability.ts';
+import type { TypedExpression } from './typed-expressions.ts';
+
+/** An expression with its errors for objects of one kind. */
+export interface CheckedExpression {
+  readonly expression: TypedExpression;
+  readonly issues: readonly CelIssue[];
+  readonly reach: Reachability;
+}
+
+const WHOLE: Reachability = { dead: new Set(), chosen: new Set(), tests: new Set() };
+
+/** Checks expressions in order, so that types and values of variables are known to later ones. */
+export function inferAll(
+  expressions: readonly TypedExpression[],
+  environments: PolicyEnvironments,
+  kind?: ServedResource,
+): readonly CheckedExpression[] {
+  const variables = new Map<string, CelType>();
+  const reads = new Map<string, Known>(kind === undefined ? [] : readsOf(kind));
+  return expressions.map((expression) => {
+    const { text, scope, variable } = expression;
+    const inferred = inferType(text, scope, variables, environments);
+    if (inferred === undefined) {
+      return { expression, issues: [], reach: WHOLE };
+    }
+    const { type, issues, expression: root } = inferred;
+    const absent = new Set(
+      issues.flatMap(({ expressionId, message }) => (isUndefined(message) ? (expressionId ?? []) : [])),
+    );
+    const values = new KnownValues(root, reads, absent);
+    if (variable !== undefined) {
+      variables.set(variable, type.kind === 'error' ? DYN : type);
+      reads.set(`variables.${variable}`, values.of(root));
+    }
+    return { expression, issues, reach: reachability(root, values, new KnownValues(root, reads)) };
+  });
+}
+
+/** Undefined where an expression does not parse, which is reported where the policy is compiled. */
+function inferType(
+  text: string,
+  scope: TypedExpression['scope'],
+  variables: ReadonlyMap<string, CelType>,
+  environments: PolicyEnvironments,
+): InferredType | undefined {
+  try {
+    return environments.inferType(text, scope, variables);
+  } catch (error) {
+    if (error instanceof CelError) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+/** What expressions read of the kind. Requests name that of the request, or with matchPolicy Equivalent that of the rule. */
+function readsOf({ group, version, kind, resource }: ServedResource): readonly (readonly [string, string])[] {
+  const apiVersion = group === '' ? version : `${group}/${version}`;
+  return [
+    ...['object', 'oldObject', 'request.object', 'request.oldObject'].flatMap(
+      (object) =>
+        [
+          [`${object}.kind`, kind],
+          [`${object}.apiVersion`, apiVersion],
+        ] as const,
+    ),
+    ['request.kind.kind', kind],
+    ['request.kind.group', group],
+    ['request.resource.resource', resource],
+    ['request.resource.group', group],
+  ];
+}
+
+function isUndefined(message: string): boolean {
+  return message.startsWith('undefined field ');
+}
