@@ -155,11 +155,11 @@ describe('Controller', () => {
     assert.equal(calls, 6);
   });
 
-  it('starts one reconciliation in each turn of the event loop while many wait', async () => {
+  it('starts one reconciliation in each turn of the event loop', async () => {
     const seen: string[] = [];
     await using test = running({ concurrency: 8, reconcile: (key) => void seen.push(keyText(key)) });
     await settle();
-    for (let index = 0; index < 100; index += 1) {
+    for (let index = 0; index < 20; index += 1) {
       test.controller.enqueue({ name: `p${index}` });
     }
     const turns = 5;
@@ -167,7 +167,7 @@ describe('Controller', () => {
       await new Promise((resolve) => setImmediate(resolve));
     }
     assert.ok(seen.length <= turns, String(seen.length));
-    await until(() => seen.length === 100);
+    await until(() => seen.length === 20);
   });
 
   it('lets namespaces take turns', async () => {

@@ -30,9 +30,6 @@ export type Reconciler = (
 /** Time limit of one reconciliation: longer than all retries of a request. Milliseconds. */
 const DEFAULT_RECONCILE_TIMEOUT_MS = 120_000;
 
-/** From so many waiting keys on, reconciliations leave time to other work. Policies that are applied by hand are fewer. */
-const MANY_WAITING = 64;
-
 export interface ControllerOptions {
   readonly name: string;
   readonly reconcile: Reconciler;
@@ -129,9 +126,7 @@ export class Controller implements Runnable {
       if (item === undefined) {
         return;
       }
-      if (queue.depth >= MANY_WAITING) {
-        await pace.next(signal);
-      }
+      await pace.next(signal);
       if (!signal.aborted) {
         await this.#process(queue, item, signal);
       }

@@ -15,8 +15,8 @@ import { createLog } from '../../src/log/index.ts';
 import { ensureLocalCertificates, type LocalCertificates } from '../../src/control/index.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-/** Limit of {@link TestServer.until}: conditions take milliseconds, or a few seconds on a busy machine. */
-const UNTIL_MS = 30_000;
+/** Limit of {@link TestServer.until}: conditions take milliseconds, or some seconds on a busy machine. */
+const UNTIL_MS = 60_000;
 
 /** The text of a policies file, or its entries by id. */
 export type Policies = string | Readonly<Record<string, unknown>>;
@@ -123,6 +123,7 @@ export class TestServer implements AsyncDisposable {
       port: 0,
       operationsPort: 0,
       workers: 2,
+      readyWaitMs: UNTIL_MS,
       tls: { certFile, keyFile },
       ...rest,
       // A replica gets its policies from a cluster.

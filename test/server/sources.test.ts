@@ -46,7 +46,8 @@ describe('a module source', () => {
     const other = { other: requires('other') };
     await using server = await startServer({
       policies: { ...other, ...Object.fromEntries(ids.map((id) => [id, requires(`old-${id}`)])) },
-      fetchTimeoutMs: 400,
+      // A busy machine needs some time to follow redirects until there are too many.
+      fetchTimeoutMs: 3_000,
     });
     await server.write({
       ...other,
