@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type ObjectReference, parsePolicies } from '../../engine/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import type { CompiledPolicyModule } from '../loading/compiled-module.ts';
@@ -236,6 +237,8 @@ kw.cap.group:
     await publish(...many, entry('a', accept, match('services')));
     let ended = 0;
     const held = [1, 2].map(() => admit('pods', 60_000, 'shop', TENANTS).finally(() => (ended += 1)));
+    // Until one of them, or both, are evaluated.
+    await sleep(300);
     await admit('services', 60_000);
     assert.deepEqual([ended, restarts, timeouts], [0, [], []], 'no worker had to end a review, or to be freed');
     await Promise.all(held);
