@@ -19,7 +19,7 @@ const CONFIG_MAPS: ResourceType = {
 /** Silence limit of watches. Far below the default, because each heal is waited for. */
 const SILENCE_LIMIT_MS = 1_000;
 /** Limit of an attempt that began during a fault; also below the default. */
-const PATIENCE_MS = 1_000;
+const PATIENCE_MS = 3_000;
 /** Parallel writes when the objects are created. */
 const WRITERS = 8;
 /** Time limit after a heal, after which the run fails. */

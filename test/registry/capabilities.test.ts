@@ -28,7 +28,7 @@ async function ask(server: TestServer, operation: string, payload: unknown, poli
   return { isError: !allowed, text: status?.message ?? JSON.stringify(warnings) };
 }
 
-describe('policies that read images in a registry', { skip: skipWithoutRegistry(), timeout: 120_000 }, () => {
+describe('policies that read images in a registry', { skip: skipWithoutRegistry(), timeout: 300_000 }, () => {
   let registry: Registry;
   let proxy: FaultProxy;
   let sources: SourcesConfig;

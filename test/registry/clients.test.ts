@@ -14,7 +14,7 @@ import { attachBundles, attachLayers } from './signatures.ts';
 const POLICY = 'examples/required-labels/policy.wasm';
 const LAYER_TYPE = 'application/vnd.wasm.content.layer.v1+wasm';
 
-describe('artifacts', { skip: skipWithoutRegistryClients(), timeout: 120_000 }, () => {
+describe('artifacts', { skip: skipWithoutRegistryClients(), timeout: 300_000 }, () => {
   let registry: Registry;
   let folder: string;
   let policy: Buffer;

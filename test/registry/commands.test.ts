@@ -16,7 +16,7 @@ import { attachLayers } from './signatures.ts';
 const accept = await moduleBytes(guest('accept'));
 const unannotated = await moduleBytes(guest('no-metadata'));
 
-describe('commands on a registry', { skip: skipWithoutRegistry(), timeout: 120_000 }, () => {
+describe('commands on a registry', { skip: skipWithoutRegistry(), timeout: 300_000 }, () => {
   let registry: Registry;
   let folder: string;
   let manifest: string;

@@ -42,7 +42,7 @@ it('the files of docs/registries.md are valid', () => {
   ]);
 });
 
-describe('the commands of docs/registries.md', { skip: skipWithoutCluster(), timeout: 120_000 }, () => {
+describe('the commands of docs/registries.md', { skip: skipWithoutCluster(), timeout: 300_000 }, () => {
   const layout = new LayoutFolder();
   let accept: Buffer;
   let started: StartedPortcullis;

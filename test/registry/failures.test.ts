@@ -92,7 +92,7 @@ function fails(
 
 describe(
   'the status of a policy whose module cannot be pulled',
-  { skip: skipWithoutRegistry(), timeout: 240_000 },
+  { skip: skipWithoutRegistry(), timeout: 400_000 },
   () => {
     let registry: Registry;
     let proxy: FaultProxy;

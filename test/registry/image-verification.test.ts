@@ -43,7 +43,7 @@ async function verify(
 
 const bytesOf = (text: string): number[] => [...Buffer.from(text)];
 
-describe('signatures of images', { timeout: 120_000 }, () => {
+describe('signatures of images', { timeout: 300_000 }, () => {
   let registry: TestRegistry;
   let sigstore: TestSigstore;
   let server: TestServer;

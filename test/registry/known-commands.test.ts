@@ -48,7 +48,7 @@ cases:
     expect: {allowed: true, objectContains: {metadata: {labels: {team: shop}}}}
 `;
 
-describe('the commands for users of other command lines', { timeout: 180_000, concurrency: 2 }, () => {
+describe('the commands for users of other command lines', { timeout: 300_000, concurrency: 2 }, () => {
   const signer = keySigner();
   const reason = skipWithoutRegistry();
   let registry: Registry | undefined;

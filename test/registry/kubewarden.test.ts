@@ -75,7 +75,7 @@ const PRIVILEGED = pod({
 
 const skip = skipWithoutCluster() || skipWithoutRegistry();
 
-describe('manifests of Kubewarden’s documentation', { skip, timeout: 240_000 }, () => {
+describe('manifests of Kubewarden’s documentation', { skip, timeout: 400_000 }, () => {
   let folder: string;
   let sourcesFile: string;
   let registry: Registry;

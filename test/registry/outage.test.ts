@@ -97,7 +97,7 @@ async function folderLike(other: TestFolder): Promise<TestFolder> {
   return folder;
 }
 
-describe('while a registry', { skip: skipWithoutRegistry(), timeout: 240_000 }, () => {
+describe('while a registry', { skip: skipWithoutRegistry(), timeout: 400_000 }, () => {
   let registry: Registry;
   let proxy: FaultProxy;
   let sources: SourcesConfig;
@@ -138,7 +138,7 @@ describe('while a registry', { skip: skipWithoutRegistry(), timeout: 240_000 }, 
       });
       const policies = { a: policy('one', 'a'), b: policy('two', 'b'), c: policy('three', 'c') };
       await using folder = await TestFolder.create();
-      const options = { folder, sources, fetchTimeoutMs: 1_000 };
+      const options = { folder, sources, fetchTimeoutMs: 1_000, policyTimeoutSeconds: 10 };
       {
         await using warm = await startServer({ ...options, policies });
         assert.ok(warm.server.policies().policies.every(({ phase }) => phase === 'Active'));

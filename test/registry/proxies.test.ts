@@ -16,7 +16,7 @@ import { PASSWORD, USER } from './registry-user.ts';
 const HOST = 'registry.invalid';
 const REFERENCE = `registry://${HOST}/policies/accept:v1`;
 
-describe('a registry behind a proxy', { skip: skipWithoutRegistry(), timeout: 120_000 }, () => {
+describe('a registry behind a proxy', { skip: skipWithoutRegistry(), timeout: 300_000 }, () => {
   let registry: Registry;
   let proxy: ConnectProxy;
   let folder: string;

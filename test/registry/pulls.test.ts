@@ -16,7 +16,7 @@ function variant(name: string): Buffer {
   return moduleVariant(accept, name);
 }
 
-describe('modules from a registry', { skip: skipWithoutRegistry(), timeout: 120_000 }, () => {
+describe('modules from a registry', { skip: skipWithoutRegistry(), timeout: 300_000 }, () => {
   let registry: Registry;
   let proxy: FaultProxy;
   let sources: SourcesConfig;

@@ -24,7 +24,7 @@ type EventObject = KubernetesObject & { readonly reason: string; readonly messag
 
 const EVENT_OBJECTS = EVENTS as ResourceType<EventObject>;
 
-describe('a refresh', { skip: skipWithoutRegistry(), timeout: 120_000 }, () => {
+describe('a refresh', { skip: skipWithoutRegistry(), timeout: 300_000 }, () => {
   const CAP = kind<Policy>('policies.kubewarden.io/v1', 'ClusterAdmissionPolicy');
   const rules = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['configmaps'], operations: ['CREATE'] }];
   let registry: Registry;

@@ -16,7 +16,7 @@ import { REFRESH_TOKEN, type TokenChange, TokenService } from './token-service.t
 const accept = await moduleBytes(guest('accept'));
 const basic = Buffer.from(`${USER}:${PASSWORD}`).toString('base64');
 
-describe('a registry with a token service', { skip: skipWithoutRegistry(), timeout: 120_000 }, () => {
+describe('a registry with a token service', { skip: skipWithoutRegistry(), timeout: 300_000 }, () => {
   let tokens: TokenService;
   let registry: Registry;
   let folder: string;

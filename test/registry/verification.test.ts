@@ -49,7 +49,7 @@ function configText(key: string, note: string = 'the test'): string {
   return JSON.stringify({ apiVersion: 'v1', anyOf: { minimumMatches: 1, signatures: [pubKey, github] } });
 }
 
-describe('signatures of modules', { skip: skipWithoutRegistry(), timeout: 180_000 }, () => {
+describe('signatures of modules', { skip: skipWithoutRegistry(), timeout: 300_000 }, () => {
   let registry: Registry;
   let sources: SourcesConfig;
   let sigstore: TestSigstore;

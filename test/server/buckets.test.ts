@@ -286,12 +286,12 @@ describe('a policy of a bucket that never returns', () => {
 
   it(
     'times out with its API server, long before its own timeout, and follows its failurePolicy',
-    { timeout: 20_000 },
+    { timeout: 25_000 },
     async () => {
       await using lab = await Lab.open();
-      await lab.serve('loops', stuck({ failurePolicy: 'Ignore', timeoutEvalSeconds: 25 }));
+      await lab.serve('loops', stuck({ failurePolicy: 'Ignore', timeoutEvalSeconds: 30 }));
       await lab.serve('other', requiresLabel('one', { rules: PODS, failurePolicy: 'Ignore' }));
-      const { allowed, status, warnings } = await lab.admit(IGNORING, podReview(), '?timeout=2s');
+      const { allowed, status, warnings } = await lab.admit(IGNORING, podReview(), '?timeout=6s');
       assert.equal(allowed, false);
       assert.match(status?.message ?? '', /"one"/);
       assert.match((warnings ?? []).join(), TIMEOUT_TEXT);

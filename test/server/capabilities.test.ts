@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { guest, requiredLabel, requires, review, startServer, type TestServer, until } from './harness.ts';
 import { Threads } from './threads.ts';
 
-const asking = { module: guest('echo-host-call'), hostCapabilities: ['net/*'], timeoutEvalSeconds: 5 };
+const asking = { module: guest('echo-host-call'), hostCapabilities: ['net/*'], timeoutEvalSeconds: 20 };
 const question = { binding: 'kubewarden', ns: 'net', op: 'v1/dns_lookup_host', payload: 'localhost' };
 
 async function isAnswered(server: TestServer): Promise<boolean> {

@@ -109,7 +109,7 @@ describe('a source that does not answer', () => {
     const { serving } = await first.status('p');
     await first.stop();
     source.behaviour = { kind: 'hang' };
-    await using second = await startServer({ policies, folder: first.folder });
+    await using second = await startServer({ policies, folder: first.folder, readyWaitMs: 10_000 });
     assert.equal((await second.get('/readyz')).status, 200);
     const status = await second.status('p');
     assert.deepEqual([status.phase, status.reason], ['Updating', 'Loading'], status.message);

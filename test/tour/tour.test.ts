@@ -92,7 +92,7 @@ describe('the tests that show what the tour does not try', () => {
   }
 });
 
-describe('the tour', { skip: skipWithoutCluster(), timeout: 240_000 }, () => {
+describe('the tour', { skip: skipWithoutCluster(), timeout: 400_000 }, () => {
   let started: StartedPortcullis;
   let layout: LayoutFolder;
   let count = 0;
