@@ -20,7 +20,8 @@ export { FUEL_PER_SECOND, MATCH_CONDITIONS, MAX_ANSWER_BYTES } from './evaluator
 export type { OnUnitStart } from './evaluator.ts';
 export type { MonitoredVerdict } from './monitored-verdict.ts';
 export type { Observation, Route } from './observation.ts';
-export { createGuest } from './guest.ts';
+export { createGuest, createManifestsGuest } from './guests/index.ts';
+export type { PolicyGuest } from './guests/index.ts';
 export type { HostCaller, HostPort, PolicyLog, PolicyLogEntry } from './host-port.ts';
 export { diff, isEqual } from './json-patch.ts';
 export type { PatchOperation } from './json-patch.ts';
@@ -31,7 +32,7 @@ export type { LookupResult, ObjectLookup, ObjectReference } from './object-looku
 export type { ParametersDefinition } from './parameters/parameters-definition.ts';
 export type { ValidationBudget } from './parameters/validation-budget.ts';
 export { settingsExpressionProblem } from './parameters/load-settings.ts';
-export { createManifestsGuest, exportPolicy, importPolicies } from './kubernetes-policies.ts';
+export { exportPolicy, importPolicies } from './kubernetes-policies.ts';
 export type { ExportedPolicy, ExportedRequests } from './cel-policy/export-policy.ts';
 export { createFailedPolicy, createPolicy } from './loaded-policy.ts';
 export type { LoadedPolicy, PolicyOptions } from './loaded-policy.ts';
@@ -46,7 +47,6 @@ export type {
   PolicyDefinition,
   SinglePolicyDefinition,
 } from './policy-definition.ts';
-export type { PolicyGuest } from './policy-guest.ts';
 export { constantResult } from './group-expression.ts';
 export { isCapabilityPattern, readPolicyDefinition } from './policy-reader.ts';
 export type { PolicyFault } from './policy-reader.ts';

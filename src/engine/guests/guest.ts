@@ -1,10 +1,10 @@
-import type { PolicyCode } from '../modules/index.ts';
-import { createOpaGuest, WapcGuest, WasiCommand, WasmError } from '../wasm/index.ts';
-import type { CallContext, InstanceShare, OpaGuest } from '../wasm/index.ts';
-import { errorText, parseJson } from '../values/index.ts';
+import type { PolicyCode } from '../../modules/index.ts';
+import { createOpaGuest, WapcGuest, WasiCommand, WasmError } from '../../wasm/index.ts';
+import type { CallContext, InstanceShare, OpaGuest } from '../../wasm/index.ts';
+import { errorText, parseJson } from '../../values/index.ts';
 import { createBuiltinGuest } from './builtin-guest.ts';
-import { EngineError } from './errors.ts';
-import { createManifestsGuest } from './kubernetes-policies.ts';
+import { EngineError } from '../errors.ts';
+import { createManifestsGuest } from './kubernetes-policy-guest.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { parseGatekeeperVerdict, parseGuestVerdict, parseOpaVerdict, parseSettingsVerdict } from './guest-verdict.ts';
 import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';

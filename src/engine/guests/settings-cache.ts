@@ -1,4 +1,4 @@
-import { parseJson } from '../values/index.ts';
+import { parseJson } from '../../values/index.ts';
 
 /**
  * Maximum number of prepared settings per guest: twice the namespaces that Kubernetes is tested with (10,000), each with its

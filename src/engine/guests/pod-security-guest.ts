@@ -1,11 +1,11 @@
-import { EngineError } from './errors.ts';
-import { problemText } from './field-problem.ts';
-import { checkPodSecurity, parsePodSecuritySettings } from './pod-security/index.ts';
-import type { ParsedPodSecuritySettings } from './pod-security/index.ts';
+import { EngineError } from '../errors.ts';
+import { problemText } from '../field-problem.ts';
+import { checkPodSecurity, parsePodSecuritySettings } from '../pod-security/index.ts';
+import type { ParsedPodSecuritySettings } from '../pod-security/index.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { SettingsCache } from './settings-cache.ts';
 import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
-import { parseJson } from '../values/index.ts';
+import { parseJson } from '../../values/index.ts';
 
 /** `builtin:pod-security`: the Pod Security Standards. */
 export class PodSecurityGuest implements PolicyGuest {

@@ -1,7 +1,7 @@
-import { EngineError } from './errors.ts';
-import { problemText } from './field-problem.ts';
+import { EngineError } from '../errors.ts';
+import { problemText } from '../field-problem.ts';
 import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
-import type { CallContext } from '../wasm/index.ts';
+import type { CallContext } from '../../wasm/index.ts';
 import {
   checkNetworkPolicySupport,
   type DetectedProviders,
@@ -9,10 +9,10 @@ import {
   parseNetworkPolicySettings,
   type ParsedNetworkPolicySettings,
   readDetectedProviders,
-} from './network-policy/index.ts';
+} from '../network-policy/index.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { SettingsCache } from './settings-cache.ts';
-import { parseJson } from '../values/index.ts';
+import { parseJson } from '../../values/index.ts';
 
 /** The objects with the providers of a cluster. */
 const NETWORK_POLICY_PROVIDERS = { api_version: 'portcullis.dev/v1', kind: 'NetworkPolicyProvider' };
