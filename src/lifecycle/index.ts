@@ -3,7 +3,6 @@ export { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, SELF_REVIEW } from './con
 export { LifecycleControllers } from './lifecycle-controllers.ts';
 export { PolicyTypeChecks } from './type-checks/policy-type-checks.ts';
 export { RESOURCES_SERVED, TYPE_CHECKED } from './type-checks/type-check-conditions.ts';
-export { POLICY_KINDS } from './policy-kinds.ts';
 export type { WebhookTarget } from './webhooks/webhook-object.ts';
 export { WritePace } from './webhooks/write-pace.ts';
 export { PolicyServerController } from './replicas/policy-server-controller.ts';

@@ -77,7 +77,7 @@ export type { PolicyParameters } from './policies/policy-parameters.ts';
 export { monitoredText } from './policies/monitored-text.ts';
 export { MAX_WARNING_LENGTH, MAX_WARNINGS } from './policies/common-schemas.ts';
 export type { MonitoredRequest, MonitoredStatus, PolicyStatus, RefreshedStatus } from './policies/common-schemas.ts';
-export { ALL_KINDS, NETWORK_POLICY_KINDS, OWN_KINDS } from './policies/own-kinds.ts';
+export { ALL_KINDS, NETWORK_POLICY_KINDS, OWN_KINDS, POLICY_KINDS, productKind } from './policies/own-kinds.ts';
 export { customResourceDefinition } from './policies/own-kind.ts';
 export type { OwnKind } from './policies/own-kind.ts';
 export {
