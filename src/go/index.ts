@@ -18,4 +18,4 @@ export { GoFloat, isGoList, isGoObject, isIntegerNumber, JsonNumber } from './va
 export type { GoObject, GoValue } from './value.ts';
 export { kindOf, typeOf } from './value-kind.ts';
 export { YAML_ESCAPES, YAML_V3, yamlText } from './yaml-text.ts';
-export { numberText, sortedEntries, valueText } from './value-text.ts';
+export { numberText, valueText } from './value-text.ts';

@@ -16,7 +16,7 @@ export interface YamlStyle {
 }
 
 /** As `sigs.k8s.io/yaml` writes, which Kubernetes' programs use. */
-export const KUBERNETES_YAML: YamlStyle = { listIndent: 0, foldsLines: true };
+const KUBERNETES_YAML: YamlStyle = { listIndent: 0, foldsLines: true };
 /** As `gopkg.in/yaml.v3` writes with an indentation of two columns. */
 export const YAML_V3: YamlStyle = { listIndent: INDENT, foldsLines: false };
 

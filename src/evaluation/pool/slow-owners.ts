@@ -1,7 +1,7 @@
 import { KeptEntries } from '../../values/index.ts';
 
 /** How long an owner counts as slow after one of its policies timed out or held all workers. Milliseconds. */
-export const SLOW_LANE_MS = 60_000;
+const SLOW_LANE_MS = 60_000;
 /**
  * Owners that count as slow at once, because workers get their names with each review. Another one makes room by the one that
  * was slow first.
