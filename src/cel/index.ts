@@ -38,15 +38,7 @@ export { AUTHORIZER, AuthorizerValue, MUTATION_LIBRARIES, RESOURCE_CHECK } from 
 export type { AuthorizationAnswer, AuthorizationRequest, AuthorizationUser, Authorizer } from './libraries/index.ts';
 export type { FunctionRow } from './libraries/index.ts';
 export { parseQuantity, Quantity } from './libraries/quantity-value.ts';
-export {
-  callsFunction,
-  childrenOf,
-  expressionsOf,
-  findCertain,
-  findExpression,
-  readsField,
-  usesVariable,
-} from './expression-tree.ts';
+export { callsFunction, childrenOf, expressionsOf, findCertain, readsField, usesVariable } from './expression-tree.ts';
 export { allowedSince, newExpressionsVersion } from './library.ts';
 export { Program } from './program.ts';
 export { languageReference } from './reference.ts';

@@ -1,13 +1,10 @@
-import { isJsonObject, type JsonObject, type KubernetesObject, type ResourceType } from '../resources/index.ts';
+import { apiVersionOf, isJsonObject, type JsonObject, knownKind, type KubernetesObject } from '../resources/index.ts';
 import type { Cluster, RequestOptions } from './cluster.ts';
 
-export const SUBJECT_ACCESS_REVIEWS: ResourceType<KubernetesObject & { readonly status?: unknown }> = {
-  group: 'authorization.k8s.io',
-  version: 'v1',
-  resource: 'subjectaccessreviews',
-  kind: 'SubjectAccessReview',
-  namespaced: false,
-};
+export const SUBJECT_ACCESS_REVIEWS = knownKind<KubernetesObject & { readonly status?: unknown }>(
+  'authorization.k8s.io/v1',
+  'SubjectAccessReview',
+);
 
 /**
  * Reviews what a user may do. `spec` is that of a SubjectAccessReview.
@@ -19,8 +16,8 @@ export async function reviewAccess(
   spec: JsonObject,
   options?: RequestOptions,
 ): Promise<JsonObject> {
-  const { group, version, kind } = SUBJECT_ACCESS_REVIEWS;
-  const review = { apiVersion: `${group}/${version}`, kind, metadata: {}, spec };
+  const { kind } = SUBJECT_ACCESS_REVIEWS;
+  const review = { apiVersion: apiVersionOf(SUBJECT_ACCESS_REVIEWS), kind, metadata: {}, spec };
   const { status } = await cluster.create(SUBJECT_ACCESS_REVIEWS, review, options);
   return isJsonObject(status) ? status : { allowed: false };
 }

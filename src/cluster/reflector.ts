@@ -9,7 +9,7 @@ import { listAll, PAGE_SIZE } from './list-all.ts';
 /** Shortest timeout of a watch. Each is drawn from this to twice as long, so that watches do not end together. Seconds. */
 const WATCH_SECONDS = 300;
 /** API servers send a bookmark about every minute: after two missing ones the connection counts as dead. Milliseconds. */
-export const SILENCE_LIMIT_MS = 150_000;
+const SILENCE_LIMIT_MS = 150_000;
 /** A watch with events that lasted this long ends the outage before it. Milliseconds. */
 const HEALTHY_MS = 1_000;
 /** The same for a watch without events, which may only have waited for an answer. Milliseconds. */

@@ -33,7 +33,7 @@ export const MAX_STREAMS = 16;
  */
 export const MAX_PREVALIDATIONS = 128;
 /** Time limit of a pre-validation: a download, compiling and checking. Milliseconds. */
-export const PREVALIDATION_TIMEOUT_MS = 180_000;
+const PREVALIDATION_TIMEOUT_MS = 180_000;
 /** `Retry-After` of 503 responses. Seconds. */
 const RETRY_AFTER_SECONDS = 1;
 /** Parallel connections: streams, pre-validations and peers of a large fleet. */

@@ -1,7 +1,7 @@
 // Parses requests to a control port. The sender may be a controller of another version, or anything else with a
 // certificate.
 import { RequestRefused } from '../https/index.ts';
-import { isJsonObject, own } from '../resources/index.ts';
+import { isJsonObject, own, POLICY_KINDS } from '../resources/index.ts';
 import type { JsonObject } from '../resources/index.ts';
 import type { PrevalidationRequest } from './replica-protocol.ts';
 import { isNestedDeeper, parseJson } from '../values/index.ts';
@@ -11,12 +11,7 @@ export const MAX_REQUEST_DEPTH = 128;
 /** Kubernetes' limit for names (DNS subdomain). Characters. */
 const MAX_NAME_LENGTH = 253;
 /** The policy kinds, and whether they are namespaced. */
-const KINDS: ReadonlyMap<string, boolean> = new Map([
-  ['ClusterAdmissionPolicy', false],
-  ['ClusterAdmissionPolicyGroup', false],
-  ['AdmissionPolicy', true],
-  ['AdmissionPolicyGroup', true],
-]);
+const KINDS: ReadonlyMap<string, boolean> = new Map(POLICY_KINDS.map(({ kind, namespaced }) => [kind, namespaced]));
 
 /** The route of a request. */
 export type ControlTarget =

@@ -13,7 +13,7 @@ import { parseJson } from '../values/index.ts';
  */
 export const PREVALIDATION_TIMEOUT_MS = FETCH_TIMEOUT_MS + 70_000;
 /** Longest response: some hundred members of a group with references of 2 KiB. Bytes. */
-export const MAX_RESPONSE_BYTES = 1024 ** 2;
+const MAX_RESPONSE_BYTES = 1024 ** 2;
 /** Longest member name and module reference: the length of a URL. Characters. */
 const MAX_MODULE_TEXT = 8192;
 /** The pattern of digests in the CRD of PolicyRevision. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { BuiltinName } from '../modules/index.ts';
-import { createBuiltinGuest } from './builtin-guest.ts';
+import { createBuiltinGuest } from './guests/builtin-guest.ts';
 import { BuiltinSettings } from './builtin-settings.ts';
 
 const CONTEXT = { limits: { fuel: Infinity, answerBytes: 1 }, hostCall: () => assert.fail(), log: () => {} };

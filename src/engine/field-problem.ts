@@ -40,3 +40,8 @@ export function problemsText(problems: readonly FieldProblem[]): string {
     ? problemText(first)
     : `[${problems.map(problemText).join(', ')}]`;
 }
+
+/** All problems, as messages of builtin modules have them. */
+export function joinedProblems(problems: readonly FieldProblem[]): string {
+  return problems.map(problemText).join('; ');
+}

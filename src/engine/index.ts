@@ -3,7 +3,7 @@ export type { AdmitOptions } from './buckets/bucket-review.ts';
 export { loadBuckets, loadReviewMatcher } from './buckets/load-buckets.ts';
 export type { Buckets } from './buckets/load-buckets.ts';
 export type { PolicyTable } from './buckets/policy-table.ts';
-export type { ReviewExclusion, ReviewMatch, ReviewMatcher } from './buckets/review-matcher.ts';
+export type { ReviewExclusion } from './buckets/review-matcher.ts';
 export { AsyncCapabilities } from './capabilities/async-capabilities.ts';
 export { certificateBytes } from './capabilities/certificate-bytes.ts';
 export type { GetRequest, KubernetesReader, ListRequest } from './capabilities/kubernetes.ts';
@@ -20,7 +20,8 @@ export { FUEL_PER_SECOND, MATCH_CONDITIONS, MAX_ANSWER_BYTES } from './evaluator
 export type { OnUnitStart } from './evaluator.ts';
 export type { MonitoredVerdict } from './monitored-verdict.ts';
 export type { Observation, Route } from './observation.ts';
-export { createGuest } from './guest.ts';
+export { createGuest, createManifestsGuest } from './guests/index.ts';
+export type { PolicyGuest } from './guests/index.ts';
 export type { HostCaller, HostPort, PolicyLog, PolicyLogEntry } from './host-port.ts';
 export { diff, isEqual } from './json-patch.ts';
 export type { PatchOperation } from './json-patch.ts';
@@ -31,7 +32,7 @@ export type { LookupResult, ObjectLookup, ObjectReference } from './object-looku
 export type { ParametersDefinition } from './parameters/parameters-definition.ts';
 export type { ValidationBudget } from './parameters/validation-budget.ts';
 export { settingsExpressionProblem } from './parameters/load-settings.ts';
-export { createManifestsGuest, exportPolicy, importPolicies } from './kubernetes-policies.ts';
+export { exportPolicy, importPolicies } from './kubernetes-policies.ts';
 export type { ExportedPolicy, ExportedRequests } from './cel-policy/export-policy.ts';
 export { createFailedPolicy, createPolicy } from './loaded-policy.ts';
 export type { LoadedPolicy, PolicyOptions } from './loaded-policy.ts';
@@ -46,7 +47,6 @@ export type {
   PolicyDefinition,
   SinglePolicyDefinition,
 } from './policy-definition.ts';
-export type { PolicyGuest } from './policy-guest.ts';
 export { constantResult } from './group-expression.ts';
 export { isCapabilityPattern, readPolicyDefinition } from './policy-reader.ts';
 export type { PolicyFault } from './policy-reader.ts';
@@ -54,5 +54,3 @@ export { ReviewError } from './review-body.ts';
 export type { ReviewErrorCode } from './review-body.ts';
 export type { Verdict, VerdictCause } from './verdict.ts';
 export type { Review } from './admission-review.ts';
-export { ObjectReview } from './object-review.ts';
-export type { ObjectRequest } from './object-review.ts';

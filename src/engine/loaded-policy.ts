@@ -14,7 +14,7 @@ import type {
   PolicyDefinition,
   PolicyMode,
 } from './policy-definition.ts';
-import type { PolicyGuest } from './policy-guest.ts';
+import type { PolicyGuest } from './guests/index.ts';
 
 /** Options shared by all policies of one thread. */
 export interface PolicyOptions {

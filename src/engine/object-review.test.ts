@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAdmissionReview } from './admission-review.ts';
 import { evaluate } from './evaluate.ts';
-import { createGuest } from './guest.ts';
+import { createGuest } from './guests/index.ts';
 import { createPolicy } from './loaded-policy.ts';
 import type { LoadedPolicy } from './loaded-policy.ts';
 import type { JsonObject } from './json-text.ts';

@@ -8,7 +8,7 @@ import { checkSettings, evaluate, readReview } from './evaluate.ts';
 import type { Evaluation } from './evaluate.ts';
 import type { JsonObject } from './json-text.ts';
 import { Evaluator } from './evaluator.ts';
-import { createGuest } from './guest.ts';
+import { createGuest } from './guests/index.ts';
 import { createPolicy } from './loaded-policy.ts';
 import type { LoadedPolicy } from './loaded-policy.ts';
 import { type ObjectLookup, UnknownObject } from './object-lookup.ts';

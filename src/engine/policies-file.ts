@@ -12,9 +12,9 @@ import { parseYaml, YamlPositions, YamlSyntaxError } from '../values/yaml/index.
  * Maximum size of a policies file, in characters. 3,500 policies with their own settings take 1 MB, and a ConfigMap
  * holds at most 1 MiB; sixteen times that still parses in about two seconds.
  */
-export const MAX_POLICIES_FILE_LENGTH = 16 * 1024 * 1024;
+const MAX_POLICIES_FILE_LENGTH = 16 * 1024 * 1024;
 /** Maximum number of policies in one file: more than five times the largest known set (3,500). */
-export const MAX_POLICIES = 20_000;
+const MAX_POLICIES = 20_000;
 
 /** A mistake in one policy of the file. The policy is not loaded; the others are. */
 export interface PolicyProblem {

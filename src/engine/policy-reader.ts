@@ -39,11 +39,11 @@ export interface PolicyFault extends Omit<FieldFault, 'code'> {
 }
 
 /** Ids are names of Kubernetes objects with a prefix. Kubewarden's limit is 253 as well. */
-export const MAX_ID_LENGTH = 253;
+const MAX_ID_LENGTH = 253;
 /** API servers wait at most 30 s for a webhook; ten times that serves callers of the raw route. */
-export const MAX_TIMEOUT_SECONDS = 300;
+const MAX_TIMEOUT_SECONDS = 300;
 /** Maximum number of members of a group: each is a guest call within the time of one review. */
-export const MAX_GROUP_MEMBERS = 64;
+const MAX_GROUP_MEMBERS = 64;
 /** Maximum number of values in a policy's settings after aliases are expanded, which bounds a "billion laughs" file. */
 const MAX_SETTINGS_VALUES = 100_000;
 /** The same for all policies of a file, which may share aliases: about 200 MB at worst. */

@@ -19,7 +19,6 @@ export type {
   ProvidedModule,
   ReadEntry,
   RefusedNamespace,
-  RefusedNamespaces,
   Stage,
 } from './loading/load-request.ts';
 export type { PeerAccess } from './loading/loader-lane.ts';

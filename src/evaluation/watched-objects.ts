@@ -2,7 +2,7 @@
 // look them up without waiting.
 import type { JsonObject, LookupResult, ObjectLookup, ObjectReference } from '../engine/index.ts';
 import type { ObjectKey } from '../resources/index.ts';
-import { isJsonObject, own, parseJson } from '../values/index.ts';
+import { isJsonObject, KeptEntries, own, parseJson } from '../values/index.ts';
 
 /** Changed objects of one kind. */
 export interface WatchedChange {
@@ -50,7 +50,7 @@ export interface FailedLookup {
 export class WatchedObjects implements ObjectLookup {
   readonly #kinds = new Map<string, PublishedKind>();
   /** Results of the last lookups. A lookup gives the same result until the object changes: policies remember by object. */
-  readonly #parsed = new Map<Published, FoundObject>();
+  readonly #parsed = new KeptEntries<Published, FoundObject>({ maxEntries: MAX_PARSED_OBJECTS });
 
   apply({ apiVersion, kind, isAll, objects }: WatchedChange): void {
     const id = kindId({ apiVersion, kind });
@@ -91,10 +91,6 @@ export class WatchedObjects implements ObjectLookup {
       object: objectOf(text),
       ...(previous === undefined ? {} : { previous: objectOf(previous) }),
     };
-    const [oldest] = this.#parsed.keys();
-    if (oldest !== undefined && this.#parsed.size >= MAX_PARSED_OBJECTS) {
-      this.#parsed.delete(oldest);
-    }
     this.#parsed.set(one, found);
     return found;
   }

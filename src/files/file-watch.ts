@@ -8,7 +8,7 @@ import { dirname } from 'node:path';
 /** Delay of a read after a notification: editors and the kubelet make several changes in a row. Milliseconds. */
 const SETTLE_MS = 20;
 /** Interval of reads without a notification: network file systems and some overlays send none. Milliseconds. */
-export const POLL_MS = 5_000;
+const POLL_MS = 5_000;
 
 /** Contents of the watched files, in the order of their paths. */
 export type Contents = readonly Buffer[];

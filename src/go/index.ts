@@ -17,5 +17,5 @@ export { TimeZone } from './time-zone.ts';
 export { GoFloat, isGoList, isGoObject, isIntegerNumber, JsonNumber } from './value.ts';
 export type { GoObject, GoValue } from './value.ts';
 export { kindOf, typeOf } from './value-kind.ts';
-export { YAML_ESCAPES, YAML_V3, yamlText } from './yaml-text.ts';
-export { numberText, sortedEntries, valueText } from './value-text.ts';
+export { compareNaturally, YAML_V3, yamlQuoted, yamlText } from './yaml-text.ts';
+export { numberText, valueText } from './value-text.ts';

@@ -1,5 +1,5 @@
 /** Bounds of Go's int64. */
-export const MAX_INT64 = 2n ** 63n - 1n;
+const MAX_INT64 = 2n ** 63n - 1n;
 const MIN_INT64 = -(2n ** 63n);
 
 export function isInt64(value: bigint): boolean {

@@ -98,4 +98,11 @@ describe('the natural order of keys', () => {
       'b',
     ]);
   });
+
+  it('has letters first behind a digit, as since yaml.v3', () => {
+    const keys = ['a1-', 'a1b', '0o7', ':'];
+    const sorted = keys.toSorted((left, right) => compareNaturally(left, right, true));
+    assert.deepEqual(sorted, [':', '0o7', 'a1b', 'a1-']);
+    assert.ok(compareNaturally('a1-', 'a1b') < 0);
+  });
 });

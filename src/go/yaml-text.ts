@@ -16,7 +16,7 @@ export interface YamlStyle {
 }
 
 /** As `sigs.k8s.io/yaml` writes, which Kubernetes' programs use. */
-export const KUBERNETES_YAML: YamlStyle = { listIndent: 0, foldsLines: true };
+const KUBERNETES_YAML: YamlStyle = { listIndent: 0, foldsLines: true };
 /** As `gopkg.in/yaml.v3` writes with an indentation of two columns. */
 export const YAML_V3: YamlStyle = { listIndent: INDENT, foldsLines: false };
 
@@ -172,7 +172,7 @@ function keyText(key: string): string {
   if (style === 'plain') {
     return key;
   }
-  return style === 'single' ? `'${key.replaceAll("'", "''")}'` : `"${Array.from(key, escaped).join('')}"`;
+  return style === 'single' ? `'${key.replaceAll("'", "''")}'` : yamlQuoted(key);
 }
 
 type Style = 'plain' | 'single' | 'double' | 'literal';
@@ -224,8 +224,13 @@ const WORDS: ReadonlySet<string> = new Set([
   '.NAN',
 ]);
 
+/** A text in double quotes, on one line. */
+export function yamlQuoted(text: string): string {
+  return `"${Array.from(text, escaped).join('')}"`;
+}
+
 /** Characters whose escape in double quotes is short. */
-export const YAML_ESCAPES: ReadonlyMap<string, string> = new Map([
+const YAML_ESCAPES: ReadonlyMap<string, string> = new Map([
   ['\0', '\\0'],
   ['\u0007', '\\a'],
   ['\b', '\\b'],
@@ -258,8 +263,11 @@ function escaped(char: string): string {
 const isLetter = (char: string): boolean => /\p{L}/u.test(char);
 const isDigit = (char: string | undefined): char is string => char !== undefined && /\p{Nd}/u.test(char);
 
-/** The order of keys: letters behind other characters, and numbers by their value. */
-export function compareNaturally(left: string, right: string): number {
+/**
+ * The order of keys: letters behind other characters, and numbers by their value.
+ * @param lettersFollowDigits whether letters come first behind a digit, as since yaml.v3
+ */
+export function compareNaturally(left: string, right: string, lettersFollowDigits = false): number {
   const [before, after] = [Array.from(left), Array.from(right)];
   const at = before.findIndex((char, index) => char !== after[index]);
   const [one, other] = [before[at], after[at]];
@@ -267,7 +275,8 @@ export function compareNaturally(left: string, right: string): number {
     return before.length - after.length;
   }
   if (isLetter(one) || isLetter(other)) {
-    return isLetter(one) && isLetter(other) ? codeOf(one) - codeOf(other) : isLetter(other) ? -1 : 1;
+    const areFirst = lettersFollowDigits && isDigit(before[at - 1]);
+    return isLetter(one) && isLetter(other) ? codeOf(one) - codeOf(other) : isLetter(one) === areFirst ? -1 : 1;
   }
   const start = one === '0' || other === '0' ? leadingDigit(before, at) : 0n;
   const [first, second] = [numberAt(before, at, start), numberAt(after, at, start)];

@@ -2,6 +2,7 @@
 // and probes wait.
 import { setImmediate } from 'node:timers/promises';
 import { keyText, type ObjectKey } from '../resources/index.ts';
+import { KeptEntries } from '../values/index.ts';
 import { EvaluationTime } from './evaluation-time.ts';
 
 /** Evaluations that take longer are slow: 20 times those of published policies. Milliseconds. */
@@ -33,7 +34,7 @@ interface SlowPolicy {
 
 /** Shares the time of the process among policies of all kinds. */
 export class EvaluationShare {
-  readonly #slow = new Map<string, SlowPolicy>();
+  readonly #slow = new KeptEntries<string, SlowPolicy>({ maxEntries: MAX_POLICIES });
   #pausedUntil = 0;
 
   /** Delay before a policy may be evaluated, 0 for none. An edit ends the delay of the policy itself only. Milliseconds. */
@@ -64,12 +65,6 @@ export class EvaluationShare {
     const delay = exceeded === 0 ? 0 : Math.min(FIRST_DELAY_MS * 2 ** (exceeded - 1), MAX_DELAY_MS);
     this.#slow.set(id, { generation: spec.generation, tookMs, exceeded, until: now + delay });
     this.#pause(now, tookMs * PAUSE_FACTOR);
-    for (const oldest of this.#slow.keys()) {
-      if (this.#slow.size <= MAX_POLICIES) {
-        break;
-      }
-      this.#slow.delete(oldest);
-    }
   }
 
   /** Evaluates and records the time, after other work that is due: consecutive evaluations must not delay it. */

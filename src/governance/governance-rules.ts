@@ -1,29 +1,27 @@
 // Access rules of the governance controllers and of the governance account.
-import type { AccessRule } from '../resources/index.ts';
+import { type AccessRule, GOVERNANCE_GROUP, POLICIES_GROUP, POLICY_KINDS, POLICY_SERVERS } from '../resources/index.ts';
 import { OTHER_CONTROLLERS } from './other-controllers.ts';
 
 /** The default service account that reads and writes the objects of policies. */
 export const GOVERNANCE_ACCOUNT = 'portcullis-governance';
 
-const GROUP = 'policy.open-cluster-management.io';
-
 /** For owner references that block the deletion of a Policy, where API servers check that (OwnerReferencesPermissionEnforcement). */
-const OWNERSHIP: AccessRule = { apiGroups: [GROUP], resources: ['policies/finalizers'], verbs: ['update'] };
+const OWNERSHIP: AccessRule = { apiGroups: [GOVERNANCE_GROUP], resources: ['policies/finalizers'], verbs: ['update'] };
 
 /** Verbs for kinds whose objects the controllers create. Suspensions and finalizers are patches. */
 const OWNED = ['list', 'watch', 'create', 'update', 'patch', 'delete'];
 
 /** Cluster-wide access rules of the controllers. None of them is a right to objects of policies. */
 export const GOVERNANCE_CONTROLLER_RULES: readonly AccessRule[] = [
-  { apiGroups: [GROUP], resources: ['policies'], verbs: OWNED },
+  { apiGroups: [GOVERNANCE_GROUP], resources: ['policies'], verbs: OWNED },
   {
-    apiGroups: [GROUP],
+    apiGroups: [GOVERNANCE_GROUP],
     resources: ['configurationpolicies', 'certificatepolicies'],
     verbs: OWNED,
   },
-  { apiGroups: [GROUP], resources: ['policysets'], verbs: ['list', 'watch'] },
+  { apiGroups: [GOVERNANCE_GROUP], resources: ['policysets'], verbs: ['list', 'watch'] },
   {
-    apiGroups: [GROUP],
+    apiGroups: [GOVERNANCE_GROUP],
     resources: ['policies/status', 'configurationpolicies/status', 'certificatepolicies/status', 'policysets/status'],
     verbs: ['update'],
   },
@@ -45,14 +43,8 @@ export function governanceNamespaceRules(account: string): readonly AccessRule[]
  */
 export const GOVERNANCE_ACCOUNT_RULES: readonly AccessRule[] = [
   {
-    apiGroups: ['policies.kubewarden.io'],
-    resources: [
-      'clusteradmissionpolicies',
-      'admissionpolicies',
-      'clusteradmissionpolicygroups',
-      'admissionpolicygroups',
-      'policyservers',
-    ],
+    apiGroups: [POLICIES_GROUP],
+    resources: [...POLICY_KINDS, POLICY_SERVERS].map(({ resource }) => resource),
     verbs: ['get', 'list', 'watch'],
   },
   OWNERSHIP,

@@ -16,7 +16,7 @@ export interface GovernanceSettings {
 }
 
 /** The name that Open Cluster Management gives a hub that manages itself. */
-export const DEFAULT_CLUSTER_NAME = 'local-cluster';
+const DEFAULT_CLUSTER_NAME = 'local-cluster';
 
 export const DEFAULT_GOVERNANCE_SETTINGS: GovernanceSettings = {
   mode: 'standalone',

@@ -18,7 +18,6 @@ export type {
   UnmetDependency,
 } from './dependencies/index.ts';
 export { GovernanceControllers } from './governance-controllers.ts';
-export type { GovernanceOptions } from './governance-controllers.ts';
 export { registerGovernanceMetrics } from './governance-metrics.ts';
 export {
   GOVERNANCE_ACCOUNT,

@@ -9,6 +9,6 @@ export type { AdmissionServer, ClientTimeouts } from './https-server.ts';
 export { hostText, listen } from './listen.ts';
 export { loopbackNamesOnly } from './loopback-host.ts';
 export { parseCertificates, readCertificates } from './parsed-certificate.ts';
-export type { CertificateText, ParsedCertificate } from './parsed-certificate.ts';
+export type { ParsedCertificate } from './parsed-certificate.ts';
 export { tlsOptions, watchTls } from './tls.ts';
 export type { TlsFiles } from './tls.ts';

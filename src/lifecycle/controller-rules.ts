@@ -1,30 +1,28 @@
-import type { AccessRule } from '../resources/index.ts';
+import {
+  type AccessRule,
+  knownKind,
+  POLICIES_GROUP,
+  POLICY_KINDS,
+  POLICY_REVISIONS,
+  POLICY_SERVER_REPLICAS,
+  POLICY_SERVERS,
+  PORTCULLIS_GROUP,
+} from '../resources/index.ts';
 
 /** Cluster-wide access rules of a controller, since policies are in all namespaces. */
 export const CONTROLLER_RULES: readonly AccessRule[] = [
   {
-    apiGroups: ['policies.kubewarden.io'],
-    resources: [
-      'clusteradmissionpolicies',
-      'admissionpolicies',
-      'clusteradmissionpolicygroups',
-      'admissionpolicygroups',
-    ],
+    apiGroups: [POLICIES_GROUP],
+    resources: POLICY_KINDS.map(({ resource }) => resource),
     // Rollbacks patch the spec.
     verbs: ['list', 'watch', 'patch'],
   },
   {
-    apiGroups: ['policies.kubewarden.io'],
-    resources: [
-      'clusteradmissionpolicies/status',
-      'admissionpolicies/status',
-      'clusteradmissionpolicygroups/status',
-      'admissionpolicygroups/status',
-      'policyservers/status',
-    ],
+    apiGroups: [POLICIES_GROUP],
+    resources: [...POLICY_KINDS, POLICY_SERVERS].map(({ resource }) => `${resource}/status`),
     verbs: ['patch'],
   },
-  { apiGroups: ['policies.kubewarden.io'], resources: ['policyservers'], verbs: ['list', 'watch'] },
+  { apiGroups: [POLICIES_GROUP], resources: [POLICY_SERVERS.resource], verbs: ['list', 'watch'] },
   {
     apiGroups: ['admissionregistration.k8s.io'],
     resources: ['validatingwebhookconfigurations', 'mutatingwebhookconfigurations'],
@@ -34,12 +32,7 @@ export const CONTROLLER_RULES: readonly AccessRule[] = [
 ];
 
 /** The review by which a controller learns its own user name. */
-export const SELF_REVIEW = {
-  group: 'authentication.k8s.io',
-  version: 'v1',
-  resource: 'selfsubjectreviews',
-  kind: 'SelfSubjectReview',
-} as const;
+export const SELF_REVIEW = knownKind('authentication.k8s.io/v1', 'SelfSubjectReview');
 
 /** Installations need not grant these: Kubernetes grants them to all users (`system:basic-user`). */
 export const SELF_REVIEW_RULES: readonly AccessRule[] = [
@@ -49,12 +42,16 @@ export const SELF_REVIEW_RULES: readonly AccessRule[] = [
 /** Access rules of a controller in the namespace of the product. */
 export const CONTROLLER_NAMESPACE_RULES: readonly AccessRule[] = [
   {
-    apiGroups: ['portcullis.dev'],
-    resources: ['policyrevisions'],
+    apiGroups: [PORTCULLIS_GROUP],
+    resources: [POLICY_REVISIONS.resource],
     verbs: ['list', 'watch', 'create', 'delete'],
   },
-  { apiGroups: ['portcullis.dev'], resources: ['policyrevisions/status'], verbs: ['update'] },
-  { apiGroups: ['portcullis.dev'], resources: ['policyserverreplicas'], verbs: ['get', 'list', 'watch', 'delete'] },
+  { apiGroups: [PORTCULLIS_GROUP], resources: [`${POLICY_REVISIONS.resource}/status`], verbs: ['update'] },
+  {
+    apiGroups: [PORTCULLIS_GROUP],
+    resources: [POLICY_SERVER_REPLICAS.resource],
+    verbs: ['get', 'list', 'watch', 'delete'],
+  },
   { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
   {
     apiGroups: ['coordination.k8s.io'],

@@ -8,6 +8,7 @@ import {
   DEFAULT_EXEMPT_NAMESPACES,
   keyOf,
   type ObjectKey,
+  POLICY_KINDS,
   POLICY_REVISIONS,
   POLICY_SERVERS,
   policyId,
@@ -35,7 +36,7 @@ import {
 import { errorText } from '../values/index.ts';
 import { AnnotationWarnings } from './annotation-warnings.ts';
 import { LifecycleMetrics } from './lifecycle-metrics.ts';
-import { MUTATING_WEBHOOKS, POLICY_KINDS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './webhook-kinds.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
 import { Prevalidations } from './prevalidations.ts';
 import type { ReplicaChange, ReplicaDirectory } from './replicas/replica-directory.ts';

@@ -28,7 +28,7 @@ import {
 } from '../runtime/index.ts';
 import type { RevisionReport } from '../control/index.ts';
 import { AnnotationWarnings } from './annotation-warnings.ts';
-import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './policy-kinds.ts';
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './webhook-kinds.ts';
 import { PolicyReconciler } from './policy-reconciler.ts';
 import { Prevalidations } from './prevalidations.ts';
 import { MonitoredReports } from './replicas/monitored-reports.ts';

@@ -32,7 +32,7 @@ const FIRST_PROGRESS_MS = 5_000;
  * Minimum interval between two writes, and two events, for what one policy in monitor mode would have rejected.
  * A status that is written for another reason contains the newest count. Milliseconds.
  */
-export const MONITORED_INTERVAL_MS = 60_000;
+const MONITORED_INTERVAL_MS = 60_000;
 /** The reason of the event about it. */
 const WOULD_REJECT = 'WouldReject';
 /** The reason of the event about warnings of a revision. */

@@ -1,12 +1,11 @@
 export { BUILTIN_MODULES, builtinVersion, isBuiltin, parseBuiltin, PRODUCT_VERSION } from './builtin-module.ts';
 export type { BuiltinName } from './builtin-module.ts';
 export { ModuleError } from './errors.ts';
-export type { ModuleErrorCode } from './errors.ts';
 export { EXECUTION_MODES, executionModeOf, moduleInterface } from './execution-mode.ts';
 export type { ExecutionMode, ModuleInterface } from './execution-mode.ts';
 export { readModuleFile } from './file-source.ts';
 export type { TransferOptions } from './http/http-transfer.ts';
-export { CONNECT_TIMEOUT_MS, FETCH_TIMEOUT_MS, IDLE_TIMEOUT_MS } from './http/time-limits.ts';
+export { FETCH_TIMEOUT_MS } from './http/time-limits.ts';
 export {
   METADATA_SECTION,
   parseMetadata,
@@ -25,7 +24,6 @@ export { PROVIDER_CATALOGUE } from './oci/artifact-content.ts';
 export { saveBundle } from './oci/bundle.ts';
 export type { SavedArtifact } from './oci/bundle.ts';
 export { pushLayout } from './oci/push-layout.ts';
-export type { PushedLayout } from './oci/push-layout.ts';
 export { pushModule } from './oci/push.ts';
 export type { PushOptions } from './oci/push.ts';
 export { resolveDigest } from './oci/registry-source.ts';

@@ -1,6 +1,5 @@
 export type { LoadCatalogue } from './current-catalogue.ts';
 export { NetworkPolicyControllers } from './network-policy-controllers.ts';
-export type { NetworkPolicyOptions } from './network-policy-controllers.ts';
 export {
   NETWORK_POLICY_ANNOTATION_RULES,
   NETWORK_POLICY_READER_RULES,

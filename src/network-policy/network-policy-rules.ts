@@ -8,7 +8,7 @@ export const PROVIDER_CONFIG_MAPS: readonly string[] = [
 ].toSorted();
 
 /** The objects of network providers that have their versions, by resource. */
-export const VERSION_OBJECTS: ReadonlyMap<string, VersionObject> = new Map(
+const VERSION_OBJECTS: ReadonlyMap<string, VersionObject> = new Map(
   builtinCatalogue().providers.flatMap(({ detect }) =>
     detect?.object === undefined ? [] : [[detect.object.resource, detect.object] as const],
   ),

@@ -37,7 +37,7 @@ export type { LabelRequirement, Labels } from './selectors.ts';
 export { isInNamespace, ruleMatches, splitResource } from './admission-rules/rule-match.ts';
 export type { ResourceId, RuleRequest } from './admission-rules/rule-match.ts';
 export { kindName, matchedKinds, unservedRules } from './admission-rules/served-rules.ts';
-export type { MatchedKinds, ResourceRule, ServedResource, UnservedRule } from './admission-rules/served-rules.ts';
+export type { MatchedKinds, ServedResource, UnservedRule } from './admission-rules/served-rules.ts';
 export { RuleSet } from './admission-rules/rule-set.ts';
 export { unionRules } from './admission-rules/union-rules.ts';
 export { ageOf, humanDuration } from './kubernetes/age.ts';
@@ -77,7 +77,7 @@ export type { PolicyParameters } from './policies/policy-parameters.ts';
 export { monitoredText } from './policies/monitored-text.ts';
 export { MAX_WARNING_LENGTH, MAX_WARNINGS } from './policies/common-schemas.ts';
 export type { MonitoredRequest, MonitoredStatus, PolicyStatus, RefreshedStatus } from './policies/common-schemas.ts';
-export { ALL_KINDS, NETWORK_POLICY_KINDS, OWN_KINDS } from './policies/own-kinds.ts';
+export { ALL_KINDS, NETWORK_POLICY_KINDS, OWN_KINDS, POLICY_KINDS, productKind } from './policies/own-kinds.ts';
 export { customResourceDefinition } from './policies/own-kind.ts';
 export type { OwnKind } from './policies/own-kind.ts';
 export {
@@ -149,14 +149,7 @@ export type {
   NonCompliantCertificate,
 } from './governance/certificate-policy.ts';
 export { CONFIGURATION_POLICIES } from './governance/configuration-policy.ts';
-export type {
-  ConfigurationPolicy,
-  ListKey,
-  NamespaceSelector,
-  ObjectTemplate,
-  ObjectTemplateStatus,
-  RelatedObject,
-} from './governance/configuration-policy.ts';
+export type { ConfigurationPolicy, ObjectTemplateStatus, RelatedObject } from './governance/configuration-policy.ts';
 export { GOVERNANCE_KINDS } from './governance/governance-kinds.ts';
 export {
   DEPENDENCIES_VALID,
@@ -166,19 +159,16 @@ export {
   PRUNE_FINALIZER,
 } from './governance/governance-names.ts';
 export { MAX_HISTORY } from './governance/governance-schemas.ts';
-export type { ComplianceState, HistoryEntry, RemediationAction } from './governance/governance-schemas.ts';
+export type { ComplianceState } from './governance/governance-schemas.ts';
 export { POLICY_SETS } from './governance/policy-set.ts';
 export type { PolicySet } from './governance/policy-set.ts';
-export { MAX_DEPENDENCIES, MAX_POLICY_TEMPLATES, POLICIES } from './governance/policy.ts';
+export { MAX_DEPENDENCIES, POLICIES } from './governance/policy.ts';
 export type {
-  ClusterCompliance,
   PendingDependency,
-  PendingReason,
   PendingTemplate,
   Policy,
   PolicyDependency,
   PolicyHistoryEntry,
-  PolicyPlacement,
   PolicyTemplate,
   TemplateDetails,
   TemplateState,

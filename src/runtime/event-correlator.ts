@@ -3,7 +3,7 @@
 import type { KubernetesObject } from '../resources/index.ts';
 import { TokenBucket } from './token-bucket.ts';
 import type { TokenBucketOptions } from './token-bucket.ts';
-import { shortened } from '../values/index.ts';
+import { KeptEntries, shortened } from '../values/index.ts';
 
 export type EventType = 'Normal' | 'Warning';
 
@@ -55,9 +55,9 @@ interface Similar {
 
 /** Maps events to records to write. */
 export class EventCorrelator {
-  readonly #records = new RecentMap<EventRecord>(MAX_REMEMBERED);
-  readonly #similar = new RecentMap<Similar>(MAX_REMEMBERED);
-  readonly #buckets = new RecentMap<TokenBucket>(MAX_REMEMBERED);
+  readonly #records = new KeptEntries<string, EventRecord>({ maxEntries: MAX_REMEMBERED });
+  readonly #similar = new KeptEntries<string, Similar>({ maxEntries: MAX_REMEMBERED });
+  readonly #buckets = new KeptEntries<string, TokenBucket>({ maxEntries: MAX_REMEMBERED });
 
   /** The record to write. Undefined if the object's reason is over its rate; a known record still counts the event. */
   correlate(
@@ -129,27 +129,4 @@ function referenceTo({ apiVersion, kind, metadata }: KubernetesObject): EventRef
     ...(uid === undefined ? {} : { uid }),
     ...(resourceVersion === undefined ? {} : { resourceVersion }),
   };
-}
-
-/** A map that evicts the least recently set entry. */
-class RecentMap<V> {
-  readonly #entries = new Map<string, V>();
-  readonly #capacity: number;
-
-  constructor(capacity: number) {
-    this.#capacity = capacity;
-  }
-
-  get(key: string): V | undefined {
-    return this.#entries.get(key);
-  }
-
-  set(key: string, value: V): void {
-    this.#entries.delete(key);
-    this.#entries.set(key, value);
-    if (this.#entries.size > this.#capacity) {
-      const [oldest] = this.#entries.keys();
-      this.#entries.delete(oldest ?? key);
-    }
-  }
 }

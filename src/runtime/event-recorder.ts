@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { ApiError } from '../cluster/index.ts';
 import type { Cluster } from '../cluster/index.ts';
+import { knownKind } from '../resources/index.ts';
 import type { JsonObject, KubernetesObject, ResourceType } from '../resources/index.ts';
 import { errorText } from '../values/index.ts';
 import { pause, SYSTEM_CLOCK } from './clock.ts';
@@ -12,7 +13,7 @@ import type { EventResult, RuntimeMetrics } from './metrics.ts';
 import type { Runnable } from './runnable.ts';
 import { withinTime } from './time-limit.ts';
 
-export const EVENTS: ResourceType = { group: '', version: 'v1', resource: 'events', kind: 'Event', namespaced: true };
+export const EVENTS: ResourceType = knownKind('v1', 'Event');
 
 /** Events that wait to be written: about 1 MiB, enough for a cluster that is away for a minute. */
 export const MAX_PENDING_EVENTS = 1_000;

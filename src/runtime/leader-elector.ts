@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { ApiError } from '../cluster/index.ts';
 import type { Cluster } from '../cluster/index.ts';
-import type { KubernetesObject, ResourceType } from '../resources/index.ts';
+import { knownKind, type KubernetesObject } from '../resources/index.ts';
 import { errorText } from '../values/index.ts';
 import { pause, SYSTEM_CLOCK } from './clock.ts';
 import type { Clock } from './clock.ts';
@@ -26,13 +26,7 @@ export interface Lease extends KubernetesObject {
   readonly spec?: LeaseSpec;
 }
 
-export const LEASES: ResourceType<Lease> = {
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  resource: 'leases',
-  kind: 'Lease',
-  namespaced: true,
-};
+export const LEASES = knownKind<Lease>('coordination.k8s.io/v1', 'Lease');
 
 /** How long other processes wait for a leader that does not renew. As kube-controller-manager. Milliseconds. */
 const LEASE_DURATION_MS = 15_000;

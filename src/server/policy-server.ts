@@ -42,7 +42,7 @@ import { PolicyMemory } from './policies/policy-memory.ts';
 import { ServingRecord } from './policies/serving-record.ts';
 
 /** How long a stopping server waits for pending reviews: a pod's default grace period minus a margin. Milliseconds. */
-export const DEFAULT_DRAIN_MS = 25_000;
+const DEFAULT_DRAIN_MS = 25_000;
 /** How long a stopping server without pending reviews waits for bytes in transit. Milliseconds. */
 const LAST_BYTES_MS = 1_000;
 /** Interval at which a stopping server closes idle connections. Milliseconds. */

@@ -1,5 +1,4 @@
 export { JobThread, ThreadError } from './job-thread.ts';
-export type { JobThreadOptions } from './job-thread.ts';
 export { nativeThreadId, threadCpuMs } from './processor-time.ts';
 export { runInBackground } from './thread-priority.ts';
 export { threadEnvironment } from './thread-environment.ts';

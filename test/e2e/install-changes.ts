@@ -3,8 +3,13 @@ import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { pino } from 'pino';
 import { KubernetesCluster, tokenCredentials } from '../../src/cluster/index.ts';
-import { POLICY_KINDS } from '../../src/lifecycle/policy-kinds.ts';
-import { type KubernetesObject, kubernetesKind, POLICY_SERVERS, type ResourceType } from '../../src/resources/index.ts';
+import {
+  type KubernetesObject,
+  kubernetesKind,
+  POLICY_KINDS,
+  POLICY_SERVERS,
+  type ResourceType,
+} from '../../src/resources/index.ts';
 import { type ObjectCache, SharedCaches } from '../../src/runtime/index.ts';
 import { type InstallLab, NAMESPACE } from './install-lab.ts';
 

@@ -1,7 +1,7 @@
 import type { WatchEvent } from '../../cluster/index.ts';
 
 /** Bytes of encoded events that are kept for other watchers; the last one always is, which has up to 3 MB. */
-export const MAX_KEPT_BYTES = 4 * 1024 * 1024;
+const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 /** Encoded events that are kept: those of the changes that watchers are at, in each format. */
 const MAX_KEPT = 16;
 

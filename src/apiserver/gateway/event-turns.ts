@@ -2,7 +2,7 @@
  * Bytes of events that are written in one turn of the event loop: encrypting and sending as many takes some 4 ms, in which no
  * other request is answered. One event is always written. Bytes.
  */
-export const TURN_BYTES = 1024 * 1024;
+const TURN_BYTES = 1024 * 1024;
 /** What a smaller event counts: sending it takes as long. Bytes. */
 const MIN_EVENT_BYTES = 4096;
 

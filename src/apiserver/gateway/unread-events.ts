@@ -2,7 +2,7 @@
  * Most bytes of events that clients of watches have not read. A client that reads leaves its events there for milliseconds; one
  * event has up to 3 MB, so fifty fast clients get the largest object at once without a loss. Bytes.
  */
-export const MAX_UNREAD_BYTES = 128 * 1024 * 1024;
+const MAX_UNREAD_BYTES = 128 * 1024 * 1024;
 
 /** The unread events of all watches. When they are too many, the clients that have not read for the longest time give way. */
 export class UnreadEvents {

@@ -1,7 +1,7 @@
 import { RE2JS } from 're2js';
 import { MAX_PATTERN_SIZE, patternProblem } from '../../go/index.ts';
 import { EvaluationFailure } from '../value.ts';
-import { errorText } from '../../values/index.ts';
+import { errorText, KeptEntries } from '../../values/index.ts';
 
 /** A compiled RE2 regular expression. Matching takes linear time in the text. */
 export interface Pattern {
@@ -20,8 +20,7 @@ const TRAILING_BACKSLASH = /trailing backslash at end of expression$/;
  * The patterns that were compiled last, by source, up to {@link MAX_PATTERN_SIZE} instructions in all: a literal is compiled when it
  * is checked and again when its program is made, and patterns of parameters for each request.
  */
-const recent = new Map<string, Pattern>();
-let recentSize = 0;
+const recent = new KeptEntries<string, Pattern>({ maxSize: MAX_PATTERN_SIZE, sizeOf: ({ size }) => size });
 
 /** Compiles a regular expression; a failure with the message of API servers if it is invalid. */
 export function compilePattern(source: string): Pattern | EvaluationFailure {
@@ -36,22 +35,10 @@ export function compilePattern(source: string): Pattern | EvaluationFailure {
   try {
     const re2 = RE2JS.compile(source);
     const pattern = { re2, size: re2.programSize(), test: (text: string) => re2.test(text) };
-    keep(source, pattern);
+    recent.set(source, pattern);
     return pattern;
   } catch (error) {
     const message = errorText(error);
     return new EvaluationFailure(TRAILING_BACKSLASH.test(message) ? `${message}: \`\`` : message);
-  }
-}
-
-function keep(source: string, pattern: Pattern): void {
-  recent.set(source, pattern);
-  recentSize += pattern.size;
-  for (const [oldest, { size }] of recent) {
-    if (recentSize <= MAX_PATTERN_SIZE) {
-      break;
-    }
-    recent.delete(oldest);
-    recentSize -= size;
   }
 }

@@ -12,7 +12,7 @@ import type { IpNetwork } from './ip-network.ts';
 import { IP } from './ip.ts';
 
 /** The type of CIDR ranges. */
-export const CIDR: ReturnType<typeof opaque> = opaque('net.CIDR');
+const CIDR: ReturnType<typeof opaque> = opaque('net.CIDR');
 
 /** Size of an address in bytes. */
 const ADDRESS_SIZE: Range = { min: 4, max: 16 };

@@ -6,7 +6,7 @@ import { describe, global, member } from './declare.ts';
 import { NAMED_FORMATS, NamedFormat } from './named-formats.ts';
 
 /** The type of named formats. */
-export const FORMAT: ReturnType<typeof struct> = struct('kubernetes.NamedFormat');
+const FORMAT: ReturnType<typeof struct> = struct('kubernetes.NamedFormat');
 
 /** Maximum length of a format's regular expression, which estimates assume. */
 const MAX_PATTERN_LENGTH = 128;

@@ -8,7 +8,7 @@ import type { Int } from './declare.ts';
 import { parseQuantity, Quantity } from './quantity-value.ts';
 
 /** The type of quantities. */
-export const QUANTITY: ReturnType<typeof struct> = struct('kubernetes.Quantity');
+const QUANTITY: ReturnType<typeof struct> = struct('kubernetes.Quantity');
 
 /** Amounts with units, such as `100m` and `1.5Gi`, as in resource requests and limits. */
 export const QUANTITY_LIBRARY: Library = {

@@ -1,8 +1,8 @@
 // `portcullis run NAME --image=IMAGE`: creates a pod, as `kubectl run` does.
 import { Command, Option } from 'commander';
 import type { Cluster } from '../../cluster/index.ts';
-import { applyMergePatch, type JsonObject, PatchError } from '../../resources/index.ts';
-import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
+import { applyMergePatch, type JsonObject, knownKind, PatchError } from '../../resources/index.ts';
+import type { KubernetesObject } from '../../resources/index.ts';
 import { isJsonObject } from '../../values/index.ts';
 import { parseDocument } from '../document.ts';
 import { dataText } from '../output.ts';
@@ -20,7 +20,7 @@ interface RunPodFlags extends ClusterFlags {
   readonly output?: 'json' | 'yaml' | 'name';
 }
 
-const PODS: ResourceType = { group: '', version: 'v1', resource: 'pods', kind: 'Pod', namespaced: true };
+const PODS = knownKind('v1', 'Pod');
 
 const POD = { apiVersion: 'v1', kind: 'Pod' } as const;
 

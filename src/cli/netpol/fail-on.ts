@@ -3,7 +3,7 @@ import { Option } from 'commander';
 import type { Status } from '../../engine/network-policy/index.ts';
 import { EXIT } from '../errors.ts';
 
-export const FAIL_ON = ['never', 'unsupported', 'unknown'] as const;
+const FAIL_ON = ['never', 'unsupported', 'unknown'] as const;
 export type FailOn = (typeof FAIL_ON)[number];
 
 /** The flag, whose default is `unsupported` when providers are named: a whole catalogue always has one that fails. */

@@ -1,18 +1,19 @@
 // The policy of a `portcullis rollout` command.
 import { Argument, Command, InvalidArgumentError } from 'commander';
 import type { ApiResource, KubernetesCluster } from '../../cluster/index.ts';
-import { type AdmissionPolicyObject, ANNOTATIONS, type ObjectKey, POLICIES_GROUP } from '../../resources/index.ts';
+import {
+  type AdmissionPolicyObject,
+  ANNOTATIONS,
+  type ObjectKey,
+  POLICIES_GROUP,
+  POLICY_KINDS,
+} from '../../resources/index.ts';
 import { addClusterFlags, type ClusterFlags, connect } from '../cluster/cluster-flags.ts';
 import { keyIn, objectName, selectResources } from '../cluster/resource-arguments.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { CliError, usageError } from '../errors.ts';
 
-const KINDS_WITH_ROLLOUT: ReadonlySet<string> = new Set([
-  'ClusterAdmissionPolicy',
-  'AdmissionPolicy',
-  'ClusterAdmissionPolicyGroup',
-  'AdmissionPolicyGroup',
-]);
+const KINDS_WITH_ROLLOUT: ReadonlySet<string> = new Set(POLICY_KINDS.map(({ kind }) => kind));
 /** The field manager of annotations that these commands set, so that a later apply of the manifest keeps them. */
 const FIELD_MANAGER = 'portcullis-rollout';
 

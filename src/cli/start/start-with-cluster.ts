@@ -5,15 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { GovernanceSettings } from '../../governance/index.ts';
 import type { LoadCatalogue, ProjectionOptions } from '../../network-policy/index.ts';
-import {
-  DEFAULT_ROLLOUT_SETTINGS,
-  POLICY_KINDS,
-  type RolloutSettings,
-  tenantCapabilities,
-} from '../../lifecycle/index.ts';
+import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings, tenantCapabilities } from '../../lifecycle/index.ts';
 import {
   type AdmissionPolicyObject,
   CONTROLLER_FIELD_MANAGER,
+  POLICY_KINDS,
   POLICY_SERVERS,
   type PolicyServer,
 } from '../../resources/index.ts';

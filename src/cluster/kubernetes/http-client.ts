@@ -17,9 +17,9 @@ import { isConnectionReset, transportError } from './transport-error.ts';
 const http = process.getBuiltinModule('node:http');
 
 /** Longer than the 60 s after which an API server answers with a timeout (`--request-timeout`). Milliseconds. */
-export const REQUEST_TIMEOUT_MS = 70_000;
+const REQUEST_TIMEOUT_MS = 70_000;
 /** For TCP and TLS together: lost packets are retransmitted after 1 s and 3 s. Milliseconds. */
-export const CONNECT_TIMEOUT_MS = 5_000;
+const CONNECT_TIMEOUT_MS = 5_000;
 /**
  * A connection without a byte of the response to a GET for this long counts as dead. The GET is then sent once more,
  * with its full timeout. Longer than any response takes to start, except for the largest lists. Milliseconds.

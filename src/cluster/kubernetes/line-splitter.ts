@@ -2,7 +2,7 @@
  * Longest line of a watch. Objects have at most 1.5 MiB in etcd and 3 MiB in requests; JSON escapes take up to six
  * bytes for one.
  */
-export const MAX_LINE_BYTES = 16 * 1024 ** 2;
+const MAX_LINE_BYTES = 16 * 1024 ** 2;
 
 const NEWLINE = 0x0a;
 

@@ -2,7 +2,7 @@
 // fetched again only after it has changed.
 import { createHash } from 'node:crypto';
 import { groupVersionOf, isJsonObject, own, textOf, valueAt } from '../../resources/index.ts';
-import { parseJson } from '../../values/index.ts';
+import { KeptEntries, parseJson } from '../../values/index.ts';
 import type { OpenApiSource, OpenApiText, RequestOptions } from '../cluster.ts';
 
 const INDEX = '/openapi/v3';
@@ -26,7 +26,7 @@ export class OpenApiCache implements OpenApiSource {
   readonly #now: () => number;
   #index: Index | undefined;
   /** Texts by URL, the least recently used first. */
-  readonly #texts = new Map<string, string>();
+  readonly #texts = new KeptEntries<string, string>({ maxSize: MAX_KEPT, sizeOf: ({ length }) => length });
 
   /** @param now milliseconds, for ages */
   constructor(fetch: FetchText, now: () => number = () => performance.now()) {
@@ -46,7 +46,7 @@ export class OpenApiCache implements OpenApiSource {
       return undefined;
     }
     const text = this.#texts.get(url) ?? (await this.#fetch(url, signal));
-    this.#keep(url, text);
+    this.#texts.set(url, text);
     return { text, hash: url };
   }
 
@@ -61,19 +61,6 @@ export class OpenApiCache implements OpenApiSource {
       at: this.#now(),
     };
     return this.#index;
-  }
-
-  #keep(url: string, text: string): void {
-    this.#texts.delete(url);
-    this.#texts.set(url, text);
-    let size = this.#texts.values().reduce((sum, one) => sum + one.length, 0);
-    for (const [other, { length }] of this.#texts) {
-      if (size <= MAX_KEPT) {
-        return;
-      }
-      this.#texts.delete(other);
-      size -= length;
-    }
   }
 }
 

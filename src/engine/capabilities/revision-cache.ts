@@ -1,3 +1,5 @@
+import { KeptEntries } from '../../values/index.ts';
+
 /** Limits of a {@link RevisionCache}. */
 export interface RevisionCacheLimits {
   readonly maxEntries: number;
@@ -7,14 +9,12 @@ export interface RevisionCacheLimits {
 
 /** Caches texts derived from objects, by the revision of the objects. The oldest texts are evicted first. */
 export class RevisionCache {
-  readonly #maxEntries: number;
   readonly #maxLength: number;
-  readonly #kept = new Map<string, { readonly revision: string; readonly text: string }>();
-  #length = 0;
+  readonly #kept: KeptEntries<string, { readonly revision: string; readonly text: string }>;
 
   constructor({ maxEntries, maxLength = Infinity }: RevisionCacheLimits) {
-    this.#maxEntries = maxEntries;
     this.#maxLength = maxLength;
+    this.#kept = new KeptEntries({ maxEntries, maxSize: maxLength, sizeOf: ({ text }) => text.length });
   }
 
   /**
@@ -28,26 +28,10 @@ export class RevisionCache {
       return kept.text;
     }
     const text = make();
-    this.#delete(key);
+    this.#kept.delete(key);
     if (revision !== undefined && text.length <= this.#maxLength) {
       this.#kept.set(key, { revision, text });
-      this.#length += text.length;
-      this.#shrink();
     }
     return text;
-  }
-
-  #shrink(): void {
-    for (const key of this.#kept.keys()) {
-      if (this.#kept.size <= this.#maxEntries && this.#length <= this.#maxLength) {
-        return;
-      }
-      this.#delete(key);
-    }
-  }
-
-  #delete(key: string): void {
-    this.#length -= this.#kept.get(key)?.text.length ?? 0;
-    this.#kept.delete(key);
   }
 }

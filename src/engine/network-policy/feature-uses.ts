@@ -165,7 +165,7 @@ export function portsByPeer(policy: NetworkPolicy, direction: Direction): Readon
 
 const ANY_PEER = 'all peers';
 
-export function peerText({ podSelector, namespaceSelector, ipBlock }: Peer): string {
+function peerText({ podSelector, namespaceSelector, ipBlock }: Peer): string {
   if (ipBlock !== undefined) {
     return ipBlock.text;
   }

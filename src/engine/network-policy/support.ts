@@ -196,7 +196,7 @@ function isMet({ is, not, contains }: Requirement, value: string): boolean {
   return not === undefined ? value.split(',').includes(contains ?? '') : value !== not;
 }
 
-export function requirementText({ setting, is, not, contains }: Requirement): string {
+function requirementText({ setting, is, not, contains }: Requirement): string {
   if (is !== undefined) {
     return `${setting} is ${JSON.stringify(is)}`;
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type JsonObject, parseJson, setOwn, shortened } from '../../values/index.ts';
-import type { SettingsVerdict } from '../guest-verdict.ts';
+import { type JsonObject, KeptEntries, parseJson, setOwn, shortened } from '../../values/index.ts';
+import type { SettingsVerdict } from '../guests/index.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { ObjectLookup } from '../object-lookup.ts';
 import { type FoundParameters, type ParameterSource, parameterSource } from './parameter-source.ts';
@@ -52,9 +52,9 @@ export class ParameterizedSettings {
     { readonly namespace: JsonObject | null; readonly result: Evaluated }
   >();
   /** By hash of the settings, so that equal settings of many namespaces are validated once. */
-  readonly #verdicts = new Map<string, SettingsVerdict>();
+  readonly #verdicts = new KeptEntries<string, SettingsVerdict>({ maxEntries: MAX_REMEMBERED });
   /** Last valid settings by the place of the parameters, for `KeepLast`. */
-  readonly #lastValid = new Map<string, string>();
+  readonly #lastValid = new KeptEntries<string, string>({ maxEntries: MAX_REMEMBERED });
 
   constructor(definition: ParametersDefinition, settingsJson: string) {
     this.#definition = definition;
@@ -108,7 +108,7 @@ export class ParameterizedSettings {
     const result = this.#evaluate(found, request);
     if ('settingsJson' in result) {
       if (this.#definition.onInvalid === 'KeepLast') {
-        remember(this.#lastValid, place, result.settingsJson);
+        this.#lastValid.set(place, result.settingsJson);
       }
       return { kind: 'settings', settingsJson: result.settingsJson };
     }
@@ -179,18 +179,9 @@ export class ParameterizedSettings {
       return verdict;
     }
     const kept = verdict.valid ? verdict : { ...verdict, message: shortened(verdict.message, MAX_PROBLEM_LENGTH) };
-    remember(this.#verdicts, hash, kept);
+    this.#verdicts.set(hash, kept);
     return kept;
   }
-}
-
-/** Sets an entry as the newest one; drops the oldest one where there are too many. */
-function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
-  if (!map.delete(key) && map.size >= MAX_REMEMBERED) {
-    const [oldest = ''] = map.keys();
-    map.delete(oldest);
-  }
-  map.set(key, value);
 }
 
 function settingsOf(settingsJson: string): JsonObject {

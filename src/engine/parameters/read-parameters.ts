@@ -7,11 +7,11 @@ import type {
 } from './parameters-definition.ts';
 
 /** Keys of settings that parameters may override, as in the schema of the policy kinds. */
-export const MAX_OVERRIDABLE_KEYS = 64;
+const MAX_OVERRIDABLE_KEYS = 64;
 /** Annotations or labels of a namespace, as in that schema. */
-export const MAX_NAMESPACE_KEYS = 32;
+const MAX_NAMESPACE_KEYS = 32;
 /** Characters of an expression, as in that schema. */
-export const MAX_SETTINGS_EXPRESSION = 16_384;
+const MAX_SETTINGS_EXPRESSION = 16_384;
 
 const NO_SOURCE: ParametersSource = { namespace: { annotations: [], labels: [] } };
 

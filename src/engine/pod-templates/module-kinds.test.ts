@@ -4,14 +4,14 @@ import { describe, it } from 'node:test';
 import { applyJsonPatch, valueAt, WORKLOADS } from '../../resources/index.ts';
 import { parseYaml } from '../../values/yaml/index.ts';
 import { compileModule } from '../../wasm/index.ts';
-import { createBuiltinGuest } from '../builtin-guest.ts';
+import { createBuiltinGuest } from '../guests/builtin-guest.ts';
 import { evaluate, readReview } from '../evaluate.ts';
-import { createGuest } from '../guest.ts';
+import { createGuest } from '../guests/index.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import { createPolicy } from '../loaded-policy.ts';
 import type { LoadedPolicy } from '../loaded-policy.ts';
-import type { PolicyGuest } from '../policy-guest.ts';
+import type { PolicyGuest } from '../guests/index.ts';
 import { bytes } from '../testing/reviews.ts';
 import type { Verdict } from '../verdict.ts';
 

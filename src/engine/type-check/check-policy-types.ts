@@ -24,7 +24,7 @@ import { expressionsOfConditions, expressionsOfPolicy, type TypedExpression } fr
 /** Maximum number of kinds against which a policy is checked; as many as in API servers. */
 const MAX_KINDS = 10;
 /** Maximum number of warnings of one policy: nobody corrects more at once. */
-export const MAX_TYPE_WARNINGS = 20;
+const MAX_TYPE_WARNINGS = 20;
 
 type Rules = Parameters<typeof matchedKinds>[0];
 type Kind = Pick<ServedResource, 'group' | 'version' | 'kind'>;

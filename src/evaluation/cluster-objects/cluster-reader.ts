@@ -28,7 +28,7 @@ import {
   selectableFieldsOf,
 } from '../../resources/index.ts';
 import type { KubernetesObject, ObjectKey } from '../../resources/index.ts';
-import { asJson, errorText } from '../../values/index.ts';
+import { asJson, errorText, KeptEntries } from '../../values/index.ts';
 import { CachedKind, NotServed, reasonOf, TooManyObjects, withoutManagedFields } from './cached-kind.ts';
 import type { ClusterSource } from './cluster-source.ts';
 import type { KindRevisions } from './kind-revisions.ts';
@@ -83,7 +83,9 @@ export class ClusterReader implements KubernetesReader {
   readonly #maxKinds: number;
   readonly #maxObjects: number;
   readonly #kinds = new Map<string, CachedKind>();
-  readonly #reviews = new Map<string, { readonly until: number; readonly status: Promise<JsonObject> }>();
+  readonly #reviews = new KeptEntries<string, { readonly until: number; readonly status: Promise<JsonObject> }>({
+    maxEntries: MAX_ACCESS_REVIEWS,
+  });
 
   constructor(options: ClusterReaderOptions) {
     this.#cluster = options.cluster;
@@ -173,14 +175,9 @@ export class ClusterReader implements KubernetesReader {
       return known.status;
     }
     const status = this.#review(spec, signal);
-    this.#reviews.delete(key);
     this.#reviews.set(key, { until: now + ACCESS_REVIEW_MS, status });
     // A failure is not kept.
     status.catch(() => this.#reviews.delete(key));
-    const [oldest] = this.#reviews.keys();
-    if (this.#reviews.size > MAX_ACCESS_REVIEWS && oldest !== undefined) {
-      this.#reviews.delete(oldest);
-    }
     return status;
   }
 

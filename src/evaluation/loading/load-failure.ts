@@ -35,7 +35,7 @@ export class QuarantineError extends EvaluationError {
 }
 
 /** The message of a failed load for the author of a namespaced policy: nothing that the source of the module sent. */
-export function tenantText(error: unknown): string {
+function tenantText(error: unknown): string {
   if (error instanceof ModuleError) {
     return error.tenantMessage;
   }
@@ -50,7 +50,7 @@ export function tenantText(error: unknown): string {
 }
 
 /** The reason in the status of a policy whose load threw this error. */
-export function reasonOf(error: unknown): PolicyReason {
+function reasonOf(error: unknown): PolicyReason {
   if (error instanceof ModuleError) {
     switch (error.code) {
       case 'source-unauthorized':

@@ -32,7 +32,7 @@ const YOUNG_HEAP_MB = 8;
 const MAX_DEATHS = 3;
 
 /** How long an idle thread lives. A change after that waits some 100 ms for a new thread. Milliseconds. */
-export const IDLE_MS = 10_000;
+const IDLE_MS = 10_000;
 
 /**
  * How much time a policy gets. `quick`: enough for ordinary policies; one that takes longer goes to the `patient` thread, so

@@ -1,5 +1,7 @@
+import { KeptEntries } from '../../values/index.ts';
+
 /** How long an owner counts as slow after one of its policies timed out or held all workers. Milliseconds. */
-export const SLOW_LANE_MS = 60_000;
+const SLOW_LANE_MS = 60_000;
 /**
  * Owners that count as slow at once, because workers get their names with each review. Another one makes room by the one that
  * was slow first.
@@ -9,17 +11,12 @@ export const MAX_SLOW_OWNERS = 100;
 /** Owners of policies that occupied workers for long, see policyOwner. */
 export class SlowOwners {
   /** When each stops being slow, the earliest additions first. */
-  readonly #until = new Map<string, number>();
+  readonly #until = new KeptEntries<string, number>({ maxEntries: MAX_SLOW_OWNERS });
 
   /** Marks an owner as slow from now on, for this long at least. */
   add(owner: string, forMs = SLOW_LANE_MS): void {
     const until = Math.max(performance.now() + forMs, this.#until.get(owner) ?? 0);
-    this.#until.delete(owner);
     this.#until.set(owner, until);
-    if (this.#until.size > MAX_SLOW_OWNERS) {
-      const [first = ''] = this.#until.keys();
-      this.#until.delete(first);
-    }
   }
 
   delete(owner: string): void {

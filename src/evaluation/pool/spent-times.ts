@@ -1,3 +1,5 @@
+import { KeptEntries } from '../../values/index.ts';
+
 /** More is forgotten. Milliseconds. */
 const MAX_KEPT_MS = 5_000;
 /** Owners whose times are known at once: the one that was added to least recently makes room. */
@@ -13,7 +15,7 @@ export class SpentTimes {
   readonly #share: number;
   readonly #limitMs: number;
   /** The one that was added to least recently first. */
-  readonly #owners = new Map<string, Spent>();
+  readonly #owners = new KeptEntries<string, Spent>({ maxEntries: MAX_SPENDERS });
 
   /**
    * @param share of one worker, the time that an owner may spend without end
@@ -30,12 +32,7 @@ export class SpentTimes {
 
   add(owner: string, ms: number): void {
     const spent = Math.min(this.#of(owner) + ms, MAX_KEPT_MS);
-    this.#owners.delete(owner);
     this.#owners.set(owner, { ms: spent, at: performance.now() });
-    if (this.#owners.size > MAX_SPENDERS) {
-      const [first = ''] = this.#owners.keys();
-      this.#owners.delete(first);
-    }
   }
 
   /** How long the owner has spent more than it may, from now on; 0: it has not. Milliseconds. */

@@ -42,7 +42,7 @@ const SLICE_MS = 250;
  */
 const MAX_HELD_REVIEWS = 20_000;
 /** Bytes of bodies that wait or run at once: room for 36 reviews of the largest size, or 50,000 ordinary ones. */
-export const MAX_HELD_BYTES = 256 * 1024 * 1024;
+const MAX_HELD_BYTES = 256 * 1024 * 1024;
 /** Attempts for a review whose workers end during its evaluation; then it is answered as if its policy had timed out. */
 const MAX_TRIES = 2;
 /** How long the pool waits before it replaces a worker that ended before it was ready. Milliseconds. */

@@ -1,9 +1,7 @@
 export { failTemplate, invalidTemplate, TemplateError, UnknownFunctionError } from './errors.ts';
-export type { TemplateErrorCode } from './errors.ts';
 export { Template } from './template.ts';
 export type { TemplateFunctions, TemplatePart } from './template.ts';
 export type { Delimiters } from './template-lexer.ts';
 export { BUILTIN_FUNCTIONS, isTrue, NO_VALUE } from './template-functions.ts';
-export type { TemplateFunction, TextMeter } from './template-functions.ts';
 export { chargeValue, limitedMeter } from './template-meter.ts';
 export type { TemplateMeter } from './template-meter.ts';

@@ -16,7 +16,7 @@ export interface Delimiters {
   readonly right: string;
 }
 
-export const DEFAULT_DELIMITERS: Delimiters = { left: '{{', right: '}}' };
+const DEFAULT_DELIMITERS: Delimiters = { left: '{{', right: '}}' };
 
 const TOKEN_KINDS = ['quoted', 'variable', 'field', 'number', 'word', 'sign'] as const;
 

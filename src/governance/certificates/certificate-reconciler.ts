@@ -39,7 +39,7 @@ const MAX_DELAY_MS = 86_400_000;
 /** Length of the message of a condition; the history has all of it. Characters. */
 const MAX_CONDITION_LENGTH = 1024;
 
-export const SECRETS = knownKind('v1', 'Secret');
+const SECRETS = knownKind('v1', 'Secret');
 
 export interface CertificateReconcilerOptions {
   readonly cluster: Cluster;

@@ -12,12 +12,12 @@ export class ComparisonError extends CodedError<ComparisonErrorCode> {
  * Maximum work of one comparison, about half a second. An object of 1.5 MiB, the limit of etcd, has at most 300,000
  * values, which may be visited 16 times. Only long lists of similar items without a key reach the limit.
  */
-export const MAX_COMPARISON_STEPS = 5_000_000;
+const MAX_COMPARISON_STEPS = 5_000_000;
 /**
  * Maximum nesting of compared objects. The deepest Kubernetes objects (schemas in CustomResourceDefinitions) stay below
  * 100 levels; five frames for each of 500 levels fit the smallest stack.
  */
-export const MAX_COMPARISON_DEPTH = 500;
+const MAX_COMPARISON_DEPTH = 500;
 /** Characters of text that cost as much as visiting a value. */
 const CHARACTERS_PER_STEP = 16;
 

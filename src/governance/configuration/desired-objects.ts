@@ -13,7 +13,7 @@ import { isEmptySelector, NamespaceSelectorError, selectNamespaces } from './sel
 import type { NamespaceSelector, TerminatingInclusion } from './select-namespaces.ts';
 
 /** Maximum number of objects of one template: each is compared in every evaluation. */
-export const MAX_DESIRED_OBJECTS = 10_000;
+const MAX_DESIRED_OBJECTS = 10_000;
 
 /** Maximum number of objects of one policy: each has a plan of some kilobytes, and its status lists some thousands. */
 export const MAX_POLICY_OBJECTS = 20_000;

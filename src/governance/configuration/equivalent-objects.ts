@@ -32,7 +32,7 @@ export function equivalence(merged: JsonValue, live: JsonValue | undefined, cont
 }
 
 /** The text of a value in which the order of lists does not show. */
-export function sortedText(value: JsonValue, budget: ComparisonBudget): string {
+function sortedText(value: JsonValue, budget: ComparisonBudget): string {
   if (Array.isArray(value)) {
     return budget.write(
       `[${value

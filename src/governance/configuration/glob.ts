@@ -2,10 +2,10 @@
 import { CodedError } from '../../values/index.ts';
 
 /** Maximum length of a pattern: names of namespaces have at most 63 characters. */
-export const MAX_GLOB_LENGTH = 1_024;
+const MAX_GLOB_LENGTH = 1_024;
 
 /** A pattern that cannot be used; for a malformed one the message is Go's. */
-export class GlobError extends CodedError<'malformed' | 'too-long'> {
+class GlobError extends CodedError<'malformed' | 'too-long'> {
   override readonly name = 'GlobError';
 }
 

@@ -9,12 +9,12 @@ export {
   templateCondition,
   withInterval,
 } from './compliance-message.ts';
-export type { ComplianceState, ObjectResult, TemplateCondition } from './compliance-message.ts';
+export type { ObjectResult, TemplateCondition } from './compliance-message.ts';
 export { REASONS } from './compliance-reasons.ts';
 export type { DefinitionContext, DefinitionResolver, ResolvedDefinition } from './desired-objects.ts';
 export { isUnchanged, objectDiff } from './object-diff.ts';
 export { afterDryRun, afterWrite } from './object-plan.ts';
-export type { DryRunOutcome, ObjectPlan, Verdict, WriteOutcome } from './object-plan.ts';
+export type { DryRunOutcome, ObjectPlan, WriteOutcome } from './object-plan.ts';
 export { ObjectReadError } from './object-source.ts';
 export type { ObjectTemplate } from './object-template.ts';
 export type { ObjectSource } from './object-source.ts';

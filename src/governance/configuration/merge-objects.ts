@@ -56,7 +56,7 @@ export function mergeMaps(desired: JsonObject, live: JsonObject, context: MergeC
  * The items of the template, each merged with the live item that it matches, and then the live items that none matches.
  * Each item of the template matches at most one live item, so a template item that matches none is added.
  */
-export function mergeLists(
+function mergeLists(
   desired: readonly JsonValue[],
   live: readonly JsonValue[],
   context: MergeContext,

@@ -8,7 +8,7 @@ import { Glob } from './glob.ts';
  * Steps of matching all names with all patterns: less than a second. A cluster has 10,000 namespaces at most, and a name takes a
  * hundred steps for each of ten patterns.
  */
-export const MAX_MATCHING_STEPS = 10_000_000;
+const MAX_MATCHING_STEPS = 10_000_000;
 
 /** Whether namespaces that are being deleted are selected. */
 export type TerminatingInclusion = 'IfMatch' | 'Never';

@@ -38,7 +38,7 @@ export function canonicalDependencies(
  * Maximum number of dependencies of all templates of a Policy together, those of the Policy counted for each: every pass
  * looks up each of them. A thousand templates with ten each.
  */
-export const MAX_TEMPLATE_DEPENDENCIES = 10_000;
+const MAX_TEMPLATE_DEPENDENCIES = 10_000;
 
 /**
  * Refuses a Policy whose evaluation would keep all others waiting.

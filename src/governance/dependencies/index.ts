@@ -1,6 +1,5 @@
 export { canonicalDependencies, checkDependencyCount, policySetsOf } from './canonical-dependencies.ts';
 export { complianceOf } from './compliance-of.ts';
-export type { Compliance } from './compliance-of.ts';
 export { DependencyError, isPolicyKind, objectId, readDependencies, requirementOf } from './dependency.ts';
 export type { Dependency, Requirement } from './dependency.ts';
 export { requirementText } from './graph/dependency-text.ts';
@@ -9,7 +8,7 @@ export type { DependencyFinding } from './graph/dependency-graph.ts';
 export { explainPending } from './graph/explain-pending.ts';
 export type { Explanation } from './graph/explain-pending.ts';
 export { graphPolicy } from './graph/graph-policy.ts';
-export type { GraphPolicy, GraphSource, GraphTemplate } from './graph/graph-policy.ts';
+export type { GraphPolicy, GraphTemplate } from './graph/graph-policy.ts';
 export { reachablePolicies } from './graph/reachable-policies.ts';
 export { graphAsDot, graphAsMermaid, graphAsText } from './graph/render-graph.ts';
 export { conditionsOf } from './kstatus.ts';
@@ -19,4 +18,4 @@ export type { ExistingTemplate, TemplateMapping, TemplatePlan } from './plan-tem
 export { unionDependencies } from './union-dependencies.ts';
 export type { DependencyUnion } from './union-dependencies.ts';
 export { pendingDependencies, unmetDependencies } from './unmet-dependencies.ts';
-export type { DependencyLookup, DependencyObject, UnmetDependency, UnmetReason } from './unmet-dependencies.ts';
+export type { DependencyLookup, DependencyObject, UnmetDependency } from './unmet-dependencies.ts';

@@ -1,5 +1,6 @@
 // Detects policies that alternately change one object: each reverts the change of the other.
 import { groupResourceOf, keyText, type ObjectKey, type ResourceType } from '../../resources/index.ts';
+import { KeptEntries } from '../../values/index.ts';
 
 /** Changes of writers that are allowed within {@link WINDOW_MS}: two edits of two policies are no contest. */
 const MAX_TURNS = 4;
@@ -33,7 +34,7 @@ export interface Contest {
 
 /** The writes of policies to objects. */
 export class ContestedObjects {
-  readonly #writes = new Map<string, Writes>();
+  readonly #writes = new KeptEntries<string, Writes>({ maxEntries: MAX_OBJECTS });
 
   /** The contest that a write of the policy would continue before its delay has passed. */
   contest(type: ResourceType, key: ObjectKey, policy: string, now: number): Contest | undefined {
@@ -63,19 +64,12 @@ export class ContestedObjects {
   record(type: ResourceType, key: ObjectKey, policy: string, now: number): void {
     const id = idOf(type, key);
     const known = this.#writes.get(id);
-    this.#writes.delete(id);
     const window = known !== undefined && known.turns >= MAX_TURNS ? 2 * MAX_DELAY_MS : WINDOW_MS;
     const isRecent = known !== undefined && now - known.at < window;
     const isTurn = isRecent && known.writer !== policy;
     const turns = isRecent ? known.turns + (isTurn ? 1 : 0) : 0;
     const other = isTurn ? known.writer : isRecent ? known.other : undefined;
     this.#writes.set(id, { writer: policy, other, turns, at: now });
-    for (const oldest of this.#writes.keys()) {
-      if (this.#writes.size <= MAX_OBJECTS) {
-        break;
-      }
-      this.#writes.delete(oldest);
-    }
   }
 }
 

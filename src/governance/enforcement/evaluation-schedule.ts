@@ -2,6 +2,7 @@
 import { parseDuration } from '../../go/index.ts';
 import { type ConfigurationPolicy, keyText, type ObjectKey } from '../../resources/index.ts';
 import { TokenBucket } from '../../runtime/index.ts';
+import { KeptEntries } from '../../values/index.ts';
 
 /** Maximum number of consecutive evaluations of one policy without a delay: more than any change of an object causes. */
 const BURST = 10;
@@ -41,7 +42,7 @@ export function intervalOf({ spec }: ConfigurationPolicy, isCompliant: boolean):
 export class EvaluationSchedule {
   readonly #known = new Map<string, Known>();
   /** The pace of policies that were deleted, oldest first. */
-  readonly #deleted = new Map<string, TokenBucket>();
+  readonly #deleted = new KeptEntries<string, TokenBucket>({ maxEntries: MAX_DELETED });
 
   /** Decides whether a policy is evaluated in this pass. */
   take(key: ObjectKey, policy: ConfigurationPolicy, now: number): Due {
@@ -69,14 +70,7 @@ export class EvaluationSchedule {
     const known = this.#known.get(text);
     this.#known.delete(text);
     if (known !== undefined) {
-      this.#deleted.delete(text);
       this.#deleted.set(text, known.pace);
-    }
-    for (const oldest of this.#deleted.keys()) {
-      if (this.#deleted.size <= MAX_DELETED) {
-        break;
-      }
-      this.#deleted.delete(oldest);
     }
   }
 

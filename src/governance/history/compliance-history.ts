@@ -1,7 +1,7 @@
 import { MAX_HISTORY } from '../../resources/index.ts';
 
 /** Length of a message, as upstream. Characters. */
-export const MAX_HISTORY_MESSAGE_LENGTH = 4096;
+const MAX_HISTORY_MESSAGE_LENGTH = 4096;
 const TRUNCATED = '...[truncated]';
 
 /** One message of a template. */

@@ -19,6 +19,6 @@ export function withMessage(
 }
 
 /** RFC 3339 with microseconds, as Open Cluster Management writes it. */
-export function microTime(now: number): string {
+function microTime(now: number): string {
   return `${new Date(now).toISOString().slice(0, -1)}000Z`;
 }

@@ -6,6 +6,7 @@ import {
   type Condition,
   groupVersionOf,
   isConditionTrue,
+  knownKind,
   type KubernetesObject,
   type ResourceType,
 } from '../../resources/index.ts';
@@ -22,13 +23,10 @@ export interface CustomResourceDefinition extends KubernetesObject {
   readonly status?: { readonly conditions?: readonly Condition[] };
 }
 
-export const CUSTOM_RESOURCE_DEFINITIONS: ResourceType<CustomResourceDefinition> = {
-  group: 'apiextensions.k8s.io',
-  version: 'v1',
-  resource: 'customresourcedefinitions',
-  kind: 'CustomResourceDefinition',
-  namespaced: false,
-};
+export const CUSTOM_RESOURCE_DEFINITIONS = knownKind<CustomResourceDefinition>(
+  'apiextensions.k8s.io/v1',
+  'CustomResourceDefinition',
+);
 
 /** Reduces a CustomResourceDefinition to what {@link KindMappings} needs: schemas are most of it. */
 export function withoutSchemas(definition: CustomResourceDefinition): CustomResourceDefinition {

@@ -135,6 +135,6 @@ function isAppliedBy({ metadata }: KubernetesObject, copy: Policy, { namespaced 
 }
 
 /** Whether a kind is one that this controller reconciles. */
-export function isOwnKind({ group, kind }: ResourceType): boolean {
+function isOwnKind({ group, kind }: ResourceType): boolean {
   return OWN_KINDS.some((own) => own.group === group && own.kind === kind);
 }

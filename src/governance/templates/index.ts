@@ -1,5 +1,4 @@
 export { TemplateChecks } from './check-templates.ts';
-export type { CheckedTemplates, TemplateProblem } from './check-templates.ts';
 export {
   hasHubTemplates,
   hasTemplates,
@@ -9,11 +8,4 @@ export {
 } from './resolve-templates.ts';
 export type { TemplateOptions, TemplateResult } from './resolve-templates.ts';
 export { NO_TEMPLATE_OBJECTS } from './template-objects.ts';
-export type {
-  ListAnswer,
-  NoAnswer,
-  ObjectAnswer,
-  ReadGate,
-  TemplateLookup,
-  TemplateObjects,
-} from './template-objects.ts';
+export type { ListAnswer, NoAnswer, ObjectAnswer, TemplateObjects } from './template-objects.ts';

@@ -1,8 +1,7 @@
 // Warnings about the kinds that a policy matches, when it is written. They need the cluster, so the rules do not give them.
 import { isDeepStrictEqual } from 'node:util';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AdmissionPolicySpec, own } from '../../resources/index.ts';
-import { POLICY_KINDS } from '../policy-kinds.ts';
+import { type AdmissionPolicySpec, own, POLICY_KINDS } from '../../resources/index.ts';
 import type { PolicyTypeChecks } from '../type-checks/policy-type-checks.ts';
 import type { TypeCheckReport } from '../type-checks/type-check-report.ts';
 import { Findings } from './findings.ts';

@@ -1,11 +1,5 @@
 // Secrets of certificates as Kubernetes objects.
-import {
-  isJsonObject,
-  type JsonObject,
-  type KubernetesObject,
-  type ResourceType,
-  MANAGED_BY,
-} from '../../resources/index.ts';
+import { isJsonObject, type JsonObject, knownKind, type KubernetesObject, MANAGED_BY } from '../../resources/index.ts';
 
 /** `v1` Secret. */
 export interface Secret extends KubernetesObject {
@@ -14,13 +8,7 @@ export interface Secret extends KubernetesObject {
   readonly data?: unknown;
 }
 
-export const SECRETS: ResourceType<Secret> = {
-  group: '',
-  version: 'v1',
-  resource: 'secrets',
-  kind: 'Secret',
-  namespaced: true,
-};
+export const SECRETS = knownKind<Secret>('v1', 'Secret');
 
 /** Labels of every Secret that we write. */
 export const SECRET_LABELS = {

@@ -1,7 +1,6 @@
 // The kinds that the policies of each PolicyServer declare.
-import type { AdmissionPolicyObject, PolicyRevision } from '../../resources/index.ts';
+import { type AdmissionPolicyObject, POLICY_KINDS, type PolicyRevision } from '../../resources/index.ts';
 import { type ObjectCache, type ObjectIndex, type SharedCaches, type Watch, watch } from '../../runtime/index.ts';
-import { POLICY_KINDS } from '../policy-kinds.ts';
 import { type DeclaredKind, declaredKinds, kindsOfPolicy, kindsOfRevision } from './context-aware-rules.ts';
 
 interface PolicyCache {

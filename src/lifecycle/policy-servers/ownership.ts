@@ -7,11 +7,10 @@ import {
   POLICY_SERVER_LABEL,
   POLICY_SERVERS,
   type PolicyServer,
-  type ResourceType,
   MANAGED_BY_SELECTOR,
 } from '../../resources/index.ts';
 import type { ObjectCache, SharedCaches } from '../../runtime/index.ts';
-import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../webhook-kinds.ts';
 import { withOwnFieldsOnly } from './applied-object.ts';
 import { isObjectOf, policyServerObjectName } from './policy-server-names.ts';
 
@@ -88,7 +87,7 @@ export interface Deployment extends KubernetesObject {
 
 /** All Deployments in the namespace of Portcullis: those of other creators may have any labels. */
 export function deploymentsOf(caches: SharedCaches, namespace: string): ObjectCache<Deployment> {
-  const type = knownKind('apps/v1', 'Deployment') as ResourceType<Deployment>;
+  const type = knownKind<Deployment>('apps/v1', 'Deployment');
   return caches.cache(type, { namespace, transform: withOwnFieldsOnly });
 }
 

@@ -36,7 +36,7 @@ import {
   withStatus,
   worstFailure,
 } from '../../runtime/index.ts';
-import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../policy-kinds.ts';
+import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from '../webhook-kinds.ts';
 import { errorText } from '../../values/index.ts';
 import { AppliedObjects, NameTaken } from './applied-objects.ts';
 import { type ContextAwareGrant, grantCondition } from './context-aware-grant.ts';

@@ -3,15 +3,15 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { unlessGone } from '../../cluster/index.ts';
 import type { Cluster } from '../../cluster/index.ts';
-import { isJsonObject, keyOf, POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
-import type { KubernetesObject, OwnerReference, PolicyServerReplica, ResourceType } from '../../resources/index.ts';
+import { isJsonObject, keyOf, knownKind, POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
+import type { KubernetesObject, OwnerReference, PolicyServerReplica } from '../../resources/index.ts';
 import { LEASES, pause } from '../../runtime/index.ts';
 import type { Clock, LeaseSpec } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
 import { backoffMs } from './replica-timing.ts';
 import type { ReplicaTiming } from './replica-timing.ts';
 
-const PODS: ResourceType = { group: '', version: 'v1', resource: 'pods', kind: 'Pod', namespaced: true };
+const PODS = knownKind('v1', 'Pod');
 
 /** Bounds of the interval at which a Lease is checked, whatever its duration. Milliseconds. */
 const MIN_LEASE_MS = 500;

@@ -29,7 +29,7 @@ const MAX_PREVALIDATION_TRIES = 2;
  * Most replicas of all PolicyServers together, each with a connection: three for each of a hundred PolicyServers, twice while
  * Deployments are rolled out, and room to grow.
  */
-export const MAX_REPLICAS = 1_000;
+const MAX_REPLICAS = 1_000;
 /** Most replicas of one PolicyServer, so that objects which name it leave room for others. */
 export const MAX_REPLICAS_OF_SERVER = 200;
 

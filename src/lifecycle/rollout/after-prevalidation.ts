@@ -3,7 +3,7 @@ import type { PinnedModule, PrevalidationResult } from '../../control/index.ts';
 import type { RevisionFacts } from './rollout-view.ts';
 
 /** Delay after the first transient failure. Milliseconds. */
-export const FIRST_RETRY_MS = 1_000;
+const FIRST_RETRY_MS = 1_000;
 /** Longest delay: limits the load on a source that is down for hours. Milliseconds. */
 export const LONGEST_RETRY_MS = 300_000;
 

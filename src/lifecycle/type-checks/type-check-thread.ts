@@ -1,13 +1,13 @@
 // Entry of the thread that checks the types of policies: documents of schemas are large, and users write the expressions.
 import { parentPort } from 'node:worker_threads';
 import { OpenApiComponents } from '../../resources/index.ts';
-import { errorText } from '../../values/index.ts';
+import { errorText, KeptEntries } from '../../values/index.ts';
 import { runTypeCheck, type TypeCheckJob } from './type-check-job.ts';
 import { skippedReport, type TypeCheckReport } from './type-check-report.ts';
 
 /** Parsed documents that are kept; that of `v1` takes 5 MB. */
 const MAX_KEPT = 12;
-const kept = new Map<string, OpenApiComponents>();
+const kept = new KeptEntries<string, OpenApiComponents>({ maxEntries: MAX_KEPT });
 
 parentPort?.on('message', (job: TypeCheckJob) => {
   let report: TypeCheckReport;
@@ -22,13 +22,6 @@ parentPort?.postMessage('loaded');
 
 function componentsOf({ text, hash }: TypeCheckJob['documents'][number]): OpenApiComponents {
   const components = kept.get(hash) ?? OpenApiComponents.parse(text);
-  kept.delete(hash);
   kept.set(hash, components);
-  for (const [oldest] of kept) {
-    if (kept.size <= MAX_KEPT) {
-      break;
-    }
-    kept.delete(oldest);
-  }
   return components;
 }

@@ -1,9 +1,9 @@
 import { ModuleError } from '../errors.ts';
 
 /** Time for the TCP connection: a lost SYN is sent again after 1, 3 and 7 seconds. */
-export const CONNECT_TIMEOUT_MS = 10_000;
+const CONNECT_TIMEOUT_MS = 10_000;
 /** Time without a byte: longer than a server needs to find a file. */
-export const IDLE_TIMEOUT_MS = 20_000;
+const IDLE_TIMEOUT_MS = 20_000;
 /** Time for the whole transfer, all of its requests included: 64 MiB at half a megabyte per second. */
 export const FETCH_TIMEOUT_MS = 120_000;
 

@@ -26,7 +26,7 @@ export const SEVERITY = optional(
 );
 
 /** RFC 3339 with fractions of a second. */
-export const preciseTime = (description: string) => text(description, { format: 'date-time' });
+const preciseTime = (description: string) => text(description, { format: 'date-time' });
 
 /** Fields of the status of all governance kinds that Open Cluster Management does not have. */
 export const COMMON_STATUS = {

@@ -15,7 +15,7 @@ import {
 } from './governance-schemas.ts';
 
 /** Limits of a Policy. API servers estimate the rule for dependencies at 19 for each, and allow 10 million. */
-export const MAX_POLICY_TEMPLATES = 1000;
+const MAX_POLICY_TEMPLATES = 1000;
 /** Of the Policy, and of each of its templates. */
 export const MAX_DEPENDENCIES = 500;
 

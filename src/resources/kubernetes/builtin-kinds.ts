@@ -1,6 +1,7 @@
 // Names and scopes of Kubernetes' own kinds, without schemas.
 
-import { groupVersionOf } from '../resource-type.ts';
+import type { KubernetesObject } from '../kubernetes-object.ts';
+import { groupVersionOf, type ResourceType } from '../resource-type.ts';
 
 /** Names and scope of a builtin kind. */
 export interface BuiltinKind {
@@ -92,8 +93,14 @@ export function kubernetesKind(apiVersion: string, kind: string): BuiltinKind | 
   return found?.version === version ? found : undefined;
 }
 
-/** As {@link kubernetesKind}, for a kind that this code names. @throws Error if there is none: the name has a typo */
-export function knownKind(apiVersion: string, kind: string): BuiltinKind {
+/**
+ * As {@link kubernetesKind}, for a kind that this code names, with objects of type `T`.
+ * @throws Error if there is none: the name has a typo
+ */
+export function knownKind<T extends KubernetesObject = KubernetesObject>(
+  apiVersion: string,
+  kind: string,
+): BuiltinKind & ResourceType<T> {
   const found = kubernetesKind(apiVersion, kind);
   if (found === undefined) {
     throw new Error(`Kubernetes has no kind ${kind} of ${apiVersion}`);

@@ -29,7 +29,7 @@ import { NAMESPACED_PARAMETERS, PARAMETERS } from './policy-parameters.ts';
  * Maximum number of members of a group. Each gets at least two seconds, a request at most thirty, and evaluation ends
  * early.
  */
-export const MAX_GROUP_MEMBERS = 100;
+const MAX_GROUP_MEMBERS = 100;
 
 const DEFAULT_TIMEOUT_SECONDS = 10;
 const TIMEOUT = { minimum: 2, maximum: 30 } as const;

@@ -10,7 +10,7 @@ export const PORTCULLIS_GROUP = 'portcullis.dev';
 export const MAX_RULES = 128;
 const MAX_RULE_ELEMENTS = 128;
 /** Kubernetes' limit of match conditions of a webhook. */
-export const MAX_MATCH_CONDITIONS = 64;
+const MAX_MATCH_CONDITIONS = 64;
 /** The name of a group, or of a resource with its subresource: two DNS subdomains. */
 const MAX_RULE_TEXT = 512;
 

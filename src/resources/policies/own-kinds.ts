@@ -7,17 +7,24 @@ import {
 import { GOVERNANCE_KINDS } from '../governance/governance-kinds.ts';
 import { NETWORK_POLICY_PROVIDERS } from '../network-policy/network-policy-provider.ts';
 import { NETWORK_POLICY_STATUSES } from '../network-policy/network-policy-status.ts';
+import { apiVersionOf } from '../resource-type.ts';
 import type { OwnKind } from './own-kind.ts';
+import type { AdmissionPolicyObject } from './policy-names.ts';
 import { POLICY_REVISIONS } from './policy-revision.ts';
 import { POLICY_SERVER_REPLICAS } from './policy-server-replica.ts';
 import { POLICY_SERVERS } from './policy-server.ts';
 
-/** The kinds of admission control: policies, their PolicyServers, and their records. */
-export const OWN_KINDS: readonly OwnKind[] = [
+/** The kinds of admission policies. */
+export const POLICY_KINDS: readonly OwnKind<AdmissionPolicyObject>[] = [
   CLUSTER_ADMISSION_POLICIES,
   ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICY_GROUPS,
   ADMISSION_POLICY_GROUPS,
+];
+
+/** The kinds of admission control: policies, their PolicyServers, and their records. */
+export const OWN_KINDS: readonly OwnKind[] = [
+  ...POLICY_KINDS,
   POLICY_SERVERS,
   POLICY_REVISIONS,
   POLICY_SERVER_REPLICAS,
@@ -28,3 +35,8 @@ export const NETWORK_POLICY_KINDS: readonly OwnKind[] = [NETWORK_POLICY_STATUSES
 
 /** All kinds of the product. */
 export const ALL_KINDS: readonly OwnKind[] = [...OWN_KINDS, ...GOVERNANCE_KINDS, ...NETWORK_POLICY_KINDS];
+
+/** The kind of the product with that name and version, if any. */
+export function productKind(apiVersion: string, kind: string): OwnKind | undefined {
+  return ALL_KINDS.find((one) => one.kind === kind && apiVersionOf(one) === apiVersion);
+}

@@ -22,7 +22,7 @@ import { inOrderOf, RuleValues } from './rule-values.ts';
 import { NO_PATH } from './schema-result.ts';
 
 /** Maximum size of a message from an expression, in bytes (apiserver, `MaxEvaluatedMessageExpressionSizeBytes`). */
-export const MAX_MESSAGE_BYTES = 5 * 1024;
+const MAX_MESSAGE_BYTES = 5 * 1024;
 
 /** The relation to the old value: unchanged mistakes are ignored (KEP-4008). */
 interface Before {

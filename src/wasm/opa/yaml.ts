@@ -1,4 +1,4 @@
-import { formatFloat, YAML_ESCAPES } from '../../go/index.ts';
+import { compareNaturally, formatFloat, yamlQuoted } from '../../go/index.ts';
 import {
   defineMappingTag,
   defineScalarTag,
@@ -203,7 +203,7 @@ function mapping(object: RegoObject, indent: string): string {
     typeof key === 'string' ? key : regoText(key),
     value,
   ]);
-  entries.sort(([a], [b]) => compareKeys(a, b));
+  entries.sort(([a], [b]) => compareNaturally(a, b, true));
   const deeper = `${indent}  `;
   const lines = entries.map(([key, value]) => {
     if (key.includes('\n') || Buffer.byteLength(key) > MAX_SIMPLE_KEY_BYTES) {
@@ -244,12 +244,12 @@ function scalarText(text: string, indent: string, isKey: boolean): string {
   const isPlainAllowed =
     !text.includes('\n') && isStringWhenPlain(text) && !OLD_BOOLEANS.test(text) && !BASE_60.test(text);
   if (!isPlainAllowed || UNPRINTABLE.test(text)) {
-    return doubleQuoted(text);
+    return yamlQuoted(text.toWellFormed());
   }
   if (!PLAIN_FORBIDDEN.test(text)) {
     return text;
   }
-  return text.includes('\t') ? doubleQuoted(text) : singleQuoted(text);
+  return text.includes('\t') ? yamlQuoted(text.toWellFormed()) : singleQuoted(text);
 }
 
 function singleQuoted(text: string): string {
@@ -288,68 +288,6 @@ function literal(text: string, indent: string): string {
     .split('\n')
     .map((line) => (line === '' ? '' : base + line))
     .join('\n')}`;
-}
-
-function doubleQuoted(text: string): string {
-  const escaped = text
-    .toWellFormed()
-    // oxlint-disable-next-line no-control-regex -- these are the characters that YAML must escape
-    .replace(/[\u0000-\u001f"\\\u007f-\u009f\u2028\u2029\ufeff\ufffe\uffff\u{10000}-\u{10ffff}]/gu, (character) => {
-      const code = character.codePointAt(0) ?? 0;
-      return (
-        YAML_ESCAPES.get(character) ??
-        `\\${code < 0x100 ? `x${hex(code, 2)}` : code < 0x10000 ? `u${hex(code, 4)}` : `U${hex(code, 8)}`}`
-      );
-    });
-  return `"${escaped}"`;
-}
-
-function hex(code: number, digits: number): string {
-  return code.toString(16).toUpperCase().padStart(digits, '0');
-}
-
-const DIGIT = /^\p{Nd}$/u;
-const LETTER = /^\p{L}$/u;
-
-/** The order of keys in go-yaml: numbers in keys by value (a2 before a10), letters after other characters. */
-function compareKeys(a: string, b: string): number {
-  const x = Array.from(a);
-  const y = Array.from(b);
-  const at = x.findIndex((character, index) => character !== y[index]);
-  if (at === -1 || at >= y.length) {
-    return x.length - y.length;
-  }
-  const [left = '', right = ''] = [x[at], y[at]];
-  const [leftIsLetter, rightIsLetter] = [LETTER.test(left), LETTER.test(right)];
-  const byCode = (left.codePointAt(0) ?? 0) - (right.codePointAt(0) ?? 0);
-  if (leftIsLetter && rightIsLetter) {
-    return byCode;
-  }
-  const afterDigit = DIGIT.test(x[at - 1] ?? '');
-  if (leftIsLetter || rightIsLetter) {
-    return leftIsLetter === afterDigit ? -1 : 1;
-  }
-  const leftNumber = numberAt(x, at);
-  const rightNumber = numberAt(y, at);
-  return Number(BigInt(leftNumber) - BigInt(rightNumber)) || leftNumber.length - rightNumber.length || byCode;
-}
-
-/** The digits directly before and after an index as one number; 0 if there are none. */
-function numberAt(characters: readonly string[], at: number): string {
-  let start = at;
-  while (start > 0 && DIGIT.test(characters[start - 1] ?? '')) {
-    start -= 1;
-  }
-  let end = at;
-  while (end < characters.length && DIGIT.test(characters[end] ?? '')) {
-    end += 1;
-  }
-  return (
-    characters
-      .slice(start, end)
-      .filter((character) => character >= '0' && character <= '9')
-      .join('') || '0'
-  );
 }
 
 export const yamlBuiltins: readonly (readonly [string, OpaBuiltin])[] = [

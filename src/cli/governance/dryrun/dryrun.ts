@@ -3,7 +3,13 @@ import { createWriteStream, openSync } from 'node:fs';
 import { Command, Option } from 'commander';
 import type { Cluster } from '../../../cluster/index.ts';
 import { createLog, type Logger } from '../../../log/index.ts';
-import { GOVERNANCE_KINDS, isJsonObject, type JsonObject, type KubernetesObject } from '../../../resources/index.ts';
+import {
+  GOVERNANCE_KINDS,
+  isJsonObject,
+  type JsonObject,
+  knownKind,
+  type KubernetesObject,
+} from '../../../resources/index.ts';
 import { readObjects } from '../../cluster/apply-files.ts';
 import { addConnectionFlags, type ClusterFlags, connect } from '../../cluster/cluster-flags.ts';
 import { readDocument } from '../../document.ts';
@@ -27,7 +33,7 @@ import { InputCluster } from './input-cluster.ts';
 import { readOnly } from './read-only-cluster.ts';
 import { triedPolicies } from './tried-policies.ts';
 
-const NAMESPACES = { group: '', version: 'v1', resource: 'namespaces', kind: 'Namespace', namespaced: false } as const;
+const NAMESPACES = knownKind('v1', 'Namespace');
 /** A policy is not compliant, as of Open Cluster Management's `dryrun`. */
 const EXIT_NONCOMPLIANT = 2;
 

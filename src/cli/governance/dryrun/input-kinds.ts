@@ -1,10 +1,10 @@
 // The kinds of a cluster that is given as manifests.
 import type { ApiResource, Discovery } from '../../../cluster/index.ts';
 import {
-  ALL_KINDS,
   apiVersionOf,
   kubernetesKind,
   type KubernetesObject,
+  productKind,
   type ResourceType,
 } from '../../../resources/index.ts';
 import { asJson } from '../../../values/index.ts';
@@ -51,8 +51,7 @@ export class InputKinds implements Discovery {
 }
 
 function builtin(apiVersion: string, kind: string): ApiResource | undefined {
-  const own = ALL_KINDS.find((one) => one.kind === kind && apiVersionOf(one) === apiVersion);
-  const type = own ?? kubernetesKind(apiVersion, kind);
+  const type = productKind(apiVersion, kind) ?? kubernetesKind(apiVersion, kind);
   return type && discovered(type);
 }
 

@@ -8,9 +8,8 @@ import {
   NETWORK_POLICY_PROVIDERS,
   type NetworkPolicyProvider,
   type KubernetesObject,
-  OWN_KINDS,
   POLICIES as GOVERNANCE_POLICIES,
-  POLICIES_GROUP,
+  POLICY_KINDS,
   POLICY_SERVER_REPLICAS,
   POLICY_SERVERS,
   type PolicyServer,
@@ -32,10 +31,6 @@ import {
   SERVICES,
   WEBHOOK_CONFIGURATIONS,
 } from '../kinds.ts';
-
-const POLICIES = OWN_KINDS.filter(
-  ({ group, resource }) => group === POLICIES_GROUP && resource !== POLICY_SERVERS.resource,
-);
 
 /** A kind whose objects could not be listed. */
 interface Unread {
@@ -111,7 +106,7 @@ export async function takeSnapshot(cluster: KubernetesCluster, namespace: string
     read(WEBHOOK_CONFIGURATIONS),
     read([POLICY_SERVERS]),
     read([POLICY_SERVER_REPLICAS], namespace),
-    read(POLICIES),
+    read(POLICY_KINDS),
   ]);
   return {
     namespace,

@@ -13,7 +13,7 @@ import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const RBAC_VERSION = `${RBAC_GROUP}/v1`;
 /** The name of the controller's roles for governance. No binding of {@link governanceBindings} has it. */
-export const GOVERNANCE_CONTROLLER = `${CONTROLLER}-governance`;
+const GOVERNANCE_CONTROLLER = `${CONTROLLER}-governance`;
 /** The component of bindings that administrators ask for. */
 export const GOVERNANCE_ROLES = 'governance-roles';
 /** Selects these bindings. */

@@ -6,7 +6,7 @@ import { EXIT } from '../../errors.ts';
 import type { Resource } from './read-resources.ts';
 
 /** In the words of the PolicyReport API: https://github.com/kubernetes-sigs/wg-policy-prototypes */
-export const OUTCOMES = ['pass', 'fail', 'warn', 'error', 'skip'] as const;
+const OUTCOMES = ['pass', 'fail', 'warn', 'error', 'skip'] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 /** The result of one policy on one resource. */

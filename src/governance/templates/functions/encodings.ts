@@ -38,7 +38,7 @@ function readJson(text: string, { meter }: Rendering): GoValue {
 }
 
 /** The first document; empty text is nil. */
-export function readYaml(text: string, rendering: Rendering): GoValue {
+function readYaml(text: string, rendering: Rendering): GoValue {
   rendering.meter.steps(text.length / 4);
   let documents: readonly unknown[];
   try {

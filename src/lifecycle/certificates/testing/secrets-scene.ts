@@ -2,9 +2,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ADMIN_USER, EmbeddedCluster } from '../../../apiserver/index.ts';
 import { type Cluster, unlessGone } from '../../../cluster/index.ts';
+import { knownKind } from '../../../resources/index.ts';
 import { dataOf, type Secret, SECRETS } from '../secret.ts';
 
-const NAMESPACES = { group: '', version: 'v1', resource: 'namespaces', kind: 'Namespace', namespaced: false };
+const NAMESPACES = knownKind('v1', 'Namespace');
 
 export class SecretsScene implements AsyncDisposable {
   readonly namespace = 'portcullis';

@@ -8,7 +8,7 @@ import { CONTROL_PROTOCOL } from '../../../control/index.ts';
 import type { ControlTls, PrevalidationRequest, ReplicaMessage, RevisionReport } from '../../../control/index.ts';
 
 /** Heartbeat interval of a test replica. Milliseconds. */
-export const TEST_ALIVE_MS = 30;
+const TEST_ALIVE_MS = 30;
 
 export interface TestReplicaOptions {
   readonly name: string;

@@ -1,11 +1,10 @@
-import { EngineError } from './errors.ts';
-import { problemText } from './field-problem.ts';
-import { checkPodSecurity, parsePodSecuritySettings } from './pod-security/index.ts';
-import type { ParsedPodSecuritySettings } from './pod-security/index.ts';
+import { EngineError } from '../errors.ts';
+import { joinedProblems } from '../field-problem.ts';
+import { checkPodSecurity, parsePodSecuritySettings } from '../pod-security/index.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { SettingsCache } from './settings-cache.ts';
 import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
-import { parseJson } from '../values/index.ts';
+import { parseJson } from '../../values/index.ts';
 
 /** `builtin:pod-security`: the Pod Security Standards. */
 export class PodSecurityGuest implements PolicyGuest {
@@ -15,7 +14,7 @@ export class PodSecurityGuest implements PolicyGuest {
   validate({ requestJson, settingsJson }: GuestInput): GuestVerdict {
     const parsed = this.#settings.get(settingsJson);
     if (parsed.settings === undefined) {
-      throw new EngineError('guest-error', `the settings cannot be used: ${problemsText(parsed)}`);
+      throw new EngineError('guest-error', `the settings cannot be used: ${joinedProblems(parsed.problems)}`);
     }
     const { warnings, ...verdict } = checkPodSecurity(parseJson(requestJson.toString()), parsed.settings);
     return { ...verdict, warnings: warnings.length === 0 ? null : warnings };
@@ -23,14 +22,10 @@ export class PodSecurityGuest implements PolicyGuest {
 
   validateSettings(settingsJson: string): SettingsVerdict {
     const parsed = this.#settings.get(settingsJson);
-    return parsed.settings !== undefined ? { valid: true } : { valid: false, message: problemsText(parsed) };
+    return parsed.settings !== undefined ? { valid: true } : { valid: false, message: joinedProblems(parsed.problems) };
   }
 
   start(): void {}
 
   checkProtocol(): void {}
-}
-
-function problemsText({ problems }: Extract<ParsedPodSecuritySettings, { settings?: undefined }>): string {
-  return problems.map(problemText).join('; ');
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { CallContext } from '../wasm/index.ts';
+import type { CallContext } from '../../wasm/index.ts';
 import { NetworkPolicyGuest } from './network-policy-guest.ts';
 
 const REQUEST = Buffer.from(

@@ -1,4 +1,4 @@
-import { parseJson } from '../values/index.ts';
+import { KeptEntries, parseJson } from '../../values/index.ts';
 
 /**
  * Maximum number of prepared settings per guest: twice the namespaces that Kubernetes is tested with (10,000), each with its
@@ -17,13 +17,12 @@ export const MAX_CHEAP_SETTINGS = 256;
  */
 export class SettingsCache<Ready> {
   readonly #prepare: (settings: unknown) => Ready;
-  readonly #most: number;
-  readonly #ready = new Map<string, Ready>();
+  readonly #ready: KeptEntries<string, Ready>;
 
   /** @param most maximum number of settings that are kept */
   constructor(prepare: (settings: unknown) => Ready, most = MAX_READY_SETTINGS) {
     this.#prepare = prepare;
-    this.#most = most;
+    this.#ready = new KeptEntries({ maxEntries: most });
   }
 
   /** Throws what `prepare` throws, every time. */
@@ -33,10 +32,6 @@ export class SettingsCache<Ready> {
       return known;
     }
     const ready = this.#prepare(parseJson(settingsJson));
-    if (this.#ready.size >= this.#most) {
-      const [oldest = ''] = this.#ready.keys();
-      this.#ready.delete(oldest);
-    }
     this.#ready.set(settingsJson, ready);
     return ready;
   }

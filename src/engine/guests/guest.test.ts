@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { readMetadata } from '../modules/index.ts';
-import type { ExecutionMode } from '../modules/index.ts';
-import { valueAt } from '../values/index.ts';
-import { parseYaml } from '../values/yaml/index.ts';
-import { compileModule } from '../wasm/index.ts';
-import type { CompiledModule } from '../wasm/index.ts';
-import { ReplayPort } from './capabilities/session.ts';
-import { checkSettings, evaluate, readReview } from './evaluate.ts';
-import type { Verdict } from './verdict.ts';
+import { readMetadata } from '../../modules/index.ts';
+import type { ExecutionMode } from '../../modules/index.ts';
+import { valueAt } from '../../values/index.ts';
+import { parseYaml } from '../../values/yaml/index.ts';
+import { compileModule } from '../../wasm/index.ts';
+import type { CompiledModule } from '../../wasm/index.ts';
+import { ReplayPort } from '../capabilities/session.ts';
+import { checkSettings, evaluate, readReview } from '../evaluate.ts';
+import type { Verdict } from '../verdict.ts';
 import { createGuest } from './guest.ts';
-import type { HostPort } from './host-port.ts';
-import { createPolicy } from './loaded-policy.ts';
-import type { LoadedPolicy, PolicyOptions } from './loaded-policy.ts';
-import type { SinglePolicyDefinition } from './policy-definition.ts';
-import { TIMEOUT_MESSAGE } from './verdict.ts';
-import { bytes, podReview } from './testing/reviews.ts';
+import type { HostPort } from '../host-port.ts';
+import { createPolicy } from '../loaded-policy.ts';
+import type { LoadedPolicy, PolicyOptions } from '../loaded-policy.ts';
+import type { SinglePolicyDefinition } from '../policy-definition.ts';
+import { TIMEOUT_MESSAGE } from '../verdict.ts';
+import { bytes, podReview } from '../testing/reviews.ts';
 
-const EXAMPLES = new URL('../../examples/', import.meta.url);
+const EXAMPLES = new URL('../../../examples/', import.meta.url);
 /**
  * An example of every execution mode, one that mutates and one that reads the cluster. Their sources are next to them.
  */

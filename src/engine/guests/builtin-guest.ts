@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import type { BuiltinName } from '../modules/index.ts';
+import type { BuiltinName } from '../../modules/index.ts';
 import type * as cel from './cel-guest.ts';
 import type { PolicyGuest } from './policy-guest.ts';
 import type * as networkPolicy from './network-policy-guest.ts';

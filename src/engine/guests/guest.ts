@@ -1,10 +1,10 @@
-import type { PolicyCode } from '../modules/index.ts';
-import { createOpaGuest, WapcGuest, WasiCommand, WasmError } from '../wasm/index.ts';
-import type { CallContext, InstanceShare, OpaGuest } from '../wasm/index.ts';
-import { errorText, parseJson } from '../values/index.ts';
+import type { PolicyCode } from '../../modules/index.ts';
+import { createOpaGuest, WapcGuest, WasiCommand, WasmError } from '../../wasm/index.ts';
+import type { CallContext, InstanceShare, OpaGuest } from '../../wasm/index.ts';
+import { errorText, parseJson } from '../../values/index.ts';
 import { createBuiltinGuest } from './builtin-guest.ts';
-import { EngineError } from './errors.ts';
-import { createManifestsGuest } from './kubernetes-policies.ts';
+import { EngineError } from '../errors.ts';
+import { createManifestsGuest } from './kubernetes-policy-guest.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { parseGatekeeperVerdict, parseGuestVerdict, parseOpaVerdict, parseSettingsVerdict } from './guest-verdict.ts';
 import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
@@ -118,24 +118,18 @@ class WasiPolicyGuest implements PolicyGuest {
   }
 }
 
-class OpaPolicyGuest implements PolicyGuest {
-  readonly mode = 'opa';
+abstract class RegoPolicyGuest implements PolicyGuest {
+  abstract readonly mode: 'opa' | 'gatekeeper';
   readonly #guest: OpaGuest;
 
   constructor(guest: OpaGuest) {
     this.#guest = guest;
   }
 
+  abstract validate(input: GuestInput, context: CallContext): GuestVerdict;
+
   start(): void {
     this.#guest.start();
-  }
-
-  validate(input: GuestInput, context: CallContext): GuestVerdict {
-    const data = opaData(input);
-    const answer = guarded(() =>
-      this.#guest.evaluate(REGO_ENTRYPOINT, document('{"request":', input.requestJson, '}'), data, context),
-    );
-    return parseOpaVerdict(answer);
   }
 
   validateSettings(): SettingsVerdict {
@@ -143,19 +137,24 @@ class OpaPolicyGuest implements PolicyGuest {
   }
 
   checkProtocol(): void {}
+
+  /** The answer of the entrypoint to an input, both as JSON. */
+  protected answer(input: Buffer, data: string, context: CallContext): string {
+    return guarded(() => this.#guest.evaluate(REGO_ENTRYPOINT, input, data, context));
+  }
 }
 
-class GatekeeperPolicyGuest implements PolicyGuest {
+class OpaPolicyGuest extends RegoPolicyGuest {
+  readonly mode = 'opa';
+
+  validate(input: GuestInput, context: CallContext): GuestVerdict {
+    const review = document('{"request":', input.requestJson, '}');
+    return parseOpaVerdict(this.answer(review, opaData(input), context));
+  }
+}
+
+class GatekeeperPolicyGuest extends RegoPolicyGuest {
   readonly mode = 'gatekeeper';
-  readonly #guest: OpaGuest;
-
-  constructor(guest: OpaGuest) {
-    this.#guest = guest;
-  }
-
-  start(): void {
-    this.#guest.start();
-  }
 
   validate(input: GuestInput, context: CallContext): GuestVerdict {
     if (input.isRaw) {
@@ -164,15 +163,8 @@ class GatekeeperPolicyGuest implements PolicyGuest {
     const { requestJson, settingsJson, inventoryJson } = input;
     const data = inventoryJson === undefined ? '{}' : `{"inventory":${inventoryJson}}`;
     const review = document(`{"parameters":${settingsJson},"review":`, requestJson, '}');
-    const answer = guarded(() => this.#guest.evaluate(REGO_ENTRYPOINT, review, data, context));
-    return parseGatekeeperVerdict(answer);
+    return parseGatekeeperVerdict(this.answer(review, data, context));
   }
-
-  validateSettings(): SettingsVerdict {
-    return { valid: true };
-  }
-
-  checkProtocol(): void {}
 }
 
 function validatePayload({ requestJson, settingsJson }: GuestInput): Buffer {

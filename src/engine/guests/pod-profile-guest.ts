@@ -1,9 +1,8 @@
-import { parseJson } from '../values/index.ts';
-import { EngineError } from './errors.ts';
-import { problemText } from './field-problem.ts';
+import { parseJson } from '../../values/index.ts';
+import { EngineError } from '../errors.ts';
+import { joinedProblems } from '../field-problem.ts';
 import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
-import { applyPodProfile, parsePodProfileSettings } from './pod-profile/index.ts';
-import type { ParsedPodProfileSettings } from './pod-profile/index.ts';
+import { applyPodProfile, parsePodProfileSettings } from '../pod-profile/index.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { MAX_CHEAP_SETTINGS, SettingsCache } from './settings-cache.ts';
 
@@ -15,7 +14,7 @@ export class PodProfileGuest implements PolicyGuest {
   validate({ requestJson, settingsJson }: GuestInput): GuestVerdict {
     const parsed = this.#settings.get(settingsJson);
     if (parsed.settings === undefined) {
-      throw new EngineError('guest-error', `the settings cannot be used: ${problemsText(parsed)}`);
+      throw new EngineError('guest-error', `the settings cannot be used: ${joinedProblems(parsed.problems)}`);
     }
     const verdict = applyPodProfile(parseJson(requestJson.toString()), parsed.settings);
     return { ...verdict, auditAnnotations: null, warnings: null };
@@ -24,14 +23,10 @@ export class PodProfileGuest implements PolicyGuest {
   validateSettings(settingsJson: string): SettingsVerdict {
     // Not kept: the loader validates the settings of all tenants, and evaluates no request.
     const parsed = parsePodProfileSettings(parseJson(settingsJson));
-    return parsed.settings === undefined ? { valid: false, message: problemsText(parsed) } : { valid: true };
+    return parsed.settings === undefined ? { valid: false, message: joinedProblems(parsed.problems) } : { valid: true };
   }
 
   start(): void {}
 
   checkProtocol(): void {}
-}
-
-function problemsText({ problems }: Extract<ParsedPodProfileSettings, { settings?: undefined }>): string {
-  return problems.map(problemText).join('; ');
 }

@@ -1,8 +1,8 @@
-import type { CallContext } from '../wasm/index.ts';
-import { evaluateManifests, loadManifests, manifestProblemText, manifestsMatch } from './cel-policy/index.ts';
-import type { LoadedManifests, ManifestOptions } from './cel-policy/index.ts';
+import type { CallContext } from '../../wasm/index.ts';
+import { evaluateManifests, loadManifests, manifestProblemText, manifestsMatch } from '../cel-policy/index.ts';
+import type { LoadedManifests, ManifestOptions } from '../cel-policy/index.ts';
 import { requestOf } from './cel-request.ts';
-import { EngineError } from './errors.ts';
+import { EngineError } from '../errors.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
 

@@ -1,18 +1,17 @@
-import { EngineError } from './errors.ts';
-import { problemText } from './field-problem.ts';
+import { EngineError } from '../errors.ts';
+import { joinedProblems } from '../field-problem.ts';
 import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
-import type { CallContext } from '../wasm/index.ts';
+import type { CallContext } from '../../wasm/index.ts';
 import {
   checkNetworkPolicySupport,
   type DetectedProviders,
   type NetworkPolicySettings,
   parseNetworkPolicySettings,
-  type ParsedNetworkPolicySettings,
   readDetectedProviders,
-} from './network-policy/index.ts';
+} from '../network-policy/index.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { SettingsCache } from './settings-cache.ts';
-import { parseJson } from '../values/index.ts';
+import { parseJson } from '../../values/index.ts';
 
 /** The objects with the providers of a cluster. */
 const NETWORK_POLICY_PROVIDERS = { api_version: 'portcullis.dev/v1', kind: 'NetworkPolicyProvider' };
@@ -25,7 +24,7 @@ export class NetworkPolicyGuest implements PolicyGuest {
   validate({ requestJson, settingsJson }: GuestInput, context: CallContext): GuestVerdict {
     const parsed = this.#settings.get(settingsJson);
     if (parsed.settings === undefined) {
-      throw new EngineError('guest-error', `the settings cannot be used: ${problemsText(parsed)}`);
+      throw new EngineError('guest-error', `the settings cannot be used: ${joinedProblems(parsed.problems)}`);
     }
     const { settings } = parsed;
     const { instances, catalogue } = this.#detected(settings, context);
@@ -36,7 +35,7 @@ export class NetworkPolicyGuest implements PolicyGuest {
 
   validateSettings(settingsJson: string): SettingsVerdict {
     const parsed = this.#settings.get(settingsJson);
-    return parsed.settings !== undefined ? { valid: true } : { valid: false, message: problemsText(parsed) };
+    return parsed.settings !== undefined ? { valid: true } : { valid: false, message: joinedProblems(parsed.problems) };
   }
 
   start(): void {}
@@ -60,8 +59,4 @@ export class NetworkPolicyGuest implements PolicyGuest {
 function answerOf(hostCall: CallContext['hostCall']): string {
   const payload = Buffer.from(JSON.stringify(NETWORK_POLICY_PROVIDERS));
   return Buffer.from(hostCall('kubewarden', 'kubernetes', 'list_resources_all', payload)).toString();
-}
-
-function problemsText({ problems }: Extract<ParsedNetworkPolicySettings, { settings?: undefined }>): string {
-  return problems.map(problemText).join('; ');
 }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it, test } from 'node:test';
 import fc from 'fast-check';
-import type { CallContext } from '../wasm/index.ts';
+import type { CallContext } from '../../wasm/index.ts';
 import { createBuiltinGuest } from './builtin-guest.ts';
 import { CelGuest } from './cel-guest.ts';
-import { EngineError } from './errors.ts';
-import { NO_CLUSTER_MESSAGE } from './capabilities/kubernetes.ts';
-import type { JsonObject, JsonValue } from './json-text.ts';
-import { podReview } from './testing/reviews.ts';
+import { EngineError } from '../errors.ts';
+import { NO_CLUSTER_MESSAGE } from '../capabilities/kubernetes.ts';
+import type { JsonObject, JsonValue } from '../json-text.ts';
+import { podReview } from '../testing/reviews.ts';
 import type { GuestVerdict } from './guest-verdict.ts';
 
 /** Answers host calls by `operation`; other calls fail as without a cluster. */

@@ -1,0 +1,31 @@
+import { createRequire } from 'node:module';
+import type { ManifestOptions } from '../cel-policy/index.ts';
+import type * as manifestsGuest from './manifests-guest.ts';
+import type { PolicyGuest } from './policy-guest.ts';
+
+const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+const require = createRequire(import.meta.url);
+
+/** A guest that gives the verdicts of an API server with these manifests. */
+export interface KubernetesPolicyGuest extends PolicyGuest {
+  /** Policies and bindings without effect, and the reasons. */
+  readonly notes: readonly string[];
+  /**
+   * Whether any policy with a binding is for the request of a review, match conditions aside. A match that fails counts.
+   * @param requestJson an AdmissionRequest, in UTF-8
+   */
+  matches(requestJson: Buffer): boolean;
+}
+
+/**
+ * A guest for ValidatingAdmissionPolicies and MutatingAdmissionPolicies with their bindings. Namespaces and parameters
+ * are looked up among the manifests. Its code is loaded on first use. Throws EngineError `guest-error` with all mistakes in
+ * the manifests.
+ */
+export function createManifestsGuest(
+  documents: readonly unknown[],
+  options: ManifestOptions = {},
+): KubernetesPolicyGuest {
+  const { ManifestsGuest } = require(`./manifests-guest.${extension}`) as typeof manifestsGuest;
+  return new ManifestsGuest(documents, options);
+}

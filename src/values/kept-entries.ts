@@ -1,0 +1,57 @@
+/** Limits of {@link KeptEntries}. */
+export interface KeptEntriesLimits<V> {
+  /** Default: no limit. */
+  readonly maxEntries?: number;
+  /** Maximum size of all values together. Default: no limit. */
+  readonly maxSize?: number;
+  /** The size of a value, which never changes. Default: 0 */
+  readonly sizeOf?: (value: V) => number;
+}
+
+/** A map with limits, for caches: those that were set least recently are evicted first. Reading an entry does not renew it. */
+export class KeptEntries<K, V> {
+  readonly #entries = new Map<K, V>();
+  readonly #maxEntries: number;
+  readonly #maxSize: number;
+  readonly #sizeOf: (value: V) => number;
+  #totalSize = 0;
+
+  constructor({ maxEntries = Infinity, maxSize = Infinity, sizeOf = () => 0 }: KeptEntriesLimits<V>) {
+    this.#maxEntries = maxEntries;
+    this.#maxSize = maxSize;
+    this.#sizeOf = sizeOf;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  get(key: K): V | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** Sets the newest entry. One that is larger than all may be together is not kept, and evicts all others. */
+  set(key: K, value: V): void {
+    this.delete(key);
+    this.#entries.set(key, value);
+    this.#totalSize += this.#sizeOf(value);
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= this.#maxEntries && this.#totalSize <= this.#maxSize) {
+        return;
+      }
+      this.delete(oldest);
+    }
+  }
+
+  delete(key: K): void {
+    const value = this.#entries.get(key);
+    if (this.#entries.delete(key)) {
+      this.#totalSize -= this.#sizeOf(value as V);
+    }
+  }
+
+  /** The oldest first. */
+  keys(): IterableIterator<K> {
+    return this.#entries.keys();
+  }
+}
