@@ -109,6 +109,20 @@ describe('portcullis test -p', { concurrency: 2 }, () => {
     assert.deepEqual(stdout.match(/^::warning .*,line=1,col=\d+,title=[^:]*/gm)?.length, 2);
   });
 
+  for (const [format, pattern] of [
+    [
+      'junit',
+      /<testsuite [^>]*tests="0"[^>]*><system-out>warning .*mistaken\.yaml:1:\d+ .*\nwarning .*undefined field/,
+    ],
+    ['tap', /^# warning: .*mistaken\.yaml:1:\d+ .*\n# warning: .*undefined field/m],
+  ] as const) {
+    it(`has the warnings in ${format}`, async () => {
+      const { code, stdout } = await test('-p', at('mistaken.yaml'), at('app/deployment.yaml'), '-o', format);
+      assert.equal(code, 0);
+      assert.match(stdout, pattern);
+    });
+  }
+
   it('tests policies of several files on the output of helm template', async () => {
     const policies = ['cost-center', 'pod-privileged'].flatMap((name) => [
       '-p',
