@@ -41,6 +41,7 @@ export type { MatchedKinds, ResourceRule, ServedResource, UnservedRule } from '.
 export { RuleSet } from './admission-rules/rule-set.ts';
 export { unionRules } from './admission-rules/union-rules.ts';
 export { ageOf, humanDuration } from './kubernetes/age.ts';
+export { isRemovedVersion } from './kubernetes/removed-versions.ts';
 export { allBuiltinKinds, builtinKind, builtinKinds, knownKind, kubernetesKind } from './kubernetes/builtin-kinds.ts';
 export {
   componentNameOf,
