@@ -74,6 +74,8 @@ export {
 } from './policies/admission-policies.ts';
 export type { AdmissionPolicy, ClusterAdmissionPolicy } from './policies/admission-policies.ts';
 export { CONDITIONS, MAX_MONITORED_REQUESTS, POLICIES_GROUP, PORTCULLIS_GROUP } from './policies/common-schemas.ts';
+export { excessText, MAX_PARAMETERS_LENGTH, namespaceText, parametersText } from './policies/parameter-objects.ts';
+export { MAX_NAMESPACE_KEYS, MAX_OVERRIDABLE_KEYS, MAX_SETTINGS_EXPRESSION } from './policies/policy-parameters.ts';
 export type { PolicyParameters } from './policies/policy-parameters.ts';
 export { monitoredText } from './policies/monitored-text.ts';
 export { MAX_WARNING_LENGTH, MAX_WARNINGS } from './policies/common-schemas.ts';

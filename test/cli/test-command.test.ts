@@ -641,6 +641,29 @@ cases:
     assert.match(denied.stdout, /"allowed":false,.*no label \\"blue\\"/);
   });
 
+  it('have the limit of a cluster', async () => {
+    const long = 'x'.repeat(40_000);
+    const path = await workspace({
+      'policy.yaml': OWN_POLICY,
+      'tenants.yaml': TENANTS.replace('example.com/label: red', `example.com/label: ${long}`),
+      'object.yaml': OWN_POLICY.replace(
+        /parameters: .*/,
+        `parameters: ${parameters('{resource: {apiVersion: v1, kind: ConfigMap, name: label}}').replace('LABEL', 'params.data.label')}`,
+      ),
+      'objects.yaml': `{apiVersion: v1, kind: ConfigMap, metadata: {name: label, namespace: red}, data: {label: ${long}}}`,
+      'annotation.portcullis-test.yml': `
+policy: {manifests: [policy.yaml, tenants.yaml]}
+cases: [{name: a, namespace: red, object: ${POD}, expect: {allowed: false, message: {contains: 'label of the namespace "red" is too long: expected at most 32768 characters, got 40000'}}}]
+`,
+      'object.portcullis-test.yml': `
+policy: {manifests: [object.yaml, objects.yaml]}
+cases: [{name: a, namespace: red, object: ${POD}, expect: {allowed: false, message: {contains: 'ConfigMap red/label cannot be read: the object is too large: expected at most 32768 characters, got 40'}}}]
+`,
+    });
+    const { summary, suites } = await report(path);
+    assert.equal(summary.passed, 2, JSON.stringify(suites));
+  });
+
   it('give no verdict without their objects, and say which are missing', async () => {
     const profile = '{resource: {apiVersion: example.com/v1, kind: Profile, name: main}}';
     const path = await workspace({
