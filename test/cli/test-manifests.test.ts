@@ -149,6 +149,29 @@ describe('portcullis test -p', { concurrency: 2 }, () => {
     assert.deepEqual([report.summary.error, report.code], [0, 1]);
   });
 
+  it('has the line of a field of a pod template', async () => {
+    const policy = {
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'ClusterAdmissionPolicy',
+      metadata: { name: 'pinned' },
+      spec: {
+        module: 'builtin:cel',
+        mutating: false,
+        podTemplates: 'Enforce',
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
+        settings: { validations: [{ expression: 'false', message: 'spec.containers[0].image: expected a tag' }] },
+      },
+    };
+    await writeFile(at('pinned.yaml'), JSON.stringify(policy));
+    const { stdout } = await test('-p', at('pinned.yaml'), HELM, '-o', 'github');
+    const lines = (await readFile(HELM, 'utf8')).split('\n');
+    const places = [...stdout.matchAll(/^::error file=[^,]*,line=(\d+).*Deployment.*::in the pod template/gm)];
+    assert.deepEqual(
+      places.map(([, line]) => lines[Number(line) - 1]?.trim().split(':')[0]),
+      ['image'],
+    );
+  });
+
   it('matches namespaces among the manifests, and that of --namespace for objects that name none', async () => {
     const resources = [at('app/deployment.yaml'), at('placed.yaml'), at('namespaces.yaml')];
     const [default_, shop] = await Promise.all([

@@ -168,6 +168,21 @@ describe('resourceChecks', () => {
   });
 });
 
+describe('fieldIn a pod template', () => {
+  const template = { spec: { containers: [{ image: 'x' }] } };
+  const object = { kind: 'CronJob', spec: { jobTemplate: { spec: { template } } } };
+  const place = 'pods would be rejected, in the pod template (spec.jobTemplate.spec.template): ';
+  const path = ['spec', 'jobTemplate', 'spec', 'template'];
+  for (const [text, below] of [
+    ['spec.containers[0].image: not pinned', ['spec', 'containers', 0, 'image']],
+    ['object.spec.containers: too many', ['spec', 'containers']],
+    ['spec.containers[1].image: not pinned', []],
+    ['no', []],
+  ] as const) {
+    it(`finds ${text}`, () => assert.deepEqual(fieldIn(`${place}${text}`, object), [...path, ...below]));
+  }
+});
+
 describe('fieldIn', () => {
   const object = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a.b' }, spec: { containers: [{ image: 'x' }] } };
   for (const [message, path] of [
