@@ -4,7 +4,7 @@ export { errorText } from './error-text.ts';
 export { buildJson, exactJson, jsonNumberAt, parseExactJson, parseJson } from './json.ts';
 export { listed } from './listed.ts';
 export { setOwn } from './set-own.ts';
-export { shortened } from './shortened.ts';
+export { shortened, shortenedInside } from './shortened.ts';
 export { asJson, isJsonObject, own, textOf, textsOf, valueAt } from './json-value.ts';
 export type { JsonObject, JsonValue } from './json-value.ts';
 export { endOfJsonString, isNestedDeeper } from './json-text.ts';

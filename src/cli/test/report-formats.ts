@@ -4,6 +4,7 @@ import { styleText } from 'node:util';
 import { CliError, EXIT, fileProblem } from '../errors.ts';
 import { githubAnnotations } from '../problems/github-annotations.ts';
 import { sarifText } from '../problems/sarif.ts';
+import { terminalWidth } from '../table.ts';
 import { checkProblems } from './check-problems.ts';
 import type { CheckReport } from './checks.ts';
 import { junitReport } from './junit-report.ts';
@@ -44,6 +45,11 @@ export function checksText(report: CheckReport, format: CheckFormat): string {
 /** Whether Node would print styles on a stream: https://nodejs.org/api/util.html#utilstyletextformat-text-options */
 export function hasColors(stream: NodeJS.WriteStream | undefined): boolean {
   return stream !== undefined && styleText('red', 'x', { stream }) !== 'x';
+}
+
+/** The width of a stream that is a terminal. Lines of other streams are not shortened. */
+export function widthOf(stream: NodeJS.WriteStream | undefined): { readonly width?: number } {
+  return stream?.isTTY === true ? { width: terminalWidth() } : {};
 }
 
 /** Writes reports to files. @throws CliError */

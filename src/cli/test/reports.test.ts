@@ -168,6 +168,17 @@ describe('textReport', () => {
     assert.match(plain([suite('a', [result('x')])]), /\n✔ 1 of 1 case passed in 12 ms\n$/);
   });
 
+  it('fits its table into a terminal', () => {
+    const name = 'a-suite-'.repeat(10);
+    const text = textReport([suite(name, [result('x')])], { color: false, width: 80 });
+    const rows = text.split('\n').slice(0, 2);
+    assert.match(rows.join('\n'), /^SUITE +CASES +PASSED +FAILED +TIME\na-suite-a-sui….* 1 +1 +0 +12 ms$/);
+    assert.ok(
+      rows.every((row) => row.length <= 80),
+      text,
+    );
+  });
+
   it('says of each failure where it stands, what was expected and what came', () => {
     const text = plain([suite('a', [FAILED, BROKEN])]);
     assert.match(
