@@ -266,5 +266,6 @@ export function choosePolicy(
     : usageError(`${name} is the name of ${found.length} policies: expected one of ${listed}`);
 }
 
-const NO_POLICY =
+/** What files without a policy should have. */
+export const NO_POLICY =
   'Expected a ClusterAdmissionPolicy, AdmissionPolicy, a group of either, a ValidatingAdmissionPolicy or MutatingAdmissionPolicy, or an entry of a policies file.';

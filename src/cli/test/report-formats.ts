@@ -59,7 +59,8 @@ export async function writeReports(files: readonly ReportFile[], textOf: (format
       await writeFile(path, textOf(format));
     } catch (error) {
       const exitCode = EXIT.usage;
-      throw new CliError(`${path} cannot be written: ${fileProblem(error)}`, { cause: error, exitCode });
+      const hint = 'Name a file in a folder that exists: --output-file FORMAT=FILE.';
+      throw new CliError(`${path} cannot be written: ${fileProblem(error)}`, { cause: error, exitCode, hint });
     }
   }
 }
