@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /**
@@ -19,4 +19,8 @@ export async function filesBelow(folder: string, isWanted: (name: string) => boo
       }),
   );
   return found.flat();
+}
+
+export async function isFolder(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
 }

@@ -60,6 +60,21 @@ items:
     assert.deepEqual(objects[0]?.object, { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' } });
   });
 
+  it('takes null and no items for an empty List, and objects of kinds like AllowList for no List', () => {
+    const allowList = 'apiVersion: example.com/v1\nkind: AllowList\nmetadata: {name: a}';
+    const lists = ['kind: List\nitems: null', 'kind: List', 'kind: PodList\nitems:'].map(
+      (text) => `apiVersion: v1\n${text}`,
+    );
+    assert.deepEqual(shown([...lists, allowList].join('\n---\n')), ['12 AllowList a']);
+    assert.deepEqual(manifestObjects(lists.join('\n---\n'), 'm.yaml').others, []);
+  });
+
+  it('refuses a List whose items are no list, with its line', () => {
+    assert.throws(() => manifestObjects('# a\napiVersion: v1\nkind: List\nitems: {a: 1}', 'm.yaml'), {
+      message: 'm.yaml:2: items of a List: expected a list of objects, got a mapping',
+    });
+  });
+
   it('reads JSON, indented by tabs too', () => {
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a/b\u{1F600}' } };
     assert.deepEqual(shown(JSON.stringify(pod, undefined, '\t')), ['1 Pod a/b\u{1F600}']);

@@ -4,6 +4,7 @@ import { parseYaml, YamlPositions, YamlSyntaxError } from '../values/yaml/index.
 import { isJsonObject, type JsonObject, type JsonValue, own, textOf, textPosition, valueAt } from '../values/index.ts';
 import { CliError } from './errors.ts';
 import { LineNumbers } from './line-numbers.ts';
+import { listItems } from './list-items.ts';
 import { plainValue } from './plain-json.ts';
 import { oneLine } from './table.ts';
 
@@ -127,10 +128,10 @@ class ObjectReader implements ManifestObjects {
       const { excerpt } = textPosition(this.#text, offset);
       throw new CliError(`${this.#name}:${line}: expected a kind such as Pod, got ${oneLine(kind, 80)}\n${excerpt}`);
     }
-    const items = own(value, 'items');
-    if (kind.endsWith('List') && Array.isArray(items)) {
+    const items = listItems(value, () => `${this.#name}:${line}`);
+    if (items !== undefined) {
       for (const [index, item] of items.entries()) {
-        this.read(withType(item, value), { ...at, path: [...at.path, 'items', index] });
+        this.read(item as JsonValue, { ...at, path: [...at.path, 'items', index] });
       }
       return;
     }
@@ -153,12 +154,4 @@ class ObjectReader implements ManifestObjects {
 function isManifest(value: JsonObject): boolean {
   const apiVersion = textOf(own(value, 'apiVersion'));
   return apiVersion !== '' && !apiVersion.startsWith(`${KUSTOMIZE_GROUP}/`) && textOf(own(value, 'kind')) !== '';
-}
-
-/** Items of a PodList need not repeat that they are Pods. */
-function withType(item: JsonValue, list: JsonObject): JsonValue {
-  const kind = textOf(own(list, 'kind')).slice(0, -'List'.length);
-  return isJsonObject(item) && kind !== '' && own(item, 'kind') === undefined && own(item, 'apiVersion') === undefined
-    ? { apiVersion: textOf(own(list, 'apiVersion')), kind, ...item }
-    : item;
 }

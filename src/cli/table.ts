@@ -1,6 +1,6 @@
 // Tables in the layout of kubectl: upper-case headers, columns as wide as their widest cell, three spaces between.
 import { stripVTControlCharacters } from 'node:util';
-import { shortened } from '../values/index.ts';
+import { shortened, shortenedInside } from '../values/index.ts';
 
 interface Column<Row> {
   readonly header: string;
@@ -37,6 +37,11 @@ export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]
         .trimEnd(),
     )
     .join('\n');
+}
+
+/** The text for a first column that nobody copies, in half of the width, so that the other columns are not left out. */
+export function firstCell(text: string, maxWidth = Infinity): string {
+  return shortenedInside(text, Math.floor(maxWidth / 2));
 }
 
 /** The lines of a table below its header. */

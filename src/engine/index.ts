@@ -16,6 +16,7 @@ export { isGranted } from './host-capabilities.ts';
 export type { NullRead, SettingsNeed } from './cel-policy/index.ts';
 export { EngineError } from './errors.ts';
 export { checkSettings, evaluate, readReview, refusedParameters } from './evaluate.ts';
+export { templateInMessage } from './pod-templates/template-verdict.ts';
 export { FUEL_PER_SECOND, MATCH_CONDITIONS, MAX_ANSWER_BYTES } from './evaluator.ts';
 export type { OnUnitStart } from './evaluator.ts';
 export type { MonitoredVerdict } from './monitored-verdict.ts';

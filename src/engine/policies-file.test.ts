@@ -186,6 +186,20 @@ for (const [text, code, message, line, column] of [
     undefined,
     undefined,
   ],
+  [
+    'apiVersion: policies.kubewarden.io/v1\nkind: AdmissionPolicy\n---\nb: {}\n',
+    'policies-file-wrong-shape',
+    /has a manifest of the kind AdmissionPolicy: .* "portcullis start --policies"/,
+    undefined,
+    undefined,
+  ],
+  [
+    '{"apiVersion": "v1", "kind": "List", "items": []}',
+    'policies-file-wrong-shape',
+    /has a manifest of the kind List: /,
+    undefined,
+    undefined,
+  ],
   ['just text', 'policies-file-wrong-shape', /got a string/, undefined, undefined],
   ['a: {}\n---\nb: {}\n', 'policies-file-wrong-shape', /expected one YAML document, got 2/, undefined, undefined],
 ] as const) {

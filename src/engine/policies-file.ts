@@ -16,6 +16,9 @@ const MAX_POLICIES_FILE_LENGTH = 16 * 1024 * 1024;
 /** Maximum number of policies in one file: more than five times the largest known set (3,500). */
 const MAX_POLICIES = 20_000;
 
+/** Longest kind in a message. API servers allow 63 characters. */
+const MAX_KIND_LENGTH = 63;
+
 /** A mistake in one policy of the file. The policy is not loaded; the others are. */
 export interface PolicyProblem {
   readonly id: string;
@@ -110,6 +113,7 @@ function lineAndColumn(starts: readonly number[], offset: number): { line: numbe
 
 function parseDocument(text: string, fileName: string): JsonObject {
   const root = parseAsJson(text) ?? parseAsYaml(text, fileName);
+  refuseManifest(root, fileName);
   if (root === null) {
     // A file is empty while it is being written, or when a disk is full. That must not remove all policies.
     throw new EngineError(
@@ -124,6 +128,17 @@ function parseDocument(text: string, fileName: string): JsonObject {
     );
   }
   return root;
+}
+
+/** What is applied to a cluster, and what is served without one, are easily confused. */
+function refuseManifest(document: unknown, fileName: string): void {
+  const { apiVersion, kind } = isJsonObject(document) ? document : {};
+  if (typeof apiVersion === 'string' && typeof kind === 'string') {
+    throw new EngineError(
+      'policies-file-wrong-shape',
+      `${fileName} has a manifest of the kind ${kind.slice(0, MAX_KIND_LENGTH)}: expected a mapping of policy ids to policies. Manifests are served by "portcullis start --policies", and evaluated by "portcullis run" and "portcullis test -p".`,
+    );
+  }
 }
 
 /**
@@ -173,6 +188,7 @@ function countKeys(value: unknown): number {
 function parseAsYaml(text: string, fileName: string): unknown {
   try {
     const documents = parseYaml(text);
+    documents.forEach((document) => refuseManifest(document, fileName));
     if (documents.length > 1) {
       throw new EngineError(
         'policies-file-wrong-shape',

@@ -41,6 +41,7 @@ export type { MatchedKinds, ServedResource, UnservedRule } from './admission-rul
 export { RuleSet } from './admission-rules/rule-set.ts';
 export { unionRules } from './admission-rules/union-rules.ts';
 export { ageOf, humanDuration } from './kubernetes/age.ts';
+export { isRemovedVersion } from './kubernetes/removed-versions.ts';
 export { allBuiltinKinds, builtinKind, builtinKinds, knownKind, kubernetesKind } from './kubernetes/builtin-kinds.ts';
 export {
   componentNameOf,
@@ -73,6 +74,8 @@ export {
 } from './policies/admission-policies.ts';
 export type { AdmissionPolicy, ClusterAdmissionPolicy } from './policies/admission-policies.ts';
 export { CONDITIONS, MAX_MONITORED_REQUESTS, POLICIES_GROUP, PORTCULLIS_GROUP } from './policies/common-schemas.ts';
+export { excessText, MAX_PARAMETERS_LENGTH, namespaceText, parametersText } from './policies/parameter-objects.ts';
+export { MAX_NAMESPACE_KEYS, MAX_OVERRIDABLE_KEYS, MAX_SETTINGS_EXPRESSION } from './policies/policy-parameters.ts';
 export type { PolicyParameters } from './policies/policy-parameters.ts';
 export { monitoredText } from './policies/monitored-text.ts';
 export { MAX_WARNING_LENGTH, MAX_WARNINGS } from './policies/common-schemas.ts';

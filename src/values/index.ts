@@ -5,7 +5,7 @@ export { buildJson, exactJson, jsonNumberAt, parseExactJson, parseJson } from '.
 export { KeptEntries } from './kept-entries.ts';
 export { listed } from './listed.ts';
 export { setOwn } from './set-own.ts';
-export { shortened } from './shortened.ts';
+export { shortened, shortenedInside } from './shortened.ts';
 export { asJson, isJsonObject, own, textOf, textsOf, valueAt } from './json-value.ts';
 export type { JsonObject, JsonValue } from './json-value.ts';
 export { endOfJsonString, isNestedDeeper } from './json-text.ts';

@@ -37,6 +37,20 @@ describe('portcullis serve', () => {
     }
   });
 
+  it('names the command that serves manifests, for a file and for a folder with some', async () => {
+    await using folder = await TestFolder.create();
+    const manifests = join(folder.path, 'policy.yaml');
+    await writeFile(manifests, 'apiVersion: policies.kubewarden.io/v1\nkind: ClusterAdmissionPolicy\n---\na: {}\n');
+    const ports = ['--addr', '127.0.0.1', '--port', '0', '--readiness-probe-port', '0'];
+    const data = ['--policies-download-dir', folder.dataDir];
+    await using server = new LoggingProcess(['serve', '--policies', manifests, ...data, ...ports]);
+    const { error } = await server.says('policies file not used');
+    assert.match(String(error), /a manifest of the kind ClusterAdmissionPolicy: .*"portcullis start --policies"/);
+    const { code, stderr } = await portcullis(['serve', '--policies', folder.path, ...ports]);
+    assert.equal(code, 2);
+    assert.match(stderr, /is a folder: expected a policies file\n.*portcullis start --policies FOLDER/);
+  });
+
   it('at SIGHUP reads policies and certificates again and retries failed loads; at SIGTERM exits with 0', async () => {
     await using folder = await TestFolder.create();
     const module = join(folder.path, 'later.wasm');

@@ -439,6 +439,37 @@ describe('portcullis test of a policy with a misspelled field', () => {
     );
   });
 
+  it('checks all settings that cases state, each once and for the objects of its cases', async () => {
+    const wrong = `settings: {validations: [{expression: ${expression}}]}`;
+    const deployments = 'settings: {validations: [{expression: object.spec.replicas > 1}]}';
+    const caseOf = (name: string, kind: string, settings: string): string =>
+      `  - {name: ${name}, object: {kind: ${kind}, metadata: {name: web}, spec: {}}, expect: {allowed: true}, ${settings}}\n`;
+    const pod = 'Pod, apiVersion: v1';
+    const cases = `cases:\n${caseOf('a', pod, 'operation: CREATE')}${caseOf('b', pod, wrong)}${caseOf('c', pod, wrong)}`;
+    const right = manifest.replace(expression, 'object.spec.hostNetwork');
+    const path = await workspace({
+      'entry.portcullis-test.yml':
+        `policy: {module: builtin:cel, settings: {validations: [{expression: 'true'}]}}\n${cases}` +
+        caseOf('d', 'Deployment, apiVersion: apps/v1', deployments),
+      'right.portcullis-test.yml': `policy: policies/right.yaml\n${cases}`,
+      'wrong.portcullis-test.yml': `policy: policies/wrong.yaml\n${cases}`,
+      'policies/right.yaml': right,
+      'policies/wrong.yaml': manifest.replace(expression, 'object.spec.hostPit'),
+    });
+    const { stderr } = await portcullis(['test', '.'], { cwd: path });
+    const column = caseOf('b', pod, wrong).indexOf('.hostNetwok') + 1;
+    assert.deepEqual(stderr.match(/(?<=^warning: )\S+:\d+:\d+|undefined field '\w+'/gm)?.toSorted(), [
+      `entry.portcullis-test.yml:4:${column}`,
+      'policies/wrong.yaml:10:32',
+      `right.portcullis-test.yml:4:${column}`,
+      "undefined field 'hostNetwok'",
+      "undefined field 'hostNetwok'",
+      "undefined field 'hostNetwok'",
+      "undefined field 'hostPit'",
+      `wrong.portcullis-test.yml:4:${column}`,
+    ]);
+  });
+
   it('warns of it in the manifest that is exported', async () => {
     const path = await workspace({ 'a.yaml': manifest });
     const { stderr } = await portcullis(['export', 'a.yaml'], { cwd: path });
@@ -608,6 +639,29 @@ cases:
     const denied = await portcullis(['run', '--manifests', ...files, '-r', '-'], { stdin: JSON.stringify(request) });
     assert.equal(denied.code, 0, denied.stderr);
     assert.match(denied.stdout, /"allowed":false,.*no label \\"blue\\"/);
+  });
+
+  it('have the limit of a cluster', async () => {
+    const long = 'x'.repeat(40_000);
+    const path = await workspace({
+      'policy.yaml': OWN_POLICY,
+      'tenants.yaml': TENANTS.replace('example.com/label: red', `example.com/label: ${long}`),
+      'object.yaml': OWN_POLICY.replace(
+        /parameters: .*/,
+        `parameters: ${parameters('{resource: {apiVersion: v1, kind: ConfigMap, name: label}}').replace('LABEL', 'params.data.label')}`,
+      ),
+      'objects.yaml': `{apiVersion: v1, kind: ConfigMap, metadata: {name: label, namespace: red}, data: {label: ${long}}}`,
+      'annotation.portcullis-test.yml': `
+policy: {manifests: [policy.yaml, tenants.yaml]}
+cases: [{name: a, namespace: red, object: ${POD}, expect: {allowed: false, message: {contains: 'label of the namespace "red" is too long: expected at most 32768 characters, got 40000'}}}]
+`,
+      'object.portcullis-test.yml': `
+policy: {manifests: [object.yaml, objects.yaml]}
+cases: [{name: a, namespace: red, object: ${POD}, expect: {allowed: false, message: {contains: 'ConfigMap red/label cannot be read: the object is too large: expected at most 32768 characters, got 40'}}}]
+`,
+    });
+    const { summary, suites } = await report(path);
+    assert.equal(summary.passed, 2, JSON.stringify(suites));
   });
 
   it('give no verdict without their objects, and say which are missing', async () => {

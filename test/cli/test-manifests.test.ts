@@ -109,6 +109,20 @@ describe('portcullis test -p', { concurrency: 2 }, () => {
     assert.deepEqual(stdout.match(/^::warning .*,line=1,col=\d+,title=[^:]*/gm)?.length, 2);
   });
 
+  for (const [format, pattern] of [
+    [
+      'junit',
+      /<testsuite [^>]*tests="0"[^>]*><system-out>warning .*mistaken\.yaml:1:\d+ .*\nwarning .*undefined field/,
+    ],
+    ['tap', /^# warning: .*mistaken\.yaml:1:\d+ .*\n# warning: .*undefined field/m],
+  ] as const) {
+    it(`has the warnings in ${format}`, async () => {
+      const { code, stdout } = await test('-p', at('mistaken.yaml'), at('app/deployment.yaml'), '-o', format);
+      assert.equal(code, 0);
+      assert.match(stdout, pattern);
+    });
+  }
+
   it('tests policies of several files on the output of helm template', async () => {
     const policies = ['cost-center', 'pod-privileged'].flatMap((name) => [
       '-p',
@@ -133,6 +147,29 @@ describe('portcullis test -p', { concurrency: 2 }, () => {
     assert.deepEqual([results.get('vap/three')?.result, results.get('cap/replica-limit')?.result], ['fail', 'fail']);
     assert.match(results.get('vap/three')?.message ?? '', /object\.spec\.replicas <= 3/);
     assert.deepEqual([report.summary.error, report.code], [0, 1]);
+  });
+
+  it('has the line of a field of a pod template', async () => {
+    const policy = {
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'ClusterAdmissionPolicy',
+      metadata: { name: 'pinned' },
+      spec: {
+        module: 'builtin:cel',
+        mutating: false,
+        podTemplates: 'Enforce',
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
+        settings: { validations: [{ expression: 'false', message: 'spec.containers[0].image: expected a tag' }] },
+      },
+    };
+    await writeFile(at('pinned.yaml'), JSON.stringify(policy));
+    const { stdout } = await test('-p', at('pinned.yaml'), HELM, '-o', 'github');
+    const lines = (await readFile(HELM, 'utf8')).split('\n');
+    const places = [...stdout.matchAll(/^::error file=[^,]*,line=(\d+).*Deployment.*::in the pod template/gm)];
+    assert.deepEqual(
+      places.map(([, line]) => lines[Number(line) - 1]?.trim().split(':')[0]),
+      ['image'],
+    );
   });
 
   it('matches namespaces among the manifests, and that of --namespace for objects that name none', async () => {

@@ -213,7 +213,11 @@ export async function namesInvalidParameters(lab: RolloutLab): Promise<void> {
     [UID]: '5'.repeat(250_000),
   } as JsonObject);
   await lab.eventually(
-    async () => assert.match(String(await userIn(lab, good)), /the annotation example\.com\/uid of .* is too long/),
+    async () =>
+      assert.match(
+        String(await userIn(lab, good)),
+        /the annotation example\.com\/uid of .* is too long: expected at most 32768 characters/,
+      ),
     () => 'a long annotation to be refused',
   );
 

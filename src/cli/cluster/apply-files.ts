@@ -74,7 +74,8 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch (error) {
-    throw new CliError(`${path} cannot be read: ${fileProblem(error)}`, { cause: error });
+    const hint = 'Check the path; "-" stands for standard input.';
+    throw new CliError(`${path} cannot be read: ${fileProblem(error)}`, { cause: error, hint });
   }
 }
 

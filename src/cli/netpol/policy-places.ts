@@ -1,7 +1,7 @@
 import { isNetworkPolicy, type NetworkPolicy } from '../../engine/network-policy/index.ts';
-import { isJsonObject } from '../../values/index.ts';
 import { parseYaml, YamlPositions } from '../../values/yaml/index.ts';
 import { readText } from '../document.ts';
+import { itemsOf } from '../list-items.ts';
 import { LineNumbers } from '../line-numbers.ts';
 import type { ProblemPlace } from '../problems/problem.ts';
 
@@ -38,19 +38,15 @@ function placeFinders(file: string, text: string): readonly PlaceFinder[] {
   const positions = new YamlPositions(text);
   const lines = new LineNumbers(text);
   return parseYaml(text).flatMap((document, index) =>
-    policyPaths(document).map((start): PlaceFinder => {
+    policyPaths(document, file).map((start): PlaceFinder => {
       return (path) => ({ file, line: lines.at(positions.offsetOf([...start, ...stepsOf(path)], index)) });
     }),
   );
 }
 
 /** Where a document has NetworkPolicies. */
-function policyPaths(document: unknown): readonly (readonly (string | number)[])[] {
-  const items = isJsonObject(document) && document['kind'] === 'List' ? document['items'] : undefined;
-  if (Array.isArray(items)) {
-    return items.flatMap((item, index) => (isNetworkPolicy(item) ? [['items', index]] : []));
-  }
-  return isNetworkPolicy(document) ? [[]] : [];
+function policyPaths(document: unknown, file: string): readonly (readonly (string | number)[])[] {
+  return itemsOf(document, () => file).flatMap(({ value, path }) => (isNetworkPolicy(value) ? [path] : []));
 }
 
 function stepsOf(path: string): readonly string[] {

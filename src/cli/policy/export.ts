@@ -1,4 +1,5 @@
 // `portcullis export`: policies of builtin:cel as manifests for the admission policies of API servers.
+import { access } from 'node:fs/promises';
 import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
 import {
@@ -9,11 +10,11 @@ import {
   type PolicyDefinition,
 } from '../../engine/index.ts';
 import { type AdmissionPolicyObject, DEFAULT_EXEMPT_NAMESPACES, policyMatch } from '../../resources/index.ts';
-import { CliError, EXIT } from '../errors.ts';
+import { CliError, EXIT, usageError } from '../errors.ts';
 import { kubernetesVersion } from '../kubernetes-version.ts';
 import { type DataFormat, manifestsOption, manifestsText } from '../output.ts';
 import type { FilePolicy } from './file-policy.ts';
-import { choosePolicy, type PolicyFiles, readPolicies } from './policy-files.ts';
+import { choosePolicy, NO_POLICY, type PolicyFiles, readPolicies } from './policy-files.ts';
 import { printWarnings } from './print-warnings.ts';
 import { filePolicyWarnings } from './type-warnings.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
@@ -27,13 +28,16 @@ interface ExportFlags {
 }
 
 const CEL = 'builtin:cel';
+/** As for `serve`. */
+const DEFAULT_FILE = 'policies.yml';
 
 export function exportCommand(): Command {
   return new Command('export')
     .description('print policies of builtin:cel as ValidatingAdmissionPolicies or MutatingAdmissionPolicies')
-    .argument('[files...]', 'manifests with policies: files, folders, - for standard input; or a policies file', [
-      'policies.yml',
-    ])
+    .argument(
+      '[files...]',
+      `manifests with policies: files, folders, - for standard input; or a policies file (default: ${DEFAULT_FILE})`,
+    )
     .option('--policy <name>', `the policy to export (default: all of ${CEL})`)
     .addOption(
       new Option('--kubernetes-version <version>', 'version of the API server, such as 1.34').argParser(
@@ -56,7 +60,8 @@ Examples:
 
 async function exportPolicies(paths: readonly string[], flags: ExportFlags): Promise<void> {
   const progress = new Progress();
-  const { policies, objects } = await policiesOf(paths, flags.policy, progress);
+  const files = paths.length === 0 ? [await defaultFile()] : paths;
+  const { policies, objects } = await policiesOf(files, flags.policy, progress);
   const manifests: object[] = [];
   for (const policy of policies) {
     printWarnings(filePolicyWarnings(policy, objects), progress);
@@ -76,6 +81,19 @@ async function exportPolicies(paths: readonly string[], flags: ExportFlags): Pro
     manifests.push(...exported.manifests);
   }
   process.stdout.write(manifestsText(manifests, flags.output));
+}
+
+/** @throws CliError when it is not there */
+async function defaultFile(): Promise<string> {
+  try {
+    await access(DEFAULT_FILE);
+    return DEFAULT_FILE;
+  } catch {
+    throw usageError(
+      `no file is named, and there is no ${DEFAULT_FILE} here`,
+      'Name a file or folder with policies, or - for standard input.',
+    );
+  }
 }
 
 function note(progress: Progress, text: string): void {
@@ -100,7 +118,8 @@ async function policiesOf(
     note(progress, `left out, because only policies of ${CEL} can be exported: ${names.join(', ')}`);
   }
   if (found.length === 0) {
-    throw new CliError(`${where} has no policy of ${CEL}, and no other can be exported`);
+    const hint = policies.length === 0 ? { hint: NO_POLICY } : {};
+    throw new CliError(`${where} has no policy of ${CEL}, and no other can be exported`, hint);
   }
   return { policies: found, objects };
 }

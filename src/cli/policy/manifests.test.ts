@@ -31,6 +31,27 @@ describe('readManifests', () => {
     );
   });
 
+  it('reads the items of Lists, also of one kind, of which null is empty', async () => {
+    const texts = [
+      'kind: List\nitems: null',
+      'kind: PodList\napiVersion: v1\nitems: [{metadata: {name: a}}, null]',
+      'kind: List\nitems: [{kind: List, items: [{kind: B}]}]',
+    ];
+    assert.deepEqual(await readManifests([write('lists.yaml', texts.join('\n---\n'))]), [
+      { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a' } },
+      { kind: 'B' },
+    ]);
+  });
+
+  for (const [text, message] of [
+    ['kind: List\nitems: 1', /wrong\.yaml:1: items of a List: expected a list of objects, got a number$/],
+    ['kind: List\nitems:\n  - kind: A\n  - 2', /wrong\.yaml:4: items\[1\] is not a manifest: expected a mapping/],
+  ] as const) {
+    it(`refuses ${JSON.stringify(text)}`, async () => {
+      await assert.rejects(readManifests([write('wrong.yaml', text)]), { message });
+    });
+  }
+
   it('refuses a folder without manifests', async () => {
     write('none/README.md', '');
     await assert.rejects(

@@ -1,10 +1,9 @@
 // Manifests in files and folders, and Kubernetes' own admission policies among them.
-import { stat } from 'node:fs/promises';
 import { type JsonObject, parsePolicies } from '../../engine/index.ts';
 import { own, textOf } from '../../values/index.ts';
 import { readText } from '../document.ts';
 import { CliError } from '../errors.ts';
-import { filesBelow } from '../files-below.ts';
+import { filesBelow, isFolder } from '../files-below.ts';
 import { parseDocuments, placedManifests } from './placed-manifests.ts';
 import type { RunnablePolicy } from './policy-runner.ts';
 
@@ -52,10 +51,6 @@ export async function manifestFiles(path: string): Promise<readonly string[]> {
     throw new CliError(`${path} contains no manifests: expected files that end in .yaml, .yml or .json`);
   }
   return files;
-}
-
-export async function isFolder(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => undefined))?.isDirectory() ?? false;
 }
 
 /** Whether a manifest is an admission policy of Kubernetes, or a binding of one. */

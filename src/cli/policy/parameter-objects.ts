@@ -1,6 +1,7 @@
 // Objects in files that are parameters of a policy, in the place of a cluster.
 import type { JsonObject, LookupResult, ObjectReference } from '../../engine/index.ts';
-import { isJsonObject, own, setOwn, textOf } from '../../values/index.ts';
+import { excessText, type KubernetesObject, namespaceText, parametersText } from '../../resources/index.ts';
+import { isJsonObject, own, parseJson, textOf } from '../../values/index.ts';
 
 type Found = Exclude<LookupResult, { readonly state: 'unknown' }>;
 
@@ -31,7 +32,7 @@ export class ParameterObjects {
       return { state: 'absent' };
     }
     this.#published.set(`${apiVersion} ${kind}`, [apiVersion, kind]);
-    return { state: 'found', object: withAnnotations(object, reference.annotations ?? []) };
+    return viewOf(object, reference);
   }
 
   /** The objects that were looked up in vain since the last call. */
@@ -52,17 +53,18 @@ function isObject(object: JsonObject, { apiVersion, kind, namespace = '', name }
   );
 }
 
-/** The object with null for annotations that it does not have: a lookup needs all that it names. */
-function withAnnotations(object: JsonObject, keys: readonly string[]): JsonObject {
-  if (keys.length === 0) {
-    return object;
+/** The object as policies get it from a cluster. */
+function viewOf(object: JsonObject, { apiVersion, kind, annotations = [] }: ObjectReference): Found {
+  const whole = object as unknown as KubernetesObject;
+  if (apiVersion === 'v1' && kind === 'Namespace') {
+    const { metadata } = whole;
+    const text = namespaceText(metadata.labels, metadata.annotations, annotations);
+    return { state: 'found', object: parseJson(text) as JsonObject };
   }
-  const metadata = objectAt(object, 'metadata');
-  const annotations = { ...objectAt(metadata, 'annotations') };
-  for (const key of keys) {
-    setOwn(annotations, key, own(annotations, key) ?? null);
-  }
-  return { ...object, metadata: { ...metadata, annotations } };
+  const { text, length } = parametersText(whole);
+  return text === undefined
+    ? { state: 'unreadable', reason: `the object is too large: ${excessText(length)}` }
+    : { state: 'found', object: parseJson(text) as JsonObject };
 }
 
 function objectAt(object: JsonObject, field: string): JsonObject {

@@ -1,8 +1,9 @@
 // Manifests in YAML and JSON texts, with their places.
-import type { FieldPath, JsonObject } from '../../engine/index.ts';
+import { type FieldPath, fieldPathText, type JsonObject } from '../../engine/index.ts';
 import { isJsonObject, own, textPosition, type TextPosition } from '../../values/index.ts';
 import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
 import { CliError } from '../errors.ts';
+import { itemsOf } from '../list-items.ts';
 import { type PlaceOf, SourcePlaces } from './source-places.ts';
 
 /** The text of a file, or of standard input. */
@@ -43,7 +44,7 @@ export function isManifest(document: unknown): document is JsonObject {
 
 /**
  * The manifests among the documents of a text, with the items of each List.
- * @throws CliError when a document is not a manifest
+ * @throws CliError when a document or an item is not a manifest
  */
 export function placedManifests(documents: readonly unknown[], source: SourceText): readonly PlacedManifest[] {
   const places = new SourcePlaces(source.text, source.name);
@@ -53,20 +54,20 @@ export function placedManifests(documents: readonly unknown[], source: SourceTex
     positionOf: (path = []) => places.positionOf([...above, ...path], document),
     placeOf: (path, beginning) => places.placeOf([...above, ...path], beginning, document),
   });
-  return documents.flatMap((document, index) => {
-    if (document === null || document === undefined) {
-      return [];
-    }
-    if (!isManifest(document)) {
-      throw new CliError(
-        `${source.name}: document ${index + 1} is not a manifest: expected a mapping with apiVersion and kind`,
-      );
-    }
-    const items = document['kind'] === 'List' ? document['items'] : undefined;
-    return Array.isArray(items)
-      ? items.flatMap((item, at) => (isJsonObject(item) ? [placed(item, index, ['items', at])] : []))
-      : [placed(document, index)];
-  });
+  return documents.flatMap((document, index) =>
+    itemsOf(document, (path) => `${source.name}:${places.positionOf(path, index).line}`).flatMap(({ value, path }) => {
+      if (value === null || value === undefined) {
+        return [];
+      }
+      if (!isManifest(value)) {
+        const { line } = places.positionOf(path, index);
+        throw new CliError(
+          `${source.name}:${line}: ${fieldPathText(path) || `document ${index + 1}`} is not a manifest: expected a mapping with apiVersion and kind`,
+        );
+      }
+      return [placed(value, index, path)];
+    }),
+  );
 }
 
 /** A message about a field of a manifest, with its position and the line there. */

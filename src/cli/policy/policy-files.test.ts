@@ -251,3 +251,65 @@ describe('choosePolicy', () => {
     assert.throws(() => choosePolicy([], undefined, 'x'), /x has no policy/);
   });
 });
+
+describe('a manifest that is meant to be a policy', () => {
+  const policy = (apiVersion: string, kind: string): string =>
+    `apiVersion: ${apiVersion}\nkind: ${kind}\nmetadata: {name: a}`;
+  const OWN = 'policies.kubewarden.io';
+  for (const [text, message] of [
+    [
+      policy(`${OWN}/v1`, 'ClusterAdmisionPolicy'),
+      `:5:1 ClusterAdmisionPolicy a: kind: ${OWN} has no kind ClusterAdmisionPolicy, did you mean "ClusterAdmissionPolicy"?`,
+    ],
+    [
+      policy(`${OWN}/v1`, 'Policy'),
+      `:5:1 Policy a: kind: ${OWN} has no kind Policy, expected one of ClusterAdmissionPolicy, AdmissionPolicy, `,
+    ],
+    [
+      policy(`${OWN}/v2`, 'ClusterAdmissionPolicy'),
+      `:4:1 ClusterAdmissionPolicy a: apiVersion: expected ${OWN}/v1, got ${OWN}/v2`,
+    ],
+    [
+      policy('policies.kubewarden.com/v1', 'AdmissionPolicy'),
+      `:4:1 AdmissionPolicy a: apiVersion: expected ${OWN}/v1, got policies.kubewarden.com/v1`,
+    ],
+    [
+      policy('policies.kubewarden.com/v1', 'ClusterAdmisionPolicy'),
+      `:4:1 ClusterAdmisionPolicy a: apiVersion: expected ${OWN}/v1, got policies.kubewarden.com/v1`,
+    ],
+    [
+      '\nkind: AdmissionPolicyGroup',
+      `:5:1 AdmissionPolicyGroup without a name: apiVersion: expected ${OWN}/v1, got none`,
+    ],
+    [
+      policy('admissionregistration.k8s.io/v1', 'ValidatingAdmissionPolicyBindings'),
+      'has no kind ValidatingAdmissionPolicyBindings, did you mean "ValidatingAdmissionPolicyBinding"?',
+    ],
+    [
+      policy('policy/v1', 'ValidatingAdmissionPolicy'),
+      ':4:1 ValidatingAdmissionPolicy a: apiVersion: expected admissionregistration.k8s.io/v1, got policy/v1',
+    ],
+  ] as const) {
+    it(`is an error: ${message.slice(0, 60)}`, () => {
+      assert.throws(
+        () => read(`{apiVersion: v1, kind: Namespace, metadata: {name: a}}\n\n---\n${text}`),
+        (error) => {
+          assert.ok(error instanceof Error);
+          assert.ok(error.message.startsWith('policy.yaml:') && error.message.includes(message), error.message);
+          return true;
+        },
+      );
+    });
+  }
+
+  it('is no object of another kind', () => {
+    for (const [apiVersion, kind] of [
+      [`${OWN}/v1`, 'PolicyServer'],
+      ['admissionregistration.k8s.io/v1', 'ValidatingWebhookConfiguration'],
+      ['kyverno.io/v1', 'ClusterPolicy'],
+      ['policy.open-cluster-management.io/v1', 'Policy'],
+    ] as const) {
+      assert.deepEqual(read(policy(apiVersion, kind)), []);
+    }
+  });
+});

@@ -6,6 +6,7 @@ import { documentName, readText, STANDARD_INPUT } from '../document.ts';
 import { CliError, usageError } from '../errors.ts';
 import type { FilePolicy, PolicyMatchResult } from './file-policy.ts';
 import { isPolicyOfKubernetes, isOfKubernetes, manifestFiles, manifestsPolicy } from './manifests.ts';
+import { misspelledPolicy } from './misspelled-policy.ts';
 import { isOwnPolicy, ownPolicy, type OwnPolicyOptions } from './own-policy.ts';
 import {
   isManifest,
@@ -80,7 +81,7 @@ export function policiesAmong(manifests: readonly PlacedManifest[], options: Pol
   const objects = [...others.map(({ object }) => object), ...(options.objects ?? [])];
   const ofKubernetes = manifests.flatMap(({ object }) => (isOfKubernetes(object) ? [object] : []));
   const policies: FilePolicy[] = [];
-  const problems: string[] = [];
+  const problems = others.flatMap((placed) => misspelledPolicy(placed) ?? []);
   for (const placed of manifests) {
     try {
       if (isOwnPolicy(placed.object)) {
@@ -265,5 +266,6 @@ export function choosePolicy(
     : usageError(`${name} is the name of ${found.length} policies: expected one of ${listed}`);
 }
 
-const NO_POLICY =
+/** What files without a policy should have. */
+export const NO_POLICY =
   'Expected a ClusterAdmissionPolicy, AdmissionPolicy, a group of either, a ValidatingAdmissionPolicy or MutatingAdmissionPolicy, or an entry of a policies file.';

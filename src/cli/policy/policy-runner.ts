@@ -78,7 +78,9 @@ export class SettingsRefused extends CliError {
   readonly reason: string;
 
   constructor(reason: string) {
-    super(`Provided settings are not valid: ${reason}`);
+    super(`Provided settings are not valid: ${reason}`, {
+      hint: 'Correct spec.settings of the manifest; a module gets its settings by -s FILE or --settings-json JSON.',
+    });
     this.reason = reason;
   }
 }

@@ -37,14 +37,44 @@ describe('warnings about policies without a cluster', () => {
     ]);
   });
 
-  it('are not about groups that may have custom kinds, nor about versions', () => {
+  for (const [rule, message] of [
+    [
+      'apiGroups: [apps], apiVersions: [v1beta1, v1beta2], resources: [deployments]',
+      'apiVersions: Kubernetes no longer serves deployments in version "v1beta1", "v1beta2": it serves "v1"',
+    ],
+    [
+      'apiGroups: [extensions], apiVersions: [v1beta1], resources: [deployments]',
+      'apiGroups: Kubernetes has no API group "extensions": deployments are in "apps"',
+    ],
+    [
+      'apiGroups: [networking.k8s.io], apiVersions: [v1beta1], resources: [ingresses/status]',
+      'apiVersions: Kubernetes no longer serves ingresses in version "v1beta1": it serves "v1"',
+    ],
+    [
+      'apiGroups: [batch], apiVersions: [v1beta1], resources: ["*"]',
+      'apiVersions: Kubernetes no longer serves resources of the group in version "v1beta1": it serves "v1"',
+    ],
+  ] as const) {
+    it(`are about removed versions: ${rule}`, () => {
+      assert.deepEqual(textsOf(policy(rule, 'true')), [`ClusterAdmissionPolicy one: spec.rules[0].${message}`]);
+    });
+  }
+
+  it('are not about groups that may have custom kinds, nor about versions of some releases', () => {
     for (const rule of [
       'apiGroups: [example.com], apiVersions: [v1], resources: [widgets]',
       'apiGroups: [apps], apiVersions: [v1beta7], resources: [deployments]',
+      'apiGroups: [flowcontrol.apiserver.k8s.io], apiVersions: [v1beta3], resources: [flowschemas]',
+      'apiGroups: [networking.k8s.io], apiVersions: [v1beta1], resources: [ingresses, servicecidrs]',
+      'apiGroups: [networking.k8s.io], apiVersions: [v1beta1], resources: ["*"]',
       'apiGroups: ["*"], apiVersions: ["*"], resources: ["*"]',
     ]) {
       assert.deepEqual(textsOf(policy(rule, 'object.spec.anything == 1')), [], rule);
     }
+    assert.deepEqual(
+      textsOf(policy('apiGroups: [apps], apiVersions: [v1, v1beta1], resources: [deployments]', 'true')),
+      [],
+    );
   });
 
   it('are about policies of Kubernetes, and kinds that manifests define', () => {

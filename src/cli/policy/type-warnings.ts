@@ -15,6 +15,7 @@ import {
   type AdmissionPolicySpec,
   groupVersionOf,
   isJsonObject,
+  isRemovedVersion,
   POLICIES_GROUP,
   type UnservedRule,
   unservedRules,
@@ -96,6 +97,8 @@ export function entriesOf({ definition, placeOf, placed }: FilePolicy): readonly
   return placed === undefined ? [{ id: definition.id, definition, placeOf }] : [];
 }
 
+type Rule = AdmissionPolicySpec['rules'][number];
+
 const ADMISSION_GROUP = 'admissionregistration.k8s.io';
 
 function isPolicy(manifest: JsonObject): boolean {
@@ -169,18 +172,36 @@ function specWarnings(
   ];
 }
 
-/** Rules for groups of which all kinds are known: API servers accept no custom kinds in groups without a dot. */
-function offlineUnserved(rules: AdmissionPolicySpec['rules'], { served }: PolicyKinds): readonly UnservedRule[] {
-  const isKnown = ({ apiGroups = [] }: AdmissionPolicySpec['rules'][number]): boolean =>
-    apiGroups.length > 0 && apiGroups.every((group) => !group.includes('.') && !group.includes('*'));
-  return rules.flatMap((rule, index) =>
-    // Versions are not known: those of other releases of Kubernetes are not among the kinds.
-    isKnown(rule)
-      ? unservedRules([{ ...rule, apiVersions: ['*'] }], served).map(({ field, message }) => ({
-          field: field.replace('spec.rules[0]', `spec.rules[${index}]`),
-          message: message.replace('the cluster serves no', 'Kubernetes has no'),
-        }))
-      : [],
+/** Rules for removed versions, and for groups of which all kinds are known. */
+function offlineUnserved(rules: readonly Rule[], { served }: PolicyKinds): readonly UnservedRule[] {
+  return rules.flatMap((rule, index) => {
+    const isRemoved = isForRemoved(rule);
+    if (!isRemoved && !isForKnownGroups(rule)) {
+      return [];
+    }
+    // Of other versions it is not known which releases of Kubernetes serve them.
+    const checked = isRemoved ? rule : { ...rule, apiVersions: ['*'] };
+    return unservedRules([checked], served).map(({ field, message }) => ({
+      field: field.replace('spec.rules[0]', `spec.rules[${index}]`),
+      message: message
+        .replace('the cluster does not serve', 'Kubernetes no longer serves')
+        .replace('the cluster serves no', 'Kubernetes has no'),
+    }));
+  });
+}
+
+/** API servers accept no custom kinds in groups without a dot. */
+function isForKnownGroups({ apiGroups = [] }: Rule): boolean {
+  return apiGroups.length > 0 && apiGroups.every((group) => !group.includes('.') && !group.includes('*'));
+}
+
+function isForRemoved({ apiGroups = [], apiVersions, resources }: Rule): boolean {
+  const names = resources.map((text) => text.split('/', 1)[0] ?? '');
+  return (
+    [apiGroups, apiVersions, names].every((list) => list.length > 0) &&
+    apiGroups.every((group) =>
+      apiVersions.every((version) => names.every((name) => isRemovedVersion(group, version, name))),
+    )
   );
 }
 

@@ -53,6 +53,7 @@ async function scaffoldVap(files: readonly string[], flags: VapFlags): Promise<v
   if (policies.length === 0) {
     throw new CliError(
       `${paths.join(', ')}: expected a ValidatingAdmissionPolicy or a MutatingAdmissionPolicy, got none`,
+      { hint: 'portcullis export FILE does the reverse: it prints policies of builtin:cel as policies of Kubernetes.' },
     );
   }
   progress.note(

@@ -6,6 +6,7 @@ import { createLog, type Logger } from '../../log/index.ts';
 import { PolicyServer, type PolicyServerOptions } from '../../server/index.ts';
 import { addLogFlags, addMemberFlags, type LogFlags, type MemberFlags } from '../daemon-flags.ts';
 import { CliError, EXIT } from '../errors.ts';
+import { isFolder } from '../files-below.ts';
 import { portNumber } from '../port-flag.ts';
 import { proxiesOf } from '../module/proxy-environment.ts';
 import {
@@ -197,6 +198,12 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
     throw new CliError('--client-ca-file needs --cert-file and --key-file', { exitCode: EXIT.usage });
   }
   const replica = await replicaOptions(flags);
+  if (replica === undefined && (await isFolder(flags.policies))) {
+    throw new CliError(`${flags.policies} is a folder: expected a policies file`, {
+      exitCode: EXIT.usage,
+      hint: 'To serve the manifests in a folder: portcullis start --policies FOLDER',
+    });
+  }
   return {
     ...(replica === undefined ? { policiesFile: flags.policies } : { replica }),
     dataDir: flags.policiesDownloadDir,

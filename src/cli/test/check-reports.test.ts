@@ -90,7 +90,9 @@ describe('TAP', () => {
         const checks = (['failed', 'skipped', 'passed'] as const).map((status) =>
           check(name, { status, message, details: `${message}\n${message}`, output: [message] }),
         );
-        const points = readTap(checksText(reportOf(...checks), 'tap'));
+        const { groups, ...report } = reportOf(...checks);
+        const warned = { ...report, groups: groups.map((group) => ({ ...group, warnings: [message] })) };
+        const points = readTap(checksText(warned, 'tap'));
         assert.deepEqual(
           points.map(({ ok, skip }) => [ok, skip !== undefined]),
           [

@@ -35,6 +35,10 @@ async function testFilesOf(path: string): Promise<readonly string[]> {
   try {
     return (await stat(path)).isDirectory() ? await filesBelow(path, (name) => TEST_FILE.test(name)) : [path];
   } catch (error) {
-    throw new CliError(`${path} cannot be read: ${fileProblem(error)}`, { exitCode: EXIT.usage, cause: error });
+    throw new CliError(`${path} cannot be read: ${fileProblem(error)}`, {
+      exitCode: EXIT.usage,
+      hint: `Name a file with tests, or a folder that has files named ${TEST_FILES}.`,
+      cause: error,
+    });
   }
 }

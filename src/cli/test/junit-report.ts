@@ -11,18 +11,21 @@ export function junitReport({ groups }: CheckReport): string {
 
 function suiteElement({ name, file, checks, durationMs, warnings = [] }: CheckGroup): string {
   const attributes = { name, ...(file === undefined ? {} : { file }), ...countsOf(checks), time: seconds(durationMs) };
-  const properties = warnings.map((value) => element('property', { name: 'warning', value }, []));
   return element('testsuite', attributes, [
-    ...(properties.length === 0 ? [] : [element('properties', {}, properties)]),
     ...checks.map((check) => caseElement(name, check)),
+    ...outputElement(warnings.map((warning) => `warning ${warning}`)),
   ]);
+}
+
+function outputElement(lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : [element('system-out', {}, [escapeText(lines.join('\n'))])];
 }
 
 function caseElement(classname: string, check: Check): string {
   const { name, output, place = {}, durationMs } = check;
   return element('testcase', { name, classname, ...place, time: seconds(durationMs) }, [
     ...outcome(check),
-    ...(output.length > 0 ? [element('system-out', {}, [escapeText(output.join('\n'))])] : []),
+    ...outputElement(output),
   ]);
 }
 

@@ -32,12 +32,13 @@ import {
   type PolicyFiles,
   type PolicyFilesOptions,
 } from '../policy/policy-files.ts';
+import type { FilePolicy } from '../policy/file-policy.ts';
 import { matchRequest, type RequestMatch } from '../policy/match-request.ts';
 import { findPolicy } from '../policy/policies-file.ts';
 import { moduleReference } from '../policy/policy-code.ts';
 import type { ModuleInput, PolicyRequest, RunnablePolicy } from '../policy/policy-runner.ts';
 import { type PlaceOf, placesOfSettings, SourcePlaces } from '../policy/source-places.ts';
-import { filePolicyWarnings, type PolicyWarning, typeWarnings } from '../policy/type-warnings.ts';
+import { filePolicyWarnings, type PolicyWarning, typeWarnings, typeWarningText } from '../policy/type-warnings.ts';
 import { MAX_ID_LENGTH, withTimeout } from '../policy/policy-flags.ts';
 import type { Progress } from '../progress.ts';
 import { currentReview, readRequest } from '../policy/request-document.ts';
@@ -65,9 +66,16 @@ export interface PreparedSuite {
 /** A policy under some settings, and the cases that use them. */
 interface SuiteVariant {
   readonly policy: RunnablePolicy;
-  /** Places of the fields of the policy, if cases state its settings. */
-  readonly placeOf?: PlaceOf;
+  /** Absent: those of the policy. */
+  readonly settings?: StatedSettings;
   readonly questions: readonly SuiteQuestion[];
+}
+
+/** Settings of a case. */
+interface StatedSettings {
+  readonly value: JsonObject;
+  /** Places of fields below `settings`. */
+  readonly placeOf: PlaceOf;
 }
 
 /** What a case asks. */
@@ -112,10 +120,8 @@ interface PolicyPlan {
   readonly modules: Readonly<Record<string, ModuleInput>>;
   readonly objects?: readonly JsonObject[];
   readonly match?: (request: PolicyRequest) => RequestMatch;
-  /** About the rules and types of a policy in manifests. */
-  readonly warnings?: readonly PolicyWarning[];
-  /** Places of the fields of a policy without rules. */
-  readonly placeOf?: PlaceOf;
+  /** About the policy under some settings. @param objects of the cases that use them */
+  readonly warningsOf: (variant: SuiteVariant, objects: readonly JsonValue[]) => readonly PolicyWarning[];
 }
 
 class Preparation {
@@ -142,21 +148,8 @@ class Preparation {
       throw new CliError([...new Set(this.#problems)].join('\n'), { exitCode: EXIT.usage });
     }
     const cases = prepared.flatMap((entry) => entry?.case ?? []);
-    return { suite, cases, warnings: this.#warnings(plan, variants, cases), variants };
-  }
-
-  #warnings(
-    plan: PolicyPlan | undefined,
-    variants: readonly SuiteVariant[],
-    cases: readonly PreparedCase[],
-  ): readonly PolicyWarning[] {
-    const [first] = variants;
-    if (plan?.warnings !== undefined || first === undefined) {
-      return plan?.warnings ?? [];
-    }
-    const { definition } = first.policy;
-    const objects = cases.map(({ object }) => object);
-    return typeWarnings({ manifests: [], entries: [{ definition, placeOf: first.placeOf ?? plan?.placeOf }], objects });
+    const warnings = variants.flatMap((variant) => plan?.warningsOf(variant, objectsOf(variant, cases)) ?? []);
+    return { suite, cases, warnings: distinct(warnings), variants };
   }
 
   /** Names of files that the test file names are relative to its folder. */
@@ -277,7 +270,9 @@ class Preparation {
         const key = settings === undefined ? '' : exactJson(settings);
         const variant = variants.get(key) ?? {
           policy: { definition: plan.define(settings), ...code },
-          ...(test.settings === undefined ? {} : { placeOf: await this.#placesOfCase(test.settings, index) }),
+          ...(test.settings === undefined || settings === undefined
+            ? {}
+            : { settings: { value: settings, placeOf: await this.#placesOfCase(test.settings, index) } }),
           questions: [],
         };
         variants.set(key, variant);
@@ -322,8 +317,9 @@ class Preparation {
         ]),
       ),
       define: (settings) => this.#define(granted(withSettings(base, settings), metadata)),
-      placeOf:
+      warningsOf: entryWarnings(
         settingsFile === undefined ? this.#placesInSuite(['policy']) : await this.#placesOfSettings(settingsFile.path),
+      ),
     };
   }
 
@@ -333,7 +329,7 @@ class Preparation {
     const found = findPolicy(text, path, id);
     const baseDir = dirname(file);
     const placeOf = new SourcePlaces(text, this.#shownFile(path)).below([id]);
-    return { ...(await this.#planOf(found, baseDir)), placeOf };
+    return { ...(await this.#planOf(found, baseDir)), warningsOf: entryWarnings(placeOf) };
   }
 
   /** @param files by the reference of the module that each replaces */
@@ -341,7 +337,7 @@ class Preparation {
     found: PolicyDefinition,
     baseDir: string,
     files: Readonly<Record<string, FileSource>> = {},
-  ): Promise<PolicyPlan> {
+  ): Promise<Omit<PolicyPlan, 'warningsOf'>> {
     const references = modulesOf(found);
     const unused = Object.keys(files).find((reference) => !references.includes(reference));
     if (unused !== undefined) {
@@ -383,12 +379,14 @@ class Preparation {
     const policy = together ?? choosePolicy(found.policies, name, 'the list of manifests', '"name"');
     const match = (request: PolicyRequest): RequestMatch => matchRequest(policy, request);
     const warnings = filePolicyWarnings(policy, found.objects).map((one) => this.#placedInSuite(one));
+    const warningsOf = ({ settings }: SuiteVariant): readonly PolicyWarning[] =>
+      settings === undefined ? warnings : [...warnings, ...settingsWarnings(policy, settings, found.objects)];
     if (policy.manifests !== undefined) {
-      return { ...this.#planOfKubernetes(policy.manifests, kubernetesVersion), match, warnings };
+      return { ...this.#planOfKubernetes(policy.manifests, kubernetesVersion), match, warningsOf };
     }
     const definition = mode === undefined ? policy.definition : { ...policy.definition, mode };
     const plan = await this.#planOf(definition, policy.folder, files);
-    return { ...plan, match, warnings, ...(policy.objects === undefined ? {} : { objects: policy.objects }) };
+    return { ...plan, match, warningsOf, ...(policy.objects === undefined ? {} : { objects: policy.objects }) };
   }
 
   /** Mistakes in a manifest of the test file itself have their positions already. */
@@ -409,7 +407,10 @@ class Preparation {
       : { ...warning, place: { ...place, file: this.#shownFile(place.file) } };
   }
 
-  #planOfKubernetes(manifests: readonly JsonObject[], kubernetesVersion: number | undefined): PolicyPlan {
+  #planOfKubernetes(
+    manifests: readonly JsonObject[],
+    kubernetesVersion: number | undefined,
+  ): Omit<PolicyPlan, 'warningsOf'> {
     const { definition, modules } = manifestsPolicy(this.#id, manifests, kubernetesVersion);
     return {
       modules,
@@ -534,6 +535,35 @@ class Preparation {
 function withHint(error: unknown): string {
   const hint = error instanceof CliError && error.hint !== undefined ? ` (${error.hint})` : '';
   return `${errorText(error)}${hint}`;
+}
+
+/** Warnings about a policy without rules, for the kinds of objects. @param placeOf places of the fields of the policy */
+function entryWarnings(placeOf: PlaceOf): PolicyPlan['warningsOf'] {
+  return ({ policy: { definition }, settings }, objects) =>
+    typeWarnings({ manifests: [], entries: [{ definition, placeOf: settings?.placeOf ?? placeOf }], objects });
+}
+
+/** Warnings about other settings for the policy of a manifest. */
+function settingsWarnings(
+  { placed = [] }: FilePolicy,
+  { value, placeOf }: StatedSettings,
+  beside: readonly PlacedManifest[],
+): readonly PolicyWarning[] {
+  const manifests = placed.map(({ object }) => ({
+    object: { ...object, spec: { ...(object['spec'] as JsonObject), settings: value } },
+    placeOf: ([, ...path]: FieldPath, beginning?: string) => placeOf(path, beginning),
+  }));
+  return typeWarnings({ manifests: [...manifests, ...beside] }).filter(({ field }) =>
+    field.startsWith('spec.settings.'),
+  );
+}
+
+function objectsOf({ questions }: SuiteVariant, cases: readonly PreparedCase[]): readonly JsonValue[] {
+  return questions.map(({ index }) => cases[index]?.object ?? null);
+}
+
+function distinct(warnings: readonly PolicyWarning[]): readonly PolicyWarning[] {
+  return [...new Map(warnings.map((warning) => [typeWarningText(warning), warning])).values()];
 }
 
 /** An error whose message has a position already. */

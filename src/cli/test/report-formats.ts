@@ -4,6 +4,7 @@ import { styleText } from 'node:util';
 import { CliError, EXIT, fileProblem } from '../errors.ts';
 import { githubAnnotations } from '../problems/github-annotations.ts';
 import { sarifText } from '../problems/sarif.ts';
+import { terminalWidth } from '../table.ts';
 import { checkProblems } from './check-problems.ts';
 import type { CheckReport } from './checks.ts';
 import { junitReport } from './junit-report.ts';
@@ -46,6 +47,11 @@ export function hasColors(stream: NodeJS.WriteStream | undefined): boolean {
   return stream !== undefined && styleText('red', 'x', { stream }) !== 'x';
 }
 
+/** The width of a stream that is a terminal. Lines of other streams are not shortened. */
+export function widthOf(stream: NodeJS.WriteStream | undefined): { readonly width?: number } {
+  return stream?.isTTY === true ? { width: terminalWidth() } : {};
+}
+
 /** Writes reports to files. @throws CliError */
 export async function writeReports(files: readonly ReportFile[], textOf: (format: Format) => string): Promise<void> {
   for (const { format, path } of files) {
@@ -53,7 +59,8 @@ export async function writeReports(files: readonly ReportFile[], textOf: (format
       await writeFile(path, textOf(format));
     } catch (error) {
       const exitCode = EXIT.usage;
-      throw new CliError(`${path} cannot be written: ${fileProblem(error)}`, { cause: error, exitCode });
+      const hint = 'Name a file in a folder that exists: --output-file FORMAT=FILE.';
+      throw new CliError(`${path} cannot be written: ${fileProblem(error)}`, { cause: error, exitCode, hint });
     }
   }
 }

@@ -7,6 +7,7 @@ import type { CaseResult, SuiteResult } from './suite-runner.ts';
 import { checksText } from './report-formats.ts';
 import { suiteChecks } from './suite-checks.ts';
 import { exitCodeOf, summarize } from './summary.ts';
+import { readTap } from './testing/tap-reader.ts';
 import { parseXml } from './testing/xml-reader.ts';
 import { textReport } from './text-report.ts';
 
@@ -53,16 +54,25 @@ describe('warnings about a policy', () => {
     );
   });
 
-  it('are properties of the test suite in JUnit', () => {
+  it('are output of the test suite in JUnit', () => {
     const elements = parseXml(junitReport([warned]));
     assert.deepEqual(
       elements.map(({ name }) => name),
-      ['testsuites', 'testsuite', 'properties', 'property', 'property', 'testcase'],
+      ['testsuites', 'testsuite', 'testcase', 'system-out'],
     );
-    assert.deepEqual(
-      elements.slice(3, 5).map(({ attributes }) => attributes['value']),
-      ['policies/a.yaml:4:12 settings: undefined field <x>', 'settings: undefined field <x>'],
+    assert.equal(
+      elements[3]?.text,
+      'warning policies/a.yaml:4:12 settings: undefined field <x>\nwarning settings: undefined field <x>',
     );
+  });
+
+  it('are comments of TAP', () => {
+    const comments: string[] = [];
+    readTap(checksText(suiteChecks([warned]), 'tap'), comments);
+    assert.deepEqual(comments, [
+      'warning: policies/a.yaml:4:12 settings: undefined field <x>',
+      'warning: settings: undefined field <x>',
+    ]);
   });
 
   it('are annotations of GitHub at their places, and results of SARIF with a rule', () => {
@@ -156,6 +166,17 @@ describe('textReport', () => {
       /\n✘ 2 of 4 cases passed, 1 failed, 1 without a verdict, 2 left out, 1 file could not be run in 37 ms\n$/,
     );
     assert.match(plain([suite('a', [result('x')])]), /\n✔ 1 of 1 case passed in 12 ms\n$/);
+  });
+
+  it('fits its table into a terminal', () => {
+    const name = 'a-suite-'.repeat(10);
+    const text = textReport([suite(name, [result('x')])], { color: false, width: 80 });
+    const rows = text.split('\n').slice(0, 2);
+    assert.match(rows.join('\n'), /^SUITE +CASES +PASSED +FAILED +TIME\na-suite-a-sui….* 1 +1 +0 +12 ms$/);
+    assert.ok(
+      rows.every((row) => row.length <= 80),
+      text,
+    );
   });
 
   it('says of each failure where it stands, what was expected and what came', () => {

@@ -5,10 +5,10 @@ import type { Check, CheckReport } from './checks.ts';
 
 export function tapReport({ groups }: CheckReport): string {
   const points = groups.flatMap(({ name, checks }) => checks.map((check) => ({ name, check })));
+  const warnings = groups.flatMap((group) => group.warnings ?? []).map((warning) => `# warning: ${oneLine(warning)}`);
   const lines = points.map(({ name, check }, index) => testPoint(index + 1, name, check));
-  return ['TAP version 14', points.length === 0 ? '1..0 # SKIP no tests' : `1..${points.length}`, ...lines]
-    .join('\n')
-    .concat('\n');
+  const plan = points.length === 0 ? '1..0 # SKIP no tests' : `1..${points.length}`;
+  return ['TAP version 14', plan, ...warnings, ...lines].join('\n').concat('\n');
 }
 
 function testPoint(id: number, group: string, check: Check): string {

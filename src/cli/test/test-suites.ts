@@ -13,7 +13,15 @@ import { discover, suiteName } from './discover.ts';
 import { FileStamps } from './file-stamps.ts';
 import { prepareSuite } from './prepare-suite.ts';
 import { readSuite } from './read-suite.ts';
-import { checksText, type Format, hasColors, isCheckFormat, type ReportFile, writeReports } from './report-formats.ts';
+import {
+  checksText,
+  type Format,
+  hasColors,
+  isCheckFormat,
+  type ReportFile,
+  widthOf,
+  writeReports,
+} from './report-formats.ts';
 import { suiteChecks } from './suite-checks.ts';
 import { type SuiteResult, SuiteRunner } from './suite-runner.ts';
 import { exitCodeOf, summarize } from './summary.ts';
@@ -169,6 +177,6 @@ function reportText(results: readonly SuiteResult[], format: Format, stream: Nod
     return checksText(suiteChecks(results), format);
   }
   return format === 'table'
-    ? textReport(results, { color: hasColors(stream) })
+    ? textReport(results, { color: hasColors(stream), ...widthOf(stream) })
     : dataText(dataReport(results), format, { pretty: true });
 }

@@ -2,6 +2,7 @@
 import { basename } from 'node:path';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { RE2JS } from 're2js';
+import { isBuiltin } from '../../modules/index.ts';
 import { errorText } from '../../values/index.ts';
 import { STANDARD_INPUT } from '../document.ts';
 import { usageError } from '../errors.ts';
@@ -137,6 +138,13 @@ function checkFlags(paths: readonly string[], flags: TestFlags): void {
   }
   if (flags.watch === true && [...flags.policies, ...paths, flags.old].includes(STANDARD_INPUT)) {
     throw usageError('--watch needs files and folders: standard input cannot be read again');
+  }
+  const module = flags.policies.find((path) => isBuiltin(path) || /^\w+:\/\/|\.wasm$/.test(path));
+  if (module !== undefined) {
+    throw usageError(
+      `${module} is a module, whose requests no rule selects: expected manifests or a policies file with -p`,
+      `To evaluate one request: portcullis run ${module} -r FILE`,
+    );
   }
   if (paths.length === 0) {
     throw usageError('no manifests to test the policies on', 'Name files, folders, or - for standard input.');

@@ -1,4 +1,4 @@
-import { oneLine, table } from '../table.ts';
+import { firstCell, oneLine, table } from '../table.ts';
 import type { Mismatch } from './compare.ts';
 import { clean, diffLines, indent, Paint, plural, timeText } from './report-text.ts';
 import { summarize } from './summary.ts';
@@ -10,10 +10,12 @@ const MAX_TEXT = 2_000;
 
 interface TextReportOptions {
   readonly color: boolean;
+  /** Of the terminal. Default: lines are not shortened. */
+  readonly width?: number;
 }
 
 /** Failures, then a table, then a line with totals. */
-export function textReport(suites: readonly SuiteResult[], { color }: TextReportOptions): string {
+export function textReport(suites: readonly SuiteResult[], { color, width }: TextReportOptions): string {
   const paint = new Paint(color);
   const failures = suites.flatMap((suite) => [
     ...(suite.problem === undefined
@@ -21,7 +23,7 @@ export function textReport(suites: readonly SuiteResult[], { color }: TextReport
       : [`${paint.red('✘')} ${oneLine(suite.file)} cannot be run\n${indent(clean(suite.problem), 4)}`]),
     ...suite.cases.filter(({ status }) => status !== 'passed').map((result) => failure(suite, result, paint)),
   ]);
-  return [...failures, suiteTable(suites, paint), totals(suites, paint)].join('\n\n').concat('\n');
+  return [...failures, suiteTable(suites, paint, width), totals(suites, paint)].join('\n\n').concat('\n');
 }
 
 /** The expected and actual values of a case, without colours. */
@@ -52,10 +54,10 @@ function mismatchText({ field, expected, actual, diff }: Mismatch, paint: Paint)
   return `${field}\n  expected  ${block(expected)}\n  got       ${block(actual)}`;
 }
 
-function suiteTable(suites: readonly SuiteResult[], paint: Paint): string {
+function suiteTable(suites: readonly SuiteResult[], paint: Paint, width?: number): string {
   return table(
     [
-      { header: 'SUITE', cell: ({ name }: SuiteResult) => oneLine(name, 60) },
+      { header: 'SUITE', cell: ({ name }: SuiteResult) => firstCell(oneLine(name, 60), width) },
       { header: 'CASES', cell: ({ cases, problem }) => (problem === undefined ? String(cases.length) : '-') },
       { header: 'PASSED', cell: (suite) => counted(suite, summarize([suite]).passed, paint.green) },
       {
@@ -65,6 +67,7 @@ function suiteTable(suites: readonly SuiteResult[], paint: Paint): string {
       { header: 'TIME', cell: ({ durationMs, problem }) => (problem === undefined ? timeText(durationMs) : '-') },
     ],
     suites,
+    width,
   );
 }
 

@@ -161,7 +161,7 @@ clusters:
     ['a list', '- a', /expected a mapping with clusters, contexts and users/],
     ['another kind', '{"kind": "Pod"}', /kind: expected Config, got "Pod"/],
     ['another version', '{"apiVersion": "v2"}', /apiVersion: expected v1, got "v2"/],
-    ['an empty file', '', /current-context: expected the name of a context, got none; choose one of none/],
+    ['an empty file', '', /kubeconfig .*: expected contexts, got none; is this the right file\?/],
     ['no current context', '{"contexts": [{"name": "a", "context": {}}]}', /got none; choose one of "a"/],
     [
       'an unknown context',

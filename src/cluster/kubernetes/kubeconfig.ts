@@ -62,7 +62,9 @@ function contextOf(config: Kubeconfig, name: string | undefined): NamedSection {
   if (name === undefined || name === '') {
     throw new ClusterError(
       'kubeconfig-invalid',
-      `kubeconfig ${files}: current-context: expected the name of a context, got none; choose one of ${known}`,
+      config.contexts.size === 0
+        ? `kubeconfig ${files}: expected contexts, got none; is this the right file?`
+        : `kubeconfig ${files}: current-context: expected the name of a context, got none; choose one of ${known}`,
     );
   }
   const section = config.contexts.get(name);

@@ -1,4 +1,5 @@
 // Finds the parameters of a request among the objects that the engine looks up.
+import { excessText } from '../../resources/index.ts';
 import { type JsonObject, type JsonValue, own, setOwn } from '../../values/index.ts';
 import { isJsonObject } from '../json-text.ts';
 import { type LookupResult, type ObjectLookup, type ObjectReference, UnknownObject } from '../object-lookup.ts';
@@ -101,7 +102,8 @@ class NamespaceSource implements ParameterSource {
     }
     const long = this.#tooLong(found.object);
     if (long !== undefined) {
-      const message = `the parameters are not known: the annotation ${long} of ${this.placeOf(namespace)} is too long`;
+      const [key, length] = long;
+      const message = `the parameters are not known: the annotation ${key} of ${this.placeOf(namespace)} is too long: ${excessText(length)}`;
       return { state: 'unreadable', message };
     }
     const { annotations, labels } = this.#listed(found.object);
@@ -135,9 +137,15 @@ class NamespaceSource implements ParameterSource {
   }
 
   /** An annotation whose value is not published for its length, which takes its place. */
-  #tooLong(namespace: JsonObject): string | undefined {
+  #tooLong(namespace: JsonObject): readonly [key: string, length: number] | undefined {
     const annotations = objectIn(metadataOf(namespace), 'annotations');
-    return this.#keys.annotations.find((key) => typeof own(annotations, key) === 'number');
+    for (const key of this.#keys.annotations) {
+      const value = own(annotations, key);
+      if (typeof value === 'number') {
+        return [key, value];
+      }
+    }
+    return undefined;
   }
 
   #keysText(): string {

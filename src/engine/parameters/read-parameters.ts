@@ -1,3 +1,4 @@
+import { MAX_NAMESPACE_KEYS, MAX_OVERRIDABLE_KEYS, MAX_SETTINGS_EXPRESSION } from '../../resources/index.ts';
 import type { FieldReader } from '../field-reader.ts';
 import type {
   NamespaceKeys,
@@ -5,13 +6,6 @@ import type {
   ParametersResource,
   ParametersSource,
 } from './parameters-definition.ts';
-
-/** Keys of settings that parameters may override, as in the schema of the policy kinds. */
-const MAX_OVERRIDABLE_KEYS = 64;
-/** Annotations or labels of a namespace, as in that schema. */
-const MAX_NAMESPACE_KEYS = 32;
-/** Characters of an expression, as in that schema. */
-const MAX_SETTINGS_EXPRESSION = 16_384;
 
 const NO_SOURCE: ParametersSource = { namespace: { annotations: [], labels: [] } };
 

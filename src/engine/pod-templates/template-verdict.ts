@@ -27,6 +27,12 @@ export function templateVerdict(
   return { ...verdict, ...(verdict.allowed ? {} : { message }), warnings: listOrNull(texts) };
 }
 
+/** The path of the template in a message of {@link templateVerdict}, and what the message says of the pod. */
+export function templateInMessage(message: string): { readonly path: string; readonly text: string } | undefined {
+  const [, path, text] = /\bin the pod template \(((?:\w+\.)*\w+)\): (.*)$/s.exec(message) ?? [];
+  return path === undefined || text === undefined ? undefined : { path, text };
+}
+
 /** A policy as observations name it. With `Warn`, its verdicts on templates have no effect, as in monitor mode. */
 export function inTemplate(
   { id, mode }: Pick<Observation, 'mode'> & { readonly id: string },

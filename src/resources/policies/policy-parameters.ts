@@ -3,11 +3,11 @@ import { choice, defaulted, list, object, optional, text } from '../schema-build
 import type { Infer } from '../schema-builder.ts';
 
 /** Keys of settings that parameters may override: more than any policy has. */
-const MAX_OVERRIDABLE_KEYS = 64;
+export const MAX_OVERRIDABLE_KEYS = 64;
 /** Annotations or labels of a namespace that a policy reads as parameters. */
-const MAX_NAMESPACE_KEYS = 32;
+export const MAX_NAMESPACE_KEYS = 32;
 /** Characters of an expression. The one for all fields of a PodSecurityPolicy has 2,000. */
-const MAX_SETTINGS_EXPRESSION = 16_384;
+export const MAX_SETTINGS_EXPRESSION = 16_384;
 /** Characters of a qualified name: a DNS subdomain, a slash and 63 more. */
 const MAX_QUALIFIED_NAME = 317;
 

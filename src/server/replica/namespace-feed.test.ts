@@ -7,13 +7,12 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { pino } from 'pino';
 import { ApiError, ClusterError } from '../../cluster/index.ts';
-import { kubernetesKind, NAMESPACE_NAME_LABEL } from '../../resources/index.ts';
+import { kubernetesKind, MAX_PARAMETERS_LENGTH, NAMESPACE_NAME_LABEL } from '../../resources/index.ts';
 import type { MatchSelector, PolicyMatch, ResourceType } from '../../resources/index.ts';
 import type { WatchedChange } from '../../evaluation/index.ts';
 import { NamespaceFeed } from './namespace-feed.ts';
 import { NamespaceRecord } from './namespace-record.ts';
 import type { WantedPolicy } from '../policies/wanted-policy.ts';
-import { MAX_PARAMETERS_LENGTH } from './parameter-needs.ts';
 import { ReplicaCluster } from './testing/replica-cluster.ts';
 
 const NAMESPACES = kubernetesKind('v1', 'Namespace') as ResourceType;

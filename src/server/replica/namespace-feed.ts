@@ -2,14 +2,13 @@
 // Watched only while such policies exist: most policies select namespaces by name, or all. After a start, recorded labels
 // are used while the cluster is unavailable.
 import { ApiError } from '../../cluster/index.ts';
-import type { JsonObject } from '../../engine/index.ts';
 import type { FindResult } from '../../evaluation/index.ts';
-import { kubernetesKind, NAMESPACE_NAME_LABEL } from '../../resources/index.ts';
+import { kubernetesKind, NAMESPACE_NAME_LABEL, namespaceText } from '../../resources/index.ts';
 import type { KubernetesObject, PolicyMatch } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { WantedChanges, WantedPolicy } from '../policies/wanted-policy.ts';
 import type { NamespaceEntry, NamespaceRecord } from './namespace-record.ts';
-import { MAX_PARAMETERS_LENGTH, NO_NEEDS, parameterNeeds } from './parameter-needs.ts';
+import { NO_NEEDS, parameterNeeds } from './parameter-needs.ts';
 import { WatchedKind, type WatchedKindOptions } from './watched-kind.ts';
 
 /** HTTP status of an overloaded API server. */
@@ -105,7 +104,7 @@ export class NamespaceFeed {
     }
     this.#isRestored = true;
     if (this.#recorded.size > 0) {
-      this.#kind.restore([...this.#recorded].map(([name, labels]) => [{ name }, viewOf(labels)]));
+      this.#kind.restore([...this.#recorded].map(([name, labels]) => [{ name }, namespaceText(labels)]));
       this.#options.log.warn(
         { namespaces: this.#recorded.size, error: errorText(error) },
         'the cluster cannot be reached: policies go by the labels that namespaces had before the start',
@@ -137,21 +136,7 @@ export function isOutage(error: unknown): boolean {
  * @param keys of annotations
  */
 export function namespaceView({ metadata }: KubernetesObject, keys: readonly string[]): string {
-  return viewOf(metadata.labels, metadata.annotations, keys);
-}
-
-/** @param keys of annotations: those that the namespace does not have are null */
-function viewOf(labels: Labels = {}, annotations: Labels = {}, keys: readonly string[] = []): string {
-  if (keys.length === 0) {
-    return JSON.stringify({ metadata: { labels } });
-  }
-  const values = keys.map((key) => [key, Object.hasOwn(annotations, key) ? shown(annotations[key] ?? '') : null]);
-  return JSON.stringify({ metadata: { labels, annotations: Object.fromEntries(values) as JsonObject } });
-}
-
-/** The value of an annotation; its length when it is too long. */
-function shown(value: string): string | number {
-  return value.length > MAX_PARAMETERS_LENGTH ? value.length : value;
+  return namespaceText(metadata.labels, metadata.annotations, keys);
 }
 
 function entryOf({ metadata: { name = '', labels = {} } }: KubernetesObject): NamespaceEntry {

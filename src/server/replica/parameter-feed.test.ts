@@ -4,11 +4,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import type { LookupResult } from '../../engine/index.ts';
 import { WatchedObjects } from '../../evaluation/index.ts';
-import { kubernetesKind } from '../../resources/index.ts';
+import { kubernetesKind, MAX_PARAMETERS_LENGTH } from '../../resources/index.ts';
 import type { ResourceType } from '../../resources/index.ts';
 import type { WantedPolicy } from '../policies/wanted-policy.ts';
 import { ParameterFeed } from './parameter-feed.ts';
-import { MAX_PARAMETERS_LENGTH, specNeeds } from './parameter-needs.ts';
+import { specNeeds } from './parameter-needs.ts';
 import { ReplicaCluster } from './testing/replica-cluster.ts';
 
 const PROFILES: ResourceType = {

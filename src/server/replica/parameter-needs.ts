@@ -2,12 +2,6 @@
 import { isJsonObject, type JsonObject, own, textOf, textsOf } from '../../values/index.ts';
 import type { WantedPolicy } from '../policies/wanted-policy.ts';
 
-/**
- * Characters of parameters as JSON, and of an annotation with parameters: those of a tenant usually have some hundred. The
- * largest of 3,500 tenants take 115 MB in a thread, once each was used.
- */
-export const MAX_PARAMETERS_LENGTH = 32_768;
-
 /** A kind of parameters, and the name of its objects. */
 export interface ParameterKindName {
   readonly apiVersion: string;

@@ -1,17 +1,12 @@
 // Objects with parameters, as workers get them.
 import type { ObjectFailure } from '../../evaluation/index.ts';
-import type { KubernetesObject } from '../../resources/index.ts';
-import { MAX_PARAMETERS_LENGTH } from './parameter-needs.ts';
+import { excessText, type KubernetesObject, parametersText } from '../../resources/index.ts';
 
 /** An object as its cache keeps it: its text, which takes less memory, or the length of a text that is too long. */
 export type ObjectWithText = KubernetesObject & { readonly text?: string; readonly length?: number };
 
 export function withText(object: KubernetesObject): ObjectWithText {
-  const { metadata, ...content } = object;
-  const { name = '', namespace = '', labels = {} } = metadata;
-  const text = JSON.stringify({ ...content, metadata: { name, namespace, labels } });
-  const kept = text.length > MAX_PARAMETERS_LENGTH ? { length: text.length } : { text };
-  return { ...identityOf(object), ...kept };
+  return { ...identityOf(object), ...parametersText(object) };
 }
 
 /** What a cache needs of an object that no policy uses. */
@@ -30,6 +25,6 @@ export function failureOf({ length }: ObjectWithText): ObjectFailure | undefined
     ? undefined
     : {
         state: 'unreadable',
-        reason: `the object is too large: expected at most ${MAX_PARAMETERS_LENGTH} characters, got ${length}`,
+        reason: `the object is too large: ${excessText(length)}`,
       };
 }

@@ -117,7 +117,9 @@ export function parseYaml(text: string, dialect: YamlDialect = 'kubernetes'): un
     return constructFromEvents(events, { source: text, schema: SCHEMAS[dialect], maxAliases: MAX_ALIASES });
   } catch (error) {
     if (error instanceof YAMLException) {
-      throw new YamlSyntaxError(error.reason, error.mark?.position ?? 0, error);
+      // What is missing at the end of the text belongs to its last line.
+      const offset = Math.min(error.mark?.position ?? 0, text.trimEnd().length);
+      throw new YamlSyntaxError(error.reason, offset, error);
     }
     throw new YamlSyntaxError(errorText(error), 0, error);
   }

@@ -1,4 +1,5 @@
 // The lines of fields that messages name.
+import { templateInMessage } from '../../../engine/index.ts';
 import { type JsonObject, own } from '../../../values/index.ts';
 import { fieldPathOf } from '../../field-path.ts';
 import { linesOf } from '../../manifest-objects.ts';
@@ -13,12 +14,19 @@ const PATH = /[A-Za-z][\w-]*(?:\.[A-Za-z][\w-]*|\[\d{1,6}\])+/g;
 const MAX_MESSAGE = 2_000;
 const MAX_PATHS = 20;
 
-/** The first path in a message that is there in the object. */
+/** The first path in a message that is there in the object; after the place of a pod template, paths are below it. */
 export function fieldIn(message: string, object: JsonObject): FieldPath | undefined {
-  const paths = message.slice(0, MAX_MESSAGE).match(PATH) ?? [];
+  const read = message.slice(0, MAX_MESSAGE);
+  const template = templateInMessage(read);
+  const inTemplate = template && firstThere(template.text, object, fieldPathOf(template.path));
+  return inTemplate ?? firstThere(read, object, []);
+}
+
+function firstThere(text: string, object: JsonObject, above: FieldPath): FieldPath | undefined {
+  const paths = text.match(PATH) ?? [];
   return paths
     .slice(0, MAX_PATHS)
-    .map((path) => fieldPathOf(path.replace(/^object\./, '')))
+    .map((path) => [...above, ...fieldPathOf(path.replace(/^object\./, ''))])
     .find((path) => path.length > 1 && isThere(object, path));
 }
 

@@ -1,5 +1,6 @@
 import type { Check, CheckGroup, CheckReport } from '../checks.ts';
 import { oneLine } from '../../table.ts';
+import { typeWarningText } from '../../policy/type-warnings.ts';
 import { rulesOf, warningProblem } from '../policy-warnings.ts';
 import type { FieldLines } from './field-lines.ts';
 import type { ResourceFile } from './read-resources.ts';
@@ -31,7 +32,7 @@ export function resourceChecks(report: ResourceReport, lines: FieldLines, withSk
     }
   }
   return {
-    groups: [...report.problems.map(problemGroup), ...groups.values()],
+    groups: [...policyGroups(report), ...groups.values()],
     warnings: report.warnings.map((warning) => warningProblem(warning, 'policy')),
     rules: [
       ...report.policies.map(({ name, kind = 'policy', file }) => ({
@@ -67,9 +68,24 @@ function checkOf({ resource, text }: ResourceResult, result: PolicyResult, lines
   };
 }
 
-function problemGroup({ policy, message }: PolicyProblem): CheckGroup {
+/** Files of policies that have warnings or cannot be evaluated. */
+function policyGroups({ problems, warnings }: ResourceReport): readonly CheckGroup[] {
+  const files = new Set([
+    ...problems.map(({ policy }) => policy.file),
+    ...warnings.flatMap(({ place }) => place?.file ?? []),
+  ]);
+  return [...files].map((file) => ({
+    name: file,
+    file,
+    checks: problems.filter(({ policy }) => policy.file === file).map(problemCheck),
+    warnings: warnings.filter(({ place }) => place?.file === file).map(typeWarningText),
+    durationMs: 0,
+  }));
+}
+
+function problemCheck({ policy, message }: PolicyProblem): Check {
   const { name, file, line } = policy;
-  const check: Check = {
+  return {
     name: `${name} can be evaluated`,
     subject: name,
     status: 'error',
@@ -80,5 +96,4 @@ function problemGroup({ policy, message }: PolicyProblem): CheckGroup {
     place: { file, line },
     durationMs: 0,
   };
-  return { name: file, file, checks: [check], durationMs: 0 };
 }

@@ -94,6 +94,21 @@ Deployment shop/web   first    fail     spec.template.spec.containers[1].image: 
     );
   });
 
+  it('fits a table into a terminal, with all of its columns', () => {
+    const name = 'a-release-of-shop-with-a-long-name-as-charts-have-them';
+    const long = MANIFESTS.replace('name: web', `name: ${name}`).replace('namespace: shop', 'namespace: production');
+    const one = report([DENIED, result(second, 'pass')], long);
+    const text = resourceText(one, new FieldLines(one), { color: false, withSkipped: false, width: 80 });
+    const rows = text.split('\n').slice(-6, -3);
+    assert.match(rows[0] ?? '', /^RESOURCE +POLICY +RESULT +MESSAGE$/);
+    assert.match(rows[1] ?? '', /^Deployment pr….*-charts-have-them +first +fail +spec\..*…$/);
+    assert.ok(
+      rows.every((row) => row.length <= 80),
+      text,
+    );
+    assert.match(text, new RegExp(`^✘ Deployment production/${name} › first`));
+  });
+
   it('shows what policies changed', () => {
     const mutated = report([result(first, 'pass', undefined, { isMutated: true })]);
     const resources = mutated.resources.map((one) => ({
@@ -166,6 +181,21 @@ describe('resourceChecks', () => {
       [['second can be evaluated', 'error', { file: 'policies.yml', line: 2 }]],
     );
   });
+});
+
+describe('fieldIn a pod template', () => {
+  const template = { spec: { containers: [{ image: 'x' }] } };
+  const object = { kind: 'CronJob', spec: { jobTemplate: { spec: { template } } } };
+  const place = 'pods would be rejected, in the pod template (spec.jobTemplate.spec.template): ';
+  const path = ['spec', 'jobTemplate', 'spec', 'template'];
+  for (const [text, below] of [
+    ['spec.containers[0].image: not pinned', ['spec', 'containers', 0, 'image']],
+    ['object.spec.containers: too many', ['spec', 'containers']],
+    ['spec.containers[1].image: not pinned', []],
+    ['no', []],
+  ] as const) {
+    it(`finds ${text}`, () => assert.deepEqual(fieldIn(`${place}${text}`, object), [...path, ...below]));
+  }
 });
 
 describe('fieldIn', () => {

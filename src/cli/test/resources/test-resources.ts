@@ -15,9 +15,17 @@ import type { RequestFlags } from '../../policy/request-flags.ts';
 import { entriesOf, type PolicyWarning, typeWarnings, typeWarningText } from '../../policy/type-warnings.ts';
 import { ServedKinds } from '../../policy/served-kinds.ts';
 import { Progress } from '../../progress.ts';
-import { oneLine, terminalWidth } from '../../table.ts';
+import { oneLine } from '../../table.ts';
 import { asJson, exactJson, type JsonObject, listed, own, parseJson, textOf, valueAt } from '../../../values/index.ts';
-import { checksText, type Format, hasColors, isCheckFormat, type ReportFile, writeReports } from '../report-formats.ts';
+import {
+  checksText,
+  type Format,
+  hasColors,
+  isCheckFormat,
+  type ReportFile,
+  widthOf,
+  writeReports,
+} from '../report-formats.ts';
 import type { FetchingOptions } from '../test-suites.ts';
 import { watchChanges } from '../watch-changes.ts';
 import { FieldLines } from './field-lines.ts';
@@ -168,7 +176,7 @@ function reportText(
     ? resourceText(report, lines, {
         color: hasColors(stream),
         withSkipped: verbose,
-        ...(stream?.isTTY === true ? { width: terminalWidth() } : {}),
+        ...widthOf(stream),
       })
     : dataText(resourceData(report, lines), format, { pretty: true });
 }

@@ -12,7 +12,8 @@ export interface TestPoint {
 
 const POINT = /^(not )?ok (\d+) - ((?:[^\\#]|\\[\\#])*?)(?: # (SKIP|TODO)(?: (.*))?)?$/u;
 
-export function readTap(text: string): readonly TestPoint[] {
+/** @param comments to which the texts of comments are added */
+export function readTap(text: string, comments: string[] = []): readonly TestPoint[] {
   const [version, plan = '', ...lines] = text.split('\n');
   assert.equal(version, 'TAP version 14');
   const [, count] = /^1\.\.(\d+)(?: # .*)?$/.exec(plan) ?? assert.fail(`no plan: ${plan}`);
@@ -20,6 +21,10 @@ export function readTap(text: string): readonly TestPoint[] {
   const points: TestPoint[] = [];
   while (lines.length > 0) {
     const line = lines.shift() ?? '';
+    if (line.startsWith('# ')) {
+      comments.push(line.slice(2));
+      continue;
+    }
     const match = POINT.exec(line) ?? assert.fail(`no test point: ${line}`);
     const [, not, id, description = '', directive, reason = ''] = match;
     assert.equal(Number(id), points.length + 1);

@@ -1,0 +1,51 @@
+// Messages of commands about wrong input: each says what to do.
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { EXAMPLES, portcullis, ROOT } from './command.ts';
+
+const POLICY = join(ROOT, EXAMPLES, 'replica-limit/policy.yaml');
+
+let folder = '';
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'portcullis-wrong-input-'));
+  for (const [name, text] of Object.entries({
+    'empty.yaml': '',
+    'open.yaml': 'a: [',
+    'pod.yaml': '{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: []}}',
+  })) {
+    await writeFile(join(folder, name), text);
+  }
+});
+after(() => rm(folder, { recursive: true }));
+
+describe('wrong input', { concurrency: 2 }, () => {
+  for (const [args, code, message] of [
+    [['test', 'gone'], 2, /^error: gone cannot be read: .*\nName a file with tests, or a folder that has files named/],
+    [['test', '-p', 'builtin:cel', 'pod.yaml'], 2, /builtin:cel is a module.*\n.*portcullis run builtin:cel -r FILE/],
+    [['test', '-p', 'a.wasm', 'pod.yaml'], 2, /a\.wasm is a module.*\n.*portcullis run a\.wasm -r FILE/],
+    [
+      ['test', '-p', POLICY, 'pod.yaml', '--output-file', 'junit=gone/a.xml'],
+      2,
+      /gone\/a\.xml cannot be written: .*\nName a file in a folder that exists/,
+    ],
+    [['test', '-p', POLICY, 'open.yaml'], 2, /^error: open\.yaml:1:5 is not YAML: .*\na: \[\n {4}\^$/m],
+    [['run', 'builtin:cel', '-r', 'pod.yaml'], 1, /settings are not valid: .*\n.*-s FILE or --settings-json JSON/],
+    [['apply', '-f', 'gone.yaml'], 1, /^error: gone\.yaml cannot be read: .*\nCheck the path/],
+    [['export'], 2, /no file is named, and there is no policies\.yml here\nName a file or folder with policies/],
+    [['export', 'empty.yaml'], 1, /has no policy of builtin:cel.*\nExpected a ClusterAdmissionPolicy/],
+    [
+      ['scaffold', 'vap', POLICY],
+      1,
+      /expected a ValidatingAdmissionPolicy .*\nportcullis export FILE does the reverse/,
+    ],
+  ] as const) {
+    it(`of ${args.map((arg) => arg.replace(ROOT, '')).join(' ')} says what to do`, async () => {
+      const result = await portcullis(args, { cwd: folder });
+      assert.match(result.stderr, message);
+      assert.equal(result.code, code);
+    });
+  }
+});
