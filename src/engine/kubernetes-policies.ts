@@ -7,6 +7,7 @@ import type {
   ImportedPolicies,
   ImportOptions,
   ManifestOptions,
+  ManifestVerdict,
 } from './cel-policy/index.ts';
 import type { JsonObject } from './json-text.ts';
 import type * as manifestsGuest from './manifests-guest.ts';
@@ -24,6 +25,11 @@ export interface KubernetesPolicyGuest extends PolicyGuest {
    * @param requestJson an AdmissionRequest, in UTF-8
    */
   matches(requestJson: Buffer): boolean;
+  /**
+   * The answer of an API server.
+   * @param requestJson an AdmissionRequest, in UTF-8
+   */
+  answer(requestJson: Buffer): ManifestVerdict;
 }
 
 /**
