@@ -53,6 +53,7 @@ export type { PolicyFault } from './policy-reader.ts';
 export { ReviewError } from './review-body.ts';
 export type { ReviewErrorCode } from './review-body.ts';
 export type { Verdict, VerdictCause } from './verdict.ts';
+export { boundedVerdict } from './verdict-limits.ts';
 export type { Review } from './admission-review.ts';
 export { ObjectReview } from './object-review.ts';
 export type { ObjectRequest } from './object-review.ts';
