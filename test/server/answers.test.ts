@@ -82,6 +82,10 @@ const policies = {
   'never-good': { module: 'file:///nonexistent/policy.wasm' },
   'never-good-monitored': { module: 'file:///nonexistent/policy.wasm', policyMode: 'monitor' },
   'never-good-ignored': { module: 'file:///nonexistent/policy.wasm', failurePolicy: 'Ignore' },
+  'too-long': {
+    module: 'builtin:cel',
+    settings: { validations: [{ expression: `${'1 == 1 && '.repeat(14_000)}true` }] },
+  },
   'name with spaces & ümlaut': requires('app'),
 };
 
@@ -346,6 +350,15 @@ describe('answers over HTTPS', () => {
       const { phase, reason, serving } = await server.status(id);
       assert.deepEqual({ phase, reason, serving }, { phase: 'Error', reason: 'FetchFailed', serving: null });
     }
+  });
+
+  it('rejects for a policy whose expressions are too long, with the figure', async () => {
+    const { allowed, status } = await server.review('too-long', review());
+    assert.equal(allowed, false);
+    assert.match(
+      status?.message ?? '',
+      /validations: Too long: expected at most 131072 characters in all expressions of a policy, got 140004/,
+    );
   });
 
   it('admits with a warning for such a policy with failurePolicy Ignore', async () => {
