@@ -2,6 +2,7 @@ export { decodeError } from './builtin-kinds/decode-error.ts';
 export { SERVED_KINDS, servedKind } from './builtin-kinds/served-kinds.ts';
 export { applyCustomResourceDefaults, definitionsOfCustomResource } from './custom-resources/custom-resource.ts';
 export { customResourceErrors } from './custom-resources/custom-resource-validation.ts';
+export type { AdmissionGuard } from './embedded/admission/guarded-admission.ts';
 export { ADMIN_USER, EmbeddedCluster } from './embedded/embedded-cluster.ts';
 export type { EmbeddedClusterOptions } from './embedded/embedded-cluster.ts';
 export type { UserInfo } from './embedded/request.ts';

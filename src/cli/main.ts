@@ -97,7 +97,7 @@ function report(error: unknown): number {
   const message = manyLines(errorText(error));
   process.stderr.write(`${styleText('red', 'error:', { stream: process.stderr })} ${message}\n`);
   if (error instanceof CliError && error.hint !== undefined) {
-    process.stderr.write(`${asTyped(error.hint)}\n`);
+    process.stderr.write(`${manyLines(asTyped(error.hint))}\n`);
   }
   if (process.env['PORTCULLIS_DEBUG'] !== undefined && error instanceof Error) {
     process.stderr.write(`${error.stack ?? ''}\n`);

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { CORE_SCHEMA, defineScalarTag, dump, NOT_RESOLVED, Schema } from 'js-yaml';
 import { type Option, Option as CommandOption } from 'commander';
+import { escapedControls } from '../values/index.ts';
 
 /** Output formats for programs. */
 export type DataFormat = 'json' | 'yaml';
@@ -32,7 +33,7 @@ export const EXACT_SCHEMA = new Schema(
 export function dataText(value: unknown, format: DataFormat, { pretty = false }: { pretty?: boolean } = {}): string {
   return format === 'yaml'
     ? dump(value, { schema: EXACT_SCHEMA, lineWidth: -1, noRefs: true })
-    : `${jsonText(value, pretty ? 2 : 0)}\n`;
+    : `${escapedControls(jsonText(value, pretty ? 2 : 0))}\n`;
 }
 
 /** JSON.stringify has no way to write a bigint: each becomes a marked string, and then loses its marks. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { table } from './table.ts';
+import { manyLines, oneLine, table } from './table.ts';
 
 const COLUMNS = ['NAME', 'MODULE', 'MESSAGE'].map((header, index) => ({
   header,
@@ -36,5 +36,17 @@ describe('table', () => {
     assert.equal(headers(34), 'NAME PHASE REASON AGE');
     assert.equal(headers(30, rows.slice(0, 1)), 'NAME MODE PHASE AGE');
     assert.equal(headers(1), 'NAME AGE');
+  });
+});
+
+describe('untrusted text', () => {
+  const hostile = 'a\u001B[31mred\u009B2J\r\n \u202Efdp.exe\u2066\u0085';
+
+  it('on one line has neither line breaks nor characters that control a terminal or turn the direction', () => {
+    assert.equal(oneLine(hostile), 'ared fdp.exe');
+  });
+
+  it('on many lines has line breaks only', () => {
+    assert.equal(manyLines(hostile), 'ared\n fdp.exe');
   });
 });

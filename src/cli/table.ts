@@ -1,6 +1,6 @@
 // Tables in the layout of kubectl: upper-case headers, columns as wide as their widest cell, three spaces between.
 import { stripVTControlCharacters } from 'node:util';
-import { shortened, shortenedInside } from '../values/index.ts';
+import { shortened, shortenedInside, withoutControls } from '../values/index.ts';
 
 interface Column<Row> {
   readonly header: string;
@@ -98,14 +98,11 @@ function width(text: string): number {
 
 /** Untrusted text for a terminal, without control characters other than line breaks and tabs. */
 export function manyLines(text: string): string {
-  return stripVTControlCharacters(text).replaceAll(/(?![\n\t])\p{Cc}/gu, '');
+  return withoutControls(stripVTControlCharacters(text));
 }
 
 /** Untrusted text for a terminal on one line, without control characters. */
 export function oneLine(text: string, maxLength = Infinity): string {
-  const clean = stripVTControlCharacters(text)
-    .replaceAll(/\s+/g, ' ')
-    .replaceAll(/\p{Cc}/gu, '')
-    .trim();
+  const clean = withoutControls(stripVTControlCharacters(text).replaceAll(/\s+/g, ' ')).trim();
   return shortened(clean, maxLength);
 }

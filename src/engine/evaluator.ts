@@ -38,6 +38,7 @@ import {
 import type { Verdict } from './verdict.ts';
 import { MAX_REVIEW_BYTES } from './definition/limits.ts';
 import type { GuestVerdict, SettingsVerdict } from './guests/index.ts';
+import { boundedAnswer, boundedText } from './verdict-limits.ts';
 
 /**
  * Fuel for one second of evaluation, measured with guests in Rust and AssemblyScript (waPC) and Rego: 2 × 10⁹. Code of
@@ -118,7 +119,8 @@ export class Evaluator {
       unit.guest.checkProtocol(context());
       const verdict = checkUnit(unit, () => unit.guest.validateSettings(unit.settingsJson, context()));
       if (!verdict.valid) {
-        problems.push(isGroup ? `${unit.id}: ${verdict.message}` : verdict.message);
+        const message = boundedText(verdict.message);
+        problems.push(isGroup ? `${unit.id}: ${message}` : message);
       }
     }
     return problems.length === 0 ? { valid: true } : { valid: false, message: problems.join('; ') };
@@ -240,14 +242,15 @@ export class Evaluator {
         ...(inventoryJson === undefined ? {} : { inventoryJson }),
       };
       const context = this.#capabilities.context(unit, limitsOf(unit, timeoutMs), { timeoutMs, review });
-      return { kind: 'verdict', verdict: guest.validate(input, context) };
+      return { kind: 'verdict', verdict: boundedAnswer(guest.validate(input, context)) };
     } catch (error) {
       if (error instanceof UnknownObject) {
         throw error;
       }
       const isTimeout = error instanceof EngineError && error.code === 'guest-timeout';
-      this.#logFailed(unit, review, isTimeout ? 'the policy timed out' : 'the policy failed', errorText(error));
-      return isTimeout ? { kind: 'timeout' } : { kind: 'failed', message: errorText(error) };
+      const message = boundedText(errorText(error));
+      this.#logFailed(unit, review, isTimeout ? 'the policy timed out' : 'the policy failed', message);
+      return isTimeout ? { kind: 'timeout' } : { kind: 'failed', message };
     } finally {
       options.onUnitEnd?.();
     }
@@ -282,7 +285,8 @@ export class Evaluator {
     this.#validationBudget?.started(unit.id, namespace);
     const context = this.#capabilities.context(unit, limitsOf(unit, timeoutMs), { timeoutMs });
     try {
-      return unit.guest.validateSettings(settingsJson, context);
+      const verdict = unit.guest.validateSettings(settingsJson, context);
+      return verdict.valid ? verdict : { valid: false, message: boundedText(verdict.message) };
     } catch (error) {
       isOver = error instanceof EngineError && error.code === 'guest-timeout';
       if (isOver && timeoutMs === limitMs) {

@@ -54,4 +54,5 @@ export type { PolicyFault } from './policy-reader.ts';
 export { ReviewError } from './review-body.ts';
 export type { ReviewErrorCode } from './review-body.ts';
 export type { Verdict, VerdictCause } from './verdict.ts';
+export { boundedVerdict } from './verdict-limits.ts';
 export type { Review } from './admission-review.ts';

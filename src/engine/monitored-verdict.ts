@@ -62,5 +62,5 @@ export function monitoredVerdict(
 function printable(text: string, most: number): string {
   return shortened(text, most)
     .toWellFormed()
-    .replaceAll(/\p{Cc}/gu, ' ');
+    .replaceAll(/[\p{Cc}\p{Bidi_Control}]/gu, ' ');
 }

@@ -2,7 +2,7 @@
 import { type Logger, pino, stdTimeFunctions } from 'pino';
 import { inspect, styleText } from 'node:util';
 import { Writable } from 'node:stream';
-import { parseJson } from '../values/index.ts';
+import { escapedControls, parseJson } from '../values/index.ts';
 
 export type { Logger } from 'pino';
 
@@ -35,7 +35,7 @@ export function createLog(options: LogOptions = {}): Logger {
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
     },
-    options.format === 'text' ? textLines(destination, options.color ?? false) : (destination as Writable),
+    lines(destination, options.format === 'text' ? (json) => textLine(json, options.color ?? false) : escapedControls),
   );
 }
 
@@ -46,11 +46,11 @@ const LEVEL_COLORS: Readonly<Record<string, 'gray' | 'blue' | 'yellow' | 'red'>>
   error: 'red',
 };
 
-/** A stream that formats pino's JSON lines as text. */
-function textLines(destination: NodeJS.WritableStream, color: boolean): Writable {
+/** A stream that formats pino's JSON lines. */
+function lines(destination: NodeJS.WritableStream, format: (json: string) => string): Writable {
   return new Writable({
     write(chunk: Buffer, _encoding, done) {
-      destination.write(textLine(chunk.toString('utf8'), color));
+      destination.write(format(chunk.toString('utf8')));
       done();
     },
   });
@@ -63,11 +63,18 @@ function textLine(json: string, color: boolean): string {
   const pairs = Object.entries(fields).map(
     ([key, value]) => `${key}=${typeof value === 'string' ? quoted(value) : inspect(value, { breakLength: Infinity })}`,
   );
+  const message = onOneLine(String(msg));
+  const details = onOneLine(pairs.join(' '));
   const shade = LEVEL_COLORS[name] ?? 'gray';
   const stamp = String(time).slice(11, 23);
   return color
-    ? `${styleText('gray', stamp, { validateStream: false })} ${styleText(shade, label, { validateStream: false })} ${String(msg)} ${styleText('gray', pairs.join(' '), { validateStream: false })}\n`
-    : `${String(time)} ${label} ${String(msg)} ${pairs.join(' ')}\n`;
+    ? `${styleText('gray', stamp, { validateStream: false })} ${styleText(shade, label, { validateStream: false })} ${message} ${styleText('gray', details, { validateStream: false })}\n`
+    : `${String(time)} ${label} ${message} ${details}\n`;
+}
+
+/** Texts may come from policies, and must neither control a terminal nor begin a line. */
+function onOneLine(text: string): string {
+  return escapedControls(text).replaceAll('\n', String.raw`\n`);
 }
 
 function quoted(value: string): string {

@@ -10,5 +10,6 @@ export { asJson, isJsonObject, own, textOf, textsOf, valueAt } from './json-valu
 export type { JsonObject, JsonValue } from './json-value.ts';
 export { endOfJsonString, isNestedDeeper } from './json-text.ts';
 export { nearestKey, unknownKeyHint } from './nearest-key.ts';
+export { escapedControls, withoutControls } from './terminal-text.ts';
 export { textPosition } from './text-position.ts';
 export type { TextPosition } from './text-position.ts';

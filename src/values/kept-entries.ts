@@ -1,11 +1,11 @@
 /** Limits of {@link KeptEntries}. */
-export interface KeptEntriesLimits<V> {
+export interface KeptEntriesLimits<K, V> {
   /** Default: no limit. */
   readonly maxEntries?: number;
-  /** Maximum size of all values together. Default: no limit. */
+  /** Maximum size of all entries together. Default: no limit. */
   readonly maxSize?: number;
-  /** The size of a value, which never changes. Default: 0 */
-  readonly sizeOf?: (value: V) => number;
+  /** The size of an entry, which never changes. Default: 0 */
+  readonly sizeOf?: (value: V, key: K) => number;
 }
 
 /** A map with limits, for caches: those that were set least recently are evicted first. Reading an entry does not renew it. */
@@ -13,10 +13,10 @@ export class KeptEntries<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #maxEntries: number;
   readonly #maxSize: number;
-  readonly #sizeOf: (value: V) => number;
+  readonly #sizeOf: (value: V, key: K) => number;
   #totalSize = 0;
 
-  constructor({ maxEntries = Infinity, maxSize = Infinity, sizeOf = () => 0 }: KeptEntriesLimits<V>) {
+  constructor({ maxEntries = Infinity, maxSize = Infinity, sizeOf = () => 0 }: KeptEntriesLimits<K, V>) {
     this.#maxEntries = maxEntries;
     this.#maxSize = maxSize;
     this.#sizeOf = sizeOf;
@@ -34,7 +34,7 @@ export class KeptEntries<K, V> {
   set(key: K, value: V): void {
     this.delete(key);
     this.#entries.set(key, value);
-    this.#totalSize += this.#sizeOf(value);
+    this.#totalSize += this.#sizeOf(value, key);
     for (const oldest of this.#entries.keys()) {
       if (this.#entries.size <= this.#maxEntries && this.#totalSize <= this.#maxSize) {
         return;
@@ -46,7 +46,7 @@ export class KeptEntries<K, V> {
   delete(key: K): void {
     const value = this.#entries.get(key);
     if (this.#entries.delete(key)) {
-      this.#totalSize -= this.#sizeOf(value as V);
+      this.#totalSize -= this.#sizeOf(value as V, key);
     }
   }
 

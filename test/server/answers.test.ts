@@ -82,6 +82,10 @@ const policies = {
   'never-good': { module: 'file:///nonexistent/policy.wasm' },
   'never-good-monitored': { module: 'file:///nonexistent/policy.wasm', policyMode: 'monitor' },
   'never-good-ignored': { module: 'file:///nonexistent/policy.wasm', failurePolicy: 'Ignore' },
+  'too-long': {
+    module: 'builtin:cel',
+    settings: { validations: [{ expression: `${'1 == 1 && '.repeat(14_000)}true` }] },
+  },
   'name with spaces & ümlaut': requires('app'),
 };
 
@@ -242,6 +246,44 @@ describe('answers over HTTPS', () => {
     );
   });
 
+  it('cuts long texts of a policy, and says so', async () => {
+    const long = 'long '.repeat(100_000);
+    const answer = { accepted: false, message: long, warnings: [long, 'short'], audit_annotations: { a: long } };
+    const { status, warnings, auditAnnotations } = await server.review(
+      'scripted-answer',
+      scripted({ answer: JSON.stringify(answer) }),
+    );
+    const cut = `${long.slice(0, 8_191)}…`;
+    assert.equal(status?.message, cut);
+    assert.deepEqual(warnings, [cut, 'short']);
+    assert.deepEqual(auditAnnotations, { a: cut });
+  });
+
+  it('leaves out texts beyond the limit of an answer, and says how many', async () => {
+    const warnings = Array.from({ length: 20 }, (_, index) => `${index} ${'long '.repeat(1_600)}`);
+    const answer = { accepted: false, message: 'm', warnings, audit_annotations: { a: 'b' } };
+    const response = await server.review('scripted-answer', scripted({ answer: JSON.stringify(answer) }));
+    assert.ok(JSON.stringify(response).length < 140_000);
+    assert.equal(response.status?.message, 'm');
+    assert.deepEqual(response.warnings?.slice(0, 2), warnings.slice(0, 2));
+    const [left = '', annotations] = response.warnings?.slice(-2) ?? [];
+    assert.equal(left, `… and ${20 - ((response.warnings?.length ?? 0) - 2)} more warnings`);
+    assert.equal(annotations, '… 1 audit annotations are missing: they are too long');
+  });
+
+  it('fails a policy whose mutated object no API server would take, with the figure', async () => {
+    const answer = { accepted: true, mutated_object: { data: 'x'.repeat(3 * 1024 * 1024) } };
+    const { allowed, patch, status } = await server.review(
+      'scripted-answer',
+      scripted({ answer: JSON.stringify(answer) }),
+    );
+    assert.deepEqual([allowed, patch, status?.code], [false, undefined, 500]);
+    assert.match(
+      status?.message ?? '',
+      /the mutated object of the policy is too large: expected at most 3145728 characters, got 3145739$/,
+    );
+  });
+
   it('rejects with the message of a group and a cause for each member that was evaluated and denied', async () => {
     const rejected = exampleReview('pod-privileged', 'rejected');
     const all = await server.review('group-of-all', rejected);
@@ -308,6 +350,15 @@ describe('answers over HTTPS', () => {
       const { phase, reason, serving } = await server.status(id);
       assert.deepEqual({ phase, reason, serving }, { phase: 'Error', reason: 'FetchFailed', serving: null });
     }
+  });
+
+  it('rejects for a policy whose expressions are too long, with the figure', async () => {
+    const { allowed, status } = await server.review('too-long', review());
+    assert.equal(allowed, false);
+    assert.match(
+      status?.message ?? '',
+      /validations: Too long: expected at most 131072 characters in all expressions of a policy, got 140004/,
+    );
   });
 
   it('admits with a warning for such a policy with failurePolicy Ignore', async () => {

@@ -3,6 +3,8 @@ import type { MutableObject } from '../../resources/index.ts';
 import { withNetworkPolicyStatus } from '../builtin-kinds/network-policy-status.ts';
 import { SERVED_KINDS } from '../builtin-kinds/served-kinds.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
+import { GuardedAdmission } from './admission/guarded-admission.ts';
+import type { AdmissionGuard } from './admission/guarded-admission.ts';
 import { WebhookAdmission } from './admission/webhook-admission.ts';
 import type { ServiceResolver } from './admission/webhook-target.ts';
 import { Authenticator } from './authentication/authenticator.ts';
@@ -66,6 +68,8 @@ export interface EmbeddedClusterOptions {
   readonly resolveService?: ServiceResolver;
   /** Whether NetworkPolicy has the subresource `status` of KEP-2943. If false, stored ones are removed. Default: false. */
   readonly networkPolicyStatus?: boolean;
+  /** Checks writes before validating webhooks, also those of administrators. Default: none. */
+  readonly guard?: AdmissionGuard;
   /** Called for failures of webhooks whose failurePolicy is Ignore. */
   readonly onIgnoredFailure?: (webhook: string, error: Error) => void;
   /** Called for errors of the cluster's own controllers. They retry. */
@@ -138,7 +142,7 @@ export class EmbeddedCluster implements AsyncDisposable {
       store,
       registry,
       authorizer: this.authorizer,
-      admission: this.#admission,
+      admission: options.guard === undefined ? this.#admission : new GuardedAdmission(options.guard, this.#admission),
       behaviours: new Map<string, KindBehaviour>([
         [CRD_COLLECTION, custom],
         ['services', new ServiceAddresses(store)],

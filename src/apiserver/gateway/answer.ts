@@ -35,22 +35,29 @@ export function setCommonHeaders(response: ServerResponse): void {
   response.setHeader('cache-control', 'no-cache, private');
 }
 
-/** Writes a response. Resolves when it is written; a closed connection is not an error. */
+/**
+ * Writes a response. Resolves when it is written; a closed connection is not an error.
+ * @param hold called with the size of the body before it is written, and again when it is compressed. Default: nothing
+ * @throws what `hold` throws
+ */
 export async function send(
   request: IncomingMessage,
   response: ServerResponse,
   answer: Answer,
   representation: Representation = PLAIN_JSON,
+  hold: (bytes: number) => void = () => {},
 ): Promise<void> {
   const { body: content } = answer;
   const isObject = typeof content === 'object' && !Buffer.isBuffer(content);
   const text = isObject ? textOf(content, representation) : content;
   const plain = typeof text === 'string' ? Buffer.from(text) : text;
+  hold(plain.length);
   const isCompressed = plain.length >= GZIP_FROM_BYTES && acceptsGzip(request);
   const body = isCompressed ? await compress(plain, { level: GZIP_LEVEL }) : plain;
   if (response.destroyed || response.headersSent) {
     return;
   }
+  hold(body.length);
   const type = isObject ? `application/${representation.format}` : 'text/plain; charset=utf-8';
   response.writeHead(answer.status, {
     'content-type': answer.contentType ?? type,

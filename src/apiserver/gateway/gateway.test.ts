@@ -426,6 +426,44 @@ describe('a gateway', () => {
     }
   });
 
+  it('refuses further lists to a user who does not read them, and serves others', async () => {
+    const { url, port } = await start({ unreadAnswers: { all: 64 * 1024 ** 2, ofUser: 24 * 1024 ** 2 } });
+    const path = '/api/v1/namespaces/unread/configmaps';
+    await cluster.admin.create(
+      { group: '', version: 'v1', resource: 'namespaces', kind: 'Namespace', namespaced: false },
+      { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'unread' } },
+    );
+    // A list that the buffers of the kernel cannot take.
+    for (let index = 0; index < 12; index++) {
+      await send(url, 'POST', path, { body: configMap(`large-${index}`, { a: 'x'.repeat(900_000) }) });
+    }
+    const sockets: TLSSocket[] = [];
+    const list = { token: 'bob-token' };
+    let refused: Reply | undefined;
+    for (let count = 0; count < 8 && refused === undefined; count++) {
+      sockets.push(await silentRequest(port, path, 'bob-token'));
+      const answer = await send(url, 'GET', path, list);
+      refused = answer.status === 200 ? undefined : answer;
+    }
+    assert.deepEqual(
+      [refused?.status, refused?.headers['retry-after'], refused?.body.message],
+      [
+        429,
+        '1',
+        'too many bytes of answers of one user that have not been read: read them, or ask for smaller pages (limit), and try again later',
+      ],
+    );
+    assert.equal((await send(url, 'GET', `${path}?limit=1`, list)).status, 200);
+    // An administrator, whom no share holds for.
+    assert.equal((await send(url, 'GET', path)).body.items.length, 12);
+    sockets.forEach((socket) => socket.destroy());
+    let freed: Reply;
+    do {
+      freed = await send(url, 'GET', path, list);
+    } while (freed.status === 429);
+    assert.equal(freed.status, 200);
+  });
+
   it('cuts off the watchers that read least when unread events take too much memory, and serves others', async () => {
     const silent = 4;
     const ended: string[] = [];
@@ -587,11 +625,16 @@ describe('a gateway', () => {
   });
 
   /** A watch that has begun, and whose client reads nothing. */
-  async function silentWatch(port: number, path: string): Promise<TLSSocket> {
+  function silentWatch(port: number, path: string): Promise<TLSSocket> {
+    return silentRequest(port, `${path}?watch=1`, 'admin-token');
+  }
+
+  /** A GET whose answer has begun, and whose client reads nothing. */
+  async function silentRequest(port: number, path: string, token: string): Promise<TLSSocket> {
     const socket = connect({ port, host: '127.0.0.1', ca: tls.cert });
     socket.on('error', () => undefined);
     await once(socket, 'secureConnect');
-    socket.write(`GET ${path}?watch=1 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer admin-token\r\n\r\n`);
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\n\r\n`);
     await once(socket, 'readable');
     return socket;
   }

@@ -27,6 +27,8 @@ import { answerResource, checkServed, watchResource } from './resource-request.t
 import type { ResourceRequest } from './resource-request.ts';
 import type { ServedCluster } from './served-cluster.ts';
 import { includeObjectOf, printerOf } from './table.ts';
+import { UnreadAnswers } from './unread-answers.ts';
+import type { UnreadAnswerLimits } from './unread-answers.ts';
 import { UnreadEvents } from './unread-events.ts';
 import { sendWatch } from './watch-stream.ts';
 
@@ -90,6 +92,8 @@ export interface GatewayOptions {
   readonly maxWatchesOfUser?: number;
   /** Bytes of unread events of watches. Default: {@link MAX_UNREAD_BYTES}. */
   readonly maxUnreadBytes?: number;
+  /** Default: {@link MAX_UNREAD_ANSWERS} and {@link MAX_UNREAD_ANSWERS_OF_USER}. */
+  readonly unreadAnswers?: UnreadAnswerLimits;
   /** How long {@link Gateway.stop} waits for requests. Milliseconds. Default: 10,000. */
   readonly drainMs?: number;
   /** Milliseconds since 1970. Default: the system's clock. */
@@ -117,6 +121,7 @@ export class Gateway {
   });
   readonly #watches: RequestLimit;
   readonly #unread: UnreadEvents;
+  readonly #unreadAnswers: UnreadAnswers;
   readonly #lines = new EventLines();
   readonly #turns = new EventTurns();
   #stopped: Promise<void> | undefined;
@@ -127,6 +132,7 @@ export class Gateway {
     const { maxWatches = MAX_WATCHES, maxWatchesOfUser = MAX_WATCHES_OF_USER } = options;
     this.#watches = new RequestLimit('watches', { all: maxWatches, ofUser: maxWatchesOfUser });
     this.#unread = new UnreadEvents(options.maxUnreadBytes);
+    this.#unreadAnswers = new UnreadAnswers(options.unreadAnswers);
     this.#paths = new PathRequests(
       () => options.cluster.definitions(),
       () => !this.#stopping.signal.aborted,
@@ -291,7 +297,7 @@ export class Gateway {
         // A failed request may have warnings, too.
         setWarnings(response, warnings);
       }
-      await send(request, response, answer, representation);
+      await send(request, response, answer, representation, this.#holder(call));
     };
     await this.#requests.run(call.user, run, clientGone);
   }
@@ -309,7 +315,12 @@ export class Gateway {
   async #answerPath(call: Call, target: PathTarget, query: URLSearchParams): Promise<void> {
     this.#authorize(call, target, false);
     const answer = this.#paths.answer(target.path, query, call.request);
-    await send(call.request, call.response, answer);
+    await send(call.request, call.response, answer, undefined, this.#holder(call));
+  }
+
+  /** Counts the body of an answer until the client has read it. */
+  #holder({ user, response }: Call): (bytes: number) => void {
+    return (bytes) => this.#unreadAnswers.hold(user, response, bytes);
   }
 
   /** @throws ApiError 403 */

@@ -15,6 +15,11 @@ export interface RequestLimits {
   readonly waiting?: { readonly all: number; readonly ofUser: number };
 }
 
+/** Whether the shares of users do not hold for a user. */
+export function isAdministrator(user: UserInfo | undefined): boolean {
+  return user?.groups.includes(ADMINISTRATORS) === true;
+}
+
 /** The requests of one user. */
 interface Share {
   readonly username: string;
@@ -72,10 +77,9 @@ export class RequestLimit {
   }
 
   #shareOf(user: UserInfo | undefined): Share {
-    const { username = '', groups = [] } = user ?? {};
+    const { username = '' } = user ?? {};
     const known = this.#shares.get(username);
-    const isAdministrator = groups.includes(ADMINISTRATORS);
-    const share = known ?? { username, isAdministrator, running: 0, waiting: new Set() };
+    const share = known ?? { username, isAdministrator: isAdministrator(user), running: 0, waiting: new Set() };
     this.#shares.set(username, share);
     return share;
   }

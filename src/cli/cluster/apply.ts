@@ -51,7 +51,9 @@ async function apply(flags: ApplyFlags): Promise<void> {
         throw error;
       }
       failed += 1;
-      process.stderr.write(`error: ${object.kind} ${object.metadata.name ?? ''}: ${manyLines(error.message)}\n`);
+      process.stderr.write(
+        `error: ${oneLine(`${object.kind} ${object.metadata.name ?? ''}`)}: ${manyLines(error.message)}\n`,
+      );
     }
   }
   if (failed > 0) {

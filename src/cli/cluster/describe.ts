@@ -18,6 +18,7 @@ import { historyTable } from '../rollout/history-table.ts';
 import { listRevisions } from '../rollout/revision-history.ts';
 import { hasRollout } from '../rollout/rollout-target.ts';
 import { oneLine, table } from '../table.ts';
+import { withoutControls } from '../../values/index.ts';
 import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
 import { type EventObject, timeOf } from './event.ts';
 import { keyIn, selectResources } from './resource-arguments.ts';
@@ -155,11 +156,6 @@ function section(name: string, value: unknown): string[] {
   }
   const text = dataText(value, 'yaml').trimEnd();
   return [title, ...text.split('\n').map((line) => `  ${withoutControls(line)}`)];
-}
-
-/** YAML escapes control characters in quoted strings, and no other text may have them. */
-function withoutControls(line: string): string {
-  return line.replaceAll(/\p{Cc}/gu, '');
 }
 
 function conditionLines(conditions: unknown): string[] {

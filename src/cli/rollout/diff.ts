@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { type PolicyRevision, snapshotOf } from '../../resources/index.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { dataText } from '../output.ts';
-import { errorText } from '../../values/index.ts';
+import { errorText, withoutControls } from '../../values/index.ts';
 import { modulesOf, readRevisions, revisionOf, servingRevision, stateOf } from './revision-history.ts';
 import {
   revisionNumber,
@@ -46,7 +46,7 @@ async function diff(args: readonly string[], flags: DiffFlags): Promise<void> {
     await withTarget(args, flags, async (target) => {
       const [from, to] = bothOf(target, await readRevisions(target), flags);
       const text = unifiedDiff(comparable(target, from), comparable(target, to));
-      process.stdout.write(text);
+      process.stdout.write(withoutControls(text));
       process.exitCode = text === '' ? EXIT.ok : EXIT_DIFFERENT;
     });
   } catch (error) {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { EmbeddedCluster, Gateway, writeKubeconfig } from '../../apiserver/index.ts';
+import { type AdmissionGuard, EmbeddedCluster, Gateway, writeKubeconfig } from '../../apiserver/index.ts';
 import { ApiError } from '../../cluster/index.ts';
 import {
   ALL_KINDS,
@@ -28,6 +28,8 @@ interface LocalClusterOptions {
   readonly port: number;
   /** Whether NetworkPolicy has a status. */
   readonly networkPolicyStatus: boolean;
+  /** Checks writes, as the ValidatingAdmissionPolicies of an installation do. */
+  readonly guard: AdmissionGuard;
   readonly log: Logger;
 }
 
@@ -47,12 +49,14 @@ export async function startLocalCluster({
   certificates,
   port,
   networkPolicyStatus,
+  guard,
   log,
 }: LocalClusterOptions): Promise<LocalCluster> {
   const token = randomBytes(TOKEN_BYTES).toString('base64url');
   const cluster = await EmbeddedCluster.open({
     file: join(dataDir, 'cluster.sqlite'),
     networkPolicyStatus,
+    guard,
     tokens: [{ token, user: { username: 'admin', groups: ['system:masters', 'system:authenticated'] } }],
     onRecovery: ({ file, movedTo, reason }) => {
       const kept = movedTo === undefined ? '' : ` It was moved to ${movedTo}.`;

@@ -29,6 +29,7 @@ import { applyObject, type LocalCluster, startLocalCluster } from './local-clust
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import { stopSignal } from '../signals.ts';
 import { CONTROLLER_USER, GOVERNANCE_USER, grantAccess, grantGovernance, REPLICA_USER } from './access.ts';
+import { installationGuard } from './installation-guard.ts';
 import { greeting } from './greeting.ts';
 import { policyTable, type StartedServer, startLog, startServer } from './start-server.ts';
 import type { StartFlags } from './start-flags.ts';
@@ -64,6 +65,7 @@ export async function startWithCluster(
     certificates,
     port: flags.clusterPort,
     networkPolicyStatus: subresource,
+    guard: installationGuard(),
     log,
   });
   running.defer(() => local.stop());

@@ -339,6 +339,18 @@ test('a condition that is false excludes a policy; for one that fails, failurePo
   assert.deepEqual(table.evaluate(ignoring.match.bucket).observations, []);
 });
 
+test('match conditions that are too long together are not compiled, and fail', () => {
+  const table = new TestTable();
+  const expression = `${'true && '.repeat(5_000)}true`;
+  const matchConditions = [
+    { name: 'a', expression },
+    { name: 'b', expression },
+  ];
+  table.add({ name: 'a', spec: { matchConditions } });
+  const { message } = table.evaluate(VALIDATING).verdict;
+  assert.match(message ?? '', /expected at most 65536 characters in all match conditions of a policy, got 80008$/);
+});
+
 test('match conditions are evaluated until the deadline, and reported per policy', () => {
   const table = new TestTable();
   const matchConditions = [{ name: 'c', expression: 'false' }];

@@ -15,6 +15,7 @@ import { NO_OBJECTS } from '../object-lookup.ts';
 import type { ObjectLookup } from '../object-lookup.ts';
 import { type PodTemplate, withPod } from '../pod-templates/pod-template.ts';
 import { inTemplate, templateVerdict } from '../pod-templates/template-verdict.ts';
+import { mutatedProblem } from '../verdict-limits.ts';
 import { denied, guestFailed, ignored, patched } from '../verdict.ts';
 import type { Verdict } from '../verdict.ts';
 import type { BucketMember } from './bucket-member.ts';
@@ -212,6 +213,10 @@ export class BucketReview {
     const object = mutated ?? (isJsonObject(review.object) ? applyPatch(verdict.patch, review.object) : undefined);
     if (!isJsonObject(object)) {
       return guestFailed('the policy made the object something that is not an object');
+    }
+    const problem = mutated === undefined ? mutatedProblem(object) : undefined;
+    if (problem !== undefined) {
+      return guestFailed(problem);
     }
     this.#subject = this.#subject.with(review.withObject(object));
     return verdict;

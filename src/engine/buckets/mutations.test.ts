@@ -122,3 +122,21 @@ test('a validating webhook gets no patch of a mutating policy', () => {
   assert.deepEqual([verdict.allowed, verdict.patch], [true, undefined]);
   assert.equal(observations.length, 1);
 });
+
+test('an object that grows beyond the limit by patches fails the policy that made it too large', () => {
+  const table = new TestTable();
+  const grow =
+    (name: string) =>
+    ({ object }: JsonObject): unknown => ({
+      accepted: true,
+      mutated_object: labelled(object as JsonObject, { [name]: 'x'.repeat(2 * 1024 * 1024) }),
+    });
+  table.add({ name: 'a', spec: { mutating: true }, answer: grow('a') });
+  table.add({ name: 'b', spec: { mutating: true }, answer: grow('b') });
+  const { verdict } = table.evaluate(MUTATING);
+  assert.equal(verdict.patch, undefined);
+  assert.match(
+    verdict.message ?? '',
+    /^cap\/b: .*the mutated object of the policy is too large: expected at most 3145728/,
+  );
+});

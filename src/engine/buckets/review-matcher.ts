@@ -7,7 +7,7 @@ import {
   ruleMatches,
   usesAuthorizer,
 } from '../../resources/index.ts';
-import { MatchConditions } from '../../resources/match-conditions/index.ts';
+import { conditionsProblem, MatchConditions } from '../../resources/match-conditions/index.ts';
 import type { MatchRule, MatchSelector, PolicyMatch } from '../../resources/index.ts';
 import type { Review, ReviewTarget } from '../admission-review.ts';
 import { UnknownObject } from '../object-lookup.ts';
@@ -45,7 +45,7 @@ export class ReviewMatcher {
   readonly #inAnyVersion: PolicyMatcher;
   /** With the part of the namespace selector that needs no labels of the namespace. */
   readonly #byName: PolicyMatcher;
-  readonly #conditions = new MatchConditions();
+  readonly #conditions = new MatchConditions(conditionsProblem);
   readonly #usesAuthorizer: boolean;
 
   constructor(policy: PolicyMatch) {

@@ -4,6 +4,7 @@ import { isForNamespace } from './admission-request.ts';
 import type { AdmissionRequest } from './admission-request.ts';
 import { compilePolicy } from './compiled-policy.ts';
 import type { CompiledPolicy } from './compiled-policy.ts';
+import { expressionsProblem } from './expression-lengths.ts';
 import type { Activation } from './expression-run.ts';
 import type { FieldProblem } from '../field-problem.ts';
 import type { ContextAwareResource } from '../policy-definition.ts';
@@ -48,6 +49,10 @@ export type SettingsNeed =
 export function parseSettings(json: unknown, environments: PolicyEnvironments): ParsedSettings {
   const problems: FieldProblem[] = [];
   const { spec, paramRef } = readSettings(json, problems);
+  const tooLong = expressionsProblem(spec);
+  if (tooLong !== undefined) {
+    return { problems: [...problems, tooLong] };
+  }
   const policy = compilePolicy(spec, environments, problems);
   return problems.length > 0 ? { problems: problems } : { policy: new SettingsPolicy(policy, paramRef) };
 }

@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import type { ManifestOptions } from '../cel-policy/index.ts';
+import type { ManifestOptions, ManifestVerdict } from '../cel-policy/index.ts';
 import type * as manifestsGuest from './manifests-guest.ts';
 import type { PolicyGuest } from './policy-guest.ts';
 
@@ -15,6 +15,11 @@ export interface KubernetesPolicyGuest extends PolicyGuest {
    * @param requestJson an AdmissionRequest, in UTF-8
    */
   matches(requestJson: Buffer): boolean;
+  /**
+   * The answer of an API server.
+   * @param requestJson an AdmissionRequest, in UTF-8
+   */
+  answer(requestJson: Buffer): ManifestVerdict;
 }
 
 /**

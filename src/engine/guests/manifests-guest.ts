@@ -1,6 +1,6 @@
 import type { CallContext } from '../../wasm/index.ts';
 import { evaluateManifests, loadManifests, manifestProblemText, manifestsMatch } from '../cel-policy/index.ts';
-import type { LoadedManifests, ManifestOptions } from '../cel-policy/index.ts';
+import type { LoadedManifests, ManifestOptions, ManifestVerdict } from '../cel-policy/index.ts';
 import { requestOf } from './cel-request.ts';
 import { EngineError } from '../errors.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
@@ -37,12 +37,15 @@ export class ManifestsGuest implements PolicyGuest {
     return manifestsMatch(this.#manifests, requestOf(requestJson));
   }
 
+  answer(requestJson: Buffer): ManifestVerdict {
+    return evaluateManifests(this.#manifests, requestOf(requestJson));
+  }
+
   validate({ requestJson, isRaw }: GuestInput, context: CallContext): GuestVerdict {
     if (isRaw) {
       throw new EngineError('guest-error', 'admission policies of Kubernetes do not support raw requests');
     }
-    const verdict = evaluateManifests(this.#manifests, requestOf(requestJson));
-    const { allowed, message, code, warnings, auditAnnotations, patchedObject, evaluated } = verdict;
+    const { allowed, message, code, warnings, auditAnnotations, patchedObject, evaluated } = this.answer(requestJson);
     if (allowed && evaluated.length === 0) {
       context.log('no policy with a binding is for this request');
     }

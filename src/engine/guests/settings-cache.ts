@@ -6,6 +6,11 @@ import { KeptEntries, parseJson } from '../../values/index.ts';
  */
 const MAX_READY_SETTINGS = 20_000;
 /**
+ * Maximum length of their JSON texts together, whoever changes how many of them. Those of `builtin:cel` take 75 bytes for each
+ * character (measured), so that they are 150 MiB in each thread.
+ */
+export const MAX_READY_CHARACTERS = 2 * 1024 * 1024;
+/**
  * The same for settings that are prepared again in 30 µs, a small part of a review: those of a pod profile, which take 8 KiB,
  * so that they are 2 MiB in each worker.
  */
@@ -22,13 +27,19 @@ export class SettingsCache<Ready> {
   /** @param most maximum number of settings that are kept */
   constructor(prepare: (settings: unknown) => Ready, most = MAX_READY_SETTINGS) {
     this.#prepare = prepare;
-    this.#ready = new KeptEntries({ maxEntries: most });
+    this.#ready = new KeptEntries({
+      maxEntries: most,
+      maxSize: MAX_READY_CHARACTERS,
+      sizeOf: (_ready, settingsJson) => settingsJson.length,
+    });
   }
 
   /** Throws what `prepare` throws, every time. */
   get(settingsJson: string): Ready {
     const known = this.#ready.get(settingsJson);
     if (known !== undefined) {
+      // Those that were used last stay.
+      this.#ready.set(settingsJson, known);
       return known;
     }
     const ready = this.#prepare(parseJson(settingsJson));

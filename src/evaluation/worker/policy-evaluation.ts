@@ -1,5 +1,6 @@
 // Evaluates reviews in a worker, one at a time: read, decide, encode.
 import {
+  boundedVerdict,
   type HostPort,
   type MonitoredVerdict,
   type Observation,
@@ -154,6 +155,7 @@ export class PolicyEvaluation {
 
 function responseOf(route: Route, { uid }: Review, verdict: Verdict): ReviewResult {
   // An API server uses the code as the status of its own response. Raw requests do not come from one.
-  const response = admissionResponse(uid, route === 'validate_raw' ? verdict : withHttpCode(verdict));
+  const bounded = boundedVerdict(verdict);
+  const response = admissionResponse(uid, route === 'validate_raw' ? bounded : withHttpCode(bounded));
   return { kind: 'response', response: JSON.stringify(response) };
 }

@@ -9,8 +9,8 @@ import {
   readsField,
 } from '../../cel/index.ts';
 import type { NullRead } from '../../engine/index.ts';
-import { invalid, required } from '../../resources/index.ts';
-import { matchConditionEnvironment } from '../../resources/match-conditions/index.ts';
+import { forbidden, invalid, required } from '../../resources/index.ts';
+import { conditionsProblem, matchConditionEnvironment } from '../../resources/match-conditions/index.ts';
 import { MAX_PATTERN_SIZE } from '../../go/index.ts';
 import { qualifiedNameProblems } from '../../names/index.ts';
 import type { AdmissionPolicySpec } from '../../resources/index.ts';
@@ -31,6 +31,11 @@ export class MatchConditions {
    */
   check(conditions: readonly MatchCondition[], isNamespaced: boolean, findings: Findings): readonly NullRead[] {
     const reads: NullRead[] = [];
+    const problem = conditionsProblem(conditions);
+    if (problem !== undefined) {
+      findings.reject('condition-expression', forbidden('spec.matchConditions', problem));
+      return [];
+    }
     let patternSize = 0;
     for (const [index, { name, expression }] of conditions.entries()) {
       const path = `spec.matchConditions[${index}]`;

@@ -59,6 +59,22 @@ describe('reviews of policies in their thread', () => {
     }
   });
 
+  it('refuse expressions by their length, before they parse them', async () => {
+    const long = (length: number): string => '('.repeat(length);
+    const settings = (...expressions: string[]): object => ({
+      module: 'builtin:cel',
+      settings: { validations: expressions.map((expression) => ({ expression })) },
+    });
+    assert.match(
+      await errorsOf(settings(long(70_000), long(70_000))),
+      /spec\.settings\.validations: Too long: expected at most 131072 characters in all expressions of a policy, got 140000/,
+    );
+    assert.match(
+      await errorsOf(conditions(long(40_000), long(40_000))),
+      /spec\.matchConditions: Forbidden: expected at most 65536 characters in all match conditions of a policy, got 80000/,
+    );
+  });
+
   it('refuse patterns by their size, before they compile them', async () => {
     const matching = (count: number): string =>
       Array.from({ length: count }, () => "'a'.matches('a{900}')").join(' || ');

@@ -21,13 +21,30 @@ export type Matching = { readonly matches: boolean } | { readonly error: string 
 /** A map, because expressions may use any names. */
 const STRUCTS = new Map(Object.entries(ADMISSION_REQUEST_STRUCTS));
 
+/** Length of all match conditions of a policy together, in characters: some 0.1 s to compile. */
+export const MAX_CONDITIONS_LENGTH = 65_536;
+
+/** What is wrong with the length of the match conditions of a policy, before they are parsed. */
+export function conditionsProblem(conditions: readonly MatchCondition[]): string | undefined {
+  const length = conditions.reduce((sum, { expression }) => sum + expression.length, 0);
+  return length <= MAX_CONDITIONS_LENGTH
+    ? undefined
+    : `expected at most ${MAX_CONDITIONS_LENGTH} characters in all match conditions of a policy, got ${length}`;
+}
+
 type Compiled = { readonly program: Program } | { readonly error: string };
 
 /** Evaluates match conditions of webhooks. Expressions are compiled on first use. */
 export class MatchConditions {
+  readonly #problemOf: (conditions: readonly MatchCondition[]) => string | undefined;
   #environment: Environment | undefined;
   /** By the webhook's list of conditions, which is a new list after a change. */
   readonly #compiled = new WeakMap<readonly MatchCondition[], readonly Compiled[]>();
+
+  /** @param problemOf conditions that it objects to are not compiled, and fail. Default: all are compiled, as in API servers */
+  constructor(problemOf: (conditions: readonly MatchCondition[]) => string | undefined = () => undefined) {
+    this.#problemOf = problemOf;
+  }
 
   /**
    * A condition that is false excludes the request, even if others fail. Otherwise a failed condition is an error, or
@@ -65,9 +82,15 @@ export class MatchConditions {
   }
 
   #programs(conditions: readonly MatchCondition[]): readonly Compiled[] {
-    const known = this.#compiled.get(conditions) ?? conditions.map(({ expression }) => this.#compile(expression));
-    this.#compiled.set(conditions, known);
-    return known;
+    const known = this.#compiled.get(conditions);
+    if (known !== undefined) {
+      return known;
+    }
+    const problem = this.#problemOf(conditions);
+    const compiled =
+      problem === undefined ? conditions.map(({ expression }) => this.#compile(expression)) : [{ error: problem }];
+    this.#compiled.set(conditions, compiled);
+    return compiled;
   }
 
   #compile(expression: string): Compiled {

@@ -42,30 +42,38 @@ export function admissionReview(
   uid: string,
   version: string,
   attributes: RequestAttributes,
-  { kind, resource }: Invocation,
+  invocation: Invocation,
+  objects: ReviewedObjects,
+): object {
+  return {
+    kind: 'AdmissionReview',
+    apiVersion: `${GROUP}/${version}`,
+    request: { uid, ...reviewedRequest(attributes, invocation, objects) },
+  };
+}
+
+/** The request of an AdmissionReview, without its uid. */
+export function reviewedRequest(
+  attributes: RequestAttributes,
+  { kind, resource }: Pick<Invocation, 'kind' | 'resource'>,
   { object, oldObject }: ReviewedObjects,
 ): object {
   const { request, subresource, name, namespace } = attributes;
   return {
-    kind: 'AdmissionReview',
-    apiVersion: `${GROUP}/${version}`,
-    request: {
-      uid,
-      kind,
-      resource,
-      ...textIf('subResource', subresource),
-      requestKind: attributes.kind,
-      requestResource: attributes.resource,
-      ...textIf('requestSubResource', subresource),
-      ...textIf('name', name),
-      ...textIf('namespace', namespace),
-      operation: request.operation,
-      userInfo: userInfoObject(request.user),
-      object,
-      oldObject,
-      dryRun: request.dryRun,
-      options: request.options,
-    },
+    kind,
+    resource,
+    ...textIf('subResource', subresource),
+    requestKind: attributes.kind,
+    requestResource: attributes.resource,
+    ...textIf('requestSubResource', subresource),
+    ...textIf('name', name),
+    ...textIf('namespace', namespace),
+    operation: request.operation,
+    userInfo: userInfoObject(request.user),
+    object,
+    oldObject,
+    dryRun: request.dryRun,
+    options: request.options,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Cluster } from '../../../cluster/index.ts';
+import { API_SERVER } from '../admission/guarded-admission.ts';
 import type { ClusterContext } from '../cluster-context.ts';
 import type { UserInfo } from '../request.ts';
 import { CustomResourceCleaner } from './custom-resource-cleaner.ts';
@@ -6,9 +7,6 @@ import { EventExpiry } from './event-expiry.ts';
 import { GarbageCollector } from './garbage-collector.ts';
 import { NamespaceCleaner } from './namespace-cleaner.ts';
 import type { OnReconcileError } from './reconcile-queue.ts';
-
-/** The API server's own user. */
-const API_SERVER: UserInfo = { username: 'system:apiserver', groups: ['system:masters', 'system:authenticated'] };
 
 /** The user of a controller. It has the name that it has in Kubernetes, because webhooks may exempt it by name. */
 function controllerUser(name: string): UserInfo {

@@ -14,7 +14,7 @@ const IS_BINDING = "request.resource.resource == 'clusterrolebindings'";
  * roles only read, and only service accounts of the product get them. RBAC cannot restrict rights to a prefix of names, and the
  * names of PolicyServers are not known at installation.
  */
-export function accessGuard(context: InstallContext): readonly KubernetesObject[] {
+export function accessGuard(context: Pick<InstallContext, 'namespace'>): readonly KubernetesObject[] {
   const { namespace } = context;
   return controllerGuard(context, {
     name: 'portcullis-cluster-roles',
