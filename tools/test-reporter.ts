@@ -26,13 +26,21 @@ function isOfItsTests(details: object): boolean {
   );
 }
 
+/** Most errors of a chain of causes that are shown. */
+const MAX_CAUSES = 10;
+
 /** The stack of an error with those of its causes: the counterexample of a property is the cause of its failure. */
 function errorReport(error: unknown): string {
-  if (!(error instanceof Error)) {
-    return inspect(error);
+  const shown = new Set<unknown>();
+  let next = error;
+  // An error may be its own cause.
+  while (next !== undefined && !shown.has(next) && shown.size < MAX_CAUSES) {
+    shown.add(next);
+    next = next instanceof Error ? next.cause : undefined;
   }
-  const stack = error.stack ?? error.message;
-  return error.cause === undefined ? stack : `${stack}\ncaused by: ${errorReport(error.cause)}`;
+  return [...shown]
+    .map((one) => (one instanceof Error ? (one.stack ?? one.message) : inspect(one)))
+    .join('\ncaused by: ');
 }
 
 export default async function* reporter(source: AsyncIterable<TestEvent>): AsyncGenerator<string> {

@@ -4,6 +4,7 @@ import { extname } from 'node:path';
 import { parseYaml, type YamlDialect, YamlSyntaxError } from '../values/yaml/index.ts';
 import { errorText, parseExactJson, parseJson, textPosition } from '../values/index.ts';
 import { CliError, fileProblem } from './errors.ts';
+import { oneLine } from './table.ts';
 
 /** Names standard input in place of a file. */
 export const STANDARD_INPUT = '-';
@@ -123,9 +124,23 @@ function notJson(text: string, name: string, error: unknown): CliError {
   );
 }
 
-function malformed(text: string, name: string, offset: number, expected: string, reason: string): CliError {
+/** The error about a text of manifests, with its place; a `.json` file is expected to be JSON. */
+export function malformedManifests(text: string, name: string, error: YamlSyntaxError, hint?: string): CliError {
+  const expected = extname(name) === '.json' ? 'JSON' : 'YAML';
+  const options = { cause: error, ...(hint === undefined ? {} : { hint }) };
+  return malformed(text, name, error.offset, expected, oneLine(error.message), options);
+}
+
+function malformed(
+  text: string,
+  name: string,
+  offset: number,
+  expected: string,
+  reason: string,
+  options: ConstructorParameters<typeof CliError>[1] = {},
+): CliError {
   const { line, column, excerpt } = textPosition(text, offset);
-  return new CliError(`${name}:${line}:${column} is not ${expected}: ${reason}\n${indented(excerpt)}`);
+  return new CliError(`${name}:${line}:${column} is not ${expected}: ${reason}\n${indented(excerpt)}`, options);
 }
 
 function indented(text: string): string {

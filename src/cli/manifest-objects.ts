@@ -2,6 +2,7 @@
 import { groupVersionOf } from '../resources/index.ts';
 import { parseYaml, YamlPositions, YamlSyntaxError } from '../values/yaml/index.ts';
 import { isJsonObject, type JsonObject, type JsonValue, own, textOf, textPosition, valueAt } from '../values/index.ts';
+import { malformedManifests } from './document.ts';
 import { CliError } from './errors.ts';
 import { LineNumbers } from './line-numbers.ts';
 import { listItems } from './list-items.ts';
@@ -38,6 +39,7 @@ const KIND = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/i;
 /** Longest path of a template that is shown. Linux file names are shorter. */
 const MAX_TEMPLATE_LENGTH = 255;
 const HELM_COMMENT = /^# Source: (\S.*)$/gm;
+const HELM_HINT = 'It seems to be a template of Helm. Give the output of helm template in its place.';
 const HELM_ACTION = /\{\{[^}]*\}\}/;
 
 /**
@@ -83,11 +85,8 @@ function parsed(text: string, name: string): unknown[] {
     if (!(error instanceof YamlSyntaxError)) {
       throw error;
     }
-    const { line, column, excerpt } = textPosition(text, error.offset);
-    const options = HELM_ACTION.test(text)
-      ? { cause: error, hint: 'It seems to be a template of Helm. Give the output of helm template in its place.' }
-      : { cause: error };
-    throw new CliError(`${name}:${line}:${column} is not YAML: ${oneLine(error.message)}\n${excerpt}`, options);
+    const isTemplate = HELM_ACTION.test(text);
+    throw malformedManifests(text, name, error, isTemplate ? HELM_HINT : undefined);
   }
 }
 

@@ -14,6 +14,7 @@ before(async () => {
   for (const [name, text] of Object.entries({
     'empty.yaml': '',
     'open.yaml': 'a: [',
+    'open.json': '{"a"',
     'pod.yaml': '{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: []}}',
   })) {
     await writeFile(join(folder, name), text);
@@ -31,7 +32,8 @@ describe('wrong input', { concurrency: 2 }, () => {
       2,
       /gone\/a\.xml cannot be written: .*\nName a file in a folder that exists/,
     ],
-    [['test', '-p', POLICY, 'open.yaml'], 2, /^error: open\.yaml:1:5 is not YAML: .*\na: \[\n {4}\^$/m],
+    [['test', '-p', POLICY, 'open.yaml'], 2, /^error: open\.yaml:1:5 is not YAML: .*\n {2}a: \[\n {6}\^$/m],
+    [['run', 'open.json', '-r', 'pod.yaml'], 1, /^error: open\.json:1:5 is not JSON: /],
     [['run', 'builtin:cel', '-r', 'pod.yaml'], 1, /settings are not valid: .*\n.*-s FILE or --settings-json JSON/],
     [['apply', '-f', 'gone.yaml'], 1, /^error: gone\.yaml cannot be read: .*\nCheck the path/],
     [['export'], 2, /no file is named, and there is no policies\.yml here\nName a file or folder with policies/],

@@ -1,7 +1,8 @@
 // Manifests in YAML and JSON texts, with their places.
 import { type FieldPath, fieldPathText, type JsonObject } from '../../engine/index.ts';
-import { isJsonObject, own, textPosition, type TextPosition } from '../../values/index.ts';
+import { isJsonObject, own, type TextPosition } from '../../values/index.ts';
 import { parseYaml, YamlSyntaxError } from '../../values/yaml/index.ts';
+import { malformedManifests } from '../document.ts';
 import { CliError } from '../errors.ts';
 import { itemsOf } from '../list-items.ts';
 import { type PlaceOf, SourcePlaces } from './source-places.ts';
@@ -29,11 +30,7 @@ export function parseDocuments({ text, name }: SourceText): readonly unknown[] {
   try {
     return parseYaml(text);
   } catch (error) {
-    if (!(error instanceof YamlSyntaxError)) {
-      throw error;
-    }
-    const { line, column, excerpt } = textPosition(text, error.offset);
-    throw new CliError(`${name}:${line}:${column} is not YAML: ${error.message}\n${excerpt}`, { cause: error });
+    throw error instanceof YamlSyntaxError ? malformedManifests(text, name, error) : error;
   }
 }
 

@@ -77,10 +77,10 @@ export function isVerdict({ outcome, errorCode }: Observation): boolean {
 export class SettingsRefused extends CliError {
   readonly reason: string;
 
-  constructor(reason: string) {
-    super(`Provided settings are not valid: ${reason}`, {
-      hint: 'Correct spec.settings of the manifest; a module gets its settings by -s FILE or --settings-json JSON.',
-    });
+  constructor(reason: string, hasSettings: boolean) {
+    const hint =
+      'There are none: a module gets them by -s FILE or --settings-json JSON, a policy by its field settings.';
+    super(`Provided settings are not valid: ${reason}`, hasSettings ? {} : { hint });
     this.reason = reason;
   }
 }
@@ -248,7 +248,7 @@ export class PolicyRunner implements AsyncDisposable {
 
 function loadError(definition: PolicyDefinition, { reason, message, at }: LoadFailure): CliError {
   if (reason === 'InvalidSettings') {
-    return new SettingsRefused(message);
+    return new SettingsRefused(message, definition.kind === 'group' || definition.settingsJson !== '{}');
   }
   const { stage = 'start', unit = definition.id, isOverdue = false } = at ?? {};
   if (isOverdue) {

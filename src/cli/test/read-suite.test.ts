@@ -132,7 +132,7 @@ cases:
   });
 
   const faulty: readonly (readonly [what: string, text: string, message: RegExp])[] = [
-    ['YAML that is none', 'policy: [\n', /^f\.yml:2:1 is not JSON or YAML: /],
+    ['YAML that is none', 'policy: [\n', /^f\.yml:1:10 is not JSON or YAML: /],
     ['two documents', `${POLICY}\n---\n${POLICY}`, /holds 2 YAML documents/],
     ['a list', '[1]', /expected a mapping with "policy" and "cases", got a list/],
     ['an empty file', '', /got nothing/],
