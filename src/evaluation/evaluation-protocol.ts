@@ -136,8 +136,11 @@ export type FromWorker =
       readonly failures: readonly { id: string; message: string }[];
     }
   | { readonly type: 'answer'; readonly answer: ReviewAnswer }
-  /** The review of a bucket matches a policy of a slow owner, or an untried one, and was not evaluated. */
-  | { readonly type: 'deferred'; readonly seq: number; readonly owner: string }
+  /**
+   * The review is for a policy of a slow owner, or for an untried one, and was not evaluated. `owner`: undefined for a review that
+   * names its policy.
+   */
+  | { readonly type: 'deferred'; readonly seq: number; readonly owner: string | undefined }
   /** The review of a bucket cannot be evaluated before this object is known. */
   | { readonly type: 'unknown-object'; readonly seq: number; readonly object: ObjectReference }
   | { readonly type: 'log'; readonly entry: LogEntry };

@@ -1,5 +1,6 @@
 // Assigns waiting reviews to workers.
 import { LONG_REVIEW_MS, type ReviewTerms, MONOTONIC_OFFSET } from '../evaluation-protocol.ts';
+import { isNamespaceOwner } from '../../engine/definition/index.ts';
 import type { WorkerThread } from './worker-thread.ts';
 import type { ReviewJob } from './review-job.ts';
 import { ReviewQueue } from './review-queue.ts';
@@ -136,14 +137,27 @@ export class ReviewDispatch {
   }
 
   #termsOf(job: ReviewJob): ReviewTerms {
-    const { expiresAt, timedOut, isNamed, isDeferred, failedLookups } = job;
+    const { expiresAt, timedOut, failedLookups } = job;
     return {
       timedOut,
       expiresAt: expiresAt + MONOTONIC_OFFSET,
-      // A review that names a slow policy went to the slow lane at once; with one worker, there is none to keep free.
-      slow: isNamed || isDeferred ? null : (this.#slowLane.slowOf(job) ?? (this.#workers.length > 1 ? [] : null)),
+      slow: this.#slowFor(job),
       failedLookups: failedLookups.length === 0 ? null : failedLookups,
     };
+  }
+
+  /** See ReviewTerms. With one worker, there is none to keep free from untried policies. */
+  #slowFor(job: ReviewJob): readonly string[] | null {
+    const untried = this.#workers.length > 1 ? [] : null;
+    if (job.isDeferred) {
+      return null;
+    }
+    if (job.isNamed) {
+      // One that names a slow policy went to the slow lane at once. Only a namespace has many policies.
+      const mayWait = isNamespaceOwner(job.owner ?? '') && job.timedOut === null && !this.#slowLane.isFor(job);
+      return mayWait ? untried : null;
+    }
+    return this.#slowLane.slowOf(job) ?? untried;
   }
 
   #unpark(): void {

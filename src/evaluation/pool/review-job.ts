@@ -62,6 +62,8 @@ export class ReviewJob {
   tries = 0;
   /** Its position among all reviews that its worker got. */
   turn = 0;
+  /** A worker has not tried the policy that it names. */
+  #isUntried = false;
   readonly #done: (answer: Answer) => void;
 
   constructor({ seq, route, target, owner, body, requestTimeoutMs, done }: ReviewRequest) {
@@ -81,9 +83,15 @@ export class ReviewJob {
     return this.route !== 'admit';
   }
 
-  /** Whether a worker deferred it, because it matches a policy of a slow owner, or one that it has not tried. */
+  /** Whether a worker deferred it, because it is for a policy of a slow owner, or for one that it has not tried. */
   get isDeferred(): boolean {
-    return !this.isNamed && this.owner !== undefined;
+    return this.isNamed ? this.#isUntried : this.owner !== undefined;
+  }
+
+  /** @param owner that it is deferred for; undefined: the one that it has */
+  defer(owner: string | undefined): void {
+    this.owner = owner ?? this.owner;
+    this.#isUntried = true;
   }
 
   /** Marks policies, members of groups, and all policies of owners as timed out. */

@@ -363,13 +363,28 @@ describe('the policies of one namespace', () => {
       ...tableEntry(`kw.ap.${namespace}.${name}`, asksHost, '  hostCapabilities: ["*"]\n'),
       match: { ...MATCH, namespace },
     });
-    const entries = [waits('tenant', 'a'), waits('tenant', 'b'), waits('other', 'a'), tableEntry('quick', accept)];
+    const untried = ['a', 'b', 'c', 'd'].map((name) => waits('untried', name));
+    const entries = [
+      ...untried,
+      waits('tenant', 'a'),
+      waits('tenant', 'b'),
+      waits('other', 'a'),
+      tableEntry('quick', accept),
+    ];
     await pool.publish(tableChange(entries, { modules: [accept, asksHost] }));
   });
   after(() => pool.stop());
 
   const ask = (policy: string): Promise<Answer> =>
     new Promise((resolve) => pool.submit('validate_raw', policy, raw({ uid: 'u' }), 10_000, resolve));
+
+  it('never hold more than half of the workers while nobody has tried them, by their own paths as well', async () => {
+    const held = ['a', 'b', 'c', 'd'].map((name) => ask(`kw.ap.untried.${name}`));
+    await ask('quick');
+    assert.deepEqual(restarts, [], 'no worker had to be freed');
+    await Promise.all(held);
+    restarts.splice(0);
+  });
 
   it('never hold more than half of the workers, however many they are; others use the rest', async () => {
     const order: string[] = [];

@@ -261,9 +261,9 @@ export class WorkerPool {
   }
 
   /** Queues a deferred review again. */
-  #deferred(job: ReviewJob | undefined, owner: string): void {
+  #deferred(job: ReviewJob | undefined, owner: string | undefined): void {
     if (job !== undefined) {
-      job.owner = owner;
+      job.defer(owner);
       this.#dispatch.queue.push(job);
     }
   }

@@ -12,6 +12,8 @@ import type { WorkerPolicies } from './worker-policies.ts';
 /** The decision about a review: a verdict, or why there is none. */
 export type Decision =
   | Exclude<Admission, { readonly kind: 'unknown-bucket' }>
+  /** It names a policy that this worker has not tried, and that may hold it for long. */
+  | { readonly kind: 'deferred'; readonly owner?: undefined }
   /** There is no such policy or bucket. */
   | { readonly kind: 'unknown-target' };
 
@@ -35,7 +37,10 @@ function byPolicy(policies: WorkerPolicies, request: DecisionRequest, route: Exc
   if (policy === undefined) {
     return { kind: 'unknown-target' };
   }
-  const { review, objects } = request;
+  const { review, objects, terms } = request;
+  if (terms.slow !== null && !policies.isTried(request.target)) {
+    return { kind: 'deferred' };
+  }
   try {
     const { verdict, observation, monitored } = evaluate(policy, review, { route, objects, ...optionsOf(request) });
     return {
