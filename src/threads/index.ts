@@ -1,5 +1,6 @@
 export { JobThread, ThreadError } from './job-thread.ts';
 export type { JobThreadOptions } from './job-thread.ts';
+export { OwnerQueue } from './owner-queue.ts';
 export { nativeThreadId, threadCpuMs } from './processor-time.ts';
 export { runInBackground } from './thread-priority.ts';
 export { threadEnvironment } from './thread-environment.ts';
