@@ -1,4 +1,5 @@
 export { JobThread, ThreadError } from './job-thread.ts';
+export { OwnerQueue } from './owner-queue.ts';
 export { nativeThreadId, threadCpuMs } from './processor-time.ts';
 export { runInBackground } from './thread-priority.ts';
 export { threadEnvironment } from './thread-environment.ts';

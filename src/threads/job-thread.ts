@@ -3,6 +3,7 @@
 import { Worker } from 'node:worker_threads';
 import type { Logger } from '../log/index.ts';
 import { CodedError, errorText } from '../values/index.ts';
+import { OwnerQueue } from './owner-queue.ts';
 import { threadEnvironment } from './thread-environment.ts';
 
 /** How long an idle thread lives: it takes some 20 MB. Milliseconds. */
@@ -46,8 +47,7 @@ interface QueuedJob<Job, Answer> {
  */
 export class JobThread<Job, Answer> {
   readonly #options: JobThreadOptions;
-  /** Jobs that wait, by owner. The owner whose turn is next is first. */
-  readonly #waiting = new Map<string, QueuedJob<Job, Answer>[]>();
+  readonly #waiting = new OwnerQueue<QueuedJob<Job, Answer>>();
   #worker: Worker | undefined;
   #isLoaded = false;
   #running: QueuedJob<Job, Answer> | undefined;
@@ -69,9 +69,7 @@ export class JobThread<Job, Answer> {
       throw new ThreadError('stopped', 'the process is stopping');
     }
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    const queue = this.#waiting.get(owner) ?? [];
-    this.#waiting.set(owner, queue);
-    queue.push({ job, resolve, reject });
+    this.#waiting.push(owner, { job, resolve, reject });
     this.#next();
     return await promise;
   }
@@ -79,8 +77,7 @@ export class JobThread<Job, Answer> {
   /** Ends the thread. Jobs without an answer fail. */
   stop(): void {
     this.#isStopped = true;
-    const jobs = [...(this.#running === undefined ? [] : [this.#running]), ...[...this.#waiting.values()].flat()];
-    this.#waiting.clear();
+    const jobs = [...(this.#running === undefined ? [] : [this.#running]), ...this.#waiting.clear()];
     this.#running = undefined;
     this.#end();
     for (const { reject } of jobs) {
@@ -89,16 +86,7 @@ export class JobThread<Job, Answer> {
   }
 
   #next(): void {
-    const [turn] = this.#waiting;
-    if (this.#running !== undefined || turn === undefined) {
-      return;
-    }
-    const [owner, queue] = turn;
-    this.#waiting.delete(owner);
-    const next = queue.shift();
-    if (queue.length > 0) {
-      this.#waiting.set(owner, queue);
-    }
+    const next = this.#running === undefined ? this.#waiting.shift() : undefined;
     if (next !== undefined) {
       this.#start(next);
     }

@@ -1,4 +1,5 @@
 import type { PolicyDefinition } from '../../engine/index.ts';
+import { policyOwner } from '../../engine/definition/index.ts';
 import type { ExecutionMode } from '../../modules/index.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { PolicyReason } from './policy-reason.ts';
@@ -57,6 +58,8 @@ export interface LoadRequest {
   readonly from?: 'cache' | 'source';
   /** Whether the policy belongs to a tenant, see `isForTenant` of the module store. Default: no. */
   readonly isForTenant?: boolean;
+  /** The namespace of the policy, whose loads take turns with those of others. Default: none. */
+  readonly namespace?: string | undefined;
   /**
    * Modules of the policy's author, by reference. They need no `protocolVersion` in their metadata yet. Default: all modules
    * are fetched.
@@ -64,6 +67,11 @@ export interface LoadRequest {
   readonly provided?: Readonly<Record<string, ProvidedModule>>;
   /** Default: the policy is not tried with parameters. */
   readonly trial?: ParameterTrial;
+}
+
+/** Whose turn a load takes, see policyOwner. */
+export function loadOwner({ id, namespace }: LoadRequest): string {
+  return policyOwner(id, namespace);
 }
 
 /** Parameters that exist, with which a policy is tried. */

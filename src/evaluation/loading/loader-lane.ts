@@ -11,6 +11,7 @@ import type { LogEntry } from '../../log/index.ts';
 import { WorkerActivity } from '../evaluation-protocol.ts';
 import { EvaluationError } from '../errors.ts';
 import {
+  loadOwner,
   type LoadOutcome,
   type LoadRequest,
   type PolicyEntry,
@@ -333,14 +334,29 @@ export class LoaderLane {
     this.#replace();
     if (culprit !== undefined) {
       const stage = STAGES[culprit.member] ?? 'check';
+      const owner = this.#ownerOf(culprit.seq);
       for (const seq of this.#loadsLike(culprit.seq, stage)) {
         this.#unfinished(seq, stage);
       }
+      this.#passTurn(owner);
     }
     if (this.#deaths > MAX_DEATHS) {
       this.#failAll();
     } else {
       this.#resend();
+    }
+  }
+
+  #ownerOf(seq: number): string | undefined {
+    const request = this.#loads.get(seq);
+    return request && loadOwner(request);
+  }
+
+  /** An owner has had its turn: the next thread gets its other loads last. */
+  #passTurn(owner: string | undefined): void {
+    for (const [seq, request] of [...this.#loads].filter(([one]) => this.#ownerOf(one) === owner)) {
+      this.#loads.delete(seq);
+      this.#loads.set(seq, request);
     }
   }
 

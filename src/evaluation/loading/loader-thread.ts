@@ -38,6 +38,7 @@ import { loadFailure, QuarantineError } from './load-failure.ts';
 import {
   type DeclaredPolicy,
   type FailedStage,
+  loadOwner,
   type LoadOutcome,
   type LoadRequest,
   type ParameterTrial,
@@ -52,7 +53,7 @@ import { instanceMemory } from '../thread-memory.ts';
 import { LoadingRecord, suspectKey } from './loading-record.ts';
 import { moduleWarnings } from './module-warnings.ts';
 import type { PolicyReason } from './policy-reason.ts';
-import { runInBackground } from '../../threads/index.ts';
+import { OwnerQueue, runInBackground } from '../../threads/index.ts';
 import { tenantRefusal } from './tenant-needs.ts';
 import { tryParameters } from './try-parameters.ts';
 
@@ -119,11 +120,12 @@ interface Candidate {
   readonly trial: ParameterTrial | undefined;
 }
 
-const candidates: Candidate[] = [];
-/** Candidates whose module never returned for other settings: they are checked last. */
-const suspects: Candidate[] = [];
+/** Compilations and checks. Namespaces take turns, so that those that take long delay others of their own namespace. */
+const work = new OwnerQueue<() => void>();
+/** Checks by modules that never returned for other settings: they come last. */
+const suspects = new OwnerQueue<() => void>();
 const suspected = new Set<string>();
-let checking: NodeJS.Immediate | undefined;
+let working: NodeJS.Immediate | undefined;
 
 function say(message: FromLoader): void {
   parentPort?.postMessage(message);
@@ -152,10 +154,7 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
         const name = parseBuiltin(reference);
         modules.set(reference, { mode: 'builtin', name, digest: builtinVersion(name) });
       } else if (own !== undefined) {
-        modules.set(
-          reference,
-          await compileOnce(seq, { bytes: own.bytes, digest: providedDigest(own), policy: request.id }, own),
-        );
+        modules.set(reference, await compileOnce(seq, request, { bytes: own.bytes, digest: providedDigest(own) }, own));
       } else {
         const { fetched, module } = await fetchOnce(seq, reference, request, fetches);
         sourceError ??= isForTenant ? fetched.sourceError?.tenantMessage : fetched.sourceError?.message;
@@ -175,8 +174,19 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
     report(seq, { ...loadFailure(error, isForTenant), at: { stage: 'compile', unit: reference } });
     return;
   }
-  candidates.push({ seq, definition, modules, manifests, verified, sourceError, isForTenant, trial });
-  checking ??= setImmediate(checkSome);
+  const candidate = { seq, definition, modules, manifests, verified, sourceError, isForTenant, trial };
+  inTurn(loadOwner(request), () => {
+    if (isSuspected(candidate)) {
+      suspects.push(loadOwner(request), () => checkAndReport(candidate));
+    } else {
+      checkAndReport(candidate);
+    }
+  });
+}
+
+function inTurn(owner: string, run: () => void): void {
+  work.push(owner, run);
+  working ??= setImmediate(workSome);
 }
 
 /** Logs a failure for the administrator: a tenant gets only {@link tenantText}, and one of the cache stops no policy. */
@@ -207,25 +217,20 @@ function flush(): void {
   }
 }
 
-/** Checks settings of candidates for {@link SLICE_MS}. */
-function checkSome(): void {
+/** Compiles and checks for {@link SLICE_MS}. */
+function workSome(): void {
   const end = performance.now() + SLICE_MS;
   do {
-    const candidate = candidates.shift();
-    if (candidate !== undefined && isSuspected(candidate)) {
-      suspects.push(candidate);
-      continue;
-    }
-    const next = candidate ?? suspects.shift();
+    const next = work.shift() ?? suspects.shift();
     if (next === undefined) {
       suspected.clear();
       break;
     }
-    checkAndReport(next);
+    next();
   } while (performance.now() < end);
   record.end();
   flush();
-  checking = candidates.length + suspects.length > 0 ? setImmediate(checkSome) : undefined;
+  working = work.length + suspects.length > 0 ? setImmediate(workSome) : undefined;
 }
 
 /** The module with the memory that its instance holds here. */
@@ -262,6 +267,10 @@ function checkAndReport(candidate: Candidate): void {
     // An administrator may grant what is missing.
     const transient = failure.transient ?? failure.reason === 'CapabilityNotGranted';
     outbox.push([seq, { ok: false, ...failure, transient, digests }]);
+  }
+  if (!isQuick || isForTenant) {
+    // The next one may be another namespace's that ends this thread, again and again.
+    flush();
   }
 }
 
@@ -371,7 +380,7 @@ function fetchOnce(seq: number, reference: string, request: LoadRequest, fetches
     if (fetched.cacheError !== undefined) {
       logDetail(request, 'module not cached', fetched.cacheError);
     }
-    return { fetched, module: await compileOnce(seq, { bytes, digest: fetched.digest, policy: request.id }) };
+    return { fetched, module: await compileOnce(seq, request, { bytes, digest: fetched.digest }) };
   })();
   fetches.set(key, compiling);
   return compiling;
@@ -425,23 +434,27 @@ async function fetchModule(
 /** @param provided how the module is loaded, when it was not fetched */
 function compileOnce(
   seq: number,
-  { bytes, digest, policy }: { readonly bytes: Uint8Array; readonly digest: string; readonly policy: string },
+  request: LoadRequest,
+  { bytes, digest }: { readonly bytes: Uint8Array; readonly digest: string },
   provided?: ProvidedModule,
 ): Promise<CompiledPolicyModule> {
   const known = compiled.get(digest);
   if (known !== undefined) {
     return known;
   }
-  const module = (async () => {
-    begin(policy, digest);
-    enter(seq, 'compile', isQuick ? QUICK_COMPILE_TIMEOUT_MS : COMPILE_TIMEOUT_MS);
+  const { promise: module, resolve, reject } = Promise.withResolvers<CompiledPolicyModule>();
+  inTurn(loadOwner(request), () => {
     try {
-      return compile(bytes, digest, provided);
+      begin(request.id, digest);
+      enter(seq, 'compile', isQuick ? QUICK_COMPILE_TIMEOUT_MS : COMPILE_TIMEOUT_MS);
+      resolve(compile(bytes, digest, provided));
+    } catch (error) {
+      reject(error);
     } finally {
       activity.leave();
       record.end();
     }
-  })();
+  });
   compiled.set(digest, module);
   fresh.add(digest);
   // A failure is not kept: the next load tries again.

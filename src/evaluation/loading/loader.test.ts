@@ -26,7 +26,11 @@ const accept = `accept:\n  module: file://${guests}/accept.wasm\n`;
 async function setUp(): Promise<
   {
     loader: Loader;
-    load: (text: string, rest?: Partial<LoadRequest>) => Promise<Map<string, LoadOutcome>>;
+    load: (
+      text: string,
+      rest?: Partial<LoadRequest>,
+      outcomes?: Map<string, LoadOutcome>,
+    ) => Promise<Map<string, LoadOutcome>>;
     connections: () => number;
     folder: string;
   } & AsyncDisposable
@@ -50,12 +54,15 @@ async function setUp(): Promise<
     },
     () => undefined,
   );
-  const load = async (text: string, rest: Partial<LoadRequest> = {}): Promise<Map<string, LoadOutcome>> => {
+  const load = async (
+    text: string,
+    rest: Partial<LoadRequest> = {},
+    outcomes = new Map<string, LoadOutcome>(),
+  ): Promise<Map<string, LoadOutcome>> => {
     const requests = (await loader.parse(text, 'policies.yml')).map((entry): LoadRequest => {
       assert.ok('definition' in entry);
       return { id: entry.definition.id, definition: entry.definition, ...rest };
     });
-    const outcomes = new Map<string, LoadOutcome>();
     const { promise, resolve } = Promise.withResolvers<void>();
     loader.load(requests, (arrived) => {
       for (const [{ id }, outcome] of arrived) {
@@ -193,6 +200,34 @@ describe('the loader', () => {
     const refused = await one({ bytes, chosenMode: 'opa' });
     assert.ok(!refused.ok);
     assert.deepEqual(refused.at, { stage: 'compile', unit: reference });
+  });
+
+  it('lets namespaces take turns, so that the slow policies of one delay no other namespace for long', async () => {
+    await using scene = await setUp();
+    const reference = 'registry://example.com/policy:v1';
+    const provided = async (name: string): Promise<Partial<LoadRequest>> => ({
+      isForTenant: true,
+      provided: { [reference]: { bytes: await readFile(join(guests, `${name}.wasm`)), chosenMode: 'wasi' } },
+    });
+    const policiesOf = (namespace: string, count: number): string =>
+      Array.from(
+        { length: count },
+        (_, at) => `kw.ap.${namespace}.p${at}: {module: ${reference}, settings: {n: ${at}}}\n`,
+      ).join('');
+    const slow = new Map<string, LoadOutcome>();
+    const slowEnded = scene.load(policiesOf('slow', 8), { ...(await provided('wasi-loop')), namespace: 'slow' }, slow);
+    while (slow.size < 2) {
+      await sleep(10);
+    }
+    // It is tried with parameters, which takes as long as it needs.
+    const rest = { namespace: 'other', trial: { objects: [], namespaces: [] } };
+    const other = await scene.load(policiesOf('other', 2), { ...(await provided('wasi-accept')), ...rest });
+    assert.ok(slow.size < 8, 'it did not wait for all of them');
+    assert.deepEqual(
+      [...other.values()].map(({ ok }) => ok),
+      [true, true],
+    );
+    assert.ok([...(await slowEnded).values()].every(({ ok }) => !ok));
   });
 
   it('reports the outcomes of many loads in several turns', async () => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it, mock } from 'node:test';
 import { definitionHash, type PolicyDefinition, settingsHash } from '../../engine/index.ts';
-import { isNamespacedPolicyId } from '../../resources/index.ts';
+import { isNamespacedPolicyId, namespaceOfPolicyId } from '../../resources/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
 import { type CompiledPolicyModule, memoryBudget } from '../../evaluation/index.ts';
 import type { TableChange } from '../../evaluation/index.ts';
@@ -110,6 +110,7 @@ function setUp({
       changeEnded: (result) => ended.push(result),
       servingChanged: () => undefined,
       isForTenant: isNamespacedPolicyId,
+      namespaceOf: namespaceOfPolicyId,
       ...(memory === undefined ? {} : { memory }),
       changed: (entries, removed, isSynced) => view.update(entries, removed, isSynced),
     },
@@ -415,16 +416,16 @@ describe('a revision', () => {
     assert.deepEqual(reports(), { 'p-1': 'Serving', 'p-2': 'Staged' });
   });
 
-  it("of a policy of a namespace is loaded with a tenant's rights, also after a restart", async () => {
+  it("of a policy of a namespace is loaded with a tenant's rights and in its turn, also after a restart", async () => {
     const { want, registry, loads } = setUp({ record: [recorded('kw.apg.team.q', 1)] });
     registry.restore();
     await want({ 'kw.ap.team.p': serving(revision('kw.ap.team.p', 1)), 'kw.cap.p': serving(revision('kw.cap.p', 1)) });
     assert.deepEqual(
-      loads.map(({ request: { id, isForTenant } }) => [id, isForTenant]),
+      loads.map(({ request: { id, isForTenant, namespace } }) => [id, isForTenant, namespace]),
       [
-        ['kw.apg.team.q', true],
-        ['kw.ap.team.p', true],
-        ['kw.cap.p', false],
+        ['kw.apg.team.q', true, 'team'],
+        ['kw.ap.team.p', true, 'team'],
+        ['kw.cap.p', false, undefined],
       ],
     );
   });

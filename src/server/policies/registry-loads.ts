@@ -27,6 +27,8 @@ export interface LoadCollaborators {
   load(requests: readonly LoadRequest[], done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void): void;
   /** Whether a policy belongs to a tenant. Default: no. */
   isForTenant?(id: string): boolean;
+  /** The namespace of a policy. Default: none. */
+  namespaceOf?(id: string): string | undefined;
   /** The memory that policies hold. Default: without a limit. */
   readonly memory?: Pick<PolicyMemory, 'admitted' | 'set'>;
 }
@@ -121,6 +123,7 @@ export class RegistryLoads {
           ...(verified === undefined ? {} : { verified }),
           ...(isFromCache ? { from: 'cache' } : {}),
           isForTenant: this.#collaborators.isForTenant?.(id) ?? false,
+          namespace: this.#collaborators.namespaceOf?.(id),
         };
         requests.set(request, load);
       }

@@ -10,7 +10,7 @@ import {
   type WatchedObject,
   WatchedObjects,
 } from '../../evaluation/index.ts';
-import { isNamespacedPolicyId } from '../../resources/index.ts';
+import { namespaceOfPolicyId } from '../../resources/index.ts';
 import { hasKey } from './existing-parameters.ts';
 import type { LastValidEntry, LastValidRecord } from './last-valid-record.ts';
 import type { LoadedRevision } from '../policies/registry-entry.ts';
@@ -157,8 +157,12 @@ export class ParameterChecks {
         const { definition, digests } = revision;
         const pins = Object.fromEntries(Object.entries(digests).filter(([, digest]) => digest.startsWith('sha256:')));
         const trial = { objects: objectsFor(definition, objects, namespaces), namespaces };
-        const isForTenant = isNamespacedPolicyId(id);
-        requests.set({ id, definition, digests: pins, from: 'cache', isForTenant, trial }, { revision, namespaces });
+        const namespace = namespaceOfPolicyId(id);
+        const isForTenant = namespace !== undefined;
+        requests.set(
+          { id, definition, digests: pins, from: 'cache', isForTenant, namespace, trial },
+          { revision, namespaces },
+        );
       }
     }
     for (const id of this.#checked.keys()) {

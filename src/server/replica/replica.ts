@@ -91,6 +91,7 @@ export class Replica implements PolicySource {
         },
         swapTook: (ms) => host.reloadTook(ms),
         isForTenant: isNamespacedPolicyId,
+        namespaceOf: namespaceOfPolicyId,
         changed: (entries, removed, isSynced) => view.update(entries, removed, isSynced),
       },
       recorded(host, namespacedPoliciesCapabilities ?? []),

@@ -2,7 +2,6 @@
 import { isDigest } from '../../modules/index.ts';
 import {
   CONTEXT_AWARE_LABEL,
-  isNamespacedPolicyId,
   MAX_WARNING_LENGTH,
   MAX_WARNINGS,
   namespaceOfPolicyId,
@@ -123,7 +122,8 @@ export class RevisionPrevalidator {
       } else {
         const { definition } = policy;
         const { id } = definition;
-        requests.set({ id, definition, from: 'source', isForTenant: isNamespacedPolicyId(id) }, one);
+        const namespace = namespaceOfPolicyId(id);
+        requests.set({ id, definition, from: 'source', isForTenant: namespace !== undefined, namespace }, one);
       }
     }
     if (requests.size === 0 || this.#stopped.signal.aborted) {
