@@ -2,7 +2,7 @@ import { parseAdmissionReview, parseRawReview } from './admission-review.ts';
 import type { Review } from './admission-review.ts';
 import { Evaluator } from './evaluator.ts';
 import type { JudgeOptions, OnUnitStart } from './evaluator.ts';
-import type { SettingsVerdict } from './guests/index.ts';
+import type { SettingsVerdict } from './guest-verdict.ts';
 import type { LoadedPolicy } from './loaded-policy.ts';
 import type { ObjectLookup } from './object-lookup.ts';
 import { monitoredVerdict } from './monitored-verdict.ts';

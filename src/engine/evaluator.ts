@@ -37,7 +37,7 @@ import {
 } from './verdict.ts';
 import type { Verdict } from './verdict.ts';
 import { MAX_REVIEW_BYTES } from './definition/limits.ts';
-import type { GuestVerdict, SettingsVerdict } from './guests/index.ts';
+import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
 import { boundedAnswer, boundedText } from './verdict-limits.ts';
 
 /**

@@ -1,7 +1,7 @@
 // Limits of what a policy says about a request. It goes to API servers, their clients, events, statuses and logs.
 import { shortened } from '../values/index.ts';
 import { EngineError } from './errors.ts';
-import type { GuestVerdict } from './guests/index.ts';
+import type { GuestVerdict } from './guest-verdict.ts';
 import type { JsonValue } from './json-text.ts';
 import type { Verdict } from './verdict.ts';
 

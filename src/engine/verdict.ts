@@ -1,6 +1,6 @@
 import { diff } from './json-patch.ts';
 import type { JsonValue } from './json-text.ts';
-import type { GuestVerdict } from './guests/index.ts';
+import type { GuestVerdict } from './guest-verdict.ts';
 
 /** One reason of a denial: a member of a group, or the text that the policy's message replaced. */
 export interface VerdictCause {

@@ -138,10 +138,10 @@ describe('while a registry', { skip: skipWithoutRegistry(), timeout: 400_000 }, 
       });
       const policies = { a: policy('one', 'a'), b: policy('two', 'b'), c: policy('three', 'c') };
       await using folder = await TestFolder.create();
-      const options = { folder, sources, fetchTimeoutMs: 1_000, policyTimeoutSeconds: 10 };
+      const options = { folder, sources, fetchTimeoutMs: 3_000, policyTimeoutSeconds: 10 };
       {
         await using warm = await startServer({ ...options, policies });
-        assert.ok(warm.server.policies().policies.every(({ phase }) => phase === 'Active'));
+        await Promise.all(Object.keys(policies).map((id) => warm.reaches(id, { phase: 'Active' })));
       }
       await begin();
       try {

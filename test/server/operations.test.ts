@@ -223,13 +223,14 @@ describe('stopping', () => {
 
   it('sends large answers completely', async () => {
     await using server = await startServer({
-      policies: { p: { module: guest('scripted-answer'), timeoutEvalSeconds: 10 } },
+      policies: { p: { module: guest('scripted-answer'), allowedToMutate: true, timeoutEvalSeconds: 10 } },
     });
-    const message = 'm'.repeat(2 * 1024 * 1024);
-    const held = server.review('p', scripted({ answer: JSON.stringify({ accepted: false, message }) }));
+    const data = 'm'.repeat(2 * 1024 * 1024);
+    const held = server.review('p', scripted({ answer: JSON.stringify({ accepted: true, mutated_object: { data } }) }));
     await until(async () => (await server.metric('portcullis_reviews_held')) === 1);
     const stopped = server.server.stop();
-    assert.equal((await held).status?.message, message);
+    const patch = Buffer.from((await held).patch ?? '', 'base64').toString();
+    assert.ok(patch.includes(data), `${patch.length} characters`);
     await stopped;
   });
 

@@ -23,7 +23,7 @@ import type { Authorizer, CelValue } from '../../cel/index.ts';
 import { EngineError } from '../errors.ts';
 import type { JsonObject } from '../json-text.ts';
 import { errorText } from '../../values/index.ts';
-import type { GuestVerdict } from '../guests/index.ts';
+import type { GuestVerdict } from '../guest-verdict.ts';
 
 /** A policy, or at least one mistake. */
 export type ParsedSettings =

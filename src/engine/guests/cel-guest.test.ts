@@ -8,7 +8,7 @@ import { EngineError } from '../errors.ts';
 import { NO_CLUSTER_MESSAGE } from '../capabilities/kubernetes.ts';
 import type { JsonObject, JsonValue } from '../json-text.ts';
 import { podReview } from '../testing/reviews.ts';
-import type { GuestVerdict } from './guest-verdict.ts';
+import type { GuestVerdict } from '../guest-verdict.ts';
 
 /** Answers host calls by `operation`; other calls fail as without a cluster. */
 function contextWith(answers: Readonly<Record<string, (payload: JsonObject) => JsonValue>> = {}): CallContext {

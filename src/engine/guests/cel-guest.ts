@@ -6,7 +6,7 @@ import { requestOf } from './cel-request.ts';
 import { EngineError } from '../errors.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { SettingsCache } from './settings-cache.ts';
-import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from '../guest-verdict.ts';
 
 /** `builtin:cel`: policies in Kubernetes' expression language, with the semantics of its admission policies. */
 export class CelGuest implements PolicyGuest {

@@ -6,8 +6,8 @@ import { createBuiltinGuest } from './builtin-guest.ts';
 import { EngineError } from '../errors.ts';
 import { createManifestsGuest } from './kubernetes-policy-guest.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
-import { parseGatekeeperVerdict, parseGuestVerdict, parseOpaVerdict, parseSettingsVerdict } from './guest-verdict.ts';
-import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
+import { parseGatekeeperVerdict, parseGuestVerdict, parseOpaVerdict, parseSettingsVerdict } from '../guest-verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from '../guest-verdict.ts';
 
 /** The waPC protocol that this engine supports; the answer of `protocol_version`. */
 const PROTOCOL_VERSION = 'v1';

@@ -4,7 +4,7 @@ import type { LoadedManifests, ManifestOptions, ManifestVerdict } from '../cel-p
 import { requestOf } from './cel-request.ts';
 import { EngineError } from '../errors.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
-import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from '../guest-verdict.ts';
 
 /** Evaluates Kubernetes' own admission policies from manifests, as an API server does. */
 export class ManifestsGuest implements PolicyGuest {

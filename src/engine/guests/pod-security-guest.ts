@@ -3,7 +3,7 @@ import { joinedProblems } from '../field-problem.ts';
 import { checkPodSecurity, parsePodSecuritySettings } from '../pod-security/index.ts';
 import type { GuestInput, PolicyGuest } from './policy-guest.ts';
 import { SettingsCache } from './settings-cache.ts';
-import type { GuestVerdict, SettingsVerdict } from './guest-verdict.ts';
+import type { GuestVerdict, SettingsVerdict } from '../guest-verdict.ts';
 import { parseJson } from '../../values/index.ts';
 
 /** `builtin:pod-security`: the Pod Security Standards. */

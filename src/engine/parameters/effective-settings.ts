@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type JsonObject, KeptEntries, parseJson, setOwn, shortened } from '../../values/index.ts';
-import type { SettingsVerdict } from '../guests/index.ts';
+import type { SettingsVerdict } from '../guest-verdict.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { ObjectLookup } from '../object-lookup.ts';
 import { type FoundParameters, type ParameterSource, parameterSource } from './parameter-source.ts';
