@@ -275,7 +275,8 @@ export async function monitorRejectsNothing(lab: RolloutLab): Promise<void> {
   for (const mode of ['monitor', 'protect']) {
     await lab.namespace(mode);
     await lab.create(requiresLabel(mode, await lab.module(`${mode}.wasm`), 'kept', { mode, rules }));
-    await lab.reaches(mode, 'Active');
+    // A replica that has just started may not count yet, and gets reviews.
+    await lab.reaches(mode, 'Active', ({ readyReplicas }) => readyReplicas === lab.replicas.length);
     if (mode === 'monitor') {
       await create('monitor');
       await lab.endProcesses('SIGKILL');
