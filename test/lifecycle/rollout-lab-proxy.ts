@@ -62,7 +62,9 @@ export class ApiProxy implements AsyncDisposable {
     this.ca = own.cert;
     this.users = users;
     this.#upstream = connectionTo(upstream);
-    this.#server = createServer(own, (request, response) => void this.#serve(request, response));
+    // A connection that ends while a client uses it again would fail a request.
+    const options = { ...own, keepAliveTimeout: 0 };
+    this.#server = createServer(options, (request, response) => void this.#serve(request, response));
     this.#server.on('secureConnection', (socket: Socket) => {
       this.#live.set(socket, '');
       socket.on('close', () => this.#live.delete(socket));

@@ -76,9 +76,10 @@ class Load implements AsyncDisposable {
       const id = ids[turn % ids.length] ?? '';
       const server = this.servers[turn % this.servers.length];
       try {
-        const label = requiredLabel((await server?.review(id, review()))!);
+        const response = (await server?.review(id, review()))!;
+        const label = requiredLabel(response);
         if (label === undefined || this.#labels.get(id)?.has(label) !== true) {
-          this.failures.push(`${id}: ${label ?? 'no verdict'}`);
+          this.failures.push(`${id}: ${label ?? `no verdict: ${response.status?.message}`}`);
         }
         this.verdicts += 1;
       } catch (error) {

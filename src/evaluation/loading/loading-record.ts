@@ -30,12 +30,17 @@ export function recordPath(folder: string, lane: string): string {
 /** Writes the record of one thread. Not synced to disk: it outlives the process, not the machine. */
 export class LoadingRecord {
   readonly #path: string | undefined;
+  readonly #startedAt: number;
   #file: number | undefined;
   #isEmpty = true;
 
-  /** @param path undefined: nothing is recorded */
-  constructor(path: string | undefined) {
+  /**
+   * @param path undefined: nothing is recorded
+   * @param startedAt when the process started, the same in all of its threads; milliseconds since 1970
+   */
+  constructor(path: string | undefined, startedAt: number = performance.timeOrigin) {
     this.#path = path;
+    this.#startedAt = startedAt;
   }
 
   /** @throws the error of the file system, once; nothing is recorded after that */
@@ -46,7 +51,7 @@ export class LoadingRecord {
     try {
       this.#file ??= openSync(this.#path, 'w', 0o600);
       // A shorter text leaves the end of the one before, on the next line.
-      writeSync(this.#file, `${JSON.stringify({ key, policy, pid: process.pid })}\n`, 0);
+      writeSync(this.#file, `${JSON.stringify({ key, policy, pid: process.pid, startedAt: this.#startedAt })}\n`, 0);
       this.#isEmpty = false;
     } catch (error) {
       this.#giveUp();
@@ -101,20 +106,20 @@ function readSuspect(path: string): Suspect | 'running' | undefined {
     if (!isJsonObject(content)) {
       return undefined;
     }
-    const { key, policy, pid } = content;
+    const { key, policy, pid, startedAt } = content;
     if (typeof key !== 'string' || typeof policy !== 'string' || typeof pid !== 'number') {
       return undefined;
     }
-    return isRunning(pid) ? 'running' : { key, policy };
+    return isRunning(pid, startedAt) ? 'running' : { key, policy };
   } catch {
     return undefined;
   }
 }
 
-/** Whether another process has this id. In a container, a process and the one before it have the same. */
-function isRunning(pid: number): boolean {
+/** Whether the process still runs. In a container, a process and the one before it have the same id. */
+function isRunning(pid: number, startedAt: unknown): boolean {
   if (pid === process.pid) {
-    return false;
+    return startedAt === performance.timeOrigin;
   }
   try {
     process.kill(pid, 0);

@@ -12,9 +12,12 @@ const folderOf = (): ReturnType<typeof mkdtempDisposable> =>
 
 const never = (error: string): void => assert.fail(error);
 
+/** When the process started that had the id of this one before it, as in a container. */
+const EARLIER = 1;
+
 /** What a thread records before the process ends. */
 function dies(folder: string, lane: string, ...loads: readonly Suspect[]): void {
-  const record = new LoadingRecord(recordPath(folder, lane));
+  const record = new LoadingRecord(recordPath(folder, lane), EARLIER);
   for (const load of loads) {
     record.begin(load);
   }
@@ -34,6 +37,12 @@ describe('the quarantine', () => {
       ],
     );
     assert.deepEqual(await readdir(folder.path), ['quarantine.json']);
+  });
+
+  it('has nothing that this process itself loads, for a server that shares the folder', async () => {
+    await using folder = await folderOf();
+    new LoadingRecord(recordPath(folder.path, 'quick')).begin({ key: 'a', policy: 'one' });
+    assert.deepEqual(new Quarantine(folder.path, never).list(), []);
   });
 
   it('is empty after an end between two loads, and after an orderly one', async () => {
