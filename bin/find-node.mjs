@@ -6,12 +6,15 @@ import { dirname, join } from 'node:path';
 /** The oldest Node that has all of what is used: type stripping, multi-memory WebAssembly, node:sqlite. */
 export const MINIMUM_NODE = [24, 15];
 
-/**
- * Each thread collects its own garbage alone. V8 would give parts of each collection to helper threads, at the cost of others: while
- * one worker made instances of WebAssembly modules, the helpers took half of two processors. V8 applies the flag only when the
- * process starts, and Node accepts it nowhere else: `v8.setFlagsFromString` leaves concurrent marking on.
- */
-export const NODE_FLAGS = ['--single-threaded-gc'];
+/** Flags that V8 applies only when the process starts; docs/performance.md has the figures. */
+export const NODE_FLAGS = [
+  // Each thread collects its own garbage alone. V8 would give parts of each collection to helper threads, at the cost of others: while
+  // one worker made instances of WebAssembly modules, the helpers took half of two processors.
+  '--single-threaded-gc',
+  // Half of the space for new objects of the main thread, in MiB. V8 would let it grow to 128 MiB in all. Where it is small and
+  // hundreds of requests wait, most of what they hold is copied again and again. Other threads have less: src/threads/start-thread.ts.
+  '--max-semi-space-size=16',
+];
 
 function isRecent(version) {
   const [major, minor] = version.split('.').map(Number);

@@ -2,4 +2,4 @@ export { JobThread, ThreadError } from './job-thread.ts';
 export { OwnerQueue } from './owner-queue.ts';
 export { nativeThreadId, threadCpuMs } from './processor-time.ts';
 export { runInBackground } from './thread-priority.ts';
-export { threadEnvironment } from './thread-environment.ts';
+export { startThread } from './start-thread.ts';

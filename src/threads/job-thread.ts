@@ -1,10 +1,10 @@
 // A thread for work on what users wrote, which may take any time: it is ended at a deadline, and no other work of the process
 // waits for it.
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { Logger } from '../log/index.ts';
 import { CodedError, errorText } from '../values/index.ts';
 import { OwnerQueue } from './owner-queue.ts';
-import { threadEnvironment } from './thread-environment.ts';
+import { startThread } from './start-thread.ts';
 
 /** How long an idle thread lives: it takes some 20 MB. Milliseconds. */
 const IDLE_MS = 60_000;
@@ -118,12 +118,7 @@ export class JobThread<Job, Answer> {
   #spawn(): Worker {
     const { module, name, workerData, heapMb, log } = this.#options;
     this.#isLoaded = false;
-    const worker = new Worker(module, {
-      name,
-      workerData,
-      env: threadEnvironment(),
-      resourceLimits: { maxOldGenerationSizeMb: heapMb },
-    });
+    const worker = startThread(module, { name, workerData, heapMb });
     worker.unref();
     worker.on('message', (answer: Answer) => {
       if (worker !== this.#worker) {

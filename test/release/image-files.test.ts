@@ -6,10 +6,9 @@ import { describe, it } from 'node:test';
 import { gunzipSync } from 'node:zlib';
 import { dynamicLinking } from '../../tools/image/elf.ts';
 import { NODE_FLAGS } from '../../bin/find-node.mjs';
-import { imageConfig, VARIABLES } from '../../tools/image/image-config.ts';
+import { imageConfig } from '../../tools/image/image-config.ts';
 import { FileTree, gzip } from '../../tools/image/file-tree.ts';
 import { unpack } from '../../tools/image/unpack.ts';
-import { run } from '../cli/command.ts';
 
 const MTIME = new Date(1_700_000_000_000);
 const LONG = `${'a-long-folder/'.repeat(20)}file.js`;
@@ -91,22 +90,10 @@ describe('the configuration of the image', () => {
     });
   });
 
-  it('limits the space for new objects, which a running program cannot for its main thread', async () => {
-    const program = `
-      const kept = [];
-      for (let round = 0; round < 100; round += 1) {
-        kept[round % 20] = JSON.parse('[' + '{"a":[1,2,3]},'.repeat(20_000) + '1]');
-      }
-      console.log(v8.getHeapSpaceStatistics().find((one) => one.space_name === 'new_space').physical_space_size);`;
-    const { stdout, stderr } = await run(process.execPath, ['-e', program], { env: VARIABLES });
-    assert.ok(Number(stdout) > 0 && Number(stdout) <= 8 * 2 ** 20, `${stdout} bytes; ${stderr}`);
-  });
-
-  it('starts Node with flags that V8 applies only then: each thread collects its own garbage alone', () => {
+  it('starts Node with the flags of npm start', () => {
     const { config } = imageConfig('arm64', [], origin) as { config: { Entrypoint: readonly string[] } };
     const [node = '', ...rest] = config.Entrypoint;
     assert.match(node, /node$/);
     assert.deepEqual(rest.slice(0, -1), NODE_FLAGS);
-    assert.deepEqual(NODE_FLAGS, ['--single-threaded-gc']);
   });
 });

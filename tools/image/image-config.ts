@@ -7,9 +7,6 @@ import { NODE_PATH, PRODUCT_FOLDER } from './product-files.ts';
 /** Environment variables of the image; docs/performance.md has the figures. */
 export const VARIABLES = {
   NODE_ENV: 'production',
-  // V8 would let the space for new objects of the main thread grow to 128 MiB. This gives it what workers have, 12 MiB; it also
-  // replaces the limits of threads, which are the same or less.
-  NODE_OPTIONS: '--max-semi-space-size=4',
   // glibc would keep freed memory in an arena for each of ten threads.
   MALLOC_ARENA_MAX: '2',
 } as const;

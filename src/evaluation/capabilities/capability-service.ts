@@ -1,12 +1,12 @@
 // The main thread's side of the capability thread: starts it on the first request, and connects other threads to it.
-import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+import { MessageChannel, type MessagePort, type Worker } from 'node:worker_threads';
 import type { ContextAwareResource } from '../../engine/index.ts';
 import type { CapabilityConnection, CapabilityRequest } from './capability-connection.ts';
 import type { ClusterSource } from '../cluster-objects/cluster-source.ts';
 import { KindRevisions } from '../cluster-objects/kind-revisions.ts';
 import type { LogEntry } from '../../log/index.ts';
 import type { SourcesConfig, TrustRoot } from '../../modules/index.ts';
-import { threadEnvironment } from '../../threads/index.ts';
+import { startThread } from '../../threads/index.ts';
 
 /** Given to the capability thread when it starts. */
 export interface CapabilityStart {
@@ -106,9 +106,8 @@ export class CapabilityService {
 
   #spawn(): Worker {
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    const worker = new Worker(new URL(`./capability-thread.${extension}`, import.meta.url), {
+    const worker = startThread(new URL(`./capability-thread.${extension}`, import.meta.url), {
       name: 'host capabilities',
-      env: threadEnvironment(),
       workerData: this.#start,
     });
     worker.unref();

@@ -1,7 +1,7 @@
 // One loader thread and its pending work. Guests run in the thread, so it is watched like a worker and replaced when a guest
 // does not end; its other work starts again.
 import { rmSync } from 'node:fs';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { modulesOf } from '../../engine/definition/index.ts';
 import type { PeerSource, SourcesConfig, Verification } from '../../modules/index.ts';
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
@@ -21,13 +21,10 @@ import {
 } from './load-request.ts';
 import { recordPath } from './loading-record.ts';
 import type { Quarantined } from './quarantine.ts';
-import { threadEnvironment } from '../../threads/index.ts';
+import { startThread } from '../../threads/index.ts';
 
 /** Interval between checks of the thread. Milliseconds. */
 const WATCHDOG_INTERVAL_MS = 50;
-
-/** Size of the thread's young generation: it works rarely, and should not keep its garbage. */
-const YOUNG_HEAP_MB = 8;
 
 /** Number of threads in a row that end without an answer before their work fails. */
 const MAX_DEATHS = 3;
@@ -259,12 +256,10 @@ export class LoaderLane {
       quarantined: this.#quarantined(),
     };
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    const worker = new Worker(new URL(`./loader-thread.${extension}`, import.meta.url), {
+    const worker = startThread(new URL(`./loader-thread.${extension}`, import.meta.url), {
       name: `${this.#patience} loader`,
       workerData,
       transferList: [capabilities.port],
-      env: threadEnvironment(),
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
     });
     // Answers of a replaced thread may still arrive. They are valid; only the first answer to a request counts.
     worker.on('message', (message: FromLoader) => this.#receive(message));

@@ -1,5 +1,5 @@
 // One worker of the pool: its thread, and the reviews that it has.
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
 import {
   type FromWorker,
@@ -12,15 +12,10 @@ import {
 } from '../evaluation-protocol.ts';
 import { ObservationReceiver } from '../worker/observations.ts';
 import type { ReviewJob } from './review-job.ts';
-import { threadCpuMs, threadEnvironment } from '../../threads/index.ts';
+import { startThread, threadCpuMs } from '../../threads/index.ts';
 
 /** JavaScript heap of one worker: tables of thousands of policies need tens of MiB. Guests' memory is bounded elsewhere. */
 const WORKER_HEAP_MB = 512;
-/**
- * Space for new objects in one worker. V8's default (48 MiB) would be most of what a small server uses; a review leaves
- * some tens of KiB behind, so this is still hundreds of reviews between two collections.
- */
-const WORKER_YOUNG_HEAP_MB = 12;
 
 /** Callbacks of a worker. */
 export interface WorkerListener {
@@ -56,12 +51,11 @@ export class WorkerThread {
   ) {
     const workerData: WorkerStart = { ...start, activity: this.#activity.buffer, capabilities };
     const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-    this.#worker = new Worker(new URL(`../worker/evaluation-worker.${extension}`, import.meta.url), {
+    this.#worker = startThread(new URL(`../worker/evaluation-worker.${extension}`, import.meta.url), {
       name: 'evaluation',
       workerData,
       transferList: [capabilities.port],
-      env: threadEnvironment(),
-      resourceLimits: { maxOldGenerationSizeMb: WORKER_HEAP_MB, maxYoungGenerationSizeMb: WORKER_YOUNG_HEAP_MB },
+      heapMb: WORKER_HEAP_MB,
     });
     this.#worker.on('message', (message: FromWorker) => listener.received(this, message));
     this.#worker.on('error', (error) => listener.failed(error));

@@ -1,6 +1,7 @@
 import { Agent, request as httpsRequest } from 'node:https';
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import { createSecureContext } from 'node:tls';
 import { quote } from '../../../go/index.ts';
 import { isJsonObject } from '../../../resources/index.ts';
 import { errorText, parseJson } from '../../../values/index.ts';
@@ -134,9 +135,12 @@ export class WebhookClient {
       timeout: IDLE_MS,
       // SNI must not be an IP address (RFC 6066, section 3).
       servername: isIP(serverName) === 0 ? serverName : '',
-      // As in Go, a certificate of the bundle is trusted even if it is not a root CA.
-      allowPartialTrustChain: true,
-      ...(caBundle === '' ? {} : { ca: caBundle }),
+      // Made once: a context for each connection would parse the bundle again.
+      secureContext: createSecureContext({
+        // As in Go, a certificate of the bundle is trusted even if it is not a root CA.
+        allowPartialTrustChain: true,
+        ...(caBundle === '' ? {} : { ca: caBundle }),
+      }),
     });
     this.#agents.set(key, agent);
     return agent;
