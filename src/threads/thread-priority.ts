@@ -5,11 +5,11 @@ import { nativeThreadId } from './processor-time.ts';
 const BACKGROUND_PRIORITY = 5;
 
 /**
- * Gives way to the other threads of the process, where the system has priorities of threads. Without that, three busy threads
- * would leave the main thread less than half of two processors, which 200 requests a second need.
+ * Lets a thread give way to the others of the process, for good, where the system has priorities of threads. Without that, three busy
+ * threads would leave the main thread less than half of two processors, which 200 requests a second need.
+ * @param id of a thread of this process, see {@link nativeThreadId}; default: the current one
  */
-export function runInBackground(): void {
-  const id = nativeThreadId();
+export function runInBackground(id: number | undefined = nativeThreadId()): void {
   if (id === undefined) {
     return;
   }

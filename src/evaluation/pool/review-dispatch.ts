@@ -80,6 +80,8 @@ export class ReviewDispatch {
         }
       }
     }
+    // What was parked just now may be for a worker that none of the others needed.
+    this.#unpark();
     for (const worker of this.#workers) {
       worker.flush();
     }
@@ -124,7 +126,7 @@ export class ReviewDispatch {
         return undefined;
       }
       this.queue.advance();
-      if (!isSlow || (worker.jobs.length === 0 && this.#slowLane.hasRoom(this.#workers, job.owner))) {
+      if (!isSlow || (worker.jobs.length === 0 && this.#slowLane.mayTake(worker, this.#workers, job.owner))) {
         return job;
       }
       this.#slowLane.park(job);
@@ -165,13 +167,11 @@ export class ReviewDispatch {
       // The only worker is for the others first.
       return;
     }
-    while (this.#slowLane.length > 0) {
-      const idle = this.#workers.find(({ isAble, jobs }) => isAble && jobs.length === 0);
-      const job = idle && this.#slowLane.unpark(this.#workers);
-      if (idle === undefined || job === undefined) {
-        return;
+    for (const worker of this.#workers) {
+      const job = worker.isAble && worker.jobs.length === 0 ? this.#slowLane.unpark(worker, this.#workers) : undefined;
+      if (job !== undefined) {
+        this.#hand(worker, job);
       }
-      this.#hand(idle, job);
     }
   }
 }

@@ -8,6 +8,13 @@ import { PublishedTable } from './published-table.ts';
 import { ReviewJob } from './review-job.ts';
 import { SlowLane } from './slow-lane.ts';
 
+const worker = { jobs: [], isAble: true, isBackground: false } as unknown as WorkerThread;
+const background = { jobs: [], isAble: true, isBackground: true } as unknown as WorkerThread;
+
+/** Whether an idle worker may take a review of an owner, where all workers are idle. */
+const mayTake = (lane: SlowLane, one: WorkerThread, owner: string): boolean =>
+  lane.mayTake(one, [worker, background], owner);
+
 describe('the slow lane', () => {
   it('restricts a namespace whose reviews take long one after the other, and no cluster-wide policy', () => {
     const failed = { message: 'not loaded', failurePolicy: 'Fail' } as const;
@@ -29,22 +36,42 @@ describe('the slow lane', () => {
       requestTimeoutMs: 10_000,
       done: () => {},
     });
-    const free = [
-      { jobs: [], isAble: true },
-      { jobs: [], isAble: true },
-    ] as unknown as WorkerThread[];
     for (let review = 0; review < 3; review += 1) {
       assert.equal(lane.slowOf(job), null);
       lane.account({ policy: ofTenant, ms: 45, waitedMs: 30 });
       lane.account({ policy: ofCluster, ms: 45, waitedMs: 30 });
     }
     assert.deepEqual(lane.slowOf(job), ['namespace/tenant']);
-    assert.equal(lane.hasRoom(free, 'namespace/tenant'), true);
+    assert.equal(mayTake(lane, worker, 'namespace/tenant'), false, 'it is for workers that give way to others');
+    assert.equal(lane.mayTake(worker, [worker], 'namespace/tenant'), true, 'a single worker is for all');
+    assert.equal(mayTake(lane, background, 'namespace/tenant'), true);
     lane.account({ policy: ofTenant, ms: 1_000, waitedMs: 1_000 });
-    assert.equal(lane.hasRoom(free, 'namespace/tenant'), true, 'others can run while it waits');
+    assert.equal(mayTake(lane, background, 'namespace/tenant'), true, 'others can run while it waits');
     lane.account({ policy: ofTenant, ms: 480, waitedMs: 0 });
-    assert.equal(lane.hasRoom(free, 'namespace/tenant'), false, 'it waits until some of its time has worn off');
-    assert.equal(lane.hasRoom(free, 'namespace/other'), true);
+    assert.equal(mayTake(lane, background, 'namespace/tenant'), false, 'it waits until some of its time has worn off');
+    assert.equal(mayTake(lane, background, 'namespace/other'), true);
+  });
+
+  it('gives slow namespaces the time in which the main thread has nothing to do, and little of the other', (context) => {
+    let [now, idle] = [1_000, 0];
+    context.mock.method(performance, 'now', () => now);
+    context.mock.method(performance, 'eventLoopUtilization', () => ({ idle, active: now - idle, utilization: 0 }));
+    const table = new PublishedTable();
+    const failed = { message: 'not loaded', failurePolicy: 'Fail' } as const;
+    const [policy = 0] = table.apply(
+      tableChange([{ id: 'kw.ap.tenant.a', failed, match: { namespace: 'tenant' } as PolicyMatch }]),
+    );
+    const lane = new SlowLane(table, () => {}, 2);
+    lane.account({ policy, ms: 600, waitedMs: 0 });
+    assert.equal(mayTake(lane, background, 'namespace/tenant'), false);
+    // Of 200 ms that must pass, a tenth of these.
+    now += 500;
+    assert.equal(mayTake(lane, background, 'namespace/tenant'), false);
+    idle += 200;
+    assert.equal(mayTake(lane, background, 'namespace/tenant'), true);
+    lane.account({ policy, ms: 100, waitedMs: 0 });
+    now += 2_500;
+    assert.equal(mayTake(lane, background, 'namespace/tenant'), true, 'it goes on beside a busy thread');
   });
 
   it('lets an owner that is not slow hold its share, where its policies are untried', () => {
@@ -63,14 +90,13 @@ describe('the slow lane', () => {
     };
     const job = deferred();
     assert.equal(lane.isFor(job), true);
-    const idle = { jobs: [], isAble: true } as unknown as WorkerThread;
     const busy = { jobs: [job], runningJob: job, isAble: true } as unknown as WorkerThread;
-    assert.equal(lane.hasRoom([idle, idle], owner), true);
-    assert.equal(lane.hasRoom([busy, idle], owner), false);
-    assert.equal(lane.hasRoom([busy, idle], 'namespace/other'), true, 'others take the last worker');
+    assert.equal(lane.mayTake(worker, [worker, background], owner), true);
+    assert.equal(lane.mayTake(worker, [busy, worker], owner), false);
+    assert.equal(lane.mayTake(worker, [busy, worker], 'namespace/other'), true, 'others take the last worker');
     const parked = deferred();
     lane.park(parked);
-    assert.equal(lane.unpark([busy, idle]), undefined);
+    assert.equal(lane.unpark(worker, [busy, worker]), undefined);
     assert.deepEqual(lane.giveUp(), [parked]);
     assert.equal(lane.isFor(parked), false, 'it is answered without the policies of the owner');
   });
@@ -83,17 +109,13 @@ describe('the slow lane', () => {
       tableChange(namespaces.map((namespace) => ({ id: namespace, failed, match: { namespace } as PolicyMatch }))),
     );
     const lane = new SlowLane(table, () => {}, 2);
-    const free = [
-      { jobs: [], isAble: true },
-      { jobs: [], isAble: true },
-    ] as unknown as WorkerThread[];
     const rooms = numbers.map((policy, index) => {
       lane.account({ policy, ms: 150, waitedMs: 0 });
-      return lane.hasRoom(free, `namespace/${namespaces[index]}`);
+      return mayTake(lane, background, `namespace/${namespaces[index]}`);
     });
     assert.deepEqual(rooms, [true, true, true, false]);
-    assert.equal(lane.hasRoom(free, 'namespace/untried'), true, 'one that is not slow pays for none of them');
-    assert.equal(lane.hasRoom(free, 'kw.cap.slow'), true);
+    assert.equal(mayTake(lane, background, 'namespace/untried'), true, 'one that is not slow pays for none of them');
+    assert.equal(mayTake(lane, background, 'kw.cap.slow'), true);
   });
 
   it('counts the time of all policies together where they are of one namespace, whatever policies are called', () => {

@@ -1,5 +1,6 @@
 // Owners whose policies hold workers, and the reviews for them: none holds more than its share of the workers, and together
-// they never hold all. A namespace whose policies are untried holds no more than its share either.
+// they never hold all. Those of namespaces run in background workers only. A namespace whose policies are untried holds no more than
+// its share either.
 import { isNamespaceOwner } from '../../engine/definition/index.ts';
 import type { HeldWorker, Running } from '../evaluation-protocol.ts';
 import type { HeldTimes } from './held-times.ts';
@@ -17,16 +18,15 @@ import type { WorkerThread } from './worker-thread.ts';
 export const LAST_CALL_MS = 250;
 /** Of the workers, for the reviews of one slow owner; at least one worker. */
 const OWNER_SHARE = 0.5;
-/**
- * Of the time of these workers, for the long reviews of one namespace that follow one another. For a worker that makes instances
- * again and again, V8's own threads collect garbage, which takes 1.6 times the processor time of the worker.
- */
+/** Of the time of these workers, for the long reviews of one namespace that follow one another: of {@link spareMs} once it is slow. */
 const TIME_SHARE = 0.5;
 /** Time without waiting for the host that they may take at once beyond it. Milliseconds. */
 const MAX_SPENT_MS = 500;
-/** Of the time of all workers but one, for those of all slow namespaces: more than that of one of two workers. */
+/** Of that time of all workers but one, for those of all slow namespaces: more than that of one of two workers. */
 const TIME_SHARE_TOGETHER = 0.75;
 const ALL_NAMESPACES = '';
+/** Of all time, how much counts as spare where the main thread is never idle, so that they go on. */
+const LEAST_SPARE = 0.1;
 /**
  * A namespace whose policies hold its share of the workers for longer than {@link RESTRICT_MS} gets no more for
  * {@link FULL_SHARE_MS}: its other reviews wait for them instead of taking the workers that are left. Milliseconds.
@@ -57,9 +57,9 @@ export class SlowLane {
   constructor(table: PublishedTable, onTimeout: (policy: string) => void, size: number) {
     this.#table = table;
     this.#onTimeout = onTimeout;
-    this.#held = new SpentTimes(shareOf(size) * TIME_SHARE, RESTRICT_MS);
-    this.#worked = new SpentTimes(shareOf(size) * TIME_SHARE, MAX_SPENT_MS);
-    this.#workedTogether = new SpentTimes(Math.max(1, size - 1) * TIME_SHARE_TOGETHER, MAX_SPENT_MS);
+    this.#held = new SpentTimes(shareOfOwner(size) * TIME_SHARE, RESTRICT_MS);
+    this.#worked = new SpentTimes(shareOfOwner(size) * TIME_SHARE, MAX_SPENT_MS, spareMs);
+    this.#workedTogether = new SpentTimes(Math.max(1, size - 1) * TIME_SHARE_TOGETHER, MAX_SPENT_MS, spareMs);
   }
 
   /** Number of parked reviews. */
@@ -76,9 +76,9 @@ export class SlowLane {
     this.#parked.push(job.owner ?? '', job);
   }
 
-  /** The next parked review for which there is room. */
-  unpark(workers: readonly WorkerThread[]): ReviewJob | undefined {
-    return this.#parked.length === 0 ? undefined : this.#parked.take((owner) => this.hasRoom(workers, owner));
+  /** The next parked review that a worker may take. */
+  unpark(worker: WorkerThread, workers: readonly WorkerThread[]): ReviewJob | undefined {
+    return this.#parked.length === 0 ? undefined : this.#parked.take((owner) => this.mayTake(worker, workers, owner));
   }
 
   /** Marks the owner of a policy as slow. */
@@ -118,19 +118,22 @@ export class SlowLane {
     return worker.jobs.some((job) => this.isFor(job)) || (owner !== undefined && this.#owners.has(owner));
   }
 
-  /** Whether there is room for one more review of an owner whose policies are slow, or may be. */
-  hasRoom(workers: readonly WorkerThread[], owner: string | undefined): boolean {
+  /** Whether a worker without reviews may take one more of an owner whose policies are slow, or may be. */
+  mayTake(worker: WorkerThread, workers: readonly WorkerThread[], owner: string | undefined): boolean {
     // Its policies are untried: what slow owners spend does not count.
     const isSlow = owner === undefined || this.#owners.has(owner);
-    if (isSlow && owner !== undefined && isNamespaceOwner(owner) && this.#mustPause(owner)) {
-      return false;
+    if (isSlow && owner !== undefined && isNamespaceOwner(owner)) {
+      const isForIt = worker.isBackground || workers.length === 1;
+      if (!isForIt || this.#mustPause(owner)) {
+        return false;
+      }
     }
     const slow = workers.filter((worker) => this.holds(worker));
     if (workers.length === 1) {
       return slow.length === 0;
     }
     const own = workers.filter((worker) => worker.jobs.length > 0 && this.ownerIn(worker) === owner).length;
-    if (own >= shareOf(workers.length)) {
+    if (own >= shareOfOwner(workers.length)) {
       return false;
     }
     // Slow owners leave a worker to all others, whose policies may be untried. One that is being replaced does not count.
@@ -148,7 +151,7 @@ export class SlowLane {
       .filter((worker) => held.of(worker) > RESTRICT_MS)
       .map((worker) => this.ownerIn(worker) ?? '');
     for (const owner of new Set(owners)) {
-      if (isNamespaceOwner(owner) && owners.filter((one) => one === owner).length >= shareOf(workers.length)) {
+      if (isNamespaceOwner(owner) && owners.filter((one) => one === owner).length >= shareOfOwner(workers.length)) {
         this.#owners.add(owner, FULL_SHARE_MS);
       }
     }
@@ -234,7 +237,15 @@ export class SlowLane {
   }
 }
 
+/**
+ * A clock that goes on while the main thread has nothing to do, and slowly while it is busy: what slow namespaces do beside a busy
+ * thread, it lacks, even with a processor of its own, where two share a core, or the memory. Milliseconds.
+ */
+function spareMs(): number {
+  return LEAST_SPARE * performance.now() + (1 - LEAST_SPARE) * performance.eventLoopUtilization().idle;
+}
+
 /** Workers that the reviews of one slow owner may hold. */
-function shareOf(workers: number): number {
+export function shareOfOwner(workers: number): number {
   return Math.max(1, Math.floor(workers * OWNER_SHARE));
 }

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { getPriority } from 'node:os';
 import { after, before, describe, it } from 'node:test';
 import { type ObjectReference, parsePolicies } from '../../engine/index.ts';
 import type { PolicyMatch } from '../../resources/index.ts';
@@ -407,7 +409,36 @@ describe('the policies of one namespace', () => {
     );
     assert.ok(!restarts.includes('held'), 'no worker had to be freed');
   });
+
+  it(
+    'have workers that give way to others, replacements included',
+    { skip: process.platform !== 'linux' },
+    async () => {
+      const before = backgroundThreads('evaluation');
+      assert.equal(before.length, 2, 'half of four');
+      pool.renew();
+      const replacements = (): number => backgroundThreads('evaluation').filter((id) => !before.includes(id)).length;
+      const deadline = performance.now() + 10_000;
+      while (replacements() < 2 && performance.now() < deadline) {
+        await ask('quick');
+      }
+      assert.equal(replacements(), 2);
+    },
+  );
 });
+
+/** The ids of those threads of this process with a name that give way to others. */
+function backgroundThreads(name: string): readonly string[] {
+  const tasks = '/proc/self/task';
+  return readdirSync(tasks).filter((id) => {
+    try {
+      return readFileSync(`${tasks}/${id}/comm`, 'utf8').trim() === name && getPriority(Number(id)) > 0;
+    } catch {
+      // It has just ended.
+      return false;
+    }
+  });
+}
 
 describe('a worker pool that has stopped', () => {
   it('takes nothing more, and waits for nothing', async () => {

@@ -222,8 +222,8 @@ export class WorkerPool {
         break;
       }
       case 'ready':
-        worker.nativeThreadId = message.nativeThreadId;
-        this.#threads.ready(worker);
+        worker.ready(message.nativeThreadId);
+        this.#threads.started(worker);
         this.#dispatch.soon();
         break;
       default:

@@ -12,7 +12,7 @@ import {
 } from '../evaluation-protocol.ts';
 import { ObservationReceiver } from '../worker/observations.ts';
 import type { ReviewJob } from './review-job.ts';
-import { startThread, threadCpuMs } from '../../threads/index.ts';
+import { runInBackground, startThread, threadCpuMs } from '../../threads/index.ts';
 
 /** JavaScript heap of one worker: tables of thousands of policies need tens of MiB. Guests' memory is bounded elsewhere. */
 const WORKER_HEAP_MB = 512;
@@ -33,8 +33,9 @@ export class WorkerThread {
   busySince = 0;
   isReady = false;
   isEnding = false;
+  #isBackground = false;
   /** The system's id of its thread; undefined until it is ready, or where the system does not tell. */
-  nativeThreadId: number | undefined;
+  #nativeThreadId: number | undefined;
   readonly #worker: Worker;
   readonly #activity = new WorkerActivity();
   /** In the order in which the worker evaluates them. */
@@ -67,6 +68,28 @@ export class WorkerThread {
     return this.#jobs;
   }
 
+  /** Notes that its thread has started. */
+  ready(nativeThreadId: number | undefined): void {
+    this.isReady = true;
+    this.#nativeThreadId = nativeThreadId;
+    if (this.#isBackground) {
+      runInBackground(nativeThreadId);
+    }
+  }
+
+  /** Lets its thread give way to others, from its start on. */
+  moveToBackground(): void {
+    this.#isBackground = true;
+    if (this.isReady) {
+      runInBackground(this.#nativeThreadId);
+    }
+  }
+
+  /** Whether its thread gives way to others, so that it is for reviews that take long. */
+  get isBackground(): boolean {
+    return this.#isBackground;
+  }
+
   /** Whether it takes work. */
   get isAble(): boolean {
     return this.isReady && !this.isEnding;
@@ -97,7 +120,7 @@ export class WorkerThread {
    * answers only after native code, and the first write to 125 MiB of memory takes up to 0.7 s.
    */
   async cpuMs(): Promise<number | undefined> {
-    const known = this.nativeThreadId === undefined ? undefined : threadCpuMs(this.nativeThreadId);
+    const known = this.#nativeThreadId === undefined ? undefined : threadCpuMs(this.#nativeThreadId);
     return known ?? (await this.#askCpuMs());
   }
 

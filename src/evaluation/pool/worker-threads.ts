@@ -3,6 +3,7 @@ import type { CapabilityConnection } from '../capabilities/capability-connection
 import type { TableChange, WorkerStart } from '../evaluation-protocol.ts';
 import { type WorkerListener, WorkerThread } from './worker-thread.ts';
 import type { PublishedTable } from './published-table.ts';
+import { shareOfOwner } from './slow-lane.ts';
 import { ValidationTimes } from '../validation-times.ts';
 import { type WatchedChange, WatchedObjects } from '../watched-objects.ts';
 
@@ -57,10 +58,10 @@ export class WorkerThreads {
   /** Starts the workers; resolves when each is ready, or when they are ended. */
   async start(): Promise<void> {
     await Promise.all(
-      Array.from({ length: this.#options.size }, () => {
+      Array.from({ length: this.#options.size }, (_, index) => {
         const { promise, resolve } = Promise.withResolvers<void>();
         const worker = this.#spawn();
-        this.#workers.push(worker);
+        this.#place(worker, index);
         this.#starting.set(worker, resolve);
         return promise;
       }),
@@ -68,8 +69,7 @@ export class WorkerThreads {
   }
 
   /** Notes that a worker has started. */
-  ready(worker: WorkerThread): void {
-    worker.isReady = true;
+  started(worker: WorkerThread): void {
     this.#starting.get(worker)?.();
     this.#starting.delete(worker);
   }
@@ -117,7 +117,7 @@ export class WorkerThreads {
     }
     const fresh = this.#spare ?? this.#spawn();
     this.#spare = undefined;
-    this.#workers[index] = fresh;
+    this.#place(fresh, index);
     fresh.send({ type: 'table', version: this.#version, ...this.#table.whole() });
     for (const change of this.#watched.changes()) {
       fresh.send({ type: 'watched', change });
@@ -156,6 +156,15 @@ export class WorkerThreads {
     await Promise.all([...this.#workers, this.#spare].map(async (worker) => await worker?.terminate()));
     for (const resolve of [...this.#starting.values(), ...this.#awaitingVersion.map((one) => one.resolve)]) {
       resolve();
+    }
+  }
+
+  /** The last workers are those for the reviews of slow namespaces. A single worker is for all. */
+  #place(worker: WorkerThread, index: number): void {
+    const { size } = this.#options;
+    this.#workers[index] = worker;
+    if (size > 1 && index >= size - shareOfOwner(size)) {
+      worker.moveToBackground();
     }
   }
 
