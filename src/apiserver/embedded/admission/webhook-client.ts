@@ -66,17 +66,24 @@ export class WebhookClient {
   async post(call: WebhookCall): Promise<string> {
     const path = `${call.endpoint.path}?timeout=${call.timeoutSeconds}s`;
     const shown = `Post ${quote(call.endpoint.origin + path)}`;
-    const timeout = AbortSignal.timeout(call.timeoutSeconds * 1000);
-    const signal = call.signal === undefined ? timeout : AbortSignal.any([timeout, call.signal]);
+    // AbortSignal.timeout would keep each call until its timeout, long after its answer.
+    const limit = new AbortController();
+    const stop = (): void => limit.abort();
+    const timer = setTimeout(stop, call.timeoutSeconds * 1000);
+    call.signal?.addEventListener('abort', stop, { once: true });
     try {
-      return await this.#send(call, path, signal);
+      call.signal?.throwIfAborted();
+      return await this.#send(call, path, limit.signal);
     } catch (error) {
       call.signal?.throwIfAborted();
       if (error instanceof ResponseError) {
         throw error;
       }
-      const why = timeout.aborted ? 'context deadline exceeded' : this.#describe(error, call.endpoint);
+      const why = limit.signal.aborted ? 'context deadline exceeded' : this.#describe(error, call.endpoint);
       throw new Error(`${shown}: ${why}`, { cause: error });
+    } finally {
+      clearTimeout(timer);
+      call.signal?.removeEventListener('abort', stop);
     }
   }
 
