@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { it } from 'node:test';
-import { NODE_FLAGS } from '../../bin/find-node.mjs';
+
+/** As bin/find-node.mjs starts Node. */
+const FLAGS = ['--single-threaded-gc', '--max-semi-space-size=16'];
 
 /** Prints how many MiB new objects can have at most, while many of them live. */
 const FILL = `
@@ -24,7 +26,7 @@ it('gives threads less space for new objects than the main thread has', () => {
     await once(startThread(new URL('data:text/javascript,' + encodeURIComponent(thread)), { name: 'filled' }), 'exit');
     new Function('require', fill)(createRequire('/'));
   `;
-  const { stdout, stderr } = spawnSync(process.execPath, [...NODE_FLAGS, '--input-type=module', '--eval', program], {
+  const { stdout, stderr } = spawnSync(process.execPath, [...FLAGS, '--input-type=module', '--eval', program], {
     encoding: 'utf8',
   });
   assert.deepEqual(stdout.trim().split('\n'), ['4', '16'], stderr);
