@@ -1,5 +1,4 @@
 import { setPriority } from 'node:os';
-import { nativeThreadId } from './processor-time.ts';
 
 /** A third of the weight of a thread with priority 0. */
 const BACKGROUND_PRIORITY = 5;
@@ -7,9 +6,9 @@ const BACKGROUND_PRIORITY = 5;
 /**
  * Lets a thread give way to the others of the process, for good, where the system has priorities of threads. Without that, three busy
  * threads would leave the main thread less than half of two processors, which 200 requests a second need.
- * @param id of a thread of this process, see {@link nativeThreadId}; default: the current one
+ * @param id of a thread of this process, see nativeThreadId; undefined, where the system did not tell: nothing changes
  */
-export function runInBackground(id: number | undefined = nativeThreadId()): void {
+export function runInBackground(id: number | undefined): void {
   if (id === undefined) {
     return;
   }

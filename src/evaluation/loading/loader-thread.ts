@@ -53,7 +53,7 @@ import { instanceMemory } from '../thread-memory.ts';
 import { LoadingRecord, suspectKey } from './loading-record.ts';
 import { moduleWarnings } from './module-warnings.ts';
 import type { PolicyReason } from './policy-reason.ts';
-import { OwnerQueue, runInBackground } from '../../threads/index.ts';
+import { nativeThreadId, OwnerQueue, runInBackground } from '../../threads/index.ts';
 import { tenantRefusal } from './tenant-needs.ts';
 import { tryParameters } from './try-parameters.ts';
 
@@ -80,7 +80,7 @@ const START_TIMEOUT_MS = 5_000;
  */
 const MAX_START_MS = 500;
 // Reviews come before loads.
-runInBackground();
+runInBackground(nativeThreadId());
 const start = workerData as LoaderStart;
 const isQuick = start.patience === 'quick';
 const activity = new WorkerActivity(start.activity);
