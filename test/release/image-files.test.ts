@@ -95,5 +95,6 @@ describe('the configuration of the image', () => {
     const [node = '', ...rest] = config.Entrypoint;
     assert.match(node, /node$/);
     assert.deepEqual(rest.slice(0, -1), NODE_FLAGS);
+    assert.deepEqual(NODE_FLAGS, ['--single-threaded-gc', '--max-semi-space-size=16']);
   });
 });

@@ -80,7 +80,7 @@ export class ReviewDispatch {
         }
       }
     }
-    // What was parked just now may be for a worker that none of the others needed.
+    // A review that was parked just now may be for another worker.
     this.#unpark();
     for (const worker of this.#workers) {
       worker.flush();
@@ -163,8 +163,8 @@ export class ReviewDispatch {
   }
 
   #unpark(): void {
-    if (this.#workers.length === 1 && this.queue.length > 0) {
-      // The only worker is for the others first.
+    // A single worker is for the others first.
+    if (this.#slowLane.length === 0 || (this.#workers.length === 1 && this.queue.length > 0)) {
       return;
     }
     for (const worker of this.#workers) {

@@ -18,11 +18,14 @@ import type { WorkerThread } from './worker-thread.ts';
 export const LAST_CALL_MS = 250;
 /** Of the workers, for the reviews of one slow owner; at least one worker. */
 const OWNER_SHARE = 0.5;
-/** Of the time of these workers, for the long reviews of one namespace that follow one another: of {@link spareMs} once it is slow. */
+/**
+ * Of the time of these workers, for the long reviews of one namespace that follow one another. A namespace that takes more is slow,
+ * and then has this share of {@link spareMs} only.
+ */
 const TIME_SHARE = 0.5;
 /** Time without waiting for the host that they may take at once beyond it. Milliseconds. */
 const MAX_SPENT_MS = 500;
-/** Of that time of all workers but one, for those of all slow namespaces: more than that of one of two workers. */
+/** Of {@link spareMs} of all workers but one, for those of all slow namespaces: more than that of one of two workers. */
 const TIME_SHARE_TOGETHER = 0.75;
 const ALL_NAMESPACES = '';
 /** Of all time, how much counts as spare where the main thread is never idle, so that they go on. */
@@ -78,7 +81,7 @@ export class SlowLane {
 
   /** The next parked review that a worker may take. */
   unpark(worker: WorkerThread, workers: readonly WorkerThread[]): ReviewJob | undefined {
-    return this.#parked.length === 0 ? undefined : this.#parked.take((owner) => this.mayTake(worker, workers, owner));
+    return this.#parked.take((owner) => this.mayTake(worker, workers, owner));
   }
 
   /** Marks the owner of a policy as slow. */
@@ -238,8 +241,8 @@ export class SlowLane {
 }
 
 /**
- * A clock that goes on while the main thread has nothing to do, and slowly while it is busy: what slow namespaces do beside a busy
- * thread, it lacks, even with a processor of its own, where two share a core, or the memory. Milliseconds.
+ * A clock for what slow namespaces may use. It runs while the main thread has nothing to do, and slowly while that is busy: a worker
+ * that computes or fills memory makes the main thread slower, even on another processor. Milliseconds.
  */
 function spareMs(): number {
   return LEAST_SPARE * performance.now() + (1 - LEAST_SPARE) * performance.eventLoopUtilization().idle;

@@ -64,6 +64,7 @@ export class WebhookClient {
    * @throws Error with an API server's message when the call fails
    */
   async post(call: WebhookCall): Promise<string> {
+    call.signal?.throwIfAborted();
     const path = `${call.endpoint.path}?timeout=${call.timeoutSeconds}s`;
     const shown = `Post ${quote(call.endpoint.origin + path)}`;
     // AbortSignal.timeout would keep each call until its timeout, long after its answer.
@@ -72,7 +73,6 @@ export class WebhookClient {
     const timer = setTimeout(stop, call.timeoutSeconds * 1000);
     call.signal?.addEventListener('abort', stop, { once: true });
     try {
-      call.signal?.throwIfAborted();
       return await this.#send(call, path, limit.signal);
     } catch (error) {
       call.signal?.throwIfAborted();
