@@ -1,10 +1,9 @@
 // Validates the rules of policies like API servers those of webhooks (k8s.io/kubernetes 1.34,
 // pkg/apis/admissionregistration/validation), beyond our schema.
-import { nearestKey } from '../../values/index.ts';
 import type { AdmissionPolicySpec } from '../../resources/index.ts';
 import {
-  builtinKinds,
   forbidden,
+  impossibleRules,
   invalid,
   PORTCULLIS_GROUP,
   privilegedNames,
@@ -28,6 +27,9 @@ export function checkRequestRules(rules: readonly Rule[], isNamespaced: boolean,
       warnOfExempt(rule, path, findings);
     }
   }
+  for (const { field, message } of impossibleRules(rules).filter((one) => !findings.has(one.field))) {
+    findings.warn('rule-never-matches', field, message);
+  }
 }
 
 function checkRule(rule: Rule, path: string, findings: Findings): void {
@@ -43,8 +45,6 @@ function checkRule(rule: Rule, path: string, findings: Findings): void {
   checkTexts(apiVersions, `${path}.apiVersions`, 'v1', findings);
   checkTexts(resources, `${path}.resources`, 'pods', findings);
   checkOverlaps(resources, `${path}.resources`, findings);
-  warnOfMistakes(rule, path, findings);
-  warnOfUnknown(rule, path, findings);
   if (meansEverything(rule)) {
     const text = 'the policy matches every kind of object: requests of all users wait for it, and fail if it fails';
     findings.warn('rules-everything', path, text);
@@ -136,49 +136,6 @@ function warnOfExempt({ apiGroups = [], resources }: Rule, path: string, finding
       const detail = `policies never see objects of ${PORTCULLIS_GROUP}, which only Portcullis writes. Control access to them with RBAC`;
       findings.warn('rule-never-matches', `${path}.apiGroups[${index}]`, detail);
     }
-  }
-}
-
-/** Warns of rules that API servers accept and that match no request: a kind as resource, a group as version. */
-function warnOfMistakes({ apiGroups = [], apiVersions, resources }: Rule, path: string, findings: Findings): void {
-  for (const [index, text] of resources.entries()) {
-    if (/[A-Z]/.test(text)) {
-      const detail = `"${text}" is no resource: write it in lower case and in the plural, such as "pods"`;
-      findings.warn('rule-never-matches', `${path}.resources[${index}]`, detail);
-    }
-  }
-  for (const [index, text] of apiVersions.entries()) {
-    if (text.includes('/')) {
-      const detail = `"${text}" is no version: expected "${text.slice(text.indexOf('/') + 1)}" here, and the group in apiGroups`;
-      findings.warn('rule-never-matches', `${path}.apiVersions[${index}]`, detail);
-    }
-  }
-  for (const [index, text] of apiGroups.entries()) {
-    if (/^v[0-9]+((alpha|beta)[0-9]+)?$/.test(text) || text.includes('/')) {
-      const detail = `"${text}" is no API group: expected "" for the core group, or a name such as "apps" without a version`;
-      findings.warn('rule-never-matches', `${path}.apiGroups[${index}]`, detail);
-    }
-  }
-}
-
-/**
- * Warns of the first resource that no group of the rule has, where all are known: groups without a dot have no custom resources.
- */
-function warnOfUnknown({ apiGroups = [], resources }: Rule, path: string, findings: Findings): void {
-  const kinds = apiGroups.map((group) => (group.includes('.') ? [] : builtinKinds(group)));
-  if (kinds.length === 0 || kinds.some((ofGroup) => ofGroup.length === 0)) {
-    return;
-  }
-  const known = kinds.flat().map(({ resource }) => resource);
-  const names = resources.map((text) => text.split('/', 1)[0] ?? '');
-  const index = names.findIndex((name) => /^[^A-Z*]+$/.test(name) && !known.includes(name));
-  const name = names[index];
-  if (name !== undefined) {
-    const nearest = nearestKey(name, known);
-    const hint = nearest === undefined ? '' : `. Did you mean ${nearest}?`;
-    const groups = apiGroups.map((group) => `"${group}"`).join(', ');
-    const detail = `Kubernetes has no resource "${name}" in apiGroups ${groups}${hint}`;
-    findings.warn('rule-never-matches', `${path}.resources[${index}]`, detail);
   }
 }
 

@@ -19,6 +19,16 @@ export interface ResourceRule {
   readonly scope?: string;
 }
 
+/** How messages name what is served. */
+export interface ServedWords {
+  /** `the cluster serves` no resource of that name. */
+  readonly has: string;
+  /** `the cluster does not serve` a resource in that version. */
+  readonly lacks: string;
+}
+
+const CLUSTER: ServedWords = { has: 'the cluster serves', lacks: 'the cluster does not serve' };
+
 /** A rule that matches no resource, at the field to correct. */
 export type UnservedRule = Pick<FieldError, 'field' | 'message'>;
 
@@ -39,10 +49,11 @@ const KNOWN_SUBRESOURCES: ReadonlySet<string> = new Set(
 export function unservedRules(
   rules: readonly ResourceRule[],
   served: readonly ServedResource[],
+  words: ServedWords = CLUSTER,
 ): readonly UnservedRule[] {
   return rules.flatMap((rule, index) => {
     const path = `spec.rules[${index}]`;
-    const problems = rule.resources.map((_, entry) => problemOf(rule, path, entry, served));
+    const problems = rule.resources.map((_, entry) => problemOf(rule, path, entry, served, words));
     return problems.filter(
       (problem, at) => problem !== undefined && problems.findIndex((one) => one?.field === problem.field) === at,
     ) as UnservedRule[];
@@ -54,20 +65,21 @@ function problemOf(
   path: string,
   entry: number,
   served: readonly ServedResource[],
+  words: ServedWords,
 ): UnservedRule | undefined {
   const { apiGroups = [], apiVersions, scope = ALL } = rule;
   const [name, subresource] = splitResource(rule.resources[entry] ?? '');
   const inGroups = served.filter(({ group }) => includes(apiGroups, group));
   if (inGroups.length === 0) {
-    return apiGroups.length === 0 ? undefined : unknownGroup(rule, `${path}.apiGroups`, name, served);
+    return apiGroups.length === 0 ? undefined : unknownGroup(rule, `${path}.apiGroups`, name, served, words);
   }
   const named = inGroups.filter(({ resource }) => name === ALL || resource === name);
   if (named.length === 0) {
-    return unknownResource(rule, `${path}.resources[${entry}]`, name, served, inGroups);
+    return unknownResource(rule, `${path}.resources[${entry}]`, name, served, words);
   }
   const inVersions = named.filter(({ version }) => includes(apiVersions, version));
   if (inVersions.length === 0) {
-    return apiVersions.length === 0 ? undefined : unknownVersion(rule, `${path}.apiVersions`, name, named);
+    return apiVersions.length === 0 ? undefined : unknownVersion(rule, `${path}.apiVersions`, name, named, words);
   }
   const inScope = inVersions.filter((one) => isInScope(one, scope));
   if (inScope.length === 0) {
@@ -75,7 +87,7 @@ function problemOf(
     const message = `no resource of the rule has the scope ${scope}: ${name === ALL ? 'all have' : `"${name}" has`} the scope ${actual}`;
     return { field: `${path}.scope`, message };
   }
-  return unknownSubresource(`${path}.resources[${entry}]`, name, subresource, inScope);
+  return unknownSubresource(`${path}.resources[${entry}]`, name, subresource, inScope, words);
 }
 
 function isInScope({ namespaced }: ServedResource, scope: string): boolean {
@@ -91,6 +103,7 @@ function unknownGroup(
   field: string,
   name: string,
   served: readonly ServedResource[],
+  { has }: ServedWords,
 ): UnservedRule {
   const groups = [...new Set(served.map(({ group }) => group))];
   const owners = groupsOf(name, served);
@@ -104,7 +117,7 @@ function unknownGroup(
       : nearest === undefined
         ? ''
         : `. Did you mean "${nearest}"?`;
-  return { field, message: `the cluster serves no API group ${quoted(apiGroups)}${hint}` };
+  return { field, message: `${has} no API group ${quoted(apiGroups)}${hint}` };
 }
 
 function unknownVersion(
@@ -112,12 +125,13 @@ function unknownVersion(
   field: string,
   name: string,
   named: readonly ServedResource[],
+  { lacks }: ServedWords,
 ): UnservedRule {
   const versions = [...new Set(named.map(({ version }) => version))];
   const what = name === ALL ? 'resources of the group' : name;
   return {
     field,
-    message: `the cluster does not serve ${what} in version ${quoted(apiVersions)}: it serves ${quoted(versions)}`,
+    message: `${lacks} ${what} in version ${quoted(apiVersions)}: it serves ${quoted(versions)}`,
   };
 }
 
@@ -126,17 +140,26 @@ function unknownResource(
   field: string,
   name: string,
   served: readonly ServedResource[],
-  inGroups: readonly ServedResource[],
+  { has }: ServedWords,
 ): UnservedRule {
-  const lower = name.toLowerCase();
-  const isAlias = ({ kind, singular, shortNames, resource }: ServedResource): boolean =>
-    [kind.toLowerCase(), singular, resource, ...shortNames].includes(lower);
   const owners = groupsOf(name, served);
-  const meant =
-    inGroups.find(isAlias)?.resource ?? nearestKey(lower, [...new Set(inGroups.map(({ resource }) => resource))]);
+  const meant = meantResource(name, apiGroups, served);
   const hint =
     owners.length > 0 ? `: ${name} are in ${quoted(owners)}` : meant === undefined ? '' : `. Did you mean ${meant}?`;
-  return { field, message: `the cluster serves no resource "${name}" in apiGroups ${quoted(apiGroups)}${hint}` };
+  return { field, message: `${has} no resource "${name}" in apiGroups ${quoted(apiGroups)}${hint}` };
+}
+
+/** The resource of some groups that a name probably means: by its kind, singular, short name, or a similar name. */
+export function meantResource(
+  name: string,
+  apiGroups: readonly string[],
+  served: readonly ServedResource[],
+): string | undefined {
+  const lower = name.toLowerCase();
+  const inGroups = served.filter(({ group }) => includes(apiGroups, group));
+  const isAlias = ({ kind, singular, shortNames, resource }: ServedResource): boolean =>
+    [kind.toLowerCase(), singular, resource, ...shortNames].includes(lower);
+  return inGroups.find(isAlias)?.resource ?? nearestKey(lower, [...new Set(inGroups.map(({ resource }) => resource))]);
 }
 
 function unknownSubresource(
@@ -144,6 +167,7 @@ function unknownSubresource(
   name: string,
   subresource: string,
   matching: readonly ServedResource[],
+  { has }: ServedWords,
 ): UnservedRule | undefined {
   const known = new Set(matching.flatMap(({ subresources }) => subresources));
   if (subresource === '' || subresource === ALL || known.has(subresource) || KNOWN_SUBRESOURCES.has(subresource)) {
@@ -151,7 +175,7 @@ function unknownSubresource(
   }
   const nearest = nearestKey(subresource, [...known, ...KNOWN_SUBRESOURCES]);
   const hint = nearest === undefined ? '' : `. Did you mean ${name}/${nearest}?`;
-  return { field, message: `the cluster serves no subresource "${name}/${subresource}"${hint}` };
+  return { field, message: `${has} no subresource "${name}/${subresource}"${hint}` };
 }
 
 function groupsOf(name: string, served: readonly ServedResource[]): readonly string[] {
