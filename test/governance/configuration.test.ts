@@ -426,6 +426,95 @@ describe('pruning', () => {
     assert.notEqual(await lab.get(reference('a')), undefined);
   });
 
+  /** Each way to recreate an object: the object that is there, and the template. */
+  const recreations: Readonly<Record<string, readonly [JsonObject, JsonObject]>> = {
+    Always: [configMap({ mode: 'fast' }), template(configMap(), { recreateOption: 'Always' })],
+    'IfRequired, because of an immutable field': [
+      { ...configMap({ mode: 'fast' }), immutable: true },
+      template(configMap(), { recreateOption: 'IfRequired' }),
+    ],
+    'Always, for mustonlyhave': [
+      configMap({ mode: 'safe', more: 'x' }),
+      template(configMap(), { recreateOption: 'Always', complianceType: 'mustonlyhave' }),
+    ],
+  };
+  const isOwn = (object: LabObject | undefined): boolean | undefined => related(object)[0]?.properties?.createdByPolicy;
+
+  for (const [how, [object, recreating]] of Object.entries(recreations)) {
+    it(`leaves an object that was there before, and that the policy recreated: ${how}`, async () => {
+      await using lab = await startLab();
+      await lab.apply(object);
+      const { uid } = (await lab.appears(CONFIG_MAP)).metadata;
+      await lab.apply(policy([recreating], CREATED));
+      await lab.sees(CONFIG_MAP, (now) => now !== undefined && now.metadata.uid !== uid);
+      const seen = await lab.sees(POLICY, evaluated(1));
+      assert.equal(isOwn(seen), false);
+      await lab.delete(POLICY);
+      await lab.disappears(POLICY);
+      assert.equal((await lab.get(CONFIG_MAP))?.data?.['mode'], 'safe');
+    });
+  }
+
+  it('deletes what the policy created, and recreated since', async () => {
+    await using lab = await startLab();
+    await lab.apply(policy([template(configMap(), { recreateOption: 'Always' })], CREATED));
+    const { uid } = (await lab.appears(CONFIG_MAP)).metadata;
+    await lab.sees(POLICY, evaluated(1));
+    await lab.apply(configMap({ mode: 'fast' }));
+    const again = await lab.sees(CONFIG_MAP, (now) => now?.data?.['mode'] === 'safe' && now.metadata.uid !== uid);
+    await lab.sees(POLICY, (now) => related(now)[0]?.properties?.uid === again.metadata.uid);
+    await lab.delete(POLICY);
+    await lab.disappears(POLICY);
+    assert.equal(await lab.get(CONFIG_MAP), undefined);
+  });
+
+  it("leaves an object that a user put in place of the policy's own, and that the policy recreated", async () => {
+    await using lab = await startLab();
+    await lab.apply(policy([template(configMap(), { recreateOption: 'Always' })], CREATED));
+    await lab.sees(POLICY, evaluated(1));
+    await lab.stopControllers();
+    await lab.delete(CONFIG_MAP);
+    await lab.apply(configMap({ mode: 'fast' }));
+    const { uid } = (await lab.appears(CONFIG_MAP)).metadata;
+    await lab.startControllers();
+    const again = await lab.sees(CONFIG_MAP, (now) => now !== undefined && now.metadata.uid !== uid);
+    const seen = await lab.sees(POLICY, (now) => related(now)[0]?.properties?.uid === again.metadata.uid);
+    assert.equal(isOwn(seen), false);
+    await lab.delete(POLICY);
+    await lab.disappears(POLICY);
+    assert.notEqual(await lab.get(CONFIG_MAP), undefined);
+  });
+
+  it('leaves an object whose recreation a finalizer delays until it is gone', async () => {
+    await using lab = await startLab();
+    await lab.apply(configMap({ mode: 'fast' }, { finalizers: ['lab.example.com/wait'] }));
+    const { uid } = (await lab.appears(CONFIG_MAP)).metadata;
+    await lab.apply(policy([template(configMap(), { recreateOption: 'Always' })], CREATED));
+    await lab.sees(POLICY, (now) => newest(now)?.includes('timed out') === true);
+    await lab.stopControllers();
+    await lab.merge(CONFIG_MAP, { metadata: { finalizers: null } });
+    await lab.disappears(CONFIG_MAP);
+    await lab.startControllers();
+    await lab.sees(CONFIG_MAP, (now) => now !== undefined && now.metadata.uid !== uid);
+    const seen = await lab.sees(POLICY, evaluated(1));
+    assert.equal(isOwn(seen), false);
+    await lab.delete(POLICY);
+    await lab.disappears(POLICY);
+    assert.notEqual(await lab.get(CONFIG_MAP), undefined);
+  });
+
+  it('deletes what the policy created after a user had deleted the object that was there before', async () => {
+    await using lab = await startLab();
+    await lab.apply(configMap());
+    await lab.apply(policy([template(configMap(), { recreateOption: 'Always' })], CREATED));
+    assert.equal(isOwn(await lab.sees(POLICY, evaluated(1))), false);
+    await lab.delete(CONFIG_MAP);
+    await lab.sees(POLICY, (now) => evaluated(1)(now) && isOwn(now) === true);
+    await lab.delete(POLICY);
+    await lab.disappears(POLICY);
+    assert.equal(await lab.get(CONFIG_MAP), undefined);
+  });
+
   it('deletes nothing after an edit by which the templates fail', async () => {
     await using lab = await startLab();
     await lab.apply(policy([named('a'), named('b')], ALL));

@@ -29,6 +29,7 @@ function policy(names: readonly string[]): JsonObject {
               pruneObjectBehavior: 'DeleteIfCreated',
               'object-templates': names.map((name) => ({
                 complianceType: 'musthave',
+                recreateOption: name.startsWith('recreated') ? 'Always' : 'None',
                 objectDefinition: {
                   apiVersion: 'v1',
                   kind: 'ConfigMap',
@@ -109,24 +110,26 @@ const seen = (related: readonly (readonly [string, boolean])[]): string =>
     related,
     maps: related.map(([name]) => name),
   });
-const GONE = JSON.stringify({ root: [null, true], copy: [null, null], related: [], maps: ['old'] });
+const GONE = JSON.stringify({ root: [null, true], copy: [null, null], related: [], maps: ['old', 'recreated'] });
 
 /** Each step, and the state after it. */
 const STEPS: readonly { readonly change: (lab: GovernanceLab) => Promise<void>; readonly state: string }[] = [
   {
-    change: async (lab) => await lab.apply(policy(['a', 'b', 'old'])),
+    change: async (lab) => await lab.apply(policy(['a', 'b', 'old', 'recreated'])),
     state: seen([
       ['a', true],
       ['b', true],
       ['old', false],
+      ['recreated', false],
     ]),
   },
   {
-    change: async (lab) => await lab.apply(policy(['b', 'c', 'old'])),
+    change: async (lab) => await lab.apply(policy(['b', 'c', 'old', 'recreated'])),
     state: seen([
       ['b', true],
       ['c', true],
       ['old', false],
+      ['recreated', false],
     ]),
   },
   { change: async (lab) => await lab.delete({ kind: 'Policy', name: ROOT }), state: GONE },
@@ -134,7 +137,9 @@ const STEPS: readonly { readonly change: (lab: GovernanceLab) => Promise<void>; 
 
 async function run(kill: Kill): Promise<void> {
   await using lab = await GovernanceLab.start({ through: (cluster) => kill.through(cluster) });
-  await lab.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'old', namespace: 'default' } });
+  for (const name of ['old', 'recreated']) {
+    await lab.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' } });
+  }
   let isRestarted = false;
   for (const { change, state } of STEPS) {
     await change(lab);

@@ -20,6 +20,6 @@ export type { ObjectTemplate } from './object-template.ts';
 export type { ObjectSource } from './object-source.ts';
 export { planEvaluation, templateHistories } from './plan-evaluation.ts';
 export type { EvaluatedPolicy, TemplatePlan } from './plan-evaluation.ts';
-export { CONDENSED_NAME, mergedRelatedObjects, relatedKey, relatedObjects } from './related-objects.ts';
+export { CONDENSED_NAME, mergedRelatedObjects, objectEntry, relatedKey, relatedObjects } from './related-objects.ts';
 export type { RelatedObject } from './related-objects.ts';
 export { NamespaceSelectorError, selectNamespaces } from './select-namespaces.ts';

@@ -69,7 +69,8 @@ export type DryRunOutcome =
 
 /** The outcome of an {@link ObjectAction}. */
 export type WriteOutcome =
-  | { readonly type: 'written'; readonly uid?: string }
+  /** `createdByPolicy` of an object that was created: whether the policy counts as its creator. */
+  | { readonly type: 'written'; readonly uid?: string; readonly createdByPolicy?: boolean }
   | { readonly type: 'failed'; readonly message: string; readonly isNotFound?: boolean }
   /** The object to recreate is not gone yet. */
   | { readonly type: 'timeout' };
@@ -103,7 +104,7 @@ export function afterDryRun(plan: ObjectPlan, outcome: DryRunOutcome): ObjectPla
 export function afterWrite(plan: ObjectPlan, outcome: WriteOutcome): ObjectPlan {
   switch (outcome.type) {
     case 'written':
-      return written(plan, outcome.uid);
+      return written(plan, outcome);
     case 'timeout': {
       const message =
         'timed out waiting for the object to delete during recreate, will retry on the next policy evaluation';
@@ -182,21 +183,21 @@ function dryRunFailed(plan: LivePlan, outcome: Extract<DryRunOutcome, { type: 'f
   return failed({ ...plan, history: mismatched }, REASONS.updateFailed, updateProblem(plan, outcome) ?? unknown);
 }
 
-function written(plan: ObjectPlan, uid: string | undefined): ObjectPlan {
+function written(
+  plan: ObjectPlan,
+  { uid, createdByPolicy = plan.action.type === 'create' }: Extract<WriteOutcome, { type: 'written' }>,
+): ObjectPlan {
   const identity = uid === undefined ? {} : { uid };
   switch (plan.action.type) {
     case 'none':
       return plan;
     case 'create':
-      return { ...created(plan), properties: { createdByPolicy: true, ...identity } };
+      return { ...created(plan), properties: { createdByPolicy, ...identity } };
     case 'delete':
       return { ...done(plan, 'absent'), history: [objectResult(plan, true, REASONS.deleted)] };
     case 'update':
-    case 'recreate': {
-      const isNew = uid !== undefined && uid !== plan.live?.metadata.uid;
-      const properties = { ...plan.properties, createdByPolicy: isNew, ...identity };
-      return { ...updated(plan), properties };
-    }
+    case 'recreate':
+      return { ...updated(plan), properties: { ...plan.properties, createdByPolicy, ...identity } };
     default:
       return plan.action satisfies never;
   }

@@ -636,8 +636,11 @@ describe('the outcome of a plan', () => {
     const { createdByPolicy, diff } = afterDryRun(plan, CHANGED).properties ?? {};
     assert.equal(createdByPolicy, false);
     assert.match(diff ?? '', /^--- ns\/x : existing\n/);
-    const recreated = afterWrite({ ...plan, action: { type: 'recreate', object: plan.desired } }, WRITTEN);
-    assert.deepEqual([recreated.properties?.createdByPolicy, recreated.properties?.uid], [true, '9']);
+    for (const isOwn of [true, false]) {
+      const recreation = { ...plan, action: { type: 'recreate', object: plan.desired } } as const;
+      const { properties } = afterWrite(recreation, { ...WRITTEN, createdByPolicy: isOwn });
+      assert.deepEqual([properties?.createdByPolicy, properties?.uid], [isOwn, '9']);
+    }
     const created = afterWrite({ ...plan, action: { type: 'create', object: plan.desired } }, WRITTEN);
     assert.deepEqual(created.properties, { createdByPolicy: true, uid: '9' });
   });

@@ -49,12 +49,13 @@ describe('related objects', () => {
     const before = [related('x', { createdByPolicy: true, uid: '1' })];
     const properties = (now: RelatedObjectProperties): unknown =>
       mergedRelatedObjects([related('x', now)], before)[0]?.properties;
-    // The uid of the creation shows when pruning that another object has the name since.
-    assert.deepEqual(properties({ createdByPolicy: false, uid: '2', diff: 'd' }), {
+    assert.deepEqual(properties({ createdByPolicy: false, uid: '1', diff: 'd' }), {
       createdByPolicy: true,
       uid: '1',
       diff: 'd',
     });
+    // Another object has the name since.
+    assert.deepEqual(properties({ createdByPolicy: false, uid: '2' }), { createdByPolicy: false, uid: '2' });
     assert.deepEqual(properties({ createdByPolicy: true, uid: '3' }), { createdByPolicy: true, uid: '3' });
   });
 });

@@ -10,6 +10,8 @@ export interface RelatedObjectProperties {
   /** Whether the policy created the object: only then `DeleteIfCreated` deletes it. */
   readonly createdByPolicy?: boolean;
   readonly uid?: string;
+  /** Whether the policy deletes the object, which it did not create, to create it again. It is not the creator of the new one. */
+  readonly recreating?: boolean;
   readonly diff?: string;
   /** Whether a difference was only apparent, as a dry run showed. */
   readonly matchesAfterDryRun?: boolean;
@@ -39,11 +41,7 @@ export function relatedObjects(
 ): readonly RelatedObject[] {
   const names = result.names.length === 0 ? [CONDENSED_NAME] : result.names;
   return names.map((name) => ({
-    object: {
-      apiVersion: apiVersionOf(type),
-      kind: type.kind,
-      metadata: result.namespace === '' ? { name } : { name, namespace: result.namespace },
-    },
+    ...objectEntry({ type, namespace: result.namespace, name }),
     compliant: result.isCompliant ? 'Compliant' : 'NonCompliant',
     reason: result.reason,
     ...(properties === undefined ? {} : { properties }),
@@ -52,7 +50,7 @@ export function relatedObjects(
 
 /**
  * The entries of a policy: each object once, sorted. Of two entries the later one counts if they disagree. Who created an
- * object is taken from the previous status, unless the policy has just created it.
+ * object is taken from the previous status, unless it is another object now.
  */
 export function mergedRelatedObjects(
   entries: readonly RelatedObject[],
@@ -71,23 +69,58 @@ export function mergedRelatedObjects(
     .sort((left, right) => compareStrings(sortKey(left), sortKey(right)));
 }
 
-/** The identity of an object among related objects. */
-export function relatedKey({ object: { apiVersion, kind, metadata } }: RelatedObject): string {
-  return JSON.stringify([apiVersion, kind, metadata.namespace ?? '', metadata.name]);
+/** The entry of a named object that is not as its template says. */
+export function objectEntry({
+  type,
+  namespace,
+  name,
+}: {
+  readonly type: ResourceType;
+  readonly namespace: string;
+  readonly name: string;
+}): RelatedObject {
+  const object = { apiVersion: apiVersionOf(type), kind: type.kind };
+  const metadata = namespace === '' ? { name } : { name, namespace };
+  return { object: { ...object, metadata }, compliant: 'NonCompliant', reason: REASONS.mismatch };
 }
+
+/** The identity of an object among related objects. */
+export function relatedKey({ object }: StoredEntry): string {
+  const { apiVersion = '', kind = '', metadata } = object ?? {};
+  return JSON.stringify([apiVersion, kind, metadata?.namespace ?? '', metadata?.name ?? '']);
+}
+
+/** An entry as the schema of the kind allows it. */
+interface StoredEntry {
+  readonly object?: {
+    readonly apiVersion?: string;
+    readonly kind?: string;
+    readonly metadata?: { readonly name?: string; readonly namespace?: string };
+  };
+}
+
+/** Reasons of objects that are not there, or whose recreation has not ended. */
+const UNFINISHED: ReadonlySet<string> = new Set([
+  REASONS.readFailed,
+  REASONS.notFound,
+  REASONS.creationFailed,
+  REASONS.updateFailed,
+]);
 
 function withCreation(entry: RelatedObject, before: RelatedObject | undefined): RelatedObject {
   const { properties } = entry;
   const known = before?.properties;
+  if (known?.recreating === true && UNFINISHED.has(entry.reason)) {
+    return { ...entry, properties: { ...properties, ...known } };
+  }
   if (properties === undefined && known?.createdByPolicy === true && entry.reason === REASONS.readFailed) {
     // What cannot be read for a moment is still the policy's own.
     return { ...entry, properties: known };
   }
-  if (properties?.createdByPolicy !== false || known?.createdByPolicy !== true) {
-    return entry;
-  }
-  const uid = known.uid === undefined ? {} : { uid: known.uid };
-  return { ...entry, properties: { ...properties, createdByPolicy: true, ...uid } };
+  const isSame = known?.uid === undefined || known.uid === properties?.uid;
+  return properties?.createdByPolicy === false && known?.createdByPolicy === true && isSame
+    ? { ...entry, properties: { ...properties, createdByPolicy: true } }
+    : entry;
 }
 
 function sortKey({ object: { kind, metadata } }: RelatedObject): string {

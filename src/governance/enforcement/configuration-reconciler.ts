@@ -24,7 +24,7 @@ import {
   withStatus,
 } from '../../runtime/index.ts';
 import type { Logger } from '../../log/index.ts';
-import { objectDiff, planEvaluation, type TemplatePlan } from '../configuration/index.ts';
+import { objectDiff, planEvaluation, relatedKey, type TemplatePlan } from '../configuration/index.ts';
 import type { EvaluationShare } from '../evaluation-share.ts';
 import type { KindMappings } from '../objects/kind-mappings.ts';
 import type { MissingKinds } from '../objects/missing-kinds.ts';
@@ -40,10 +40,11 @@ import {
   unevaluatedStatus,
 } from './configuration-status.ts';
 import { ContestedObjects } from './contested-objects.ts';
-import { creatorOf, withCreatedObjects } from './created-objects.ts';
+import { withCreatedObjects } from './created-objects.ts';
 import { EvaluationObjects } from './evaluation-objects.ts';
 import { EvaluationSchedule, intervalOf } from './evaluation-schedule.ts';
 import type { EvaluationTime } from '../evaluation-time.ts';
+import { ObjectCreations } from './object-creations.ts';
 import { KnownDryRuns, ObjectWriter } from './object-writer.ts';
 import { droppedObjects, mayPrune, pruneFailureText, Pruning, prunes } from './pruning.ts';
 import { resolvedPolicy } from './resolved-policy.ts';
@@ -194,7 +195,8 @@ export class ConfigurationReconciler {
     this.#read(key, objects.selections, objects.missingGroups);
     const enforced = await this.#enforce(key, policy, planned, signal);
     const { evaluation, retryAfterMs } = enforced;
-    const status = time.round(() => evaluatedStatus(policy, evaluation, readinessOf(objects, enforced), Date.now()));
+    const recorded = this.#withRecorded(key, policy);
+    const status = time.round(() => evaluatedStatus(recorded, evaluation, readinessOf(objects, enforced), Date.now()));
     await this.#pruneDropped(subject, policy, status, objects.selections, signal);
     subject.status = status;
     subject.isEvaluated = true;
@@ -213,11 +215,17 @@ export class ConfigurationReconciler {
     const dryRuns = this.#dryRuns.get(keyText(key)) ?? new KnownDryRuns();
     this.#dryRuns.set(keyText(key), dryRuns);
     const { governed } = this.#options;
+    const creations = new ObjectCreations({
+      policy,
+      plans: evaluation.plans,
+      governed,
+      record: async (entries) => await this.#record(policy, entries, signal),
+    });
     const writer = new ObjectWriter({
       governed,
       contested: this.#contested,
       policy: key.name,
-      creator: creatorOf(policy),
+      creations,
       dryRuns,
     });
     const rivals = new Set<string>();
@@ -248,6 +256,20 @@ export class ConfigurationReconciler {
       ofUnknownCreator,
       retryAfterMs: retries.length === 0 ? undefined : Math.min(...retries),
     };
+  }
+
+  /** Writes entries of related objects to the status, before what they say is done. */
+  async #record(policy: ConfigurationPolicy, entries: readonly RelatedObject[], signal: AbortSignal): Promise<void> {
+    const keys = new Set(entries.map(relatedKey));
+    const others = (policy.status?.relatedObjects ?? []).filter((entry) => !keys.has(relatedKey(entry)));
+    const status = { ...policy.status, relatedObjects: [...others, ...entries] };
+    await this.#policies.writeStatus(policy, status, signal);
+  }
+
+  /** The policy with the status that was written during the evaluation. */
+  #withRecorded(key: ObjectKey, policy: ConfigurationPolicy): ConfigurationPolicy {
+    const { status } = this.#policies.get(key) ?? policy;
+    return status === undefined ? policy : { ...policy, status };
   }
 
   /** Deletes related objects that an edit removed from the policy. */

@@ -1,8 +1,8 @@
 // Finds objects that a policy created and its status does not list: the process was killed between the two writes.
 import { ApiError, type Cluster, isNotFound } from '../../cluster/index.ts';
-import type { ConfigurationPolicy } from '../../resources/index.ts';
+import type { ConfigurationPolicy, RelatedObject } from '../../resources/index.ts';
 import { errorText } from '../../values/index.ts';
-import { type ObjectPlan, relatedKey, relatedObjects, type TemplatePlan } from '../configuration/index.ts';
+import { type ObjectPlan, objectEntry, relatedKey, type TemplatePlan } from '../configuration/index.ts';
 import { GOVERNANCE_FIELD_MANAGER } from './field-manager.ts';
 
 /**
@@ -32,18 +32,15 @@ export async function withCreatedObjects(
   if (policy.spec.pruneObjectBehavior !== 'DeleteIfCreated') {
     return { plans, unknown: [] };
   }
-  const known = new Set(
-    (policy.status?.relatedObjects ?? [])
-      .filter(({ properties }) => properties?.createdByPolicy !== undefined)
-      .map((object) => relatedKey(object as Parameters<typeof relatedKey>[0])),
-  );
+  const known = new Map((policy.status?.relatedObjects ?? []).map((entry) => [relatedKey(entry), entry.properties]));
   const unknown: string[] = [];
   const result: TemplatePlan[] = [];
   for (const plan of plans) {
     const objects: ObjectPlan[] = [];
     for (const object of plan.objects) {
-      const isNew = object.properties?.createdByPolicy === false && !known.has(keyOfPlan(object));
-      const created = isNew ? await creationBy(creatorOf(policy), object, governed, signal) : { isCreated: undefined };
+      const { createdByPolicy, uid } = object.properties ?? {};
+      const isNew = createdByPolicy === false && !isKnownCreation(known.get(relatedKey(objectEntry(object))), uid);
+      const created = isNew ? await createdByMark(policy, object, governed, signal) : { isCreated: false };
       objects.push(withCreation(object, created));
       unknown.push(...('failure' in created ? [created.failure] : []));
     }
@@ -52,33 +49,38 @@ export async function withCreatedObjects(
   return { plans: result, unknown };
 }
 
-/** Whether a policy created an object, or why that cannot be read. */
-type Creation = { readonly isCreated: boolean | undefined } | { readonly failure: string };
+/** Whether the status knows who created the object of this uid. */
+export function isKnownCreation(known: RelatedObject['properties'], uid: string | undefined): boolean {
+  return known?.createdByPolicy !== undefined && (known.uid === undefined || known.uid === uid);
+}
 
-function withCreation(object: ObjectPlan, creation: Creation): ObjectPlan {
+/** Whether an object has the mark of a policy, or why that cannot be read. */
+type MarkedCreation = { readonly isCreated: boolean } | { readonly failure: string };
+
+function withCreation(object: ObjectPlan, creation: MarkedCreation): ObjectPlan {
   const { createdByPolicy: _, ...properties } = object.properties ?? {};
   if ('failure' in creation) {
     // Without the property, the next pass looks again.
     return { ...object, properties };
   }
-  return creation.isCreated === true ? { ...object, properties: { ...properties, createdByPolicy: true } } : object;
+  return creation.isCreated ? { ...object, properties: { ...properties, createdByPolicy: true } } : object;
 }
 
-function keyOfPlan({ type, history }: ObjectPlan): string {
-  const [object] = history.flatMap((result) => relatedObjects(type, result));
-  return object === undefined ? '' : relatedKey(object);
-}
-
-async function creationBy(
-  creator: string,
-  { type, namespace, name, live }: ObjectPlan,
+/** Whether the policy created an object: its mark says so. Without `DeleteIfCreated` there are no marks. */
+export async function createdByMark(
+  policy: ConfigurationPolicy,
+  { type, namespace, name, live, properties }: ObjectPlan,
   governed: Pick<Cluster, 'get'>,
   signal: AbortSignal,
-): Promise<Creation> {
+): Promise<MarkedCreation> {
+  const creator = creatorOf(policy);
+  if (creator === GOVERNANCE_FIELD_MANAGER) {
+    return { isCreated: false };
+  }
   try {
     const object = await governed.get(type, namespace === '' ? { name } : { namespace, name }, { signal });
     const { uid, managedFields = [] } = object.metadata;
-    const isSame = uid === live?.metadata.uid;
+    const isSame = uid === (properties?.uid ?? live?.metadata.uid);
     return { isCreated: isSame && managedFields.some(({ manager }) => manager === creator) };
   } catch (error) {
     if (isNotFound(error)) {

@@ -16,6 +16,7 @@ import {
 import { typeKey } from '../objects/kind-mappings.ts';
 import type { ContestedObjects } from './contested-objects.ts';
 import { GOVERNANCE_FIELD_MANAGER } from './field-manager.ts';
+import type { Creation, ObjectCreations } from './object-creations.ts';
 
 /** Reads of a deleted object until it is gone, and the interval between them, as upstream. */
 const GONE_TRIES = 3;
@@ -62,8 +63,7 @@ export interface ObjectWriterOptions {
   readonly contested: ContestedObjects;
   /** The policy, for messages: `namespace/name`. */
   readonly policy: string;
-  /** The field manager of objects that the policy creates. */
-  readonly creator: string;
+  readonly creations: Pick<ObjectCreations, 'of'>;
   readonly dryRuns: KnownDryRuns;
 }
 
@@ -184,32 +184,47 @@ export class ObjectWriter {
     }
   }
 
-  async #act({ type, action, live }: ObjectPlan, key: ObjectKey, signal: AbortSignal): Promise<WriteOutcome> {
-    const { governed, creator } = this.#options;
+  async #act(plan: ObjectPlan, key: ObjectKey, signal: AbortSignal): Promise<WriteOutcome> {
+    const { type, action, live } = plan;
+    const { governed } = this.#options;
     const options = { fieldManager: GOVERNANCE_FIELD_MANAGER, fieldValidation: 'Strict', signal } as const;
-    const creation = { ...options, fieldManager: creator };
     switch (action.type) {
       case 'none':
         return { type: 'written' };
       case 'create':
-        return written(await governed.create(type, action.object, creation));
+        return await this.#create(plan, action.object, await this.#options.creations.of(plan, signal), signal);
       case 'update':
         return written(await governed.update(type, action.object, options));
       case 'delete':
         await unlessGone(governed.delete(type, key, { signal }));
         return { type: 'written' };
       case 'recreate': {
+        const creation = await this.#options.creations.of(plan, signal);
         const uid = live?.metadata.uid;
         const preconditions = uid === undefined ? {} : { preconditions: { uid } };
         await unlessGone(governed.delete(type, key, { ...preconditions, signal }));
         if (!(await this.#isGone({ type, key, uid, signal }))) {
           return { type: 'timeout' };
         }
-        return written(await governed.create(type, action.object, creation));
+        return await this.#create(plan, action.object, creation, signal);
       }
       default:
         return action satisfies never;
     }
+  }
+
+  async #create(
+    { type }: ObjectPlan,
+    object: KubernetesObject,
+    { fieldManager, createdByPolicy }: Creation,
+    signal: AbortSignal,
+  ): Promise<WriteOutcome> {
+    const created = await this.#options.governed.create(type, object, {
+      fieldManager,
+      fieldValidation: 'Strict',
+      signal,
+    });
+    return { ...written(created), createdByPolicy };
   }
 
   async #isGone({ type, key, uid, signal }: Pick<ObjectPlan, 'type'> & GoneObject): Promise<boolean> {
@@ -251,7 +266,7 @@ interface GoneObject {
   readonly signal: AbortSignal;
 }
 
-function written({ metadata }: KubernetesObject): WriteOutcome {
+function written({ metadata }: KubernetesObject): Extract<WriteOutcome, { type: 'written' }> {
   return { type: 'written', ...(metadata.uid === undefined ? {} : { uid: metadata.uid }) };
 }
 

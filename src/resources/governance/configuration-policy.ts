@@ -129,6 +129,11 @@ const RELATED_OBJECT = object('One object.', {
     object('What the controller needs to know of the object.', {
       createdByPolicy: optional(flag('Whether the policy created it, for `pruneObjectBehavior: DeleteIfCreated`.')),
       uid: optional(text('Its uid, which distinguishes recreated objects.')),
+      recreating: optional(
+        flag(
+          'Whether the policy deletes the object, which it did not create, to create it again, and has not done so yet.',
+        ),
+      ),
       diff: optional(text('Differences of the object from the policy.')),
       matchesAfterDryRun: optional(
         flag('Whether the object differs from the policy only until the API server has applied its defaults.'),
