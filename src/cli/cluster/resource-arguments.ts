@@ -1,7 +1,13 @@
 // Arguments that name objects: `pods`, `cap/one`, `po web db`, `deployments.apps,services`.
 import { ApiError, type ApiResource, type Cluster } from '../../cluster/index.ts';
 import { nearestKey } from '../../values/index.ts';
-import { apiVersionOf, groupResourceOf, type KubernetesObject, type ObjectKey } from '../../resources/index.ts';
+import {
+  apiVersionOf,
+  groupResourceOf,
+  type KubernetesObject,
+  type ObjectKey,
+  POLICIES_GROUP,
+} from '../../resources/index.ts';
 import { CliError, usageError } from '../errors.ts';
 import { oneLine } from '../table.ts';
 import type { Connected } from './cluster-flags.ts';
@@ -185,12 +191,19 @@ async function exists(cluster: Cluster, type: ApiResource, key: ObjectKey): Prom
   }
 }
 
+/** Short names of Kubewarden that the cluster does not have, because kubectl would take them from other products. */
+const FORMER_SHORT_NAMES: ReadonlyMap<string, string> = new Map([
+  ['ap', `admissionpolicies.${POLICIES_GROUP}`],
+  ['ps', `policyservers.${POLICIES_GROUP}`],
+]);
+
 /**
  * Finds a type by its plural, singular, kind or short name, optionally with a group (`deployments.apps`), or a version and
  * group (`deployments.v1.apps`).
  */
 export async function typeNamed(cluster: Cluster, word: string): Promise<ApiResource | undefined> {
-  const [name = '', ...rest] = word.toLowerCase().split('.');
+  const lower = word.toLowerCase();
+  const [name = '', ...rest] = (FORMER_SHORT_NAMES.get(lower) ?? lower).split('.');
   const group = rest.join('.');
   const [version = '', ...versioned] = rest;
   const types = await cluster.discovery.resources();

@@ -88,7 +88,7 @@ export function ownPolicy(
       ? { ...match, namespaceSelector: outsideExemptNamespaces(match.namespaceSelector, DEFAULT_EXEMPT_NAMESPACES) }
       : match,
   );
-  const short = KINDS.find((one) => one.kind === kind)?.declaration.shortNames[0] ?? '';
+  const [, short = ''] = id.split('.', 2);
   const lower = kind?.toLowerCase() ?? '';
   const { source, positionOf } = placed;
   const lookup = namespacesAmong(objects);

@@ -30,7 +30,7 @@ const networkPolicyProvider = {
   kind: 'NetworkPolicyProvider',
   plural: 'networkpolicyproviders',
   shortNames: ['npp'],
-  categories: ['portcullis', 'netpol'],
+  categories: ['portcullis'],
   scope: 'Cluster',
   description:
     'A network provider of the cluster, with its name in the catalogue. The controller creates one for each provider that it detects; administrators change what is wrong, and declare what cannot be detected.',

@@ -107,7 +107,7 @@ const networkPolicyStatus = {
   kind: 'NetworkPolicyStatus',
   plural: 'networkpolicystatuses',
   shortNames: ['npst'],
-  categories: ['portcullis', 'netpol'],
+  categories: ['portcullis'],
   scope: 'Namespaced',
   description:
     'What the network providers do with the NetworkPolicy of the same name, which owns it. Written by the controller; providers may add entries of their own.',

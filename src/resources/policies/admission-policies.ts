@@ -258,7 +258,8 @@ const admissionPolicy = {
   ...KIND,
   kind: 'AdmissionPolicy',
   plural: 'admissionpolicies',
-  shortNames: ['ap'],
+  // Not Kubewarden's `ap`: that is Istio's AuthorizationPolicy, which kubectl would not find any more.
+  shortNames: ['admpol'],
   scope: 'Namespaced',
   description: 'A policy for requests of its own namespace.',
   spec: object(

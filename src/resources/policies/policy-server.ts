@@ -18,7 +18,8 @@ const policyServer = {
   version: 'v1',
   kind: 'PolicyServer',
   plural: 'policyservers',
-  shortNames: ['ps'],
+  // Not Kubewarden's `ps`: that is External Secrets' PushSecret.
+  shortNames: ['polsrv'],
   categories: ['kubewarden', 'portcullis'],
   scope: 'Cluster',
   description: 'A set of processes that run policies.',

@@ -32,7 +32,7 @@ export const ALERTS: readonly Alert[] = [
     when: 'sum by (policy_server) (portcullis_policies{phase="Error",enforced="true"}) > 0',
     lasting: '5m',
     summary: 'Policies on a policy server have no revision that serves: their failurePolicy answers requests.',
-    whatToDo: '`kubectl get cap,ap,capg,apg -A` shows which policies, `kubectl describe` the reason.',
+    whatToDo: '`kubectl get cap,admpol,capg,apg -A` shows which policies, `kubectl describe` the reason.',
   },
   {
     name: 'PortcullisWebhooksNotWritten',
@@ -67,7 +67,7 @@ export const ALERTS: readonly Alert[] = [
     lasting: '10m',
     summary: 'Requests are admitted without a policy, for example because it has never served.',
     whatToDo:
-      '`kubectl get cap,ap,capg,apg -A` shows which policies in the column ENFORCED; `portcullis doctor` says why.',
+      '`kubectl get cap,admpol,capg,apg -A` shows which policies in the column ENFORCED; `portcullis doctor` says why.',
   },
   {
     name: 'PortcullisPolicyDegraded',
