@@ -139,7 +139,8 @@ export function object<F extends Fields>(
   return {
     ...typed<ObjectOf<F>>('object', description, extra),
     ...(required.length === 0 ? {} : { required }),
-    properties,
+    // API servers leave out an empty mapping.
+    ...(Object.keys(properties).length === 0 ? {} : { properties }),
   };
 }
 

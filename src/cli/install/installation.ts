@@ -19,14 +19,12 @@ import { deploymentProgress, policyServerProgress, type Progressing } from './in
 import { chosenParts, type InstallPart, installObjects } from './install-objects.ts';
 import { CLUSTER_BINDINGS, CLUSTER_ROLES, CRDS, DEPLOYMENTS, NAMESPACES, typeOf } from './kinds.ts';
 import { GOVERNANCE_BINDINGS, GOVERNANCE_ROLES } from './objects/governance-objects.ts';
-import { CONTROLLER, type InstallContext, PRODUCT_LABELS } from './objects/naming.ts';
+import { CONTROLLER, type InstallContext, isInstalledObject } from './objects/naming.ts';
 import { checkKubewarden, checkNamespace, checkRights, checkVersion, rightsToApply } from './preflight.ts';
 import { rightsTo } from './rights.ts';
 import { withOtherVersions } from './kept-versions.ts';
 import { isForeignGovernanceKind, takeOverHint } from './open-cluster-management.ts';
 
-/** The label of namespaces that an installation created. */
-const PART_OF = 'app.kubernetes.io/part-of';
 const FIELD_MANAGER = 'portcullis-install';
 /** Delay before a write is tried again. Milliseconds. */
 const RETRY_MS = 500;
@@ -162,7 +160,7 @@ export class Installation {
   async #whyNotOurs(type: ResourceType, live: KubernetesObject): Promise<string | undefined> {
     if (type.resource === NAMESPACES.resource) {
       // With our labels, pods of others in it would have to meet our Pod Security Standard, and uninstall would delete them.
-      return live.metadata.labels?.[PART_OF] === PRODUCT_LABELS[PART_OF]
+      return isInstalledObject(live)
         ? undefined
         : 'it existed before. If all of its pods allow it, set the label pod-security.kubernetes.io/enforce=restricted.';
     }

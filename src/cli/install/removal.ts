@@ -34,7 +34,7 @@ import {
 } from './kinds.ts';
 import { KUBEWARDEN_FINALIZERS, kubewardenControllers } from './kubewarden.ts';
 import { PASSED_ON } from './objects/access-objects.ts';
-import { CONTROLLER } from './objects/naming.ts';
+import { CONTROLLER, isInstalledObject } from './objects/naming.ts';
 import { isForeignGovernanceKind } from './open-cluster-management.ts';
 import { isOurConfiguration } from './our-configurations.ts';
 import { removeFinalizers } from './remove-finalizers.ts';
@@ -355,7 +355,7 @@ export class Removal {
     if (live === undefined) {
       return;
     }
-    if (live.metadata.labels?.['app.kubernetes.io/part-of'] !== 'portcullis') {
+    if (!isInstalledObject(live)) {
       this.#progress.line(`Kept: namespace ${this.#namespace}, which the installation did not create.`);
       return;
     }

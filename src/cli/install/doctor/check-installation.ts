@@ -1,11 +1,10 @@
 // Whether the parts of the product are there, and work.
-import { isDeepStrictEqual } from 'node:util';
 import { type CertificateMode, CONTROLLER_CLUSTER_RULES, NAMESPACE_RULES } from '../objects/access-objects.ts';
 import { type Grant, GOVERNANCE_GRANTS } from '../objects/governance-objects.ts';
 import { ANNOTATION_GRANT, annotationGuard } from '../objects/annotation-access.ts';
 import { NETWORK_POLICY_GRANT } from '../objects/network-policy-objects.ts';
 import { rightText } from '../rights.ts';
-import { isJsonObject, textOf } from '../../../resources/index.ts';
+import { DEFAULT_EXEMPT_NAMESPACES, isJsonObject, textOf } from '../../../resources/index.ts';
 import type { AccessRule, JsonObject, KubernetesObject } from '../../../resources/index.ts';
 import { LEASES } from '../../../runtime/index.ts';
 import { ACCESS_GUARDS, CRDS, DEPLOYMENTS } from '../kinds.ts';
@@ -14,12 +13,14 @@ import { deploymentProgress } from '../installed-state.ts';
 import { recordGuards } from '../objects/record-guards.ts';
 import { INSTALL_PARTS } from '../install-objects.ts';
 import type { InstallContext } from '../objects/naming.ts';
-import { CONTROLLER } from '../objects/naming.ts';
+import { CONTROLLER, isInstalledObject } from '../objects/naming.ts';
+import { isOurConfiguration } from '../our-configurations.ts';
 import { isForeignGovernanceKind, takeOverHint } from '../open-cluster-management.ts';
 import { isTooOld, minorVersion } from '../preflight.ts';
 import { MIN_KUBERNETES } from '../requirements.ts';
-import { argumentOf, controllerOf } from './controller-arguments.ts';
+import { argumentOf, controllerOf, hasAvailablePods } from './controller-arguments.ts';
 import { type Finding, finding } from './finding.ts';
+import { isStoredAs } from './is-stored-as.ts';
 import { isUnread, type Snapshot } from './snapshot.ts';
 
 const INSTALL = 'Run `portcullis install`.';
@@ -38,6 +39,33 @@ export function checkVersion({ version }: Snapshot): readonly Finding[] {
         ),
       ]
     : [];
+}
+
+/** The finding that there is no installation here, which explains all others; undefined where there is one. */
+export function checkInstalled(snapshot: Snapshot): readonly Finding[] | undefined {
+  const { definitions, deployments, namespace } = snapshot;
+  if (controllerOf(snapshot) !== undefined || [CRDS, DEPLOYMENTS].some((type) => isUnread(snapshot, type))) {
+    return undefined;
+  }
+  const other = deployments.find((one) => one.metadata.name === CONTROLLER && isInstalledObject(one))?.metadata
+    .namespace;
+  if (other !== undefined) {
+    const message = `Portcullis is installed in namespace ${other}, not in ${namespace}`;
+    return [
+      finding('NotInstalled', `namespace/${namespace}`, message, `Run \`portcullis doctor --namespace ${other}\`.`),
+    ];
+  }
+  const isLeft = snapshot.configurations.some((one) => isOurConfiguration(one, namespace));
+  return isLeft || definitions.some(isInstalledObject)
+    ? undefined
+    : [
+        finding(
+          'NotInstalled',
+          'cluster',
+          'Portcullis is not installed: neither its kinds nor its controller exist',
+          INSTALL,
+        ),
+      ];
 }
 
 export function checkDefinitions({ definitions, unread }: Snapshot, context: InstallContext): readonly Finding[] {
@@ -77,7 +105,7 @@ function hasVersionOf(live: KubernetesObject, wanted: KubernetesObject): boolean
   const versions = versionsOf(live);
   return versionsOf(wanted).every((version) => {
     const found = versions.find(({ name }) => name === version['name']);
-    return found !== undefined && found['served'] === true && isDeepStrictEqual(found['schema'], version['schema']);
+    return found !== undefined && found['served'] === true && isStoredAs(found['schema'], version['schema']);
   });
 }
 
@@ -94,7 +122,6 @@ export function checkController(snapshot: Snapshot): readonly Finding[] {
     const message = 'it does not exist: changed policies are not rolled out';
     return isUnread(snapshot, DEPLOYMENTS) ? [] : [finding('ControllerMissing', where, message, INSTALL)];
   }
-  const { availableReplicas = 0 } = (deployment['status'] ?? {}) as { availableReplicas?: number };
   const { done, text } = deploymentProgress(deployment);
   const findings: Finding[] = [];
   if (!done) {
@@ -104,12 +131,12 @@ export function checkController(snapshot: Snapshot): readonly Finding[] {
         where,
         text,
         `Look at its pods: kubectl -n ${namespace} describe pods -l app.kubernetes.io/component=controller`,
-        availableReplicas > 0 ? 'warning' : 'error',
+        hasAvailablePods(deployment) ? 'warning' : 'error',
       ),
     );
   }
-  const exempt = argumentOf(deployment, '--exempt-namespaces');
-  if (exempt !== undefined && exempt !== '') {
+  const exempt = argumentOf(deployment, '--exempt-namespaces') ?? '';
+  if (exempt !== '' && exempt !== DEFAULT_EXEMPT_NAMESPACES.join(',')) {
     findings.push(
       finding(
         'ExemptNamespaces',
@@ -154,7 +181,9 @@ export function certificateMode(controller: KubernetesObject): CertificateMode {
 export function checkLeader(snapshot: Snapshot): readonly Finding[] {
   const { leases, namespace, now } = snapshot;
   const where = `lease/${CONTROLLER} -n ${namespace}`;
-  if (controllerOf(snapshot) === undefined || isUnread(snapshot, LEASES)) {
+  const controller = controllerOf(snapshot);
+  // Without a pod there is no leader: that is the finding.
+  if (controller === undefined || !hasAvailablePods(controller) || isUnread(snapshot, LEASES)) {
     return [];
   }
   const action = 'Look at the log of the controller.';

@@ -22,6 +22,7 @@ import {
   tenantModules,
 } from '../../../lifecycle/index.ts';
 import { checkParameters } from './check-parameters.ts';
+import { controllerOf, hasAvailablePods } from './controller-arguments.ts';
 import { type Finding, finding } from './finding.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -38,10 +39,13 @@ export function checkPolicyServers(snapshot: Snapshot): readonly Finding[] {
       return [finding('PolicyServerForeign', where, message, 'To take it over: docs/migration.md.')];
     }
     const { done, text } = policyServerProgress(server);
-    const { readyReplicas = 0 } = server.status ?? {};
+    const { readyReplicas = 0, conditions = [] } = server.status ?? {};
+    const controller = controllerOf(snapshot);
+    // Without a running controller nobody looks at it: that is the finding.
+    const isExplained = conditions.length === 0 && controller !== undefined && !hasAvailablePods(controller);
     const action = `Look at its pods: kubectl -n ${snapshot.namespace} describe pods -l portcullis.dev/policy-server=${server.metadata.name}`;
     return [
-      ...(done || server.spec.replicas === 0
+      ...(done || server.spec.replicas === 0 || isExplained
         ? []
         : [finding('PolicyServerNotReady', where, text, action, readyReplicas > 0 ? 'warning' : 'error')]),
       ...checkTenantCapabilities(server, where),

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type KubernetesObject, textOf } from '..
 import { configurationName, isOurConfiguration, webhooksOf } from '../our-configurations.ts';
 import { policyServerObjectName } from '../../../lifecycle/index.ts';
 import { certificateMode } from './check-installation.ts';
-import { controllerOf } from './controller-arguments.ts';
+import { controllerOf, hasAvailablePods } from './controller-arguments.ts';
 import { foreignReasonOf } from './check-policies.ts';
 import { type Finding, finding } from './finding.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -106,14 +106,18 @@ export function checkCertificates(snapshot: Snapshot): readonly Finding[] {
   return [...names].flatMap((name) => checkSecret(snapshot, name, isOwn));
 }
 
-function checkSecret({ secrets, namespace, now }: Snapshot, name: string, isOwn: boolean): readonly Finding[] {
+function checkSecret(snapshot: Snapshot, name: string, isOwn: boolean): readonly Finding[] {
+  const { secrets, namespace, now } = snapshot;
   const where = `secret/${name} -n ${namespace}`;
   const action = isOwn
     ? 'The controller creates it again within seconds. If it does not, check its log.'
     : 'Look at what keeps it: cert-manager’s Certificate of that name.';
   const secret = secrets.find(({ metadata }) => metadata.name === name);
+  const controller = controllerOf(snapshot);
   if (secret === undefined) {
-    return [finding('CertificateMissing', where, 'it does not exist', action)];
+    // Without a running controller nobody creates it: that is the finding.
+    const isExplained = isOwn && controller !== undefined && !hasAvailablePods(controller);
+    return isExplained ? [] : [finding('CertificateMissing', where, 'it does not exist', action)];
   }
   const [certificate] = certificatesOf(dataOf(secret, 'tls.crt'));
   if (certificate === undefined) {

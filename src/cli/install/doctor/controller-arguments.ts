@@ -7,6 +7,12 @@ export function controllerOf({ deployments, namespace }: Snapshot): KubernetesOb
   return deployments.find(({ metadata }) => metadata.namespace === namespace && metadata.name === CONTROLLER);
 }
 
+/** Whether a pod of the Deployment is available. Without one of the controller, what it writes is missing or old. */
+export function hasAvailablePods({ status }: KubernetesObject): boolean {
+  const { availableReplicas = 0 } = (status ?? {}) as { availableReplicas?: number };
+  return availableReplicas > 0;
+}
+
 /** The value of a flag of the controller. The last one counts: extra arguments come after those of the values. */
 export function argumentOf(deployment: KubernetesObject, flag: string): string | undefined {
   const { template } = (deployment['spec'] ?? {}) as {

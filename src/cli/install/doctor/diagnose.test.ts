@@ -237,8 +237,8 @@ describe('the doctor', () => {
   const codes = (change: Change = () => ({})): readonly string[] =>
     diagnose({ ...healthy, ...change(healthy) }, context).map(({ code, severity }) => `${severity} ${code}`);
 
-  it('finds only intended settings in a working installation', () => {
-    assert.deepEqual(codes(), ['info ExemptNamespaces']);
+  it('finds nothing in a working installation', () => {
+    assert.deepEqual(codes(), []);
   });
 
   it('finds that the right to annotate NetworkPolicies is missing, or has no limit, where it is needed', () => {
@@ -247,7 +247,7 @@ describe('the doctor', () => {
     }));
     assert.deepEqual(
       found.filter((code) => code.includes('Rights')),
-      ['error RightsMissing', 'warning RightsUnlimited', 'warning RightsUnlimited'],
+      ['error RightsMissing', 'warning RightsUnlimited'],
     );
   });
 
@@ -344,6 +344,10 @@ describe('the doctor', () => {
       },
     }),
     'warning NetworkProviderUnknown': () => ({ networkProviders: [UNKNOWN_PROVIDER] }),
+    'info ExemptNamespaces': ({ deployments }) => ({
+      deployments: deployments.map((one) => withArguments(one, '--exempt-namespaces=kube-system,ops')),
+    }),
+    'error NotInstalled': () => ({ definitions: [], deployments: [], configurations: [] }),
     'warning NotLookedAt': () => ({ unread: [{ what: 'pods', why: 'forbidden' }] }),
   };
   for (const [code, change] of Object.entries(broken)) {
@@ -351,6 +355,44 @@ describe('the doctor', () => {
       assert.ok(codes(change).includes(code), codes(change).join(', '));
     });
   }
+
+  it('has one finding for each cause', () => {
+    const of = (change: Change): readonly string[] =>
+      diagnose({ ...healthy, ...change(healthy) }, context).map(({ code, where }) => `${code} ${where}`);
+    const forbidden = { why: 'x', isForbidden: true } as const;
+    const named = (name: string): AdmissionPolicyObject => {
+      const one = policy('Pending', 'nowhere');
+      return { ...one, metadata: { ...one.metadata, name } };
+    };
+    assert.deepEqual(
+      of(() => ({ definitions: [], deployments: [], configurations: [], policyServers: [], policies: [] })),
+      ['NotInstalled cluster'],
+    );
+    assert.deepEqual(
+      of(({ deployments }) => ({
+        deployments: deployments.map((one) => ({ ...one, metadata: { ...one.metadata, namespace: 'policies' } })),
+      })),
+      [`NotInstalled namespace/${NAMESPACE}`],
+    );
+    assert.match(of(() => ({ definitions: [] })).join(), /^KindMissing \S+, \S+, \S+, \S+, \S+ and \d+ more$/);
+    assert.deepEqual(
+      of(() => ({ policies: ['a', 'b'].map(named) })),
+      ['PolicyServerMissing clusteradmissionpolicy/a, clusteradmissionpolicy/b'],
+    );
+    assert.deepEqual(
+      of(() => ({ unread: ['pods', 'secrets'].map((what) => ({ what, ...forbidden })) })),
+      ['NotLookedAt pods, secrets'],
+    );
+    assert.deepEqual(
+      of(({ deployments, policyServers }) => ({
+        deployments: deployments.map((one) => ({ ...one, status: {} })),
+        policyServers: policyServers.map((one) => ({ ...one, status: {} })),
+        leases: [],
+        secrets: [],
+      })),
+      [`ControllerNotAvailable deployment/${CONTROLLER} -n ${NAMESPACE}`],
+    );
+  });
 
   it('names the owner, the policies and the replicas where there is too little memory, and what is in quarantine where', () => {
     const found = diagnose(
@@ -397,13 +439,13 @@ describe('the doctor', () => {
       deployments: deployments.map((one) => withArguments(one, '--governance-account=mine')),
       roles: [...roles, role],
     }));
-    assert.deepEqual(found, ['info ExemptNamespaces']);
+    assert.deepEqual(found, []);
   });
 
   it('is patient with a policy on its way to be enforced', () => {
     assert.deepEqual(
       codes(() => ({ policies: [unenforced('Updating', 60_000)] })),
-      ['info ExemptNamespaces'],
+      [],
     );
   });
 
@@ -419,14 +461,14 @@ describe('the doctor', () => {
     const others = otherController('config-policy-controller', 0);
     assert.deepEqual(
       codes(({ deployments }) => ({ deployments: [...deployments, others] })),
-      ['info ExemptNamespaces'],
+      [],
     );
     const off = ({ deployments }: Snapshot): Partial<Snapshot> => ({
       deployments: deployments.map((one) => withArguments(one, '--governance=false')),
       roles: healthy.roles.filter(({ metadata }) => metadata.name?.includes('governance') !== true),
       bindings: healthy.bindings.filter(({ metadata }) => metadata.name?.includes('governance') !== true),
     });
-    assert.deepEqual(codes(off), ['info ExemptNamespaces']);
+    assert.deepEqual(codes(off), []);
   });
 
   it('names the rights that a policy lacks, and the flag that grants them', () => {
@@ -471,7 +513,7 @@ describe('the doctor', () => {
     const found = codes(({ secrets }) => ({
       secrets: [...secrets.slice(0, -1), secret('policy-server-default-webhook', { cert, key }, authority.cert)],
     }));
-    assert.deepEqual(found, ['error CertificateUnreadable', 'info ExemptNamespaces']);
+    assert.deepEqual(found, ['error CertificateUnreadable']);
   });
 
   it('distinguishes certificates that expired, expire soon, or are not valid yet', async () => {
@@ -484,7 +526,7 @@ describe('the doctor', () => {
       const found = codes(({ secrets }) => ({
         secrets: [...secrets.slice(0, -1), secret('policy-server-default-webhook', certified, authority.cert)],
       }));
-      assert.deepEqual(found, [expected, 'info ExemptNamespaces']);
+      assert.deepEqual(found, [expected]);
     }
   });
 
@@ -498,7 +540,7 @@ describe('the doctor', () => {
         })),
         policies: [],
       };
-      return diagnose(snapshot, context).flatMap(({ code, where }) => (code === 'CertificateMissing' ? [where] : []));
+      return diagnose(snapshot, context).flatMap(({ code, objects }) => (code === 'CertificateMissing' ? objects : []));
     };
     assert.deepEqual(found('default', {}), []);
     assert.deepEqual(found('other', {}), [
@@ -519,7 +561,7 @@ describe('the doctor', () => {
     const deployments = healthy.deployments.map((live) => ({ ...live, spec }));
     assert.deepEqual(
       codes(() => ({ roles, deployments })),
-      ['info ExemptNamespaces'],
+      [],
     );
     assert.ok(codes(() => ({ roles })).includes('error RightsMissing'));
   });
@@ -572,19 +614,19 @@ describe('the doctor', () => {
     for (const one of [of('kw.cap.one'), of('clusterwide-one'), of('any', { kubewardenPolicyName: 'one' })]) {
       assert.deepEqual(
         codes(() => ({ configurations: [one] })),
-        ['warning KubewardenWebhookLeft', 'info ExemptNamespaces'],
+        ['warning KubewardenWebhookLeft'],
       );
     }
     assert.deepEqual(
       codes(() => ({ configurations: [of('clusterwide-two')] })),
-      ['error KubewardenWebhookLeft', 'info ExemptNamespaces'],
+      ['error KubewardenWebhookLeft'],
     );
   });
 
   it('trusts the next and the previous CA as well', () => {
     assert.deepEqual(
       codes(() => ({ configurations: [configuration(other.cert + authority.cert)] })),
-      ['info ExemptNamespaces'],
+      [],
     );
   });
 });

@@ -3,6 +3,7 @@ import {
   checkController,
   checkAccessGuard,
   checkDefinitions,
+  checkInstalled,
   checkLeader,
   checkNamespace,
   checkRoles,
@@ -14,13 +15,32 @@ import { checkNetworkProviders } from './check-network-providers.ts';
 import { checkPolicies, checkPolicyServers } from './check-policies.ts';
 import { checkReplicas } from './check-replicas.ts';
 import { checkCertificates, checkWebhooks } from './check-webhooks.ts';
-import { type Finding, finding, inOrder } from './finding.ts';
+import { byCause, type Finding, finding, inOrder } from './finding.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** All findings for a cluster, errors first. @param context an installation with default values */
+/** All findings for a cluster, one for each cause, errors first. @param context an installation with default values */
 export function diagnose(snapshot: Snapshot, context: InstallContext): readonly Finding[] {
-  return inOrder([
-    ...checkVersion(snapshot),
+  const elsewhere = checkInstalled(snapshot);
+  return inOrder(
+    byCause([
+      ...checkVersion(snapshot),
+      ...(elsewhere ?? checkParts(snapshot, context)),
+      ...checkKubewarden(snapshot),
+      ...checkRead(snapshot),
+    ]),
+  );
+}
+
+/** Kinds whose objects could not be listed, mostly all for one reason: the user has no rights. */
+function checkRead({ unread }: Snapshot): readonly Finding[] {
+  const action = 'Run this as a user who may list them.';
+  return unread.map(({ what, why, isForbidden }) =>
+    finding('NotLookedAt', what, isForbidden ? 'you may not list these objects' : why, action),
+  );
+}
+
+function checkParts(snapshot: Snapshot, context: InstallContext): readonly Finding[] {
+  return [
     ...checkDefinitions(snapshot, context),
     ...checkNamespace(snapshot),
     ...checkController(snapshot),
@@ -34,9 +54,5 @@ export function diagnose(snapshot: Snapshot, context: InstallContext): readonly 
     ...checkReplicas(snapshot),
     ...checkGovernance(snapshot),
     ...checkNetworkProviders(snapshot),
-    ...checkKubewarden(snapshot),
-    ...snapshot.unread.map(({ what, why }) =>
-      finding('NotLookedAt', what, why, 'Run this as a user who may list them.'),
-    ),
-  ]);
+  ];
 }

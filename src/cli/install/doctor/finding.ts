@@ -1,12 +1,18 @@
 // Findings of `portcullis doctor`. docs/install.md explains each code.
+import { listed } from '../../../values/index.ts';
+
+/** Objects that the text of a finding names; `objects` has all. */
+const MAX_NAMED_OBJECTS = 5;
 
 export type Severity = 'error' | 'info' | 'warning';
 
 export interface Finding {
   readonly code: FindingCode;
   readonly severity: Severity;
-  /** The object in kubectl's notation. */
+  /** The objects in kubectl's notation, at most {@link MAX_NAMED_OBJECTS}. */
   readonly where: string;
+  /** All objects with this problem. */
+  readonly objects: readonly string[];
   /** The problem: expected and actual state. */
   readonly message: string;
   /** What to do. */
@@ -15,6 +21,7 @@ export interface Finding {
 
 /** All codes with their usual severity. */
 export const FINDING_CODES = {
+  NotInstalled: 'error',
   ApiServerTooOld: 'error',
   KindMissing: 'error',
   KindDiffers: 'warning',
@@ -74,7 +81,23 @@ export function finding(
   action: string,
   severity: Severity = FINDING_CODES[code],
 ): Finding {
-  return { code, severity, where, message, action };
+  return { code, severity, where, objects: [where], message, action };
+}
+
+/** One finding for each cause: those of several objects that say the same, and advise the same, are one. */
+export function byCause(findings: readonly Finding[]): readonly Finding[] {
+  const causes = Map.groupBy(findings, ({ code, severity, where, message, action }) =>
+    JSON.stringify([code, severity, message, action.replaceAll(where, '')]),
+  );
+  return [...causes.values()].flatMap(([first, ...others]) =>
+    first === undefined ? [] : [others.length === 0 ? first : ofSeveral(first, others)],
+  );
+}
+
+function ofSeveral(first: Finding, others: readonly Finding[]): Finding {
+  const objects = [...new Set([first, ...others].map(({ where }) => where))];
+  const likewise = first.action.includes(first.where) ? ' Likewise for the others.' : '';
+  return { ...first, where: listed(objects, MAX_NAMED_OBJECTS), objects, action: `${first.action}${likewise}` };
 }
 
 const RANKS: Readonly<Record<Severity, number>> = { error: 0, warning: 1, info: 2 };

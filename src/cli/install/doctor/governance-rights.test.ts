@@ -83,6 +83,19 @@ describe('the rights that a status says are missing', () => {
     assert.deepEqual(reported(`${text(user).slice(0, -40)}…`), []);
   });
 
+  it('are those of the current message, not of former ones', () => {
+    const message = `x is forbidden: User "${user}" cannot list resource "secrets" in API group ""`;
+    const rights = (history: readonly string[]): number =>
+      reportedRights('portcullis', {
+        apiVersion: 'v1',
+        kind: 'ConfigurationPolicy',
+        metadata: { namespace: 'a', name: 'b' },
+        status: { compliant: 'Compliant', history: history.map((one) => ({ message: one })) },
+      }).length;
+    assert.equal(rights([message, 'fine']), 1);
+    assert.equal(rights(['Compliant; notification', message]), 0);
+  });
+
   it('are read in linear time from hostile texts', () => {
     assert.deepEqual(reported('User "'.repeat(200_000)), []);
   });

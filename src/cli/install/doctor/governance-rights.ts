@@ -129,7 +129,7 @@ const FORBIDDEN =
 /** Characters of a status that are searched: statuses are bounded by the largest object. */
 const MAX_STATUS = 2_000_000;
 
-/** The rights that the status of a policy says are missing: also those that templates and dependencies need. */
+/** The rights that the status of a policy says are missing now: also those that templates and dependencies need. */
 export function reportedRights(productNamespace: string, object: KubernetesObject): readonly PolicyRight[] {
   const user = `system:serviceaccount:${productNamespace}:${GOVERNANCE_ACCOUNT}`;
   const messages = textsIn(object['status']).join('\n').slice(0, MAX_STATUS);
@@ -141,12 +141,19 @@ export function reportedRights(productNamespace: string, object: KubernetesObjec
     }));
 }
 
-/** All texts in a value of a cluster, whose nesting the API server limits. */
+/**
+ * All current texts in a status of a cluster, whose nesting the API server limits. The first message of a history is the
+ * current one.
+ */
 function textsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') {
     return [value];
   }
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
+  return typeof value === 'object' && value !== null
+    ? Object.entries(value).flatMap(([name, part]: [string, unknown]) =>
+        textsIn(name === 'history' && Array.isArray(part) ? part.slice(0, 1) : part),
+      )
+    : [];
 }
 
 function nameOf({ metadata }: KubernetesObject): string {

@@ -36,6 +36,7 @@ import {
 interface Unread {
   readonly what: string;
   readonly why: string;
+  readonly isForbidden?: true;
 }
 
 export interface Snapshot {
@@ -167,7 +168,11 @@ async function listed(
       throw error;
     }
     if (error.code !== 404 && !isUnread({ unread }, type)) {
-      unread.push({ what: type.resource, why: oneLine(error.message) });
+      unread.push({
+        what: type.resource,
+        why: oneLine(error.message),
+        ...(error.code === 403 ? { isForbidden: true } : {}),
+      });
     }
     return [];
   }

@@ -1,4 +1,5 @@
 // Names and labels of installed objects.
+import type { KubernetesObject } from '../../../resources/index.ts';
 import type { InstallValues } from '../install-values.ts';
 
 /** The name of the controller's Deployment, Service, service account, roles and disruption budget. */
@@ -20,6 +21,11 @@ export const PRODUCT_LABELS = {
   'app.kubernetes.io/name': 'portcullis',
   'app.kubernetes.io/part-of': 'portcullis',
 } as const;
+
+/** Whether an object has the label of an installation. */
+export function isInstalledObject({ metadata }: Pick<KubernetesObject, 'metadata'>): boolean {
+  return metadata.labels?.['app.kubernetes.io/part-of'] === PRODUCT_LABELS['app.kubernetes.io/part-of'];
+}
 
 /** Labels of one component. */
 export function componentLabels(component: string): Readonly<Record<string, string>> {
