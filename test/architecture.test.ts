@@ -234,7 +234,7 @@ describe('the main thread of a policy server', () => {
 const APART: Readonly<Record<string, readonly string[]>> = {
   values: ['yaml'],
   go: ['templates'],
-  resources: ['match-conditions', 'validation', 'structured-merge'],
+  resources: ['decoding', 'match-conditions', 'validation', 'structured-merge'],
 };
 
 describe('what index.ts loads', () => {

@@ -1,4 +1,3 @@
-export { decodeError } from './builtin-kinds/decode-error.ts';
 export { SERVED_KINDS, servedKind } from './builtin-kinds/served-kinds.ts';
 export { applyCustomResourceDefaults, definitionsOfCustomResource } from './custom-resources/custom-resource.ts';
 export { customResourceErrors } from './custom-resources/custom-resource-validation.ts';

@@ -115,7 +115,7 @@ describe('portcullis run', { concurrency: 2 }, () => {
 
   it('warns of fields that the kind of the request does not have, in settings and policies files', async () => {
     const settings = 'validations:\n      - expression: object.spec.volumes.all(v, !has(v.hostpath))\n';
-    const pod = '{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {volumes: []}}';
+    const pod = '{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {volumes: [{name: data}]}}';
     const request = ['-r', await file('volumes-pod.yaml', pod)];
     const alone = await file('volumes.yml', settings);
     const entry = await file('volumes-policies.yml', `volumes:\n  module: builtin:cel\n  settings:\n    ${settings}`);

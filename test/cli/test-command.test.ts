@@ -126,7 +126,7 @@ describe('portcullis test', { concurrency: 2 }, () => {
       `{allowed: true, object: ${object}}`,
       '{allowed: true, objectContains: {spec: {hostPID: true}}}',
       '{allowed: true, patch: []}',
-      '{allowed: true, settings: accepted, patch: [{op: add, path: /spec/securityContext, value: {seccompProfile: {type: RuntimeDefault}}}]}',
+      '{allowed: true, settings: accepted, patch: [{op: add, path: /spec/securityContext/seccompProfile, value: {type: RuntimeDefault}}]}',
     ].map((expect, index) => `  - {name: c${index}, object: ${object}, expect: ${expect}}`);
     const path = await workspace({
       'portcullis-test.yml': `policy: {module: '${seccomp}'}\ncases:\n${cases.join('\n')}\n  - {name: settings, expect: {settings: rejected}}\n  - {name: message, settings: {profile: 1}, expect: {settings: rejected, message: other}}\n  - {name: unexpected, settings: {profile: 1}, object: ${object}, expect: {allowed: false}}\n`,

@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { apiVersionOf, isJsonObject } from '../../resources/index.ts';
 import type { MutableObject } from '../../resources/index.ts';
-import { decodeError } from './decode-error.ts';
+import { decodeError } from '../../resources/decoding/index.ts';
 import { valuesOf } from './schema-values.fuzz.ts';
 import { SERVED_KINDS } from './served-kinds.ts';
 

@@ -7,7 +7,7 @@ import {
   tableColumnsOf,
 } from '../../resources/index.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
-import { applyBuiltinDefaults } from './defaults/apply-defaults.ts';
+import { applyBuiltinDefaults } from '../../resources/decoding/index.ts';
 import { cellsOf } from './printers/kind-cells.ts';
 import { validateBuiltin } from './validation/validate-builtin.ts';
 

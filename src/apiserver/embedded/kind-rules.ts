@@ -1,6 +1,6 @@
 import type { FieldError, KubernetesObject, MutableObject } from '../../resources/index.ts';
 import { metadataErrors, ObjectSchema } from '../../resources/validation/index.ts';
-import { decodeError } from '../builtin-kinds/decode-error.ts';
+import { decodeError } from '../../resources/decoding/index.ts';
 import { customResourceErrors } from '../custom-resources/custom-resource-validation.ts';
 import type { ResourceDefinition } from '../resource-definition.ts';
 import { metadataProblem } from './received-object.ts';

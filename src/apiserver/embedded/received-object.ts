@@ -2,7 +2,7 @@
 import { ApiError } from '../../cluster/index.ts';
 import { groupVersionOf, isJsonObject, withObjectMeta } from '../../resources/index.ts';
 import type { KubernetesObject, MutableObject } from '../../resources/index.ts';
-import { decodeError } from '../builtin-kinds/decode-error.ts';
+import { decodeError } from '../../resources/decoding/index.ts';
 import { isTooDeep, MAX_DEPTH, thaw } from './store/thaw.ts';
 
 /** The schema that all objects conform to: only metadata is declared. */

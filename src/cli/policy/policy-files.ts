@@ -7,6 +7,7 @@ import { CliError, usageError } from '../errors.ts';
 import type { FilePolicy, PolicyMatchResult } from './file-policy.ts';
 import { isPolicyOfKubernetes, isOfKubernetes, manifestFiles, manifestsPolicy } from './manifests.ts';
 import { misspelledPolicy } from './misspelled-policy.ts';
+import { ObjectDefaults } from './object-defaults.ts';
 import { isOwnPolicy, ownPolicy, type OwnPolicyOptions } from './own-policy.ts';
 import {
   isManifest,
@@ -78,7 +79,9 @@ export function policiesIn(sources: readonly SourceText[], options: PolicyFilesO
 /** As {@link readPolicies}, among manifests. */
 export function policiesAmong(manifests: readonly PlacedManifest[], options: PolicyFilesOptions = {}): PolicyFiles {
   const others = manifests.filter(({ object }) => !isOwnPolicy(object) && !isOfKubernetes(object));
-  const objects = [...others.map(({ object }) => object), ...(options.objects ?? [])];
+  const beside = [...others.map(({ object }) => object), ...(options.objects ?? [])];
+  const defaults = new ObjectDefaults(beside);
+  const objects = beside.map((object) => defaults.defaulted(object).object);
   const ofKubernetes = manifests.flatMap(({ object }) => (isOfKubernetes(object) ? [object] : []));
   const policies: FilePolicy[] = [];
   const problems = others.flatMap((placed) => misspelledPolicy(placed) ?? []);

@@ -29,9 +29,10 @@ import { readTrustRoot } from '../module/read-verification.ts';
 import { addSourceFlags, type SourceFlags } from '../module/source-flags.ts';
 import { findPolicy } from './policies-file.ts';
 import { modulesFor, runnablePolicy } from './policy-code.ts';
-import { choosePolicy, ofKubernetes, readPolicies } from './policy-files.ts';
+import { choosePolicy, ofKubernetes, type PolicyFiles, readPolicies } from './policy-files.ts';
 import type { Progress } from '../progress.ts';
 import { readRequestOrObject } from './request-document.ts';
+import { ServedKinds } from './served-kinds.ts';
 import { addRequestFlags, givenRequestFlags, type RequestFlags } from './request-flags.ts';
 
 /** Longest policy id made of a title, as in a policies file. */
@@ -146,8 +147,10 @@ export async function policyUnderTest(
   checkCombination(target, flags, manifests);
   const route = flags.raw === true ? 'validate_raw' : 'validate';
   const replay = flags.replayHostCapabilitiesInteractions;
+  const files = manifests.length > 0 ? await readFilesOf(manifests, flags) : undefined;
+  const kinds = new ServedKinds(files?.objects.map(({ object }) => object) ?? []);
   const [{ body, notes: requestNotes }, session, sources, verification, trustRoot] = await Promise.all([
-    readRequestOrObject(flags.requestPath, route, flags),
+    readRequestOrObject(flags.requestPath, route, flags, kinds),
     replay === undefined ? undefined : readText(replay),
     readSources(flags),
     readSignatureFlags(flags),
@@ -156,9 +159,9 @@ export async function policyUnderTest(
   const options = { progress, baseDir: process.cwd(), sources, verification };
   const request = { body, route } as const;
   const { notes, warnings, unmatched, ...policy } =
-    manifests.length > 0
-      ? await fromManifests(manifests, request, flags, options)
-      : await fromModule(target, request, flags, options);
+    files === undefined
+      ? await fromModule(target, request, flags, options)
+      : await fromManifests(files, manifests, request, flags, options);
   const base = { policy, request, session, sources, trustRoot, notes: [...requestNotes, ...notes], warnings };
   return unmatched === undefined ? base : { ...base, unmatched };
 }
@@ -196,7 +199,18 @@ function objectsOf({ body, route }: PolicyRequest): readonly unknown[] {
   return [valueAt(request, 'object'), valueAt(request, 'oldObject')];
 }
 
+function readFilesOf(
+  paths: readonly string[],
+  { kubernetesVersion, allowedHostCapabilities }: PolicyFlags,
+): Promise<PolicyFiles> {
+  return readPolicies(paths, {
+    ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
+    ...(allowedHostCapabilities === undefined ? {} : { tenantCapabilities: allowedHostCapabilities }),
+  });
+}
+
 async function fromManifests(
+  files: PolicyFiles,
   paths: readonly string[],
   request: PolicyRequest,
   flags: PolicyFlags,
@@ -204,10 +218,6 @@ async function fromManifests(
 ): Promise<PolicyAndCode> {
   const { policy, kubernetesVersion } = flags;
   const where = paths.map((path) => (path === '-' ? 'standard input' : path)).join(', ');
-  const files = await readPolicies(paths, {
-    ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
-    ...(flags.allowedHostCapabilities === undefined ? {} : { tenantCapabilities: flags.allowedHostCapabilities }),
-  });
   const chosen = policy === undefined ? ofKubernetes(files, kubernetesVersion) : undefined;
   const found = chosen ?? choosePolicy(files.policies, policy, where);
   const { definition, ...code } = await runnablePolicy(found, options);

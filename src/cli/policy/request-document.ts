@@ -30,16 +30,22 @@ export async function readRequest(path: string, route: Route): Promise<Uint8Arra
 
 /**
  * As {@link readRequest}, also for a file with one object, around which a request is built.
+ * @param kinds default: those of Kubernetes and ours
  * @throws CliError also when there are several objects, or flags that do not go together
  */
-export async function readRequestOrObject(path: string, route: Route, flags: RequestFlags): Promise<ReadRequest> {
+export async function readRequestOrObject(
+  path: string,
+  route: Route,
+  flags: RequestFlags,
+  kinds: ServedKinds = new ServedKinds([]),
+): Promise<ReadRequest> {
   const text = await readText(path);
   const name = documentName(path);
   const given = givenRequestFlags(flags);
   const object = route === 'validate_raw' ? undefined : onlyObject(text, name);
   if (object !== undefined) {
     const old = flags.old === undefined ? undefined : await readObject(flags.old);
-    const { review, notes } = requestForObject(object, old, flags, new ServedKinds([]));
+    const { review, notes } = requestForObject(object, old, flags, kinds);
     return { body: Buffer.from(exactJson(review)), notes };
   }
   if (given.length > 0) {
@@ -49,7 +55,7 @@ export async function readRequestOrObject(path: string, route: Route, flags: Req
 }
 
 /**
- * The request for an object.
+ * The request for an object, with the defaults of API servers.
  * @param old the object before the change
  * @throws CliError when flags do not go together
  */
@@ -59,11 +65,14 @@ export function requestForObject(
   flags: RequestFlags,
   kinds: ServedKinds,
 ): { readonly review: JsonObject; readonly notes: readonly string[] } {
-  const objects = requestObjects(object, old, flags.operation);
+  const given = [object, ...(old === undefined ? [] : [old])].map((one) => kinds.defaulted(one));
+  const [current, before] = given;
+  const objects = requestObjects(current?.object ?? object, before?.object, flags.operation);
   const stated = requestDetails(flags);
   const { details, note } = stated.resource === undefined ? kinds.kindOf(object) : { details: {} };
   const review = admissionReview(objects, { ...details, ...stated });
-  return { review, notes: note === undefined ? [] : [`${note}; --resource and --scope state others`] };
+  const ofKind = note === undefined ? [] : [`${note}; --resource and --scope state others`];
+  return { review, notes: [...ofKind, ...given.flatMap((one) => one.note ?? [])] };
 }
 
 /** A review of v1beta1, as older API servers recorded it, as one of v1: the request is the same. Other values unchanged. */

@@ -1,8 +1,9 @@
-// Resource names and scopes of kinds without a cluster.
+// Resource names, scopes and defaults of kinds without a cluster.
 import { ALL_KINDS, apiVersionOf, builtinKind, groupVersionOf, type ResourceType } from '../../resources/index.ts';
 import { type JsonObject, own, textOf } from '../../values/index.ts';
 import { definedKinds, guessedKind } from '../custom-kinds.ts';
 import type { RequestDetails } from './admission-request.ts';
+import { type DefaultedObject, ObjectDefaults } from './object-defaults.ts';
 
 /** What a request says of the kind of its object. */
 export interface ServedKind {
@@ -14,11 +15,18 @@ export interface ServedKind {
 export class ServedKinds {
   /** By API version and kind. */
   readonly #defined: ReadonlyMap<string, ResourceType>;
+  readonly #defaults: ObjectDefaults;
 
   /** @param objects among which are CustomResourceDefinitions */
-  constructor(objects: Iterable<JsonObject>) {
-    const defined = [...objects].flatMap(definedKinds);
+  constructor(objects: readonly JsonObject[]) {
+    this.#defaults = new ObjectDefaults(objects);
+    const defined = objects.flatMap(definedKinds);
     this.#defined = new Map([...ALL_KINDS, ...defined].map((type) => [idOf(apiVersionOf(type), type.kind), type]));
+  }
+
+  /** The object as API servers pass it to policies. */
+  defaulted(object: JsonObject): DefaultedObject {
+    return this.#defaults.defaulted(object);
   }
 
   /** What the request for an object has to say beside the object. */

@@ -38,8 +38,17 @@ export interface VerdictExpectation {
 
 const NOTHING = 'nothing';
 
-/** All failed expectations. @param object of the request */
-export function compareVerdict(expect: VerdictExpectation, verdict: Verdict, object: JsonValue): readonly Mismatch[] {
+/**
+ * All failed expectations.
+ * @param object of the request
+ * @param withDefaults sets what API servers set in an object after a patch. Default: nothing
+ */
+export function compareVerdict(
+  expect: VerdictExpectation,
+  verdict: Verdict,
+  object: JsonValue,
+  withDefaults: (object: JsonValue) => JsonValue = (changed) => changed,
+): readonly Mismatch[] {
   const { allowed, message, code, warnings, auditAnnotations } = verdict;
   const mismatches: Mismatch[] = [];
   if (expect.allowed !== undefined && expect.allowed !== allowed) {
@@ -60,7 +69,7 @@ export function compareVerdict(expect: VerdictExpectation, verdict: Verdict, obj
   if (expect.auditAnnotations !== undefined) {
     mismatches.push(...compareAnnotations(expect.auditAnnotations, auditAnnotations ?? {}));
   }
-  return [...mismatches, ...compareChange(expect, verdict, object)];
+  return [...mismatches, ...compareChange(expect, verdict, object, withDefaults)];
 }
 
 /** Compares a text with a matcher. */
@@ -96,7 +105,12 @@ function compareAnnotations(
   return [...missing, ...unexpected];
 }
 
-function compareChange(expect: VerdictExpectation, verdict: Verdict, object: JsonValue): readonly Mismatch[] {
+function compareChange(
+  expect: VerdictExpectation,
+  verdict: Verdict,
+  object: JsonValue,
+  withDefaults: (object: JsonValue) => JsonValue,
+): readonly Mismatch[] {
   const { unchanged, patch: expectedPatch, object: expectedObject, objectContains } = expect;
   if (
     unchanged === undefined &&
@@ -110,7 +124,7 @@ function compareChange(expect: VerdictExpectation, verdict: Verdict, object: Jso
   let changed: JsonValue;
   try {
     patch = patchOf(verdict);
-    changed = patched(object, patch);
+    changed = withDefaults(patched(object, patch));
   } catch (error) {
     return [{ field: 'patch', expected: 'a patch that an API server can apply', actual: errorText(error) }];
   }

@@ -22,7 +22,7 @@ import {
 import { readDocument, readText } from '../document.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { readModule, targetReference } from '../module/module-source.ts';
-import { admissionReview } from '../policy/admission-request.ts';
+import { admissionReview, type RequestDetails } from '../policy/admission-request.ts';
 import { manifestFiles, manifestsPolicy } from '../policy/manifests.ts';
 import { parseDocuments, type PlacedManifest, placedManifests } from '../policy/placed-manifests.ts';
 import {
@@ -37,6 +37,7 @@ import { matchRequest, type RequestMatch } from '../policy/match-request.ts';
 import { findPolicy } from '../policy/policies-file.ts';
 import { moduleReference } from '../policy/policy-code.ts';
 import type { ModuleInput, PolicyRequest, RunnablePolicy } from '../policy/policy-runner.ts';
+import { ServedKinds } from '../policy/served-kinds.ts';
 import { type PlaceOf, placesOfSettings, SourcePlaces } from '../policy/source-places.ts';
 import { filePolicyWarnings, type PolicyWarning, typeWarnings, typeWarningText } from '../policy/type-warnings.ts';
 import { MAX_ID_LENGTH, withTimeout } from '../policy/policy-flags.ts';
@@ -53,6 +54,8 @@ export interface PreparedCase {
   readonly expect: VerdictExpectation & { readonly settings?: 'accepted' | 'rejected'; readonly matched?: boolean };
   /** The object of the request, to which a patch is applied. */
   readonly object: JsonValue;
+  /** The object after a patch, with defaults. Absent: a request in a file says itself what its objects are. */
+  readonly withDefaults?: (object: JsonValue) => JsonValue;
 }
 
 export interface PreparedSuite {
@@ -60,6 +63,8 @@ export interface PreparedSuite {
   readonly cases: readonly PreparedCase[];
   /** About the policy: its rules, and the types of its expressions. */
   readonly warnings: readonly PolicyWarning[];
+  /** About the objects of cases. */
+  readonly notes: readonly string[];
   readonly variants: readonly SuiteVariant[];
 }
 
@@ -112,6 +117,7 @@ export async function prepareSuite(suite: TestSuite, text: string, options: Prep
 interface CaseRequest {
   readonly request?: PolicyRequest;
   readonly object: JsonValue;
+  readonly withDefaults?: (object: JsonValue) => JsonValue;
 }
 
 /** The modules of a policy, and how to build its definition from settings. */
@@ -120,6 +126,8 @@ interface PolicyPlan {
   readonly modules: Readonly<Record<string, ModuleInput>>;
   readonly objects?: readonly JsonObject[];
   readonly match?: (request: PolicyRequest) => RequestMatch;
+  /** The kinds that its manifests define, too. */
+  readonly kinds?: ServedKinds;
   /** About the policy under some settings. @param objects of the cases that use them */
   readonly warningsOf: (variant: SuiteVariant, objects: readonly JsonValue[]) => readonly PolicyWarning[];
 }
@@ -131,6 +139,8 @@ class Preparation {
   readonly #folder: string;
   readonly #problems: string[] = [];
   readonly #texts = new Map<string, Promise<string>>();
+  readonly #notes: string[] = [];
+  #kinds = new ServedKinds([]);
 
   constructor(suite: TestSuite, text: string, options: PrepareOptions) {
     this.#suite = suite;
@@ -142,6 +152,7 @@ class Preparation {
   async prepare(): Promise<PreparedSuite> {
     const { suite } = this;
     const plan = await this.#at(suite.subjectAt, () => this.#plan(suite.subject));
+    this.#kinds = plan?.kinds ?? this.#kinds;
     const prepared = await Promise.all(suite.cases.map((test) => this.#at(test.at, () => this.#case(test))));
     const variants = plan === undefined ? undefined : await this.#variants(plan, prepared);
     if (variants === undefined || this.#problems.length > 0) {
@@ -149,7 +160,7 @@ class Preparation {
     }
     const cases = prepared.flatMap((entry) => entry?.case ?? []);
     const warnings = variants.flatMap((variant) => plan?.warningsOf(variant, objectsOf(variant, cases)) ?? []);
-    return { suite, cases, warnings: distinct(warnings), variants };
+    return { suite, cases, warnings: distinct(warnings), notes: [...new Set(this.#notes)], variants };
   }
 
   /** Names of files that the test file names are relative to its folder. */
@@ -202,14 +213,13 @@ class Preparation {
       test.session === undefined ? undefined : this.#session(test.session),
       wanted === undefined ? undefined : this.#json(wanted),
     ]);
-    const expect = {
-      ...rest,
-      ...(expected === undefined ? {} : { object: withDefaultNamespace(expected, actual.object) }),
-    };
+    const { request, object, withDefaults } = actual;
+    const placed = expected === undefined ? undefined : withDefaultNamespace(expected, object);
+    const expect = { ...rest, ...(placed === undefined ? {} : { object: withDefaults?.(placed) ?? placed }) };
     return {
-      case: { test, expect, object: actual.object },
+      case: { test, expect, object, ...(withDefaults === undefined ? {} : { withDefaults }) },
       question: {
-        ...(actual.request === undefined ? {} : { request: actual.request }),
+        ...(request === undefined ? {} : { request }),
         ...(session === undefined ? {} : { session }),
       },
     };
@@ -233,22 +243,37 @@ class Preparation {
         return { request: { body, route: 'validate' }, object: request['object'] ?? null };
       }
       case 'objects': {
-        const { details } = question;
         const [object, oldObject] = await Promise.all([
           question.object === undefined ? undefined : this.#object(question.object),
           question.oldObject === undefined ? undefined : this.#object(question.oldObject),
         ]);
         const objects = {
-          ...(object === undefined ? {} : { object }),
-          ...(oldObject === undefined ? {} : { oldObject }),
+          ...(object === undefined ? {} : { object: this.#defaulted(object) }),
+          ...(oldObject === undefined ? {} : { oldObject: this.#defaulted(oldObject) }),
         };
-        const review = admissionReview(objects, details);
+        const review = admissionReview(objects, this.#detailsOf(object ?? oldObject ?? {}, question.details));
         const request = review['request'] as JsonObject;
-        return { request: { body: jsonBytes(review), route: 'validate' }, object: request['object'] ?? null };
+        return {
+          request: { body: jsonBytes(review), route: 'validate' },
+          object: request['object'] ?? null,
+          withDefaults: (changed) => (isJsonObject(changed) ? this.#kinds.defaulted(changed).object : changed),
+        };
       }
       default:
         return question satisfies never;
     }
+  }
+
+  #defaulted(given: JsonObject): JsonObject {
+    const { object, note } = this.#kinds.defaulted(given);
+    this.#notes.push(...(note === undefined ? [] : [note]));
+    return object;
+  }
+
+  /** With the resource of a kind that the manifests define. That of another kind is not guessed: a test states it. */
+  #detailsOf(object: JsonObject, stated: RequestDetails): RequestDetails {
+    const { details, note } = this.#kinds.kindOf(object);
+    return stated.resource === undefined && note === undefined ? { ...details, ...stated } : stated;
   }
 
   /** A request in a file is passed on unchanged, so that its numbers keep their form. */
@@ -378,15 +403,16 @@ class Preparation {
     const together = name === undefined ? ofKubernetes(found, kubernetesVersion) : undefined;
     const policy = together ?? choosePolicy(found.policies, name, 'the list of manifests', '"name"');
     const match = (request: PolicyRequest): RequestMatch => matchRequest(policy, request);
+    const kinds = new ServedKinds(found.objects.map(({ object }) => object));
     const warnings = filePolicyWarnings(policy, found.objects).map((one) => this.#placedInSuite(one));
     const warningsOf = ({ settings }: SuiteVariant): readonly PolicyWarning[] =>
       settings === undefined ? warnings : [...warnings, ...settingsWarnings(policy, settings, found.objects)];
     if (policy.manifests !== undefined) {
-      return { ...this.#planOfKubernetes(policy.manifests, kubernetesVersion), match, warningsOf };
+      return { ...this.#planOfKubernetes(policy.manifests, kubernetesVersion), match, kinds, warningsOf };
     }
     const definition = mode === undefined ? policy.definition : { ...policy.definition, mode };
     const plan = await this.#planOf(definition, policy.folder, files);
-    return { ...plan, match, warningsOf, ...(policy.objects === undefined ? {} : { objects: policy.objects }) };
+    return { ...plan, match, kinds, warningsOf, ...(policy.objects === undefined ? {} : { objects: policy.objects }) };
   }
 
   /** Mistakes in a manifest of the test file itself have their positions already. */

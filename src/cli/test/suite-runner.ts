@@ -81,7 +81,7 @@ export class SuiteRunner implements AsyncDisposable {
   /** Runs the cases of a suite that `isWanted` selects. Never throws: errors are results. */
   async run(prepared: PreparedSuite, isWanted: (test: TestCase) => boolean = () => true): Promise<SuiteResult> {
     const start = performance.now();
-    const notes = new Set<string>();
+    const notes = new Set(prepared.notes);
     const results = new Map<number, CaseResult>();
     for (const { policy, questions } of prepared.variants) {
       const wanted = questions.flatMap((question) => {
@@ -177,7 +177,7 @@ export class SuiteRunner implements AsyncDisposable {
 }
 
 function compareAnswer(
-  { expect, object }: PreparedCase,
+  { expect, object, withDefaults }: PreparedCase,
   answer: SuiteAnswer,
   match: RequestMatch | undefined,
 ): readonly Mismatch[] {
@@ -199,7 +199,7 @@ function compareAnswer(
     case 'verdict':
       return expect.matched === false
         ? [{ field: 'matched', expected: 'false', actual: 'true' }]
-        : [...compareMatch(expect.matched, match), ...compareVerdict(expect, answer.verdict, object)];
+        : [...compareMatch(expect.matched, match), ...compareVerdict(expect, answer.verdict, object, withDefaults)];
     default:
       return answer satisfies never;
   }

@@ -13,7 +13,7 @@ import {
   required,
 } from '../../../resources/index.ts';
 import type { FieldError } from '../../../resources/index.ts';
-import { quantityOf } from '../quantities.ts';
+import { quantityOf } from '../../../resources/decoding/index.ts';
 
 /** A value under validation, with its path. All values of an object add to one list of errors. */
 export class CheckedValue {

@@ -1,7 +1,7 @@
 import { ApiError } from '../../../cluster/index.ts';
 import { apiVersionOf, applyJsonPatch, groupVersionOf, isJsonObject, PatchError } from '../../../resources/index.ts';
 import type { JsonObject, JsonValue, KubernetesObject, MutableObject } from '../../../resources/index.ts';
-import { decodeError } from '../../builtin-kinds/decode-error.ts';
+import { decodeError } from '../../../resources/decoding/index.ts';
 import type { ResourceDefinition } from '../../resource-definition.ts';
 import { isTooDeep, MAX_DEPTH, thaw } from '../store/thaw.ts';
 import type { KindId } from './attributes.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
-import { valueAt } from '../../../values/index.ts';
+import { type JsonObject, valueAt } from '../../../values/index.ts';
 import { manifestObjects, objectText } from '../../manifest-objects.ts';
 import { policiesIn } from '../../policy/policy-files.ts';
 import { runnablePolicy } from '../../policy/policy-code.ts';
@@ -58,6 +58,7 @@ async function tested(policies: readonly string[], resources: string, filter = '
     resource: { ...object, file },
     text: objectText(object.object),
     review: requestForObject(object.object, undefined, {}, new ServedKinds([])).review,
+    withDefaults: (changed: JsonObject): JsonObject => changed,
   }));
   const progress = new Progress();
   const results = await testResources(policiesIn([source]).policies, subjects, runner, log, {

@@ -21,6 +21,8 @@ export interface Subject {
   readonly text: string;
   /** An AdmissionReview. */
   readonly review: JsonObject;
+  /** An object that a policy has changed, with the defaults that API servers set again. */
+  readonly withDefaults: (object: JsonObject) => JsonObject;
 }
 
 export interface ResourceRunnerOptions {
@@ -95,15 +97,17 @@ class SubjectState {
   readonly #request: JsonObject;
   readonly #review: JsonObject;
   readonly #before: JsonValue;
+  readonly #withDefaults: Subject['withDefaults'];
   readonly #results = new Map<FilePolicy, PolicyResult>();
   #object: JsonValue;
   #body: Uint8Array | undefined;
 
-  constructor({ resource, text, review }: Subject) {
+  constructor({ resource, text, review, withDefaults }: Subject) {
     const request = own(review, 'request');
     this.text = text;
     this.#resource = resource;
     this.#review = review;
+    this.#withDefaults = withDefaults;
     this.#request = isJsonObject(request) ? request : {};
     this.#before = own(this.#request, 'object') ?? null;
     this.#object = this.#before;
@@ -129,7 +133,8 @@ class SubjectState {
     if (operations.length === 0) {
       return false;
     }
-    this.#object = patched(this.#object, operations);
+    const object = patched(this.#object, operations);
+    this.#object = isJsonObject(object) ? this.#withDefaults(object) : object;
     this.#body = undefined;
     return true;
   }

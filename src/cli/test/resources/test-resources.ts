@@ -247,7 +247,8 @@ function subjectsOf(
     }
     const request = requestForObject(object, previous, flagsFor(object, flags), kinds);
     request.notes.forEach((note) => notes.add(note));
-    return { resource, text: objectText(object), review: request.review };
+    const withDefaults = (changed: JsonObject): JsonObject => kinds.defaulted(changed).object;
+    return { resource, text: objectText(object), review: request.review, withDefaults };
   });
   const removed = [...before.values()].map(objectText);
   return { subjects, notes: [...notes, ...removedNotes(removed)] };

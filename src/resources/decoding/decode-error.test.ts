@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { MutableObject } from '../../resources/index.ts';
+import type { MutableObject } from '../kubernetes-object.ts';
+import { kubernetesSchema } from '../kubernetes/component-schemas.ts';
+import { groupVersionOf } from '../resource-type.ts';
 import { decodeError } from './decode-error.ts';
-import { servedKind } from './served-kinds.ts';
 
 function problem(object: Omit<MutableObject, 'metadata'>): string | undefined {
-  const definition = servedKind(String(object['apiVersion']), String(object['kind']));
-  assert.ok(definition !== undefined);
-  return decodeError(definition, { metadata: { name: 'a' }, ...object });
+  const [apiVersion, kind] = [String(object['apiVersion']), String(object['kind'])];
+  const schema = kubernetesSchema(apiVersion, kind);
+  assert.ok(schema !== undefined);
+  const { version } = groupVersionOf(apiVersion);
+  return decodeError({ kind, version, schema: () => schema }, { metadata: { name: 'a' }, ...object });
 }
 
 describe('objects that cannot be read', () => {

@@ -1,7 +1,8 @@
 import { quote } from '../../go/index.ts';
-import { componentOf, goFactsOf, isJsonObject, QUANTITY_FORMAT } from '../../resources/index.ts';
-import type { Schema } from '../../resources/index.ts';
-import type { ResourceDefinition } from '../resource-definition.ts';
+import { isJsonObject } from '../../values/index.ts';
+import { componentOf, QUANTITY_FORMAT } from '../kubernetes/component-schemas.ts';
+import { goFactsOf } from '../kubernetes/openapi-data.ts';
+import type { Schema } from '../schema.ts';
 import { quantityOf } from './quantities.ts';
 
 /** A value to decode, with what messages say about it. */
@@ -21,7 +22,7 @@ interface Reading {
  * decoded.
  */
 export function decodeError(
-  definition: Pick<ResourceDefinition, 'kind' | 'version' | 'schema'>,
+  definition: { readonly kind: string; readonly version: string; readonly schema: () => Schema },
   object: unknown,
 ): string | undefined {
   const { kind, version } = definition;
@@ -94,7 +95,7 @@ function problemOf(reading: Reading): string | undefined {
     case 'integer':
       return isInteger(value, schema.format ?? 'int64') ? undefined : mismatch(reading, schema.format ?? 'int64');
     case 'number':
-      return typeof value === 'number' ? undefined : mismatch(reading, 'float64');
+      return typeof value === 'number' || typeof value === 'bigint' ? undefined : mismatch(reading, 'float64');
     case 'array':
       return Array.isArray(value) ? undefined : mismatch(reading, typeName(schema, reading.goType));
     case 'object':
@@ -104,9 +105,11 @@ function problemOf(reading: Reading): string | undefined {
   }
 }
 
+/** Commands read integers that a number cannot hold as a bigint. */
 function isInteger(value: unknown, format: string): boolean {
   const limit = format === 'int32' ? 2 ** 31 : 2 ** 63;
-  return Number.isInteger(value) && Number(value) >= -limit && Number(value) < limit;
+  const isWhole = typeof value === 'bigint' || Number.isInteger(value);
+  return isWhole && Number(value) >= -limit && Number(value) < limit;
 }
 
 function mismatch({ value, struct, path }: Reading, type: string): string {
@@ -117,14 +120,14 @@ function jsonType(value: unknown, type: string): string {
   if (Array.isArray(value)) {
     return 'array';
   }
-  if (typeof value === 'number') {
+  if (typeof value === 'number' || typeof value === 'bigint') {
     // For an integer, Go's message contains the number.
     return type.startsWith('int') ? numberText(value) : 'number';
   }
   return typeof value === 'boolean' ? 'bool' : typeof value;
 }
 
-const numberText = (value: number): string => `number ${value}`;
+const numberText = (value: number | bigint): string => `number ${value}`;
 
 /** The Go type of a string. */
 function scalarType({ schema, goType }: Reading): string {

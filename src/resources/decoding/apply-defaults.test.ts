@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { MutableObject } from '../../../resources/index.ts';
-import { servedKind } from '../served-kinds.ts';
+import type { MutableObject } from '../kubernetes-object.ts';
+import { kubernetesSchema } from '../kubernetes/component-schemas.ts';
+import { applyBuiltinDefaults } from './apply-defaults.ts';
 
 /** The object with defaults. test/e2e/builtin-kinds.full.test.ts compares them with those of a real API server. */
 function stored(object: MutableObject): MutableObject {
-  servedKind(object.apiVersion, object.kind)?.applyDefaults?.(object);
+  const schema = kubernetesSchema(object.apiVersion, object.kind);
+  assert.ok(schema !== undefined);
+  applyBuiltinDefaults(object, schema);
   return object;
 }
 

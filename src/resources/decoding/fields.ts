@@ -1,5 +1,5 @@
 // Reads and sets fields of objects that are not validated yet.
-import { isJsonObject } from '../../../resources/index.ts';
+import { isJsonObject } from '../../values/index.ts';
 
 /** A mutable JSON object. */
 export type Fields = Record<string, unknown>;

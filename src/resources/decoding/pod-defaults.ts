@@ -1,7 +1,7 @@
 // Defaults of pods and pod templates, of admission plugins among them.
-import { canonicalQuantity } from '../quantities.ts';
 import { fieldsAt, listAt, ensureFieldsAt, setDefault } from './fields.ts';
 import type { Fields, TypeDefaults } from './fields.ts';
+import { canonicalQuantity } from './quantities.ts';
 
 /** Default mode of files from ConfigMaps and Secrets. */
 const FILE_MODE = 0o644;

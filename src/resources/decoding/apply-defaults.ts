@@ -1,9 +1,12 @@
-import { componentOf, goFactsOf, isJsonObject, QUANTITY_FORMAT } from '../../../resources/index.ts';
-import type { MutableObject, Schema } from '../../../resources/index.ts';
-import { canonicalQuantity } from '../quantities.ts';
+import { isJsonObject } from '../../values/index.ts';
+import type { MutableObject } from '../kubernetes-object.ts';
+import { componentOf, QUANTITY_FORMAT } from '../kubernetes/component-schemas.ts';
+import { goFactsOf } from '../kubernetes/openapi-data.ts';
+import type { Schema } from '../schema.ts';
 import type { Fields, TypeDefaults } from './fields.ts';
 import { KIND_DEFAULTS } from './kind-defaults.ts';
 import { POD_DEFAULTS } from './pod-defaults.ts';
+import { canonicalQuantity } from './quantities.ts';
 
 const PREFIX = 'io.k8s.api.';
 
