@@ -21,6 +21,7 @@ export type {
   PinnedModule,
   PrevalidationRequest,
   PrevalidationResult,
+  ReplicaAnswers,
   ReplicaMessage,
   ReplicaRevisionState,
   RefusedReport,

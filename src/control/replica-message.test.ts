@@ -29,7 +29,7 @@ describe('parseReplicaMessage', () => {
         type: 'report',
         revisions: [
           { ...REVISION, state: 'Failed', reason: 'FetchFailed', message: 'no', nextRetry: '2030-01-01T00:00:00.000Z' },
-          { ...REVISION, state: 'Serving', order: 7 },
+          { ...REVISION, state: 'Serving', answers: 'Verdict', order: 7 },
           { ...REVISION, state: 'Serving', monitored: { since: TIME, count: 12, last: [{ time: TIME, name: 'web' }] } },
         ],
         gone: ['b'],
@@ -45,7 +45,9 @@ describe('parseReplicaMessage', () => {
 
   it('ignores unknown types and fields', () => {
     assert.equal(parseReplicaMessage('{"type":"later"}'), undefined);
-    const read = parseReplicaMessage(report({ ...REVISION, more: 1, nextRetry: 'soon', __proto__: { a: 1 } }));
+    const read = parseReplicaMessage(
+      report({ ...REVISION, more: 1, answers: 'Later', nextRetry: 'soon', __proto__: { a: 1 } }),
+    );
     assert.deepEqual(read?.type === 'report' && read.revisions, [REVISION]);
   });
 

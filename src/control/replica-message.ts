@@ -3,7 +3,13 @@
 import { MAX_MONITORED_MESSAGE, MAX_MONITORED_NAME, MAX_MONITORED_USER } from '../engine/definition/index.ts';
 import { isJsonObject, MAX_MONITORED_REQUESTS, own } from '../resources/index.ts';
 import type { JsonObject, MonitoredRequest } from '../resources/index.ts';
-import { MAX_REFUSED_NAMESPACES, MAX_REPORT_TEXT, type RefusedReport } from './replica-protocol.ts';
+import {
+  MAX_REFUSED_NAMESPACES,
+  MAX_REPORT_TEXT,
+  REPLICA_ANSWERS,
+  type RefusedReport,
+  type ReplicaAnswers,
+} from './replica-protocol.ts';
 import type { PolicyReason } from '../evaluation/index.ts';
 import type { MonitoredReport, ReplicaMessage, ReplicaRevisionState, RevisionReport } from './replica-protocol.ts';
 import { parseJson, shortened } from '../values/index.ts';
@@ -72,6 +78,7 @@ function revisionReport(value: unknown): RevisionReport {
     policy: readName(value, 'policy'),
     revision: readInteger(value, 'revision'),
     state: state as ReplicaRevisionState,
+    ...answersOf(value),
     ...(own(value, 'order') === undefined ? {} : { order: readInteger(value, 'order', 0) }),
     ...(reason === undefined ? {} : { reason: readReason(reason) }),
     ...(message === undefined ? {} : { message }),
@@ -79,6 +86,12 @@ function revisionReport(value: unknown): RevisionReport {
     ...(own(value, 'refused') === undefined ? {} : { refused: refusedReport(own(value, 'refused')) }),
     ...(own(value, 'monitored') === undefined ? {} : { monitored: monitoredReport(own(value, 'monitored')) }),
   };
+}
+
+/** An answer that only a later version knows is left out. */
+function answersOf(report: JsonObject): { readonly answers?: ReplicaAnswers } {
+  const answers = REPLICA_ANSWERS.find((one) => one === own(report, 'answers'));
+  return answers === undefined ? {} : { answers };
 }
 
 function refusedReport(value: unknown): RefusedReport {

@@ -32,6 +32,22 @@ export type ReplicaRevisionState =
   /** Could not be loaded; retried at `nextRetry` if that is set. */
   | 'Failed';
 
+/** What requests of a policy get from a replica, as far as it depends on one revision. */
+export const REPLICA_ANSWERS = [
+  /** The verdict of the revision. */
+  'Verdict',
+  /** The revision is not loaded, and its failurePolicy rejects. */
+  'Fail',
+  /** The revision is not loaded, and its failurePolicy, or monitor mode, admits. */
+  'Ignore',
+  /** The revision has no part in it. */
+  'Nothing',
+  /** The replica is starting, and API servers do not send it requests yet. */
+  'NotReady',
+] as const;
+
+export type ReplicaAnswers = (typeof REPLICA_ANSWERS)[number];
+
 /** A replica's report of one revision. */
 export interface RevisionReport {
   /** `metadata.name` of the PolicyRevision. */
@@ -42,6 +58,8 @@ export interface RevisionReport {
   readonly policy: string;
   readonly revision: number;
   readonly state: ReplicaRevisionState;
+  /** Absent from replicas of earlier versions, and while workers fail to activate the revision. */
+  readonly answers?: ReplicaAnswers;
   /** `status.order` of a serving PolicyRevision, as read when the replica switched to it. */
   readonly order?: number;
   /** Set when it failed. */

@@ -9,7 +9,7 @@ import { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';
 const SOURCES = {
   policyServers: { get: () => undefined },
   replicas: { replicas: () => [], monitored: new MonitoredReports() },
-  webhooks: { isCovered: () => false },
+  webhooks: { isCovered: () => false, failurePolicy: () => undefined },
   settings: DEFAULT_ROLLOUT_SETTINGS,
   namespace: 'portcullis',
 };

@@ -28,7 +28,7 @@ import type { PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 export interface ViewSources {
   readonly policyServers: { get(key: ObjectKey): PolicyServer | undefined };
   readonly replicas: Pick<ReplicaDirectory, 'replicas' | 'monitored'>;
-  readonly webhooks: Pick<PolicyWebhooks, 'isCovered'>;
+  readonly webhooks: Pick<PolicyWebhooks, 'isCovered' | 'failurePolicy'>;
   /** Default: policies are not compared with the kinds of the cluster. */
   readonly typeChecks?: Pick<TypeCheckReports, 'of'> | undefined;
   /** The namespace of the product. */
@@ -63,6 +63,8 @@ export function policyView(
   const inForce =
     servingRevision({ revisions: facts }) ??
     (isAnsweredByFailurePolicy ? failed(facts.at(-1), policy, ownWebhook) : undefined);
+  const reference = policyReference(policy, id);
+  const matchInForce = inForce && matchOf(policy, inForce.snapshot, inForce.ownWebhook, sources.namespace);
   return {
     now,
     generation,
@@ -81,10 +83,8 @@ export function policyView(
       .filter(({ name, uid, policyServer: from }) => from === server && isOneOf(revisions, name, uid)),
     hasPolicyServer: policyServer !== undefined,
     typeCheck: sources.typeChecks?.of(id, policy),
-    isCovered: webhooks.isCovered(
-      policyReference(policy, id),
-      inForce && matchOf(policy, inForce.snapshot, inForce.ownWebhook, sources.namespace),
-    ),
+    isCovered: webhooks.isCovered(reference, matchInForce),
+    webhookFailurePolicy: webhooks.failurePolicy(reference, matchInForce),
     phase: policy.status?.phase,
   };
 }
@@ -145,10 +145,11 @@ function replicaFacts(replica: KnownReplica, id: string, revisions: readonly Pol
     name: replica.name,
     state: replica.state,
     revisions: new Map(
-      reports.map(({ revision, state, order, reason = '', message = '', nextRetry, refused }) => [
+      reports.map(({ revision, state, answers, order, reason = '', message = '', nextRetry, refused }) => [
         revision,
         {
           state,
+          answers,
           order,
           reason,
           message,

@@ -107,6 +107,7 @@ function sizeOf({ name, uid, policy, reason, message, refused }: RevisionReport)
 function isSame(one: RevisionReport, other: RevisionReport): boolean {
   return (
     one.state === other.state &&
+    one.answers === other.answers &&
     one.uid === other.uid &&
     one.policy === other.policy &&
     one.revision === other.revision &&

@@ -170,7 +170,7 @@ describe('the status of a policy', () => {
     );
     assert.equal(
       enforced(view([retired, later], [replica('a')], covered)),
-      'True FailurePolicy: failurePolicy Fail answers requests',
+      'True FailurePolicy: requests are rejected (failurePolicy Fail)',
     );
     assert.equal(
       enforced(view([retired, later], [replica('a')], { ...uncovered, settings: IGNORED })),

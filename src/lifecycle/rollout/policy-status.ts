@@ -2,7 +2,6 @@
 import { type RefusedReport, refusedText } from '../../control/index.ts';
 import {
   type Condition,
-  effectiveFailurePolicy,
   isGroupSpec,
   type PolicyStatus,
   type Readiness,
@@ -15,13 +14,14 @@ import { typeCheckConditions } from '../type-checks/type-check-conditions.ts';
 import { monitoredStatus } from './monitored-status.ts';
 import { refreshedStatus } from './refreshed-status.ts';
 import { REASONS } from './reasons.ts';
-import { answeringRevision, desiredRevision, hasServed, isSwitchedTo } from './revision-choice.ts';
+import { requestOutcome } from './request-outcome.ts';
+import { answeringRevision, desiredRevision, isSwitchedTo } from './revision-choice.ts';
 import { rolloutPhase, type RolloutPhase } from './rollout-phase.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
 
 /** The policy answers requests; Unknown while no replica is connected to the controller. */
 export const POLICY_ACTIVE = 'PolicyActive';
-/** Requests are answered by a revision of the policy, or by its failurePolicy. */
+/** Requests are answered by a revision of the policy, or by its failurePolicy; Unknown where that is not known. */
 export const POLICY_ENFORCED = 'Enforced';
 /** Every replica serves the desired revision. */
 export const POLICY_UP_TO_DATE = 'UpToDate';
@@ -60,7 +60,7 @@ export function policyStatus(
   const active = { ...activeCondition(view, serving, current), type: POLICY_ACTIVE, observedGeneration: generation };
   const status = isUpToDate ? 'True' : 'False';
   const upToDate = { type: POLICY_UP_TO_DATE, status, reason, message, observedGeneration: generation } as const;
-  const enforced = { ...enforcedCondition(view, serving), type: POLICY_ENFORCED, observedGeneration: generation };
+  const enforced = { ...requestOutcome(view), type: POLICY_ENFORCED, observedGeneration: generation };
   const refused = refusedParameters(serving, replicas);
   const common = [active, enforced, upToDate].reduce(
     (all, condition) => setCondition(all, condition, now),
@@ -134,27 +134,6 @@ function activeCondition(
         reason: REASONS.replicaUnreachable,
         message: `revision ${serving.number} served at the last report of the replicas`,
       };
-}
-
-/** The condition Enforced: what answers requests. */
-function enforcedCondition(
-  view: RolloutView,
-  serving: RevisionFacts | undefined,
-): { readonly status: 'True' | 'False'; readonly reason: string; readonly message: string } {
-  if (!view.isCovered) {
-    const isNew = !hasServed(view);
-    const isIgnored = serving === undefined && view.settings.degraded === 'Ignore';
-    const reason = isNew ? REASONS.notServedYet : isIgnored ? REASONS.degradedIgnored : REASONS.switching;
-    const message = isNew
-      ? 'no revision has served so far: requests are admitted without the policy'
-      : 'API servers do not send requests to the policy';
-    return { status: 'False', reason, message };
-  }
-  if (serving !== undefined) {
-    return { status: 'True', reason: REASONS.serving, message: `revision ${serving.number} answers requests` };
-  }
-  const message = `failurePolicy ${effectiveFailurePolicy(view.spec)} answers requests`;
-  return { status: 'True', reason: REASONS.failurePolicy, message };
 }
 
 /** The next retry of the desired revision, by the controller or a replica. */

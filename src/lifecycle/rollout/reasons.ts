@@ -50,4 +50,10 @@ export const REASONS = {
   notServedYet: 'NotServedYet',
   /** Of the condition Enforced: nothing serves, and the failurePolicy answers. */
   failurePolicy: 'FailurePolicy',
+  /** Of the condition Enforced: API servers send requests, and no replica evaluates the policy. */
+  notEvaluated: 'NotEvaluated',
+  /** Of the condition Enforced: replicas answer differently. */
+  answersDiffer: 'AnswersDiffer',
+  /** Of the condition Enforced: a replica is connected, and does not say what it answers. */
+  answersUnknown: 'AnswersUnknown',
 } as const;

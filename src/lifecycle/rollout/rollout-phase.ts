@@ -1,6 +1,7 @@
 // The phase of a policy, with its reason and message.
 import type { PolicyStatus, Readiness } from '../../resources/index.ts';
 import { REASONS } from './reasons.ts';
+import { requestOutcome } from './request-outcome.ts';
 import {
   answeringRevision,
   deadlineOf,
@@ -73,21 +74,21 @@ function phaseWithoutFailure(view: RolloutView): PhaseReport {
   // While the policy is covered, its requests get the failurePolicy: worse than pending.
   const idle = view.isCovered ? 'Error' : 'Pending';
   if (!hasReplicas && !view.hasPolicyServer) {
-    const message = `PolicyServer ${server} does not exist, and has no replica: create it${requestOutcome(view)}`;
+    const message = `PolicyServer ${server} does not exist, and has no replica: create it${outcomeText(view)}`;
     return { phase: idle, reason: REASONS.policyServerNotFound, message };
   }
   if (desired === undefined) {
-    const message = `the policy is pinned to revision ${pin}, which does not exist (existing: ${numbersOf(view)}): pin another one, or remove the pin${requestOutcome(view)}`;
+    const message = `the policy is pinned to revision ${pin}, which does not exist (existing: ${numbersOf(view)}): pin another one, or remove the pin${outcomeText(view)}`;
     return { phase: failed, reason: REASONS.pinNotFound, message, isStalled: true };
   }
   if (hasFailed(desired)) {
     const how = desired.state === 'Failed' ? 'failed' : 'cannot be validated yet';
-    const message = `revision ${desired.number} ${how}: ${shortened(desired.message, MAX_DETAIL_LENGTH)}${requestOutcome(view)}`;
+    const message = `revision ${desired.number} ${how}: ${shortened(desired.message, MAX_DETAIL_LENGTH)}${outcomeText(view)}`;
     const reason = desired.reason === '' ? REASONS.replicaFailed : desired.reason;
     return { phase: failed, reason, message, isStalled: desired.state === 'Failed' };
   }
   if (!hasReplicas) {
-    const message = `PolicyServer ${server} has no replica: start one${requestOutcome(view)}`;
+    const message = `PolicyServer ${server} has no replica: start one${outcomeText(view)}`;
     return { phase: idle, reason: REASONS.noReplicas, message };
   }
   const serving = servingRevision(view);
@@ -106,7 +107,7 @@ function stagingPhase(view: RolloutView, desired: RevisionFacts, serving: Revisi
   const phase = serving === undefined ? 'Pending' : 'Updating';
   const failed = failurePhase(view);
   if (state === 'Candidate' && replicas.every((replica) => replica.state === 'lost')) {
-    const message = `revision ${number} cannot be checked: no replica is connected to the controller${requestOutcome(view)}`;
+    const message = `revision ${number} cannot be checked: no replica is connected to the controller${outcomeText(view)}`;
     return { phase: serving === undefined ? phase : failed, reason: REASONS.replicaUnreachable, message };
   }
   if (state !== 'Validated' && state !== 'Staged') {
@@ -120,7 +121,7 @@ function stagingPhase(view: RolloutView, desired: RevisionFacts, serving: Revisi
   }
   const count = `${replicas.length - waiting.length} of ${replicas.length} replicas`;
   if (waiting.length > 0 && now >= deadlineOf(view, desired)) {
-    const message = `after ${settings.progressDeadlineMs / 1000} s revision ${number} is loaded by ${count}${namesOf(waiting)}${requestOutcome(view)}`;
+    const message = `after ${settings.progressDeadlineMs / 1000} s revision ${number} is loaded by ${count}${namesOf(waiting)}${outcomeText(view)}`;
     return { phase: failed, reason: REASONS.progressDeadlineExceeded, message, isStalled: true };
   }
   return { phase, reason: REASONS.staging, message: `revision ${number} is loaded by ${count}` };
@@ -214,7 +215,7 @@ function replicaFailure(
     ({ name, message }) => `${name}: ${shortened(message, MAX_DETAIL_LENGTH)}`,
   );
   const total = view.replicas?.length ?? 0;
-  const message = `revision ${revision.number} is not on ${failures.length} of ${total} replicas: ${listed(named, MAX_NAMED, '; ', failures.length)}${requestOutcome(view)}`;
+  const message = `revision ${revision.number} is not on ${failures.length} of ${total} replicas: ${listed(named, MAX_NAMED, '; ', failures.length)}${outcomeText(view)}`;
   return { reason: first.reason, message, isStalled: failures.some((one) => one.isStalled === true) };
 }
 
@@ -230,18 +231,17 @@ function numbersOf({ revisions }: RolloutView): string {
 }
 
 /** End of a failure message: how requests are answered meanwhile. */
-function requestOutcome(view: RolloutView): string {
+function outcomeText(view: RolloutView): string {
   const answering = answeringRevision(view);
+  const outcome = requestOutcome(view);
+  if (outcome.reason === REASONS.answersDiffer) {
+    return `; ${outcome.message}`;
+  }
   if (answering !== undefined) {
     return desiredRevision(view) === answering ? '' : `; revision ${answering.number} serves`;
   }
   if (!view.isCovered) {
     return `; nothing serves, and the policy is not enforced${hasServed(view) ? '' : ' yet'}`;
   }
-  if (view.spec.mode === 'monitor') {
-    return '; nothing serves: requests are admitted (mode monitor)';
-  }
-  return view.spec.failurePolicy === 'Ignore'
-    ? '; nothing serves: requests are admitted with a warning (failurePolicy Ignore)'
-    : '; nothing serves: requests are rejected (failurePolicy Fail)';
+  return `; nothing serves: ${outcome.message}`;
 }

@@ -1,6 +1,6 @@
 // The input and output of the planner. Plain data, so that tests can enumerate situations.
 import type { AdmissionPolicySpec, PolicyStatus, RevisionState } from '../../resources/index.ts';
-import type { PinnedModule, RefusedReport, ReplicaRevisionState } from '../../control/index.ts';
+import type { PinnedModule, RefusedReport, ReplicaAnswers, ReplicaRevisionState } from '../../control/index.ts';
 import type { TypeCheckReport } from '../type-checks/type-check-report.ts';
 import type { ReplicaCount } from '../replicas/monitored-reports.ts';
 
@@ -87,6 +87,8 @@ export interface ReplicaFacts {
 
 export interface ReplicaRevisionFacts {
   readonly state: ReplicaRevisionState;
+  /** What the replica answers by this revision now. Absent in reports of older versions. */
+  readonly answers?: ReplicaAnswers | undefined;
   /** `order` of a serving revision, as the replica has read it. Absent in reports of older versions. */
   readonly order?: number | undefined;
   readonly reason: string;
@@ -125,6 +127,8 @@ export interface RolloutView {
    * policies, or in preparation of a revision that never served, does not count.
    */
   readonly isCovered: boolean;
+  /** The failurePolicy of the webhooks that cover the policy, as read back; Fail where they differ. */
+  readonly webhookFailurePolicy?: 'Fail' | 'Ignore' | undefined;
   /** Whether the policy fits the kinds that the cluster serves; undefined while that is not known. */
   readonly typeCheck?: TypeCheckReport | undefined;
   /** The published phase. */

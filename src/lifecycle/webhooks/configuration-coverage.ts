@@ -44,11 +44,30 @@ export class ConfigurationCoverage {
 
   /** Whether one of the webhooks covers all requests of a match, except exempt ones. */
   covers(match: PolicyMatch, settings: Pick<ExemptionSettings, 'exemptNamespaces'>): boolean {
+    return this.#covering(match, settings).next().done !== true;
+  }
+
+  /** The failurePolicies of the webhooks that cover a match. */
+  failurePolicies(
+    match: PolicyMatch,
+    settings: Pick<ExemptionSettings, 'exemptNamespaces'>,
+  ): readonly ('Fail' | 'Ignore')[] {
+    return [...this.#covering(match, settings)].map(({ webhook }) => webhook.failurePolicy);
+  }
+
+  *#covering(
+    match: PolicyMatch,
+    settings: Pick<ExemptionSettings, 'exemptNamespaces'>,
+  ): Generator<ParsedWebhook, undefined> {
     const { bucket, isMutating, namespace = '' } = match;
-    return (
-      isMutating === this.#isMutating &&
-      (this.#byBucket.get(keyOf(bucket, namespace)) ?? []).some((parsed) => webhookCovers(parsed, match, settings))
-    );
+    if (isMutating !== this.#isMutating) {
+      return;
+    }
+    for (const parsed of this.#byBucket.get(keyOf(bucket, namespace)) ?? []) {
+      if (webhookCovers(parsed, match, settings)) {
+        yield parsed;
+      }
+    }
   }
 
   /** Whether all webhooks have this target. */

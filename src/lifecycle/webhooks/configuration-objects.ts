@@ -95,6 +95,14 @@ export class ConfigurationObjects {
     );
   }
 
+  /** The failurePolicy of the webhooks that cover a match; `Fail` if one of them has it. */
+  failurePolicy(policyServer: string, match: PolicyMatch): 'Fail' | 'Ignore' | undefined {
+    const found = webhookMatches(match).flatMap((one) =>
+      this.of(policyServer).flatMap((object) => this.coverageOf(object).failurePolicies(one, this.#settings)),
+    );
+    return found.includes('Fail') ? 'Fail' : found[0];
+  }
+
   /** Whether a policy server has a webhook for this policy alone. */
   hasOwnWebhook(policyServer: string, id: string): boolean {
     return this.of(policyServer).some((object) => this.coverageOf(object).hasOwnWebhook(id));

@@ -140,8 +140,17 @@ export class PolicyWebhooks implements Runnable {
 
   /** Whether webhooks cover `match`, or any match that the policy was to be enforced on last. */
   isCovered({ id, policyServer }: PolicyReference, match: PolicyMatch | undefined): boolean {
-    const matches = this.#records.get(id)?.matches ?? [];
-    return [...(match === undefined ? [] : [match]), ...matches].some((one) => this.#objects.covers(policyServer, one));
+    return this.#matchesOf(id, match).some((one) => this.#objects.covers(policyServer, one));
+  }
+
+  /** The failurePolicy of the webhooks for which {@link isCovered} is true: what API servers do when they reach no replica. */
+  failurePolicy({ id, policyServer }: PolicyReference, match: PolicyMatch | undefined): 'Fail' | 'Ignore' | undefined {
+    const found = this.#matchesOf(id, match).flatMap((one) => this.#objects.failurePolicy(policyServer, one) ?? []);
+    return found.includes('Fail') ? 'Fail' : found[0];
+  }
+
+  #matchesOf(id: string, match: PolicyMatch | undefined): readonly PolicyMatch[] {
+    return [...(match === undefined ? [] : [match]), ...(this.#records.get(id)?.matches ?? [])];
   }
 
   /** Why the last write of a policy server's configurations failed; undefined when it succeeded. */

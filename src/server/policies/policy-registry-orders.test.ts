@@ -196,7 +196,10 @@ async function run(events: readonly Event[], hasRecord: boolean): Promise<void> 
         break;
       }
       case 'failed':
-        want({ staged: [], failed: { revision: 9, message: 'no', failurePolicy: 'Fail' } }, index === 0);
+        want(
+          { staged: [], failed: { name: 'p-9', uid: '9', revision: 9, message: 'no', failurePolicy: 'Fail' } },
+          index === 0,
+        );
         break;
       case 'gone':
         want(undefined, index === 0);

@@ -498,8 +498,13 @@ describe('revisions of several policies', () => {
   });
 });
 
+const matchIn = (bucket: string): PolicyMatch => ({ bucket, failurePolicy: 'Ignore' }) as PolicyMatch;
+
 describe('a policy without a revision to serve', () => {
-  const failed = { staged: [], failed: { revision: 2, message: 'bad settings', failurePolicy: 'Ignore' } } as const;
+  const failed = {
+    staged: [],
+    failed: { name: 'p-2x', uid: '2', revision: 2, message: 'bad settings', failurePolicy: 'Ignore' },
+  } as const;
 
   it('follows the failurePolicy of the failed revision, even if another one served', async () => {
     const { want, good, changes, status } = setUp();
@@ -510,6 +515,25 @@ describe('a policy without a revision to serve', () => {
     await want({ q: failed });
     assert.equal(status('q').serving, null);
     assert.equal(changes.at(-1)?.retired.length, 1);
+  });
+
+  it('is reported with what requests get, by which revision', async () => {
+    const { want, good, bad, view } = setUp();
+    const answers = (): Record<string, string | undefined> =>
+      Object.fromEntries([...view.reports()].map(({ name, answers: answer }) => [name, answer]));
+    await want({ p: { ...serving(revision('p', 1)), staged: [revision('p', 2)] } }, true);
+    await bad('no route', true);
+    await bad('no route', true);
+    assert.deepEqual(answers(), { 'p-1': 'Nothing', 'p-2': 'Nothing' }, 'rules that match no request');
+    const match = matchIn('d');
+    await want({ p: { ...serving({ ...revision('p', 1), match }), staged: [revision('p', 2)] } });
+    assert.deepEqual(answers(), { 'p-1': 'Fail', 'p-2': 'Nothing' });
+    await want({ q: { ...failed, failed: { ...failed.failed, match } } });
+    assert.deepEqual(answers(), { 'p-1': 'Fail', 'p-2': 'Nothing', 'p-2x': 'Ignore' });
+    await want({ p: undefined, q: serving({ ...revision('q', 3), match }) });
+    assert.deepEqual(answers(), { 'p-2x': 'Ignore', 'q-3': 'Nothing' }, 'what answered still does');
+    await good();
+    assert.deepEqual(answers(), { 'q-3': 'Verdict' });
   });
 
   it('keeps the published revision while the next one is loading', async () => {
@@ -666,7 +690,6 @@ describe('a registry of revisions', () => {
 });
 
 describe('the match rules of a policy', () => {
-  const matchIn = (bucket: string): PolicyMatch => ({ bucket, failurePolicy: 'Ignore' }) as PolicyMatch;
   const matching = (number: number, bucket: string): WantedRevision => ({
     ...revision('p', number),
     snapshot: { version: String(number), failurePolicy: 'Ignore' },
@@ -750,7 +773,10 @@ describe('the match rules of a policy', () => {
       mock.timers.tick(1);
       assert.deepEqual(published(scene), ['serves', 'c', []]);
       await scene.want({
-        p: { staged: [], failed: { revision: 3, message: 'no', failurePolicy: 'Ignore', match: matchIn('d') } },
+        p: {
+          staged: [],
+          failed: { name: 'p-3', uid: '3', revision: 3, message: 'no', failurePolicy: 'Ignore', match: matchIn('d') },
+        },
       });
       assert.deepEqual(published(scene), ['failed', 'd', ['c']]);
       scene.registry.stop();

@@ -59,8 +59,8 @@ function wantedPublished(entry: RegistryEntry): PublishedPolicy | undefined {
     return serving(target.loaded, wanted?.serving?.match ?? target.loaded.match);
   }
   if (wanted?.failed !== undefined) {
-    const { message, failurePolicy, match } = wanted.failed;
-    return { kind: 'failed', message, failurePolicy, match };
+    const { name, uid, revision: number, message, failurePolicy, match } = wanted.failed;
+    return { kind: 'failed', of: { name, uid, number }, message, failurePolicy, match };
   }
   // A serving version keeps its own match rules until its successor serves.
   if (published?.kind === 'serving') {
@@ -76,6 +76,7 @@ function wantedPublished(entry: RegistryEntry): PublishedPolicy | undefined {
   }
   return {
     kind: 'failed',
+    of: failed.revision,
     message: failureText(entry, failed),
     failurePolicy: failurePolicyOfSlot(failed),
     match: wanted?.serving?.match ?? failed.match,
@@ -100,7 +101,7 @@ function whileLoading(
     return { ...published, match };
   }
   const message = 'the policy is being loaded by this policy server; try again';
-  return { kind: 'loading', message, failurePolicy: failurePolicyOfSlot(coming), match };
+  return { kind: 'loading', of: coming.revision, message, failurePolicy: failurePolicyOfSlot(coming), match };
 }
 
 function failurePolicyOfSlot({ declared, wanted }: Slot): FailurePolicy {

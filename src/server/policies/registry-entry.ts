@@ -61,6 +61,8 @@ export type PublishedPolicy = {
   | {
       /** `loading`: the version to serve is not loaded yet; requests for a bucket do not wait for it. */
       readonly kind: 'failed' | 'loading';
+      /** The revision whose failurePolicy answers; absent for a policies file. */
+      readonly of?: RevisionName | undefined;
       readonly message: string;
       readonly failurePolicy: FailurePolicy;
     }

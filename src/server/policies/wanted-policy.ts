@@ -23,6 +23,9 @@ export interface WantedRevision {
 
 /** Why no version of a policy serves, and the answer to requests meanwhile. */
 export interface FailedRevision {
+  /** `metadata.name` and `metadata.uid` of the PolicyRevision. */
+  readonly name: string;
+  readonly uid: string;
   readonly revision: number;
   readonly message: string;
   readonly failurePolicy: FailurePolicy;

@@ -18,7 +18,10 @@ import { ReplicaCluster } from './testing/replica-cluster.ts';
 const NAMESPACES = kubernetesKind('v1', 'Namespace') as ResourceType;
 
 function selecting(namespaceSelector: MatchSelector): WantedPolicy {
-  return { staged: [], failed: { revision: 1, message: '', failurePolicy: 'Fail', match: match(namespaceSelector) } };
+  return {
+    staged: [],
+    failed: { name: 'p-1', uid: '1', revision: 1, message: '', failurePolicy: 'Fail', match: match(namespaceSelector) },
+  };
 }
 
 function match(namespaceSelector: MatchSelector): PolicyMatch {

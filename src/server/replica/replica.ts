@@ -74,7 +74,11 @@ export class Replica implements PolicySource {
       parameters: new ExistingParameters(policyCluster, cluster),
       modulesChanged: () => this.#keep(),
     });
-    const view = new RevisionView(() => this.#registry.entries(), options.monitoredReportMs);
+    const view = new RevisionView(
+      () => this.#registry.entries(),
+      options.monitoredReportMs,
+      () => this.#isLoaded,
+    );
     this.#view = view;
     this.#registry = new PolicyRegistry(
       {
@@ -129,7 +133,7 @@ export class Replica implements PolicySource {
         if (isFirst) {
           clearTimeout(this.#downTimer);
           log.info({ policies: changes.size, policyServer }, 'policy revisions read');
-          void this.settledInTime().then(() => (this.#isLoaded = true));
+          void this.settledInTime().then(() => this.#setLoaded());
         }
       },
       refused: (refused) => view.refuse(refused),
@@ -176,11 +180,20 @@ export class Replica implements PolicySource {
       // be new policies that are not in the record, and whose webhooks API servers already call.
       const restored = this.#isDown.promise.then(async () => {
         await settledWithin(this.#registry.restored(), readyWaitMs);
-        this.#isLoaded = true;
+        this.#setLoaded();
       });
       await settledWithin(Promise.race([known, restored]), readyWaitMs);
     }
-    this.#isLoaded ||= this.#feed.isSynced;
+    if (this.#feed.isSynced) {
+      this.#setLoaded();
+    }
+  }
+
+  #setLoaded(): void {
+    if (!this.#isLoaded) {
+      this.#isLoaded = true;
+      this.#view.readyChanged();
+    }
   }
 
   async check(): Promise<void> {

@@ -4,6 +4,7 @@ import { type LoadedRevision, type RegistryEntry, servingOf, type Slot, targetOf
 import type { RefusedReport, RevisionReport } from '../../control/index.ts';
 import type { MonitoredVerdict } from '../../engine/index.ts';
 import { MonitoredCounts } from '../monitoring/monitored-counts.ts';
+import type { RevisionName } from '../policies/serving-record.ts';
 import type { Deviation, ReplicaView, ServedRevision } from './replica-view.ts';
 
 /** The state of the registry, as controllers see it. */
@@ -17,14 +18,17 @@ export class RevisionView implements ReplicaView {
   /** By name of the PolicyRevision. */
   readonly #refused = new Map<string, RefusedReport>();
   #mismatched: readonly Deviation[] = [];
+  readonly #isReady: () => boolean;
   #isSynced = false;
 
   /**
    * @param entries entries of the registry
    * @param monitoredReportMs see MonitoredCountsOptions
+   * @param isReady whether API servers may send requests; call {@link readyChanged} when it changes
    */
-  constructor(entries: () => Iterable<RegistryEntry>, monitoredReportMs?: number) {
+  constructor(entries: () => Iterable<RegistryEntry>, monitoredReportMs?: number, isReady = (): boolean => true) {
     this.#entries = entries;
+    this.#isReady = isReady;
     this.#monitored = new MonitoredCounts({
       changed: (names) => this.#notify(names),
       ...(monitoredReportMs === undefined ? {} : { reportMs: monitoredReportMs }),
@@ -37,13 +41,18 @@ export class RevisionView implements ReplicaView {
 
   *reports(): Iterable<RevisionReport> {
     for (const report of this.#reports.values()) {
-      yield this.#withMonitored(report);
+      yield this.#current(report);
     }
   }
 
   report(name: string): RevisionReport | undefined {
     const report = this.#reports.get(name);
-    return report && this.#withMonitored(report);
+    return report && this.#current(report);
+  }
+
+  /** Reports all revisions again, because what API servers get has changed. */
+  readyChanged(): void {
+    this.#notify([...this.#reports.keys()]);
   }
 
   /** Reports namespaces with invalid parameters of a revision; undefined: there are none. */
@@ -130,12 +139,18 @@ export class RevisionView implements ReplicaView {
     }
   }
 
-  #withMonitored(report: RevisionReport): RevisionReport {
+  #current(report: RevisionReport): RevisionReport {
     const monitored = this.#monitored.report(report.policy, report.name);
     const refused = report.state === 'Serving' ? this.#refused.get(report.name) : undefined;
-    return monitored === undefined && refused === undefined
+    const isReady = this.#isReady();
+    return monitored === undefined && refused === undefined && isReady
       ? report
-      : { ...report, ...(refused && { refused }), ...(monitored && { monitored }) };
+      : {
+          ...report,
+          ...(isReady ? {} : { answers: 'NotReady' }),
+          ...(refused && { refused }),
+          ...(monitored && { monitored }),
+        };
   }
 
   /** Removes reports of a policy. Returns their names. */
@@ -162,24 +177,49 @@ function countedRevision(entry: RegistryEntry): { readonly name: string; readonl
 function reportsOf(entry: RegistryEntry): Map<string, RevisionReport> {
   const serves = entry.isOnAllWorkers ? servingOf(entry) : entry.previous;
   const reports = new Map<string, RevisionReport>();
-  const report = ({ revision }: Pick<Slot, 'revision'>, rest: ReportedState): void => {
+  const report = (revision: RevisionName | undefined, rest: ReportedState): void => {
     if (revision !== undefined) {
       const { name, uid, number } = revision;
-      reports.set(name, { name, uid, policy: entry.id, revision: number, ...rest });
+      reports.set(name, { name, uid, policy: entry.id, revision: number, ...rest, ...answersOf(entry, revision) });
     }
   };
+  const { published } = entry;
+  if (published !== undefined && published.kind !== 'serving') {
+    // Its failurePolicy answers, also when it is not to be loaded.
+    report(published.of, { state: 'Loading' });
+  }
   if (serves !== undefined) {
-    report(serves, servingState(serves));
+    report(serves.revision, servingState(serves));
   }
   for (const slot of entry.slots.values()) {
     if (slot.loaded === undefined || slot.loaded !== entry.previous) {
-      report(slot, stateOf(slot, entry));
+      report(slot.revision, stateOf(slot, entry));
     }
   }
   return reports;
 }
 
-type ReportedState = Omit<RevisionReport, 'name' | 'uid' | 'policy' | 'revision'>;
+type ReportedState = Omit<RevisionReport, 'name' | 'uid' | 'policy' | 'revision' | 'answers'>;
+
+/** What the replica answers by a revision; nothing is said while workers change, or cannot activate it. */
+function answersOf(
+  { published, previous, isOnAllWorkers, activationFailure }: RegistryEntry,
+  { name }: RevisionName,
+): Pick<RevisionReport, 'answers'> {
+  if (published === undefined) {
+    return { answers: 'Nothing' };
+  }
+  const isNow = (published.kind === 'serving' ? published.loaded.revision : published.of)?.name === name;
+  if (!isNow) {
+    return { answers: !isOnAllWorkers && previous?.revision?.name === name ? 'Verdict' : 'Nothing' };
+  }
+  if (!isOnAllWorkers || activationFailure !== undefined) {
+    return {};
+  }
+  const { match } = published;
+  const byFailurePolicy = published.kind === 'serving' ? 'Verdict' : published.failurePolicy;
+  return { answers: match === undefined ? 'Nothing' : byFailurePolicy };
+}
 
 function servingState({ order }: LoadedRevision): ReportedState {
   return { state: 'Serving', ...(order > 0 ? { order } : {}) };

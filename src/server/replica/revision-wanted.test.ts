@@ -72,6 +72,8 @@ describe('revisions of a policy', () => {
   it('without one to serve give the message and failurePolicy of the newest failed one', () => {
     const failed = revision(2, 'Failed', { reason: 'InvalidSettings', message: 'no list' });
     assert.deepEqual(wantedOf([revision(1, 'Retired'), failed], 'portcullis').failed, {
+      name: 'kw.cap.p-2',
+      uid: 'uid-2',
       revision: 2,
       message: 'no list',
       failurePolicy: 'Ignore',

@@ -62,7 +62,10 @@ function failureOf(newest: PolicyRevision | undefined, productNamespace: string)
     return undefined;
   }
   const { revision, snapshot } = newest.spec;
+  const { name = '', uid = '' } = newest.metadata;
   return {
+    name,
+    uid,
     revision,
     message: textOf(newest.status?.message) || reason || 'the newest revision failed',
     failurePolicy: failurePolicyOf(snapshot),

@@ -227,7 +227,7 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     phase: 'Error',
     reason: 'PinNotFound',
     message:
-      'the policy is pinned to revision 7, which does not exist (existing: 1): pin another one, or remove the pin; nothing serves: requests are rejected (failurePolicy Fail)',
+      'the policy is pinned to revision 7, which does not exist (existing: 1): pin another one, or remove the pin; nothing serves: requests are rejected (failurePolicy Fail of revision 1)',
     isStalled: true,
   },
   // Replicas have failures.
@@ -306,7 +306,7 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     phase: 'Error',
     reason: 'FetchFailed',
     message:
-      'revision 1 is not on 1 of 1 replicas: a: no route to example.com; nothing serves: requests are rejected (failurePolicy Fail)',
+      'revision 1 is not on 1 of 1 replicas: a: no route to example.com; nothing serves: requests are admitted without the policy, because no replica evaluates it',
   },
   {
     when: 'no replica can load a new revision, and all serve the previous one',
@@ -336,7 +336,7 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     phase: 'Error',
     reason: 'ReplicaUnreachable',
     message:
-      'revision 1 is not on 1 of 2 replicas: b: is not connected to the controller; nothing serves: requests are rejected (failurePolicy Fail)',
+      'revision 1 is not on 1 of 2 replicas: b: is not connected to the controller; nothing serves: requests are rejected (failurePolicy Fail) (a); b: not known; where API servers do not reach a replica, requests are rejected (failurePolicy Fail)',
   },
   {
     when: 'an error of a replica comes before lost connections',
@@ -350,7 +350,8 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     view: view([first], [replica('a', { 1: TOO_NEW }), replica('b', { 1: 'Serving' })]),
     phase: 'Degraded',
     reason: 'UnsupportedVersion',
-    message: 'revision 1 is not on 1 of 2 replicas: a: expected at most 1',
+    message:
+      'revision 1 is not on 1 of 2 replicas: a: expected at most 1; requests are rejected (failurePolicy Fail) (a); revision 1 answers requests (b)',
     isStalled: true,
   },
   {
@@ -358,7 +359,8 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     view: view([first], [replica('a', { 1: 'Failed' }), replica('b', { 1: 'Serving' })]),
     phase: 'Degraded',
     reason: 'ReplicaFailed',
-    message: 'revision 1 is not on 1 of 2 replicas: a: gives no reason',
+    message:
+      'revision 1 is not on 1 of 2 replicas: a: gives no reason; requests are rejected (failurePolicy Fail) (a); revision 1 answers requests (b)',
     isStalled: true,
   },
   {
@@ -388,7 +390,7 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     phase: 'Error',
     reason: 'ProgressDeadlineExceeded',
     message:
-      'after 60 s revision 1 is loaded by 0 of 1 replicas, not by a; nothing serves: requests are rejected (failurePolicy Fail)',
+      'after 60 s revision 1 is loaded by 0 of 1 replicas, not by a; nothing serves: requests are admitted without the policy, because no replica evaluates it',
     isStalled: true,
   },
   {

@@ -1,6 +1,7 @@
 // Builders for views of one policy.
-import type { AdmissionPolicySpec, RevisionState } from '../../../resources/index.ts';
+import { type AdmissionPolicySpec, effectiveFailurePolicy, type RevisionState } from '../../../resources/index.ts';
 import type { ReplicaRevisionState } from '../../../control/index.ts';
+import { cannotServe } from '../revision-choice.ts';
 import {
   DEFAULT_ROLLOUT_SETTINGS,
   type ReplicaFacts,
@@ -76,12 +77,38 @@ export function replica(name: string, reports: Reports = {}, state: ReplicaFacts
   };
 }
 
+/** A replica that says what it answers, as replicas do, unless the scene says it. */
+function saying(one: ReplicaFacts, all: readonly RevisionFacts[]): ReplicaFacts {
+  const isSaid = [...one.revisions.values()].some(({ answers }) => answers !== undefined);
+  if (one.state !== 'connected' || isSaid) {
+    return one;
+  }
+  const served = [...one.revisions].find(([, { state }]) => state === 'Serving')?.[0];
+  const newest = all.at(-1);
+  const failing =
+    all.find(({ state }) => state === 'Serving') ?? (newest !== undefined && cannotServe(newest) ? newest : undefined);
+  const silent: readonly (readonly [number, ReplicaRevisionFacts])[] = [...one.revisions].map(([number, report]) => [
+    number,
+    { ...report, answers: 'Nothing' },
+  ]);
+  const revisions = new Map(silent);
+  const answering = served ?? failing?.number;
+  if (answering !== undefined && (revisions.has(answering) || failing?.state !== 'Serving')) {
+    const report = revisions.get(answering) ?? { state: 'Loading', reason: '', message: '', nextRetry: undefined };
+    const answers = served === undefined ? effectiveFailurePolicy(failing?.snapshot ?? spec('')) : 'Verdict';
+    revisions.set(answering, { ...report, answers });
+  }
+  return { ...one, revisions };
+}
+
 /** A view of a policy whose spec is that of its newest revision. */
 export function view(
   revisions: readonly RevisionFacts[],
   replicas: readonly ReplicaFacts[] | undefined,
   rest: Partial<RolloutView> = {},
 ): RolloutView {
+  const inForce = revisions.find(({ state }) => state === 'Serving') ?? revisions.at(-1);
+  const isCovered = rest.isCovered ?? revisions.some(({ order }) => order > 0);
   return {
     now: NOW,
     generation: 1,
@@ -91,10 +118,11 @@ export function view(
     pin: undefined,
     settings: DEFAULT_ROLLOUT_SETTINGS,
     revisions,
-    replicas,
+    replicas: replicas?.map((one) => saying(one, revisions)),
     monitored: [],
     hasPolicyServer: true,
-    isCovered: revisions.some(({ order }) => order > 0),
+    isCovered,
+    webhookFailurePolicy: isCovered ? effectiveFailurePolicy(inForce?.snapshot ?? spec('1')) : undefined,
     phase: undefined,
     ...rest,
   };
