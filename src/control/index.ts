@@ -13,6 +13,8 @@ export {
   SILENCE_LIMIT_MS,
 } from './replica-protocol.ts';
 export { movedModules } from './moved-modules.ts';
+export { revisionCause, shortDigest } from './revision-cause.ts';
+export type { RevisionContent } from './revision-cause.ts';
 export { pinnedSpec } from './pinned-spec.ts';
 export { previousRevision } from './rollback-target.ts';
 export type { RollbackCandidate } from './rollback-target.ts';

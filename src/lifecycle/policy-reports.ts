@@ -21,7 +21,7 @@ import { REASONS } from './rollout/reasons.ts';
 import type { RolloutView } from './rollout/rollout-view.ts';
 import { newTypeWarnings } from './type-checks/type-check-conditions.ts';
 import type { TypeCheckReports } from './type-checks/type-check-reports.ts';
-import { asJson } from '../values/index.ts';
+import { asJson, isJsonObject, type JsonObject, own } from '../values/index.ts';
 
 /**
  * Delay before the progress of a rollout is written; each further delay is ten times as long. The end of a rollout and
@@ -122,14 +122,10 @@ export class PolicyReports {
       return { requeueAfterMs: last.next - view.now };
     }
     const key = keyOf(policy);
-    const { monitored } = status;
     const body = {
       // Conflicts if the spec or the status has changed since.
       metadata: { resourceVersion: policy.metadata.resourceVersion },
-      status: {
-        ...withRemovals(before, status),
-        ...(monitored === undefined ? {} : { monitored: withRemovals(before?.monitored, monitored) }),
-      },
+      status: withRemovals(asJson(before ?? {}), asJson(status)),
     };
     const options = { subresource: 'status', fieldManager: CONTROLLER_FIELD_MANAGER, signal };
     try {
@@ -201,10 +197,14 @@ function isRefreshNews(before: RefreshedStatus | undefined, { value, result }: R
   return result !== 'Unresolved' && (before?.value !== value || before.result !== result);
 }
 
-/** The fields of a merge patch, which removes fields that are null. */
-function withRemovals(before: object | undefined, after: object): object {
-  const removed = Object.keys(before ?? {}).filter((field) => !Object.hasOwn(after, field));
-  return { ...after, ...Object.fromEntries(removed.map((field) => [field, null])) };
+/** The fields of a merge patch, which removes fields that are null, and replaces lists. */
+function withRemovals(before: JsonObject, after: JsonObject): JsonObject {
+  const removed = Object.keys(before).filter((field) => !Object.hasOwn(after, field));
+  const merged = Object.entries(after).map(([field, value]) => {
+    const old = own(before, field);
+    return [field, isJsonObject(value) && isJsonObject(old) ? withRemovals(old, value) : value] as const;
+  });
+  return Object.fromEntries([...merged, ...removed.map((field) => [field, null] as const)]);
 }
 
 /** Whether two statuses differ only in the counts of one revision. */

@@ -30,7 +30,13 @@ function revision(of: AdmissionPolicyObject): PolicyRevision {
     apiVersion: 'portcullis.dev/v1',
     kind: 'PolicyRevision',
     metadata: { name: 'kw.cap.p-1', uid: 'r' },
-    spec: { revision: 1, policyId: 'kw.cap.p', policyGeneration: of.metadata.generation, snapshot },
+    spec: {
+      revision: 1,
+      policy: { name: 'p' },
+      policyId: 'kw.cap.p',
+      policyGeneration: of.metadata.generation,
+      snapshot,
+    },
   } as PolicyRevision;
 }
 

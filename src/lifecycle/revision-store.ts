@@ -229,6 +229,9 @@ function enforcedField(
 export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): RevisionFacts {
   return {
     number: spec.revision,
+    policy: spec.policy.name,
+    generation: spec.policyGeneration,
+    rollbackOf: spec.rollbackOf,
     state: status.state ?? 'Candidate',
     reason: status.reason ?? '',
     message: status.message ?? '',
@@ -238,6 +241,7 @@ export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): 
     nextRetry: status.nextRetry === undefined ? undefined : Date.parse(status.nextRetry),
     stateSince: Date.parse(status.stateSince ?? metadata.creationTimestamp ?? ''),
     order: status.order ?? 0,
+    servingSince: status.servingSince === undefined ? undefined : Date.parse(status.servingSince),
     snapshot: snapshotOf({ spec }),
     ownWebhook: spec.ownWebhook ?? false,
     refresh: spec.refresh,

@@ -80,8 +80,15 @@ export { excessText, MAX_PARAMETERS_LENGTH, namespaceText, parametersText } from
 export { MAX_NAMESPACE_KEYS, MAX_OVERRIDABLE_KEYS, MAX_SETTINGS_EXPRESSION } from './policies/policy-parameters.ts';
 export type { PolicyParameters } from './policies/policy-parameters.ts';
 export { monitoredText } from './policies/monitored-text.ts';
-export { MAX_WARNING_LENGTH, MAX_WARNINGS } from './policies/common-schemas.ts';
-export type { MonitoredRequest, MonitoredStatus, PolicyStatus, RefreshedStatus } from './policies/common-schemas.ts';
+export { MAX_LISTED_REVISIONS, MAX_WARNING_LENGTH, MAX_WARNINGS } from './policies/common-schemas.ts';
+export type {
+  MonitoredRequest,
+  MonitoredStatus,
+  PolicyStatus,
+  RefreshedStatus,
+  RevisionSummary,
+  ServingStatus,
+} from './policies/common-schemas.ts';
 export { ALL_KINDS, NETWORK_POLICY_KINDS, OWN_KINDS, POLICY_KINDS, productKind } from './policies/own-kinds.ts';
 export { customResourceDefinition } from './policies/own-kind.ts';
 export type { OwnKind } from './policies/own-kind.ts';
@@ -139,7 +146,8 @@ export {
 } from './policies/pod-templates.ts';
 export type { Workload } from './policies/pod-templates.ts';
 export { POLICY_REVISIONS, servesInsteadOf, snapshotOf } from './policies/policy-revision.ts';
-export type { PolicyRevision, RevisionState, ServingTurn } from './policies/policy-revision.ts';
+export type { PolicyRevision, ServingTurn } from './policies/policy-revision.ts';
+export type { RevisionState } from './policies/revision-states.ts';
 export { revisionMismatch } from './policies/revision-identity.ts';
 export { MAX_DEVIATIONS, POLICY_SERVER_REPLICAS } from './policies/policy-server-replica.ts';
 export type { PolicyServerReplica } from './policies/policy-server-replica.ts';

@@ -299,11 +299,7 @@ describe('portcullis rollout', () => {
       writeFileSync(kubeconfig, readFileSync(started.kubeconfig, 'utf8').replace(/"?token"?: .*/, `token: ${token}`));
     });
 
-    it('names the right that the history needs, and rolls back, pins and reports the status without it', async () => {
-      const refused = await limited('history', 'cap/no-latest');
-      assert.equal(refused.code, 1);
-      assert.match(refused.stderr, /is forbidden: policyrevisions\.portcullis\.dev is forbidden/);
-      assert.match(refused.stderr, /verb list on policyrevisions\.portcullis\.dev in namespace portcullis/);
+    it('rolls back, pins and reports the status', async () => {
       assert.match(succeeded(await limited('status', 'cap/no-latest')), /Active: revision 6 /);
       succeeded(await limited('pin', 'cap/no-latest'));
       succeeded(await limited('unpin', 'cap/no-latest'));
@@ -315,6 +311,119 @@ describe('portcullis rollout', () => {
       const missing = await limited('undo', 'cap/no-latest', '--to-revision', '99');
       assert.equal(missing.code, 1, missing.stdout);
       assert.match(missing.stderr, /the controller did not change .*\n.*or that revision is not kept/);
+    });
+  });
+
+  describe('for authors who may only read the policies of their namespace', { skip: skipWithoutCluster() }, () => {
+    const NOTE = /^note: you may not read PolicyRevisions in namespace portcullis: .*at most 10 revisions$/m;
+    const own = (message: string, spec: object = {}): string => {
+      const one = JSON.parse(policy(message, spec)) as object;
+      return JSON.stringify({
+        ...one,
+        kind: 'AdmissionPolicy',
+        metadata: { name: 'theirs', namespace: 'kube-public' },
+      });
+    };
+    let environment = {};
+    const author = (...args: readonly string[]): Promise<CommandResult> =>
+      portcullis([...args, '-n', 'kube-public'], { env: environment });
+    const change = async (text: string): Promise<void> => {
+      await apply(text);
+      await rollout('status', 'ap/theirs', '-n', 'kube-public', '--timeout', '20s');
+    };
+
+    before(async () => {
+      const subjects = [{ kind: 'ServiceAccount', name: 'author', namespace: 'kube-public' }];
+      const rbac = {
+        apiVersion: 'rbac.authorization.k8s.io/v1',
+        metadata: { name: 'author', namespace: 'kube-public' },
+      };
+      const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'author' };
+      const rules = [
+        { apiGroups: ['policies.kubewarden.io'], resources: ['admissionpolicies'], verbs: ['get', 'list'] },
+      ];
+      for (const object of [
+        { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'author', namespace: 'kube-public' } },
+        { ...rbac, kind: 'Role', rules },
+        { ...rbac, kind: 'RoleBinding', subjects, roleRef },
+      ]) {
+        await apply(JSON.stringify(object));
+      }
+      const token = succeeded(await started.kubectl(['create', 'token', 'author', '-n', 'kube-public'])).trim();
+      const kubeconfig = join(started.folder, 'author');
+      writeFileSync(kubeconfig, readFileSync(started.kubeconfig, 'utf8').replace(/"?token"?: .*/, `token: ${token}`));
+      environment = { KUBECONFIG: kubeconfig, HOME: started.home };
+      for (const message of ['first', 'second', 'third']) {
+        await change(own(message));
+      }
+      await change(own('fourth', { module: 'https://policies.invalid/yet.wasm' }));
+    });
+
+    it('says what serves: modules, digests and settings', async () => {
+      const serving = succeeded(await author('get', 'ap', 'theirs', '-o', 'json'));
+      const { status } = JSON.parse(serving) as { status: { serving: { modules: { settings: string }[] } } };
+      const { modules, ...rest } = status.serving;
+      assert.partialDeepStrictEqual(rest, { revision: 3 });
+      assert.deepEqual(
+        modules.map(({ settings, ...module }) => ({ ...module, settings: JSON.parse(settings) as unknown })),
+        [
+          {
+            name: 'theirs',
+            module: 'builtin:cel',
+            digest: modules[0] && (modules[0] as { digest?: string }).digest,
+            settings: { validations: [{ expression: 'false', message: 'third' }] },
+          },
+        ],
+      );
+      assert.match(serving, /"digest": "builtin:cel@/);
+    });
+
+    it('lists the revisions, as the administrator sees them', async () => {
+      const { code, stdout, stderr } = await author('rollout', 'history', 'ap/theirs');
+      assert.equal(code, 0, stderr);
+      assert.match(stderr, NOTE);
+      const withoutAges = (text: string): readonly (readonly string[])[] =>
+        text.split('\n').map((line) => line.split(/ {3,}/).toSpliced(2, 1));
+      const all = succeeded(await rollout('history', 'ap/theirs', '-n', 'kube-public'));
+      assert.deepEqual(withoutAges(stdout), withoutAges(all));
+      assert.match(stdout, /\n3 +Serving +\S+ +generation 3: settings +builtin:cel@/);
+      assert.match(stdout, /\n4 +Candidate +\S+ +generation 4: module, settings \(FetchFailed\)/);
+      const listed = succeeded(await author('rollout', 'history', 'ap/theirs', '-o', 'json'));
+      assert.equal((JSON.parse(listed) as readonly object[]).length, 4);
+      assert.match(
+        succeeded(await author('describe', 'ap', 'theirs')),
+        /^Revisions:\n {2}REVISION +STATE.*\n {2}1 +Ret/m,
+      );
+    });
+
+    it('shows the difference between what serves and what is declared, and between earlier revisions', async () => {
+      const declared = await author('rollout', 'diff', 'ap/theirs');
+      assert.equal(declared.code, 1, declared.stderr);
+      assert.match(declared.stderr, NOTE);
+      assert.match(declared.stdout, /^--- \S+ revision 3 \(Serving\)\n\+\+\+ \S+ revision 4 \(Candidate\)\n@@ /);
+      assert.match(declared.stdout, /^- +module: builtin:cel\n\+ +module: https:\/\/policies\.invalid\/yet\.wasm$/m);
+      const earlier = await author('rollout', 'diff', 'ap/theirs', '--from', '2', '--to', '3');
+      assert.equal(earlier.code, 1, earlier.stderr);
+      assert.match(earlier.stdout, /^- +message: second\n\+ +message: third$/m);
+    });
+
+    it('says which revisions the status does not contain', async () => {
+      await change(own('fifth'));
+      await change(own('sixth'));
+      const { code, stderr } = await author('rollout', 'diff', 'ap/theirs', '--from', '1');
+      assert.equal(code, 2);
+      assert.match(stderr, /the status of \S+\/theirs does not contain the spec of revision 1\n/);
+      assert.match(
+        stderr,
+        /those of revisions 3, 4, 5, 6\..*verb list on policyrevisions\.portcullis\.dev in namespace port/,
+      );
+      const first = succeeded(await author('rollout', 'history', 'ap/theirs', '--revision', '1'));
+      assert.match(first, /^Spec: +not in the status of the policy$/m);
+      const fifth = succeeded(await author('rollout', 'history', 'ap/theirs', '--revision', '5'));
+      assert.match(fifth, /^Spec:\n(?: .*\n)* +message: fifth$/m);
+      const missing = await author('rollout', 'history', 'ap/theirs', '--revision', '9');
+      assert.match(missing.stderr, /has no revision 9\nThese are kept: 1, 2, 3, 4, 5, 6\./);
+      assert.match(succeeded(await author('rollout', 'status', 'ap/theirs')), /Active: revision 6 serves/);
     });
   });
 });

@@ -40,6 +40,11 @@ export async function statusIsEnough(lab: RolloutLab): Promise<void> {
   assert.match(described, /labels: expected a list of at least one label name/);
   assert.match(described, /Desired Revision:\s+2/);
   assert.match(described, /Serving Revision:\s+1/);
+  assert.match(described, /Serving:\n\s+Modules:\n\s+Digest:\s+sha256:\w{64}\n[^]*Settings:\s+\{"labels":\["old"\]\}/);
+  assert.match(
+    described,
+    /Revisions:\n\s+Cause:\s+generation 2: settings\n[^]*State:\s+Failed[^]*Cause:\s+generation 1\n/,
+  );
   assert.match(await kubectl(lab, 'admin', 'describe', 'cap', 'seen'), /Events:[^]*Warning\s+InvalidSettings/);
 }
 
@@ -113,6 +118,10 @@ export async function tenantsSeeTheirOwn(lab: RolloutLab): Promise<void> {
       const policy = await cluster.get(NAMESPACED, { namespace: tenant, name: 'own' });
       assert.equal(policy.status?.phase, 'Error');
       assert.match(policy.status.message ?? '', new RegExp(`secret_of_${tenant}`));
+      assert.deepEqual(
+        policy.status.revisions?.map(({ revision, state, declared }) => [revision, state, declared]),
+        [[1, 'Failed', true]],
+      );
     });
     await eventually(async () => {
       const { items } = await cluster.list(EVENTS, { namespace: tenant });

@@ -14,7 +14,8 @@ import {
 } from '../../resources/index.ts';
 import { dataText } from '../output.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
-import { historyTable } from '../rollout/history-table.ts';
+import { type HistoryRow, historyRows, historyTable } from '../rollout/history-table.ts';
+import { listedRevisions, listedRows } from '../rollout/listed-revisions.ts';
 import { listRevisions } from '../rollout/revision-history.ts';
 import { hasRollout } from '../rollout/rollout-target.ts';
 import { oneLine, table } from '../table.ts';
@@ -77,21 +78,25 @@ async function eventsOf(cluster: Cluster, object: KubernetesObject): Promise<rea
   }
 }
 
-/** The revisions of a policy; undefined when reading them is forbidden. */
+/** The revisions of a policy; those of its status when reading them is forbidden. */
 async function revisionLines(cluster: Cluster, type: ApiResource, object: KubernetesObject): Promise<string[]> {
   if (!hasRollout(type)) {
     return [];
   }
   // Validated by the schema of the kind.
   const policy = object as AdmissionPolicyObject;
+  const rows = await historyRowsOf(cluster, policy);
+  return rows.length === 0
+    ? []
+    : [styleText('bold', 'Revisions:'), ...historyTable(policy, rows).replaceAll(/^/gm, '  ').split('\n')];
+}
+
+async function historyRowsOf(cluster: Cluster, policy: AdmissionPolicyObject): Promise<readonly HistoryRow[]> {
   try {
-    const revisions = await listRevisions(cluster, policy, PRODUCT_NAMESPACE);
-    return revisions.length === 0
-      ? []
-      : [styleText('bold', 'Revisions:'), ...historyTable(policy, revisions).replaceAll(/^/gm, '  ').split('\n')];
+    return historyRows(await listRevisions(cluster, policy, PRODUCT_NAMESPACE));
   } catch (error) {
     if (error instanceof ApiError) {
-      return [];
+      return listedRows(listedRevisions(policy));
     }
     throw error;
   }
@@ -119,7 +124,7 @@ function description(
     lines.push(...section(key, value));
   }
   if (isJsonObject(status)) {
-    const { conditions, ...others } = status;
+    const { conditions, ...others } = withoutRevisions(status, revisions);
     if (Object.keys(others).length > 0) {
       lines.push(...section('status', others));
     }
@@ -127,6 +132,12 @@ function description(
   }
   lines.push(...revisions, ...eventLines(events));
   return `${lines.join('\n')}\n`;
+}
+
+/** The status without what a table shows. */
+function withoutRevisions(status: JsonObject, table: readonly string[]): JsonObject {
+  const { revisions: _, ...others } = status;
+  return table.length === 0 ? status : others;
 }
 
 function field(name: string, value: string): string {

@@ -1,10 +1,11 @@
 // `portcullis rollout diff`: the difference between two revisions of a policy, digests of modules included.
 import { type Command, Option } from 'commander';
-import { type PolicyRevision, snapshotOf } from '../../resources/index.ts';
+import { type PolicyRevision, type RevisionSummary, snapshotOf } from '../../resources/index.ts';
 import { CliError, EXIT } from '../errors.ts';
 import { dataText } from '../output.ts';
 import { errorText, withoutControls } from '../../values/index.ts';
-import { modulesOf, readRevisions, revisionOf, servingRevision, stateOf } from './revision-history.ts';
+import { digestsOf, requiredSpec, revisionsOrListed } from './listed-revisions.ts';
+import { modulesOf, revisionOf, servingRevision, stateOf } from './revision-history.ts';
 import {
   revisionNumber,
   rolloutCommandOf,
@@ -44,8 +45,10 @@ Exit code: 0 when they are the same, 1 when they differ, 2 when they could not b
 async function diff(args: readonly string[], flags: DiffFlags): Promise<void> {
   try {
     await withTarget(args, flags, async (target) => {
-      const [from, to] = bothOf(target, await readRevisions(target), flags);
-      const text = unifiedDiff(comparable(target, from), comparable(target, to));
+      const { from, revisions } = await revisionsOrListed(target);
+      const [one, other] =
+        from === 'revisions' ? keptTexts(target, revisions, flags) : listedTexts(target, revisions, flags);
+      const text = unifiedDiff(one, other);
       process.stdout.write(withoutControls(text));
       process.exitCode = text === '' ? EXIT.ok : EXIT_DIFFERENT;
     });
@@ -59,12 +62,44 @@ async function diff(args: readonly string[], flags: DiffFlags): Promise<void> {
   }
 }
 
-function bothOf(
+interface ComparedText {
+  readonly name: string;
+  readonly text: string;
+}
+
+function keptTexts(
   target: RolloutTarget,
   revisions: readonly PolicyRevision[],
   flags: DiffFlags,
-): readonly [from: PolicyRevision, to: PolicyRevision] {
-  const from = flags.from === undefined ? servingRevision(revisions) : revisionOf(target, revisions, flags.from);
+): readonly [from: ComparedText, to: ComparedText] {
+  const both = bothOf(target, revisions, servingRevision(revisions), flags);
+  return both.map((revision) => {
+    const content = { modules: modulesOf(revision), spec: snapshotOf(revision) };
+    return comparedText(target, revision.spec.revision, stateOf(revision), content);
+  }) as [ComparedText, ComparedText];
+}
+
+function listedTexts(
+  target: RolloutTarget,
+  revisions: readonly RevisionSummary[],
+  flags: DiffFlags,
+): readonly [from: ComparedText, to: ComparedText] {
+  const { servingRevision: number } = target.policy.status ?? {};
+  const serving = revisions.find(({ revision }) => revision === number);
+  const both = bothOf(target, revisions, serving, flags);
+  return both.map((summary) => {
+    const content = { digests: digestsOf(summary), spec: requiredSpec(target, summary) };
+    return comparedText(target, summary.revision, summary.state, content);
+  }) as [ComparedText, ComparedText];
+}
+
+function bothOf<Revision extends PolicyRevision | RevisionSummary>(
+  target: RolloutTarget,
+  revisions: readonly Revision[],
+  serving: Revision | undefined,
+  flags: DiffFlags,
+): readonly [from: Revision, to: Revision] {
+  const from = flags.from === undefined ? serving : revisionOf(target, revisions, flags.from);
   const to = flags.to === undefined ? revisions.at(-1) : revisionOf(target, revisions, flags.to);
   if (from === undefined || to === undefined) {
     throw new CliError(`no revision of ${target.name} serves`, {
@@ -75,9 +110,6 @@ function bothOf(
 }
 
 /** The contents of a revision without its number and state, which always differ. */
-function comparable(target: RolloutTarget, revision: PolicyRevision): { name: string; text: string } {
-  return {
-    name: `${target.name} revision ${revision.spec.revision} (${stateOf(revision)})`,
-    text: dataText({ modules: modulesOf(revision), spec: snapshotOf(revision) }, 'yaml'),
-  };
+function comparedText({ name }: RolloutTarget, number: number, state: string, content: object): ComparedText {
+  return { name: `${name} revision ${number} (${state})`, text: dataText(content, 'yaml') };
 }

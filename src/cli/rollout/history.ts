@@ -1,21 +1,20 @@
 // `portcullis rollout history`: the revisions of a policy as a table, or one revision with its spec.
 import { type Command, Option } from 'commander';
 import { styleText } from 'node:util';
-import { type PolicyRevision, snapshotOf } from '../../resources/index.ts';
+import { ageOf, type PolicyRevision, type RevisionSummary, snapshotOf } from '../../resources/index.ts';
 import { dataText, outputOption, type OutputFormat } from '../output.ts';
 import { manyLines } from '../table.ts';
 import { headedLines } from './headed-lines.ts';
-import { historyTable, revisionBefore } from './history-table.ts';
+import { historyRows, historyTable, revisionBefore } from './history-table.ts';
+import { digestsOf, listedCause, listedRows, listedSpec, revisionsOrListed } from './listed-revisions.ts';
+import { causeOf, modulesOf, type RevisionModule, revisionOf, sinceOf, stateOf } from './revision-history.ts';
 import {
-  causeOf,
-  modulesOf,
-  readRevisions,
-  type RevisionModule,
-  revisionOf,
-  sinceText,
-  stateOf,
-} from './revision-history.ts';
-import { revisionNumber, rolloutCommandOf, type RolloutFlags, withTarget } from './rollout-target.ts';
+  revisionNumber,
+  rolloutCommandOf,
+  type RolloutFlags,
+  type RolloutTarget,
+  withTarget,
+} from './rollout-target.ts';
 
 interface HistoryFlags extends RolloutFlags {
   readonly revision?: number;
@@ -38,33 +37,64 @@ Examples:
 
 async function history(args: readonly string[], flags: HistoryFlags): Promise<void> {
   await withTarget(args, flags, async (target) => {
-    const revisions = await readRevisions(target);
-    const one = flags.revision === undefined ? undefined : revisionOf(target, revisions, flags.revision);
-    if (flags.output !== 'table') {
-      const result = one ?? { apiVersion: 'v1', kind: 'List', metadata: {}, items: revisions };
-      process.stdout.write(dataText(result, flags.output, { pretty: true }));
-      return;
-    }
+    const { from, revisions } = await revisionsOrListed(target);
     process.stdout.write(
-      one === undefined
-        ? `${historyTable(target.policy, revisions)}\n`
-        : revisionText(one, revisionBefore(revisions, one), Date.now()),
+      from === 'revisions' ? keptHistory(target, revisions, flags) : listedHistory(target, revisions, flags),
     );
   });
+}
+
+function keptHistory(target: RolloutTarget, revisions: readonly PolicyRevision[], flags: HistoryFlags): string {
+  const one = flags.revision === undefined ? undefined : revisionOf(target, revisions, flags.revision);
+  if (flags.output !== 'table') {
+    return dataText(one ?? { apiVersion: 'v1', kind: 'List', metadata: {}, items: revisions }, flags.output, {
+      pretty: true,
+    });
+  }
+  return one === undefined
+    ? `${historyTable(target.policy, historyRows(revisions))}\n`
+    : revisionText(one, revisionBefore(revisions, one), Date.now());
+}
+
+function listedHistory(target: RolloutTarget, revisions: readonly RevisionSummary[], flags: HistoryFlags): string {
+  const one = flags.revision === undefined ? undefined : revisionOf(target, revisions, flags.revision);
+  if (flags.output !== 'table') {
+    return dataText(one ?? revisions, flags.output, { pretty: true });
+  }
+  return one === undefined
+    ? `${historyTable(target.policy, listedRows(revisions))}\n`
+    : listedText(target, one, Date.now());
+}
+
+function listedText({ policy }: RolloutTarget, summary: RevisionSummary, now: number): string {
+  const spec = listedSpec(policy, summary);
+  const rows = [
+    ['Revision', String(summary.revision)],
+    ['State', `${summary.state} for ${ageOf(summary.since, now)}`],
+    ['Cause', listedCause(summary)],
+    ...digestsOf(summary).map((digest) => ['Digest', digest] as const),
+  ] as const;
+  return spec === undefined
+    ? `${headedLines([...rows, ['Spec', 'not in the status of the policy']])}\n`
+    : `${headedLines(rows)}\n${specText(spec)}`;
 }
 
 function revisionText(revision: PolicyRevision, previous: PolicyRevision | undefined, now: number): string {
   const { metadata, status } = revision;
   const rows = [
     ['Revision', `${revision.spec.revision}   (PolicyRevision ${metadata.namespace ?? ''}/${metadata.name ?? ''})`],
-    ['State', `${stateOf(revision)} for ${sinceText(revision, now)}`],
+    ['State', `${stateOf(revision)} for ${ageOf(sinceOf(revision), now)}`],
     ['Cause', causeOf(revision, previous)],
     ...((status?.message ?? '') === '' ? [] : [['Message', status?.message ?? ''] as const]),
     ...((status?.nextRetry ?? '') === '' ? [] : [['Next retry', status?.nextRetry ?? ''] as const]),
     ...modulesOf(revision).map((module) => ['Module', moduleText(module)] as const),
   ] as const;
-  const spec = dataText(snapshotOf(revision), 'yaml').trimEnd().replaceAll(/^/gm, '  ');
-  return `${headedLines(rows)}\n${styleText('bold', 'Spec:')}\n${manyLines(spec)}\n`;
+  return `${headedLines(rows)}\n${specText(snapshotOf(revision))}`;
+}
+
+function specText(spec: unknown): string {
+  const lines = dataText(spec, 'yaml').trimEnd().replaceAll(/^/gm, '  ');
+  return `${styleText('bold', 'Spec:')}\n${manyLines(lines)}\n`;
 }
 
 function moduleText({ name, module, digest = 'not found yet', manifest, isVerified }: RevisionModule): string {

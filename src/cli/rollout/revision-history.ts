@@ -1,24 +1,23 @@
 // The revisions that are kept of a policy, and their properties as text.
-import { isDeepStrictEqual } from 'node:util';
 import { ApiError, type Cluster, listAll } from '../../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
-  ageOf,
   isGroupSpec,
   POLICY_REVISIONS,
   POLICY_UID_LABEL,
   type PolicyRevision,
+  type RevisionSummary,
   servesInsteadOf,
   type ServingTurn,
   snapshotOf,
 } from '../../resources/index.ts';
-import { movedModules, type RollbackCandidate } from '../../control/index.ts';
+import { type RevisionContent, revisionCause, type RollbackCandidate } from '../../control/index.ts';
 import { CliError } from '../errors.ts';
 import { oneLine } from '../table.ts';
 import type { RolloutTarget } from './rollout-target.ts';
 
-/** Hexadecimal digits of a short digest: 48 bits, enough to tell the modules of one policy apart. */
-const SHORT_DIGEST_LENGTH = 12;
+/** The right to read revisions, as hints name it. */
+export const REVISIONS_RIGHT = 'the verb list on policyrevisions.portcullis.dev';
 
 /** The revisions of the policy, oldest first. @throws CliError when reading them is forbidden, or there are none */
 export async function readRevisions(target: RolloutTarget): Promise<readonly PolicyRevision[]> {
@@ -34,7 +33,7 @@ export async function readRevisions(target: RolloutTarget): Promise<readonly Pol
   } catch (error) {
     if (error instanceof ApiError && error.code === 403) {
       throw new CliError(`reading the revisions of ${name} is forbidden: ${error.message}`, {
-        hint: `It needs the verb list on policyrevisions.portcullis.dev in namespace ${productNamespace}. \`portcullis rollout status\`, \`undo\`, \`pin\` and \`unpin\` work without it, and \`portcullis describe\` shows the state of the policy.`,
+        hint: `It needs ${REVISIONS_RIGHT} in namespace ${productNamespace}. \`portcullis rollout status\`, \`undo\`, \`pin\` and \`unpin\` work without it, and \`portcullis describe\` shows the state of the policy.`,
         cause: error,
       });
     }
@@ -61,10 +60,16 @@ export async function listRevisions(
 
 /** As {@link readRevisions}; undefined when reading them is forbidden. */
 export async function readableRevisions(target: RolloutTarget): Promise<readonly PolicyRevision[] | undefined> {
+  return await unlessForbidden(readRevisions(target));
+}
+
+/** What was read; undefined when reading it is forbidden. */
+export async function unlessForbidden<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
-    return await readRevisions(target);
+    return await reading;
   } catch (error) {
-    if (error instanceof CliError && error.cause instanceof ApiError && error.cause.code === 403) {
+    const cause = error instanceof CliError ? error.cause : error;
+    if (cause instanceof ApiError && cause.code === 403) {
       return undefined;
     }
     throw error;
@@ -72,12 +77,12 @@ export async function readableRevisions(target: RolloutTarget): Promise<readonly
 }
 
 /** The revision with this number. @throws CliError that lists the numbers that are kept */
-export function revisionOf(
+export function revisionOf<Revision extends PolicyRevision | RevisionSummary>(
   { name }: Pick<RolloutTarget, 'name'>,
-  revisions: readonly PolicyRevision[],
+  revisions: readonly Revision[],
   wanted: number,
-): PolicyRevision {
-  const found = revisions.find(({ spec }) => spec.revision === wanted);
+): Revision {
+  const found = revisions.find((one) => numberOf(one) === wanted);
   if (found === undefined) {
     throw new CliError(`${name} has no revision ${wanted}`, {
       hint: `These are kept: ${numbersOf(revisions)}.`,
@@ -86,9 +91,13 @@ export function revisionOf(
   return found;
 }
 
+function numberOf(revision: PolicyRevision | RevisionSummary): number {
+  return 'metadata' in revision ? revision.spec.revision : revision.revision;
+}
+
 /** The numbers of revisions, such as `1, 2`. */
-export function numbersOf(revisions: readonly PolicyRevision[]): string {
-  return revisions.map(({ spec }) => spec.revision).join(', ');
+export function numbersOf(revisions: readonly (PolicyRevision | RevisionSummary)[]): string {
+  return revisions.map(numberOf).join(', ');
 }
 
 /** The revision that answers requests; undefined while there is none. */
@@ -115,9 +124,9 @@ export function stateOf({ status }: PolicyRevision): string {
   return status?.state ?? 'Candidate';
 }
 
-/** The time in its state, such as `5m`. */
-export function sinceText({ status, metadata }: PolicyRevision, now: number): string {
-  return ageOf(status?.stateSince ?? metadata.creationTimestamp ?? '', now);
+/** When it entered its state. */
+export function sinceOf({ status, metadata }: PolicyRevision): string {
+  return status?.stateSince ?? metadata.creationTimestamp ?? '';
 }
 
 /** States whose reason is that of a failure. */
@@ -128,45 +137,14 @@ const FAILURE_STATES: ReadonlySet<string> = new Set(['Candidate', 'Failed']);
  * @param before the revision before, if it is kept
  */
 export function causeOf(revision: PolicyRevision, before: PolicyRevision | undefined): string {
-  const { spec, status } = revision;
-  const made =
-    spec.rollbackOf === undefined
-      ? (refreshText(revision, before) ??
-        [`generation ${spec.policyGeneration}`, ...changes(spec.snapshot, before?.spec)].join(': '))
-      : `rollback to ${spec.rollbackOf}`;
-  const reason = FAILURE_STATES.has(stateOf(revision)) ? (status?.reason ?? '') : '';
+  const made = revisionCause(contentOf(revision), before && contentOf(before));
+  const reason = FAILURE_STATES.has(stateOf(revision)) ? (revision.status?.reason ?? '') : '';
   return oneLine(reason === '' ? made : `${made} (${reason})`);
 }
 
-/** Of a revision that was made by a refresh: the modules that it replaces. */
-function refreshText({ spec, status }: PolicyRevision, before: PolicyRevision | undefined): string | undefined {
-  const isRefresh =
-    before !== undefined &&
-    spec.refresh !== undefined &&
-    spec.refresh !== before.spec.refresh &&
-    isDeepStrictEqual(spec.snapshot, before.spec.snapshot);
-  if (!isRefresh) {
-    return undefined;
-  }
-  const moved = movedModules(before.status?.modules ?? [], status?.modules ?? []);
-  const texts = moved.flatMap(({ from, to }) =>
-    from === undefined ? [] : [`${shortDigest(to)} instead of ${shortDigest(from)}`],
-  );
-  return ['refresh', ...(texts.length === 0 ? [] : [texts.join(', ')])].join(': ');
-}
-
-function changes(snapshot: unknown, before: PolicyRevision['spec'] | undefined): string[] {
-  if (before === undefined) {
-    return [];
-  }
-  const [now, then] = [fields(snapshot), fields(before.snapshot)];
-  const names = new Set([...now.keys(), ...then.keys()]);
-  const changed = [...names].sort().filter((name) => !isDeepStrictEqual(now.get(name), then.get(name)));
-  return changed.length === 0 ? [] : [changed.join(', ')];
-}
-
-function fields(snapshot: unknown): ReadonlyMap<string, unknown> {
-  return new Map(typeof snapshot === 'object' && snapshot !== null ? Object.entries(snapshot) : []);
+function contentOf({ spec, status }: PolicyRevision): RevisionContent {
+  const { policyGeneration: generation, rollbackOf, refresh, snapshot } = spec;
+  return { generation, rollbackOf, refresh, snapshot, modules: status?.modules ?? [] };
 }
 
 export interface RevisionModule {
@@ -201,15 +179,4 @@ export function modulesOf(revision: PolicyRevision): readonly RevisionModule[] {
       ...(verifiedBy === undefined ? {} : { isVerified: true as const }),
     };
   });
-}
-
-/** The short digests of its modules. */
-export function digestsText(revision: PolicyRevision): string {
-  const digests = (revision.status?.modules ?? []).map(({ digest }) => shortDigest(digest));
-  return digests.length === 0 ? '-' : oneLine([...new Set(digests)].join(', '), 60);
-}
-
-function shortDigest(digest: string): string {
-  const [algorithm = '', hex = ''] = digest.split(':');
-  return algorithm === 'sha256' ? `${algorithm}:${hex.slice(0, SHORT_DIGEST_LENGTH)}` : digest;
 }

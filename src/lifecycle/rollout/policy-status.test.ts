@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findCondition, type PolicyStatus, READY, RECONCILING, STALLED } from '../../resources/index.ts';
+import { findCondition, type PolicyStatus, READY, RECONCILING, STALLED, timeText } from '../../resources/index.ts';
 import { PARAMETERS_VALID, POLICY_ACTIVE, POLICY_ENFORCED, POLICY_UP_TO_DATE, policyStatus } from './policy-status.ts';
 import { REASONS } from './reasons.ts';
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutView } from './rollout-view.ts';
-import { NOW, replica, revision, spec, view } from './testing/rollout-scene.ts';
+import { MODULES, NOW, replica, revision, spec, view } from './testing/rollout-scene.ts';
 
 const MINUTE = 60_000;
+const [MODULE] = MODULES;
 const first = revision(1, 'Serving');
 const both = [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Serving' })];
 const IGNORED = { ...DEFAULT_ROLLOUT_SETTINGS, degraded: 'Ignore' } as const;
@@ -37,6 +38,21 @@ describe('the status of a policy', () => {
       servingRevision: 1,
       readyReplicas: 2,
       totalReplicas: 2,
+      serving: {
+        revision: 1,
+        since: timeText(NOW),
+        modules: [{ ...MODULE, settings: '{"settings":"1"}' }],
+      },
+      revisions: [
+        {
+          revision: 1,
+          state: 'Serving',
+          since: timeText(NOW),
+          cause: 'generation 1',
+          digests: [MODULE.digest],
+          declared: true,
+        },
+      ],
       conditions: [
         { ...about, type: POLICY_ACTIVE, reason: 'Serving', message: 'revision 1 serves' },
         { ...about, type: POLICY_ENFORCED, reason: 'Serving', message: 'revision 1 answers requests' },

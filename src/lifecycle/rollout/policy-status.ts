@@ -13,6 +13,7 @@ import {
 import { typeCheckConditions } from '../type-checks/type-check-conditions.ts';
 import { monitoredStatus } from './monitored-status.ts';
 import { refreshedStatus } from './refreshed-status.ts';
+import { revisionSummaries, servingStatus } from './revision-summaries.ts';
 import { REASONS } from './reasons.ts';
 import { requestOutcome } from './request-outcome.ts';
 import { answeringRevision, desiredRevision, isSwitchedTo } from './revision-choice.ts';
@@ -88,6 +89,8 @@ export function policyStatus(
     ...(nextRetry === undefined ? {} : { nextRetry: timeText(nextRetry) }),
     ...(monitored === undefined ? {} : { monitored }),
     ...(refreshed === undefined ? {} : { refreshed }),
+    ...(serving === undefined ? {} : { serving: servingStatus(serving) }),
+    ...(view.revisions.length === 0 ? {} : { revisions: revisionSummaries(view, serving) }),
     ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
     conditions: setReadiness(conditions, current, generation, now),
   };

@@ -1,6 +1,6 @@
 // The input and output of the planner. Plain data, so that tests can enumerate situations.
 import type { AdmissionPolicySpec, PolicyStatus, RevisionState } from '../../resources/index.ts';
-import type { PinnedModule, RefusedReport, ReplicaAnswers, ReplicaRevisionState } from '../../control/index.ts';
+import type { RefusedReport, ReplicaAnswers, ReplicaRevisionState, RevisionContent } from '../../control/index.ts';
 import type { TypeCheckReport } from '../type-checks/type-check-report.ts';
 import type { ReplicaCount } from '../replicas/monitored-reports.ts';
 
@@ -48,14 +48,15 @@ export const DEFAULT_ROLLOUT_SETTINGS: RolloutSettings = {
 };
 
 /** A PolicyRevision of the policy. */
-export interface RevisionFacts {
+export interface RevisionFacts extends RevisionContent {
   readonly number: number;
+  /** The name of the policy. */
+  readonly policy: string;
   /** A revision without a status is a Candidate. */
   readonly state: RevisionState;
   /** Why its state is not the next one; empty without a failure. */
   readonly reason: string;
   readonly message: string;
-  readonly modules: readonly PinnedModule[];
   /** Why it may reject requests, from its pre-validation. */
   readonly warnings: readonly string[];
   readonly attempts: number;
@@ -65,11 +66,11 @@ export interface RevisionFacts {
   readonly stateSince: number;
   /** `status.order` of the PolicyRevision; 0 if it never served. */
   readonly order: number;
+  /** When it last began to serve. Milliseconds since 1970. */
+  readonly servingSince: number | undefined;
   readonly snapshot: AdmissionPolicySpec;
   /** Whether it has a webhook of its own. */
   readonly ownWebhook: boolean;
-  /** The annotation `refresh` when it was made. */
-  readonly refresh: string | undefined;
   /** The annotation `refresh` for which its modules were resolved again, and had not changed. */
   readonly refreshed: string | undefined;
   /** Whether replicas answer by the failurePolicy while it is the newest revision, failed, and none serves. */

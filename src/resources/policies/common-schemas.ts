@@ -1,5 +1,6 @@
-import { choice, entries, integer, list, listByKey, object, optional, text, time } from '../schema-builder.ts';
+import { choice, entries, flag, integer, list, listByKey, object, optional, text, time } from '../schema-builder.ts';
 import type { Infer } from '../schema-builder.ts';
+import { REVISION_STATES } from './revision-states.ts';
 
 /** The group of the kinds that Kubewarden has as well. */
 export const POLICIES_GROUP = 'policies.kubewarden.io';
@@ -182,6 +183,54 @@ const REFRESHED = object('The last refresh of the modules that was handled.', {
 
 export type RefreshedStatus = Infer<typeof REFRESHED>;
 
+const SERVING = object(
+  'What the revision that answers requests consists of, for authors, who need not be able to read PolicyRevisions.',
+  {
+    revision: integer('The number of the revision, as `servingRevision`.', { format: 'int64', minimum: 1 }),
+    since: optional(time('When it last began to serve.')),
+    modules: listByKey(
+      'Its modules; further ones than the status holds are counted in `omittedModules`.',
+      ['name'],
+      object('One module.', {
+        name: text('The name of the group member; for a single policy its own name.'),
+        module: text('The reference in the spec of the revision.'),
+        digest: optional(text('`sha256:…`, or the version of a builtin module.')),
+        settings: optional(text('Its settings, as JSON. Absent if it has none, or they are too large for the status.')),
+      }),
+    ),
+    omittedModules: optional(integer('Number of modules that are not listed.', { minimum: 1 })),
+  },
+);
+
+export type ServingStatus = Infer<typeof SERVING>;
+
+/** Revisions that the status of a policy lists: as many as are kept by default. */
+export const MAX_LISTED_REVISIONS = 10;
+
+const REVISION_SUMMARY = object('One revision.', {
+  revision: integer('The number of the revision.', { format: 'int64', minimum: 1 }),
+  state: choice('The state in its rollout.', REVISION_STATES),
+  reason: optional(text('The reason of its failure, in CamelCase for programs.', { maxLength: 1024 })),
+  since: time('When it entered the state.'),
+  cause: text('Why it was made: a change of the spec, with the changed fields; a rollback; or a refresh.'),
+  digests: list(
+    'The digests of its modules, without repetitions.',
+    text('`sha256:…`, or the version of a builtin module.'),
+    {
+      'x-kubernetes-list-type': 'atomic',
+    },
+  ),
+  omittedDigests: optional(integer('Number of digests that are not listed.', { minimum: 1 })),
+  declared: optional(flag('Present, and true, if its spec is that of the policy.')),
+  spec: optional(
+    text(
+      'Its spec, as JSON: of the revision that serves and of the newest other ones, unless it is that of the policy.',
+    ),
+  ),
+});
+
+export type RevisionSummary = Infer<typeof REVISION_SUMMARY>;
+
 /** The status of a policy. */
 export const POLICY_STATUS = object(
   'The state of the policy. Written by the controller.',
@@ -201,6 +250,10 @@ export const POLICY_STATUS = object(
     nextRetry: optional(time('Time of the next attempt.')),
     monitored: optional(MONITORED),
     refreshed: optional(REFRESHED),
+    serving: optional(SERVING),
+    revisions: optional(
+      listByKey(`The last ${MAX_LISTED_REVISIONS} revisions, newest first.`, ['revision'], REVISION_SUMMARY),
+    ),
     warnings: optional(POLICY_WARNINGS),
     conditions: optional(CONDITIONS),
   },

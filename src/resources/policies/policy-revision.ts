@@ -3,11 +3,7 @@ import type { AdmissionPolicySpec } from './policy-names.ts';
 import { POLICY_WARNINGS, PORTCULLIS_GROUP } from './common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
-
-/** States of a revision, in the order of a rollout; the last two end it early. */
-const REVISION_STATES = ['Candidate', 'Validated', 'Staged', 'Serving', 'Retired', 'Failed', 'Superseded'] as const;
-
-export type RevisionState = (typeof REVISION_STATES)[number];
+import { REVISION_STATES } from './revision-states.ts';
 
 const policyRevision = {
   group: PORTCULLIS_GROUP,

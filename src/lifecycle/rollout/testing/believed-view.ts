@@ -47,6 +47,9 @@ function revisionFacts({
 }: Revision): RevisionFacts {
   return {
     number: n,
+    policy: 'p',
+    generation: n,
+    rollbackOf: undefined,
     state,
     reason,
     message: reason,
@@ -56,6 +59,7 @@ function revisionFacts({
     nextRetry: retries ? NOW + (late ? -1 : 1) : undefined,
     stateSince: late ? NOW - DEADLINE_MS : NOW,
     order,
+    servingSince: order > 0 ? NOW : undefined,
     snapshot: specOf(spec),
     ownWebhook: false,
     refresh: refreshOf(refresh),

@@ -37,6 +37,9 @@ export function revision(number: number, state: RevisionState, rest: Partial<Rev
   const wasTried = served || state === 'Validated' || state === 'Staged';
   return {
     number,
+    policy: 'policy',
+    generation: number,
+    rollbackOf: undefined,
     state,
     reason: '',
     message: '',
@@ -46,6 +49,7 @@ export function revision(number: number, state: RevisionState, rest: Partial<Rev
     nextRetry: undefined,
     stateSince: NOW,
     order: served ? number : 0,
+    servingSince: served ? NOW : undefined,
     snapshot: spec(String(number)),
     ownWebhook: false,
     refresh: undefined,
