@@ -29,3 +29,4 @@ export { DEFAULT_GOVERNANCE_SETTINGS } from './governance-settings.ts';
 export type { GovernanceMode, GovernanceSettings } from './governance-settings.ts';
 export { rootOf } from './propagation/replicated-policy.ts';
 export { isRunning, OTHER_CONTROLLERS, OtherControllers } from './other-controllers.ts';
+export { unsupportedKind } from './unsupported-kinds.ts';

@@ -35,6 +35,12 @@ const MESSAGES = `# Compliance messages:
 NonCompliant; violation - pods [web] not found in namespace empty; pods [web] found but not as specified in namespace shop
 `;
 
+const GROUP = 'policy.open-cluster-management.io';
+
+function configMapOf(name: string, data: object): object {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'default' }, data };
+}
+
 function dryrun(args: readonly string[], options?: CommandOptions): Promise<CommandResult> {
   return portcullis(['dryrun', ...args], options);
 }
@@ -225,7 +231,7 @@ NonCompliant; violation - deployments [shop] found but not as specified in names
   it('evaluates the certificates of CertificatePolicies, and says which templates have controllers of their own', async () => {
     const template = (kind: string, name: string, spec: object) => ({
       objectDefinition: {
-        apiVersion: `policy.open-cluster-management.io/v1${kind === 'OperatorPolicy' ? 'beta1' : ''}`,
+        apiVersion: `${kind === 'Check' ? 'lab.example.com' : 'policy.open-cluster-management.io'}/v1`,
         kind,
         metadata: { name },
         spec,
@@ -235,14 +241,14 @@ NonCompliant; violation - deployments [shop] found but not as specified in names
       apiVersion: 'apiextensions.k8s.io/v1',
       kind: 'CustomResourceDefinition',
       metadata: {
-        name: 'operatorpolicies.policy.open-cluster-management.io',
+        name: 'checks.lab.example.com',
         labels: { 'policy.open-cluster-management.io/policy-type': 'template' },
       },
       spec: {
-        group: 'policy.open-cluster-management.io',
+        group: 'lab.example.com',
         scope: 'Namespaced',
-        names: { kind: 'OperatorPolicy', plural: 'operatorpolicies' },
-        versions: [{ name: 'v1beta1', served: true, storage: true }],
+        names: { kind: 'Check', plural: 'checks' },
+        versions: [{ name: 'v1', served: true, storage: true }],
       },
     };
     const policy = {
@@ -256,7 +262,7 @@ NonCompliant; violation - deployments [shop] found but not as specified in names
             namespaceSelector: { include: ['default'] },
             minimumDuration: '300h',
           }),
-          template('OperatorPolicy', 'operator', {}),
+          template('Check', 'check', {}),
         ],
       },
     };
@@ -275,9 +281,87 @@ NonCompliant; violation - deployments [shop] found but not as specified in names
     assert.equal(code, 2);
     assert.match(
       stdout,
-      /^expiry {2}-+\n# Compliance messages:\nNonCompliant; 1 certificates expire in less than 300h0m0s: default:web\n\noperator {2}-+\n# Compliance messages:\n$/,
+      /^expiry {2}-+\n# Compliance messages:\nNonCompliant; 1 certificates expire in less than 300h0m0s: default:web\n\ncheck {2}-+\n# Compliance messages:\n$/,
     );
-    assert.match(stderr, /note: mixed: nothing here evaluates the template operator\n$/);
+    assert.match(stderr, /note: mixed: nothing here evaluates the template check\n$/);
+  });
+
+  const ofGroup = (kind: string, name: string, spec: object) => ({
+    apiVersion: `${GROUP}/v1`,
+    kind,
+    metadata: { name },
+    spec,
+  });
+
+  it('says that an OperatorPolicy is not supported, in a Policy, beside one, and alone', async () => {
+    const operator = { ...ofGroup('OperatorPolicy', 'operator', {}), apiVersion: `${GROUP}/v1beta1` };
+    const policy = ofGroup('Policy', 'p', { disabled: false, 'policy-templates': [{ objectDefinition: operator }] });
+    const unsupported = 'OperatorPolicy is not supported yet: Portcullis evaluates ConfigurationPolicy';
+    const both = await dryrun(['-p', '-'], { stdin: `${JSON.stringify(policy)}\n---\n${JSON.stringify(operator)}` });
+    assert.ok(both.stdout.includes(`NonCompliant; template-error; ${unsupported}`), both.stdout);
+    assert.ok(both.stderr.includes(`note: OperatorPolicy operator is ignored: ${unsupported}`), both.stderr);
+    const alone = await dryrun(['-p', '-'], { stdin: JSON.stringify(operator) });
+    assert.deepEqual([alone.code, alone.stderr.includes(unsupported)], [1, true], alone.stderr);
+  });
+
+  it('asks skipObject before it looks for the kind', async () => {
+    const SELECTED = { include: ['default'] };
+    const evaluate = async (metadata: object, template: object, spec: object): Promise<string> => {
+      const objectDefinition = { apiVersion: 'example.com/v1', kind: 'Widget', metadata };
+      const templates = [{ complianceType: 'musthave', objectDefinition, ...template }];
+      const policy = ofGroup('ConfigurationPolicy', 'p', {
+        remediationAction: 'inform',
+        'object-templates': templates,
+        ...spec,
+      });
+      return (await dryrun(['-p', '-', '--print-diffs=false'], { stdin: JSON.stringify(policy) })).stdout;
+    };
+    const cases: readonly (readonly [metadata: object, template: object, spec: object, expected: RegExp])[] = [
+      [{ name: '{{ skipObject }}w' }, {}, {}, /Compliant; .*All objects of kind Widget were skipped/],
+      [{ name: 'a', labels: { a: '{{ skipObject (eq .ObjectName "a") }}' } }, {}, {}, /All objects .* were skipped/],
+      [{ name: 'a', labels: { a: '{{ skipObject (eq .ObjectName "b") }}' } }, {}, {}, /find mapping/],
+      [{ name: 'a', labels: { a: '{{ skipObject (eq .ObjectNamespace "") }}' } }, {}, {}, /were skipped/],
+      [
+        { name: 'a', labels: { a: '{{ skipObject (eq .ObjectNamespace "default") }}' } },
+        {},
+        { namespaceSelector: SELECTED },
+        /were skipped/,
+      ],
+      [
+        { labels: { a: '{{ if hasPrefix "web" .ObjectName }}{{ skipObject }}{{ end }}' } },
+        { objectSelector: {} },
+        { namespaceSelector: SELECTED },
+        /Compliant; .*No objects of kind Widget were matched/,
+      ],
+      [{}, { objectSelector: {} }, { namespaceSelector: SELECTED }, /find mapping/],
+    ];
+    for (const [metadata, template, spec, expected] of cases) {
+      assert.match(await evaluate(metadata, template, spec), expected, JSON.stringify(metadata));
+    }
+  });
+
+  it('reads a text of several lines as text, whatever stands around toInt and its like', async () => {
+    const text = '{{ if true }}\nsize: {{ "3" | toInt }}\nall: {{ copyConfigMapData "default" "settings" }}\n{{ end }}';
+    const raw =
+      '{{hub with "x" hub}}\n- {complianceType: musthave, objectDefinition: {apiVersion: v1, kind: ConfigMap, metadata: {name: made, namespace: default}, data: \'{{hub "{a: b}" | toLiteral hub}}\'}}\n{{hub end hub}}';
+    const configuration = ofGroup('ConfigurationPolicy', 'text', {
+      remediationAction: 'inform',
+      'object-templates': [
+        {
+          complianceType: 'musthave',
+          objectDefinition: configMapOf('made', { text, a: 'b' }),
+        },
+      ],
+    });
+    const ofHub = ofGroup('ConfigurationPolicy', 'raw', { remediationAction: 'inform', 'object-templates-raw': raw });
+    const templates = [configuration, ofHub].map((objectDefinition) => ({ objectDefinition }));
+    const policy = ofGroup('Policy', 'p', { disabled: false, 'policy-templates': templates });
+    const file = join(folder, 'text.json');
+    await writeFile(file, JSON.stringify(policy));
+    const made = configMapOf('made', { text: '\nsize: 3\nall: {"k":"v"}\n', a: 'b' });
+    const stdin = [configMapOf('settings', { k: 'v' }), made].map((one) => JSON.stringify(one)).join('\n---\n');
+    const { code, stdout } = await dryrun(['-p', file, '-'], { stdin });
+    assert.equal(code, 0, stdout);
   });
 
   it('refuses what it cannot evaluate', async () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { findCondition, type JsonObject, type JsonValue } from '../../src/resources/index.ts';
-import { GovernanceLab, type LabObject, type LabReference } from './governance-lab.ts';
+import { GovernanceLab, type LabObject, type LabReference, templateKind } from './governance-lab.ts';
 
 const NAME = 'checked';
 const POLICY = { kind: 'ConfigurationPolicy', name: `local-cluster/${NAME}` };
@@ -342,6 +342,20 @@ describe('the templates of a ConfigurationPolicy', () => {
     const skipped = configMap({ mode: '{{ skipObject }}' });
     await lab.apply(policy([template(skipped)]));
     await says(lab, notification('All objects of kind ConfigMap were skipped by the `skipObject` template function'));
+  });
+
+  it('skip objects of a kind that is not served, until it is', async () => {
+    await using lab = await startLab();
+    const isMissing = 'not (lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" "widgets.lab.example.com")';
+    const widget = {
+      apiVersion: 'lab.example.com/v1',
+      kind: 'Widget',
+      metadata: { name: 'one', namespace: 'default', labels: { skip: `{{ skipObject (${isMissing}) }}` } },
+    };
+    await lab.apply(policy([template(widget)]));
+    await says(lab, notification('All objects of kind Widget were skipped by the `skipObject` template function'));
+    await lab.apply(templateKind('Widget', 'Namespaced'));
+    await says(lab, notification('widgets [one] found as specified in namespace default'));
   });
 
   for (const [what, mode] of [

@@ -372,6 +372,16 @@ describe('the rules for governance kinds', () => {
     assert.ok(warnings.length <= 11);
   });
 
+  it('name kinds of Open Cluster Management that are not supported', () => {
+    const operator = { ...configuration('o', {}), apiVersion: 'policy.open-cluster-management.io/v1beta1' };
+    const { warnings } = created(policy('p', { definitions: [{ ...operator, kind: 'OperatorPolicy' }] }));
+    assert.deepEqual(
+      warnings.map(({ code, field }) => [code, field]),
+      [['template-kind', 'spec.policy-templates[0].objectDefinition.kind']],
+    );
+    assert.match(warnings[0]?.text ?? '', /^OperatorPolicy is not supported yet: /);
+  });
+
   it('check no templates beyond the limit', () => {
     const definitions = [
       configuration('long', { a: `{{/* ${'x'.repeat(100_000)} */}}` }),

@@ -10,6 +10,7 @@ import {
 } from '../../resources/index.ts';
 import { hubTemplateRefusal } from '../propagation/hub-templates.ts';
 import { hasHubTemplates, TemplateChecks } from '../templates/index.ts';
+import { unsupportedKind } from '../unsupported-kinds.ts';
 import { objectIn, templatesOf } from './policy-rules.ts';
 import type { GovernanceWarning } from './write-findings.ts';
 
@@ -20,6 +21,10 @@ export function policyTemplateWarnings(policy: JsonObject): readonly GovernanceW
   const checks = new TemplateChecks();
   return templatesOf(policy).flatMap((definition, index): readonly GovernanceWarning[] => {
     const field = `spec.policy-templates[${index}].objectDefinition`;
+    const unsupported = unsupportedKind(textOf(own(definition, 'apiVersion')), textOf(own(definition, 'kind')));
+    if (unsupported !== undefined) {
+      return [{ code: 'template-kind', field: `${field}.kind`, text: unsupported }];
+    }
     const refusal = isHubResolved && hasHubTemplates(definition) ? hubTemplateRefusal(definition, account) : undefined;
     return refusal === undefined
       ? definitionWarnings(definition, `${field}.`, isHubResolved, checks)

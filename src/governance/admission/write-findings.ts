@@ -13,6 +13,7 @@ export const GOVERNANCE_WARNINGS = [
   'dependency-not-placed',
   'dependency-conflict',
   'template',
+  'template-kind',
   'template-name',
   'hub-template',
   'set-member',

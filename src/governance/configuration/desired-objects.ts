@@ -30,6 +30,8 @@ export interface DefinitionContext {
   readonly name: string;
   /** The live object, if it has a name and exists. */
   readonly live: () => KubernetesObject | undefined;
+  /** Whether the kind is not served, so that its scope is unknown: all variables are there. Default: false. */
+  readonly isUnserved?: boolean;
 }
 
 /** A definition without template functions. */
@@ -131,6 +133,9 @@ class TemplateObjects {
   determine(): DesiredObjects {
     checkMetadata(this.#template.objectDefinition);
     const resource = this.#resource();
+    if (resource === undefined) {
+      return this.#unserved();
+    }
     const objects: DesiredObject[] = [];
     let isSkipped = false;
     for (const { namespace, name } of this.#places(resource)) {
@@ -146,18 +151,42 @@ class TemplateObjects {
       : { type: 'objects', resource, objects };
   }
 
-  #resource(): ResourceType {
+  /** The kind; undefined if it is not served. */
+  #resource(): ResourceType | undefined {
     if (this.#kind === '' || groupVersionOf(this.#apiVersion).version === '') {
       const place = `on the object template at index ${this.#index} in policy ${this.#scope.policyName}`;
       throw failure(REASONS.invalidDefinition, `The kind and apiVersion fields are required ${place}`);
     }
-    const resource = this.#source.kind(this.#apiVersion, this.#kind);
-    if (resource === undefined) {
-      const what = `kind ${this.#kind} in API version ${this.#apiVersion}`;
-      const message = `couldn't find mapping resource with ${what}, please check if you have CRD deployed`;
-      throw failure(REASONS.unknownKind, message);
+    return this.#source.kind(this.#apiVersion, this.#kind);
+  }
+
+  /** A kind that is not served is a violation, unless the definition skips its objects: it is asked first. */
+  #unserved(): DesiredObjects {
+    if (this.#skipsUnserved()) {
+      const isSkipped = !this.#isSelecting;
+      return { type: 'result', resource: '', result: templateResult(true, '', this.#nothing(isSkipped)) };
     }
-    return resource;
+    const what = `kind ${this.#kind} in API version ${this.#apiVersion}`;
+    const message = `couldn't find mapping resource with ${what}, please check if you have CRD deployed`;
+    throw failure(REASONS.unknownKind, message);
+  }
+
+  /** Whether all objects are skipped: without a namespace, or in all of the namespaces, because the scope is not known. */
+  #skipsUnserved(): boolean {
+    const { resolve } = this.#scope;
+    if (resolve === undefined || !JSON.stringify(this.#template.objectDefinition).includes('skipObject')) {
+      return false;
+    }
+    // No object of such a kind can be selected, so that the template is about none.
+    if (this.#isSelecting) {
+      return true;
+    }
+    const isSkipped = (namespace: string): boolean => {
+      const place = { namespace, name: this.#name, isUnserved: true, live: () => undefined };
+      return resolve(this.#template, place).type === 'skipped';
+    };
+    const selected = this.#namespace === '' ? bounded(this.#selectNamespaces()) : [];
+    return isSkipped(this.#namespace) || (selected.length > 0 && selected.every(isSkipped));
   }
 
   /** Where the objects are: names are empty where the template gives none. */

@@ -97,6 +97,21 @@ describe('planTemplate', () => {
     });
   }
 
+  it('says which kinds of Open Cluster Management are not supported, served or not', () => {
+    const plan = (kind: string, isServed: boolean): TemplatePlan => {
+      const apiVersion = 'policy.open-cluster-management.io/v1beta1';
+      const mapping = isServed ? { isServed, isPolicyType: true } : { isServed, message: 'x' };
+      return planTemplate(view({ objectDefinition: { ...definition(), apiVersion, kind }, mapping }));
+    };
+    for (const kind of ['OperatorPolicy', 'IamPolicy']) {
+      for (const isServed of [true, false]) {
+        const { message } = plan(kind, isServed) as { readonly message?: string };
+        assert.match(message ?? '', new RegExp(`^NonCompliant; template-error; ${kind} is not supported yet: `, 'u'));
+      }
+    }
+    assert.equal(plan('CheckPolicy', true).type, 'apply');
+  });
+
   it('advises by the kind that is not served', () => {
     const message = (apiVersion: string, kind: string): string => {
       const objectDefinition = { ...definition(), apiVersion, kind };

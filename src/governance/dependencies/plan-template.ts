@@ -1,6 +1,7 @@
 // What happens with one template of a policy. The order of the checks is upstream's: the first that fails decides.
 import { groupVersionOf } from '../../resources/index.ts';
 import { isJsonObject, type JsonObject, own, shortened, textOf, valueAt } from '../../values/index.ts';
+import { unsupportedKind } from '../unsupported-kinds.ts';
 import { isConstraintTemplate } from './compliance-of.ts';
 import { pendingMessage, templateErrorMessage } from './pending-message.ts';
 import type { DependencyUnion } from './union-dependencies.ts';
@@ -137,6 +138,10 @@ function templateProblem(
 ): string | undefined {
   const [apiVersion, kind] = [textOf(own(objectDefinition, 'apiVersion')), textOf(own(objectDefinition, 'kind'))];
   const { group, version } = groupVersionOf(apiVersion);
+  const unsupported = unsupportedKind(apiVersion, kind);
+  if (unsupported !== undefined) {
+    return unsupported;
+  }
   if (!mapping.isServed) {
     return `Mapping not found, ${mappingAdvice({ apiVersion, kind })}: ${mapping.message}`;
   }

@@ -89,10 +89,15 @@ function definitionResolver(objects: EvaluationObjects, time: EvaluationTime): D
 }
 
 /** Those that the place of the object gives a value; `.Object` is empty while the object does not exist. */
-function variables({ name, namespace, live }: DefinitionContext): NonNullable<TemplateOptions['context']> {
+function variables({
+  name,
+  namespace,
+  live,
+  isUnserved = false,
+}: DefinitionContext): NonNullable<TemplateOptions['context']> {
   return {
-    ...(name === '' ? {} : { Object: asJson(live() ?? {}), ObjectName: name }),
-    ...(namespace === '' ? {} : { ObjectNamespace: namespace }),
+    ...(name === '' && !isUnserved ? {} : { Object: asJson(live() ?? {}), ObjectName: name }),
+    ...(namespace === '' && !isUnserved ? {} : { ObjectNamespace: namespace }),
   };
 }
 

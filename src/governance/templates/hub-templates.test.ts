@@ -58,6 +58,32 @@ describe('hub templates', () => {
     });
   });
 
+  test('text of several lines stays text, whatever stands around typed actions', () => {
+    for (const [typed, value] of [
+      ['"{a: b}" | toLiteral', '{a: b}'],
+      ['"5" | toInt', '5'],
+      ['"true" | toBool', 'true'],
+      ['copyConfigMapData "" "cm"', '{"k":"v"}'],
+    ] as const) {
+      for (const [start, end] of [
+        ['{{hub with "x" hub}}', '{{hub end hub}}'],
+        ['{{hub- if true hub}}', '{{hub- end hub}}'],
+        ['{{hub $x := 1 hub}}{{hub if $x hub}}', '{{hub end hub}}'],
+      ] as const) {
+        const source = { raw: `${start}\n- data: '{{hub ${typed} hub}}'\n${end}`, more: '{{ "5" | toInt }}' };
+        const { more, ...text } = valueOf(onHub(source, 'v')) as JsonObject;
+        const { raw } = valueOf(resolveTemplates(text, { objects: NO_TEMPLATE_OBJECTS })) as JsonObject;
+        const lines = typeof raw === 'string' ? raw.trim() : raw;
+        assert.deepEqual([lines, more], [`- data: ${value}`, source.more]);
+      }
+    }
+  });
+
+  test('quotes around a value beside an action of the managed cluster stay', () => {
+    const line = `- a: '{{hub "x: y" hub}}-{{ "5" | toInt }}'\n{{ "" }}`;
+    assert.deepEqual(valueOf(onHub({ raw: line })), { raw: line.replace('{{hub "x: y" hub}}', 'x: y') });
+  });
+
   test('indent counts from the object that the ConfigurationPolicy wraps', () => {
     const policy = (text: string): JsonObject => ({
       spec: { 'object-templates': [{ objectDefinition: { data: { k: text } } }] },

@@ -112,6 +112,23 @@ const FIELDS: readonly (readonly [template: string, value: JsonValue])[] = [
   [`{{ if ${FROM('on')} | toBool }}true{{ else }}false{{ end }}`, true],
   ['{{ if false }}{{ 1 | toInt }}{{ end }}', null],
   ['{{ "1" | toInt }}{{ "2" | toInt }}', 12],
+  ['{{ "1" | toInt }} {{ "2" | toInt }}', '1 2'],
+  ['{{ "1" | toInt }}/{{ "2" | toInt }}', '1/2'],
+  ['{{ "1" | toInt }} # {{ "2" | toInt }}', 1],
+  // A block scalar of one line is a field of one line; its quotes go, as upstream.
+  ['{{- "5" | toInt -}}\n', 5],
+  [`'{{ "5" | toInt }}'\n`, 5],
+  [`'{{- "[1]" | toLiteral -}}'\n`, [1]],
+  [`'{{ "5" | toInt }}'`, `'5'`],
+  // Text of several lines stays text, whatever stands around it.
+  ['{{ if true }}\n{{ "5" | toInt }}\n{{ end }}', '\n5\n'],
+  ['{{- if true }}\non: {{ "true" | toBool }}\n{{- end }}', '\non: true'],
+  ['{{ range list "80" "443" }}\n- port: {{ . | toInt }}\n{{ end }}', '\n- port: 80\n\n- port: 443\n'],
+  ['{{ with "x" }}\na: {{ copyConfigMapData "ns" "other" }}\n{{ end }}', '\na: {"port":"1"}\n'],
+  ['{{ "5" | toInt }}\n{{ "6" | toInt }}', '5\n6'],
+  ['{{ "5" | toInt }}\n\n', '5\n\n'],
+  ['{{ "[1]" | toLiteral }}\nmore', '[1]\nmore'],
+  ['{{ copySecretData "ns" "secret" }}\n{{ "" }}', '{"token":"aHVudGVyMg=="}\n'],
   ['{{ toInt "5" }}', '5'],
   ['a{{ "5" | toInt }}', 'a5'],
   [`{{ ${FROM('list')} }}`, '[1, two]'],
@@ -140,6 +157,8 @@ const FIELDS: readonly (readonly [template: string, value: JsonValue])[] = [
   // Within a field of several lines, quotes around an action that makes another type go, as upstream.
   [`a: '{{ ${FROM('port')} | toInt }}'\nb: '{{ 1 }}'\n`, "a: 8080\nb: '1'\n"],
   [`a: '{{ ${FROM('list')} | toLiteral }}' # list\n`, 'a: [1, two] # list\n'],
+  [`a: '{{- "5" | toInt -}}'\nb: 1`, 'a: 5\nb: 1'],
+  [`{a: '{{ "x" }}', b: '{{ "5" | toInt }}', c: 'y'}\n{{ "" }}`, `{a: 'x', b: 5, c: 'y'}\n`],
   ['{{ define "t" }}<{{ . }}>{{ end }}{{ template "t" "x" }}', '<x>'],
   ['{{ .ObjectName }}/{{ .Object.spec.replicas }}', 'me/3'],
 ];
@@ -274,6 +293,12 @@ const RAW: readonly (readonly [text: string, value: JsonValue])[] = [
   ['- a: {{ "1" | toInt }}\n  b: 2', [{ a: 1, b: 2 }]],
   [`- a: '{{ "1" | toInt }}'\n  b: '{{ 1 }}'`, [{ a: 1, b: '1' }]],
   [`- a: '{{ copyConfigMapData "ns" "other" }}' # all`, [{ a: { port: '1' } }]],
+  [`- {a: '{{ "x" }}', b: '{{ "5" | toInt }}', c: '{{- "1" | toInt -}}'}\n- 1`, [{ a: 'x', b: 5, c: 1 }, 1]],
+  ['- a: |\n    {{ copyConfigMapData "ns" "other" }}\n  b: 1', [{ a: { port: '1' }, b: 1 }]],
+  [`- a: >-\n    '{{- "5" | toInt -}}'\n\n- 2`, [{ a: 5 }, 2]],
+  ['- a: |\n    {{ "5" | toInt }}\n    more\n  b: 1', [{ a: '5\nmore\n', b: 1 }]],
+  ['- a: |\n    x: {{ "5" | toInt }}\n  b: 1', [{ a: 'x: 5\n', b: 1 }]],
+  ['- a: |\n    {{ if true }}\n    x: {{ "5" | toInt }}\n    {{ end }}\n', [{ a: '\nx: 5\n' }]],
   [
     '{{- range $i, $cm := (lookup "v1" "ConfigMap" "ns" "").items }}\n- name: {{ $cm.metadata.name }}\n  index: {{ $i }}\n{{- end }}\n',
     [

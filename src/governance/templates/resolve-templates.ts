@@ -11,9 +11,9 @@ import {
 import type { GoValue } from '../../go/index.ts';
 import type { Delimiters, TemplateFunctions, TemplatePart } from '../../go/templates/index.ts';
 import { groupVersionOf } from '../../resources/index.ts';
-import { isJsonObject, isNestedDeeper, parseJson, setOwn } from '../../values/index.ts';
+import { isJsonObject, isNestedDeeper, own, parseJson, setOwn } from '../../values/index.ts';
 import type { JsonObject, JsonValue } from '../../values/index.ts';
-import { isTypedText, LITERAL_FUNCTIONS, withIndents, withoutQuotes } from './author-text.ts';
+import { isTypedText, LITERAL_FUNCTIONS, unquotedBlock, withIndents, withoutQuotes } from './author-text.ts';
 import { functionsFor } from './function-table.ts';
 import { hubText, withoutTemplates } from './hub-values.ts';
 import { MAX_CHARACTERS, MAX_STEPS, MAX_TEMPLATE_LENGTH } from './limits.ts';
@@ -203,7 +203,7 @@ class TemplateResolver {
 
   raw(source: string): JsonValue {
     this.#readContext();
-    const text = this.#render(withoutQuotes(source))
+    const text = this.#render(withoutQuotes(source, this.#delimiters))
       .map((part) => part.text)
       .join('');
     const value = this.#yaml(text, failRaw);
@@ -258,9 +258,11 @@ class TemplateResolver {
 
   #string(text: string, path: Path): JsonValue {
     const isInList = typeof path.at(-1) === 'number';
+    const field = isInList ? text : unquotedBlock(text, this.#delimiters);
+    const isTyped = !isInList && isTypedText(field, this.#delimiters);
     const value = this.#at(path, (): JsonValue => {
-      const parts = this.#render(text.includes('\n') ? withoutQuotes(text) : text);
-      const typed = !isInList && isTypedText(text, this.#delimiters) ? this.#typed(parts) : undefined;
+      const parts = this.#render(field.includes('\n') && !isTyped ? withoutQuotes(field, this.#delimiters) : field);
+      const typed = isTyped ? this.#typed(parts) : undefined;
       return typed === undefined ? this.#text(parts) : typed;
     });
     return value === undefined ? text : value;
@@ -305,8 +307,14 @@ class TemplateResolver {
     if (filled.length === 1 && typeof value !== 'string' && value !== undefined) {
       return jsonOf(value, this.#rendering.meter);
     }
-    const parsed = this.#yaml(filled.map(({ text }) => text).join(''));
+    const parsed = this.#inline(parts.map(({ text }) => text).join(''));
     return this.#delimiters === HUB ? withoutTemplates(parsed) : parsed;
+  }
+
+  /** The value that a text has in YAML after a key. */
+  #inline(text: string): JsonValue {
+    const parsed = jsonText(text) === undefined ? this.#yaml(`value: ${text.trim()}`) : { value: this.#yaml(text) };
+    return isJsonObject(parsed) ? (own(parsed, 'value') ?? null) : null;
   }
 
   /** The value of a text in YAML; JSON is read as such, because YAML has other escapes. */

@@ -2,6 +2,7 @@
 import { createWriteStream, openSync } from 'node:fs';
 import { Command, Option } from 'commander';
 import type { Cluster } from '../../../cluster/index.ts';
+import { unsupportedKind } from '../../../governance/index.ts';
 import { createLog, type Logger } from '../../../log/index.ts';
 import {
   GOVERNANCE_KINDS,
@@ -115,14 +116,26 @@ async function readPolicies({ policy = [], clusterName }: DryrunFlags): Promise<
   const { policies, ignored } = triedPolicies(await readObjects(policy, false), clusterName);
   if (policies.length === 0) {
     const kinds = GOVERNANCE_KINDS.map(({ kind }) => kind).join(', ');
-    throw new CliError(`no policy in ${policy.join(', ')}: expected ${kinds}`);
+    const [unsupported] = ignored.flatMap(({ apiVersion, kind }) => unsupportedKind(apiVersion, kind) ?? []);
+    throw new CliError(unsupported ?? `no policy in ${policy.join(', ')}: expected ${kinds}`);
   }
-  if (ignored.length > 0) {
-    const names = ignored.map(({ kind, metadata }) => oneLine(`${kind} ${metadata.name ?? ''}`));
-    const text = `no policies, and ignored: ${names.join(', ')}. Name objects of the cluster without -p`;
+  noteIgnored(ignored);
+  return policies;
+}
+
+function noteIgnored(ignored: readonly KubernetesObject[]): void {
+  const nameOf = ({ kind, metadata }: KubernetesObject): string => oneLine(`${kind} ${metadata.name ?? ''}`);
+  const { unsupported = [], others = [] } = Object.groupBy(ignored, ({ apiVersion, kind }) =>
+    unsupportedKind(apiVersion, kind) === undefined ? 'others' : 'unsupported',
+  );
+  for (const object of unsupported) {
+    const text = unsupportedKind(object.apiVersion, object.kind) ?? '';
+    process.stderr.write(`note: ${nameOf(object)} is ignored: ${text}\n`);
+  }
+  if (others.length > 0) {
+    const text = `no policies, and ignored: ${others.map(nameOf).join(', ')}. Name objects of the cluster without -p`;
     process.stderr.write(`note: ${text}\n`);
   }
-  return policies;
 }
 
 async function print(reports: readonly TemplateReport[], status: JsonObject, flags: DryrunFlags): Promise<void> {
