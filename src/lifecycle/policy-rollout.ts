@@ -15,6 +15,7 @@ import type { Prevalidations } from './prevalidations.ts';
 import type { ReplicaDirectory } from './replicas/replica-directory.ts';
 import { revisionFacts, type RevisionStore } from './revision-store.ts';
 import { afterPrevalidation } from './rollout/after-prevalidation.ts';
+import { inheritedValidation } from './rollout/inherited-validation.ts';
 import { creation, planRollout } from './rollout/plan-rollout.ts';
 import { REASONS } from './rollout/reasons.ts';
 import { isFailurePolicyInForce, servingRevision } from './rollout/revision-choice.ts';
@@ -171,6 +172,8 @@ export class PolicyRollout {
         return await this.#refresh(step, policy, id, view, signal);
       case 'prevalidate':
         return (await this.#prevalidate(policy, id, step.revision, view, signal)) ? 'written' : 'unchanged';
+      case 'inherit':
+        return await this.#inherit(step, policy, id, view, signal);
       case 'transition':
         await revisions.transition(
           this.#revision(policy, id, step.revision),
@@ -200,6 +203,26 @@ export class PolicyRollout {
       default:
         return step satisfies never;
     }
+  }
+
+  async #inherit(
+    step: RolloutStep & { readonly type: 'inherit' },
+    policy: AdmissionPolicyObject,
+    id: string,
+    view: RolloutView,
+    signal: AbortSignal,
+  ): Promise<StepResult> {
+    const revision = this.#revision(policy, id, step.revision);
+    const base = revisionFacts(this.#revision(policy, id, step.from));
+    const validation = inheritedValidation(revisionFacts(revision), base);
+    await this.#options.revisions.recordPrevalidation(
+      revision,
+      validation,
+      isFailurePolicyInForce(view),
+      view.now,
+      signal,
+    );
+    return 'written';
   }
 
   async #updateWebhooks(

@@ -30,6 +30,8 @@ function inShort(step: RolloutStep): string {
       return `create ${step.revision}${step.rollbackOf === undefined ? '' : ` of ${step.rollbackOf}`}${step.ownWebhook ? ' with a webhook of its own' : ''}${step.refresh === undefined ? '' : `, refresh ${step.refresh}`}`;
     case 'prevalidate':
       return `try ${step.revision}`;
+    case 'inherit':
+      return `${step.revision} as ${step.from}`;
     case 'transition':
       return `${step.revision} is ${[step.to, step.reason, step.order].filter((text) => text !== '' && text !== undefined).join(' ')}`;
     case 'refresh':

@@ -1,4 +1,6 @@
 // Plans the rollout of one policy. Pure: a view determines the plan.
+import { effectiveFailurePolicy } from '../../resources/index.ts';
+import { evaluates, evaluatesAs, validatedBase } from './inherited-validation.ts';
 import { REASONS } from './reasons.ts';
 import {
   deadlineOf,
@@ -21,7 +23,7 @@ import {
   lastServedRevision,
   servingRevision,
 } from './revision-choice.ts';
-import type { RevisionFacts, RolloutPlan, RolloutStep, RolloutView } from './rollout-view.ts';
+import type { ReplicaFacts, RevisionFacts, RolloutPlan, RolloutStep, RolloutView } from './rollout-view.ts';
 
 /** States of a revision on its way to serving. */
 const ON_THE_WAY: ReadonlySet<RevisionFacts['state']> = new Set(['Candidate', 'Validated', 'Staged']);
@@ -55,7 +57,10 @@ export function planRollout(view: RolloutView): RolloutPlan {
 
 /** The next revision of the policy, with its spec and annotations. */
 export function creation(view: RolloutView): RolloutStep & { readonly type: 'create' } {
-  const { ownWebhook, refresh, revisions, spec } = view;
+  const { ownWebhook, revisions, spec } = view;
+  const base = hasSpec(view) ? undefined : validatedBase(view);
+  // A refresh under way does not delay a change that needs no modules. It goes on afterwards.
+  const refresh = base !== undefined && evaluates(spec, base) ? handledRefresh(base) : view.refresh;
   const rollback = hasSpec(view) ? undefined : rollbackOf(spec, revisions);
   return {
     type: 'create',
@@ -76,7 +81,8 @@ function refreshStep(view: RolloutView): RolloutStep | undefined {
   if (cannotServe(newest)) {
     return creation(view);
   }
-  return newest.state === 'Candidate' || !isConnected(view)
+  const isInherited = isStaging(newest) && newest.reason === REASONS.inherited;
+  return newest.state === 'Candidate' || isInherited || !isConnected(view)
     ? undefined
     : { type: 'refresh', revision: newest.number, refresh };
 }
@@ -129,6 +135,10 @@ function retirement(view: RolloutView, goal: RevisionFacts | undefined): Rollout
 function progress(view: RolloutView, goal: RevisionFacts): RolloutStep[] {
   switch (goal.state) {
     case 'Candidate': {
+      const base = validatedBase(view);
+      if (base !== undefined && evaluatesAs(goal, base)) {
+        return [{ type: 'inherit', revision: goal.number, from: base.number }];
+      }
       const isDue = goal.nextRetry === undefined || goal.nextRetry <= view.now;
       return isDue && isConnected(view) ? [{ type: 'prevalidate', revision: goal.number }] : [];
     }
@@ -155,9 +165,17 @@ function dryRun(view: RolloutView, goal: RevisionFacts): RolloutStep[] {
   return isConnected(view) && !isHopeless ? [{ type: 'dryRun', revision: goal.number }] : [];
 }
 
-/** Whether all replicas have loaded the revision; or some, after the deadline, if the strategy allows it. */
+/**
+ * Whether all replicas have loaded the revision; or some, after the deadline, if the strategy allows it. A revision that
+ * evaluates as the one before serves where nothing could be lost, loaded or not: its failurePolicy is what answers then.
+ */
 function mayServe(view: RolloutView, revision: RevisionFacts): boolean {
   const { replicas = [], settings, now } = view;
+  const base = validatedBase(view);
+  if (view.replicas !== undefined && base !== undefined && evaluatesAs(revision, base)) {
+    const connected = replicas.filter(({ state }) => state === 'connected');
+    return connected.every((replica) => isLoadedOn(replica, revision) || !isServingAny(view, replica));
+  }
   const count = replicas.filter((replica) => isLoadedOn(replica, revision)).length;
   const isLate = now >= deadlineOf(view, revision);
   return count > 0 && (count === replicas.length || (isLate && settings.strategy === 'Available'));
@@ -171,13 +189,22 @@ function isPublished({ phase }: RolloutView): boolean {
   return !AT_REST.has(phase);
 }
 
+function isServingAny({ revisions }: RolloutView, replica: ReplicaFacts): boolean {
+  return revisions.some((revision) => isServingOn(replica, revision));
+}
+
 function switchOver(view: RolloutView, revision: RevisionFacts): RolloutStep[] {
   const order = Math.max(...view.revisions.map((one) => one.order)) + 1;
   const served = view.revisions.filter((one) => one !== revision && mayAnswer(view, one)).map(({ number }) => number);
   return [
     ...(served.length === 0 ? [] : [{ type: 'widen', revisions: [...served, revision.number] } as const]),
-    { ...transition(revision, 'Serving', '', ''), order },
+    { ...transition(revision, 'Serving', ...inheritance(revision)), order },
   ];
+}
+
+/** What a revision says about its modules also while it serves. */
+function inheritance({ reason, message }: RevisionFacts): readonly [reason: string, message: string] {
+  return reason === REASONS.inherited ? [reason, message] : ['', ''];
 }
 
 /** Whether a replica may answer by the revision: it serves, or a replica has not switched from it yet. */
@@ -222,8 +249,18 @@ function hasSwitched(view: RolloutView, serving: RevisionFacts): boolean {
     return false;
   }
   const connected = replicas.filter(({ state }) => state === 'connected');
+  if (isLoosened(view, serving)) {
+    // Requests stay the same, and replicas that are not connected need not reject any.
+    return connected.every((replica) => isSwitchedTo(replica, serving) || !isServingAny(view, replica));
+  }
   const isDone = connected.every((replica) => isSwitchedTo(replica, serving) || isFailedOn(replica, serving));
   return now >= deadlineOf(view, serving) || (isDone && connected.some((replica) => isSwitchedTo(replica, serving)));
+}
+
+/** Whether the revision only admits what the one before it may reject while nothing can be loaded. */
+function isLoosened({ revisions }: RolloutView, serving: RevisionFacts): boolean {
+  const before = lastServedRevision({ revisions: revisions.filter((one) => one !== serving) });
+  return before !== undefined && evaluatesAs(serving, before) && effectiveFailurePolicy(serving.snapshot) === 'Ignore';
 }
 
 /** Deletes past revisions beyond the history limit, except those that serve, are wanted, or are the last good one. */

@@ -38,6 +38,8 @@ export const REASONS = {
   reconcileFailed: FAILED_REASON,
   /** Another writer keeps changing an object that the controller maintains. */
   contested: CONTESTED_REASON,
+  /** On a revision: it differs from another one only in how the policy is enforced, and has its modules and validation. */
+  inherited: 'Inherited',
   /** On a revision: a newer spec, or a pin, replaced it before it served. */
   superseded: 'Superseded',
   /** On a revision: another one serves instead. */

@@ -4,9 +4,19 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { creation, planRollout } from './plan-rollout.ts';
 import type { ReplicaFacts, RolloutPlan, RolloutStep, RolloutView } from './rollout-view.ts';
-import { moveRules, settledRules } from './testing/rollout-rules.ts';
+import { type RequestOutcome, requestOutcome } from './request-outcome.ts';
+import { viewOf } from './testing/believed-view.ts';
+import { moveRules, probed, settledRules } from './testing/rollout-rules.ts';
 import { RuleBroken, explore, type Exploration } from './testing/rollout-exploration.ts';
-import { type Budget, newWorld, type Rules, SETTINGS, type Spec, type World } from './testing/rollout-world.ts';
+import {
+  type Budget,
+  newReplica,
+  newWorld,
+  type Rules,
+  SETTINGS,
+  type Spec,
+  type World,
+} from './testing/rollout-world.ts';
 import { settle } from './testing/world-moves.ts';
 
 interface Case {
@@ -24,6 +34,7 @@ const RULES: Rules = {
   hasSeparateCaches: false,
   faults: new Set(),
   plan: planRollout,
+  outcome: requestOutcome,
   hasOrders: true,
 };
 const MAX_STATES = 20_000;
@@ -123,6 +134,74 @@ const CASES: readonly Case[] = [
     spec: 'x',
     budget: { specs: ['b'] },
     rules: IGNORING,
+  },
+  { name: 'another failurePolicy', before: ['a'], spec: 'A' },
+  {
+    name: 'another failurePolicy, with independent caches',
+    before: ['A'],
+    spec: 'a',
+    rules: { hasSeparateCaches: true },
+  },
+  {
+    name: 'another failurePolicy while caches are lost',
+    before: ['a'],
+    spec: 'A',
+    replicas: 1,
+    budget: { faults: 2 },
+    rules: { faults: new Set(['restart', 'load'] as const) },
+  },
+  {
+    name: 'a failurePolicy that is made stricter while caches are lost',
+    before: ['A'],
+    spec: 'a',
+    replicas: 1,
+    budget: { faults: 2 },
+    rules: { faults: new Set(['restart', 'load'] as const) },
+  },
+  {
+    name: 'another failurePolicy while replicas come, go and disconnect',
+    before: ['a'],
+    spec: 'A',
+    replicas: 1,
+    budget: { faults: 1, ticks: 1 },
+    rules: { faults: new Set(['cut', 'leave', 'join'] as const) },
+  },
+  {
+    name: 'another failurePolicy, and another leader',
+    before: ['a'],
+    spec: 'A',
+    budget: { leaders: 1 },
+  },
+  {
+    name: 'another failurePolicy while a change cannot be fetched',
+    before: ['a'],
+    spec: 'f',
+    replicas: 1,
+    budget: { specs: ['A'], faults: 1 },
+    rules: FETCHES,
+  },
+  {
+    name: 'another failurePolicy, and a refresh',
+    before: ['a'],
+    spec: 'A',
+    replicas: 1,
+    budget: { refreshes: 1, tags: 1, faults: 1 },
+    rules: FETCHES,
+  },
+  {
+    name: 'a pin to another failurePolicy',
+    before: ['a', 'A'],
+    spec: 'A',
+    replicas: 1,
+    budget: { pins: [1], faults: 2 },
+    rules: { faults: new Set(['restart', 'load'] as const) },
+  },
+  { name: 'another failurePolicy twice', before: ['a'], spec: 'A', replicas: 1, budget: { specs: ['a', 'A'] } },
+  {
+    name: 'another failurePolicy after a bad change, where degraded policies reject',
+    before: ['a', 'x'],
+    spec: 'A',
+    rules: REJECTING,
   },
   { name: 'a pin to a bad policy', before: ['x'], spec: 'b', replicas: 1, budget: { pins: [1, 0] } },
   { name: 'a bad policy where unserved policies reject', spec: 'x', budget: { specs: ['b'] }, rules: STRICT },
@@ -253,6 +332,11 @@ const MUTANTS: readonly (readonly [string, string, Partial<Rules>])[] = [
   ['ignores refreshes', 'refreshes, and a tag that moves', { plan: without((step) => step.type === 'refresh') }],
   ['makes a revision for each refresh', 'refreshes, and a tag that moves', { plan: wasteful }],
   [
+    'says what is declared instead of what answers',
+    'another failurePolicy while caches are lost',
+    { outcome: declaredOutcome },
+  ],
+  [
     'waits for a replica forever',
     'replicas that cannot load',
     {
@@ -261,6 +345,13 @@ const MUTANTS: readonly (readonly [string, string, Partial<Rules>])[] = [
     },
   ],
 ];
+
+/** What requests would get if the declared failurePolicy answered. */
+function declaredOutcome(view: RolloutView): RequestOutcome {
+  const outcome = requestOutcome(view);
+  const message = view.spec.failurePolicy === 'Ignore' ? 'requests are admitted' : 'requests are rejected';
+  return outcome.reason === 'FailurePolicy' ? { ...outcome, message } : outcome;
+}
 
 /** Makes a revision for each refresh. */
 function wasteful(view: RolloutView): RolloutPlan {
@@ -275,6 +366,30 @@ describe('rollouts in a model', () => {
       const { states, moves } = follow(one);
       context.diagnostic(`${states} states, ${moves} moves`);
     });
+  }
+});
+
+describe('a rollout in a disaster: all caches are lost, and nothing can be fetched', () => {
+  for (const before of ['a', 'A'] as const) {
+    for (const spec of ['a', 'A', 'b', 'x'] as const) {
+      for (const left of [0, 1, 2]) {
+        it(`${before} is changed to ${spec}, with ${left} replicas left`, () => {
+          const start = settled(newWorld(before, left, {}));
+          const served = left === 0 ? settled(newWorld(before, 1, {})) : start;
+          const replicas = served.replicas.slice(0, left).map(({ name }) => newReplica(name, served.revisions));
+          const rules = { ...RULES, isDown: true } as const;
+          const world = { ...served, replicas, policy: { ...served.policy, spec } };
+          const after = settled(world, rules);
+          const isInherited = spec.toLowerCase() === before.toLowerCase();
+          const answering = isInherited ? spec : before;
+          const expected = answering === 'A' ? 'admitted' : 'rejected';
+          assert.deepEqual(new Set(probed(after)), new Set([expected]), JSON.stringify(after));
+          const outcome = requestOutcome(viewOf(after, rules));
+          assert.deepEqual([outcome.status, outcome.reason], ['True', 'FailurePolicy']);
+          assert.match(outcome.message, new RegExp(expected));
+        });
+      }
+    }
   }
 });
 
@@ -300,10 +415,16 @@ function follow({ before = [], spec, replicas = 2, budget = {}, rules: special =
   return explore(start, rules, { moved: moveRules(rules), settled: settledRules(rules) }, MAX_STATES);
 }
 
-/** The world after it has settled. */
-function settled(world: World): World {
+/** The world after it has settled, or repeats itself: retries never end. */
+function settled(world: World, rules = RULES): World {
+  const known = new Set<string>();
   let current = world;
-  for (let next = settle(current, RULES); next !== undefined; next = settle(current, RULES)) {
+  for (let next = settle(current, rules); next !== undefined; next = settle(current, rules)) {
+    const key = JSON.stringify(next);
+    if (known.has(key)) {
+      break;
+    }
+    known.add(key);
     current = next;
   }
   return current;

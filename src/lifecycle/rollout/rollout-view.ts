@@ -150,6 +150,8 @@ export type RolloutStep =
   | { readonly type: 'refresh'; readonly revision: number; readonly refresh: string }
   /** Pre-validate a revision on one replica, and write the result, see {@link afterPrevalidation}. */
   | { readonly type: 'prevalidate'; readonly revision: number }
+  /** Write the modules and the validation of another revision, see {@link evaluatesAs}. */
+  | { readonly type: 'inherit'; readonly revision: number; readonly from: number }
   /** Write the status of a revision. Its modules and attempts stay, `nextRetry` is removed. */
   | {
       readonly type: 'transition';

@@ -21,8 +21,8 @@ const digestOf = (version: string): string => `sha256:${version}`;
 const MODULE = 'file:///policy.wasm';
 
 /** The parsed spec of this version. */
-function declared(id: string, version: string): DeclaredPolicy {
-  const definition = versioned(id, MODULE, version);
+function declared(id: string, version: string, enforcement: object = {}): DeclaredPolicy {
+  const definition = { ...versioned(id, MODULE, version), ...enforcement };
   return { definition, hash: definitionHash(definition), settingsHash: settingsHash(definition) };
 }
 
@@ -94,8 +94,10 @@ function setUp({
     {
       read: async (policies) =>
         policies.map(({ id, spec }): ReadPolicy => {
-          const { version } = (spec ?? {}) as { version?: string };
-          return version === undefined ? { problem: 'no spec', isTransient: false } : declared(id, version);
+          const { version, ...enforcement } = (spec ?? {}) as { version?: string };
+          return version === undefined
+            ? { problem: 'no spec', isTransient: false }
+            : declared(id, version, enforcement);
         }),
       load: (requests, done) =>
         loads.push(
@@ -192,6 +194,24 @@ describe('a revision', () => {
     registry.retryNow();
     assert.deepEqual(loads[0]?.request.verified, { [MODULE]: 'sha256:2' });
     registry.stop();
+  });
+
+  it('needs no load where another one that evaluates the same is loaded', async () => {
+    const { want, good, loads, changes, reports } = setUp();
+    await want({ p: serving(revision('p', 1, 'm')) }, true);
+    await good();
+    const ignoring = { ...revision('p', 2, 'm'), snapshot: { version: '1', failurePolicy: 'Ignore' } };
+    const monitored = { ...revision('p', 3, 'm'), snapshot: { version: '1', mode: 'monitor' } };
+    await want({ p: serving(revision('p', 1, 'm'), ignoring, monitored) });
+    assert.deepEqual([loads, reports()], [[], { 'p-1': 'Serving', 'p-2': 'Staged', 'p-3': 'Staged' }]);
+    await want({ p: serving(ignoring) });
+    assert.deepEqual(reports(), { 'p-2': 'Serving' });
+    const [upsert] = changes.at(-1)?.upserts ?? [];
+    assert.equal(upsert !== undefined && 'definition' in upsert && upsert.definition.failurePolicy, 'Ignore');
+    await want({ p: serving(ignoring, revision('p', 4, 'm'), { ...monitored, modules: [] }) });
+    assert.equal(loads.length, 1, 'other settings are loaded');
+    await want({ p: serving(ignoring, revision('p', 1, 'other')) });
+    assert.equal(loads.length, 2, 'and another module');
   });
 
   it('fails when its module would exceed the memory of policies, while the last good version serves', async () => {

@@ -1,8 +1,10 @@
 // Loads versions of policies: reading, fetching, compiling, checking, and retries.
+import { isDeepStrictEqual } from 'node:util';
+import type { PolicyDefinition } from '../../engine/index.ts';
 import { jitteredBackoff } from './backoff.ts';
 import type { DeclaredPolicy, LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
 import type { PolicyMemory } from './policy-memory.ts';
-import { pinsOf, type RegistryEntry, type Slot, verifiedOf } from './registry-entry.ts';
+import { pinsOf, type RegistryEntry, servingOf, type Slot, slotsOf, verifiedOf } from './registry-entry.ts';
 
 /** A version of a policy to load. */
 export type RevisionLoad = readonly [entry: RegistryEntry, slot: Slot];
@@ -113,7 +115,8 @@ export class RegistryLoads {
 
   #fetch(loads: readonly RevisionLoad[]): void {
     const requests = new Map<LoadRequest, RevisionLoad>();
-    for (const load of loads) {
+    this.#end(loads.map(sharedLoad).filter((load) => load !== undefined));
+    for (const load of loads.filter(([, { isLoading }]) => isLoading)) {
       const [{ id }, { declared, pins, verified, isFromCache }] = load;
       if (declared !== undefined && this.#isWanted(...load)) {
         const request: LoadRequest = {
@@ -161,6 +164,26 @@ export class RegistryLoads {
       this.#ended(wanted);
     }
   }
+}
+
+/** The end of a load of what is loaded already, by a version that differs only in how the policy is enforced. */
+function sharedLoad([entry, slot]: RevisionLoad): EndedLoad | undefined {
+  const { declared, pins } = slot;
+  const loaded = [servingOf(entry), ...slotsOf(entry).map((one) => one.loaded)].find(
+    (one) =>
+      declared !== undefined &&
+      isDeepStrictEqual(one?.digests, pins) &&
+      isDeepStrictEqual(evaluatedPart(one?.definition), evaluatedPart(declared.definition)),
+  );
+  if (loaded === undefined) {
+    return undefined;
+  }
+  const { digests, verified } = loaded;
+  return [entry, slot, { ok: true, digests, ...(verified === undefined ? {} : { verified }), modules: [] }];
+}
+
+function evaluatedPart(definition: PolicyDefinition | undefined): object {
+  return { ...definition, mode: undefined, failurePolicy: undefined };
 }
 
 /**

@@ -1,7 +1,17 @@
 // The view of a controller, from its caches.
+import type { ReplicaAnswers } from '../../../control/index.ts';
 import type { AdmissionPolicySpec } from '../../../resources/index.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from '../rollout-view.ts';
-import { type Belief, DEADLINE_MS, NOW, type Replica, type Revision, type Rules, type Spec } from './rollout-world.ts';
+import {
+  type Belief,
+  DEADLINE_MS,
+  failurePolicyOf,
+  NOW,
+  type Replica,
+  type Revision,
+  type Rules,
+  type Spec,
+} from './rollout-world.ts';
 
 /** The input of a controller's plan. */
 export function viewOf(belief: Belief, { settings, hasOrders }: Rules): RolloutView {
@@ -14,10 +24,11 @@ export function viewOf(belief: Belief, { settings, hasOrders }: Rules): RolloutV
     pin: belief.policy.pin === 0 ? undefined : belief.policy.pin,
     settings,
     revisions: belief.revisions.map(revisionFacts),
-    replicas: belief.replicas?.map((replica) => replicaFacts(replica, hasOrders)),
+    replicas: belief.replicas?.map((replica) => replicaFacts(replica, hasOrders, belief.revisions.at(-1)?.n ?? 0)),
     monitored: [],
     hasPolicyServer: true,
     isCovered: belief.covered !== '',
+    webhookFailurePolicy: belief.covered === belief.covered.toUpperCase() ? 'Ignore' : 'Fail',
     phase: belief.policy.status?.phase,
   };
 }
@@ -27,7 +38,8 @@ function refreshOf(refresh: number): string | undefined {
 }
 
 function specOf(spec: Spec): AdmissionPolicySpec {
-  return { module: spec, policyServer: 'default' } as AdmissionPolicySpec;
+  const failurePolicy = failurePolicyOf(spec) === 'admitted' ? 'Ignore' : 'Fail';
+  return { module: spec.toLowerCase(), policyServer: 'default', failurePolicy } as AdmissionPolicySpec;
 }
 
 function revisionFacts({
@@ -53,7 +65,7 @@ function revisionFacts({
     state,
     reason,
     message: reason,
-    modules: isPinned ? [{ name: 'p', module: spec, digest: `builtin:p@${tag}` }] : [],
+    modules: isPinned ? [{ name: 'p', module: spec.toLowerCase(), digest: `builtin:p@${tag}` }] : [],
     warnings: [],
     attempts,
     nextRetry: retries ? NOW + (late ? -1 : 1) : undefined,
@@ -68,19 +80,40 @@ function revisionFacts({
   };
 }
 
-function replicaFacts({ name, state, sees, loaded, failed, serves, order }: Replica, hasOrders: boolean): ReplicaFacts {
-  const revisions = new Map<number, { state: 'Loading' | 'Staged' | 'Serving' | 'Failed'; order?: number }>();
+function replicaFacts(
+  { name, state, sees, loaded, failed, serves, order }: Replica,
+  hasOrders: boolean,
+  newest: number,
+): ReplicaFacts {
+  interface Report {
+    readonly state: 'Loading' | 'Staged' | 'Serving' | 'Failed';
+    readonly order?: number;
+  }
+  const revisions = new Map<number, Report>();
+  if (sees.failed && serves === 0 && state === 'connected') {
+    revisions.set(newest, { state: 'Loading' });
+  }
   for (const n of state === 'connected' ? [...sees.staged, sees.serving, serves] : []) {
     if (n !== 0) {
       const beside = loaded.includes(n) ? 'Staged' : failed.includes(n) ? 'Failed' : 'Loading';
       revisions.set(n, n === serves ? { state: 'Serving', ...(hasOrders ? { order } : {}) } : { state: beside });
     }
   }
+  const answering = serves || sees.serving || newest;
+  const byFailurePolicy = { rejected: 'Fail', admitted: 'Ignore', nothing: 'Nothing' } as const;
+  const answersOf = (n: number): ReplicaAnswers =>
+    n !== answering ? 'Nothing' : serves === 0 ? byFailurePolicy[sees.otherwise] : 'Verdict';
   const entries = [...revisions].map(
     ([n, report]) =>
       [
         n,
-        { ...report, reason: report.state === 'Failed' ? 'FetchFailed' : '', message: '', nextRetry: undefined },
+        {
+          ...report,
+          answers: answersOf(n),
+          reason: report.state === 'Failed' ? 'FetchFailed' : '',
+          message: '',
+          nextRetry: undefined,
+        },
       ] as const,
   );
   return { name, state, revisions: new Map(entries) };

@@ -1,6 +1,7 @@
 // The moves of controllers: updating a cache, or the first write of a plan.
 import { afterPrevalidation } from '../after-prevalidation.ts';
 import { policyStatus } from '../policy-status.ts';
+import { REASONS } from '../reasons.ts';
 import { isFailurePolicyInForce } from '../revision-choice.ts';
 import type { RolloutStep } from '../rollout-view.ts';
 import { viewOf } from './believed-view.ts';
@@ -91,6 +92,11 @@ function execute(world: World, index: number, belief: Belief, step: RolloutStep,
       return outcomes.map(({ budget, change }) =>
         write({ ...world, budget }, index, belief, step.revision, withEnforced(change, belief, rules)),
       );
+    }
+    case 'inherit': {
+      const from = belief.revisions.find(({ n }) => n === step.from);
+      const change = { state: 'Validated', reason: REASONS.inherited, isPinned: true, tag: from?.tag ?? 0 } as const;
+      return [write(world, index, belief, step.revision, change)];
     }
     case 'transition': {
       const order = step.order === undefined ? {} : { order: step.order };
@@ -191,7 +197,7 @@ function conflict(world: World, index: number): World {
 function results(
   { budget, tag }: World,
   { spec, attempts }: Revision,
-  { faults }: Rules,
+  { faults, isDown }: Rules,
 ): { budget: Budget; change: Partial<Revision> }[] {
   const change = (result: Parameters<typeof afterPrevalidation>[1]): Partial<Revision> => {
     const { state, reason, modules, nextRetry } = afterPrevalidation({ attempts: 0 }, result, NOW, () => 0);
@@ -204,11 +210,14 @@ function results(
       retries: nextRetry !== undefined,
     };
   };
+  const failed = change({ ok: false, reason: 'FetchFailed', message: '', isTransient: true });
+  if (isDown === true) {
+    return [{ budget, change: failed }];
+  }
   if (spec === 'x') {
     return [{ budget, change: change({ ok: false, reason: 'InvalidSettings', message: '', isTransient: false }) }];
   }
   const good = { budget, change: change({ ok: true, modules: [{ name: 'p', module: spec, digest: 'builtin:p@1' }] }) };
-  const failed = change({ ok: false, reason: 'FetchFailed', message: '', isTransient: true });
   return faults.has('fetch') && budget.faults > 0
     ? [good, { budget: { ...budget, faults: budget.faults - 1 }, change: failed }]
     : [good];

@@ -1,10 +1,21 @@
 // The rules of rollouts, as checks of a world.
 import { cannotServe } from '../revision-choice.ts';
 import type { RolloutSettings } from '../rollout-view.ts';
-import { type Move, type Policy, type Rules, SPECS, type World } from './rollout-world.ts';
+import { viewOf } from './believed-view.ts';
+import {
+  failurePolicyOf,
+  isSame,
+  type Move,
+  type Policy,
+  type Revision,
+  type Rules,
+  SPECS,
+  type World,
+} from './rollout-world.ts';
 
 /** The rule that a move violates, if any. */
-export function moveRules({ settings }: Rules): (before: World, move: Move) => string | undefined {
+export function moveRules(rules: Rules): (before: World, move: Move) => string | undefined {
+  const { settings } = rules;
   const isServing = settings.degraded === 'Serve';
   return (before, { world }) =>
     [
@@ -16,6 +27,7 @@ export function moveRules({ settings }: Rules): (before: World, move: Move) => s
       narrowingIsDue(before, world),
       verdictsAreNotMixed(world),
       activeIsTrue(before, world),
+      outcomeIsTrue(world, rules),
       revisionsAreKept(before, world),
       revisionsAreNeeded(before, world),
     ].find((problem) => problem !== undefined);
@@ -57,7 +69,14 @@ function switchIsPrepared(before: World, { revisions }: World, { strategy }: Rol
     return undefined;
   }
   const isLate = was.late && strategy === 'Available';
+  const isInherited = evaluatesAsServed(before, was);
   const isLoaded = before.controllers.some(({ replicas = [] }) => {
+    if (
+      isInherited &&
+      replicas.every((one) => one.state !== 'connected' || one.serves === 0 || one.loaded.includes(was.n))
+    ) {
+      return true;
+    }
     const has = replicas.filter(({ state, loaded }) => state === 'connected' && loaded.includes(switched.n));
     return has.length > 0 && (has.length === replicas.length || isLate);
   });
@@ -70,6 +89,51 @@ function switchIsPrepared(before: World, { revisions }: World, { strategy }: Rol
     serving === undefined ||
     coverages.some((covered) => [serving, switched].every(({ spec }) => covered.includes(spec)));
   return isCovered ? undefined : `revision ${switched.n} is to serve, and the API server covers ${before.covered}`;
+}
+
+/** Whether a revision differs from one that served only in its failurePolicy. */
+function evaluatesAsServed({ revisions }: World, { n, spec, tag }: Revision): boolean {
+  return revisions.some(
+    (one) => one.n !== n && one.order > 0 && one.spec.toLowerCase() === spec.toLowerCase() && one.tag === tag,
+  );
+}
+
+/** What the controller says about requests is what a probe gets, as soon as its caches have the state of the world. */
+function outcomeIsTrue(world: World, rules: Rules): string | undefined {
+  const { policy, revisions, covered, replicas, controllers } = world;
+  const informed = controllers.find(
+    (belief) =>
+      belief.isFormer !== true &&
+      belief.covered === covered &&
+      isSame(belief.replicas, replicas) &&
+      isSame(belief.revisions, revisions) &&
+      isSame(belief.policy, policy),
+  );
+  if (informed === undefined) {
+    return undefined;
+  }
+  const { status, reason, message } = rules.outcome(viewOf(informed, rules));
+  const says = reason === 'Serving' ? 'judged' : message.includes('rejected') ? 'rejected' : 'admitted';
+  const gets = probed(world);
+  const isTrue = status === 'Unknown' || (status === 'True' ? gets.every((one) => one === says) : isAdmission(gets));
+  return isTrue ? undefined : `${status} ${reason} (${message}), and a probe is ${gets.join(' or ')}`;
+}
+
+/** What a probe may get: from any replica, connected to the controller or not, and where API servers reach none. */
+export function probed({ covered, replicas }: World): readonly ('judged' | 'rejected' | 'admitted' | 'nothing')[] {
+  if (covered === '') {
+    return ['nothing'];
+  }
+  const isReached = replicas.length > 0 && replicas.every(({ state }) => state === 'connected');
+  const unreached = covered === covered.toUpperCase() ? 'admitted' : 'rejected';
+  return [
+    ...replicas.map(({ serves, sees }) => (serves === 0 ? sees.otherwise : 'judged')),
+    ...(isReached ? [] : ([unreached] as const)),
+  ];
+}
+
+function isAdmission(gets: ReturnType<typeof probed>): boolean {
+  return gets.every((one) => one === 'nothing');
 }
 
 /** A policy is covered once a revision has served, not before. */
@@ -93,10 +157,12 @@ function narrowingIsDue(before: World, { covered }: World): string | undefined {
   if (serving === undefined || serving.late || !isNarrower) {
     return undefined;
   }
+  const isLoosened = failurePolicyOf(serving.spec) === 'admitted' && evaluatesAsServed(before, serving);
   // As far as the controller knows.
   const isDue = before.controllers.some(({ replicas = [] }) =>
     replicas.every(
-      ({ state, serves, failed }) => state !== 'connected' || serves === serving.n || failed.includes(serving.n),
+      ({ state, serves, failed }) =>
+        state !== 'connected' || serves === serving.n || failed.includes(serving.n) || (isLoosened && serves === 0),
     ),
   );
   return isDue ? undefined : `the API server covers ${covered} only, and replicas answer for ${before.covered}`;

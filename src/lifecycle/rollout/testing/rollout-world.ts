@@ -2,10 +2,14 @@
 // immutable data; a move returns another world.
 import type { PolicyStatus, RevisionState } from '../../../resources/index.ts';
 import type { planRollout } from '../plan-rollout.ts';
+import type { requestOutcome } from '../request-outcome.ts';
 import type { RolloutSettings } from '../rollout-view.ts';
 
-/** Specs are letters. `a`, `b` and `c` are valid; `x` is invalid; `f` cannot be fetched while faults are left. */
-export const SPECS = ['a', 'b', 'c', 'x', 'f'] as const;
+/**
+ * Specs are letters. `a`, `b` and `c` are valid; `x` is invalid; `f` cannot be fetched while faults are left. `A` is `a` with
+ * failurePolicy Ignore.
+ */
+export const SPECS = ['a', 'A', 'b', 'c', 'x', 'f'] as const;
 export type Spec = (typeof SPECS)[number];
 
 export interface Revision {
@@ -40,11 +44,13 @@ export interface Policy {
 /**
  * What a replica reads from revisions: the serving one with its order, those to stage, and whether nothing can serve.
  */
-interface Wanted {
+export interface Wanted {
   readonly serving: number;
   readonly order: number;
   readonly staged: readonly number[];
   readonly failed: boolean;
+  /** What requests get while nothing is loaded. */
+  readonly otherwise: 'rejected' | 'admitted' | 'nothing';
 }
 
 export interface Replica {
@@ -106,8 +112,11 @@ export interface Rules {
   /** Kinds of faults. */
   readonly faults: ReadonlySet<'load' | 'fetch' | 'cut' | 'restart' | 'leave' | 'join'>;
   readonly plan: typeof planRollout;
+  readonly outcome: typeof requestOutcome;
   /** Whether replicas report the order by which they serve. */
   readonly hasOrders: boolean;
+  /** Whether nothing can be fetched any more, by controllers or replicas. */
+  readonly isDown?: true;
 }
 
 export interface Move {
@@ -161,12 +170,29 @@ function wantedOf(revisions: readonly Revision[]): Wanted {
   const staged = revisions.filter(({ state }) => state === 'Validated' || state === 'Staged').map(({ n }) => n);
   const newest = revisions.at(-1);
   const isFailed = newest?.state === 'Failed' || (newest?.state === 'Candidate' && newest.reason !== '');
+  const failed = serving === undefined && staged.length === 0 && isFailed;
+  const answering = serving ?? (failed && newest.isEnforced ? newest : undefined);
   return {
     serving: serving?.n ?? 0,
     order: serving?.order ?? 0,
     staged,
-    failed: serving === undefined && staged.length === 0 && isFailed,
+    failed,
+    otherwise: answering === undefined ? 'nothing' : failurePolicyOf(answering.spec),
   };
+}
+
+/** What a spec says about requests while it is not loaded. */
+export function failurePolicyOf(spec: Spec): 'rejected' | 'admitted' {
+  return spec === spec.toUpperCase() ? 'admitted' : 'rejected';
+}
+
+/** Whether a replica needs to fetch nothing for a revision: it has loaded one that evaluates the same. */
+export function isShared({ revisions }: World, { loaded }: Replica, n: number): boolean {
+  const of = (number: number): string => {
+    const one = revisions.find((other) => other.n === number);
+    return `${one?.spec.toLowerCase()} ${one?.tag}`;
+  };
+  return loaded.some((other) => of(other) === of(n));
 }
 
 /** A replica that has just started and read the revisions. */

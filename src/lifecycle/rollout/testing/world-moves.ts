@@ -4,6 +4,7 @@ import { replicaMoves, switchedReplica, unloaded } from './replica-moves.ts';
 import {
   type Belief,
   isSame,
+  isShared,
   afterDeadlines,
   type Move,
   newReplica,
@@ -77,7 +78,7 @@ function faultMoves(world: World, { faults }: Rules): Move[] {
   const ofReplicas = world.replicas.flatMap((replica, index): Move[] => {
     const { name, state, failed } = replica;
     const put = (next: Replica): World => ({ ...after, replicas: world.replicas.with(index, next) });
-    const loads = unloaded(replica).map((n) => ({
+    const loads = unfetched(world, replica).map((n) => ({
       name: `${name} fails to load ${n}`,
       world: put(switchedReplica({ ...replica, failed: [...failed, n] })),
     }));
@@ -92,6 +93,11 @@ function faultMoves(world: World, { faults }: Rules): Move[] {
     ];
   });
   return [...ofReplicas, ...(faults.has('join') ? [join(after)] : [])];
+}
+
+/** Revisions that a replica has to fetch. */
+function unfetched(world: World, replica: Replica): readonly number[] {
+  return unloaded(replica).filter((n) => !isShared(world, replica, n));
 }
 
 /** A replica creates its object before it serves, so controllers know it before it connects. */
@@ -116,7 +122,12 @@ export function settle(world: World, rules: Rules): World | undefined {
     replicas: replicas.map((replica) => (replica.state === 'connected' ? replica : { ...replica, state: 'connected' })),
     controllers: [],
   };
-  for (const index of ended.replicas.keys()) {
+  for (const [index, replica] of ended.replicas.entries()) {
+    const [lost] = rules.isDown === true && replica.coming.length === 0 ? unfetched(ended, replica) : [];
+    if (lost !== undefined) {
+      const failed = switchedReplica({ ...replica, failed: [...replica.failed, lost] });
+      return { ...ended, replicas: ended.replicas.with(index, failed), controllers: [] };
+    }
     const [next] = replicaMoves(ended, index);
     if (next !== undefined) {
       return next.world;
@@ -127,6 +138,6 @@ export function settle(world: World, rules: Rules): World | undefined {
   if (done !== undefined) {
     return done.world;
   }
-  const waited = afterDeadlines(alone);
+  const waited = rules.isDown === true ? { ...afterDeadlines(alone), replicas: alone.replicas } : afterDeadlines(alone);
   return isSame(waited, alone) ? undefined : waited;
 }
