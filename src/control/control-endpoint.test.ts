@@ -53,6 +53,7 @@ describe('the control port', () => {
       port: 0,
       tls: { certFile: pki.controlCertFile, keyFile: pki.controlKeyFile, caFile: pki.caFile },
       replica: 'replica-a',
+      policyServer: 'default',
       version: '1.2.3',
       reports: new TestReports(),
       prevalidate: async () => GOOD,

@@ -1,27 +1,15 @@
 // The control port of a replica: HTTPS for controllers and other replicas, with client certificates.
-import { constants, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
-import type { Server } from 'node:https';
-import type { Socket } from 'node:net';
-import type { SecureContextOptions, TLSSocket } from 'node:tls';
-import {
-  BodyBudget,
-  limitConnections,
-  listen,
-  readBody,
-  RequestRefused,
-  sendError,
-  sendJson,
-  watchTls,
-} from '../https/index.ts';
+import { BodyBudget, readBody, RequestRefused, sendJson } from '../https/index.ts';
 import type { Logger } from '../log/index.ts';
-import { errorText } from '../values/index.ts';
+import { ControlListener } from './control-listener.ts';
+import type { ControlListenerOptions, ControlPeer } from './control-listener.ts';
 import { ControlModules } from './control-modules.ts';
 import { parseControlTarget, parsePrevalidation } from './control-request.ts';
+import type { ControlTarget } from './control-request.ts';
 import { ControlStream, STALLED_MS } from './control-stream.ts';
-import type { ControlTls } from './control-tls.ts';
-import { CONTROL_NAME, CONTROL_PROTOCOL } from './replica-protocol.ts';
+import { CONTROL_PROTOCOL } from './replica-protocol.ts';
 import type { PrevalidationRequest, PrevalidationResult } from './replica-protocol.ts';
 import type { ReportSource } from './report-source.ts';
 
@@ -34,28 +22,11 @@ export const MAX_STREAMS = 16;
 export const MAX_PREVALIDATIONS = 128;
 /** Time limit of a pre-validation: a download, compiling and checking. Milliseconds. */
 const PREVALIDATION_TIMEOUT_MS = 180_000;
-/** `Retry-After` of 503 responses. Seconds. */
-const RETRY_AFTER_SECONDS = 1;
-/** Parallel connections: streams, pre-validations and peers of a large fleet. */
-const MAX_CONTROL_CONNECTIONS = 512;
-/** Time limit of a TLS handshake, and of request headers. Milliseconds. */
-const HEADERS_TIMEOUT_MS = 5_000;
-/** Time limit of a whole request: 7 MiB from a controller nearby. Milliseconds. */
-const REQUEST_TIMEOUT_MS = 20_000;
-/** Interval of the check for slow requests. Milliseconds. */
-const CONNECTION_CHECK_MS = 1_000;
-/** Idle connections are kept longer than clients keep theirs (30 s). Milliseconds. */
-const KEEP_ALIVE_MS = 60_000;
-/** Time for open connections when the port stops. Milliseconds. */
-const LAST_BYTES_MS = 250;
-
-export interface ControlEndpointOptions {
-  readonly host: string;
-  /** 0 chooses a free port. */
-  readonly port: number;
-  readonly tls: ControlTls;
+export interface ControlEndpointOptions extends Omit<ControlListenerOptions, 'answer'> {
   /** `metadata.name` of the PolicyServerReplica. */
   readonly replica: string;
+  /** Its PolicyServer: replicas of others get no modules. */
+  readonly policyServer: string;
   /** Version of Portcullis. */
   readonly version: string;
   readonly reports: ReportSource;
@@ -65,7 +36,6 @@ export interface ControlEndpointOptions {
   readonly readModule: (digest: string) => Promise<Uint8Array | undefined>;
   /** A controller that does not read for this long is disconnected. Milliseconds. Default: {@link STALLED_MS}. */
   readonly stalledMs?: number;
-  readonly log: Logger;
 }
 
 /** The control port. See docs/control-port.md. */
@@ -78,16 +48,21 @@ export class ControlEndpoint {
   /** Oldest first. */
   readonly #streams = new Set<ControlStream>();
   readonly #stopped = new AbortController();
-  /** Includes connections in their handshake, which the server's own methods do not cover. */
-  readonly #sockets = new Set<Socket>();
+  readonly #listener: ControlListener;
   #prevalidations = 0;
-  #server: Server | undefined;
-  #stopWatching: (() => void) | undefined;
 
   constructor(options: ControlEndpointOptions) {
     this.#options = options;
     this.#log = options.log;
     this.#modules = new ControlModules(options.readModule);
+    const { host, port, tls, log } = options;
+    this.#listener = new ControlListener({
+      host,
+      port,
+      tls,
+      answer: (request, response, peer) => this.#answer(request, response, peer),
+      log,
+    });
   }
 
   /**
@@ -95,125 +70,50 @@ export class ControlEndpoint {
    * @throws HttpsError 'port-busy', 'tls-invalid'
    */
   async start(): Promise<number> {
-    const { host, port, tls } = this.#options;
-    let authorities: readonly string[] = [];
-    const files = { certFile: tls.certFile, keyFile: tls.keyFile, clientCaFiles: [tls.caFile] };
-    const { options, stop } = await watchTls(files, {
-      reloaded: (changed) => {
-        server.setSecureContext({ ...changed, ...SECURITY });
-        const before = authorities;
-        authorities = certificatesOf(changed.ca);
-        if (before.some((authority) => !authorities.includes(authority))) {
-          // Clients that are still trusted reconnect.
-          server.closeAllConnections();
-        }
-        this.#log.info({ file: tls.certFile }, 'control certificate reloaded');
-      },
-      failed: (error) =>
-        this.#log.error({ error: error.message }, 'control certificate not reloaded, the old one stays in use'),
-    });
-    this.#stopWatching = stop;
-    authorities = certificatesOf(options.ca);
-    const server = createServer(
-      {
-        ...options,
-        ...SECURITY,
-        requestCert: true,
-        rejectUnauthorized: true,
-        handshakeTimeout: HEADERS_TIMEOUT_MS,
-        headersTimeout: HEADERS_TIMEOUT_MS,
-        requestTimeout: REQUEST_TIMEOUT_MS,
-        keepAliveTimeout: KEEP_ALIVE_MS,
-        connectionsCheckingInterval: CONNECTION_CHECK_MS,
-      },
-      (request, response) => void this.#answer(request, response),
-    );
-    limitConnections(server, { max: MAX_CONTROL_CONNECTIONS });
-    server.on('connection', (socket: Socket) => {
-      this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
-    });
-    server.prependListener('secureConnection', (socket: TLSSocket) => this.#admit(socket));
-    server.on('tlsClientError', (error) => this.#log.debug({ error: error.message }, 'control connection refused'));
-    this.#server = server;
-    try {
-      return await listen(server, port, host);
-    } catch (error) {
-      stop();
-      throw error;
-    }
+    return await this.#listener.start();
   }
 
   /** Ends the streams and rejects further requests. */
   async stop(): Promise<void> {
     this.#stopped.abort(new RequestRefused(503, 'the replica is stopping'));
-    this.#stopWatching?.();
-    const server = this.#server;
-    if (server === undefined || !server.listening) {
-      return;
-    }
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    const stopped = this.#listener.stop();
     for (const stream of this.#streams) {
       stream.end();
     }
-    const limit = setTimeout(() => {
-      for (const socket of this.#sockets) {
-        socket.destroy();
-      }
-    }, LAST_BYTES_MS);
-    await closed;
-    clearTimeout(limit);
+    await stopped;
   }
 
-  /** Checks the name too: the CA may have issued certificates for other purposes. */
-  #admit(socket: TLSSocket): void {
-    const certificate = socket.getPeerX509Certificate();
-    if (certificate?.checkHost(CONTROL_NAME, { subject: 'never', wildcards: false }) === undefined) {
-      this.#log.warn({ address: socket.remoteAddress }, 'control connection refused: its certificate has another name');
-      socket.destroy();
-    }
-  }
-
-  /** Never rejects. */
-  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // A broken connection also emits `close`, which is handled.
-    response.on('error', () => undefined);
-    try {
-      const target = parseControlTarget(request.method, request.url);
-      switch (target.route) {
-        case 'stream':
-          request.resume();
-          this.#stream(response);
-          break;
-        case 'prevalidate':
-          await this.#prevalidate(request, response);
-          break;
-        case 'modules':
-          request.resume();
-          await this.#modules.send(target.digest, response);
-          break;
-        default:
-          target satisfies never;
-      }
-    } catch (error) {
-      request.resume();
-      this.#reject(response, error);
+  async #answer(request: IncomingMessage, response: ServerResponse, peer: ControlPeer): Promise<void> {
+    const target = parseControlTarget(request.method, request.url);
+    this.#requireRight(target, peer);
+    switch (target.route) {
+      case 'stream':
+        request.resume();
+        this.#stream(response);
+        break;
+      case 'prevalidate':
+        await this.#prevalidate(request, response);
+        break;
+      case 'modules':
+        request.resume();
+        await this.#modules.send(target.digest, response);
+        break;
+      default:
+        target satisfies never;
     }
   }
 
-  #reject(response: ServerResponse, error: unknown): void {
-    if (response.headersSent || response.destroyed) {
-      response.destroy();
-      return;
+  /** Replicas only get modules, and only those of their own PolicyServer. */
+  #requireRight({ route }: ControlTarget, { policyServers }: ControlPeer): void {
+    const { policyServer } = this.#options;
+    if (policyServers.length > 0 && !(route === 'modules' && policyServers.includes(policyServer))) {
+      throw new RequestRefused(
+        403,
+        route === 'modules'
+          ? `the certificate is not one of PolicyServer ${policyServer}`
+          : 'this is for controllers, and the certificate is one of a PolicyServer',
+      );
     }
-    const status = error instanceof RequestRefused ? error.status : 500;
-    if (status === 500) {
-      this.#log.error({ error: errorText(error) }, 'control request failed');
-    }
-    if (status === 503) {
-      response.setHeader('retry-after', RETRY_AFTER_SECONDS);
-    }
-    sendError(response, status, status === 500 ? 'Something went wrong' : (error as Error).message);
   }
 
   #stream(response: ServerResponse): void {
@@ -268,14 +168,4 @@ function timedOut(): RequestRefused {
     503,
     `the pre-validation did not end within ${PREVALIDATION_TIMEOUT_MS / 1000} s; try again`,
   );
-}
-
-/**
- * TLS 1.3 only, as both sides are ours. No session tickets: a resumed session would skip the check of the certificate.
- */
-const SECURITY = { minVersion: 'TLSv1.3', secureOptions: constants.SSL_OP_NO_TICKET } as const;
-
-/** Splits PEM text into certificates. */
-function certificatesOf(pem: SecureContextOptions['ca']): readonly string[] {
-  return String(pem).match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
 }

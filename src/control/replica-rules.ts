@@ -23,6 +23,8 @@ export const REPLICA_POD_RULES: readonly AccessRule[] = [
     verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'],
   },
   { apiGroups: ['portcullis.dev'], resources: ['policyserverreplicas/status'], verbs: ['update'] },
+  // The addresses of controllers, which have copies of modules.
+  { apiGroups: ['portcullis.dev'], resources: ['controllerreplicas'], verbs: ['list', 'watch'] },
 ];
 
 /**

@@ -1,5 +1,6 @@
 import {
   type AccessRule,
+  CONTROLLER_REPLICAS,
   knownKind,
   POLICIES_GROUP,
   POLICY_KINDS,
@@ -51,6 +52,11 @@ export const CONTROLLER_NAMESPACE_RULES: readonly AccessRule[] = [
     apiGroups: [PORTCULLIS_GROUP],
     resources: [POLICY_SERVER_REPLICAS.resource],
     verbs: ['get', 'list', 'watch', 'delete'],
+  },
+  {
+    apiGroups: [PORTCULLIS_GROUP],
+    resources: [CONTROLLER_REPLICAS.resource],
+    verbs: ['get', 'list', 'watch', 'create', 'update', 'delete'],
   },
   { apiGroups: [''], resources: ['pods'], verbs: ['get'] },
   {

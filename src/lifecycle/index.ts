@@ -14,6 +14,7 @@ export { OWN_KINDS_RULES } from './admission/own-kinds-registration.ts';
 export { OwnKindsWebhook } from './admission/own-kinds-webhook.ts';
 export type { OwnKindsWebhookOptions } from './admission/own-kinds-webhook.ts';
 export { MAX_HISTORY_LIMIT, MAX_PROGRESS_DEADLINE_MS, MIN_PROGRESS_DEADLINE_MS } from './rollout-settings.ts';
+export { type CopySettings, CopyService, DEFAULT_COPIES_BYTES } from './copies/copy-service.ts';
 export { CertificateController } from './certificates/certificate-controller.ts';
 export {
   AUTHORITY_SECRET,
@@ -28,7 +29,7 @@ export { DEFAULT_CERTIFICATE_SETTINGS, settingsProblem } from './certificates/ce
 export type { CertificateSettings } from './certificates/certificate-settings.ts';
 export { servedCertificateFault } from './certificates/served-certificate.ts';
 export { ensureCertificates } from './certificates/ensure-certificates.ts';
-export { METRICS_PEERS } from './policy-servers/policy-server-network.ts';
+export { METRICS_PEERS, PRODUCT_PODS } from './policy-servers/policy-server-network.ts';
 export { tenantModuleHosts, tenantModules } from './policy-servers/module-sources.ts';
 export { isTakenOver, tenantCapabilities } from './policy-servers/tenant-capabilities.ts';
 export { foreignReason, kubewardenFinalizer, PolicyServerOwnership } from './policy-servers/ownership.ts';

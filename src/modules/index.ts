@@ -17,6 +17,8 @@ export {
 export type { ContextAwareResource, PolicyMetadata } from './metadata.ts';
 export { digestOf, isDigest } from './digest.ts';
 export type { Digest } from './digest.ts';
+export { ModuleCopies } from './module-copies.ts';
+export type { ModuleCopy } from './module-copies.ts';
 export { ModuleCache } from './module-cache.ts';
 export type { CachedModule } from './module-cache.ts';
 export { ModulesInUse } from './modules-in-use.ts';
@@ -32,7 +34,7 @@ export { parseImage, parseReference, redactUrl, withDigest } from './module-refe
 export type { FileReference, ModuleReference, RegistryReference } from './module-reference.ts';
 export { DEFAULT_MAX_MODULE_BYTES, ModuleStore } from './module-store.ts';
 export type { FetchedModule } from './module-store.ts';
-export type { PeerSource } from './peer-source.ts';
+export type { PeerAddresses, PeerSource } from './peer-source.ts';
 export { TaskLimit } from './task-limit.ts';
 export { ALL_MODULES, assertTenantModule, tenantModuleProblem } from './tenant-modules.ts';
 export { assertTenantFile, assertTenantHost, anonymousSources } from './tenant-sources.ts';

@@ -65,6 +65,11 @@ interface FetchOptions {
    * digests of the manifest and of the module.
    */
   readonly verifiedBy?: string;
+  /**
+   * Whether a module may come from the copies of controllers: for a revision, whose digest was validated before. Not for a
+   * digest that a user names. Default: false.
+   */
+  readonly mayUseCopies?: boolean;
   /** Called as bytes arrive; never for a module from the cache. */
   readonly onProgress?: (received: number, total?: number) => void;
 }
@@ -114,6 +119,8 @@ interface Transfer {
   readonly isForTenant: boolean;
   /** Whether another replica verified the module that the reference names. */
   readonly isVouchedFor: boolean;
+  /** See FetchOptions. */
+  readonly mayUseCopies: boolean;
   readonly report: (progress: Progress) => void;
 }
 
@@ -160,7 +167,15 @@ export class ModuleStore {
    * @throws ModuleError any code but `metadata-…`, `protocol-…`, `version-…`, `execution-…`; the signal's reason
    */
   async fetch(reference: string | ModuleReference, options: FetchOptions = {}): Promise<FetchedModule> {
-    const { signal, offline = false, isForTenant = false, baseDir, verifiedBy, onProgress } = options;
+    const {
+      signal,
+      offline = false,
+      isForTenant = false,
+      mayUseCopies = false,
+      baseDir,
+      verifiedBy,
+      onProgress,
+    } = options;
     const parsed =
       typeof reference === 'string' ? parseReference(reference, baseDir === undefined ? {} : { baseDir }) : reference;
     if (this.#verification !== undefined && parsed.kind !== 'registry') {
@@ -178,13 +193,21 @@ export class ModuleStore {
       parsed.digest !== undefined &&
       manifestOf(parsed) !== undefined;
     const credentials = parsed.kind === 'http' ? `${parsed.url.username}:${parsed.url.password}` : '';
-    const key = JSON.stringify([parsed.key, credentials, parsed.digest, offline, isForTenant, isVouchedFor]);
+    const key = JSON.stringify([
+      parsed.key,
+      credentials,
+      parsed.digest,
+      offline,
+      isForTenant,
+      isVouchedFor,
+      mayUseCopies,
+    ]);
     return await this.#tasks.run(
       key,
       async (shared, report) =>
         offline
           ? await this.#fromCache(parsed, isVouchedFor)
-          : await this.#resolve(parsed, { signal: shared, isForTenant, isVouchedFor, report }),
+          : await this.#resolve(parsed, { signal: shared, isForTenant, isVouchedFor, mayUseCopies, report }),
       {
         ...(signal === undefined ? {} : { signal }),
         ...(onProgress === undefined ? {} : { onProgress: ({ received, total }) => onProgress(received, total) }),
@@ -265,7 +288,10 @@ export class ModuleStore {
     return await this.#checked(reference, received, 'source');
   }
 
-  async #fromPeers(reference: ModuleReference, { signal, isVouchedFor, reserve }: Downloading): Promise<PeerOutcome> {
+  async #fromPeers(
+    reference: ModuleReference,
+    { signal, isVouchedFor, mayUseCopies, reserve }: Downloading,
+  ): Promise<PeerOutcome> {
     const manifest = manifestOf(reference);
     const mayUse =
       reference.digest !== undefined &&
@@ -273,7 +299,12 @@ export class ModuleStore {
     if (this.#peers === undefined || reference.digest === undefined || !mayUse) {
       return { bytes: undefined, detail: undefined };
     }
-    const outcome = await fetchFromPeers(this.#peers, reference.digest, { maxBytes: this.#maxBytes, reserve, signal });
+    const outcome = await fetchFromPeers(this.#peers, reference.digest, {
+      maxBytes: this.#maxBytes,
+      mayUseCopies,
+      reserve,
+      signal,
+    });
     signal.throwIfAborted();
     return outcome;
   }

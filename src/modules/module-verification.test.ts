@@ -236,7 +236,7 @@ describe('a module store with a verification', () => {
       keyFile: path('key'),
       caFile: path('ca'),
       serverName: 'peers.example',
-      addresses: () => [peer.host],
+      addresses: () => ({ replicas: [peer.host], controllers: [] }),
     };
     await assert.rejects(storeWith({ peers }).fetch(pinned(manifest, digest)), refused('signature-missing'));
     assert.equal(peer.requests, 0);

@@ -8,6 +8,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 
 import { digestOf } from './digest.ts';
+import { parseReference } from './module-reference.ts';
 import { ModuleStore } from './module-store.ts';
 import type { PeerSource } from './peer-source.ts';
 import { TemporaryFolder } from './testing/temporary-folder.ts';
@@ -46,13 +47,17 @@ describe('modules from peers', () => {
   });
 
   /** A store with an empty cache, and peers at these addresses. */
-  function storeWith(addresses: readonly string[], rest: Partial<PeerSource> = {}): ModuleStore {
+  function storeWith(
+    replicas: readonly string[],
+    rest: Partial<PeerSource> = {},
+    controllers: readonly string[] = [],
+  ): ModuleStore {
     caches += 1;
     const file = (name: string): string => join(folder.path, name);
     const peers = { certFile: file('cert'), keyFile: file('key'), caFile: file('ca'), serverName: NAME, ...rest };
     return new ModuleStore({
       cacheDir: file(`cache-${caches}`),
-      peers: { ...peers, addresses: () => addresses },
+      peers: { ...peers, addresses: () => ({ replicas, controllers }) },
     });
   }
 
@@ -73,6 +78,16 @@ describe('modules from peers', () => {
     assert.deepEqual([module.origin, module.digest, source.requests], ['peer', DIGEST, 0]);
     assert.equal((await store.fetch(pinned())).origin, 'cache');
     assert.equal(other.requests, 1);
+  });
+
+  it('are controllers as well, for revisions only, and before many replicas that are gone', async () => {
+    await using controller = await having();
+    const pinnedModule = parseReference(pinned());
+    const store = storeWith([], {}, [controller.host]);
+    assert.deepEqual([(await store.fetch(pinnedModule)).origin, controller.requests], ['source', 0]);
+    const empty = storeWith(Array<string>(64).fill('127.0.0.1:9'), {}, [controller.host]);
+    assert.equal((await empty.fetch(pinnedModule, { mayUseCopies: true })).origin, 'peer');
+    assert.equal(controller.requests, 1);
   });
 
   it('are shown a certificate, and must have the right name', async () => {

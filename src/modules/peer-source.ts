@@ -30,8 +30,16 @@ export interface PeerSource {
   readonly serverName: string;
   /** Default: {@link PEER_ANSWER_TIMEOUT_MS}. */
   readonly answerTimeoutMs?: number;
-  /** `host:port` of the peers that run now. */
-  addresses(): readonly string[];
+  /** The peers that run now. */
+  addresses(): PeerAddresses;
+}
+
+/** Processes that may have a module, each as `host:port`. */
+export interface PeerAddresses {
+  /** Other replicas of the PolicyServer. */
+  readonly replicas: readonly string[];
+  /** Controllers, which have copies of the modules of revisions. */
+  readonly controllers: readonly string[];
 }
 
 type PeerAnswer = Uint8Array | 'absent' | 'busy' | 'unusable' | 'unreachable';
@@ -46,6 +54,8 @@ export interface PeerOutcome {
 
 interface PeerOptions {
   readonly maxBytes: number;
+  /** Whether controllers are asked as well. */
+  readonly mayUseCopies: boolean;
   /** Waits until a module of this size may be in memory. Default: at once. */
   readonly reserve?: ReserveMemory;
   readonly signal: AbortSignal;
@@ -55,10 +65,9 @@ interface PeerOptions {
 export async function fetchFromPeers(
   source: PeerSource,
   digest: Digest,
-  { maxBytes, reserve, signal }: PeerOptions,
+  { maxBytes, mayUseCopies, reserve, signal }: PeerOptions,
 ): Promise<PeerOutcome> {
-  // Shuffled, because many replicas may need the same module at once.
-  const addresses = shuffled(source.addresses()).slice(0, MAX_PEERS_ASKED);
+  const addresses = askedPeers(source, mayUseCopies);
   if (addresses.length === 0) {
     return { bytes: undefined, detail: undefined };
   }
@@ -83,7 +92,19 @@ export async function fetchFromPeers(
       break;
     }
   }
-  return { bytes: undefined, detail: detailOf([...answers.values()]) };
+  return { bytes: undefined, detail: detailOf([...answers.values()], mayUseCopies) };
+}
+
+/**
+ * Some replicas, then controllers, then the other replicas: a controller is asked after one timeout, however many replicas are
+ * gone. Shuffled, because many replicas may need the same module at once.
+ */
+function askedPeers(source: PeerSource, mayUseCopies: boolean): readonly string[] {
+  const addresses = source.addresses();
+  const replicas = shuffled(addresses.replicas);
+  const controllers = mayUseCopies ? shuffled(addresses.controllers) : [];
+  const inOrder = [...replicas.slice(0, PEERS_AT_ONCE), ...controllers, ...replicas.slice(PEERS_AT_ONCE)];
+  return inOrder.slice(0, MAX_PEERS_ASKED);
 }
 
 interface PeerRequest {
@@ -197,12 +218,12 @@ const WORDS: Readonly<Record<Exclude<PeerAnswer, Uint8Array>, string>> = {
 };
 
 /** Counts only: readers of a policy's status need not know the addresses of replicas. */
-function detailOf(answers: readonly Exclude<PeerAnswer, Uint8Array>[]): string {
+function detailOf(answers: readonly Exclude<PeerAnswer, Uint8Array>[], mayUseCopies: boolean): string {
   const counts = (Object.keys(WORDS) as (keyof typeof WORDS)[])
     .map((answer) => [answers.filter((one) => one === answer).length, WORDS[answer]] as const)
     .filter(([count]) => count > 0)
     .map(([count, words]) => `${count} ${words}`);
-  return `other replicas were tried first: ${counts.join(', ')}`;
+  return `other replicas${mayUseCopies ? ' and controllers' : ''} were tried first: ${counts.join(', ')}`;
 }
 
 function shuffled(items: readonly string[]): string[] {

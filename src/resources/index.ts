@@ -149,6 +149,8 @@ export { POLICY_REVISIONS, servesInsteadOf, snapshotOf } from './policies/policy
 export type { PolicyRevision, ServingTurn } from './policies/policy-revision.ts';
 export type { RevisionState } from './policies/revision-states.ts';
 export { revisionMismatch } from './policies/revision-identity.ts';
+export { CONTROLLER_REPLICAS } from './policies/controller-replica.ts';
+export type { ControllerReplica } from './policies/controller-replica.ts';
 export { MAX_DEVIATIONS, POLICY_SERVER_REPLICAS } from './policies/policy-server-replica.ts';
 export type { PolicyServerReplica } from './policies/policy-server-replica.ts';
 export { POLICY_SERVERS } from './policies/policy-server.ts';

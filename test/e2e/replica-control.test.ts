@@ -79,7 +79,7 @@ describe('replicas on a real API server', { skip: skipWithoutCluster() }, () => 
           view,
           prevalidate: async () => ({ ok: true, modules: [] }),
           readModule: async () => undefined,
-          peersChanged: (addresses) => (peers[i] = addresses),
+          peersChanged: (addresses) => (peers[i] = addresses.replicas),
           log,
         }),
     );

@@ -87,6 +87,7 @@ describe('ReplicaHub and ControlEndpoint', { timeout: 60_000 }, () => {
       port: 0,
       tls: certificates.control,
       replica: 'r1',
+      policyServer: 'default',
       version: '0.0.0',
       reports,
       prevalidate: () => answer.of(),

@@ -22,6 +22,7 @@ import {
   type ResourceType,
 } from '../../src/resources/index.ts';
 import {
+  type ControlTls,
   ensureLocalCertificates,
   type LocalCertificates,
   REPLICA_CLUSTER_RULES,
@@ -29,6 +30,7 @@ import {
 } from '../../src/control/index.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { example, moduleBytes } from '../server/harness.ts';
+import { ControlCertificates } from './rollout-lab-certificates.ts';
 import { Balancer } from './rollout-lab-balancer.ts';
 import { LabProcess } from './rollout-lab-process.ts';
 import { ApiProxy } from './rollout-lab-proxy.ts';
@@ -81,6 +83,8 @@ export class RolloutLab implements AsyncDisposable {
   readonly balancer: Balancer;
   readonly folder: string;
   readonly certificates: LocalCertificates;
+  /** Of control ports. */
+  readonly control: ControlCertificates;
   /** A client of the cluster's owner, without the proxy's failures. */
   readonly cluster: Cluster;
   readonly replicas: LabReplica[] = [];
@@ -96,6 +100,7 @@ export class RolloutLab implements AsyncDisposable {
     balancer: Balancer;
     folder: string;
     certificates: LocalCertificates;
+    control: ControlCertificates;
     stack: AsyncDisposableStack;
   }) {
     this.target = parts.target;
@@ -104,6 +109,7 @@ export class RolloutLab implements AsyncDisposable {
     this.balancer = parts.balancer;
     this.folder = parts.folder;
     this.certificates = parts.certificates;
+    this.control = parts.control;
     this.#stack = parts.stack;
     this.cluster = this.as('admin');
   }
@@ -119,7 +125,8 @@ export class RolloutLab implements AsyncDisposable {
       const web = stack.use(await ModuleWeb.start());
       const balancer = stack.use(await Balancer.start());
       const certificates = await ensureLocalCertificates(join(folder, 'pki'));
-      const lab = new RolloutLab({ target, proxy, web, balancer, folder, certificates, stack });
+      const control = await ControlCertificates.create(join(folder, 'control-pki'));
+      const lab = new RolloutLab({ target, proxy, web, balancer, folder, certificates, control, stack });
       stack.defer(() => lab.#clients.forEach((client) => client.close()));
       stack.defer(() => lab.endProcesses('SIGKILL'));
       await lab.#install();
@@ -189,9 +196,7 @@ export class RolloutLab implements AsyncDisposable {
           'lease-duration': '3s',
           'policy-server-url': `https://localhost:${this.balancer.port}`,
           'policy-server-ca-file': certificates.caFile,
-          'control-cert-file': certificates.controlCertFile,
-          'control-key-file': certificates.controlKeyFile,
-          'control-ca-file': certificates.caFile,
+          ...controlFlags(await this.control.ofController()),
           'operations-port': '0',
         }),
       ],
@@ -316,9 +321,7 @@ export class RolloutLab implements AsyncDisposable {
           'control-addr': '127.0.0.1',
           'control-port': '0',
           'control-advertise': '127.0.0.1',
-          'control-cert-file': certificates.controlCertFile,
-          'control-key-file': certificates.controlKeyFile,
-          'control-ca-file': certificates.caFile,
+          ...controlFlags(await this.control.ofPolicyServer('default')),
           'policies-download-dir': join(folder, 'data'),
           'sources-path': join(folder, 'sources.yml'),
         }),
@@ -379,6 +382,10 @@ export class RolloutLab implements AsyncDisposable {
       subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
     });
   }
+}
+
+function controlFlags({ certFile, keyFile, caFile }: ControlTls): Readonly<Record<string, string>> {
+  return { 'control-cert-file': certFile, 'control-key-file': keyFile, 'control-ca-file': caFile };
 }
 
 /** `--name value` for each. */

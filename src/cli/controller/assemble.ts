@@ -17,6 +17,8 @@ import {
   StatusRemoval,
 } from '../../network-policy/index.ts';
 import {
+  CopyService,
+  type CopySettings,
   LifecycleControllers,
   OwnKindsWebhook,
   type OwnKindsWebhookOptions,
@@ -54,6 +56,8 @@ export interface ControllerOptions {
   readonly settings: RolloutSettings;
   /** Certificates of control connections. */
   readonly tls: ControlTls;
+  /** Where this process keeps copies of modules. Default: it keeps none. */
+  readonly copies?: CopySettings;
   /** The webhook address of a policy server by its name, or the options for managing policy servers. */
   readonly servers: ((policyServer: string) => WebhookTarget) | ManagedOptions;
   /** Namespaces that cluster-wide policies do not cover. Default: those of a new cluster. */
@@ -167,6 +171,10 @@ export function assembleController(options: ControllerOptions): AssembledControl
     'server',
     once('cached', () => cached.resolve()),
   );
+  const copies = options.copies && new CopyService({ ...options.copies, cluster, caches, namespace, tls, log });
+  if (copies !== undefined) {
+    runtime.add('server', copies);
+  }
   if (webhook !== undefined) {
     runtime.add('server', webhook).add('leader', webhook.registration);
   }

@@ -29,6 +29,7 @@ import {
 } from '../module/source-flags.ts';
 import { TRUST_FLAG, TRUST_HELP, VERIFICATION_FLAG, type VerificationFlags } from '../module/verification-flags.ts';
 import { portNumber } from '../port-flag.ts';
+import { addCopiesFlags, type CopiesFlags } from './copies-flags.ts';
 import { addFailingPoliciesFlags, failingPolicies, type FailingPoliciesFlags } from './failing-policies-flags.ts';
 import { addGovernanceFlags, type GovernanceFlags } from './governance-flags.ts';
 import { addNetworkPolicyFlags, type NetworkPolicyFlags } from './network-policy-flags.ts';
@@ -47,6 +48,7 @@ export interface ControllerFlags
     ControlFlags,
     LogFlags,
     ManagedFlags,
+    CopiesFlags,
     FailingPoliciesFlags,
     GovernanceFlags,
     NetworkPolicyFlags,
@@ -89,7 +91,9 @@ export function controllerCommandWithFlags(): Command {
         .argParser(policyServerUrl),
     )
     .option('--policy-server-ca-file <file>', 'PEM CA of the certificates of those policy servers');
-  addNetworkPolicyFlags(addGovernanceFlags(addFailingPoliciesFlags(addControlFlags(addManagedFlags(command)))))
+  addNetworkPolicyFlags(
+    addGovernanceFlags(addFailingPoliciesFlags(addCopiesFlags(addControlFlags(addManagedFlags(command))))),
+  )
     .option(SOURCES_FLAG, SOURCES_HELP)
     .option(DOCKER_CONFIG_FLAG, DOCKER_CONFIG_HELP)
     .option(VERIFICATION_FLAG, 'verification.yml: the signatures that this catalogue must have (default: none)')

@@ -23,6 +23,7 @@ import {
   type WebhookFlags,
   webhookFlags,
 } from './controller-flags.ts';
+import { copySettings } from './copies-flags.ts';
 import { readServerSources } from '../module/read-sources.ts';
 import { readVerification } from '../module/read-verification.ts';
 import { governanceSettings } from './governance-flags.ts';
@@ -52,6 +53,7 @@ async function controller(flags: ControllerFlags): Promise<void> {
   const settings = rolloutSettings(flags);
   const times = electionTimes(flags);
   const servers = policyServers(flags);
+  const copies = copySettings(flags);
   const governing = governanceSettings(flags, flags.namespace);
   const connection = await connectionOf(flags);
   const stopped = stopSignal(['SIGINT', 'SIGTERM']);
@@ -96,6 +98,7 @@ async function controller(flags: ControllerFlags): Promise<void> {
   } = assembleController({
     ...shared,
     tls: servers.tls,
+    copies,
     servers: servers.managed ?? servers.target,
     identities: [...new Set([...(isServiceAccount(user) ? [user] : []), ...productIdentities(namespace)])],
     ...(flags.leaderElect

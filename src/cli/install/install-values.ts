@@ -39,6 +39,7 @@ export interface InstallValues {
     readonly revisionHistoryLimit: number;
     readonly degradedPolicies: string;
     readonly unservedPolicies: string;
+    readonly moduleCopiesSize: string;
     readonly resources: JsonObject;
     readonly nodeSelector: JsonObject;
     readonly tolerations: readonly JsonObject[];
@@ -165,6 +166,11 @@ export function valuesDeclaration(version: string): ValueSection {
       unservedPolicies: choice(
         'When no revision of a policy has ever served, and the newest one fails: the policy is not enforced (ignore), or its failurePolicy answers requests (reject).',
         ['ignore', 'reject'],
+      ),
+      moduleCopiesSize: text(
+        'Size of the folder in which each controller has copies of the modules of policy servers, for when all of their pods are lost and a source is down.',
+        '1Gi',
+        { pattern: '^[1-9][0-9]{0,5}(Mi|Gi)$' },
       ),
       resources: object('Resource requests and limits of a controller pod.', {
         requests: { cpu: '100m', memory: '192Mi' },

@@ -1,6 +1,4 @@
 // Flags of `portcullis serve --policy-server NAME`: a replica of a PolicyServer of a cluster.
-import { randomBytes } from 'node:crypto';
-import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Command, Option } from 'commander';
@@ -13,17 +11,11 @@ import {
   type MemberFlags,
   productNamespaceOption,
 } from '../daemon-flags.ts';
-import { usageError } from '../errors.ts';
 import { portNumber } from '../port-flag.ts';
+import { owningPod, processName, requireReachable } from '../process-identity.ts';
 
 /** The default port of the control endpoint. */
 const CONTROL_PORT = 8444;
-/** Random bytes of the suffix that tells processes of one host apart. */
-const SUFFIX_BYTES = 4;
-/** Longest part of the host name: with the suffix, a DNS label of at most 63 characters. */
-const MAX_HOST_LENGTH = 63 - 1 - 2 * SUFFIX_BYTES;
-/** Wildcard addresses, which others cannot connect to. */
-const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '[::]']);
 
 export interface ReplicaFlags extends MemberFlags, ControlFlags {
   readonly policyServer?: string;
@@ -75,12 +67,7 @@ export async function replicaOptions(flags: ReplicaFlags): Promise<ReplicaOption
   if (policyServer === undefined) {
     return undefined;
   }
-  if (WILDCARDS.has(host) && (advertise === undefined || advertise === '')) {
-    throw usageError(
-      `--control-addr ${host} is not an address that others can connect to`,
-      'Name the host that they reach it by with --control-advertise (in a pod: POD_IP in its environment).',
-    );
-  }
+  requireReachable(host, advertise);
   const tls = controlTlsOf(flags);
   const connection = await connectionOf(flags);
   const { KubernetesCluster } = await import('../../cluster/index.ts');
@@ -89,7 +76,7 @@ export async function replicaOptions(flags: ReplicaFlags): Promise<ReplicaOption
     cluster: new KubernetesCluster(connection, { fieldManager: 'portcullis-policy-server' }),
     namespace: flags.namespace,
     policyServer,
-    name: flags.replicaName ?? replicaName(),
+    name: flags.replicaName ?? processName('replica'),
     ...(pod === undefined ? {} : { pod }),
     control: { host, port: flags.controlPort, tls, ...(advertise === undefined ? {} : { advertise }) },
     ...(flags.namespacedPoliciesCapabilities === undefined
@@ -97,21 +84,4 @@ export async function replicaOptions(flags: ReplicaFlags): Promise<ReplicaOption
       : { namespacedPoliciesCapabilities: flags.namespacedPoliciesCapabilities }),
     ...(flags.modulesDir === undefined ? {} : { modulesUrl: pathToFileURL(`${resolve(flags.modulesDir)}/`) }),
   };
-}
-
-/** The pod of this process, from the downward API. */
-function owningPod(): ReplicaOptions['pod'] {
-  const { POD_NAME: name = '', POD_UID: uid = '' } = process.env;
-  return name === '' || uid === '' ? undefined : { name, uid };
-}
-
-/** A unique DNS label. */
-function replicaName(): string {
-  const host = hostname()
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9-]+/g, '-')
-    .slice(0, MAX_HOST_LENGTH)
-    .replaceAll(/^-+|-+$/g, '');
-  const suffix = randomBytes(SUFFIX_BYTES).toString('hex');
-  return host === '' ? `replica-${suffix}` : `${host}-${suffix}`;
 }

@@ -3,7 +3,7 @@
 import { rmSync } from 'node:fs';
 import type { Worker } from 'node:worker_threads';
 import { modulesOf } from '../../engine/definition/index.ts';
-import type { PeerSource, SourcesConfig, Verification } from '../../modules/index.ts';
+import type { PeerAddresses, PeerSource, SourcesConfig, Verification } from '../../modules/index.ts';
 import type { CapabilityConnection } from '../capabilities/capability-connection.ts';
 import type { CompiledPolicyModule } from './compiled-module.ts';
 import type { MemoryBudget } from '../memory-budget.ts';
@@ -67,11 +67,10 @@ export interface LoaderStart {
   readonly tenantFolder?: string | undefined;
   /** How modules are fetched from other replicas by digest; undefined: there are none. */
   readonly peers?: PeerAccess | undefined;
-  /** `host:port` of other replicas. */
-  readonly peerAddresses: readonly string[];
+  readonly peerAddresses: PeerAddresses;
 }
 
-/** How other replicas are reached, without their current addresses. */
+/** How other replicas and controllers are reached, without their current addresses. */
 export type PeerAccess = Omit<PeerSource, 'addresses'>;
 
 /** Options of loader threads. */
@@ -108,7 +107,7 @@ export type ToLoader =
   | { readonly type: 'load'; readonly jobs: readonly LoadJob[] }
   /** Digests of the modules that serve; the thread drops all others. */
   | { readonly type: 'keep'; readonly digests: readonly string[] }
-  | { readonly type: 'peers'; readonly addresses: readonly string[] };
+  | { readonly type: 'peers'; readonly addresses: PeerAddresses };
 
 /** From the thread. */
 export type FromLoader =
@@ -145,7 +144,7 @@ export class LoaderLane {
   readonly #reads = new Map<number, PendingRead>();
   readonly #loads = new Map<number, LoadRequest>();
   #worker: Worker | undefined;
-  #peerAddresses: readonly string[] = [];
+  #peerAddresses: PeerAddresses = { replicas: [], controllers: [] };
   #activity = new WorkerActivity();
   /** How many threads in a row ended without an answer and without a culprit. */
   #deaths = 0;
@@ -199,8 +198,8 @@ export class LoaderLane {
     this.#worker?.postMessage({ type: 'keep', digests } satisfies ToLoader);
   }
 
-  /** Sets the addresses of other replicas. */
-  peers(addresses: readonly string[]): void {
+  /** Sets the addresses of other replicas and controllers. */
+  peers(addresses: PeerAddresses): void {
     this.#peerAddresses = addresses;
     this.#worker?.postMessage({ type: 'peers', addresses } satisfies ToLoader);
   }

@@ -416,7 +416,7 @@ async function fetchModule(
   try {
     return await store.fetch(
       { ...parsed, digest },
-      { ...options, ...(verifiedBy === undefined ? {} : { verifiedBy }) },
+      { ...options, mayUseCopies: true, ...(verifiedBy === undefined ? {} : { verifiedBy }) },
     );
   } catch (error) {
     if (error instanceof ModuleError && error.code === 'digest-mismatch' && parsed.digest === undefined) {

@@ -1,7 +1,7 @@
 // The main thread's side of loading. Policies files are parsed, modules fetched and compiled, and settings checked in threads.
 // A policy that takes longer than usual goes to a second thread, so that the others of the same change serve meanwhile.
 import type { LogEntry } from '../../log/index.ts';
-import { ModulesInUse } from '../../modules/index.ts';
+import { ModulesInUse, type PeerAddresses } from '../../modules/index.ts';
 import { LoaderLane, type LoaderOptions, type LoadJob, type Loaded } from './loader-lane.ts';
 import { Quarantine, type Quarantined } from './quarantine.ts';
 import type { LoadOutcome, LoadRequest, PolicyEntry, ReadEntry, Stage } from './load-request.ts';
@@ -116,8 +116,8 @@ export class Loader {
     this.#patient.keep(digests);
   }
 
-  /** Sets the addresses of other replicas, which serve modules as well. */
-  peers(addresses: readonly string[]): void {
+  /** Sets the addresses of other replicas and controllers, which have modules as well. */
+  peers(addresses: PeerAddresses): void {
     this.#quick.peers(addresses);
     this.#patient.peers(addresses);
   }

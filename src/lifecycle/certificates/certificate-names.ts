@@ -1,5 +1,5 @@
 // Names of the Secrets of certificates, and the purposes of these certificates.
-import { CONTROL_NAME } from '../../control/index.ts';
+import { CONTROL_NAME, policyServerControlName } from '../../control/index.ts';
 import { policyServerLabels, policyServerObjectName } from '../policy-servers/policy-server-names.ts';
 
 /** The Secret of the CA, with its key. */
@@ -40,7 +40,7 @@ export function wantedCertificates(namespace: string, policyServers: Iterable<st
     const secrets = policyServerSecrets(policyServer);
     return [
       { ...webhook(secrets.webhook, policyServerObjectName(policyServer), namespace), policyServer },
-      { ...control(secrets.control), policyServer },
+      { ...control(secrets.control, policyServerControlName(policyServer)), policyServer },
     ];
   });
   return [...controller, ...servers];
@@ -59,7 +59,7 @@ function webhook(secret: string, service: string, namespace: string): WantedCert
   return { secret, dnsNames: [`${host}.svc`, `${host}.svc.${CLUSTER_DOMAIN}`, host], usages: ['serverAuth'] };
 }
 
-/** A certificate for both ends of connections to control ports. */
-function control(secret: string): WantedCertificate {
-  return { secret, dnsNames: [CONTROL_NAME], usages: ['serverAuth', 'clientAuth'] };
+/** A certificate for both ends of connections to control ports. With a further name it has the rights of that name only. */
+function control(secret: string, ...names: readonly string[]): WantedCertificate {
+  return { secret, dnsNames: [CONTROL_NAME, ...names], usages: ['serverAuth', 'clientAuth'] };
 }

@@ -88,7 +88,10 @@ describe('OwnCertificates', () => {
     );
     assert.deepEqual(web.keyUsage, ['1.3.6.1.5.5.7.3.1']);
     const control = only((await scene.texts('policy-server-default-control'))['tls.crt']).x509;
-    assert.equal(control.subjectAltName, 'DNS:control.portcullis.dev');
+    assert.equal(
+      control.subjectAltName,
+      'DNS:control.portcullis.dev, DNS:default.policy-server.control.portcullis.dev',
+    );
     assert.deepEqual(control.keyUsage, ['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2']);
     const object = await scene.get(SERVER);
     assert.equal(object?.type, 'kubernetes.io/tls');

@@ -5,7 +5,7 @@ import { policyServerPorts, SERVICE_PORT } from './policy-server-ports.ts';
 import type { PolicyServerSettings } from './policy-server-settings.ts';
 
 /** Pods that may connect to control ports: controllers and replicas. */
-const PRODUCT_PODS = { matchLabels: { 'app.kubernetes.io/part-of': 'portcullis' } } as const;
+export const PRODUCT_PODS = { matchLabels: { 'app.kubernetes.io/part-of': 'portcullis' } } as const;
 
 /**
  * Peers that may connect to ports with metrics: pods of namespaces with this label. Kubelets of the same node, which probe, are

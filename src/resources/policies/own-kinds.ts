@@ -4,6 +4,7 @@ import {
   CLUSTER_ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICY_GROUPS,
 } from './admission-policies.ts';
+import { CONTROLLER_REPLICAS } from './controller-replica.ts';
 import { GOVERNANCE_KINDS } from '../governance/governance-kinds.ts';
 import { NETWORK_POLICY_PROVIDERS } from '../network-policy/network-policy-provider.ts';
 import { NETWORK_POLICY_STATUSES } from '../network-policy/network-policy-status.ts';
@@ -28,6 +29,7 @@ export const OWN_KINDS: readonly OwnKind[] = [
   POLICY_SERVERS,
   POLICY_REVISIONS,
   POLICY_SERVER_REPLICAS,
+  CONTROLLER_REPLICAS,
 ];
 
 /** The kinds about NetworkPolicies. */

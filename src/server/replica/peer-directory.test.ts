@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { PolicyServerReplica } from '../../resources/index.ts';
+import type { ControllerReplica, PolicyServerReplica } from '../../resources/index.ts';
 import { ObjectStore } from '../../runtime/index.ts';
 import { PeerDirectory } from './peer-directory.ts';
 
@@ -20,6 +20,15 @@ function replica(
   };
 }
 
+function controller(name: string, controlAddress: string): ControllerReplica {
+  return {
+    apiVersion: 'portcullis.dev/v1',
+    kind: 'ControllerReplica',
+    metadata: { name, namespace: 'n', uid: name, resourceVersion: '1' },
+    spec: { controlAddress },
+  };
+}
+
 describe('PeerDirectory', () => {
   it('knows the other replicas of the same server in the same namespace', () => {
     const replicas = new ObjectStore<PolicyServerReplica>();
@@ -31,23 +40,32 @@ describe('PeerDirectory', () => {
       replica('other-server', '10.0.0.4:1', 'other'),
       replica('other-namespace', '10.0.0.5:1', 'default', 'm'),
     ]);
-    const directory = new PeerDirectory({ replicas, namespace: 'n', policyServer: 'default', name: 'me' });
-    assert.deepEqual(directory.addresses(), ['10.0.0.2:1', '10.0.0.3:1']);
+    const controllers = new ObjectStore<ControllerReplica>();
+    controllers.replace([controller('d', '10.0.1.2:1'), controller('c', '10.0.1.1:1')]);
+    const directory = new PeerDirectory({ replicas, controllers, namespace: 'n', policyServer: 'default', name: 'me' });
+    assert.deepEqual(directory.addresses(), {
+      replicas: ['10.0.0.2:1', '10.0.0.3:1'],
+      controllers: ['10.0.1.1:1', '10.0.1.2:1'],
+    });
   });
 
   it('reports only changes of addresses', () => {
     const replicas = new ObjectStore<PolicyServerReplica>();
-    const directory = new PeerDirectory({ replicas, namespace: 'n', policyServer: 'default', name: 'me' });
+    const controllers = new ObjectStore<ControllerReplica>();
+    const directory = new PeerDirectory({ replicas, controllers, namespace: 'n', policyServer: 'default', name: 'me' });
     const reported: string[] = [];
-    const end = directory.subscribe((addresses) => reported.push(addresses.join()));
+    const end = directory.subscribe((addresses) =>
+      reported.push([...addresses.replicas, ...addresses.controllers].join()),
+    );
     const object = replica('a', 'a:1');
     replicas.apply({ type: 'ADDED', object });
     replicas.apply({ type: 'MODIFIED', object: { ...replica('a', 'a:1'), status: { servingRevisions: 1 } } });
     replicas.apply({ type: 'ADDED', object: replica('me', 'me:1') });
     replicas.apply({ type: 'MODIFIED', object: replica('a', 'a:2') });
     replicas.apply({ type: 'DELETED', object: replica('a', 'a:2') });
+    controllers.apply({ type: 'ADDED', object: controller('c', 'c:1') });
     end();
     replicas.apply({ type: 'ADDED', object: replica('b', 'b:1') });
-    assert.deepEqual(reported, ['', 'a:1', 'a:2', '']);
+    assert.deepEqual(reported, ['', 'a:1', 'a:2', '', 'c:1']);
   });
 });

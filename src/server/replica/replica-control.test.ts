@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { ensureLocalCertificates } from '../../control/index.ts';
 import type { LocalCertificates } from '../../control/index.ts';
+import type { PeerAddresses } from '../../modules/index.ts';
 import { createLog } from '../../log/index.ts';
 import { PEERS_WAIT_MS, ReplicaControl } from './replica-control.ts';
 import { ControlCaller } from '../../control/testing/index.ts';
@@ -24,7 +25,7 @@ describe('ReplicaControl', () => {
   function control(
     scene: ReplicaCluster,
     name: string,
-    peersChanged: (addresses: readonly string[]) => void,
+    peersChanged: (addresses: PeerAddresses) => void,
   ): ReplicaControl {
     const tls = { certFile: pki.controlCertFile, keyFile: pki.controlKeyFile, caFile: pki.caFile };
     return new ReplicaControl({
@@ -47,7 +48,7 @@ describe('ReplicaControl', () => {
     await using scene = await ReplicaCluster.open();
     let peers: readonly string[] = [];
     const first = control(scene, 'a', () => undefined);
-    const second = control(scene, 'b', (addresses) => (peers = addresses));
+    const second = control(scene, 'b', (addresses) => (peers = addresses.replicas));
     const address = await first.start();
     await scene.until('a', ({ spec }) => spec.controlAddress === address);
     assert.match(address, /^127\.0\.0\.2:\d+$/);

@@ -1,7 +1,7 @@
 // A replica's communication: its control port, its report to the cluster, its peers.
-import { PRODUCT_VERSION } from '../../modules/index.ts';
-import { POLICY_SERVER_LABEL, POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
-import type { PolicyServerReplica } from '../../resources/index.ts';
+import { type PeerAddresses, PRODUCT_VERSION } from '../../modules/index.ts';
+import { CONTROLLER_REPLICAS, POLICY_SERVER_LABEL, POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
+import type { ControllerReplica, PolicyServerReplica } from '../../resources/index.ts';
 import { ObjectCache } from '../../runtime/index.ts';
 import { hostText } from '../../https/index.ts';
 import type { Logger } from '../../log/index.ts';
@@ -19,8 +19,8 @@ export const PEERS_WAIT_MS = 1_000;
 export interface ReplicaControlOptions extends Pick<ControlEndpointOptions, 'prevalidate' | 'readModule'> {
   readonly replica: ReplicaOptions;
   readonly view: ReplicaView;
-  /** Called with the addresses of other replicas, at the start and after each change. */
-  readonly peersChanged: (addresses: readonly string[]) => void;
+  /** Called with the addresses of other replicas and controllers, at the start and after each change. */
+  readonly peersChanged: (addresses: PeerAddresses) => void;
   readonly log: Logger;
 }
 
@@ -29,9 +29,10 @@ export class ReplicaControl {
   readonly #options: ReplicaControlOptions;
   readonly #endpoint: ControlEndpoint;
   readonly #replicas: ObjectCache<PolicyServerReplica>;
+  readonly #controllers: ObjectCache<ControllerReplica>;
   readonly #reporting = new AbortController();
   readonly #following = new AbortController();
-  #ended: readonly Promise<void>[] = [];
+  #ended: readonly Promise<unknown>[] = [];
 
   constructor(options: ReplicaControlOptions) {
     const { replica, view, prevalidate, readModule, log } = options;
@@ -39,6 +40,7 @@ export class ReplicaControl {
     this.#endpoint = new ControlEndpoint({
       ...replica.control,
       replica: replica.name,
+      policyServer: replica.policyServer,
       version: PRODUCT_VERSION,
       reports: view,
       prevalidate,
@@ -50,6 +52,12 @@ export class ReplicaControl {
       type: POLICY_SERVER_REPLICAS,
       namespace: replica.namespace,
       labelSelector: `${POLICY_SERVER_LABEL}=${replica.policyServer}`,
+      log,
+    });
+    this.#controllers = new ObjectCache({
+      cluster: replica.cluster,
+      type: CONTROLLER_REPLICAS,
+      namespace: replica.namespace,
       log,
     });
   }
@@ -65,6 +73,7 @@ export class ReplicaControl {
     const port = await this.#endpoint.start();
     const controlAddress = `${hostText(control.advertise ?? control.host)}:${port}`;
     const replicas = this.#replicas;
+    const controllers = this.#controllers;
     const reporter = new ReplicaReporter({
       cluster,
       namespace,
@@ -77,11 +86,17 @@ export class ReplicaControl {
       replicas,
       log,
     });
-    new PeerDirectory({ replicas, namespace, policyServer, name }).subscribe(peersChanged);
-    this.#ended = [replicas.start(this.#following.signal), reporter.start(this.#reporting.signal)];
+    new PeerDirectory({ replicas, controllers, namespace, policyServer, name }).subscribe(peersChanged);
+    this.#ended = [
+      Promise.all([replicas.start(this.#following.signal), controllers.start(this.#following.signal)]),
+      reporter.start(this.#reporting.signal),
+    ];
     // A cache that is stopped before its first sync rejects.
     await settledWithin(
-      replicas.synced.catch(() => undefined),
+      Promise.all([replicas.synced, controllers.synced]).then(
+        () => undefined,
+        () => undefined,
+      ),
       PEERS_WAIT_MS,
     );
     return controlAddress;

@@ -215,8 +215,8 @@ describe('the report of a replica', () => {
     const granted = REPLICA_RULES.flatMap(({ resources, verbs }) =>
       resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}`)),
     );
-    // Revisions are the feed's.
-    const own = granted.filter((right) => !right.endsWith('policyrevisions'));
+    // Revisions are the feed's, and controllers are peers.
+    const own = granted.filter((right) => !/ (policyrevisions|controllerreplicas)$/.test(right));
     assert.deepEqual(
       [...used].filter((right) => !granted.includes(right)),
       [],

@@ -1,7 +1,7 @@
 // A policy server as a replica of a PolicyServer: serves the PolicyRevisions of a cluster, and reports its progress.
 // Assembly only.
 import { isNamespacedPolicyId, namespaceOfPolicyId } from '../../resources/index.ts';
-import { DEFAULT_MAX_MODULE_BYTES, isDigest, ModuleCache } from '../../modules/index.ts';
+import { DEFAULT_MAX_MODULE_BYTES, isDigest, ModuleCache, type PeerAddresses } from '../../modules/index.ts';
 import type { MonitoredVerdict, ObjectReference } from '../../engine/index.ts';
 import { CLUSTER_OWNER } from '../../evaluation/index.ts';
 import type { CompiledPolicyModule, FindResult, PeerAccess, WatchedChange } from '../../evaluation/index.ts';
@@ -48,6 +48,8 @@ export class Replica implements PolicySource {
   readonly #stopping = new AbortController();
   readonly #isDown = Promise.withResolvers<void>();
   #downTimer: NodeJS.Timeout | undefined;
+  /** Addresses. */
+  #controllers: ReadonlySet<string> = new Set();
   #following: Promise<void> | undefined;
   /** Number of recorded policies; undefined before the start. */
   #restored: number | undefined;
@@ -151,7 +153,7 @@ export class Replica implements PolicySource {
       view,
       prevalidate: (request, signal) => this.prevalidate(request, signal),
       readModule: async (digest) => (isDigest(digest) ? await cache.read(digest) : undefined),
-      peersChanged: (addresses) => loader.peers(addresses),
+      peersChanged: (addresses) => this.#peersChanged(addresses),
       log,
     });
   }
@@ -287,6 +289,16 @@ export class Replica implements PolicySource {
     // Before the start, the record stays unchanged.
     if (this.#restored !== undefined) {
       await this.#host.record.flush(this.#registry.lastGood());
+    }
+  }
+
+  /** A controller that has just appeared may have copies of what could not be fetched. */
+  #peersChanged(addresses: PeerAddresses): void {
+    this.#host.loader.peers(addresses);
+    const known = this.#controllers;
+    this.#controllers = new Set(addresses.controllers);
+    if (addresses.controllers.some((address) => !known.has(address))) {
+      this.#registry.retryNow();
     }
   }
 

@@ -14,6 +14,7 @@ import {
   CLUSTER_ADMISSION_POLICIES,
   CLUSTER_ADMISSION_POLICY_GROUPS,
   CONTEXT_AWARE_LABEL,
+  CONTROLLER_REPLICAS,
   GOVERNANCE_GROUP,
   GOVERNANCE_KINDS,
   NETWORK_POLICY_KINDS,
@@ -153,7 +154,9 @@ export function userRoles(aggregateWrite: boolean | string): readonly Kubernetes
       { apiGroups: [POLICIES_GROUP], resources: [...VISIBLE, ...NAMESPACED], verbs: READ },
       {
         apiGroups: [PORTCULLIS_GROUP],
-        resources: [POLICY_REVISIONS, POLICY_SERVER_REPLICAS, ...NETWORK_POLICY_KINDS].map(({ resource }) => resource),
+        resources: [POLICY_REVISIONS, POLICY_SERVER_REPLICAS, CONTROLLER_REPLICAS, ...NETWORK_POLICY_KINDS].map(
+          ({ resource }) => resource,
+        ),
         verbs: READ,
       },
       { apiGroups: [GOVERNANCE_GROUP], resources: GOVERNANCE_KINDS.map(({ resource }) => resource), verbs: READ },

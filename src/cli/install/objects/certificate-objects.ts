@@ -1,5 +1,5 @@
 import { DEFAULT_POLICY_SERVER, type KubernetesObject } from '../../../resources/index.ts';
-import { CONTROL_NAME } from '../../../control/index.ts';
+import { CONTROL_NAME, policyServerControlName } from '../../../control/index.ts';
 import { given } from './given.ts';
 import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
 
@@ -30,13 +30,20 @@ export function certManagerCertificates({ namespace, values }: InstallContext): 
       ...given({ issuerRef: values.certificates.certManager.issuer }),
     },
   });
-  return [CONTROLLER, `policy-server-${DEFAULT_POLICY_SERVER}`].flatMap((service) => [
+  const services = [
+    { service: CONTROLLER, controlNames: [CONTROL_NAME] },
+    {
+      service: `policy-server-${DEFAULT_POLICY_SERVER}`,
+      controlNames: [CONTROL_NAME, policyServerControlName(DEFAULT_POLICY_SERVER)],
+    },
+  ];
+  return services.flatMap(({ service, controlNames }) => [
     certificate(
       `${service}-webhook`,
       [`${service}.${namespace}.svc`, `${service}.${namespace}.svc.cluster.local`],
       ['server auth'],
     ),
     // Both ends of a control connection have this name.
-    certificate(`${service}-control`, [CONTROL_NAME], ['server auth', 'client auth']),
+    certificate(`${service}-control`, controlNames, ['server auth', 'client auth']),
   ]);
 }

@@ -10,7 +10,7 @@ describe('the pods of the controller', () => {
       const text = JSON.stringify(controllerDeployment({ namespace: 'portcullis', values }));
       return [...text.matchAll(/"--([a-z-]+-addr=[^"]+)"/g)].map(([, argument = '']) => argument);
     };
-    const flags = ['policy-server-addr', 'webhook-addr', 'operations-addr'];
+    const flags = ['policy-server-addr', 'webhook-addr', 'operations-addr', 'control-addr'];
     assert.deepEqual(
       addresses({}),
       flags.map((flag) => `${flag}=0.0.0.0`),

@@ -4,6 +4,7 @@ import { given } from './given.ts';
 import {
   componentLabels,
   CONTROLLER,
+  CONTROLLER_CONTROL_PORT,
   CONTROLLER_OPERATIONS_PORT,
   CONTROLLER_WEBHOOK_PORT,
   type InstallContext,
@@ -12,6 +13,8 @@ import {
 
 /** The folder for the controller's certificates. */
 const CERTIFICATES_FOLDER = '/var/run/portcullis';
+/** The folder for copies of modules. */
+const COPIES_FOLDER = '/var/lib/portcullis';
 /** The folder for compiled code. */
 const SCRATCH_FOLDER = '/tmp';
 /** The id `nonroot` of distroless images, which no user of a node has. */
@@ -50,7 +53,7 @@ export function controllerDeployment(context: InstallContext): readonly Kubernet
   ];
 }
 
-/** Meets the restricted Pod Security Standard; only two empty folders are writable. */
+/** Meets the restricted Pod Security Standard; only three empty folders are writable. */
 function podSpec({ namespace, values }: InstallContext): object {
   const { controller } = values;
   return {
@@ -85,13 +88,16 @@ function podSpec({ namespace, values }: InstallContext): object {
         args: controllerArguments({ namespace, values }),
         env: [
           { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+          { name: 'POD_UID', valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } },
           { name: 'POD_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
+          { name: 'POD_IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
           { name: 'HOME', value: SCRATCH_FOLDER },
           ...controller.extraEnv,
         ],
         ports: [
           { name: 'webhook', containerPort: CONTROLLER_WEBHOOK_PORT },
           { name: 'operations', containerPort: CONTROLLER_OPERATIONS_PORT },
+          { name: 'control', containerPort: CONTROLLER_CONTROL_PORT },
         ],
         // Starting compiles code for some seconds, on a busy node for some ten.
         startupProbe: { httpGet: { path: '/livez', port: 'operations' }, periodSeconds: 2, failureThreshold: 30 },
@@ -108,6 +114,7 @@ function podSpec({ namespace, values }: InstallContext): object {
         },
         volumeMounts: [
           { name: 'certificates', mountPath: CERTIFICATES_FOLDER },
+          { name: 'module-copies', mountPath: COPIES_FOLDER },
           { name: 'scratch', mountPath: SCRATCH_FOLDER },
           ...controller.extraVolumeMounts,
         ],
@@ -116,6 +123,7 @@ function podSpec({ namespace, values }: InstallContext): object {
     volumes: [
       // In memory, so that no key is on a disk.
       { name: 'certificates', emptyDir: { medium: 'Memory', sizeLimit: '4Mi' } },
+      { name: 'module-copies', emptyDir: { sizeLimit: controller.moduleCopiesSize } },
       { name: 'scratch', emptyDir: { sizeLimit: '512Mi' } },
       ...controller.extraVolumes,
     ],
@@ -141,6 +149,10 @@ function controllerArguments({ namespace, values }: InstallContext): readonly st
     `--webhook-port=${CONTROLLER_WEBHOOK_PORT}`,
     `--operations-addr=${values.listenAddress}`,
     `--operations-port=${CONTROLLER_OPERATIONS_PORT}`,
+    `--control-addr=${values.listenAddress}`,
+    `--control-port=${CONTROLLER_CONTROL_PORT}`,
+    `--module-copies-dir=${COPIES_FOLDER}/copies`,
+    `--module-copies-size=${controller.moduleCopiesSize}`,
     `--rollout-strategy=${controller.rolloutStrategy}`,
     `--progress-deadline=${controller.progressDeadline}`,
     `--revision-history-limit=${controller.revisionHistoryLimit}`,

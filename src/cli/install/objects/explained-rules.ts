@@ -24,6 +24,8 @@ const REASONS: Readonly<Record<string, string>> = {
   'policyrevisions/status.portcullis.dev': 'The state of each revision in its rollout.',
   'policyserverreplicas.portcullis.dev':
     'Deletes the reports of replicas that are gone. The other verbs are here to grant them to policy servers, which write their reports.',
+  'controllerreplicas.portcullis.dev':
+    'The address of each controller, which has copies of modules for policy servers.',
   'policyserverreplicas/status.portcullis.dev': 'To grant it to policy servers, which write their reports.',
   'networkpolicystatuses.portcullis.dev':
     'What network providers do with each NetworkPolicy: the NetworkPolicy owns the object. Deleted when that is switched off.',

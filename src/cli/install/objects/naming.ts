@@ -9,6 +9,9 @@ export const CONTROLLER_WEBHOOK_PORT = 9443;
 /** The port of the controller's probes and metrics, in its pods. */
 export const CONTROLLER_OPERATIONS_PORT = 8082;
 
+/** The port of the controller for copies of modules, in its pods: as that of policy servers. */
+export const CONTROLLER_CONTROL_PORT = 8444;
+
 /** The input of installed objects. */
 export interface InstallContext {
   /** The namespace of Portcullis. */

@@ -1,9 +1,10 @@
 import type { KubernetesObject } from '../../../resources/index.ts';
-import { METRICS_PEERS } from '../../../lifecycle/index.ts';
+import { METRICS_PEERS, PRODUCT_PODS } from '../../../lifecycle/index.ts';
 import { commented } from './comments.ts';
 import {
   componentLabels,
   CONTROLLER,
+  CONTROLLER_CONTROL_PORT,
   CONTROLLER_OPERATIONS_PORT,
   CONTROLLER_WEBHOOK_PORT,
   type InstallContext,
@@ -28,6 +29,10 @@ export function networkPolicies({ namespace }: InstallContext): readonly Kuberne
               "From anywhere: API servers call the webhook for the product's own kinds, and no selector matches their addresses.",
               { ports: ports(CONTROLLER_WEBHOOK_PORT) },
             ),
+            commented('Copies of modules, for policy servers and other controllers.', {
+              from: [{ podSelector: PRODUCT_PODS }],
+              ports: ports(CONTROLLER_CONTROL_PORT),
+            }),
             commented('Metrics, for namespaces with this label. The probes of the kubelet need no rule.', {
               from: METRICS_PEERS,
               ports: ports(CONTROLLER_OPERATIONS_PORT),

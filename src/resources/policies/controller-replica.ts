@@ -1,0 +1,33 @@
+import { object, optional, text } from '../schema-builder.ts';
+import { CONDITIONS, PORTCULLIS_GROUP } from './common-schemas.ts';
+import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
+import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
+
+const controllerReplica = {
+  group: PORTCULLIS_GROUP,
+  version: 'v1',
+  kind: 'ControllerReplica',
+  plural: 'controllerreplicas',
+  shortNames: [],
+  categories: ['portcullis'],
+  scope: 'Namespaced',
+  description:
+    'A process of the controller, which has copies of modules for policy servers. Written by the process itself, and owned by its Pod.',
+  spec: object('The process.', {
+    podName: optional(text('The pod of the process, if any.', { maxLength: 253 })),
+    controlAddress: text('`host:port` where policy servers and other controllers reach it, over mutual TLS.', {
+      maxLength: 300,
+    }),
+    version: optional(text('The version of the product.', { maxLength: 64 })),
+  }),
+  status: object('Not used yet.', { conditions: optional(CONDITIONS) }),
+  columns: [column('Address', '.spec.controlAddress'), column('Version', '.spec.version'), AGE_COLUMN],
+  example: {
+    metadata: { name: 'portcullis-controller-7d4b9c6f5-k8wzq', namespace: 'portcullis' },
+    spec: { podName: 'portcullis-controller-7d4b9c6f5-k8wzq', controlAddress: '10.1.2.3:8444' },
+  },
+} as const satisfies KindDeclaration;
+
+/** A process of the controller. */
+export type ControllerReplica = ObjectOfKind<typeof controllerReplica>;
+export const CONTROLLER_REPLICAS = ownKind(controllerReplica);
