@@ -128,7 +128,187 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
       'info UnservedPolicies --unserved-policies=reject',
     ]);
     await done('install', '--no-wait');
+    assert.equal((await settings()).length, 2);
+    await done('install', '--no-wait', '--reset-values');
     assert.deepEqual(await settings(), []);
+  });
+
+  describe('that is run again', () => {
+    const deployment = '/apis/apps/v1/namespaces/portcullis/deployments/portcullis-controller';
+    const roles = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
+    const bindings = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';
+    const image = 'registry.example.com/portcullis:2.0.0';
+    const install = async (values: object, ...args: string[]): Promise<CommandResult> => {
+      const options = { env: { KUBECONFIG: cluster.kubeconfig }, stdin: JSON.stringify(values) };
+      return await portcullis(['install', '--no-wait', '--values', '-', ...args], options);
+    };
+    const installed = async (values: object, ...args: string[]): Promise<CommandResult> => {
+      const result = await install(values, ...args);
+      assert.equal(result.code, 0, result.stderr);
+      return result;
+    };
+    /** Replicas and image of the controller, image and replicas of the PolicyServer, its log level, and roles of Policies. */
+    const state = async (): Promise<readonly unknown[]> => {
+      type Controller = {
+        spec: { replicas: number; template: { spec: { containers: [{ image: string; args: string[] }] } } };
+      };
+      const { spec } = await cluster.expect<Controller>('GET', deployment);
+      const [container] = spec.template.spec.containers;
+      const server = await cluster.expect<{ spec: { image: string; replicas: number } }>('GET', `${SERVERS}/default`);
+      const granted = await names(`${bindings}?labelSelector=app.kubernetes.io/component=governance-roles`);
+      return [
+        spec.replicas,
+        container.image,
+        server.spec.image,
+        server.spec.replicas,
+        container.args.find((one) => one.startsWith('--log-level')),
+        granted.join(),
+      ];
+    };
+
+    it('keeps what it is not told: values of before, and what was changed in the cluster since', async () => {
+      await done('install', '--no-wait', '--image', image, '--governance-role', 'view');
+      const granted = 'portcullis-governance-view';
+      assert.deepEqual(await state(), [2, image, image, 2, '--log-level=info', granted]);
+      const { stderr } = await installed({ controller: { logLevel: 'debug' } });
+      assert.match(stderr, /^Kept from the last installation: .*image=registry\.example\.com\/portcullis:2\.0\.0/m);
+      assert.deepEqual(await state(), [2, image, image, 2, '--log-level=debug', granted]);
+      const byHand = 'registry.example.com/portcullis:2.0.1';
+      for (const args of [
+        ['scale', 'deployment/portcullis-controller', '--replicas=3'],
+        ['set', 'image', 'deployment/portcullis-controller', `controller=${byHand}`],
+      ]) {
+        const { code, stderr: said } = await cluster.kubectl([...args, '-n', 'portcullis']);
+        assert.equal(code, 0, said);
+      }
+      await cluster.expect('PATCH', `${SERVERS}/default`, { spec: { replicas: 5 } });
+      await done('install', '--no-wait');
+      assert.deepEqual(await state(), [3, byHand, image, 5, '--log-level=debug', granted]);
+      await done('install', '--no-wait', '--governance-role', 'view,edit');
+      const both = 'portcullis-governance-edit,portcullis-governance-view';
+      assert.deepEqual(await state(), [3, byHand, image, 5, '--log-level=debug', both]);
+      const again = await done('install', '--no-wait');
+      assert.ok(
+        again.stdout
+          .trim()
+          .split('\n')
+          .every((line) => line.endsWith(' unchanged')),
+        again.stdout,
+      );
+      await installed({ controller: { replicas: 2 } }, '--image', image);
+      assert.deepEqual(await state(), [2, image, image, 5, '--log-level=debug', both]);
+      await done('install', '--no-wait', '--reset-values');
+      assert.deepEqual(await state(), [2, 'portcullis:0.1.0', 'portcullis:0.1.0', 2, '--log-level=info', '']);
+    });
+
+    it('does not grant again what was revoked by hand', async () => {
+      await done('install', '--no-wait', '--governance-role', 'view,edit');
+      await remove(`${bindings}/portcullis-governance-edit`);
+      await done('install', '--no-wait');
+      assert.equal((await state()).at(-1), 'portcullis-governance-view');
+    });
+
+    it('shows what it would change, and what it would delete, and changes nothing', async () => {
+      const before = await cluster.expect('GET', deployment);
+      const off = { userRoles: { enabled: false }, controller: { replicas: 4 } };
+      const { stdout, stderr } = await installed(off, '--dry-run');
+      assert.match(stdout, /^deployment\.apps\/portcullis-controller configured \(dry run\)$/m);
+      assert.match(stdout, /^ {2}- +replicas: 2\n {2}\+ +replicas: 4\n/m);
+      assert.doesNotMatch(stdout, /install-values/);
+      assert.match(stdout, /^clusterrole\S+\/portcullis-view deleted \(dry run\)$/m);
+      assert.match(stderr, /^\d+ unchanged, 1 configured, 2 deleted\. Nothing was changed \(dry run\)\.$/m);
+      const after = await cluster.expect('GET', deployment);
+      assert.equal(after.metadata.resourceVersion, before.metadata.resourceVersion);
+      assert.ok((await names(roles)).includes('portcullis-view'));
+    });
+
+    it('deletes the rights of what a value turns off, and nothing that only has its labels', async () => {
+      const labels = { 'app.kubernetes.io/part-of': 'portcullis' };
+      await cluster.expect('POST', roles, { metadata: { name: 'of-a-user', labels }, rules: [] });
+      const off = {
+        governance: { enabled: false },
+        networkPolicyStatus: { enabled: false },
+        networkPolicy: { enabled: false },
+        userRoles: { enabled: false },
+      };
+      const { stdout } = await installed(off);
+      const [left, bound] = [
+        await names(`${roles}?labelSelector=app.kubernetes.io/part-of=portcullis`),
+        await names(bindings),
+      ];
+      assert.deepEqual(left, [
+        'of-a-user',
+        'portcullis-context-aware',
+        'portcullis-context-aware-common',
+        'portcullis-controller',
+      ]);
+      assert.deepEqual(
+        bound.filter((name) => name.startsWith('portcullis')),
+        ['portcullis-context-aware', 'portcullis-controller'],
+      );
+      assert.deepEqual(await names('/apis/networking.k8s.io/v1/namespaces/portcullis/networkpolicies'), []);
+      assert.match(stdout, /^role\.\S+\/portcullis-controller-governance deleted$/m);
+      const again = await done('install', '--no-wait');
+      assert.ok(
+        again.stdout
+          .trim()
+          .split('\n')
+          .every((line) => line.endsWith(' unchanged')),
+        again.stdout,
+      );
+      await remove(`${roles}/of-a-user`);
+    });
+
+    it('keeps a PolicyServer that policies name', async () => {
+      await cluster.expect('POST', POLICIES, {
+        apiVersion: 'policies.kubewarden.io/v1',
+        kind: 'ClusterAdmissionPolicy',
+        metadata: { name: 'user' },
+        spec: {
+          module: 'builtin:pod-security',
+          settings: { enforce: 'baseline' },
+          mutating: false,
+          rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
+        },
+      });
+      const off = { policyServer: { enabled: false } };
+      assert.match((await installed(off)).stderr, /\/default was not deleted: 1 policies name it/);
+      await remove(`${POLICIES}/user`);
+      assert.match((await installed(off)).stdout, /\/default deleted$/m);
+      await done('install', '--no-wait', '--reset-values');
+    });
+
+    it('refuses to change what another tool installs, and says what to do', async () => {
+      const marks = [
+        [
+          {
+            labels: { 'app.kubernetes.io/managed-by': 'Helm' },
+            annotations: { 'meta.helm.sh/release-name': 'mine', 'meta.helm.sh/release-namespace': 'portcullis' },
+          },
+          /belongs to the Helm release mine in namespace portcullis\n.*helm upgrade mine/,
+        ],
+        [{ annotations: { 'argocd.argoproj.io/tracking-id': 'mine:apps/Deployment:a/b' } }, /Argo CD application mine/],
+        [{ labels: { 'kustomize.toolkit.fluxcd.io/name': 'mine' } }, /belongs to mine of Flux/],
+      ] as const;
+      for (const [metadata, expected] of marks) {
+        await cluster.expect('PATCH', deployment, { metadata });
+        const before = await cluster.expect('GET', deployment);
+        for (const args of [[], ['--dry-run'], ['--reset-values']]) {
+          const { code, stderr, stdout } = await command('install', '--no-wait', ...args);
+          assert.deepEqual([code, stdout], [1, '']);
+          assert.match(stderr, expected);
+          assert.match(stderr, /Nothing was changed/);
+        }
+        const after = await cluster.expect('GET', deployment);
+        assert.equal(after.metadata.resourceVersion, before.metadata.resourceVersion);
+        const nulls = (some: object = {}): object => Object.fromEntries(Object.keys(some).map((name) => [name, null]));
+        const { labels, annotations }: { labels?: object; annotations?: object } = metadata;
+        await cluster.expect('PATCH', deployment, {
+          metadata: { labels: nulls(labels), annotations: nulls(annotations) },
+        });
+      }
+      await done('install', '--no-wait');
+    });
   });
 
   it('waits for the controller, and prints its state after the timeout', async () => {

@@ -10,6 +10,13 @@ import {
 
 type ApplyOutcome = 'configured' | 'created' | 'unchanged';
 
+interface Applied {
+  /** The object until then; undefined when there was none. */
+  readonly before?: KubernetesObject;
+  readonly object: KubernetesObject;
+  readonly outcome: ApplyOutcome;
+}
+
 interface ApplyOptions extends WriteOptions {
   readonly fieldManager: string;
   /** Take over fields of other managers. */
@@ -24,7 +31,7 @@ export async function applyObject(
   type: ResourceType,
   object: KubernetesObject,
   { force, key = keyOf(object), ...options }: ApplyOptions,
-): Promise<{ readonly object: KubernetesObject; readonly outcome: ApplyOutcome }> {
+): Promise<Applied> {
   const before = await unlessGone(cluster.get(type, key));
   const after: KubernetesObject = await cluster.patch(
     type,
@@ -33,6 +40,7 @@ export async function applyObject(
     { fieldValidation: 'Strict', ...options },
   );
   return {
+    ...(before === undefined ? {} : { before }),
     object: after,
     outcome: before === undefined ? 'created' : isSame(before, after) ? 'unchanged' : 'configured',
   };

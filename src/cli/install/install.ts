@@ -7,8 +7,9 @@ import { connectInstallation } from './connect-installation.ts';
 import { addInstallationFlags, type InstallationFlags, productVersion } from './install-flags.ts';
 import { installObjects } from './install-objects.ts';
 import { Installation } from './installation.ts';
-import type { InstallContext } from './objects/naming.ts';
-import { installValues } from './read-values.ts';
+import { planInstallation, type ToldValues } from './installation-plan.ts';
+import { mergedValues } from './kept-values.ts';
+import { installValues, valuesMapping } from './read-values.ts';
 import { roleNames } from './role-names.ts';
 
 interface InstallFlags extends InstallationFlags {
@@ -16,6 +17,7 @@ interface InstallFlags extends InstallationFlags {
   readonly values?: string;
   readonly governanceRole?: readonly string[];
   readonly dryRun?: 'client' | 'server';
+  readonly resetValues?: true;
   readonly besideKubewarden?: true;
   readonly wait: boolean;
   readonly timeout: string;
@@ -36,10 +38,14 @@ export function installCommand(): Command {
       .addOption(
         new Option(
           '--dry-run [how]',
-          'change nothing: print the manifests (client), or let the API server validate them (server)',
+          'change nothing: print the manifests (client), or what would change in the cluster (server)',
         )
           .choices(['client', 'server'])
           .preset('server'),
+      )
+      .option(
+        '--reset-values',
+        'return to the defaults where no value is named, instead of keeping those in the cluster',
       )
       .option('--beside-kubewarden', 'install although Kubewarden’s controller runs; it keeps its PolicyServers')
       .option('--no-wait', 'do not wait until the controller and the default PolicyServer are ready')
@@ -53,15 +59,20 @@ Examples:
   portcullis install --dry-run=client > portcullis.yaml
   portcullis install --values values.yaml --dry-run
   portcullis install --namespace policies --timeout 10m
-  portcullis install --governance-role view,my-policies`,
+  portcullis install --governance-role view,my-policies
+
+Run it again to change values or to upgrade: what is not named stays as it is in the cluster.`,
     )
     .action(install);
 }
 
 async function install(flags: InstallFlags): Promise<void> {
   const timeoutMs = durationMs(flags.timeout, '--timeout');
-  const context = await contextOf(flags);
+  const version = productVersion();
+  const told = await toldValues(flags);
+  const { namespace, ...which } = flags;
   if (flags.dryRun === 'client') {
+    const context = { namespace, values: installValues(told.values, version, told.source) };
     process.stdout.write(
       installObjects(context)
         .map((object) => dataText(object, 'yaml'))
@@ -69,9 +80,10 @@ async function install(flags: InstallFlags): Promise<void> {
     );
     return;
   }
-  const { namespace: _product, ...which } = flags;
   using connected = await connectInstallation(which);
-  await new Installation(connected.cluster, context, {
+  const { cluster } = connected;
+  const plan = await planInstallation(cluster, namespace, told, { version, resetsValues: flags.resetValues === true });
+  await new Installation(cluster, plan, {
     isDryRun: flags.dryRun === 'server',
     isBesideKubewarden: flags.besideKubewarden === true,
     waits: flags.wait,
@@ -79,11 +91,13 @@ async function install(flags: InstallFlags): Promise<void> {
   }).run();
 }
 
-/** The namespace and the values of the flags. @throws CliError */
-async function contextOf({ namespace, values: file, image, governanceRole }: InstallFlags): Promise<InstallContext> {
-  const version = productVersion();
+/** The values of the flags and of the file. @throws CliError */
+async function toldValues({ values: file, image, governanceRole }: InstallFlags): Promise<ToldValues> {
   const document = file === undefined ? undefined : await readDocument(file);
-  const values = installValues(document?.value, version, document?.name ?? 'values');
-  const governance = governanceRole === undefined ? values.governance : { ...values.governance, roles: governanceRole };
-  return { namespace, values: { ...values, governance, ...(image === undefined ? {} : { image }) } };
+  const values = valuesMapping(document?.value, document?.name ?? 'values');
+  const flags = {
+    ...(image === undefined ? {} : { image }),
+    ...(governanceRole === undefined ? {} : { governance: { roles: [...governanceRole] } }),
+  };
+  return { values: mergedValues(values, flags), source: document?.name ?? 'values' };
 }

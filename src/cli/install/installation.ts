@@ -3,11 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, type KubernetesCluster, listAll, unlessGone } from '../../cluster/index.ts';
 import { foreignReason, policyServerObjectName } from '../../lifecycle/index.ts';
 import {
+  apiVersionOf,
   DEFAULT_POLICY_SERVER,
   keyOf,
   type KubernetesObject,
+  POLICIES_GROUP,
+  POLICY_KINDS,
   POLICY_SERVERS,
   type ResourceType,
+  textsOf,
+  valueAt,
 } from '../../resources/index.ts';
 import { applyObject } from '../cluster/apply-object.ts';
 import { objectName } from '../cluster/resource-arguments.ts';
@@ -17,11 +22,14 @@ import { Progress } from '../progress.ts';
 import { oneLine } from '../table.ts';
 import { deploymentProgress, policyServerProgress, type Progressing } from './installed-state.ts';
 import { chosenParts, type InstallPart, installObjects } from './install-objects.ts';
-import { CLUSTER_BINDINGS, CLUSTER_ROLES, CRDS, DEPLOYMENTS, NAMESPACES, typeOf } from './kinds.ts';
-import { GOVERNANCE_BINDINGS, GOVERNANCE_ROLES } from './objects/governance-objects.ts';
-import { CONTROLLER, type InstallContext, isInstalledObject } from './objects/naming.ts';
+import { CLUSTER_ROLES, CRDS, DEPLOYMENTS, NAMESPACES, typeOf } from './kinds.ts';
+import { changesText } from './changes-text.ts';
+import { formerObjects, rightsToRemoveFormer, typesOf } from './former-objects.ts';
+import { type InstallationPlan, withKept } from './installation-plan.ts';
+import { valuesText } from './kept-values.ts';
+import { checkOwners } from './owners.ts';
+import { CONTROLLER, isInstalledObject } from './objects/naming.ts';
 import { checkKubewarden, checkNamespace, checkRights, checkVersion, rightsToApply } from './preflight.ts';
-import { rightsTo } from './rights.ts';
 import { withOtherVersions } from './kept-versions.ts';
 import { isForeignGovernanceKind, takeOverHint } from './open-cluster-management.ts';
 
@@ -46,56 +54,74 @@ interface InstallationOptions {
 /** Prints each applied object on standard output, and what it waits for on standard error. */
 export class Installation {
   readonly #cluster: KubernetesCluster;
-  readonly #context: InstallContext;
+  readonly #plan: InstallationPlan;
   readonly #options: InstallationOptions;
   readonly #progress = new Progress();
+  /** Numbers of objects by outcome. */
+  readonly #counts = new Map<string, number>();
   /** Whether a PolicyServer was applied, which becomes ready. */
   #hasPolicyServer = false;
 
-  constructor(cluster: KubernetesCluster, context: InstallContext, options: InstallationOptions) {
+  constructor(cluster: KubernetesCluster, plan: InstallationPlan, options: InstallationOptions) {
     this.#cluster = cluster;
-    this.#context = context;
+    this.#plan = plan;
     this.#options = options;
   }
 
   /** @throws CliError when a requirement is not met, before the first change; ApiError, ClusterError */
   async run(): Promise<void> {
     const isBeside = await this.#check();
-    const parts = chosenParts(this.#context).filter(({ name }) => !(isBeside && name === 'policy-server'));
+    this.#printKept();
+    const parts = chosenParts(this.#plan.context).filter(({ name }) => !(isBeside && name === 'policy-server'));
     const [definitions, others] = partition(parts, ({ name }) => name === 'crds');
     await this.#applyParts(definitions);
     const [last, first] = partition(others, ({ name }) => AFTER_CONTROLLER.has(name));
     await this.#applyParts(first);
-    await this.#removeFormerGrants();
-    await this.#wait(DEPLOYMENTS, { namespace: this.#context.namespace, name: CONTROLLER }, deploymentProgress);
+    await this.#removeFormer((type) => type.group !== POLICIES_GROUP);
+    await this.#wait(DEPLOYMENTS, { namespace: this.#plan.context.namespace, name: CONTROLLER }, deploymentProgress);
     await this.#applyParts(last);
+    await this.#removeFormer((type) => type.group === POLICIES_GROUP);
     if (this.#hasPolicyServer) {
       await this.#wait(POLICY_SERVERS, { name: DEFAULT_POLICY_SERVER }, policyServerProgress);
     }
     this.#printResult(isBeside);
   }
 
-  /** Unbinds the ClusterRoles that the values do not grant any more. */
-  async #removeFormerGrants(): Promise<void> {
-    const { isDryRun } = this.#options;
-    const wanted = new Set(this.#governanceBindings.map(({ metadata }) => metadata.name));
-    const { items } = await listAll(this.#cluster, CLUSTER_BINDINGS, { labelSelector: GOVERNANCE_BINDINGS });
-    for (const { metadata } of items.filter((one) => !wanted.has(one.metadata.name))) {
-      const name = metadata.name ?? '';
-      await unlessGone(this.#cluster.delete(CLUSTER_BINDINGS, { name }, { dryRun: isDryRun }));
-      process.stdout.write(`${objectName(CLUSTER_BINDINGS, name)} deleted${isDryRun ? ' (dry run)' : ''}\n`);
+  /** Deletes what an earlier installation created, and the values do not want any more. */
+  async #removeFormer(isOwn: (type: ResourceType) => boolean): Promise<void> {
+    const wanted = installObjects(this.#plan.context);
+    for (const { type, object } of await formerObjects(this.#cluster, this.#plan.context, wanted, FIELD_MANAGER)) {
+      if (isOwn(type)) {
+        await this.#remove(type, object);
+      }
     }
   }
 
-  get #governanceBindings(): readonly KubernetesObject[] {
-    const part = chosenParts(this.#context).find(({ name }) => name === GOVERNANCE_ROLES);
-    return part?.objects(this.#context) ?? [];
+  async #remove(type: ResourceType, object: KubernetesObject): Promise<void> {
+    const { isDryRun } = this.#options;
+    const name = objectName(type, object.metadata.name ?? '');
+    const users = type.resource === POLICY_SERVERS.resource ? await this.#usersOf(object) : 0;
+    if (users > 0) {
+      this.#progress.line(
+        `${name} was not deleted: ${users} policies name it. Delete them, or let them name another one.`,
+      );
+      return;
+    }
+    await unlessGone(this.#cluster.delete(type, keyOf(object), { dryRun: isDryRun }));
+    this.#print(name, 'deleted');
+  }
+
+  /** The number of policies that name a PolicyServer. */
+  async #usersOf({ metadata }: KubernetesObject): Promise<number> {
+    const lists = await Promise.all(POLICY_KINDS.map(async (type) => (await listAll(this.#cluster, type, {})).items));
+    return lists.flat().filter(({ spec }) => (spec.policyServer ?? DEFAULT_POLICY_SERVER) === metadata.name).length;
   }
 
   /** @throws CliError when a ClusterRole for Policies does not exist */
   async #checkGovernanceRoles(): Promise<void> {
-    const { enabled, roles } = this.#context.values.governance;
-    for (const name of enabled ? roles : []) {
+    const { told } = this.#plan;
+    // A role that was granted before, and deleted since, is no reason to refuse everything else.
+    for (const name of textsOf(valueAt(told, 'governance', 'roles'))) {
       if ((await unlessGone(this.#cluster.get(CLUSTER_ROLES, { name }))) === undefined) {
         throw new CliError(`there is no ClusterRole ${name}, which Policies should have the rights of`, {
           hint: 'Nothing was changed. Create it first, or name another one with --governance-role.',
@@ -108,21 +134,35 @@ export class Installation {
   async #check(): Promise<boolean> {
     const { isBesideKubewarden } = this.#options;
     await checkVersion(this.#cluster);
-    await checkNamespace(this.#cluster, this.#context.namespace);
+    await checkNamespace(this.#cluster, this.#plan.context.namespace);
     const isBeside = await checkKubewarden(this.#cluster, isBesideKubewarden);
     const rights = [
-      ...(await rightsToApply(this.#cluster, installObjects(this.#context))),
-      ...rightsTo(['list', 'delete'], CLUSTER_BINDINGS),
+      ...(await rightsToApply(this.#cluster, installObjects(this.#plan.context))),
+      ...(await rightsToRemoveFormer(this.#cluster, this.#plan.context)),
     ];
     await checkRights(this.#cluster, rights, 'install');
+    await this.#checkOwners();
     await this.#checkGovernanceRoles();
     return isBeside;
   }
 
+  /** @throws CliError when another tool installs the objects. Kinds, namespaces and PolicyServers may be from anywhere. */
+  async #checkOwners(): Promise<void> {
+    const wanted = installObjects(this.#plan.context);
+    const types = await typesOf(this.#cluster, wanted);
+    for (const object of wanted) {
+      const type = types.find((one) => one.kind === object.kind && apiVersionOf(one) === object.apiVersion);
+      if (type !== undefined && !isShared(type)) {
+        const live = await unlessGone(this.#cluster.get(type, keyOf(object)));
+        checkOwners(live === undefined ? [] : [{ ...live, kind: type.kind }]);
+      }
+    }
+  }
+
   async #applyParts(parts: readonly InstallPart[]): Promise<void> {
     for (const part of parts) {
-      for (const object of part.objects(this.#context)) {
-        await this.#apply(object);
+      for (const object of part.objects(this.#plan.context)) {
+        await this.#apply(withKept(object, this.#plan));
       }
     }
   }
@@ -142,9 +182,12 @@ export class Installation {
       process.stdout.write(`${name} would be created (not validated: its kind or namespace does not exist yet)\n`);
       return;
     }
-    const { outcome } = await this.#applied(type, object);
+    const { outcome, before, object: after } = await this.#applied(type, object);
     this.#hasPolicyServer ||= type.resource === POLICY_SERVERS.resource;
-    process.stdout.write(`${name} ${outcome}${isDryRun ? ' (dry run)' : ''}\n`);
+    this.#print(name, outcome);
+    if (isDryRun && before !== undefined && outcome === 'configured') {
+      process.stdout.write(changesText(before, after));
+    }
     if (type.resource === CRDS.resource && !isDryRun) {
       await this.#established(object);
     }
@@ -152,8 +195,7 @@ export class Installation {
 
   /** The existing object, if it may not be overwritten as a whole because others may have created it. */
   async #live(type: ResourceType, object: KubernetesObject): Promise<KubernetesObject | undefined> {
-    const isShared = [CRDS, NAMESPACES, POLICY_SERVERS].some(({ resource }) => resource === type.resource);
-    return isShared ? await unlessGone(this.#cluster.get(type, keyOf(object))) : undefined;
+    return isShared(type) ? await unlessGone(this.#cluster.get(type, keyOf(object))) : undefined;
   }
 
   /** Why an existing object is not changed; undefined when it belongs to Portcullis. */
@@ -165,7 +207,7 @@ export class Installation {
         : 'it existed before. If all of its pods allow it, set the label pod-security.kubernetes.io/enforce=restricted.';
     }
     if (type.resource === POLICY_SERVERS.resource) {
-      const reason = await foreignReasonIn(this.#cluster, this.#context.namespace, live);
+      const reason = await foreignReasonIn(this.#cluster, this.#plan.context.namespace, live);
       return reason === undefined ? undefined : `${reason}. docs/migration.md describes how to take it over.`;
     }
     if (type.resource === CRDS.resource && isForeignGovernanceKind(live)) {
@@ -257,9 +299,26 @@ export class Installation {
     }
   }
 
+  #print(name: string, outcome: string): void {
+    this.#counts.set(outcome, (this.#counts.get(outcome) ?? 0) + 1);
+    process.stdout.write(`${name} ${outcome}${this.#options.isDryRun ? ' (dry run)' : ''}\n`);
+  }
+
+  /** Values of the installation before that this one was not told. */
+  #printKept(): void {
+    const kept = valuesText(this.#plan.kept);
+    if (kept.length > 0) {
+      this.#progress.line(
+        `Kept from the last installation: ${oneLine(kept.join(', '))}. --reset-values returns to the defaults.`,
+      );
+    }
+  }
+
   #printResult(isBeside: boolean): void {
     const { isDryRun } = this.#options;
-    const { namespace } = this.#context;
+    const { namespace } = this.#plan.context;
+    const counts = [...this.#counts].map(([outcome, count]) => `${count} ${outcome}`).join(', ');
+    this.#progress.line(`${counts}${isDryRun ? '. Nothing was changed (dry run).' : '.'}`);
     if (isDryRun) {
       return;
     }
@@ -281,6 +340,11 @@ function isTemporary(error: unknown): boolean {
   }
   const isUnknownKind = error.code === 404 && error.details?.name === undefined;
   return isUnknownKind || (error.code === 500 && error.message.includes('own-kinds.portcullis.dev'));
+}
+
+/** Whether objects of this type may be of others, also under the names of an installation. */
+function isShared({ resource }: ResourceType): boolean {
+  return [CRDS, NAMESPACES, POLICY_SERVERS].some((type) => type.resource === resource);
 }
 
 /** Why the controller would not manage a PolicyServer. One whose Deployment it already manages is ours. */

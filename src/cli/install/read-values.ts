@@ -13,19 +13,31 @@ import {
  * The defaults, replaced by the given values. As in Helm, values of type object are merged with the default, and null removes
  * a key.
  * @param source the name for messages
+ * @param options `isPart`: values of an earlier installation are not there yet, which may be what one of these needs
  * @throws CliError when a value does not exist, has another type, or contradicts another one
  */
-export function installValues(given: unknown, version: string, source: string): InstallValues {
-  if (given !== undefined && given !== null && !isJsonObject(given)) {
-    throw usageError(`${source}: expected a mapping of values`);
-  }
-  const values = merged(valuesDeclaration(version), given ?? {}, source, '') as unknown as InstallValues;
+export function installValues(
+  given: unknown,
+  version: string,
+  source: string,
+  { isPart = false }: { readonly isPart?: boolean } = {},
+): InstallValues {
+  const mapping = valuesMapping(given, source);
+  const values = merged(valuesDeclaration(version), mapping, source, '') as unknown as InstallValues;
   const { certManager, mode } = values.certificates;
-  if (certManager.enabled && mode !== 'external') {
+  if (!isPart && certManager.enabled && mode !== 'external') {
     const action = 'Set certificates.mode to external as well: with own, the controller would write the same Secrets.';
     throw usageError(`${source}: certificates.certManager.enabled is set, and certificates.mode is ${mode}`, action);
   }
   return values;
+}
+
+/** The given values, or none. @throws CliError when they are no mapping */
+export function valuesMapping(given: unknown, source: string): JsonObject {
+  if (given !== undefined && given !== null && !isJsonObject(given)) {
+    throw usageError(`${source}: expected a mapping of values`);
+  }
+  return given ?? {};
 }
 
 export function defaultValues(version: string): InstallValues {
