@@ -42,7 +42,7 @@ export { callsFunction, childrenOf, expressionsOf, findCertain, readsField, uses
 export { allowedSince, newExpressionsVersion } from './library.ts';
 export { Program } from './program.ts';
 export { languageReference } from './reference.ts';
-export { BINDING_MACROS, isIdentifier, MATH_MACROS } from './syntax/index.ts';
+export { BINDING_MACROS, commentsOf, isIdentifier, MATH_MACROS } from './syntax/index.ts';
 export {
   BOOL,
   BYTES,

@@ -1,9 +1,13 @@
 import { createRequire } from 'node:module';
+import type { Program } from '../cel/index.ts';
 import type { BuiltinName } from '../modules/index.ts';
 import type * as celPolicy from './cel-policy/index.ts';
 import type { FieldProblem } from './field-problem.ts';
 import type * as networkPolicy from './network-policy/index.ts';
 import type * as podProfile from './pod-profile/index.ts';
+import type { LintContext } from './cel-policy/lints/lint-policy.ts';
+import type { LintFinding } from './cel-policy/lints/lint-finding.ts';
+import { EPHEMERAL_CONTAINERS_MISSED, missesUpdates } from './pod-subresources.ts';
 import type * as podSecurity from './pod-security/index.ts';
 
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
@@ -18,9 +22,17 @@ export interface CheckedSettings {
   /** The requests that the settings match, if they say so. */
   readonly constraints?: RequestConstraints | undefined;
   readonly nullReads: readonly celPolicy.NullRead[];
-  /** Fields with mistakes that API servers tolerated once, and what they are. */
-  readonly warnings?: readonly FieldProblem[];
+  /** Finds possible mistakes in settings without problems. */
+  readonly lint: (context: LintContext) => readonly LintFinding[];
 }
+
+/** Levels of the Pod Security Standards hold for ephemeral containers, too. */
+const lintContainerRules: CheckedSettings['lint'] = ({ rules }) =>
+  missesUpdates(rules, 'ephemeralcontainers')
+    ? [{ code: 'pod-subresource', field: '', message: EPHEMERAL_CONTAINERS_MISSED }]
+    : [];
+
+const NO_LINT: CheckedSettings['lint'] = () => [];
 
 /** Validates settings of builtin modules before a policy is created. Keeps no state of the settings. */
 export class BuiltinSettings {
@@ -31,35 +43,45 @@ export class BuiltinSettings {
     // Required on first use, like builtin guests: most processes check no settings.
     switch (name) {
       case 'cel': {
-        const { parseSettings, plainReceiverText, PolicyEnvironments } = require(
-          `./cel-policy/index.${extension}`,
-        ) as typeof celPolicy;
-        this.#environments ??= new PolicyEnvironments({ hasWholeRequest: true });
-        const { policy, problems = [] } = parseSettings(settings, this.#environments);
+        const { parseSettings, lintPolicy } = loadCel();
+        const environments = this.#celEnvironments();
+        const { policy, problems = [] } = parseSettings(settings, environments);
         const { needs = [], constraints, nullReads = [] } = policy ?? {};
-        const warnings = (policy?.compiled.plainReceivers ?? []).map((misuse) => ({
-          field: misuse.field,
-          message: plainReceiverText(misuse),
-        }));
-        return { problems, needs, constraints, nullReads, warnings };
+        const lint: CheckedSettings['lint'] =
+          policy === undefined ? NO_LINT : (context) => lintPolicy(policy.compiled, environments, context);
+        return { problems, needs, constraints, nullReads, lint };
       }
       case 'pod-profile': {
         const { parsePodProfileSettings } = require(`./pod-profile/index.${extension}`) as typeof podProfile;
         const parsed = parsePodProfileSettings(settings);
-        return { problems: parsed.problems ?? [], needs: [], nullReads: [] };
+        return { problems: parsed.problems ?? [], needs: [], nullReads: [], lint: NO_LINT };
       }
       case 'pod-security': {
         const { parsePodSecuritySettings } = require(`./pod-security/index.${extension}`) as typeof podSecurity;
         const parsed = parsePodSecuritySettings(settings);
-        return { problems: parsed.problems ?? [], needs: [], nullReads: [] };
+        return { problems: parsed.problems ?? [], needs: [], nullReads: [], lint: lintContainerRules };
       }
       case 'network-policy-support': {
         const { parseNetworkPolicySettings } = require(`./network-policy/index.${extension}`) as typeof networkPolicy;
         const parsed = parseNetworkPolicySettings(settings);
-        return { problems: parsed.problems ?? [], needs: [], nullReads: [] };
+        return { problems: parsed.problems ?? [], needs: [], nullReads: [], lint: NO_LINT };
       }
       default:
         return name satisfies never;
     }
   }
+
+  /** Possible mistakes in match conditions, by their fields. */
+  lintConditions(programs: ReadonlyMap<string, Program>, failurePolicy: 'Fail' | 'Ignore'): readonly LintFinding[] {
+    return programs.size === 0 ? [] : loadCel().lintConditions(programs, failurePolicy, this.#celEnvironments());
+  }
+
+  #celEnvironments(): celPolicy.PolicyEnvironments {
+    this.#environments ??= new (loadCel().PolicyEnvironments)({ hasWholeRequest: true });
+    return this.#environments;
+  }
+}
+
+function loadCel(): typeof celPolicy {
+  return require(`./cel-policy/index.${extension}`) as typeof celPolicy;
 }

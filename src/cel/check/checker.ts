@@ -19,6 +19,7 @@ import { CelUint } from '../value.ts';
 import type { CelValue } from '../value.ts';
 import type { DeclaredFunction, DeclaredOverload, Declarations, Meaning } from './declarations.ts';
 import { hintsForCall, hintsForField, hintsForFunction, hintsForIdentifier, hintsForIndex } from './hints.ts';
+import { keyHint } from './key-hint.ts';
 import { MAX_TYPE_PARTS } from './limits.ts';
 import type { Message } from './messages.ts';
 import { formatArguments, formatType } from './type-text.ts';
@@ -190,7 +191,9 @@ class Checker {
   #checkIdentifier(node: IdentifierExpression): Expression {
     const found = this.#lookUp(node.name);
     if (found === undefined) {
-      this.#undeclared(node, node.name, hintsForIdentifier(node.name, this.#declarations, this.#locals));
+      const key = keyHint(this.#parsed.source.text, node.start);
+      const hints = key?.isCertain === true ? [] : hintsForIdentifier(node.name, this.#declarations, this.#locals);
+      this.#undeclared(node, node.name, key === undefined ? hints : [key.hint, ...hints]);
       return node;
     }
     return this.#resolveTo(node, found);

@@ -4,7 +4,7 @@ import type { CelType } from '../type.ts';
 import type { DeclaredFunction, Declarations, TypeProvider } from './declarations.ts';
 import { MAX_LISTED_CANDIDATES } from './limits.ts';
 import { didYouMean } from './suggestion.ts';
-import { formatSignature, isOperator } from './type-text.ts';
+import { formatSignature, formatType, isOperator } from './type-text.ts';
 import { listed } from '../../values/index.ts';
 
 /** Suggestions for an undeclared identifier. */
@@ -61,6 +61,15 @@ export function hintsForIndex(key: string, struct: string, types: TypeProvider):
   return [`there is no field '${key}'${hint === undefined ? '' : `: ${hint}`}`];
 }
 
+/** What to write instead of operators, by type. */
+const COMPARED_BY_CALLS: ReadonlyMap<string, string> = new Map([
+  [
+    'kubernetes.Quantity',
+    'quantities have no operators: a.compareTo(b) <= 0, a.isGreaterThan(b), a.isLessThan(b), a.add(b), a.sub(b)',
+  ],
+  ['kubernetes.Semver', 'versions have no operators: a.compareTo(b) <= 0, a.isGreaterThan(b), a.isLessThan(b)'],
+]);
+
 /** The signatures that a function has. */
 export function hintsForCall(
   declared: DeclaredFunction,
@@ -71,6 +80,12 @@ export function hintsForCall(
   if (sameStyle.length === 0) {
     const style = isMember ? `${declared.name}(...)` : `value.${declared.name}(...)`;
     return [`it is called as ${style}`, ...candidateHints(declared.name, declared.overloads)];
+  }
+  const calls = isOperator(declared.name)
+    ? types.map(formatType).find((name) => COMPARED_BY_CALLS.has(name))
+    : undefined;
+  if (calls !== undefined) {
+    return [COMPARED_BY_CALLS.get(calls) ?? ''];
   }
   const kinds = new Set(types.map(({ kind }) => kind));
   const isMixed = isOperator(declared.name) && kinds.size > 1 && [...kinds].every(isNumericKind);

@@ -1,3 +1,4 @@
+export { commentsOf } from './comments.ts';
 export {
   BINDING_MACROS,
   LIST_MACROS,

@@ -26,13 +26,13 @@ export class MacroExpansion {
   readonly call: MacroCall;
   readonly #position: NodePosition;
   readonly #nodes: NodeFactory;
-  readonly #report: (message: string, at: Expression) => Expression;
+  readonly #report: (message: string, at: Expression, hints: readonly string[]) => Expression;
 
   constructor(
     call: MacroCall,
     place: NodePosition,
     nodes: NodeFactory,
-    report: (message: string, at: Expression) => Expression,
+    report: (message: string, at: Expression, hints: readonly string[]) => Expression,
   ) {
     this.call = call;
     this.#position = place;
@@ -70,8 +70,8 @@ export class MacroExpansion {
   }
 
   /** Reports an error and returns an expression with which parsing continues. */
-  fail(message: string, at: Expression): Expression {
-    return this.#report(message, at);
+  fail(message: string, at: Expression, hints: readonly string[] = []): Expression {
+    return this.#report(message, at, hints);
   }
 
   literal(value: CelValue): Expression {

@@ -249,6 +249,33 @@ describe('macros', () => {
   }
 });
 
+describe('hints for syntax errors', () => {
+  const cases: readonly (readonly [text: string, hint: RegExp | undefined])[] = [
+    ["has(a.labels['x'])", /'key' in a\.b/],
+    ['has(a.labels.app-name)', /'key' in a\.b/],
+    ['has(a)', undefined],
+    [
+      '// no pod on the control plane !has(object.spec.tolerations)',
+      /takes the whole expression: .* write the block with \|/,
+    ],
+    ['// nothing here', /takes the whole expression/],
+    ['// pods only object.kind == 1 &&\n b)', /takes a part of the expression/],
+    ['(a // and || b\n', /takes a part of the expression/],
+    ['// a comment\n a b', undefined],
+    ["a == '// && b' c", undefined],
+    ['a b // && c', undefined],
+  ];
+  for (const [text, hint] of cases) {
+    it(`${hint === undefined ? 'do not explain' : 'explain'} ${text}`, () => {
+      const hints = errorOf(text)
+        .issues.flatMap((issue) => issue.hints)
+        .filter((one) => /comment|key/.test(one));
+      assert.equal(hints.length, hint === undefined ? 0 : 1);
+      assert.match(hints[0] ?? '', hint ?? /^$/);
+    });
+  }
+});
+
 describe('errors', () => {
   it('are all reported, with positions and excerpts', () => {
     const error = errorOf('a +\n  f(b c, 1e999) &&\n  has(c)');

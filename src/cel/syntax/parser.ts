@@ -2,6 +2,7 @@ import type { Expression, MapEntry, StructField } from '../ast.ts';
 import { CelError } from '../errors.ts';
 import type { CelIssue } from '../errors.ts';
 import type { CelValue } from '../value.ts';
+import { commentHint } from './comments.ts';
 import { Lexer } from './lexer.ts';
 import { MAX_EXPRESSION_CODE_POINTS, MAX_ISSUES, MAX_NESTING, MAX_NODES } from './limits.ts';
 import { InvalidLiteral, parseBytes, parseDouble, parseInt64, parseString, parseUint64 } from './literal.ts';
@@ -111,9 +112,17 @@ class Parser {
   parse(): ParsedExpression {
     const expression = this.#parseAll();
     if (expression === undefined || this.#issues.length > 0) {
-      throw CelError.ofIssues('syntax-invalid', this.#issues);
+      throw CelError.ofIssues('syntax-invalid', this.#withCommentHint());
     }
     return { source: this.#source, expression, nodeCount: this.#nodes.count };
+  }
+
+  #withCommentHint(): readonly CelIssue[] {
+    const [first, ...others] = this.#issues;
+    const hint = first === undefined ? undefined : commentHint(this.#source.text, first.start);
+    return first === undefined || hint === undefined
+      ? this.#issues
+      : [{ ...first, hints: [...first.hints, hint] }, ...others];
   }
 
   #parseAll(): Expression | undefined {
@@ -379,8 +388,8 @@ class Parser {
     const { name, target, args } = call;
     const macro = this.#options.macros.find(name, target !== undefined, args.length);
     const expanded = macro?.expand(
-      new MacroExpansion(call, place, this.#nodes, (message, at) => {
-        this.#reportAt(message, at);
+      new MacroExpansion(call, place, this.#nodes, (message, at, hints) => {
+        this.#reportAt(message, at, hints);
         return this.#asPlaceholder(this.#nodes.literal(place, null));
       }),
     );
@@ -739,9 +748,9 @@ class Parser {
     return node;
   }
 
-  #reportAt(message: string, node: Expression): void {
+  #reportAt(message: string, node: Expression, hints: readonly string[]): void {
     if (!this.#placeholders.has(node)) {
-      this.#addIssue(message, node.position, node.end, []);
+      this.#addIssue(message, node.position, node.end, hints);
     }
   }
 

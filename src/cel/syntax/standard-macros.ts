@@ -18,7 +18,13 @@ function expandHas(macro: MacroExpansion): Expression {
   const argument = macro.argument(0);
   return argument.kind === 'select'
     ? macro.presenceTest(argument.operand, argument.field)
-    : macro.fail('invalid argument to has() macro', argument);
+    : macro.fail('invalid argument to has() macro', argument, hasHints(argument));
+}
+
+/** Keys with `-`, `.` and `/` are no fields: they are looked up in their map. */
+function hasHints(argument: Expression): readonly string[] {
+  const isKey = argument.kind === 'call' && ['_[_]', '_-_', '_/_'].includes(argument.function);
+  return isKey ? ["has() takes a field, has(a.b): of a key in a map, write 'key' in a.b"] : [];
 }
 
 /** The quantifiers with `argumentCount` arguments, of which the first `variables` are iteration variables. */

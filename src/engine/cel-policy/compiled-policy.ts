@@ -14,7 +14,6 @@ import { MAX_PATTERN_SIZE } from '../../go/index.ts';
 import { invalid } from '../../resources/index.ts';
 import type { FieldProblem } from '../field-problem.ts';
 import { trimSpace } from './go-space.ts';
-import { type PlainReceiver, plainReceivers } from './plain-receivers.ts';
 import { variableType } from './policy-environment.ts';
 import type { ExpressionScope, PolicyEnvironments } from './policy-environment.ts';
 import type { MutationSpec, PolicySpec, ValidationSpec } from './policy-spec.ts';
@@ -33,7 +32,8 @@ export interface CompiledPolicy {
   readonly usesAuthorizer: boolean;
   /** Path of the first expression with the variable `authorizer`; undefined if there is none. */
   readonly authorizerUse: string | undefined;
-  readonly plainReceivers: readonly PlainReceiver[];
+  /** All expressions by their paths. */
+  readonly programs: ReadonlyMap<string, Program>;
   /** Paths of the expressions that ask what a service account may do. */
   readonly accountUses: readonly string[];
 }
@@ -149,9 +149,7 @@ class PolicyCompiler {
       namespaceUse: pathTo('namespaceObject'),
       usesAuthorizer: pathTo('authorizer') !== undefined,
       authorizerUse: this.#pathsTo('authorizer', usesVariable)[0],
-      plainReceivers: [...this.#programs].flatMap(([field, program]) =>
-        program.text.includes('orValue') ? plainReceivers(program).map((receiver) => ({ field, receiver })) : [],
-      ),
+      programs: this.#programs,
       accountUses: this.#pathsTo('serviceAccount', callsFunction),
     };
   }

@@ -1,12 +1,12 @@
 import { MAX_KUBERNETES_VERSION } from '../../cel/index.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject } from '../json-text.ts';
+import { lintPolicy } from './lints/lint-policy.ts';
 import { compilePolicy } from './compiled-policy.ts';
 import type { CompiledPolicy } from './compiled-policy.ts';
 import { problemText } from '../field-problem.ts';
 import type { FieldProblem } from '../field-problem.ts';
 import { labelsOf } from '../object-labels.ts';
-import { plainReceiverText } from './plain-receivers.ts';
 import { PolicyEnvironments } from './policy-environment.ts';
 import type { BindingSpec } from './policy-spec.ts';
 import { readBinding, readPolicy } from './read-policy.ts';
@@ -134,9 +134,9 @@ class ManifestLoader {
       this.#bindings.set(key, read);
     } else if (policy !== undefined) {
       this.#policies.set(key, policy);
-      this.#notes.push(
-        ...policy.plainReceivers.map((misuse) => `${manifest}: ${misuse.field}: ${plainReceiverText(misuse)}`),
-      );
+      const { resourceRules: rules = [] } = read.matchConstraints ?? {};
+      const lints = problems.length > 0 ? [] : lintPolicy(policy, this.#environments, { rules });
+      this.#notes.push(...lints.map(({ field, message }) => `${manifest}: ${field}: ${message}`));
     }
   }
 

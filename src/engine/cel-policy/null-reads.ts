@@ -6,7 +6,7 @@ import { fieldOfPatch } from './read-policy.ts';
 
 /** An expression that reads a field of a variable in every evaluation, so that the policy denies while the variable is null. */
 export interface NullRead {
-  readonly variable: 'object' | 'oldObject';
+  readonly variable: 'object' | 'oldObject' | 'namespaceObject';
   /** Path of the expression in the settings. */
   readonly field: string;
 }
@@ -19,7 +19,7 @@ export function nullReads(policy: CompiledPolicy): readonly NullRead[] {
   if (failurePolicy === 'Ignore' || matchConstraints !== undefined || paramKind !== undefined) {
     return [];
   }
-  return (['object', 'oldObject'] as const).flatMap((variable) => {
+  return (['object', 'oldObject', 'namespaceObject'] as const).flatMap((variable) => {
     const fails = failsWithout(variable, policy);
     const [field] = decisive(policy, variable).find(([, program]) => fails(program)) ?? [];
     return field === undefined ? [] : { variable, field };
@@ -31,8 +31,11 @@ function decisive(policy: CompiledPolicy, variable: Variable): readonly (readonl
   const { matchConditions, validations, auditAnnotations, mutations } = policy;
   const [condition, ...more] = matchConditions;
   if (condition !== undefined) {
-    // Another condition that is false would admit the request in spite of the failure.
-    return more.length > 0 ? [] : [['matchConditions[0].expression', condition.program]];
+    // Another condition that is false would admit the request in spite of the failure. Of conditions that read namespaceObject,
+    // which is null for every request, there is a finding of its own.
+    return more.length > 0 || variable === 'namespaceObject'
+      ? []
+      : [['matchConditions[0].expression', condition.program]];
   }
   return [
     ...validations.map(({ program }, index) => [`validations[${index}].expression`, program] as const),

@@ -17,6 +17,11 @@ import type { AdmissionPolicySpec } from '../../resources/index.ts';
 import { rejectAccount } from './authorizer-rules.ts';
 import type { Findings } from './findings.ts';
 
+export interface CheckedConditions {
+  readonly reads: readonly NullRead[];
+  readonly programs: ReadonlyMap<string, Program>;
+}
+
 type MatchCondition = NonNullable<AdmissionPolicySpec['matchConditions']>[number];
 
 /** Compiles match conditions like an API server those of webhooks. */
@@ -27,14 +32,16 @@ export class MatchConditions {
   /**
    * Checks `spec.matchConditions`. The schema already checks that names are unique.
    *
-   * @returns reads of null that make a single condition fail: where there are more, another one that is false decides
+   * @returns reads of null that make a single condition fail: where there are more, another one that is false decides; and the
+   * conditions that compile, by their fields
    */
-  check(conditions: readonly MatchCondition[], isNamespaced: boolean, findings: Findings): readonly NullRead[] {
+  check(conditions: readonly MatchCondition[], isNamespaced: boolean, findings: Findings): CheckedConditions {
     const reads: NullRead[] = [];
+    const programs = new Map<string, Program>();
     const problem = conditionsProblem(conditions);
     if (problem !== undefined) {
       findings.reject('condition-expression', forbidden('spec.matchConditions', problem));
-      return [];
+      return { reads, programs };
     }
     let patternSize = 0;
     for (const [index, { name, expression }] of conditions.entries()) {
@@ -60,13 +67,16 @@ export class MatchConditions {
       }
       if ('problem' in compiled) {
         findings.reject('condition-expression', invalid(`${path}.expression`, expression, compiled.problem));
-      } else if (isNamespaced && callsFunction(compiled.program.checked.expression, 'serviceAccount')) {
+        continue;
+      }
+      programs.set(`matchConditions[${index}].expression`, compiled.program);
+      if (isNamespaced && callsFunction(compiled.program.checked.expression, 'serviceAccount')) {
         rejectAccount(`${path}.expression`, findings);
       } else if (conditions.length === 1) {
         reads.push(...nullReadsOf(compiled.program, `matchConditions[${index}].expression`));
       }
     }
-    return reads;
+    return { reads, programs };
   }
 
   #compiled(expression: string): { readonly program: Program } | { readonly problem: string } {

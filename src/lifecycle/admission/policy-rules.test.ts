@@ -31,7 +31,9 @@ const PARAMETERS = {
   validations: [{ expression: 'true' }],
 };
 const MUTATIONS = {
-  mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression: "[JSONPatch{op: 'remove', path: '/a'}]" } }],
+  mutations: [
+    { patchType: 'JSONPatch', jsonPatch: { expression: "[JSONPatch{op: 'remove', path: '/metadata/labels'}]" } },
+  ],
 };
 const LABELLED = { matchConstraints: { namespaceSelector: { matchLabels: { a: 'b' } } } };
 const OF_NAMESPACE = { validations: [{ expression: 'true' }, { expression: 'namespaceObject.metadata.name != "a"' }] };
@@ -200,7 +202,7 @@ const POLICY_CASES: readonly Case[] = [
     'cap',
     rules({}, { operations: ['*', 'CREATE'] }),
     ['spec.rules[1].operations [rule-wildcard]'],
-    [],
+    ['spec.settings [pod-subresource]'],
     /expected it alone, got 2 entries/,
   ],
   ['an empty version', 'cap', rules({ apiVersions: [''] }), ['spec.rules[0].apiVersions[0] [rule-empty]']],
@@ -801,7 +803,7 @@ const POLICY_CASES: readonly Case[] = [
     'cap',
     { ...rules({ resources: ['pods'], operations: ['UPDATE'] }, { resources: ['secrets'] }), podTemplates: 'Warn' },
     [],
-    ['spec.podTemplates [pod-templates]'],
+    ['spec.podTemplates [pod-templates]', 'spec.settings [pod-subresource]'],
     /no rule matches the creation of pods/,
   ],
   ['pod templates by a policy of pods', 'ap', { ...SPEC, podTemplates: 'Enforce' }, []],
@@ -1045,9 +1047,398 @@ const PARAMETER_CASES: readonly Case[] = [
     'cap',
     parameters({}, { rules: [{ ...RULE, operations: ['*'] }] }),
     [],
-    ['spec.parameters.notFound [parameters]'],
+    ['spec.parameters.notFound [parameters]', 'spec.settings [pod-subresource]'],
   ],
 ];
+
+const PODS_AND_UPDATES = [{ ...RULE, operations: ['CREATE', 'UPDATE'] }];
+const cel = (settings: object, more: object = {}): object => ({ ...module('builtin:cel', settings), ...more });
+const validation = (expression: string, rules: readonly object[] = [RULE]): object =>
+  cel({ validations: [{ expression }] }, { rules });
+const mutation = (key: 'jsonPatch' | 'applyConfiguration', expression: string, more: object = {}): object => {
+  const patchType = key === 'jsonPatch' ? 'JSONPatch' : 'ApplyConfiguration';
+  return cel({ mutations: [{ patchType, [key]: { expression } }] }, { mutating: true, ...more });
+};
+const patch = (expression: string, more: object = {}): object => mutation('jsonPatch', expression, more);
+const readsNamespaces = { contextAwareResources: [{ apiVersion: 'v1', kind: 'Namespace' }] };
+const EXPRESSION = 'spec.settings.validations[0].expression';
+const PATCH = 'spec.settings.mutations[0].jsonPatch.expression';
+
+const LINT_CASES: readonly Case[] = [
+  [
+    'a condition that reads namespaceObject',
+    'cap',
+    conditions("namespaceObject.metadata.labels.env == 'prod'"),
+    ['spec.matchConditions[0].expression [namespace-object]'],
+    [],
+    /always null in match conditions.*select namespaces by spec\.namespaceSelector/s,
+  ],
+  [
+    'one of two conditions that reads namespaceObject',
+    'cap',
+    conditions("namespaceObject.metadata.labels.env == 'prod'", "request.name != 'x'"),
+    ['spec.matchConditions[0].expression [namespace-object]'],
+  ],
+  [
+    'a condition that reads namespaceObject, where failures are ignored',
+    'cap',
+    { ...conditions("namespaceObject.metadata.labels.env == 'prod'"), failurePolicy: 'Ignore' },
+    [],
+    ['spec.matchConditions[0].expression [namespace-object]'],
+    /would apply to no request/,
+  ],
+  [
+    'a condition that tests namespaceObject first',
+    'cap',
+    conditions('namespaceObject == null || has(namespaceObject.metadata.labels)'),
+    [],
+    ['spec.matchConditions[0].expression [namespace-object]'],
+  ],
+  [
+    'a condition of settings that reads namespaceObject',
+    'cap',
+    cel(
+      {
+        matchConditions: [{ name: 'a', expression: "namespaceObject.metadata.name == 'a'" }],
+        validations: [{ expression: 'true' }],
+      },
+      readsNamespaces,
+    ),
+    ['spec.settings.matchConditions[0].expression [namespace-object]'],
+  ],
+  ...(
+    [
+      [[{ ...RULE, resources: ['nodes'] }], [`${EXPRESSION} [null-object]`], []],
+      [[{ ...RULE, resources: ['namespaces', 'nodes'] }], [`${EXPRESSION} [null-object]`], []],
+      [
+        [{ ...RULE, apiGroups: ['example.com'], resources: ['widgets'], scope: 'Cluster' }],
+        [`${EXPRESSION} [null-object]`],
+        [],
+      ],
+      [[{ ...RULE, resources: ['pods', 'nodes'] }], [], [`${EXPRESSION} [null-object]`]],
+      [[{ ...RULE, resources: ['*'] }], [], [`${EXPRESSION} [null-object]`]],
+      [[{ ...RULE, resources: ['*'], scope: 'Namespaced' }], [], []],
+      [[RULE], [], []],
+      [[{ ...RULE, apiGroups: ['example.com'], resources: ['widgets'] }], [], []],
+    ] as const
+  ).map(([ruled, errors, warnings]): Case => [
+    `namespaceObject in a validation for ${JSON.stringify(ruled)}`,
+    'cap',
+    { ...validation("namespaceObject.metadata.name != 'x'", ruled), ...readsNamespaces },
+    errors,
+    warnings,
+  ]),
+  [
+    'namespaceObject in a validation that tests it, for nodes',
+    'cap',
+    {
+      ...validation("namespaceObject == null || namespaceObject.metadata.name != 'x'", [
+        { ...RULE, resources: ['nodes'] },
+      ]),
+      ...readsNamespaces,
+    },
+    [],
+  ],
+  [
+    'a comment that takes the rest of an expression',
+    'cap',
+    validation("object.metadata.name != 'x' // the name is reserved && object.spec.hostNetwork != true"),
+    [],
+    [`${EXPRESSION} [comment]`],
+    /the comment takes "&& object\.spec\.hostNetwork != true"/,
+  ],
+  [
+    'a folded comment before the expression',
+    'cap',
+    validation('// no pod on the host network !has(object.spec.hostNetwork)'),
+    [`${EXPRESSION} [settings]`],
+    [],
+    /a comment takes the whole expression/,
+  ],
+  ...[
+    "object.metadata.name != 'x' // the name is reserved",
+    "// pods of teams\nobject.metadata.name != 'x' // reserved\n&& object.metadata.name != 'y'",
+    "object.metadata.name != 'x' // && object.spec.hostNetwork != true",
+    "object.metadata.name != 'x' // never y, z && w",
+    "object.metadata.name != 'http://x && y'",
+  ].map((expression): Case => [`a comment of its own in ${expression}`, 'cap', validation(expression), []]),
+  ...[
+    "object.spec.containers.all(c, c.resources.limits.cpu <= '2')",
+    "object.spec.containers.all(c, c.?resources.?limits[?'memory'].orValue('0') < '1Gi')",
+    'object.spec.containers.all(c, int(c.resources.requests.memory) <= 2000)',
+    "object.spec.containers.all(c, c.resources.limits['nvidia.com/gpu'] > 1)",
+    "object.spec.volumes.all(v, !has(v.emptyDir) || v.emptyDir.sizeLimit <= '1Gi')",
+  ].map((expression): Case => [
+    `quantities that are no numbers in ${expression}`,
+    'cap',
+    validation(expression),
+    [],
+    [`${EXPRESSION} [quantity]`],
+    /write quantity\(/,
+  ]),
+  [
+    'a quantity in a variable',
+    'cap',
+    cel({
+      variables: [{ name: 'cpu', expression: 'object.spec.containers[0].resources.limits.cpu' }],
+      validations: [{ expression: "variables.cpu <= '2'" }],
+    }),
+    [],
+    [`${EXPRESSION} [quantity]`],
+  ],
+  ...[
+    "object.spec.containers.all(c, quantity(c.resources.limits.cpu).compareTo(quantity('2')) <= 0)",
+    "object.spec.containers.all(c, c.resources.limits.cpu == '2' || has(c.resources.limits.memory))",
+    'object.spec.minReplicas <= object.spec.max.count',
+    'int(object.spec.limits.count) < 3',
+  ].map((expression): Case => [`no quantity in ${expression}`, 'cap', validation(expression), []]),
+  ...[
+    ["request.operation != 'create'", 'write "CREATE"'],
+    ["'Update' == request.operation", 'write "UPDATE"'],
+    ["request.operation in ['CREATE', 'PATCH']", 'write "UPDATE"'],
+    ["object.kind != 'pod'", 'is "Pod", never "pod"'],
+    ["request.kind.kind in ['Pod', 'deployments']", 'is "Deployment", never "deployments"'],
+    ["request.resource.resource != 'Pods'", 'never "Pods"'],
+  ].map(([expression = '', text = '']): Case => [
+    `a value that requests never have in ${expression}`,
+    'cap',
+    validation(expression),
+    [],
+    [`${EXPRESSION} [request-value]`],
+    new RegExp(text),
+  ]),
+  ...[
+    "request.operation in ['CREATE', 'UPDATE']",
+    "request.operation in ['create', 'CREATE']",
+    "request.operation.lowerAscii() == 'create'",
+    "object.kind in ['Pod', 'Widget', 'gadget']",
+    "request.resource.resource == 'pods'",
+    "request.name == 'create'",
+  ].map((expression): Case => [`a value that requests have in ${expression}`, 'cap', validation(expression), []]),
+  [
+    'a value that requests never have in a condition',
+    'cap',
+    conditions("request.operation == 'create'"),
+    [],
+    ['spec.matchConditions[0].expression [request-value]'],
+  ],
+  ...[
+    "object.kind + '/' + object.metadata.name + ' is not allowed'",
+    "'at most ' + string(object.spec.replicas)",
+    '"%s is not allowed".format([request.name])',
+    'pod {{ request.object.metadata.name }} is not allowed',
+    'pod ${object.metadata.name} is not allowed',
+  ].map((message): Case => [
+    `the message ${message}`,
+    'cap',
+    cel({ validations: [{ expression: 'true', message }] }),
+    [],
+    ['spec.settings.validations[0].message [message-expression]'],
+    /messageExpression/,
+  ]),
+  ...[
+    'object.spec.hostNetwork must be false',
+    'object.spec.hostNetwork',
+    'set object.metadata.labels.team + object.metadata.labels.app',
+    "use 'a' + 'b'",
+    'at most {{ limit }} replicas',
+    'costs $5 (object.spec)',
+  ].map((message): Case => [
+    `the message ${message}`,
+    'cap',
+    cel({ validations: [{ expression: 'true', message }] }),
+    [],
+  ]),
+  ...(
+    [
+      ['[JSONPatch{op: "multiply", path: "/metadata/labels", value: {"a": "b"}}]', /has no operation "multiply"/],
+      ['[JSONPatch{op: "Add", path: "/metadata/labels", value: {"a": "b"}}]', /Did you mean add\?/],
+      ['[JSONPatch{path: "/metadata/labels", value: {"a": "b"}}]', /has no op/],
+      ['[JSONPatch{op: "add", value: {"a": "b"}}]', /has no path/],
+      ['[JSONPatch{op: "move", path: "/metadata/labels/a"}]', /has no from/],
+      ['[JSONPatch{op: "add", path: "metadata/labels", value: {"a": "b"}}]', /write "\/metadata\/labels"/],
+      ['[JSONPatch{op: "add", path: "spec/" + request.name, value: "b"}]', /does not begin with/],
+      [
+        '[JSONPatch{op: "add", path: "/metadata/labels/app.kubernetes.io/name", value: "x"}]',
+        /\/metadata\/labels\/app\.kubernetes\.io~1name/,
+      ],
+      ['[JSONPatch{op: "add", path: "/metadata/annotations/" + "a.b/c", value: "x"}]', /a\.b~1c/],
+      ['[JSONPatch{op: "copy", from: "/metadata/labels/a.b/c", path: "/metadata/labels/x"}]', /a\.b~1c/],
+      ['[JSONPatch{op: "add", path: "/spec/containers/image", value: "x"}]', /\/spec\/containers is a list/],
+      ['[JSONPatch{op: "remove", path: "/spec/containers/-"}]', /\/spec\/containers is a list/],
+      ['[JSONPatch{op: "add", path: "/metadata/labels/a", value: true}]', /the value is true or false, .* a text/],
+      [
+        '[JSONPatch{op: "add", path: "/metadata/labels", value: {"a": 1}}]',
+        /a number, where the field has a text, in "a"/,
+      ],
+      [
+        '[JSONPatch{op: "add", path: "/spec/priority", value: "1"}]',
+        /the value is a text, where the field has a number/,
+      ],
+      [
+        'request.name == "a" ? [JSONPatch{op: "plus", path: "/spec"}] : [JSONPatch{op: "minus", path: "/spec"}]',
+        /can never succeed/,
+      ],
+    ] as const
+  ).map(([expression, text]): Case => {
+    const count = [...expression.matchAll(/JSONPatch\{/g)].length;
+    return [
+      `the mutation ${expression}`,
+      'cap',
+      patch(expression),
+      Array.from({ length: count }, () => `${PATCH} [mutation]`),
+      [],
+      text,
+    ];
+  }),
+  [
+    'a mutation that fails for some requests',
+    'cap',
+    patch('request.name == "a" ? [JSONPatch{op: "plus", path: "/spec"}] : []'),
+    [],
+    [`${PATCH} [mutation]`],
+    /fails where it comes to this/,
+  ],
+  [
+    'a mutation that fails for one of two kinds',
+    'cap',
+    patch('[JSONPatch{op: "add", path: "/spec/replicas/x", value: 1}]', {
+      rules: [RULE, { ...RULE, apiGroups: ['apps'], resources: ['deployments'] }],
+    }),
+    [],
+    [`${PATCH} [mutation]`, `${PATCH} [mutation]`],
+    /\(of Pod\)/,
+  ],
+  [
+    'a key that is not escaped, in any object',
+    'cap',
+    patch('[JSONPatch{op: "add", path: "/metadata/labels/a.b/c", value: "x"}]', {
+      rules: [{ ...RULE, apiGroups: ['example.com'], resources: ['widgets'] }],
+    }),
+    [`${PATCH} [mutation]`],
+  ],
+  ...[
+    '[JSONPatch{op: "add", path: "/metadata/labels/app.kubernetes.io~1name", value: "x"}]',
+    '[JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("a/b"), value: request.name}]',
+    '[JSONPatch{op: "add", path: "/metadata/labels/" + request.name, value: "x"}]',
+    '[JSONPatch{op: request.name, path: request.name, value: "x"}]',
+    '[JSONPatch{op: "add", path: "/spec/containers/-", value: {"name": "a"}}, JSONPatch{op: "test", path: "/spec/containers/0/image", value: "a"}]',
+    '[JSONPatch{op: "replace", path: "/spec/containers/0/resources/limits/cpu", value: 2}]',
+    '[JSONPatch{op: "add", path: "/spec/containers/0/livenessProbe/httpGet/port", value: 80}]',
+    '[JSONPatch{op: "remove", path: "/metadata/labels/a"}]',
+    '[JSONPatch{op: "add", path: "/metadata/labels", value: {}}, JSONPatch{op: "move", from: "/metadata/labels/a", path: "/metadata/labels/b"}]',
+    'object.spec.containers.map(c, JSONPatch{op: "add", path: "/metadata/annotations/" + c.name, value: c.image})',
+  ].map((expression): Case => [`the mutation ${expression}`, 'cap', patch(expression), []]),
+  ...(
+    [
+      ['Object{spec: Object.spec{nodeSelector: {"a": "b"}}}', 'spec.nodeSelector'],
+      ['Object{spec: Object.spec{initContainers: [Object.spec.initContainers{name: "a", args: ["x"]}]}}', 'args'],
+      ['Object{spec: Object.spec{initContainers: [{"command": ["x"]}]}}', 'command'],
+      ['Object{spec: Object.spec{tolerations: object.spec.tolerations}}', 'tolerations'],
+    ] as const
+  ).map(([expression, field]): Case => [
+    `the configuration ${expression}`,
+    'cap',
+    mutation('applyConfiguration', expression),
+    ['spec.settings.mutations[0].applyConfiguration.expression [mutation]'],
+    [],
+    new RegExp(`${field} of Pod is merged as a whole \\(atomic\\).*JSONPatch`),
+  ]),
+  [
+    'a configuration that sets an atomic field for some requests',
+    'cap',
+    mutation(
+      'applyConfiguration',
+      'has(object.spec.nodeSelector) ? Object{} : Object{spec: Object.spec{nodeSelector: {"a": "b"}}}',
+    ),
+    [],
+    ['spec.settings.mutations[0].applyConfiguration.expression [mutation]'],
+  ],
+  ...[
+    'Object{metadata: Object.metadata{labels: {"a": "b"}, finalizers: ["a/b"]}}',
+    'Object{spec: Object.spec{containers: [Object.spec.containers{name: "a", image: "b", env: [Object.spec.containers.env{name: "x", value: "y"}]}]}}',
+    'Object{spec: Object.spec{securityContext: Object.spec.securityContext{runAsNonRoot: true}}}',
+  ].map((expression): Case => [
+    `the configuration ${expression}`,
+    'cap',
+    mutation('applyConfiguration', expression),
+    [],
+  ]),
+  [
+    'a mutation of an immutable field on updates',
+    'cap',
+    patch('[JSONPatch{op: "add", path: "/spec/nodeSelector", value: {"a": "b"}}]', { rules: PODS_AND_UPDATES }),
+    [],
+    [`${PATCH} [immutable-field]`],
+    /\/spec\/nodeSelector of a Pod is immutable/,
+  ],
+  [
+    'a configuration of an immutable field on updates',
+    'cap',
+    mutation('applyConfiguration', 'Object{spec: Object.spec{hostNetwork: false}}', { rules: PODS_AND_UPDATES }),
+    [],
+    ['spec.settings.mutations[0].applyConfiguration.expression [immutable-field]'],
+  ],
+  ...[
+    patch('[JSONPatch{op: "add", path: "/spec/nodeSelector", value: {"a": "b"}}]'),
+    patch(
+      'request.operation == "CREATE" ? [JSONPatch{op: "add", path: "/spec/nodeSelector", value: {"a": "b"}}] : []',
+      { rules: PODS_AND_UPDATES },
+    ),
+    patch('[JSONPatch{op: "add", path: "/spec/nodeSelector", value: {"a": "b"}}]', {
+      rules: PODS_AND_UPDATES,
+      matchConditions: [{ name: 'new', expression: "request.operation == 'CREATE'" }],
+    }),
+    patch('[JSONPatch{op: "replace", path: "/spec/containers/0/image", value: "a"}]', { rules: PODS_AND_UPDATES }),
+    patch('[JSONPatch{op: "add", path: "/metadata/labels", value: {"a": "b"}}]', { rules: PODS_AND_UPDATES }),
+    mutation(
+      'applyConfiguration',
+      'Object{spec: Object.spec{containers: [Object.spec.containers{name: "a", image: "b"}]}}',
+      {
+        rules: PODS_AND_UPDATES,
+      },
+    ),
+  ].map((spec, index): Case => [`a mutation that updates allow, ${index}`, 'cap', spec, []]),
+  [
+    'ephemeral containers that no rule matches',
+    'cap',
+    validation('object.spec.?ephemeralContainers.orValue([]).all(c, c.image != "x")'),
+    [],
+    [`${EXPRESSION} [pod-subresource]`],
+    /pods\/ephemeralcontainers/,
+  ],
+  [
+    'resources of updated pods, without their subresource',
+    'cap',
+    validation('object.spec.containers.all(c, has(c.resources.limits))', PODS_AND_UPDATES),
+    [],
+    [`${EXPRESSION} [pod-subresource]`],
+    /pods\/resize/,
+  ],
+  [
+    'the Pod Security Standards for updated pods, without their ephemeral containers',
+    'cap',
+    { ...SPEC, rules: PODS_AND_UPDATES },
+    [],
+    ['spec.settings [pod-subresource]'],
+  ],
+  ...[
+    validation('object.spec.containers.all(c, c.image != "x")', PODS_AND_UPDATES),
+    validation('object.spec.containers.all(c, has(c.resources.limits))'),
+    validation('has(object.spec.ephemeralContainers) && object.spec.containers.all(c, has(c.resources.limits))', [
+      ...PODS_AND_UPDATES,
+      { ...RULE, resources: ['pods/ephemeralcontainers', 'pods/resize'], operations: ['UPDATE'] },
+    ]),
+    validation('has(object.spec.ephemeralContainers)', [
+      { ...RULE, resources: ['pods', 'pods/*'], operations: ['CREATE', 'UPDATE'] },
+    ]),
+    validation('has(object.spec.ephemeralContainers)', [{ ...RULE, resources: ['nodes'] }]),
+  ].map((spec, index): Case => [`subresources of pods that are matched or not looked at, ${index}`, 'cap', spec, []]),
+];
+
+describe('probable mistakes', () => {
+  itValidates(LINT_CASES);
+});
 
 describe('policies with parameters', () => {
   itValidates(PARAMETER_CASES);

@@ -1,6 +1,7 @@
-import { BuiltinSettings } from '../../engine/index.ts';
+import { BuiltinSettings, type LintFinding } from '../../engine/index.ts';
 import {
   type AdmissionPolicyObject,
+  forbidden,
   invalid,
   isGroupSpec,
   isJsonObject,
@@ -100,8 +101,10 @@ export class PolicyRules {
     const isNamespaced = policy.metadata.namespace !== undefined;
     checkRequestRules(spec.rules, isNamespaced, findings);
     const conditions = spec.matchConditions ?? [];
-    const reads = this.#conditions.check(conditions, isNamespaced, findings);
-    if (spec.failurePolicy !== 'Ignore') {
+    const { reads, programs } = this.#conditions.check(conditions, isNamespaced, findings);
+    const failurePolicy = spec.failurePolicy === 'Ignore' ? 'Ignore' : 'Fail';
+    report(this.#settings.lintConditions(programs, failurePolicy), 'spec', findings);
+    if (failurePolicy === 'Fail') {
       checkNullReads({ field: 'spec', reads, isDecisive: true }, spec.rules, findings);
     }
     checkPodTemplates(policy, findings);
@@ -129,10 +132,9 @@ export class PolicyRules {
         hintAtBuiltin(use, isNamespaced, this.#settings, findings);
       } else {
         const checked = this.#settings.check(builtin, use.settings ?? {});
-        const { problems, needs, constraints, nullReads, warnings = [] } = checked;
-        for (const { field, message } of warnings) {
-          findings.warn('plain-or-value', `${use.field}.settings.${field}`, message);
-        }
+        const { problems, needs, constraints, nullReads, lint } = checked;
+        const context = { rules: spec.rules, conditions: conditions.map(({ expression }) => expression) };
+        report(lint(context), `${use.field}.settings`, findings);
         for (const problem of problems.filter(({ field }) => !isOverridden(field, use))) {
           this.#report(`${use.field}.settings`, problem, completesSettings(use.parameters), findings);
         }
@@ -165,6 +167,18 @@ export class PolicyRules {
       findings.warn('settings', place, message);
     } else {
       findings.reject('settings', { reason: 'FieldValueInvalid', field: place, message });
+    }
+  }
+}
+
+/** @param root path of what contains the fields */
+function report(lints: readonly LintFinding[], root: string, findings: Findings): void {
+  for (const { code, field, message, isError } of lints) {
+    const path = field === '' ? root : `${root}.${field}`;
+    if (isError === true) {
+      findings.reject(code, forbidden(path, message));
+    } else {
+      findings.warn(code, path, message);
     }
   }
 }

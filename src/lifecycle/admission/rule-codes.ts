@@ -25,6 +25,8 @@ export const REJECTIONS = [
   'parameters',
   'pod-templates',
   'null-object',
+  'namespace-object',
+  'mutation',
   'context-aware-kind',
   'host-capability',
   'other-subject',
@@ -65,6 +67,14 @@ export const WARNINGS = [
   'not-supported',
   'builtin-module',
   'plain-or-value',
+  'namespace-object',
+  'mutation',
+  'immutable-field',
+  'pod-subresource',
+  'comment',
+  'message-expression',
+  'quantity',
+  'request-value',
 ] as const;
 
 export type RejectionCode = (typeof REJECTIONS)[number];

@@ -226,7 +226,14 @@ const KIND = {
   columns: [...SHOWN_COLUMNS, ...WIDE_COLUMNS],
 } as const;
 
-const EXAMPLE_RULES = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE', 'UPDATE'] }];
+const EXAMPLE_RULES = [
+  {
+    apiGroups: [''],
+    apiVersions: ['v1'],
+    resources: ['pods', 'pods/ephemeralcontainers'],
+    operations: ['CREATE', 'UPDATE'],
+  },
+];
 
 const clusterAdmissionPolicy = {
   ...KIND,

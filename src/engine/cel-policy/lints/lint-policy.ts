@@ -1,0 +1,69 @@
+import type { RequestRule } from '../../../resources/index.ts';
+import type { CompiledPolicy } from '../compiled-policy.ts';
+import type { PolicyEnvironments } from '../policy-environment.ts';
+import { commentLint } from './comment-lint.ts';
+import { immutableFieldLint } from './immutable-field-lint.ts';
+import type { LintFinding, Programs } from './lint-finding.ts';
+import { messageLint } from './message-lint.ts';
+import type { FailurePolicyType } from '../policy-spec.ts';
+import { mutationLint } from './mutation-lint.ts';
+import { namespaceObjectLint } from './namespace-object-lint.ts';
+import { plainReceivers } from './plain-receivers.ts';
+import { podSubresourceLint } from './pod-subresource-lint.ts';
+import { quantityLint } from './quantity-lint.ts';
+import { requestValueLint } from './request-value-lint.ts';
+
+const NO_VARIABLES: CompiledPolicy['variables'] = new Map();
+
+/** Which requests reach the expressions of a policy. */
+export interface LintContext {
+  /** The rules of the policy, of which requests match one. */
+  readonly rules: readonly RequestRule[];
+  /** Match conditions of its webhook. Default: none. */
+  readonly conditions?: readonly string[];
+}
+
+/** Possible mistakes in a policy that compiles: what it can never do, and what is probably not meant. */
+export function lintPolicy(
+  policy: CompiledPolicy,
+  environments: PolicyEnvironments,
+  { rules, conditions: webhookConditions = [] }: LintContext,
+): readonly LintFinding[] {
+  const { programs, variables, spec } = policy;
+  const root = spec.name === undefined ? '' : 'spec.';
+  const conditions = new Map([...programs].filter(([field]) => field.startsWith(`${root}matchConditions[`)));
+  const selector = `${root}matchConstraints.namespaceSelector`;
+  return [
+    ...namespaceObjectLint(conditions, spec.failurePolicy, selector),
+    ...lintExpressions(programs, variables, environments),
+    ...mutationLint(policy, rules, root),
+    ...immutableFieldLint(policy, rules, webhookConditions, root),
+    ...(spec.kind === 'validating' ? podSubresourceLint(programs, variables, rules) : []),
+    ...messageLint(spec.validations, variables, environments, root),
+  ];
+}
+
+/** Possible mistakes in match conditions of a webhook, by their fields. */
+export function lintConditions(
+  programs: Programs,
+  failurePolicy: FailurePolicyType,
+  environments: PolicyEnvironments,
+): readonly LintFinding[] {
+  return [
+    ...namespaceObjectLint(programs, failurePolicy, 'spec.namespaceSelector'),
+    ...lintExpressions(programs, NO_VARIABLES, environments),
+  ];
+}
+
+function lintExpressions(
+  programs: Programs,
+  variables: CompiledPolicy['variables'],
+  environments: PolicyEnvironments,
+): readonly LintFinding[] {
+  return [
+    ...plainReceivers(programs),
+    ...commentLint(programs, variables, environments),
+    ...quantityLint(programs, variables),
+    ...requestValueLint(programs, variables),
+  ];
+}
