@@ -20,22 +20,56 @@ describe('table', () => {
     assert.ok(table(COLUMNS, [['one', 'x'.repeat(200), '']]).includes('x'.repeat(200)));
   });
 
-  it('leaves out columns that cannot be narrow enough, first those that are the same in every row', () => {
-    const columns = ['NAME', 'MODE', 'PHASE', 'REASON', 'READY', 'AGE'].map((header, index) => ({
-      header,
-      cell: (row: readonly string[]): string => row[index] ?? '',
-    }));
+  const columnsOf = (...names: readonly string[]): typeof COLUMNS =>
+    names.map((header, index) => ({ header, cell: (row: readonly string[]): string => row[index] ?? '' }));
+
+  it('leaves out what is the same in every row first, and never states before other columns', () => {
+    const columns = columnsOf('NAME', 'MODE', 'PHASE', 'REASON', 'READY', 'AGE');
     const rows = [
       ['one', 'protect', 'Active', 'Serving', '1', '5s'],
       ['two', 'protect', 'Degraded', 'FetchFailed', '1', '5s'],
     ];
-    const headers = (maxWidth: number, from = rows): string =>
-      table(columns, from, maxWidth).split('\n', 1)[0]?.replaceAll(/ +/g, ' ') ?? '';
+    const headers = (maxWidth: number): string =>
+      table(columns, rows, maxWidth).split('\n', 1)[0]?.replaceAll(/ +/g, ' ') ?? '';
     assert.equal(headers(60), 'NAME MODE PHASE REASON READY AGE');
-    assert.equal(headers(44), 'NAME MODE PHASE REASON AGE');
-    assert.equal(headers(34), 'NAME PHASE REASON AGE');
-    assert.equal(headers(30, rows.slice(0, 1)), 'NAME MODE PHASE AGE');
-    assert.equal(headers(1), 'NAME AGE');
+    assert.equal(headers(48), 'NAME MODE PHASE REASON READY');
+    assert.equal(headers(36), 'NAME PHASE READY AGE');
+    assert.equal(headers(24), 'NAME PHASE READY');
+    assert.equal(headers(1), 'NAME');
+  });
+
+  it('shows the phase before a message, and ends the message after a whole word', () => {
+    const columns = columnsOf('NAME', 'MESSAGE', 'REMARK', 'PHASE');
+    const rows = [
+      ['one', 'the module cannot be fetched from its registry', 'also a sentence of many words', 'Degraded'],
+    ];
+    assert.equal(
+      table(columns, rows, 40),
+      ['NAME   MESSAGE                 PHASE', 'one    the module cannot be…   Degraded'].join('\n'),
+    );
+    assert.equal(table(columns, rows, 30), 'NAME   PHASE\none    Degraded');
+  });
+
+  it('never shortens names, so that no two are cut to the same text', () => {
+    const names = ['policies.kafka-cluster', 'policies.kafka-operator'];
+    const columns = columnsOf('NAMESPACE', 'NAME', 'MESSAGE').map((column, index) => ({
+      ...column,
+      isName: index < 2,
+    }));
+    const text = table(
+      columns,
+      names.map((name) => ['local-cluster', name, 'a message of some words']),
+      30,
+    );
+    for (const name of names) {
+      assert.ok(text.includes(`local-cluster   ${name}`), text);
+    }
+  });
+
+  it('shortens long references inside, because they differ at their ends', () => {
+    const columns = columnsOf('NAME', 'MODULE');
+    const text = table(columns, [['one', 'registry.example/policies/required-labels:1.0.0']], 30);
+    assert.match(text, /^one {4}registr…ed-labels:1\.0\.0$/m);
   });
 });
 

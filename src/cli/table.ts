@@ -5,14 +5,28 @@ import { shortened, shortenedInside, withoutControls } from '../values/index.ts'
 interface Column<Row> {
   readonly header: string;
   readonly cell: (row: Row) => string;
+  /** Whether the cells name the object of the row: they are never shortened nor left out. Default: the first column only. */
+  readonly isName?: boolean;
+}
+
+interface Cells {
+  /** The header, then a cell for each row. */
+  readonly cells: readonly string[];
+  readonly isName: boolean;
+  /** Position among the columns. */
+  readonly index: number;
 }
 
 /** Width of lines that are not printed on a terminal. Characters. */
 const DEFAULT_WIDTH = 80;
 /** Width of the space between columns. Characters. */
 const GAP = 3;
-/** Narrowest column that still tells something. Characters. */
-const MIN_COLUMN_WIDTH = 8;
+/** Narrowest column of sentences or references that still tells something: two or three words. Characters. */
+const MIN_TEXT_WIDTH = 16;
+/** Longest cells of a column of single words, as reasons of conditions are. Characters. */
+const LONGEST_WORD = 24;
+/** Columns that say in one word how an object is. In narrow tables they come before all others. */
+const STATE_HEADER = /^(PHASE|STATUS|STATE|RESULT|ACCEPTED|PRESENT|READY|COMPLIANCE STATE)$/;
 
 /** The width of the terminal, or the usual one. */
 export function terminalWidth(): number {
@@ -21,27 +35,26 @@ export function terminalWidth(): number {
 
 /**
  * The rows as lines below a header. Cells must be free of control characters: see {@link oneLine}.
- * @param maxWidth cells are shortened so that lines fit, except those of the first column, which are for copying; columns that do
- * not fit then are left out
+ * @param maxWidth lines fit into it, unless names alone are longer: sentences end after a whole word, long references lose
+ * characters inside, and columns that do not fit then are left out
  */
 export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], maxWidth = Infinity): string {
-  const all = columns.map(({ header, cell }) => [header, ...rows.map((row) => cell(row))]);
-  const shown = withoutExcess(all, maxWidth);
-  const cells = (shown[0] ?? []).map((_, row) => shown.map((column) => column[row] ?? ''));
-  const widths = fitted(shown.map(widest), maxWidth);
-  return cells
-    .map((line) =>
-      line
-        .map((cell, index) => padded(cell, widths[index] ?? 0))
+  const all = columns.map(({ header, cell, isName = false }, index): Cells => ({
+    cells: [header, ...rows.map((row) => cell(row))],
+    isName: isName || index === 0,
+    index,
+  }));
+  const shown = fittingColumns(all, maxWidth);
+  const widths = fittingWidths(shown, maxWidth);
+  const fitted = shown.map(({ cells }, index) => padded(cells.map((cell) => shortenedCell(cell, widths[index] ?? 0))));
+  return ['', ...rows]
+    .map((_, row) =>
+      fitted
+        .map((cells) => cells[row])
         .join(' '.repeat(GAP))
         .trimEnd(),
     )
     .join('\n');
-}
-
-/** The text for a first column that nobody copies, in half of the width, so that the other columns are not left out. */
-export function firstCell(text: string, maxWidth = Infinity): string {
-  return shortenedInside(text, Math.floor(maxWidth / 2));
 }
 
 /** The lines of a table below its header. */
@@ -49,47 +62,76 @@ export function withoutHeader(text: string): string {
   return text.slice(text.indexOf('\n') + 1);
 }
 
-/**
- * The columns that fit when their cells are as short as possible. Those that have the same cell in every row are left out first,
- * because they distinguish nothing; otherwise the last ones. The first and the last column stay.
- */
-function withoutExcess(columns: readonly (readonly string[])[], maxWidth: number): readonly (readonly string[])[] {
-  let shown = columns;
-  while (shown.length > 2 && leastWidth(shown) > maxWidth) {
-    const inner = shown.slice(1, -1);
-    const removed = inner.findLast(([, ...cells]) => new Set(cells).size <= 1) ?? inner.at(-1);
-    shown = shown.filter((column) => column !== removed);
+/** The columns that fit with their least widths, in their order: the most important ones first, then each that still fits. */
+function fittingColumns(columns: readonly Cells[], maxWidth: number): readonly Cells[] {
+  const shown = new Set<Cells>();
+  let left = maxWidth + GAP;
+  for (const column of columns.toSorted((a, b) => rank(a) - rank(b) || a.index - b.index)) {
+    const needed = leastWidth(column) + GAP;
+    if (column.isName || needed <= left) {
+      shown.add(column);
+      left -= needed;
+    }
   }
-  return shown;
+  return columns.filter((column) => shown.has(column));
 }
 
-/** The width of lines whose cells are as short as possible. */
-function leastWidth([first = [], ...others]: readonly (readonly string[])[]): number {
-  return others.reduce((sum, column) => sum + GAP + Math.min(widest(column), MIN_COLUMN_WIDTH), widest(first));
+/** Importance of a column in a narrow table: names, states, what differs between rows, sentences, what is the same in all rows. */
+function rank(column: Cells): number {
+  const [header = '', ...cells] = column.cells;
+  if (column.isName) {
+    return 0;
+  }
+  if (STATE_HEADER.test(header)) {
+    return 1;
+  }
+  const isSame = cells.length > 1 && new Set(cells).size === 1;
+  return isSame ? 4 : isLong(column) ? 3 : 2;
 }
 
-function widest(cells: readonly string[]): number {
+/** Takes from the widest column that may be shortened until all fit. */
+function fittingWidths(columns: readonly Cells[], maxWidth: number): readonly number[] {
+  const widths = columns.map(widest);
+  const least = columns.map(leastWidth);
+  const sum = widths.reduce((total, one) => total + one + GAP, -GAP);
+  for (let excess = sum - maxWidth; excess > 0; excess -= 1) {
+    const spare = widths.map((one, index) => (one > (least[index] ?? one) ? one : 0));
+    const most = Math.max(...spare);
+    if (most === 0) {
+      break;
+    }
+    widths[spare.indexOf(most)] = most - 1;
+  }
+  return widths;
+}
+
+function leastWidth(column: Cells): number {
+  return isLong(column) ? MIN_TEXT_WIDTH : widest(column);
+}
+
+/** Whether a column has sentences or references, which tell something when they are shortened; single words do not. */
+function isLong(column: Cells): boolean {
+  return !column.isName && !STATE_HEADER.test(column.cells[0] ?? '') && widest(column) > LONGEST_WORD;
+}
+
+function widest({ cells }: Cells): number {
   return Math.max(...cells.map(width));
 }
 
-/** Takes from the widest column after the first one until the sum fits, or no column can be narrower. */
-function fitted(widths: readonly number[], maxWidth: number): readonly number[] {
-  const [first = 0, ...others] = widths;
-  let excess = first + others.reduce((sum, one) => sum + GAP + one, 0) - maxWidth;
-  while (excess > 0) {
-    const most = Math.max(...others);
-    if (most <= MIN_COLUMN_WIDTH) {
-      break;
-    }
-    others[others.indexOf(most)] = most - 1;
-    excess -= 1;
-  }
-  return [first, ...others];
+/** Cells of equal width. */
+function padded(cells: readonly string[]): readonly string[] {
+  const most = Math.max(...cells.map(width));
+  return cells.map((cell) => cell + ' '.repeat(most - width(cell)));
 }
 
-function padded(cell: string, columnWidth: number): string {
-  const shown = width(cell) <= columnWidth ? cell : shortened(stripVTControlCharacters(cell), columnWidth);
-  return shown + ' '.repeat(Math.max(0, columnWidth - width(shown)));
+/** A sentence up to the last word that fits; a reference without its middle, because references differ at their ends. */
+function shortenedCell(cell: string, most: number): string {
+  if (width(cell) <= most) {
+    return cell;
+  }
+  const text = stripVTControlCharacters(cell);
+  const end = text.lastIndexOf(' ', most - 1);
+  return end > 0 ? `${text.slice(0, end).trimEnd()}…` : shortenedInside(text, most);
 }
 
 function width(text: string): number {

@@ -48,10 +48,17 @@ export function serverTableText(from: ServerTable, options: ServerTableOptions):
   const text = table<ServerRow>(
     [
       ...(options.withNamespace
-        ? [{ header: 'NAMESPACE', cell: ({ object }: ServerRow) => cellText(object?.metadata.namespace ?? '') }]
+        ? [
+            {
+              header: 'NAMESPACE',
+              isName: true,
+              cell: ({ object }: ServerRow) => cellText(object?.metadata.namespace ?? ''),
+            },
+          ]
         : []),
       ...shown.map(({ column, index }) => ({
         header: cellText(column.name).toUpperCase(),
+        isName: index === 0,
         cell: ({ cells }: ServerRow) =>
           options.type !== undefined && index === 0
             ? typedName(options.type, cellText(cells[0]), options.maxWidth !== undefined)

@@ -59,8 +59,7 @@ const PHASE_COLORS: Readonly<Record<PolicyPhase, 'green' | 'yellow' | 'red'>> = 
 export function policyTable(policies: readonly PolicyStatus[]): string {
   return table(
     [
-      { header: 'POLICY', cell: ({ id }) => oneLine(id, 50) },
-      { header: 'KIND', cell: ({ kind }) => kind },
+      { header: 'POLICY', cell: ({ id }) => oneLine(id) },
       { header: 'MODE', cell: ({ mode }) => mode },
       { header: 'PHASE', cell: ({ phase }) => styleText(PHASE_COLORS[phase], phase) },
       { header: 'MODULE', cell: moduleNames },

@@ -1,4 +1,4 @@
-import { firstCell, oneLine, table } from '../table.ts';
+import { oneLine, table } from '../table.ts';
 import type { Mismatch } from './compare.ts';
 import { clean, diffLines, indent, Paint, plural, timeText } from './report-text.ts';
 import { summarize } from './summary.ts';
@@ -57,7 +57,7 @@ function mismatchText({ field, expected, actual, diff }: Mismatch, paint: Paint)
 function suiteTable(suites: readonly SuiteResult[], paint: Paint, width?: number): string {
   return table(
     [
-      { header: 'SUITE', cell: ({ name }: SuiteResult) => firstCell(oneLine(name, 60), width) },
+      { header: 'SUITE', cell: ({ name }: SuiteResult) => oneLine(name) },
       { header: 'CASES', cell: ({ cases, problem }) => (problem === undefined ? String(cases.length) : '-') },
       { header: 'PASSED', cell: (suite) => counted(suite, summarize([suite]).passed, paint.green) },
       {

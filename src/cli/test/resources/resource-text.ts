@@ -1,5 +1,5 @@
 import { shortened } from '../../../values/index.ts';
-import { firstCell, oneLine, table } from '../../table.ts';
+import { oneLine, table } from '../../table.ts';
 import { lineDiff } from '../line-diff.ts';
 import { objectYaml } from '../object-yaml.ts';
 import { clean, diffLines, Paint, plural, timeText } from '../report-text.ts';
@@ -87,8 +87,8 @@ function resultTable({ resources }: ResourceReport, { withSkipped, width }: Reso
       .map((result): Row => ({ resource: text, result })),
   );
   const columns = [
-    { header: 'RESOURCE', cell: ({ resource }: Row) => firstCell(resource, width) },
-    { header: 'POLICY', cell: ({ result }: Row) => oneLine(result.policy.name) },
+    { header: 'RESOURCE', cell: ({ resource }: Row) => resource },
+    { header: 'POLICY', isName: true, cell: ({ result }: Row) => oneLine(result.policy.name) },
     { header: 'RESULT', cell: ({ result }: Row) => outcomeText(result.outcome, paint) },
     { header: 'MESSAGE', cell: ({ result }: Row) => oneLine(result.message ?? '', MAX_CELL) },
   ];
