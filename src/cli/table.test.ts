@@ -33,7 +33,7 @@ describe('table', () => {
       table(columns, rows, maxWidth).split('\n', 1)[0]?.replaceAll(/ +/g, ' ') ?? '';
     assert.equal(headers(60), 'NAME MODE PHASE REASON READY AGE');
     assert.equal(headers(48), 'NAME MODE PHASE REASON READY');
-    assert.equal(headers(36), 'NAME PHASE READY AGE');
+    assert.equal(headers(36), 'NAME MODE PHASE READY');
     assert.equal(headers(24), 'NAME PHASE READY');
     assert.equal(headers(1), 'NAME');
   });
@@ -54,7 +54,7 @@ describe('table', () => {
     const names = ['policies.kafka-cluster', 'policies.kafka-operator'];
     const columns = columnsOf('NAMESPACE', 'NAME', 'MESSAGE').map((column, index) => ({
       ...column,
-      isName: index < 2,
+      name: index < 2 ? ('whole' as const) : undefined,
     }));
     const text = table(
       columns,
@@ -64,6 +64,21 @@ describe('table', () => {
     for (const name of names) {
       assert.ok(text.includes(`local-cluster   ${name}`), text);
     }
+  });
+
+  it('shortens names that nobody copies, as far as they differ', () => {
+    const columns = columnsOf('RESOURCE', 'RESULT').map((column) => ({ ...column, name: 'distinct' as const }));
+    const names = ['a', 'b'].map((one) => `Deployment shop/release-with-a-name-as-charts-have-them-${one}`);
+    const rows = table(
+      columns,
+      names.map((name) => [name, 'fail']),
+      40,
+    ).split('\n');
+    assert.deepEqual(
+      rows.map((row) => row.length <= 40),
+      [true, true, true],
+    );
+    assert.notEqual(rows[1], rows[2]);
   });
 
   it('shortens long references inside, because they differ at their ends', () => {

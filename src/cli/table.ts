@@ -5,14 +5,17 @@ import { shortened, shortenedInside, withoutControls } from '../values/index.ts'
 interface Column<Row> {
   readonly header: string;
   readonly cell: (row: Row) => string;
-  /** Whether the cells name the object of the row: they are never shortened nor left out. Default: the first column only. */
-  readonly isName?: boolean;
+  /**
+   * Whether the cells name the object of the row: such columns are never left out. `whole`: for copying, never shortened.
+   * `distinct`: long names lose characters inside, as long as they differ. Default: `whole` for the first column only.
+   */
+  readonly name?: 'whole' | 'distinct' | undefined;
 }
 
 interface Cells {
   /** The header, then a cell for each row. */
   readonly cells: readonly string[];
-  readonly isName: boolean;
+  readonly name: 'whole' | 'distinct' | undefined;
   /** Position among the columns. */
   readonly index: number;
 }
@@ -39,14 +42,16 @@ export function terminalWidth(): number {
  * characters inside, and columns that do not fit then are left out
  */
 export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], maxWidth = Infinity): string {
-  const all = columns.map(({ header, cell, isName = false }, index): Cells => ({
+  const all = columns.map(({ header, cell, name }, index): Cells => ({
     cells: [header, ...rows.map((row) => cell(row))],
-    isName: isName || index === 0,
+    name: name ?? (index === 0 ? 'whole' : undefined),
     index,
   }));
   const shown = fittingColumns(all, maxWidth);
   const widths = fittingWidths(shown, maxWidth);
-  const fitted = shown.map(({ cells }, index) => padded(cells.map((cell) => shortenedCell(cell, widths[index] ?? 0))));
+  const fitted = shown.map(({ cells, name }, index) =>
+    padded(cells.map((cell) => shortenedCell(cell, widths[index] ?? 0, name !== undefined))),
+  );
   return ['', ...rows]
     .map((_, row) =>
       fitted
@@ -68,7 +73,7 @@ function fittingColumns(columns: readonly Cells[], maxWidth: number): readonly C
   let left = maxWidth + GAP;
   for (const column of columns.toSorted((a, b) => rank(a) - rank(b) || a.index - b.index)) {
     const needed = leastWidth(column) + GAP;
-    if (column.isName || needed <= left) {
+    if (column.name !== undefined || needed <= left) {
       shown.add(column);
       left -= needed;
     }
@@ -79,7 +84,7 @@ function fittingColumns(columns: readonly Cells[], maxWidth: number): readonly C
 /** Importance of a column in a narrow table: names, states, what differs between rows, sentences, what is the same in all rows. */
 function rank(column: Cells): number {
   const [header = '', ...cells] = column.cells;
-  if (column.isName) {
+  if (column.name !== undefined) {
     return 0;
   }
   if (STATE_HEADER.test(header)) {
@@ -106,12 +111,22 @@ function fittingWidths(columns: readonly Cells[], maxWidth: number): readonly nu
 }
 
 function leastWidth(column: Cells): number {
-  return isLong(column) ? MIN_TEXT_WIDTH : widest(column);
+  return column.name === 'distinct' ? distinctWidth(column) : isLong(column) ? MIN_TEXT_WIDTH : widest(column);
+}
+
+/** The least width in which different names stay different. */
+function distinctWidth(column: Cells): number {
+  const names = [...new Set(column.cells)];
+  let least = Math.min(LONGEST_WORD, widest(column));
+  while (new Set(names.map((name) => shortenedInside(name, least))).size < names.length) {
+    least += 1;
+  }
+  return least;
 }
 
 /** Whether a column has sentences or references, which tell something when they are shortened; single words do not. */
 function isLong(column: Cells): boolean {
-  return !column.isName && !STATE_HEADER.test(column.cells[0] ?? '') && widest(column) > LONGEST_WORD;
+  return column.name === undefined && !STATE_HEADER.test(column.cells[0] ?? '') && widest(column) > LONGEST_WORD;
 }
 
 function widest({ cells }: Cells): number {
@@ -124,14 +139,14 @@ function padded(cells: readonly string[]): readonly string[] {
   return cells.map((cell) => cell + ' '.repeat(most - width(cell)));
 }
 
-/** A sentence up to the last word that fits; a reference without its middle, because references differ at their ends. */
-function shortenedCell(cell: string, most: number): string {
+/** A sentence up to the last word that fits; names and references without their middle, because they differ at their ends. */
+function shortenedCell(cell: string, most: number, isName: boolean): string {
   if (width(cell) <= most) {
     return cell;
   }
   const text = stripVTControlCharacters(cell);
   const end = text.lastIndexOf(' ', most - 1);
-  return end > 0 ? `${text.slice(0, end).trimEnd()}…` : shortenedInside(text, most);
+  return isName || end < most / 2 ? shortenedInside(text, most) : `${text.slice(0, end).trimEnd()}…`;
 }
 
 function width(text: string): number {

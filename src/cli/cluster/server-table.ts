@@ -51,14 +51,14 @@ export function serverTableText(from: ServerTable, options: ServerTableOptions):
         ? [
             {
               header: 'NAMESPACE',
-              isName: true,
+              name: 'whole' as const,
               cell: ({ object }: ServerRow) => cellText(object?.metadata.namespace ?? ''),
             },
           ]
         : []),
       ...shown.map(({ column, index }) => ({
         header: cellText(column.name).toUpperCase(),
-        isName: index === 0,
+        name: index === 0 ? ('whole' as const) : undefined,
         cell: ({ cells }: ServerRow) =>
           options.type !== undefined && index === 0
             ? typedName(options.type, cellText(cells[0]), options.maxWidth !== undefined)

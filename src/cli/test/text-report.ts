@@ -57,7 +57,7 @@ function mismatchText({ field, expected, actual, diff }: Mismatch, paint: Paint)
 function suiteTable(suites: readonly SuiteResult[], paint: Paint, width?: number): string {
   return table(
     [
-      { header: 'SUITE', cell: ({ name }: SuiteResult) => oneLine(name) },
+      { header: 'SUITE', name: 'distinct', cell: ({ name }: SuiteResult) => oneLine(name) },
       { header: 'CASES', cell: ({ cases, problem }) => (problem === undefined ? String(cases.length) : '-') },
       { header: 'PASSED', cell: (suite) => counted(suite, summarize([suite]).passed, paint.green) },
       {

@@ -101,7 +101,7 @@ Deployment shop/web   first    fail     spec.template.spec.containers[1].image: 
     const text = resourceText(one, new FieldLines(one), { color: false, withSkipped: false, width: 80 });
     const rows = text.split('\n').slice(-6, -3);
     assert.match(rows[0] ?? '', /^RESOURCE +POLICY +RESULT +MESSAGE$/);
-    assert.match(rows[1] ?? '', /^Deployment pr….*-charts-have-them +first +fail +spec\..*…$/);
+    assert.match(rows[1] ?? '', /^Deploymen….*-charts-have-them +first +fail +spec\..*…/);
     assert.ok(
       rows.every((row) => row.length <= 80),
       text,

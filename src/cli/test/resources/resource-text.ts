@@ -87,8 +87,8 @@ function resultTable({ resources }: ResourceReport, { withSkipped, width }: Reso
       .map((result): Row => ({ resource: text, result })),
   );
   const columns = [
-    { header: 'RESOURCE', cell: ({ resource }: Row) => resource },
-    { header: 'POLICY', isName: true, cell: ({ result }: Row) => oneLine(result.policy.name) },
+    { header: 'RESOURCE', name: 'distinct' as const, cell: ({ resource }: Row) => resource },
+    { header: 'POLICY', name: 'distinct' as const, cell: ({ result }: Row) => oneLine(result.policy.name) },
     { header: 'RESULT', cell: ({ result }: Row) => outcomeText(result.outcome, paint) },
     { header: 'MESSAGE', cell: ({ result }: Row) => oneLine(result.message ?? '', MAX_CELL) },
   ];
