@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { CORE_SCHEMA, defineScalarTag, dump, NOT_RESOLVED, Schema } from 'js-yaml';
 import { type Option, Option as CommandOption } from 'commander';
 import { escapedControls } from '../values/index.ts';
+import { yamlText } from './yaml-text.ts';
 
 /** Output formats for programs. */
 export type DataFormat = 'json' | 'yaml';
@@ -15,25 +15,11 @@ export function outputOption(): Option {
     .default('table');
 }
 
-/** Integers, with those that a number would round as bigints. */
-const integerTag = defineScalarTag<number | bigint>('tag:yaml.org,2002:int', {
-  implicit: true,
-  resolve: (source) => (/^-?\d+$/.test(source) ? BigInt(source) : NOT_RESOLVED),
-  identify: (value) => typeof value === 'bigint' || Number.isInteger(value),
-  represent: String,
-});
-/** For values with integers that a number would round. */
-export const EXACT_SCHEMA = new Schema(
-  CORE_SCHEMA.tags.map((tag) => (tag.tagName === integerTag.tagName ? integerTag : tag)),
-);
-
 /**
  * A value as YAML or JSON, indented when `pretty`, that ends in a newline. A bigint is written as a number.
  */
 export function dataText(value: unknown, format: DataFormat, { pretty = false }: { pretty?: boolean } = {}): string {
-  return format === 'yaml'
-    ? dump(value, { schema: EXACT_SCHEMA, lineWidth: -1, noRefs: true })
-    : `${escapedControls(jsonText(value, pretty ? 2 : 0))}\n`;
+  return format === 'yaml' ? yamlText(value) : `${escapedControls(jsonText(value, pretty ? 2 : 0))}\n`;
 }
 
 /** JSON.stringify has no way to write a bigint: each becomes a marked string, and then loses its marks. */

@@ -21,7 +21,7 @@ export { movedModules } from './moved-modules.ts';
 export { revisionCause, shortDigest } from './revision-cause.ts';
 export type { RevisionContent } from './revision-cause.ts';
 export { pinnedSpec } from './pinned-spec.ts';
-export { previousRevision } from './rollback-target.ts';
+export { previousRevision, secondRollbackNote } from './rollback-target.ts';
 export type { RollbackCandidate } from './rollback-target.ts';
 export type {
   MonitoredReport,

@@ -30,3 +30,20 @@ export function previousRevision<Revision extends RollbackCandidate>(
       (declared === undefined || movedModules(declared.modules, modules).length === 0));
   return revisions.findLast((revision) => revision.order > 0 && !isDeclared(revision));
 }
+
+/**
+ * Why a rollback to the previous revision after a rollback goes forward again, and how to go further back. Undefined unless the
+ * newest revision is a rollback itself.
+ *
+ * @param revisions of the policy before this rollback, in the order of their numbers
+ * @param by what names a revision, such as a flag
+ */
+export function secondRollbackNote(
+  revisions: readonly { readonly revision: number; readonly rollbackOf?: number | undefined }[],
+  by: string,
+): string | undefined {
+  const newest = revisions.at(-1);
+  return newest?.rollbackOf === undefined
+    ? undefined
+    : `revision ${newest.revision} was a rollback to ${newest.rollbackOf}, so this undid the rollback; to go further back, name a revision with ${by} (kept: ${revisions.map(({ revision }) => revision).join(', ')})`;
+}

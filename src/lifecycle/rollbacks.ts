@@ -1,6 +1,6 @@
 // Rollbacks by annotation: writes the spec of an earlier revision back to the policy, with its modules pinned.
 import { ApiError, type Cluster } from '../cluster/index.ts';
-import { pinnedSpec, previousRevision } from '../control/index.ts';
+import { pinnedSpec, previousRevision, secondRollbackNote } from '../control/index.ts';
 import {
   type AdmissionPolicyObject,
   type AdmissionPolicySpec,
@@ -57,7 +57,14 @@ export async function rollBack(
   const facts = revisions.map((revision) => revisionFacts(revision));
   const target = targetOf(text, policy.spec, facts);
   if (target !== undefined) {
-    return await restore(write, policy, target, events);
+    const note =
+      text === PREVIOUS
+        ? secondRollbackNote(
+            revisions.map(({ spec }) => spec),
+            `${ANNOTATIONS.rollbackTo}=NUMBER`,
+          )
+        : undefined;
+    return await restore(write, policy, target, note, events);
   }
   const patched = await write(policy, REMOVAL);
   const kept = facts.map(({ number }) => number).join(', ');
@@ -70,6 +77,7 @@ async function restore(
   write: Write,
   policy: AdmissionPolicyObject,
   { number, snapshot, modules }: RevisionFacts,
+  note: string | undefined,
   events: EventSink,
 ): Promise<AdmissionPolicyObject> {
   // Another attempt restores the same revision, because its number replaces `previous`. The response has what caches drop.
@@ -94,7 +102,8 @@ async function restore(
   }
   // An API server makes the writer of a field its owner, so this takes another request.
   const patched = await write(restored, ...handover(before, restored), REMOVAL);
-  events.event(policy, 'Normal', ROLLED_BACK, `the spec of revision ${number} was written back`);
+  const message = [`the spec of revision ${number} was written back`, ...(note === undefined ? [] : [note])].join('; ');
+  events.event(policy, 'Normal', ROLLED_BACK, message);
   return patched;
 }
 

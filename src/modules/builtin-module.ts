@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { ModuleError } from './errors.ts';
-import { parseJson } from '../values/index.ts';
+import { nearestKey, parseJson } from '../values/index.ts';
 
 /** Policies that are part of this product, named `builtin:NAME` in a policy. */
 export const BUILTIN_MODULES = ['cel', 'network-policy-support', 'pod-profile', 'pod-security'] as const;
@@ -28,7 +28,11 @@ export function parseBuiltin(reference: string): BuiltinName {
   const name = BUILTIN_MODULES.find((known) => known === text);
   if (name === undefined) {
     const known = BUILTIN_MODULES.map((builtin) => SCHEME + builtin).join(' or ');
-    const hint = text.includes('@') ? ': a builtin module has the version of the product and takes no digest' : '';
+    const near = nearestKey(text.replace(/^\/+/, '').replace(/@.*$/s, ''), BUILTIN_MODULES);
+    const hint = [
+      text.includes('@') ? ': a builtin module has the version of the product and takes no digest' : '',
+      near === undefined ? '' : `. Did you mean ${SCHEME}${near}?`,
+    ].join('');
     throw new ModuleError(
       'reference-invalid',
       `unknown builtin module: expected ${known}, got ${SCHEME}${text.slice(0, 80)}${hint}`,

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { ANNOTATIONS } from '../../src/resources/index.ts';
-import { guest, moduleBytes, moduleVariant } from '../server/harness.ts';
+import { example, guest, moduleBytes, moduleVariant } from '../server/harness.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { type CommandResult, portcullis } from './command.ts';
@@ -222,7 +222,46 @@ describe('portcullis rollout', () => {
     const note =
       'note: revision 3 was a rollback to 1, so this undid the rollback; to go further back, name a revision with --to-revision (kept: 1, 2, 3)\n';
     assert.deepEqual(await undone('protect'), ['rolled back to revision 2\n', note]);
+    // With kubectl, the event says so.
+    succeeded(await started.kubectl(['annotate', 'cap/modes', `${ANNOTATIONS.rollbackTo}=previous`]));
+    const events = [
+      'get',
+      'events',
+      '-n',
+      'default',
+      '--field-selector',
+      'involvedObject.name=modes,reason=RolledBack',
+    ];
+    await eventually(async () => {
+      const messages = succeeded(await started.kubectl([...events, '-o', 'jsonpath={.items[*].message}']));
+      assert.match(
+        messages,
+        /revision 4 was a rollback to 2, so this undid the rollback; to go further back, name a revision with portcullis\.dev\/rollback-to=NUMBER/,
+      );
+    });
     succeeded(await started.portcullis(['delete', 'cap', 'modes']));
+  });
+
+  it('says what a number beside a policy is not', async () => {
+    const { code, stderr } = await rollout('pin', 'cap/no-latest', '1');
+    assert.equal(code, 2);
+    assert.match(stderr, /^error: 1 is not the name of a policy\nA revision is named by a flag: --help shows it\.\n$/);
+  });
+
+  it('warns when the pinned revision failed', async () => {
+    const named = { name: 'pinned-bad' };
+    const labels = (settings: object): string => policy('', { module: example('required-labels'), settings }, named);
+    await apply(labels({ labels: ['owner'] }));
+    succeeded(await rollout('status', 'cap/pinned-bad', '--timeout', '20s'));
+    await apply(labels({ labels: 7 }));
+    await rollout('status', 'cap/pinned-bad', '--timeout', '20s');
+    const { code, stderr } = await rollout('pin', 'cap/pinned-bad', '--revision', '2');
+    assert.equal(code, 0);
+    assert.match(
+      stderr,
+      /^warning: revision 2 failed, so the last good one serves as long as it is pinned: InvalidSettings: /,
+    );
+    succeeded(await started.portcullis(['delete', 'cap', 'pinned-bad']));
   });
 
   it('leaves the spec to those who own it, so that they can apply it again', async () => {

@@ -93,6 +93,7 @@ describe('portcullis start', () => {
       const { code, stderr } = await started.portcullis(args);
       assert.equal(code, 1);
       assert.match(stderr, new RegExp(`process ${started.pid} runs \`portcullis start\` on it`));
+      assert.equal(/another folder with --data-dir FOLDER/.test(stderr), args[0] === 'start', stderr);
     }
     assert.equal((await started.portcullis(['get', 'policyservers'])).code, 0);
   });
@@ -436,7 +437,12 @@ describe('portcullis start', () => {
     writeFileSync(former, '{}');
     await started.begin();
     assert.equal(existsSync(former), false);
-    assert.match(started.output, /^kw\.cap\.pinned-images +policy +protect +Active /m);
+    assert.match(started.output, /^kw\.cap\.pinned-images +protect +Active /m);
+    assert.match(
+      started.output,
+      /^This is the cluster of an earlier start, with 1 policy and all that was changed in it\.$/m,
+    );
+    assert.doesNotMatch(started.output, /kubectl apply|Governance: three/);
     const rejected = await started.portcullis(['apply', '-f', '-', '--dry-run'], pod('again', 'nginx'));
     assert.ok(rejected.stderr.includes(REJECTION), rejected.stderr + rejected.stdout);
     assert.equal(succeeded(await started.portcullis(['get', 'pod/web', '-o', 'name'])), 'pod/web\n');
@@ -510,7 +516,7 @@ describe('portcullis start --examples', () => {
   });
 
   it('pulls the module of one example from a registry, through a mirror without network', async () => {
-    assert.match(started.output, /^kw\.cap\.required-labels .* Active +registry\.example\/…$/m);
+    assert.match(started.output, /^kw\.cap\.required-labels .* Active +registry.*\/?required-labels$/m);
     const [manifest] = (JSON.parse(readFileSync('examples/registry/index.json', 'utf8')) as Layout).manifests;
     const shown = succeeded(
       await started.portcullis(['rollout', 'history', 'cap/required-labels', '--revision', '1', '-o', 'json']),
@@ -765,6 +771,24 @@ describe('portcullis start --examples', () => {
 });
 
 describe('portcullis start --policies, given manifests', () => {
+  it('serves nothing of another file, whose policies the same data folder has', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-files-'));
+    try {
+      const [first, second] = ['first', 'second'].map((name) => join(folder, `${name}.yml`));
+      const rules = '{rules: [], settings: {validations: [{expression: "false"}]}, module: builtin:cel}';
+      writeFileSync(first ?? '', `first: ${rules}\n`);
+      writeFileSync(second ?? '', 'second: [not a policy\n');
+      const dataDir = join(folder, 'data');
+      for (const file of [first, second]) {
+        await using started = await StartedPortcullis.start('--policies', file ?? '', '--data-dir', dataDir);
+        assert.equal(/^first /m.test(started.output), file === first, started.output);
+        await started.end('SIGTERM');
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
   it('serves them by their ids in a cluster, and follows the folder', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'portcullis-manifests-'));
     const manifest = (name: string): string =>
@@ -775,7 +799,7 @@ describe('portcullis start --policies, given manifests', () => {
     try {
       writeFileSync(join(folder, 'a.yaml'), manifest('replica-limit'));
       await using started = await StartedPortcullis.start('--policies', folder);
-      assert.match(started.output, /^kw\.cap\.replica-limit +policy +protect +Active +builtin:cel$/m);
+      assert.match(started.output, /^kw\.cap\.replica-limit +protect +Active +builtin:cel$/m);
       const [, status = ''] = /^Status +(\S+)/m.exec(started.output) ?? [];
       const page = async (): Promise<PoliciesPage> => (await (await fetch(status)).json()) as PoliciesPage;
       const served = async (): Promise<readonly string[]> =>

@@ -111,7 +111,9 @@ async function unknownType(cluster: Cluster, word: string, mayBeName = false): P
   const [name = ''] = word.split('.');
   const near = nearestKey(
     name,
-    types.flatMap(({ resource, singular }) => [resource, ...(singular === '' ? [] : [singular])]),
+    types.flatMap(({ resource, singular, shortNames }) =>
+      [resource, singular, ...shortNames].filter((one) => one !== ''),
+    ),
   );
   return usageError(
     `the server has no resource type "${oneLine(word, MAX_SHOWN_WORD)}"${mayBeName ? ', and no policy of this name' : ''}`,

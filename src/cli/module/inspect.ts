@@ -6,9 +6,11 @@ import { compilePolicyModule } from '../../modules/compiling/index.ts';
 import {
   type ExecutionMode,
   executionModeOf,
+  isBuiltin,
   METADATA_SECTION,
   type ModuleInterface,
   moduleInterface,
+  parseBuiltin,
   type PolicyMetadata,
   type PolicyRule,
   readMetadata,
@@ -17,6 +19,7 @@ import {
 } from '../../modules/index.ts';
 import { createOpaGuest, type ModuleShape } from '../../wasm/index.ts';
 import { CliError } from '../errors.ts';
+import { builtinReport, type BuiltinReport } from './builtin-description.ts';
 import { type ModuleSource, readModule, targetReference } from './module-source.ts';
 import { readSources } from './read-sources.ts';
 import { addSignatureFlags, readSignatureFlags, type SignatureFlags } from './signature-flags.ts';
@@ -79,7 +82,7 @@ export function inspectCommand(): Command {
     .description('show the metadata of a module, and how the sandbox runs it')
     .argument(
       '<target>',
-      'the module: a file, or a URL (registry://, https://, http://, file://); may end in @sha256:…',
+      'the module: a file, a URL (registry://, https://, http://, file://) that may end in @sha256:…, or builtin:NAME',
     );
   return addSourceFlags(addSignatureFlags(command))
     .addOption(outputOption())
@@ -90,12 +93,20 @@ Exit code: 0 when a policy server would load the module, 1 when it would not, or
 
 Examples:
   portcullis inspect policy.wasm
+  portcullis inspect builtin:cel
   portcullis inspect https://example.com/policy.wasm -o json`,
     )
     .action(inspect);
 }
 
 async function inspect(target: string, flags: InspectFlags): Promise<void> {
+  if (isBuiltin(target)) {
+    const report = builtinReport(parseBuiltin(target));
+    process.stdout.write(
+      flags.output === 'table' ? builtinText(report) : dataText(report, flags.output, { pretty: true }),
+    );
+    return;
+  }
   const progress = new Progress();
   const [sources, verification] = await Promise.all([readSources(flags), readSignatureFlags(flags)]);
   const options = { progress, baseDir: process.cwd(), sources, verification };
@@ -109,6 +120,19 @@ async function inspect(target: string, flags: InspectFlags): Promise<void> {
       `a policy server would not load this module:\n${report.problems.map((problem) => `  ${problem}`).join('\n')}`,
     );
   }
+}
+
+function builtinText({ location, version, purpose, page, settings }: BuiltinReport): string {
+  const sections = [
+    `${styleText('bold', location)}\n${purpose}`,
+    section('Module', [
+      ['Version', version],
+      ['File', 'none: it is part of this product'],
+      ['Documentation', page],
+    ]),
+    section('Settings', Object.entries(settings)),
+  ];
+  return `${sections.join('\n\n')}\n`;
 }
 
 /** Inspects the module as far as possible; what fails is listed in `problems`. */

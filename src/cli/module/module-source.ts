@@ -9,6 +9,7 @@ import {
   ModuleError,
   type ModuleReference,
   ModuleStore,
+  parseBuiltin,
   parseReference,
   readModuleFile,
   type SourcesConfig,
@@ -46,7 +47,10 @@ export interface ModuleSourceOptions {
  */
 export function targetReference(target: string, baseDir: string = process.cwd()): ModuleReference {
   if (isBuiltin(target)) {
-    throw usageError(`${target} is part of this product and has no file`, 'Name a WebAssembly file, or a URL.');
+    throw usageError(
+      `builtin:${parseBuiltin(target)} is part of this product and has no file`,
+      'Name a WebAssembly file, or a URL.',
+    );
   }
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(target)) {
     return parseReference(target, { baseDir });

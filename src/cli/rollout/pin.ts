@@ -14,6 +14,9 @@ import {
   withTarget,
 } from './rollout-target.ts';
 
+/** Characters of the failure of a pinned revision. */
+const MAX_FAILURE = 500;
+
 interface PinFlags extends RolloutFlags {
   readonly revision?: number;
 }
@@ -55,9 +58,7 @@ async function pin(args: readonly string[], flags: PinFlags): Promise<void> {
       throw new CliError(`no revision of ${target.name} serves`, { hint: 'Name one with --revision NUMBER.' });
     }
     const revisions = flags.revision === undefined ? undefined : await readableRevisions(target);
-    if (revisions !== undefined) {
-      revisionOf(target, revisions, wanted);
-    }
+    const pinned = revisions === undefined ? undefined : revisionOf(target, revisions, wanted);
     const before = pinOf(target.policy);
     if (before === String(wanted)) {
       process.stdout.write(`${target.name} is pinned to revision ${wanted} already\n`);
@@ -65,6 +66,12 @@ async function pin(args: readonly string[], flags: PinFlags): Promise<void> {
     }
     await annotate(target, 'pin', String(wanted));
     process.stdout.write(`${target.name} pinned to revision ${wanted}${instead(before)}\n`);
+    if (pinned?.status?.state === 'Failed') {
+      const { reason = '', message = '' } = pinned.status;
+      process.stderr.write(
+        `warning: revision ${wanted} failed, so the last good one serves as long as it is pinned: ${oneLine(`${reason}: ${message}`, MAX_FAILURE)}\n`,
+      );
+    }
   });
 }
 

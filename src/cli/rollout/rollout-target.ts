@@ -50,6 +50,10 @@ export async function withTarget(
   flags: RolloutFlags,
   work: (target: RolloutTarget) => Promise<void>,
 ): Promise<void> {
+  const [number, ...others] = args.filter((argument) => REVISION_NUMBER.test(argument));
+  if (number !== undefined && others.length === 0 && args.some((argument) => argument.includes('/'))) {
+    throw usageError(`${number} is not the name of a policy`, 'A revision is named by a flag: --help shows it.');
+  }
   using connected = await connect(flags);
   const { cluster, namespace } = connected;
   const selections = await selectResources(cluster, args, { namespace, isCandidate: hasRollout });
@@ -107,10 +111,12 @@ export function goneError({ name }: RolloutTarget): CliError {
   return new CliError(`${name} was deleted meanwhile`);
 }
 
+const REVISION_NUMBER = /^\d{1,15}$/;
+
 /** Parses the value of a flag for a revision. */
 export function revisionNumber(text: string): number {
   const value = Number(text);
-  if (!/^\d{1,15}$/.test(text) || value < 1) {
+  if (!REVISION_NUMBER.test(text) || value < 1) {
     throw new InvalidArgumentError(`expected the number of a revision, from 1, got ${text}`);
   }
   return value;

@@ -10,14 +10,14 @@ import {
   type PolicyRevision,
   ROLLBACK_FAILED,
 } from '../../resources/index.ts';
-import { previousRevision } from '../../control/index.ts';
+import { previousRevision, secondRollbackNote } from '../../control/index.ts';
 import { EVENTS } from '../../runtime/index.ts';
 import { durationMs } from '../cluster/duration.ts';
 import { waitFor } from '../cluster/wait-for.ts';
 import { CliError } from '../errors.ts';
 import { Progress } from '../progress.ts';
 import { oneLine } from '../table.ts';
-import { candidateOf, numbersOf, readableRevisions, revisionOf } from './revision-history.ts';
+import { candidateOf, readableRevisions, revisionOf } from './revision-history.ts';
 import {
   annotate,
   goneError,
@@ -86,8 +86,15 @@ async function undo(args: readonly string[], flags: UndoFlags): Promise<void> {
       return;
     }
     process.stdout.write(`${target.name} rolled back to ${what}\n`);
-    if (flags.toRevision === undefined) {
-      explainSecondUndo(revisions);
+    const note =
+      flags.toRevision === undefined
+        ? secondRollbackNote(
+            (revisions ?? []).map(({ spec }) => spec),
+            '--to-revision',
+          )
+        : undefined;
+    if (note !== undefined) {
+      process.stderr.write(`note: ${note}\n`);
     }
     if (isOwnedByController(after)) {
       process.stderr.write(
@@ -123,16 +130,6 @@ function restoredRevision(
     throw new CliError(`no other revision of ${target.name} has served`);
   }
   return previous.revision;
-}
-
-/** Says why an undo after an undo goes forward again, and how to go further back. */
-function explainSecondUndo(revisions: readonly PolicyRevision[] = []): void {
-  const newest = revisions.at(-1);
-  if (newest?.spec.rollbackOf !== undefined) {
-    process.stderr.write(
-      `note: revision ${newest.spec.revision} was a rollback to ${newest.spec.rollbackOf}, so this undid the rollback; to go further back, name a revision with --to-revision (kept: ${numbersOf(revisions)})\n`,
-    );
-  }
 }
 
 /** Waits until the controller removes the annotation, which it does after a rollback, successful or not. */

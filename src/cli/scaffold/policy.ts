@@ -77,7 +77,8 @@ function nextSteps({ language }: PolicyPlan, folder: string): string {
     `cd ${quoted(folder)}`,
     ...build.map((command) => command.replace(/^portcullis\b/, program)),
     `${program} test`,
-    `${program} apply -f policy.yaml`,
+    // The module of a policy in Rego is a file in this folder, which a cluster would not find.
+    language === 'cel' ? `${program} apply -f policy.yaml` : `${program} start --policies policy.yaml`,
   ];
   return `Next:\n${commands.map((command) => `  ${command}\n`).join('')}`;
 }

@@ -10,6 +10,8 @@ export const DATA_DIR = '.portcullis';
 /** A file that marks a folder as created by `start`; `reset` removes only such folders. */
 const DATA_MARKER = 'README.txt';
 const MARKER_TEXT = 'Data of `portcullis start`. `portcullis reset` removes this folder.\n';
+/** Holds the address of the policy server, which has another port in each folder: for commands in docs. */
+const ADDRESS_FILE = 'address';
 /** Holds the id of the process that uses the folder. */
 const PROCESS_FILE = 'portcullis.pid';
 
@@ -37,6 +39,11 @@ export function openDataFolder(dataDir: string): Disposable {
     });
   }
   return { [Symbol.dispose]: () => rmSync(processFile, { force: true }) };
+}
+
+/** Writes down where the policy server listens, such as `https://localhost:8443`. */
+export function writeAddress(dataDir: string, address: string): void {
+  writeFileSync(join(dataDir, ADDRESS_FILE), `${address}\n`);
 }
 
 /**
@@ -75,7 +82,7 @@ function assertUnused(dataDir: string, participle: 'used' | 'removed'): void {
   const pid = runningProcess(join(dataDir, PROCESS_FILE));
   if (pid !== undefined) {
     throw new CliError(`${dataDir} cannot be ${participle}: process ${pid} runs \`portcullis start\` on it`, {
-      hint: `Stop that process first (kill ${pid}). If it is another program, remove ${join(dataDir, PROCESS_FILE)}.`,
+      hint: `${participle === 'used' ? 'To start another one beside it, name another folder with --data-dir FOLDER. ' : ''}To stop it: kill ${pid}. If that is another program, remove ${join(dataDir, PROCESS_FILE)}.`,
     });
   }
 }

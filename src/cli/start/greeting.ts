@@ -24,17 +24,19 @@ const GOVERNANCE_LINES = [
 ];
 
 interface GreetingOptions
-  extends Pick<LocalCluster, 'url' | 'kubeconfig'>, Pick<StartedServer, 'admission' | 'operations'> {
+  extends Pick<LocalCluster, 'url' | 'kubeconfig' | 'isNew'>, Pick<StartedServer, 'admission' | 'operations'> {
   readonly dataDir: string;
   readonly certificates: LocalCertificates;
-  /** Whether the examples of governance were applied. */
-  readonly hasGovernance: boolean;
+  /** Whether `--examples` is set; they are applied to a new cluster only. */
+  readonly withExamples: boolean;
+  /** Number of policies in the cluster. */
+  readonly policies: number;
   /** The ClusterRoles with the rights of Policies; undefined when governance is off. */
   readonly governanceRoles: readonly string[] | undefined;
 }
 
 export function greeting(options: GreetingOptions): string {
-  const { url, kubeconfig, admission, operations, dataDir, certificates, hasGovernance, governanceRoles } = options;
+  const { url, admission, operations, dataDir, isNew, governanceRoles } = options;
   const rows = [
     ['Cluster', `${url}   for kubectl, see below`],
     ['Reviews', `${admission}/validate/POLICY`],
@@ -42,11 +44,18 @@ export function greeting(options: GreetingOptions): string {
     ['Governance', governanceText(governanceRoles)],
     ['Data', `${pathFromHere(dataDir)}   (\`${resetCommandFor(dataDir)}\` removes it)`],
   ] as const;
+  const lines = isNew ? firstLines(options) : laterLines(options);
+  return `${headed(rows)}\n\n${lines.join('\n')}\n\nCtrl-C stops.\n`;
+}
+
+/** A tour of a new cluster. */
+function firstLines(options: GreetingOptions): readonly string[] {
+  const { kubeconfig, admission, certificates, withExamples, governanceRoles } = options;
   const example = (path: string): string => pathFromHere(join(EXAMPLES, path));
   const review = example('required-labels/requests/rejected.json');
   const caFile = pathFromHere(certificates.caFile);
   const policy = 'cap/pinned-images';
-  const lines = [
+  return [
     'In another terminal: apply a policy; be rejected by it; break it, and see why it still serves; roll it back.',
     '',
     `  export KUBECONFIG=${kubeconfig}`,
@@ -56,12 +65,30 @@ export function greeting(options: GreetingOptions): string {
     `  kubectl annotate ${policy} ${ANNOTATIONS.rollbackTo}=previous`,
     '',
     'Without kubectl, `npx portcullis` does the same: apply, run, patch, get, describe, events, wait, delete, rollout.',
-    `\`npx portcullis rollout history ${policy}\` lists its revisions. Reviews can be sent by anybody:`,
-    '',
-    `  curl --cacert ${caFile} -H 'Content-Type: application/json' -d @${review} ${admission}/validate/kw.cap.required-labels`,
-    ...(hasGovernance ? GOVERNANCE_LINES : []),
+    `\`npx portcullis rollout history ${policy}\` lists its revisions.`,
+    ...(withExamples
+      ? [
+          'Reviews can be sent by anybody:',
+          '',
+          `  curl --cacert ${caFile} -H 'Content-Type: application/json' -d @${review} ${admission}/validate/kw.cap.required-labels`,
+        ]
+      : []),
+    ...(withExamples && governanceRoles !== undefined ? GOVERNANCE_LINES : []),
   ];
-  return `${headed(rows)}\n\n${lines.join('\n')}\n\nCtrl-C stops.\n`;
+}
+
+/** What there is in a cluster of an earlier start, which its user may have changed. */
+function laterLines({ kubeconfig, dataDir, withExamples, policies }: GreetingOptions): readonly string[] {
+  const count = policies === 1 ? '1 policy' : `${policies} policies`;
+  return [
+    `This is the cluster of an earlier start, with ${count} and all that was changed in it.`,
+    ...(withExamples
+      ? [`Examples are added to a new cluster only: \`${resetCommandFor(dataDir)}\`, then start again.`]
+      : []),
+    '',
+    `  export KUBECONFIG=${kubeconfig}`,
+    '  npx portcullis get',
+  ];
 }
 
 /** Policies have the rights of these ClusterRoles, whoever writes them. */

@@ -79,10 +79,10 @@ function moduleNames({ desired, serving }: PolicyStatus): string {
   return references.map(moduleName).join(', ') || '-';
 }
 
-/** The last two parts of a reference, with a short digest. */
+/** The last two parts of a reference, without its digest. */
 function moduleName(reference: string): string {
   const parts = join(basename(dirname(reference)), basename(reference));
-  return oneLine(parts.replace(/(@sha256:[0-9a-f]{12})[0-9a-f]+$/, '$1'));
+  return oneLine(parts.replace(/@sha256:[0-9a-f]+$/, ''));
 }
 
 /** Lines of bold headings and texts, aligned. */

@@ -24,6 +24,7 @@ import { readVerification } from '../module/read-verification.ts';
 import { governanceSettings } from '../controller/governance-flags.ts';
 import { catalogueLoader } from '../controller/network-policy-flags.ts';
 import { failingPolicies } from '../controller/failing-policies-flags.ts';
+import { writeAddress } from './data-folder.ts';
 import { EXAMPLES, GOVERNANCE_EXAMPLE, NETWORK_POLICY_EXAMPLE, POLICY_EXAMPLE_FILES } from './examples-folder.ts';
 import { applyObject, type LocalCluster, startLocalCluster } from './local-cluster.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
@@ -116,8 +117,10 @@ export async function startWithCluster(
   await Promise.race([controller.working, ended]);
   await furnish(local, flags.examples === true, governance !== undefined);
   await settled(local);
+  writeAddress(dataDir, started.admission);
+  const { policies } = started.server.policies();
   process.stdout.write(
-    `\n${policyTable(started.server.policies().policies)}\n\n${greeting({ ...local, ...started, dataDir, certificates, hasGovernance: governance !== undefined && flags.examples === true, governanceRoles })}`,
+    `\n${policyTable(policies)}\n\n${greeting({ ...local, ...started, dataDir, certificates, withExamples: flags.examples === true, policies: policies.length, governanceRoles })}`,
   );
   await Promise.race([stopped, ended]);
   process.stdout.write('\nStopping…\n');

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { LocalCertificates } from '../../control/index.ts';
 import { readVerification } from '../module/read-verification.ts';
 import { stopSignal } from '../signals.ts';
-import { resetCommandFor } from './data-folder.ts';
+import { resetCommandFor, writeAddress } from './data-folder.ts';
 import { pathFromHere } from './path-from-here.ts';
 import { hasManifests, policyManifests } from './policy-manifests.ts';
 import { headed, policyTable, startLog, startServer } from './start-server.ts';
@@ -30,6 +30,7 @@ export async function startWithFile(
     ...(trustRoot === undefined ? {} : { trustRoot }),
     log,
   });
+  writeAddress(dataDir, admission);
   const rows = [
     ['Reviews', `${admission}/validate/POLICY`],
     ['Status', `${operations}/policies   (also /metrics, /readyz)`],

@@ -5,7 +5,6 @@ import {
   assertTenantFile,
   assertTenantHost,
   assertTenantModule,
-  BUILTIN_MODULES,
   type BuiltinName,
   isBuiltin,
   ModuleError,
@@ -67,13 +66,7 @@ function checkBuiltin(module: string, field: string, findings: Findings): Builti
     if (!(error instanceof ModuleError)) {
       throw error;
     }
-    const name = module
-      .trim()
-      .replace(/^builtin:\/*/, '')
-      .replace(/@.*$/s, '');
-    const nearest = nearestKey(name, BUILTIN_MODULES);
-    const hint = nearest === undefined ? '' : `. Did you mean builtin:${nearest}?`;
-    findings.reject('module-builtin', invalid(field, shown(module), error.message + hint));
+    findings.reject('module-builtin', invalid(field, shown(module), error.message));
     return undefined;
   }
 }

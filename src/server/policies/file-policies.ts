@@ -61,7 +61,7 @@ export class FilePolicies implements PolicySource {
           record.changed(() => this.#registry.lastGood());
         },
       },
-      record.read('file'),
+      record.read({ file }),
     );
     this.#watch = new FileWatch(manifests?.list ?? [file], {
       changed: (contents, paths) =>

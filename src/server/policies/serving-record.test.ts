@@ -26,9 +26,11 @@ const policies: PinnedPolicy[] = parsePolicies(text, 'policies.yml').policies.ma
   ...(definition.id === 'group' ? { revision: { name: 'group-3', uid: 'u', number: 3 } } : {}),
 }));
 
+const FILE = { file: 'policies.yml' };
+
 /** Records of both sources. */
 const readAll = (record: ServingRecord): Map<string, PinnedPolicy> =>
-  new Map([...record.read('file'), ...record.read('cluster')]);
+  new Map([...record.read(FILE), ...record.read('cluster')]);
 
 async function setUp(): Promise<{ folder: string; log: LogEntry[]; open: () => ServingRecord } & AsyncDisposable> {
   const temporary = await mkdtempDisposable(join(tmpdir(), 'portcullis-record-'));
@@ -57,10 +59,19 @@ describe('the record of what serves', () => {
     assert.deepEqual(at.log, []);
   });
 
+  it('omits policies of another policies file', async () => {
+    await using at = await setUp();
+    const record = at.open();
+    record.read({ file: 'one.yml' });
+    await record.flush(policies);
+    assert.deepEqual([...at.open().read({ file: './one.yml' }).keys()], ['single']);
+    assert.deepEqual([...at.open().read({ file: 'two.yml' }).keys()], []);
+  });
+
   it('omits policies of the other source', async () => {
     await using at = await setUp();
     await at.open().flush(policies);
-    assert.deepEqual([...at.open().read('file').keys()], ['single']);
+    assert.deepEqual([...at.open().read(FILE).keys()], ['single']);
     assert.deepEqual([...at.open().read('cluster').keys()], ['group']);
   });
 

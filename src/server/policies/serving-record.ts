@@ -1,5 +1,6 @@
 // Records on disk what serves, so that it serves again after a restart with an invalid policies file or unavailable
 // sources.
+import { resolve } from 'node:path';
 import type { PolicyDefinition } from '../../engine/index.ts';
 import { PRODUCT_VERSION } from '../../modules/index.ts';
 import type { LogEntry } from '../../log/index.ts';
@@ -37,6 +38,8 @@ const FORMAT = 2;
 /** The file that records serving policies with the digests of their modules. */
 export class ServingRecord {
   readonly #file: KeptFile;
+  /** Absolute path of the policies file that is recorded; undefined for policies of a cluster. */
+  #source: string | undefined;
 
   /** @param folder folder of the record; created when missing */
   constructor(folder: string, log: (entry: LogEntry) => void) {
@@ -52,35 +55,47 @@ export class ServingRecord {
 
   /**
    * Reads the record: policies that served, by id. An invalid record is moved aside and logged.
-   * @param source the current source of policies; policies of the other source are omitted
+   * @param source the current source of policies: a cluster, or the path of a policies file. Policies of another source are omitted
    */
-  read(source: 'file' | 'cluster'): Map<string, PinnedPolicy> {
-    const policies = this.#file.read(policiesOf) ?? new Map<string, PinnedPolicy>();
-    return new Map([...policies].filter(([, { revision }]) => (revision === undefined) === (source === 'file')));
+  read(source: 'cluster' | { readonly file: string }): Map<string, PinnedPolicy> {
+    this.#source = source === 'cluster' ? undefined : resolve(source.file);
+    const { policies, file } = this.#file.read(recordOf) ?? { policies: [] };
+    // Records of earlier versions do not say which file they are of.
+    const isOfSource = file === undefined || this.#source === undefined || file === this.#source;
+    const found = policies.filter(({ revision }) => isOfSource && (revision === undefined) === (source !== 'cluster'));
+    return new Map(found.map((policy) => [policy.definition.id, policy]));
   }
 
   /** Writes the record soon; `current` is called at that time. */
   changed(current: () => readonly PinnedPolicy[]): void {
-    this.#file.changed(() => contentOf(current()));
+    this.#file.changed(() => contentOf(current(), this.#source));
   }
 
   /** Writes the record now; a failed write is only logged. */
   flush(policies: readonly PinnedPolicy[]): Promise<void> {
-    return this.#file.write(contentOf(policies));
+    return this.#file.write(contentOf(policies, this.#source));
   }
 }
 
-function contentOf(policies: readonly PinnedPolicy[]): unknown {
-  return { format: FORMAT, version: PRODUCT_VERSION, policies };
+function contentOf(policies: readonly PinnedPolicy[], file: string | undefined): unknown {
+  return { format: FORMAT, version: PRODUCT_VERSION, ...(file === undefined ? {} : { file }), policies };
 }
 
-function policiesOf(content: unknown): Map<string, PinnedPolicy> {
-  const { format, version, policies } = content as { format: unknown; version: unknown; policies: PinnedPolicy[] };
+interface RecordContent {
+  readonly policies: readonly PinnedPolicy[];
+  /** Absolute path of the policies file; absent for policies of a cluster, and in records of earlier versions. */
+  readonly file?: string;
+}
+
+function recordOf(content: unknown): RecordContent {
+  const { format, version, file, policies } = content as Record<string, unknown>;
   if (format !== FORMAT || !Array.isArray(policies) || !policies.every(isPinned)) {
     throw new Error(`expected format ${FORMAT}, got ${String(format)} or incomplete policies`);
   }
-  const isOurs = version === PRODUCT_VERSION;
-  return new Map(policies.map((policy) => [policy.definition.id, isOurs ? policy : withoutRevision(policy)]));
+  return {
+    policies: version === PRODUCT_VERSION ? policies : policies.map(withoutRevision),
+    ...(typeof file === 'string' ? { file } : {}),
+  };
 }
 
 /**
