@@ -39,11 +39,17 @@ describe('rolloutProgress', () => {
     });
 
   it('reports progress until only new pods exist', () => {
-    const done = { observedGeneration: 2, replicas: 2, updatedReplicas: 2 };
+    const done = { observedGeneration: 2, replicas: 2, updatedReplicas: 2, readyReplicas: 2 };
     assert.equal(rolling(2, done), undefined);
     assert.equal(rolling(3, done), '0 of 2 pods are of the newest version');
     assert.equal(rolling(2, { ...done, updatedReplicas: 1 }), '1 of 2 pods are of the newest version');
     assert.equal(rolling(2, { ...done, replicas: 3 }), '2 of 2 pods are of the newest version');
+  });
+
+  it('waits for pods that are not ready', () => {
+    const status = { observedGeneration: 2, replicas: 2, updatedReplicas: 2 };
+    assert.equal(rolling(2, status), '0 of 2 pods are ready');
+    assert.equal(rolling(2, { ...status, readyReplicas: 1 }), '1 of 2 pods are ready');
   });
 
   it('is undefined where no controller writes the status', () => {

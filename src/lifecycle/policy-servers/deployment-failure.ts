@@ -25,18 +25,24 @@ export function deploymentFailure({ status }: Deployment): DeploymentFailure | u
       };
 }
 
+/** Pods whose probes succeed. Undefined when no controller writes the status of Deployments. */
+export function readyPods({ status }: Deployment): number | undefined {
+  return status?.observedGeneration === undefined ? undefined : (status.readyReplicas ?? 0);
+}
+
 /**
- * What a rollout of a Deployment waits for: new pods, or the end of old ones. Undefined when it is complete, or when no
+ * What a rollout of a Deployment waits for: new pods, the end of old ones, or pods that become ready. Undefined when it is complete, or when no
  * controller writes the status of Deployments.
  */
 export function rolloutProgress({ metadata, spec, status }: Deployment): string | undefined {
   if (status?.observedGeneration === undefined) {
     return undefined;
   }
-  const { observedGeneration, replicas = 0, updatedReplicas = 0 } = status;
+  const { observedGeneration, replicas = 0, updatedReplicas = 0, readyReplicas = 0 } = status;
   const wanted = spec?.replicas ?? 1;
   const isSeen = observedGeneration >= (metadata.generation ?? 0);
-  return isSeen && updatedReplicas >= wanted && replicas <= updatedReplicas
-    ? undefined
-    : `${isSeen ? updatedReplicas : 0} of ${wanted} pods are of the newest version`;
+  if (!isSeen || updatedReplicas < wanted || replicas > updatedReplicas) {
+    return `${isSeen ? updatedReplicas : 0} of ${wanted} pods are of the newest version`;
+  }
+  return readyReplicas < wanted ? `${readyReplicas} of ${wanted} pods are ready` : undefined;
 }

@@ -75,6 +75,7 @@ export interface Deployment extends KubernetesObject {
     readonly observedGeneration?: number;
     readonly replicas?: number;
     readonly updatedReplicas?: number;
+    readonly readyReplicas?: number;
     readonly availableReplicas?: number;
     readonly conditions?: readonly {
       readonly type: string;

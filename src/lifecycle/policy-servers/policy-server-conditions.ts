@@ -74,6 +74,8 @@ export interface PolicyServerReport {
   readonly image: string;
   readonly moduleCache: ModuleCacheKind;
   readonly conditions: readonly ReportedCondition[];
+  /** Pods that API servers reach. Undefined where no controller writes the status of Deployments. */
+  readonly readyPods?: number | undefined;
   /** What the rollout of the Deployment waits for, if anything. */
   readonly rollout?: string | undefined;
   /** The failure of the last reconciliation, if any. */

@@ -43,7 +43,7 @@ import { type ContextAwareGrant, grantCondition } from './context-aware-grant.ts
 import { certificateConditions, type CertificateState } from './certificate-conditions.ts';
 import { ContextAwareGrants } from './context-aware-grants.ts';
 import { ContextAwareKinds } from './context-aware-kinds.ts';
-import { deploymentFailure, rolloutProgress } from './deployment-failure.ts';
+import { deploymentFailure, readyPods, rolloutProgress } from './deployment-failure.ts';
 import { moduleCacheOf } from './module-cache-volume.ts';
 import { type Deployment, KUBEWARDEN_FINALIZERS, PolicyServerOwnership } from './ownership.ts';
 import {
@@ -381,6 +381,7 @@ export class PolicyServerObjectsController implements Runnable, PolicyServerRepo
         image: runningImage(spec.image, settings.image),
         moduleCache: moduleCacheOf(spec, name).kind,
         conditions,
+        readyPods: deployment === undefined ? undefined : readyPods(deployment),
         rollout: deployment === undefined ? undefined : rolloutProgress(deployment),
         failure,
       });

@@ -235,6 +235,13 @@ describe('policyServerStatus', () => {
       });
     }
 
+    it('and counts ready pods, not processes that are connected before their pods are ready', () => {
+      const readyReplicas = (readyPods?: number): number | undefined =>
+        policyServerStatus(server(2), replicas('connected', 'connected'), {}, 0, { report: { ...ok, readyPods } })
+          .readyReplicas;
+      assert.deepEqual([readyReplicas(), readyReplicas(1), readyReplicas(0)], [2, 1, 0]);
+    });
+
     it('and observes no generation before its objects are applied', () => {
       const status = policyServerStatus(server(1), replicas('connected'), {}, 0, { report: undefined });
       assert.equal(status.observedGeneration, undefined);

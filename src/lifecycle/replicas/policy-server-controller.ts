@@ -155,7 +155,8 @@ export function policyServerStatus(
   const about = Math.max(observed ?? 0, 0);
   return {
     ...(observed === undefined ? {} : { observedGeneration: observed }),
-    readyReplicas: replicas.filter(({ state }) => state === 'connected').length,
+    // A process may be connected before its pod is ready, and API servers do not reach it until then.
+    readyReplicas: report?.readyPods ?? replicas.filter(({ state }) => state === 'connected').length,
     totalReplicas: replicas.length,
     ...(report === undefined ? {} : { image: report.image, moduleCache: report.moduleCache }),
     conditions: [...withReport(setReadiness(before.conditions, readiness, about, now))],

@@ -137,7 +137,9 @@ const policyServer = {
     'The state of the processes. Written by the controller.',
     {
       observedGeneration: OBSERVED_GENERATION,
-      readyReplicas: optional(integer('Number of ready processes.', { minimum: 0 })),
+      readyReplicas: optional(
+        integer('Number of ready pods; of connected processes, where there is no Deployment.', { minimum: 0 }),
+      ),
       totalReplicas: optional(integer('Number of processes.', { minimum: 0 })),
       image: optional(text('The image of the pods.')),
       moduleCache: optional(
