@@ -43,6 +43,8 @@ export interface ResourceDefinition<T extends KubernetesObject = KubernetesObjec
   readonly applyDefaults?: (object: MutableObject) => void;
   /** Validates what the schema cannot express. `old` is the object that an update replaces. */
   readonly validate?: (object: KubernetesObject, old: KubernetesObject | undefined) => readonly FieldError[];
+  /** Warnings about a valid object. `old` is the object that an update replaces. Default: none. */
+  readonly warnings?: (object: KubernetesObject, old: KubernetesObject | undefined) => readonly string[];
   /** The rule for object names. Default: `dns-subdomain`. */
   readonly nameRule?: NameRule;
   /** Fields for selectors besides `metadata.name` and `metadata.namespace`: `spec.nodeName`. Default: none. */

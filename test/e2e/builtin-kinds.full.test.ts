@@ -176,6 +176,21 @@ describe('kinds of Kubernetes beside a kube-apiserver', { skip: skipWithoutClust
     });
   }
 
+  for (const object of [...documents('warned'), ...documents('objects')]) {
+    it(`warn of ${titleOf(object)} as it does`, async () => {
+      const definition = definitionOf(object);
+      const manifest = JSON.stringify(object);
+      const { code, stderr } = await cluster.kubectl(['create', '--dry-run=server', '-n', NAMESPACE, '-f', '-'], {
+        stdin: manifest,
+      });
+      assert.equal(code, 0, stderr);
+      const real = stderr.split('\n').flatMap((line) => /^Warning: (.*)$/.exec(line)?.[1] ?? []);
+      const completed = structuredClone(object) as MutableObject;
+      definition.applyDefaults?.(completed);
+      assert.deepEqual(definition.warnings?.(completed as KubernetesObject, undefined) ?? [], real);
+    });
+  }
+
   for (const object of [...documents('objects'), ...documents('statuses')]) {
     it(`show ${titleOf(object)} as it does`, async () => {
       const definition = definitionOf(object);

@@ -10,6 +10,7 @@ import type { ResourceDefinition } from '../resource-definition.ts';
 import { applyBuiltinDefaults } from '../../resources/decoding/index.ts';
 import { cellsOf } from './printers/kind-cells.ts';
 import { validateBuiltin } from './validation/validate-builtin.ts';
+import { builtinWarnings } from './warnings/builtin-warnings.ts';
 
 /** The properties of a kind beyond its names. */
 type Details = Partial<Pick<ResourceDefinition, 'hasStatus' | 'scale' | 'nameRule' | 'countsGenerations' | 'verbs'>>;
@@ -112,6 +113,7 @@ function definition(group: string, kind: string, details: Details): ResourceDefi
     },
     schema: () => componentSchema(component),
     validate: validateBuiltin,
+    warnings: builtinWarnings,
     applyDefaults: (object) => applyBuiltinDefaults(object, componentSchema(component)),
   };
 }

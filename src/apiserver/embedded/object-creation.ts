@@ -51,6 +51,7 @@ export async function createObject(write: Write, object: MutableObject): Promise
     const created = next as KubernetesObject;
     context.checkEscalation(caller.user, definition, created, undefined);
     requireValid(write, created, undefined);
+    definition.warnings?.(created, undefined).forEach(onWarningOf(options));
     const complete = { ...request, name: created.metadata.name ?? '', object: created };
     await context.admission.validate(complete, onWarningOf(options), options.signal);
     // The namespace may have been deleted while webhooks ran.

@@ -43,6 +43,9 @@ export async function replaceObject(
   const updated = admitted;
   context.checkEscalation(caller.user, definition, updated, live);
   requireValid(write, updated, live);
+  if (options.subresource === undefined) {
+    definition.warnings?.(updated, live).forEach(onWarningOf(options));
+  }
   const view = subresourceView(served, updated, options.subresource);
   await context.admission.validate({ ...request, object: view }, onWarningOf(options), options.signal);
   if (context.store.get(collection, namespace ?? '', name) !== stored || !isStillPrepared(write, updated, live)) {
