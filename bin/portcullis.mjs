@@ -7,7 +7,14 @@ import { fileURLToPath } from 'node:url';
 import { findNode, NODE_FLAGS } from './find-node.mjs';
 
 const node = findNode();
-if (node === undefined) {
+const isUninstalledCheckout =
+  existsSync(new URL('../tools/run.mjs', import.meta.url)) && !existsSync(new URL('../node_modules', import.meta.url));
+if (isUninstalledCheckout) {
+  process.stderr.write(
+    'error: the dependencies of this checkout are not installed. Run `npm start` or `npm run portcullis` in it once: both install them.\n',
+  );
+  process.exit(2);
+} else if (node === undefined) {
   process.stderr.write(
     `error: Portcullis needs Node 24.15 or newer, this is ${process.version}. Install a newer Node and run the command again.\n`,
   );

@@ -1,7 +1,8 @@
 // Which Node runs the project: the running one when it is recent enough, else the copy that npm installed.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -55,6 +56,24 @@ describe('the version of Node', () => {
   it('is that of the installed copy where the running one is older', () => {
     const copy = join(root, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node');
     assert.equal(nodeFoundBy(OLDEST), existsSync(copy) ? copy : 'undefined');
+  });
+
+  it('is not blamed in a checkout without its dependencies', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'portcullis-clone-'));
+    try {
+      for (const part of ['bin', 'tools', 'src']) {
+        symlinkSync(join(root, part), join(folder, part));
+      }
+      const command = join(folder, 'bin', 'portcullis.mjs');
+      const flags = ['--preserve-symlinks', '--preserve-symlinks-main'];
+      for (const node of [OLDEST, process.versions.node]) {
+        const { status, stderr } = runAs({ node }, ...flags, command);
+        assert.match(stderr, /^error: the dependencies of this checkout are not installed\. Run `npm start` or /);
+        assert.equal(status, 2);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 
   it('gets the flags of the image from npm start', () => {

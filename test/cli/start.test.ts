@@ -511,7 +511,7 @@ describe('portcullis start --examples', () => {
       'kw.cap.tool-pods',
       'kw.capg.privileged-by-exception',
     ]) {
-      assert.match(started.output, new RegExp(`^${id.replaceAll('.', '\\.')} +\\w+ +\\w+ +Active `, 'm'));
+      assert.match(started.output, new RegExp(`^${id.replaceAll('.', '\\.')} +\\w+ +Active `, 'm'));
     }
   });
 
@@ -681,6 +681,27 @@ describe('portcullis start --examples', () => {
           `violates the pod profile: spec.securityContext.runAsUser: expected ${id}, got 0`,
         );
       }
+    });
+
+    it('warns who writes a Deployment whose pods it would deny, and leaves the Deployment as it is', async () => {
+      const container = { name: 'bot', image: 'example.com/toolforge/python:3' };
+      const labels = { app: 'root' };
+      const template = { metadata: { labels }, spec: { securityContext: { runAsUser: 0 }, containers: [container] } };
+      const deployment = {
+        apiVersion: 'apps/v1',
+        kind: 'Deployment',
+        metadata: { name: 'root', namespace: 'tool-wikibot' },
+        spec: { replicas: 0, selector: { matchLabels: labels }, template },
+      };
+      const args = ['apply', '-f', '-', '-o', 'json'];
+      const { code, stdout, stderr } = await started.kubectl(args, JSON.stringify(deployment));
+      assert.equal(code, 0, stderr);
+      assert.match(
+        stderr,
+        /^Warning: .*tool-pods: pods would be rejected, in the pod template \(spec\.template\): .*expected 52503, got 0/m,
+      );
+      const { spec } = JSON.parse(stdout) as typeof deployment;
+      assert.deepEqual(spec.template.spec.securityContext, { runAsUser: 0 });
     });
 
     it('gives the pods that follow a change of the annotation the new user', async () => {

@@ -185,9 +185,11 @@ describe('kinds of Kubernetes beside a kube-apiserver', { skip: skipWithoutClust
       });
       assert.equal(code, 0, stderr);
       const real = stderr.split('\n').flatMap((line) => /^Warning: (.*)$/.exec(line)?.[1] ?? []);
+      // The gateway warns of deprecated versions; the texts about certificates are those of Go's TLS library.
+      const comparable = real.filter((text) => !/ is deprecated in |^tls: /.test(text));
       const completed = structuredClone(object) as MutableObject;
       definition.applyDefaults?.(completed);
-      assert.deepEqual(definition.warnings?.(completed as KubernetesObject, undefined) ?? [], real);
+      assert.deepEqual(definition.warnings?.(completed as KubernetesObject, undefined) ?? [], comparable);
     });
   }
 

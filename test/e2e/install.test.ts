@@ -226,6 +226,14 @@ describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
     await lab.kubectl(['delete', 'namespace', '--wait=false', ...namespaces.map(({ name }) => name)]);
   });
 
+  it('lets the policy that warns of unsupported NetworkPolicies read the detected providers', async () => {
+    for (const policy of await lab.example('network-policy')) {
+      await lab.apply(policy);
+    }
+    await lab.active('clusteradmissionpolicy', 'network-policy-support');
+    await lab.kubectl(['delete', 'clusteradmissionpolicy', 'network-policy-support']);
+  });
+
   it('admits requests that a policy matches which never served, and reports that', async () => {
     const name = 'never-served';
     const spec = {

@@ -28,10 +28,11 @@ export const POLICY_SERVER_NAMESPACE_RULES: readonly AccessRule[] = [
 ];
 
 /**
- * The kinds that context-aware policies may read by default, as in Kubewarden's chart: a ClusterRole with
- * CONTEXT_AWARE_LABEL. An administrator adds others, such as Secrets.
+ * The kinds that context-aware policies may read by default, as in Kubewarden's chart, and the network providers for
+ * `builtin:network-policy-support`: a ClusterRole with CONTEXT_AWARE_LABEL. An administrator adds others, such as Secrets.
  */
 export const CONTEXT_AWARE_RULES: readonly AccessRule[] = [
   { apiGroups: [''], resources: ['namespaces', 'pods', 'services'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: ['networking.k8s.io'], resources: ['ingresses'], verbs: ['get', 'list', 'watch'] },
+  { apiGroups: ['portcullis.dev'], resources: ['networkpolicyproviders'], verbs: ['get', 'list', 'watch'] },
 ];
