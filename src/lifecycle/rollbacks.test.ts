@@ -35,7 +35,7 @@ function revision(number: number, snapshot: object, order = number): PolicyRevis
     apiVersion: 'portcullis.dev/v1',
     kind: 'PolicyRevision',
     metadata: { name: `kw.cap.p-${number}` },
-    spec: { revision: number, snapshot },
+    spec: { revision: number, policy: { kind: 'ClusterAdmissionPolicy', name: 'p' }, snapshot },
     status: { state: 'Retired', order, modules: [{ name: 'p', module, digest: DIGEST }] },
   } as unknown as PolicyRevision;
 }

@@ -60,7 +60,7 @@ export async function rollBack(
     const note =
       text === PREVIOUS
         ? secondRollbackNote(
-            revisions.map(({ spec }) => spec),
+            facts.map(({ number, rollbackOf }) => ({ revision: number, rollbackOf })),
             `${ANNOTATIONS.rollbackTo}=NUMBER`,
           )
         : undefined;
