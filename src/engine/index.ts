@@ -21,7 +21,7 @@ export { FUEL_PER_SECOND, MATCH_CONDITIONS, MAX_ANSWER_BYTES } from './evaluator
 export type { OnUnitStart } from './evaluator.ts';
 export type { MonitoredVerdict } from './monitored-verdict.ts';
 export type { Observation, Route } from './observation.ts';
-export { createGuest, createManifestsGuest } from './guests/index.ts';
+export { createGuest, createManifestsGuest, manifestProblems } from './guests/index.ts';
 export type { PolicyGuest } from './guests/index.ts';
 export type { HostCaller, HostPort, PolicyLog, PolicyLogEntry } from './host-port.ts';
 export { diff, isEqual } from './json-patch.ts';

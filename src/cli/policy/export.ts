@@ -10,11 +10,12 @@ import {
   type PolicyDefinition,
 } from '../../engine/index.ts';
 import { type AdmissionPolicyObject, DEFAULT_EXEMPT_NAMESPACES, policyMatch } from '../../resources/index.ts';
-import { CliError, EXIT, usageError } from '../errors.ts';
+import { CliError, usageError } from '../errors.ts';
 import { kubernetesVersion } from '../kubernetes-version.ts';
 import { type DataFormat, manifestsOption, manifestsText } from '../output.ts';
 import type { FilePolicy } from './file-policy.ts';
 import { choosePolicy, NO_POLICY, type PolicyFiles, readPolicies } from './policy-files.ts';
+import { requireApplicable } from './policy-findings.ts';
 import { printWarnings } from './print-warnings.ts';
 import { filePolicyWarnings } from './type-warnings.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
@@ -63,6 +64,7 @@ async function exportPolicies(paths: readonly string[], flags: ExportFlags): Pro
   const files = paths.length === 0 ? [await defaultFile()] : paths;
   const { policies, objects } = await policiesOf(files, flags.policy, progress);
   const manifests: object[] = [];
+  policies.forEach(requireApplicable);
   for (const policy of policies) {
     printWarnings(filePolicyWarnings(policy, objects), progress);
     const exported = exportOne(policy, flags.kubernetesVersion);
@@ -76,7 +78,7 @@ async function exportPolicies(paths: readonly string[], flags: ExportFlags): Pro
     }
     // These problems name a manifest: an API server would refuse it with the same message.
     if (exported.problems.some((problem) => 'manifest' in problem)) {
-      process.exitCode = EXIT.failed;
+      throw new CliError(`${policy.name} cannot be exported: an API server would refuse it`);
     }
     manifests.push(...exported.manifests);
   }

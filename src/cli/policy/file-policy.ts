@@ -1,6 +1,7 @@
 // A policy of a file, as it is applied to a cluster or served from a policies file.
 import type { JsonObject, PolicyDefinition, Review, ReviewExclusion } from '../../engine/index.ts';
 import type { PlacedManifest } from './placed-manifests.ts';
+import type { PolicyWarning } from './policy-warning.ts';
 import type { PlaceOf } from './source-places.ts';
 
 /** What keeps API servers from asking a policy about a request. */
@@ -19,6 +20,21 @@ export type PolicyMatchResult =
   | { readonly isMatch: false; readonly excludedBy: PolicyExclusion }
   /** The match fails: API servers answer by the policy's failurePolicy. */
   | { readonly error: string };
+
+/** An error at a field of a policy. */
+export interface PolicyError {
+  /** `spec.rules[0].resources`; `settings.…` in a policies file. */
+  readonly field: string;
+  /** With its place. */
+  readonly text: string;
+}
+
+/** What a cluster says of a policy when it is applied. */
+export interface PolicyFindings {
+  /** Why it is refused. */
+  readonly errors: readonly PolicyError[];
+  readonly warnings: readonly PolicyWarning[];
+}
 
 /** A policy of a file. */
 export interface FilePolicy {
@@ -39,6 +55,8 @@ export interface FilePolicy {
   /** Places of the fields of an entry of a policies file. */
   readonly placeOf?: PlaceOf;
   readonly definition: PolicyDefinition;
+  /** Computed on first use, because expressions are compiled. */
+  readonly findings: () => PolicyFindings;
   /** A manifest of one of our kinds, with defaults. */
   readonly manifest?: JsonObject;
   /** Of Kubernetes' own policies: the policy, its bindings, parameters and namespaces, which are its code. */

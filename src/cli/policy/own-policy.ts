@@ -33,6 +33,7 @@ import { fieldPathOf } from '../field-path.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import type { FilePolicy } from './file-policy.ts';
 import { placedMessage, type PlacedManifest } from './placed-manifests.ts';
+import { once, ownFindings } from './policy-findings.ts';
 
 const KINDS: readonly OwnKind[] = [
   CLUSTER_ADMISSION_POLICIES,
@@ -75,7 +76,7 @@ export function ownPolicy(
   objects: readonly JsonObject[],
   { tenantCapabilities = [] }: OwnPolicyOptions = {},
 ): FilePolicy {
-  const policy = validated(placed);
+  const { policy, kind: ownKind } = validated(placed);
   const { kind, metadata } = policy;
   const { name = '', namespace } = metadata;
   const id = policyId(policy);
@@ -101,6 +102,7 @@ export function ownPolicy(
     folder: source.folder,
     placed: [placed],
     definition,
+    findings: once(() => ownFindings(placed, ownKind)),
     manifest: policy as JsonObject,
     objects,
     match: (review) => matcher.match(review, lookup),
@@ -108,7 +110,7 @@ export function ownPolicy(
 }
 
 /** The manifest with defaults. @throws CliError with all mistakes */
-function validated(placed: PlacedManifest): AdmissionPolicyObject {
+function validated(placed: PlacedManifest): { readonly policy: AdmissionPolicyObject; readonly kind: OwnKind } {
   const { object } = placed;
   const kind = kindOf(object);
   const name = textOf(valueAt(object, 'metadata', 'name'));
@@ -143,7 +145,7 @@ function validated(placed: PlacedManifest): AdmissionPolicyObject {
   if (problems.length > 0) {
     throw new CliError(problems.join('\n'));
   }
-  return copy as unknown as AdmissionPolicyObject;
+  return { policy: copy as unknown as AdmissionPolicyObject, kind };
 }
 
 /** Without the error of no field, which says that others come first. */

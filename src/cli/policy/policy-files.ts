@@ -4,7 +4,7 @@ import { createManifestsGuest, EngineError, type JsonObject, parsePolicies, type
 import { isJsonObject, own, textOf, valueAt } from '../../values/index.ts';
 import { documentName, readText, STANDARD_INPUT } from '../document.ts';
 import { CliError, usageError } from '../errors.ts';
-import type { FilePolicy, PolicyMatchResult } from './file-policy.ts';
+import type { FilePolicy, PolicyFindings, PolicyMatchResult } from './file-policy.ts';
 import { isPolicyOfKubernetes, isOfKubernetes, manifestFiles, manifestsPolicy } from './manifests.ts';
 import { misspelledPolicy } from './misspelled-policy.ts';
 import { ObjectDefaults } from './object-defaults.ts';
@@ -16,6 +16,7 @@ import {
   type PlacedManifest,
   type SourceText,
 } from './placed-manifests.ts';
+import { entryFindings, kubernetesFindings, once } from './policy-findings.ts';
 import { SourcePlaces } from './source-places.ts';
 
 export interface PolicyFilesOptions extends OwnPolicyOptions {
@@ -90,7 +91,8 @@ export function policiesAmong(manifests: readonly PlacedManifest[], options: Pol
       if (isOwnPolicy(placed.object)) {
         policies.push(ownPolicy(placed, objects, options));
       } else if (isPolicyOfKubernetes(placed.object)) {
-        policies.push(kubernetesPolicy(placed, [...ofKubernetes, ...objects], options.kubernetesVersion));
+        const bindings = manifests.filter((one) => isBindingOf(one.object, placed.object));
+        policies.push(kubernetesPolicy([placed, ...bindings], [...ofKubernetes, ...objects], options));
       }
     } catch (error) {
       if (!(error instanceof CliError)) {
@@ -142,6 +144,7 @@ function entriesOf({ text, name, folder }: SourceText): readonly FilePolicy[] {
   }
   const places = new SourcePlaces(text, name);
   return policies.map((definition) => ({
+    findings: once(() => entryFindings(definition, places.below([definition.id]))),
     name: definition.id,
     aliases: [],
     file: name,
@@ -157,17 +160,22 @@ const SHORT_NAMES: Readonly<Record<string, string>> = {
   MutatingAdmissionPolicy: 'map',
 };
 
-/** A policy of Kubernetes with its bindings. @param others all manifests but policies of our kinds */
+/**
+ * A policy of Kubernetes with its bindings.
+ * @param written the policy, and its bindings
+ * @param others all manifests but policies of our kinds
+ */
 function kubernetesPolicy(
-  placed: PlacedManifest,
+  written: readonly [PlacedManifest, ...PlacedManifest[]],
   others: readonly JsonObject[],
-  kubernetesVersion: number | undefined,
+  { kubernetesVersion }: PolicyFilesOptions,
 ): FilePolicy {
+  const [placed] = written;
   const { object, source, positionOf } = placed;
   const kind = textOf(own(object, 'kind'));
   const name = textOf(valueAt(object, 'metadata', 'name'));
   const short = SHORT_NAMES[kind] ?? '';
-  const manifests = [object, ...others.filter((one) => (isOfKubernetes(one) ? isBindingOf(one, kind, name) : true))];
+  const manifests = [object, ...others.filter((one) => (isOfKubernetes(one) ? isBindingOf(one, object) : true))];
   const { definition } = manifestsPolicy(`${short}.${name}`, manifests, kubernetesVersion);
   return {
     name: `${short}/${name}`,
@@ -178,14 +186,19 @@ function kubernetesPolicy(
     folder: source.folder,
     placed: [placed],
     definition,
+    findings: once(() => kubernetesFindings(written, kubernetesVersion)),
     manifests,
     ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
     match: matchOf(manifests, kubernetesVersion),
   };
 }
 
-function isBindingOf(manifest: JsonObject, kind: string, name: string): boolean {
-  return own(manifest, 'kind') === `${kind}Binding` && valueAt(manifest, 'spec', 'policyName') === name;
+function isBindingOf(manifest: JsonObject, policy: JsonObject): boolean {
+  return (
+    isOfKubernetes(manifest) &&
+    own(manifest, 'kind') === `${textOf(own(policy, 'kind'))}Binding` &&
+    valueAt(manifest, 'spec', 'policyName') === valueAt(policy, 'metadata', 'name')
+  );
 }
 
 function matchOf(
@@ -228,7 +241,11 @@ export function ofKubernetes({ policies, manifests }: PolicyFiles, kubernetesVer
   const { definition } = manifestsPolicy('manifests', all, kubernetesVersion);
   const name = policies.map((policy) => policy.name).join(', ');
   const placed = policies.flatMap((policy) => policy.placed ?? []);
-  return { ...first, name, placed, definition, manifests: all, match: matchOf(all, kubernetesVersion) };
+  const findings = (): PolicyFindings => {
+    const each = policies.map((policy) => policy.findings());
+    return { errors: each.flatMap(({ errors }) => errors), warnings: each.flatMap(({ warnings }) => warnings) };
+  };
+  return { ...first, name, placed, definition, findings, manifests: all, match: matchOf(all, kubernetesVersion) };
 }
 
 /**

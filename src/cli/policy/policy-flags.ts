@@ -20,7 +20,8 @@ import { isFolder } from '../files-below.ts';
 import { MANIFEST_FILE } from './manifests.ts';
 import { matchRequest } from './match-request.ts';
 import { type PlaceOf, placesOfSettings, SourcePlaces } from './source-places.ts';
-import { type CheckedEntry, filePolicyWarnings, type PolicyWarning, typeWarnings } from './type-warnings.ts';
+import type { PolicyWarning } from './policy-warning.ts';
+import { type CheckedEntry, filePolicyWarnings, typeWarnings } from './type-warnings.ts';
 import type { ModuleInput, PolicyRequest, RunnablePolicy } from './policy-runner.ts';
 import { type ModuleSourceOptions, readModule, targetReference } from '../module/module-source.ts';
 import { readSources } from '../module/read-sources.ts';
@@ -31,6 +32,7 @@ import { findPolicy } from './policies-file.ts';
 import { modulesFor, runnablePolicy } from './policy-code.ts';
 import { choosePolicy, ofKubernetes, type PolicyFiles, readPolicies } from './policy-files.ts';
 import type { Progress } from '../progress.ts';
+import { requireApplicable, requireSettings } from './policy-findings.ts';
 import { readRequestOrObject } from './request-document.ts';
 import { ServedKinds } from './served-kinds.ts';
 import { addRequestFlags, givenRequestFlags, type RequestFlags } from './request-flags.ts';
@@ -189,6 +191,7 @@ async function fromModule(
       ? await fromPoliciesFile(flags.policies ?? '', flags, options)
       : await fromTarget(target, flags, options);
   const { definition } = found;
+  requireSettings(definition, placeOf);
   const entry = { definition, placeOf, ...(id === undefined ? {} : { id }) };
   return { ...found, warnings: typeWarnings({ manifests: [], entries: [entry], objects: objectsOf(request) }) };
 }
@@ -220,6 +223,7 @@ async function fromManifests(
   const where = paths.map((path) => (path === '-' ? 'standard input' : path)).join(', ');
   const chosen = policy === undefined ? ofKubernetes(files, kubernetesVersion) : undefined;
   const found = chosen ?? choosePolicy(files.policies, policy, where);
+  requireApplicable(found);
   const { definition, ...code } = await runnablePolicy(found, options);
   const { result, reason, notes } = matchRequest(found, request);
   if ('error' in result && flags.ignoreRules !== true) {

@@ -1,12 +1,12 @@
 import { styleText } from 'node:util';
 import type { Progress } from '../progress.ts';
 import { oneLine } from '../table.ts';
-import { type PolicyWarning, typeWarningText } from './type-warnings.ts';
+import { type PolicyWarning, warningText } from './policy-warning.ts';
 
 /** Prints warnings about policies on standard error. */
 export function printWarnings(warnings: readonly PolicyWarning[], progress: Progress): void {
   for (const warning of warnings) {
     const label = styleText('yellow', 'warning:', { stream: process.stderr });
-    progress.line(`${label} ${oneLine(typeWarningText(warning))}`);
+    progress.line(`${label} ${oneLine(warningText(warning))}`);
   }
 }

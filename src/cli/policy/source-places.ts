@@ -18,6 +18,16 @@ export interface FilePlace {
  */
 export type PlaceOf = (path: FieldPath, beginning?: string) => FilePlace;
 
+/** The text of an expression before a place in it. Lines and columns are counted from 1, columns in code points. */
+export function textBefore(
+  expression: string,
+  { line, column }: { readonly line: number; readonly column: number },
+): string {
+  const lines = expression.split('\n').slice(0, line);
+  const last = Array.from(lines.pop() ?? '').slice(0, column - 1);
+  return [...lines, last.join('')].join('\n');
+}
+
 /** Places of the settings of a policy in a file of their own, by their paths in the policy. */
 export function placesOfSettings(text: string, file: string): PlaceOf {
   const places = new SourcePlaces(text, file);

@@ -4,11 +4,12 @@ import { parsePolicies } from '../../engine/index.ts';
 import { parseYaml } from '../../values/yaml/index.ts';
 import type { JsonObject } from '../../values/index.ts';
 import { policiesIn } from './policy-files.ts';
-import { typeWarnings, typeWarningText } from './type-warnings.ts';
+import { warningText } from './policy-warning.ts';
+import { typeWarnings } from './type-warnings.ts';
 
 function textsOf(yaml: string): readonly string[] {
   const manifests = (parseYaml(yaml) as JsonObject[]).map((object) => ({ object }));
-  return typeWarnings({ manifests }).map(typeWarningText);
+  return typeWarnings({ manifests }).map(warningText);
 }
 
 const policy = (rule: string, expression: string, kind = 'ClusterAdmissionPolicy'): string => `

@@ -24,24 +24,8 @@ import { own, textOf, textsOf, valueAt } from '../../values/index.ts';
 import { fieldPathOf } from '../field-path.ts';
 import type { FilePolicy } from './file-policy.ts';
 import type { PlacedManifest } from './placed-manifests.ts';
-import type { FilePlace, PlaceOf } from './source-places.ts';
-
-/** A warning at a field of a policy. */
-export interface PolicyWarning extends UnservedRule {
-  /** As in the webhook for our kinds. */
-  readonly rule: WarningRule;
-  /** The kind and name of its manifest, or the id in a policies file. Absent for a policy without either. */
-  readonly policy?: string;
-  /** Of an expression: where the mistake is in it. Absent where the policy is in no file. */
-  readonly place?: FilePlace;
-}
-
-/** The rules of warnings, for the formats of CI systems. */
-export const WARNING_RULES = [
-  { id: 'type-check', description: 'an expression does not fit the schemas of the kinds that its policy matches' },
-  { id: 'rule-not-served', description: 'a rule of a policy matches no resource of Kubernetes' },
-] as const;
-type WarningRule = (typeof WARNING_RULES)[number]['id'];
+import type { PolicyWarning } from './policy-warning.ts';
+import { type PlaceOf, textBefore } from './source-places.ts';
 
 /** A policy without rules, such as an entry of a policies file. */
 export interface CheckedEntry {
@@ -74,22 +58,28 @@ export function typeWarnings({ manifests, entries = [], objects = [] }: CheckedP
   ];
 }
 
-/**
- * `policy.yaml:9:58 ClusterAdmissionPolicy volumes: spec.settings.validations[0].expression: undefined field 'hostpath' at
- * 1:32, in v1 Pod`
- */
-export function typeWarningText({ policy, field, message, place }: PolicyWarning): string {
-  const text = [...(policy === undefined ? [] : [policy]), field, message].join(': ');
-  return place === undefined ? text : `${place.file}:${place.line}:${place.column} ${text}`;
-}
-
 /** The warnings about a policy of a file. @param beside other manifests, such as CustomResourceDefinitions */
 export function filePolicyWarnings(
   policy: FilePolicy,
   beside: readonly PlacedManifest[],
   objects: readonly unknown[] = [],
 ): readonly PolicyWarning[] {
-  return typeWarnings({ manifests: [...(policy.placed ?? []), ...beside], entries: entriesOf(policy), objects });
+  const ofTypes = typeWarnings({
+    manifests: [...(policy.placed ?? []), ...beside],
+    entries: entriesOf(policy),
+    objects,
+  });
+  return withTypeWarnings(policy.findings().warnings, ofTypes);
+}
+
+/** Warnings of rules, and those of types: a rule that matches in no cluster has a warning already. */
+export function withTypeWarnings(
+  ofRules: readonly PolicyWarning[],
+  ofTypes: readonly PolicyWarning[],
+): readonly PolicyWarning[] {
+  const isKnown = ({ rule, policy, field }: PolicyWarning): boolean =>
+    rule === 'rule-not-served' && ofRules.some((one) => one.policy === policy && one.field === field);
+  return [...ofRules, ...ofTypes.filter((one) => !isKnown(one))];
 }
 
 /** The policy if it is an entry of a policies file. */
@@ -126,15 +116,8 @@ function warningOf(warning: TypeWarning, placeOf: PlaceOf | undefined): PolicyWa
     rule: 'type-check',
     field,
     message: describeTypeWarning(warning),
-    ...(placeOf === undefined ? {} : { place: placeOf(fieldPathOf(field), beginningOf(warning)) }),
+    ...(placeOf === undefined ? {} : { place: placeOf(fieldPathOf(field), textBefore(warning.expression, warning)) }),
   };
-}
-
-/** The text of the expression before the mistake. Columns count code points. */
-function beginningOf({ expression, line, column }: TypeWarning): string {
-  const lines = expression.split('\n').slice(0, line);
-  const last = Array.from(lines.pop() ?? '').slice(0, column - 1);
-  return [...lines, last.join('')].join('\n');
 }
 
 /** With the lists that the checks read; undefined for a spec that cannot be loaded. */

@@ -1,7 +1,7 @@
 // Warnings about policies in the reports of `portcullis test`.
 import { documentName, STANDARD_INPUT } from '../document.ts';
-import { type PolicyWarning, WARNING_RULES } from '../policy/type-warnings.ts';
-import type { Problem, ProblemRule } from '../problems/problem.ts';
+import type { PolicyWarning } from '../policy/policy-warning.ts';
+import type { Problem } from '../problems/problem.ts';
 import { oneLine } from '../table.ts';
 
 /** A warning in `-o json` and `yaml`. */
@@ -24,9 +24,4 @@ export function warningProblem({ rule, policy, field, message, place }: PolicyWa
 
 export function warningData({ rule, policy, field, message, place }: PolicyWarning): WarningData {
   return { rule, ...(policy === undefined ? {} : { policy }), field, message, ...place };
-}
-
-/** The rules of warnings that there are. */
-export function rulesOf(warnings: readonly PolicyWarning[]): readonly ProblemRule[] {
-  return WARNING_RULES.filter(({ id }) => warnings.some(({ rule }) => rule === id));
 }

@@ -32,14 +32,16 @@ import {
   type PolicyFiles,
   type PolicyFilesOptions,
 } from '../policy/policy-files.ts';
-import type { FilePolicy } from '../policy/file-policy.ts';
+import type { FilePolicy, PolicyError } from '../policy/file-policy.ts';
 import { matchRequest, type RequestMatch } from '../policy/match-request.ts';
 import { findPolicy } from '../policy/policies-file.ts';
+import { errorsText } from '../policy/policy-findings.ts';
 import { moduleReference } from '../policy/policy-code.ts';
 import type { ModuleInput, PolicyRequest, RunnablePolicy } from '../policy/policy-runner.ts';
 import { ServedKinds } from '../policy/served-kinds.ts';
 import { type PlaceOf, placesOfSettings, SourcePlaces } from '../policy/source-places.ts';
-import { filePolicyWarnings, type PolicyWarning, typeWarnings, typeWarningText } from '../policy/type-warnings.ts';
+import { type PolicyWarning, warningText } from '../policy/policy-warning.ts';
+import { filePolicyWarnings, typeWarnings } from '../policy/type-warnings.ts';
 import { MAX_ID_LENGTH, withTimeout } from '../policy/policy-flags.ts';
 import type { Progress } from '../progress.ts';
 import { currentReview, readRequest } from '../policy/request-document.ts';
@@ -71,6 +73,8 @@ export interface PreparedSuite {
 /** A policy under some settings, and the cases that use them. */
 interface SuiteVariant {
   readonly policy: RunnablePolicy;
+  /** Why a cluster refuses the policy. Absent: it does not. */
+  readonly refusal?: string;
   /** Absent: those of the policy. */
   readonly settings?: StatedSettings;
   readonly questions: readonly SuiteQuestion[];
@@ -126,6 +130,8 @@ interface PolicyPlan {
   readonly modules: Readonly<Record<string, ModuleInput>>;
   readonly objects?: readonly JsonObject[];
   readonly match?: (request: PolicyRequest) => RequestMatch;
+  /** Why a cluster refuses the policy. */
+  readonly errors?: readonly PolicyError[];
   /** The kinds that its manifests define, too. */
   readonly kinds?: ServedKinds;
   /** About the policy under some settings. @param objects of the cases that use them */
@@ -295,6 +301,7 @@ class Preparation {
         const key = settings === undefined ? '' : exactJson(settings);
         const variant = variants.get(key) ?? {
           policy: { definition: plan.define(settings), ...code },
+          ...refusalOf(plan, settings !== undefined),
           ...(test.settings === undefined || settings === undefined
             ? {}
             : { settings: { value: settings, placeOf: await this.#placesOfCase(test.settings, index) } }),
@@ -407,12 +414,20 @@ class Preparation {
     const warnings = filePolicyWarnings(policy, found.objects).map((one) => this.#placedInSuite(one));
     const warningsOf = ({ settings }: SuiteVariant): readonly PolicyWarning[] =>
       settings === undefined ? warnings : [...warnings, ...settingsWarnings(policy, settings, found.objects)];
+    const { errors } = policy.findings();
     if (policy.manifests !== undefined) {
-      return { ...this.#planOfKubernetes(policy.manifests, kubernetesVersion), match, kinds, warningsOf };
+      return { errors, ...this.#planOfKubernetes(policy.manifests, kubernetesVersion), match, kinds, warningsOf };
     }
     const definition = mode === undefined ? policy.definition : { ...policy.definition, mode };
     const plan = await this.#planOf(definition, policy.folder, files);
-    return { ...plan, match, kinds, warningsOf, ...(policy.objects === undefined ? {} : { objects: policy.objects }) };
+    return {
+      ...plan,
+      errors,
+      match,
+      kinds,
+      warningsOf,
+      ...(policy.objects === undefined ? {} : { objects: policy.objects }),
+    };
   }
 
   /** Mistakes in a manifest of the test file itself have their positions already. */
@@ -558,6 +573,17 @@ class Preparation {
   }
 }
 
+/**
+ * Why a cluster refuses the policy. Loading it says what is wrong with its settings.
+ * @param hasOwnSettings whether a case replaces the settings
+ */
+function refusalOf({ errors = [] }: PolicyPlan, hasOwnSettings: boolean): Pick<SuiteVariant, 'refusal'> {
+  const wrong = errors.filter(
+    ({ field, text }) => !field.startsWith('spec.settings') || !(hasOwnSettings || text.endsWith('[settings]')),
+  );
+  return wrong.length === 0 ? {} : { refusal: errorsText(wrong) };
+}
+
 function withHint(error: unknown): string {
   const hint = error instanceof CliError && error.hint !== undefined ? ` (${error.hint})` : '';
   return `${errorText(error)}${hint}`;
@@ -589,7 +615,7 @@ function objectsOf({ questions }: SuiteVariant, cases: readonly PreparedCase[]):
 }
 
 function distinct(warnings: readonly PolicyWarning[]): readonly PolicyWarning[] {
-  return [...new Map(warnings.map((warning) => [typeWarningText(warning), warning])).values()];
+  return [...new Map(warnings.map((warning) => [warningText(warning), warning])).values()];
 }
 
 /** An error whose message has a position already. */

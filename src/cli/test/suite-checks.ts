@@ -1,6 +1,6 @@
-import { typeWarningText } from '../policy/type-warnings.ts';
+import { warningRules, warningText } from '../policy/policy-warning.ts';
 import type { Check, CheckGroup, CheckReport } from './checks.ts';
-import { rulesOf, warningProblem } from './policy-warnings.ts';
+import { warningProblem } from './policy-warnings.ts';
 import type { CaseResult, SuiteResult } from './suite-runner.ts';
 import { failureText } from './text-report.ts';
 
@@ -16,7 +16,7 @@ export function suiteChecks(suites: readonly SuiteResult[]): CheckReport {
   return {
     groups: suites.map(groupOf),
     warnings: suites.flatMap(({ name, warnings: own = [] }) => own.map((warning) => warningProblem(warning, name))),
-    rules: [...Object.values(RULES), ...rulesOf(warnings)],
+    rules: [...Object.values(RULES), ...warningRules(warnings)],
   };
 }
 
@@ -24,7 +24,7 @@ function groupOf(suite: SuiteResult): CheckGroup {
   const { name, file, durationMs, problem, warnings = [] } = suite;
   const checks =
     problem === undefined ? suite.cases.map((result) => checkOf(suite, result)) : [unusable(file, problem)];
-  return { name, file, checks, warnings: warnings.map(typeWarningText), durationMs };
+  return { name, file, checks, warnings: warnings.map(warningText), durationMs };
 }
 
 function unusable(file: string, problem: string): Check {

@@ -3,7 +3,7 @@ import type { PolicyLogEntry, Verdict } from '../../engine/index.ts';
 import { verdictOf } from '../../evaluation/index.ts';
 import { errorText } from '../../values/index.ts';
 import type { SourcesConfig, TrustRoot } from '../../modules/index.ts';
-import type { PolicyWarning } from '../policy/type-warnings.ts';
+import type { PolicyWarning } from '../policy/policy-warning.ts';
 import { isVerdict, PolicyRunner, type RunnablePolicy, SettingsRefused } from '../policy/policy-runner.ts';
 import { compareVerdict, compareText, type Mismatch } from './compare.ts';
 import type { PreparedCase, PreparedSuite, SuiteQuestion } from './prepare-suite.ts';
@@ -83,12 +83,12 @@ export class SuiteRunner implements AsyncDisposable {
     const start = performance.now();
     const notes = new Set(prepared.notes);
     const results = new Map<number, CaseResult>();
-    for (const { policy, questions } of prepared.variants) {
+    for (const { policy, refusal, questions } of prepared.variants) {
       const wanted = questions.flatMap((question) => {
         const one = prepared.cases[question.index];
         return one !== undefined && isWanted(one.test) ? [{ question, one }] : [];
       });
-      const problem = wanted.length === 0 ? undefined : await this.#load(policy, notes);
+      const problem = wanted.length === 0 ? undefined : await this.#load(policy, refusal, notes);
       for (const { question, one } of wanted) {
         const caseStart = performance.now();
         const answer = problem ?? (await this.#ask(question));
@@ -112,7 +112,14 @@ export class SuiteRunner implements AsyncDisposable {
   }
 
   /** Loads the policy. If that fails, returns the answer to all questions. */
-  async #load(policy: RunnablePolicy, notes: Set<string>): Promise<SuiteAnswer | undefined> {
+  async #load(
+    policy: RunnablePolicy,
+    refusal: string | undefined,
+    notes: Set<string>,
+  ): Promise<SuiteAnswer | undefined> {
+    if (refusal !== undefined) {
+      return { kind: 'failed', message: refusal };
+    }
     this.#policies.capabilities.begin(undefined);
     try {
       (await this.#policies.load(policy)).forEach((note) => notes.add(note));

@@ -6,7 +6,7 @@ import type { SourcesConfig, TrustRoot, Verification } from '../../modules/index
 import { readText } from '../document.ts';
 import { usageError } from '../errors.ts';
 import { dataText } from '../output.ts';
-import { typeWarningText } from '../policy/type-warnings.ts';
+import { warningText } from '../policy/policy-warning.ts';
 import { Progress } from '../progress.ts';
 import { dataReport } from './data-report.ts';
 import { discover, suiteName } from './discover.ts';
@@ -162,7 +162,7 @@ class TestSession implements AsyncDisposable {
         this.#progress.line(`${styleText('yellow', 'note:', { stream: process.stderr })} ${file}: ${note}`);
       }
       for (const warning of result.warnings ?? []) {
-        this.#warn(warning.place === undefined ? `${file}: ${typeWarningText(warning)}` : typeWarningText(warning));
+        this.#warn(warning.place === undefined ? `${file}: ${warningText(warning)}` : warningText(warning));
       }
       return result;
     } catch (error) {

@@ -10,7 +10,7 @@ export { problemsText, problemText } from '../field-problem.ts';
 export type { FieldProblem } from '../field-problem.ts';
 export { HostSources } from './host-sources.ts';
 export { loadManifests, manifestProblemText } from './manifests.ts';
-export type { LoadedManifests, ManifestOptions } from './manifests.ts';
+export type { LoadedManifests, ManifestOptions, ManifestProblem } from './manifests.ts';
 export { lintConditions, lintPolicy } from './lints/lint-policy.ts';
 export type { LintFinding } from './lints/lint-finding.ts';
 export type { NullRead } from './null-reads.ts';

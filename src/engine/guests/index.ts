@@ -1,3 +1,3 @@
 export { createGuest } from './guest.ts';
-export { createManifestsGuest } from './kubernetes-policy-guest.ts';
+export { createManifestsGuest, manifestProblems } from './kubernetes-policy-guest.ts';
 export type { PolicyGuest } from './policy-guest.ts';

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
-import type { ManifestOptions, ManifestVerdict } from '../cel-policy/index.ts';
+import type * as celPolicy from '../cel-policy/index.ts';
+import type { ManifestOptions, ManifestProblem, ManifestVerdict } from '../cel-policy/index.ts';
 import type * as manifestsGuest from './manifests-guest.ts';
 import type { PolicyGuest } from './policy-guest.ts';
 
@@ -33,4 +34,13 @@ export function createManifestsGuest(
 ): KubernetesPolicyGuest {
   const { ManifestsGuest } = require(`./manifests-guest.${extension}`) as typeof manifestsGuest;
   return new ManifestsGuest(documents, options);
+}
+
+/** All mistakes in manifests, for which {@link createManifestsGuest} throws. */
+export function manifestProblems(
+  documents: readonly unknown[],
+  options: ManifestOptions = {},
+): readonly ManifestProblem[] {
+  const { loadManifests } = require(`../cel-policy/index.${extension}`) as typeof celPolicy;
+  return loadManifests(documents, options).problems;
 }

@@ -11,15 +11,23 @@ const MAX_FINDINGS = 100;
 const MAX_WARNINGS = 10;
 const MAX_WARNING_CHARACTERS = 400;
 
+/** A possible mistake. */
+export interface CodedWarning {
+  readonly code: string;
+  readonly field: string;
+  readonly text: string;
+}
+
 /** Errors and warnings about one object. Each ends with the code of its rule, see docs/policy-validation.md. */
 export class Findings {
   #errors: FieldError[] = [];
-  readonly #warnings: string[];
+  readonly #earlier: readonly string[];
+  readonly #warned: CodedWarning[] = [];
   #omitted = 0;
 
   /** @param warnings of an earlier check of the same object */
   constructor(warnings: readonly string[] = []) {
-    this.#warnings = [...warnings];
+    this.#earlier = warnings;
   }
 
   get errors(): readonly FieldError[] {
@@ -30,7 +38,12 @@ export class Findings {
   }
 
   get warnings(): readonly string[] {
-    return this.#warnings;
+    return [...this.#earlier, ...this.#warned.map(({ code, field, text }) => `${field}: ${text} [${code}]`)];
+  }
+
+  /** The warnings of this check. */
+  get warned(): readonly CodedWarning[] {
+    return this.#warned;
   }
 
   /** Whether there is an error at a field or below it. */
@@ -82,8 +95,8 @@ export class Findings {
   }
 
   #warn(code: string, field: string, text: string): void {
-    if (this.#warnings.length < MAX_WARNINGS) {
-      this.#warnings.push(`${field}: ${shortened(text.replaceAll(/\s+/g, ' '), MAX_WARNING_CHARACTERS)} [${code}]`);
+    if (this.#earlier.length + this.#warned.length < MAX_WARNINGS) {
+      this.#warned.push({ code, field, text: shortened(text.replaceAll(/\s+/g, ' '), MAX_WARNING_CHARACTERS) });
     }
   }
 }

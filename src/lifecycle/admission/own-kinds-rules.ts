@@ -96,6 +96,13 @@ export class OwnKindsRules {
     };
   }
 
+  /** What is found in an object that would be created. */
+  findingsOf(kind: OwnKind, object: JsonObject): Findings {
+    const findings = new Findings();
+    this.#check(kind, { operation: 'CREATE', oldObject: undefined }, object, true, findings);
+    return findings;
+  }
+
   #validateContributed(review: OwnKindsReview, object: JsonObject): OwnKindsVerdict {
     const { oldObject, subresource } = review;
     const contributor = this.#contributed.find(({ kinds }) => kinds.some((one) => isOf(review, one)));
@@ -142,7 +149,7 @@ export class OwnKindsRules {
 
   #check(
     kind: OwnKind,
-    { oldObject, operation }: OwnKindsReview,
+    { oldObject, operation }: Pick<OwnKindsReview, 'oldObject' | 'operation'>,
     object: JsonObject,
     hasNewSpec: boolean,
     findings: Findings,

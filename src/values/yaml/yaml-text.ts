@@ -189,7 +189,7 @@ export class YamlPositions {
       }
       at = skipSpace(at + character.length);
     }
-    return at < end ? at : start;
+    return at <= end ? at : start;
   }
 
   /** The value at a path with the offset of its key. Of one that is not there, the innermost parent without its value. */

@@ -1,7 +1,7 @@
 import type { Check, CheckGroup, CheckReport } from '../checks.ts';
 import { oneLine } from '../../table.ts';
-import { typeWarningText } from '../../policy/type-warnings.ts';
-import { rulesOf, warningProblem } from '../policy-warnings.ts';
+import { warningRules, warningText } from '../../policy/policy-warning.ts';
+import { warningProblem } from '../policy-warnings.ts';
 import type { FieldLines } from './field-lines.ts';
 import type { ResourceFile } from './read-resources.ts';
 import type { Outcome, PolicyProblem, PolicyResult, ResourceReport, ResourceResult } from './resource-report.ts';
@@ -39,7 +39,7 @@ export function resourceChecks(report: ResourceReport, lines: FieldLines, withSk
         id: name,
         description: oneLine(`${kind} ${name} of ${file}`),
       })),
-      ...rulesOf(report.warnings),
+      ...warningRules(report.warnings),
     ],
   };
 }
@@ -78,7 +78,7 @@ function policyGroups({ problems, warnings }: ResourceReport): readonly CheckGro
     name: file,
     file,
     checks: problems.filter(({ policy }) => policy.file === file).map(problemCheck),
-    warnings: warnings.filter(({ place }) => place?.file === file).map(typeWarningText),
+    warnings: warnings.filter(({ place }) => place?.file === file).map(warningText),
     durationMs: 0,
   }));
 }

@@ -1,7 +1,7 @@
 // Results of policies on resources.
 import type { JsonValue, PolicyLogEntry } from '../../../engine/index.ts';
 import type { FilePolicy } from '../../policy/file-policy.ts';
-import type { PolicyWarning } from '../../policy/type-warnings.ts';
+import type { PolicyWarning } from '../../policy/policy-warning.ts';
 import { EXIT } from '../../errors.ts';
 import type { Resource } from './read-resources.ts';
 

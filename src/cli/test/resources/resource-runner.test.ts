@@ -150,7 +150,7 @@ spec: {policyName: small, validationActions: [Warn]}
   });
 
   it('give an error when they give no verdict', async () => {
-    const conditions = [{ name: 'broken', expression: 'object.spec.none.none' }];
+    const conditions = [{ name: 'broken', expression: 'object.spec.none.none == 1' }];
     const report = await tested(
       [
         policy('trap', 'true', { module: `file://${process.cwd()}/test/fixtures/guests/trap.wasm`, settings: {} }),

@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue, PolicyDefinition, PolicyLogEntry, Verdict }
 import { verdictOf } from '../../../evaluation/index.ts';
 import { errorText, exactJson, isJsonObject, own, textOf } from '../../../values/index.ts';
 import type { FilePolicy } from '../../policy/file-policy.ts';
+import { errorsText } from '../../policy/policy-findings.ts';
 import { matchRequest } from '../../policy/match-request.ts';
 import { isVerdict, type PolicyRunner, type RunnablePolicy } from '../../policy/policy-runner.ts';
 import type { Progress } from '../../progress.ts';
@@ -190,6 +191,10 @@ class PolicyTest {
 
   async #load(): Promise<PolicyProblem | undefined> {
     const policy = this.#policy;
+    const { errors } = policy.findings();
+    if (errors.length > 0) {
+      return { policy, message: errorsText(errors), isUnreadable: false };
+    }
     let code: RunnablePolicy;
     try {
       code = await this.#options.codeOf(policy);

@@ -12,7 +12,8 @@ import { withTimeout } from '../../policy/policy-flags.ts';
 import { PolicyRunner } from '../../policy/policy-runner.ts';
 import { requestForObject } from '../../policy/request-document.ts';
 import type { RequestFlags } from '../../policy/request-flags.ts';
-import { entriesOf, type PolicyWarning, typeWarnings, typeWarningText } from '../../policy/type-warnings.ts';
+import { type PolicyWarning, warningText } from '../../policy/policy-warning.ts';
+import { entriesOf, typeWarnings, withTypeWarnings } from '../../policy/type-warnings.ts';
 import { ServedKinds } from '../../policy/served-kinds.ts';
 import { Progress } from '../../progress.ts';
 import { oneLine } from '../../table.ts';
@@ -112,7 +113,7 @@ function notesOf(report: ResourceReport, stream: NodeJS.WriteStream): readonly s
     );
   };
   return [
-    ...labelled('warning', report.warnings.map(typeWarningText)),
+    ...labelled('warning', report.warnings.map(warningText)),
     ...labelled('note', [...report.notes, ...emptyNotes(report)]),
   ];
 }
@@ -207,11 +208,14 @@ async function readInputs(
     policies,
     subjects,
     notes: [...othersNotes(others), ...notes],
-    warnings: typeWarnings({
-      manifests: [...manifests, ...resources.filter(isDefinition)],
-      entries: policies.flatMap(entriesOf),
-      objects: resources.map(({ object }) => object),
-    }),
+    warnings: withTypeWarnings(
+      policies.flatMap((policy) => policy.findings().warnings),
+      typeWarnings({
+        manifests: [...manifests, ...resources.filter(isDefinition)],
+        entries: policies.flatMap(entriesOf),
+        objects: resources.map(({ object }) => object),
+      }),
+    ),
     session: replay === undefined ? undefined : await readText(replay),
   };
 }

@@ -1,0 +1,130 @@
+// `portcullis test`, `run` and `export` refuse the policies that a cluster refuses, and show the place in the file.
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { type CommandResult, portcullis } from './command.ts';
+
+let folder = '';
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'portcullis-checks-'));
+  await Promise.all(Object.entries(FILES).map(([name, text]) => writeFile(join(folder, name), text)));
+});
+after(() => rm(folder, { recursive: true }));
+
+/** @param spec the lines of the spec after its rules */
+const own = (operations: string, spec: string): string => `apiVersion: policies.kubewarden.io/v1
+kind: ClusterAdmissionPolicy
+metadata: {name: checked}
+spec:
+  module: builtin:cel
+  mutating: false
+  rules:
+    - {apiGroups: [''], apiVersions: [v1], resources: [configmaps], operations: [${operations}]}
+${spec}`;
+
+const settings = (expression: string): string => `  settings:
+    validations:
+      - expression: ${expression}
+`;
+
+const KUBERNETES = (kind: string, spec: string): string => `apiVersion: admissionregistration.k8s.io/v1
+kind: ${kind}
+metadata: {name: checked}
+spec:
+  matchConstraints:
+    resourceRules: [{apiGroups: [''], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
+${spec}---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ${kind}Binding
+metadata: {name: checked}
+`;
+
+const FILES = {
+  'object.yaml': '{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {key: a}}',
+  'old-object.yaml': own('CREATE', settings('oldObject.data.key != null')),
+  'connect.yaml': own('DELETE', settings('object.data.key != null')),
+  'condition.yaml': own('CREATE', `  matchConditions: [{name: c, expression: objekt == null}]\n${settings('"true"')}`),
+  'wildcard.yaml': own('"*", CREATE', settings('"true"')),
+  'compile.yaml': own('CREATE', settings("|\n          has(object.data) &&\n            objekt.data.key != ''")),
+  'selector.yaml': own(
+    'CREATE',
+    `  objectSelector: {matchExpressions: [{key: a, operator: In}]}\n${settings('"true"')}`,
+  ),
+  'vap.yaml': `${KUBERNETES('ValidatingAdmissionPolicy', '  validations: [{expression: limt(5) == 5}]\n')}spec: {policyName: checked, validationActions: [Deny]}\n`,
+  'binding.yaml': `${KUBERNETES('ValidatingAdmissionPolicy', '  validations: [{expression: "true"}]\n')}spec: {policyName: checked, validationActions: [Denie]}\n`,
+  'map.yaml': `${KUBERNETES('MutatingAdmissionPolicy', "  reinvocationPolicy: Never\n  mutations: [{patchType: JSONPatch, jsonPatch: {expression: '[JSONPatch{op: limt(5)}]'}}]\n")}spec: {policyName: checked}\n`,
+  'policies.yml': `checked:\n  module: builtin:cel\n${settings("object.metadata.labels['team' != ''")}`,
+  'unused.yaml': own('CREATE, UPDATE', settings('object.data.key == oldObject.data.key')),
+  'unused.portcullis-test.yml':
+    'policy: old-object.yaml\ncases: [{name: one, object: object.yaml, expect: {allowed: false}}]',
+};
+
+const REFUSED = [
+  { file: 'old-object.yaml', place: '11:9', message: /oldObject, which is null on CREATE.* \[null-object\]/ },
+  { file: 'connect.yaml', place: '11:9', message: /object, which is null on DELETE.* \[null-object\]/ },
+  { file: 'condition.yaml', place: '9:43', message: /spec\.matchConditions\[0\]\.expression: .*undeclared reference/ },
+  { file: 'wildcard.yaml', place: '8:69', message: /\[rule-wildcard\]/ },
+  { file: 'compile.yaml', place: '13:13', message: /undeclared reference to 'objekt'/ },
+  { file: 'selector.yaml', place: '9:39', message: /\[selector\]/ },
+  { file: 'vap.yaml', place: '7:34', message: /undeclared reference to 'limt'/ },
+  { file: 'binding.yaml', place: '12:49', message: /validationActions\[0\]: Unsupported value: "Denie"/ },
+  { file: 'map.yaml', place: '8:82', message: /undeclared reference to 'limt'/ },
+  { file: 'policies.yml', place: '5:56', message: /Syntax error/ },
+];
+
+const command = (...args: readonly string[]): Promise<CommandResult> => portcullis(args, { cwd: folder });
+
+describe('a policy that a cluster refuses', { concurrency: 2 }, () => {
+  for (const { file, place, message } of REFUSED) {
+    it(`passes no test, and is shown at its place: ${file}`, async () => {
+      const { stdout, code } = await command('test', '-p', file, 'object.yaml');
+      assert.equal(code, 1, stdout);
+      assert.match(stdout, message);
+      assert.ok(stdout.includes(`│ ${file}:${place} `), stdout);
+      assert.doesNotMatch(stdout, / pass$/m);
+    });
+
+    it(`is not run: ${file}`, async () => {
+      const target = file === 'policies.yml' ? ['--policies', file] : [file];
+      const { stdout, stderr, code } = await command('run', ...target, '-r', 'object.yaml');
+      assert.deepEqual([stdout, code], ['', 1]);
+      assert.match(stderr, message);
+      assert.ok(stderr.includes(`${file}:${place} `), stderr);
+    });
+  }
+
+  it('is not tested by a test file', async () => {
+    const { stdout, code } = await command('test', 'unused.portcullis-test.yml');
+    assert.equal(code, 1, stdout);
+    assert.match(stdout, /old-object\.yaml:11:9 .*\[null-object\]/);
+  });
+
+  it('is not exported, not even in part', async () => {
+    const { stdout, stderr, code } = await command('export', 'compile.yaml');
+    assert.deepEqual([stdout, code], ['', 1]);
+    assert.match(stderr, /compile\.yaml:13:13 .*undeclared reference/);
+  });
+});
+
+describe('a policy that a cluster warns about', () => {
+  it('is tested and run with the warning, at its place', async () => {
+    const results = await Promise.all([
+      command('test', '-p', 'unused.yaml', 'object.yaml'),
+      command('run', 'unused.yaml', '-r', 'object.yaml'),
+    ]);
+    for (const { stderr } of results) {
+      assert.match(
+        stderr,
+        /^warning: unused\.yaml:11:9 ClusterAdmissionPolicy checked: .* null on CREATE.*\[null-object\]$/m,
+      );
+    }
+  });
+
+  it('has the rule in SARIF', async () => {
+    const { stdout } = await command('test', '-p', 'unused.yaml', 'object.yaml', '-o', 'sarif');
+    const [run] = (JSON.parse(stdout) as { runs: { tool: { driver: { rules: { id: string }[] } } }[] }).runs;
+    assert.ok(run?.tool.driver.rules.some(({ id }) => id === 'null-object'));
+  });
+});
