@@ -71,11 +71,13 @@ export function parsePrevalidation(body: Uint8Array): PrevalidationRequest {
   const namespace = isNamespaced ? textAt(metadata, 'namespace', MAX_NAME_LENGTH, 'metadata.') : undefined;
   const spec = objectAt(own(request, 'spec'), 'spec');
   checkModules(spec, kind);
+  const serving = own(request, 'serving') === undefined ? undefined : textAt(request, 'serving', MAX_NAME_LENGTH);
   return {
     kind,
     metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
     // Fields are checked where they are used.
     spec: spec as unknown as PrevalidationRequest['spec'],
+    ...(serving === undefined ? {} : { serving }),
   };
 }
 

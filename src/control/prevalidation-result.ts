@@ -14,6 +14,8 @@ import { parseJson } from '../values/index.ts';
 export const PREVALIDATION_TIMEOUT_MS = FETCH_TIMEOUT_MS + 70_000;
 /** Longest response: some hundred members of a group with references of 2 KiB. Bytes. */
 const MAX_RESPONSE_BYTES = 1024 ** 2;
+/** Longest fingerprint: that of the field in the CRD of PolicyRevision. Characters. */
+const MAX_FINGERPRINT = 128;
 /** Longest member name and module reference: the length of a URL. Characters. */
 const MAX_MODULE_TEXT = 8192;
 /** The pattern of digests in the CRD of PolicyRevision. */
@@ -121,6 +123,7 @@ export function prevalidationResult(text: string): PrevalidationResult {
     reason: readReason(readName(value, 'reason')),
     message: readOptionalText(value, 'message', MAX_REPORT_TEXT) ?? '',
     isTransient: readBoolean(value, 'isTransient'),
+    ...(own(value, 'parameters') === undefined ? {} : { parameters: readName(value, 'parameters', MAX_FINGERPRINT) }),
   };
 }
 

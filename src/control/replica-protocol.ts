@@ -67,6 +67,11 @@ export interface RevisionReport {
   readonly message?: string;
   /** ISO 8601. */
   readonly nextRetry?: string;
+  /**
+   * Set when it failed for parameters: the fingerprint of these now. It is tried again when this is another one than
+   * {@link PrevalidationResult} had.
+   */
+  readonly parameters?: string;
   /** Set when it serves, and refuses requests of namespaces for their parameters. */
   readonly refused?: RefusedReport;
   /** Set when it serves in monitor mode and would have rejected requests. */
@@ -118,11 +123,16 @@ export type ReplicaMessage =
     }
   | { readonly type: 'alive' };
 
+/** The reason of a revision that would refuse namespaces for their parameters. */
+export const INVALID_PARAMETERS = 'InvalidParameters' satisfies PolicyReason;
+
 /** A policy to pre-validate: its module is fetched, pinned, compiled, and checks its settings, without serving. */
 export interface PrevalidationRequest {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly namespace?: string };
   readonly spec: AdmissionPolicySpec;
+  /** `metadata.uid` of the PolicyRevision that answers requests meanwhile. Absent: none does. */
+  readonly serving?: string;
 }
 
 /** A module with its resolved digest. */
@@ -152,4 +162,6 @@ export type PrevalidationResult =
       readonly message: string;
       /** Whether a retry may succeed. */
       readonly isTransient: boolean;
+      /** With the reason {@link INVALID_PARAMETERS}: the fingerprint of the parameters that it was tried with. */
+      readonly parameters?: string;
     };

@@ -1,7 +1,7 @@
 import { parseAdmissionReview, parseRawReview } from './admission-review.ts';
 import type { Review } from './admission-review.ts';
 import { Evaluator } from './evaluator.ts';
-import type { JudgeOptions, OnUnitStart } from './evaluator.ts';
+import type { JudgeOptions, OnUnitStart, RefusedUnit } from './evaluator.ts';
 import type { SettingsVerdict } from './guest-verdict.ts';
 import type { LoadedPolicy } from './loaded-policy.ts';
 import type { ObjectLookup } from './object-lookup.ts';
@@ -90,12 +90,12 @@ export function checkSettings(policy: LoadedPolicy, onUnitStart?: OnUnitStart): 
   return new Evaluator(policy.options).checkSettings(policy, onUnitStart);
 }
 
-/** Why a policy would refuse the requests of a namespace for invalid parameters; undefined for valid and missing ones. */
+/** Which units of a policy would refuse the requests of a namespace for their parameters. Unknown objects refuse nothing. */
 export function refusedParameters(
   policy: LoadedPolicy,
   namespace: string,
   objects: ObjectLookup,
   onUnitStart?: OnUnitStart,
-): string | undefined {
+): readonly RefusedUnit[] {
   return new Evaluator(policy.options).refusedParameters(policy, namespace, objects, onUnitStart);
 }

@@ -82,6 +82,15 @@ export interface JudgeOptions {
   readonly objects?: ObjectLookup;
 }
 
+/** A policy, or a member of a group, that refuses the requests of a namespace for their parameters. */
+export interface RefusedUnit {
+  /** The id of the policy, or `group/member`. */
+  readonly unit: string;
+  readonly message: string;
+  /** Whether there are no parameters, and `notFound` is `Deny`. */
+  readonly isMissing: boolean;
+}
+
 /** A judgement with the mutated object. */
 export interface PolicyJudgement extends Judgement {
   readonly mutatedObject?: JsonValue;
@@ -132,22 +141,30 @@ export class Evaluator {
     namespace: string,
     objects: ObjectLookup,
     onUnitStart?: OnUnitStart,
-  ): string | undefined {
-    for (const [index, unit] of unitsOf(policy).entries()) {
+  ): readonly RefusedUnit[] {
+    const isGroup = policy.kind === 'group';
+    return unitsOf(policy).flatMap((unit, index) => {
       const timeoutMs = unit.timeoutSeconds * MS_PER_SECOND;
-      onUnitStart?.(unit.id, timeoutMs, policy.kind === 'group' ? index : -1);
-      try {
-        const settings = this.#settings(unit, namespace, objects, timeoutMs);
-        if (settings.kind === 'refused' && settings.isMissing !== true) {
-          return settings.message;
-        }
-      } catch (error) {
-        if (!(error instanceof UnknownObject)) {
-          return errorText(error);
-        }
-      }
+      onUnitStart?.(unit.id, timeoutMs, isGroup ? index : -1);
+      const refused = this.#refusal(unit, namespace, objects, timeoutMs);
+      return refused === undefined ? [] : [{ unit: unit.id, ...refused }];
+    });
+  }
+
+  #refusal(
+    unit: EvaluationUnit,
+    namespace: string,
+    objects: ObjectLookup,
+    timeoutMs: number,
+  ): Omit<RefusedUnit, 'unit'> | undefined {
+    try {
+      const settings = this.#settings(unit, namespace, objects, timeoutMs);
+      return settings.kind === 'refused'
+        ? { message: settings.message, isMissing: settings.isMissing === true }
+        : undefined;
+    } catch (error) {
+      return error instanceof UnknownObject ? undefined : { message: errorText(error), isMissing: false };
     }
-    return undefined;
   }
 
   /**

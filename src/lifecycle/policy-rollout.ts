@@ -18,7 +18,7 @@ import { afterPrevalidation } from './rollout/after-prevalidation.ts';
 import { inheritedValidation } from './rollout/inherited-validation.ts';
 import { creation, planRollout } from './rollout/plan-rollout.ts';
 import { REASONS } from './rollout/reasons.ts';
-import { isFailurePolicyInForce, servingRevision } from './rollout/revision-choice.ts';
+import { answeringRevision, isFailurePolicyInForce, servingRevision } from './rollout/revision-choice.ts';
 import type { RolloutSettings, RolloutStep, RolloutView } from './rollout/rollout-view.ts';
 import type { EnforceResult, PolicyWebhooks } from './webhooks/policy-webhooks.ts';
 import { WebhookRefusal } from './webhooks/webhook-dry-runs.ts';
@@ -270,7 +270,7 @@ export class PolicyRollout {
   ): Promise<boolean> {
     const revision = this.#revision(policy, id, number);
     const facts = revisionFacts(revision);
-    const result = this.#prevalidationResult(policy, id, revision, revision.metadata.uid ?? '');
+    const result = this.#prevalidationResult(policy, id, revision, view, revision.metadata.uid ?? '');
     if (result === undefined) {
       return false;
     }
@@ -296,7 +296,7 @@ export class PolicyRollout {
     signal: AbortSignal,
   ): Promise<StepResult> {
     const revision = this.#revision(policy, id, number);
-    const result = this.#prevalidationResult(policy, id, revision, `${revision.metadata.uid ?? ''} ${refresh}`);
+    const result = this.#prevalidationResult(policy, id, revision, view, `${revision.metadata.uid ?? ''} ${refresh}`);
     if (result === undefined) {
       return 'unchanged';
     }
@@ -308,16 +308,21 @@ export class PolicyRollout {
 
   /** The result of a pre-validation of a revision, see {@link Prevalidations.result}. */
   #prevalidationResult(
-    { kind, metadata }: AdmissionPolicyObject,
+    policy: AdmissionPolicyObject,
     id: string,
     revision: PolicyRevision,
+    view: RolloutView,
     purpose: string,
   ): PrevalidationResult | undefined {
+    const { kind, metadata } = policy;
     const { name = '', namespace } = metadata;
+    const answering = answeringRevision(view);
+    const serving = answering && this.#revision(policy, id, answering.number).metadata.uid;
     return this.#options.prevalidations.result(id, purpose, revision.spec.policyServer, {
       kind,
       metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
       spec: revisionFacts(revision).snapshot,
+      ...(serving === undefined ? {} : { serving }),
     });
   }
 

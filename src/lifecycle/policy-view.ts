@@ -145,7 +145,7 @@ function replicaFacts(replica: KnownReplica, id: string, revisions: readonly Pol
     name: replica.name,
     state: replica.state,
     revisions: new Map(
-      reports.map(({ revision, state, answers, order, reason = '', message = '', nextRetry, refused }) => [
+      reports.map(({ revision, state, answers, order, reason = '', message = '', nextRetry, parameters, refused }) => [
         revision,
         {
           state,
@@ -154,6 +154,7 @@ function replicaFacts(replica: KnownReplica, id: string, revisions: readonly Pol
           reason,
           message,
           nextRetry: nextRetry === undefined ? undefined : Date.parse(nextRetry),
+          ...(parameters && { parameters }),
           ...(refused && { refused }),
         },
       ]),

@@ -101,7 +101,7 @@ export class RevisionStore {
     now: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const { nextRetry: _, enforced: __, ...before } = revision.status ?? {};
+    const { nextRetry: _, enforced: __, triedParameters: ___, ...before } = revision.status ?? {};
     const time = timeText(now);
     await this.#writeStatus(
       revision,
@@ -128,7 +128,7 @@ export class RevisionStore {
     now: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const { nextRetry, modules, warnings, ...facts } = result;
+    const { nextRetry, triedParameters, modules, warnings, ...facts } = result;
     const before = revision.status ?? {};
     await this.#writeStatus(
       revision,
@@ -142,6 +142,7 @@ export class RevisionStore {
         ...(before.servingSince === undefined ? {} : { servingSince: before.servingSince }),
         ...(before.retiredAt === undefined ? {} : { retiredAt: before.retiredAt }),
         ...(before.refreshed === undefined ? {} : { refreshed: before.refreshed }),
+        ...(triedParameters === undefined ? {} : { triedParameters }),
         ...(nextRetry === undefined ? {} : { nextRetry: timeText(Math.ceil(nextRetry / 1000) * 1000) }),
       },
       signal,
@@ -239,6 +240,7 @@ export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): 
     warnings: status.warnings ?? [],
     attempts: status.attempts ?? 0,
     nextRetry: status.nextRetry === undefined ? undefined : Date.parse(status.nextRetry),
+    triedParameters: status.triedParameters,
     stateSince: Date.parse(status.stateSince ?? metadata.creationTimestamp ?? ''),
     order: status.order ?? 0,
     servingSince: status.servingSince === undefined ? undefined : Date.parse(status.servingSince),

@@ -369,9 +369,9 @@ export class RolloutLab implements AsyncDisposable {
   }
 
   /** Grants a user rights in the cluster, or in one namespace. */
-  async grant(user: LabUser, rules: readonly object[], namespace?: string): Promise<void> {
+  async grant(user: LabUser, rules: readonly object[], namespace?: string, name = `lab-${user}`): Promise<void> {
     const prefix = namespace === undefined ? 'Cluster' : '';
-    const metadata: ObjectKey = { name: `lab-${user}`, ...(namespace === undefined ? {} : { namespace }) };
+    const metadata: ObjectKey = { name, ...(namespace === undefined ? {} : { namespace }) };
     const apiVersion = 'rbac.authorization.k8s.io/v1';
     await this.create({ apiVersion, kind: `${prefix}Role`, metadata, rules });
     await this.create({

@@ -12,6 +12,7 @@ import { undoesAndPins } from './scenario-rollback.ts';
 import { manyPoliciesAtOnce } from './scenario-scale.ts';
 import { monitorInforms, statusIsEnough, tenantsSeeTheirOwn } from './scenario-sight.ts';
 import { checksPodTemplates } from './scenario-templates.ts';
+import { ANNOTATIONS, OBJECTS, oneTenantStopsNobody } from './scenario-tenants.ts';
 import {
   backoffWithoutPeers,
   badUpdatesChangeNothing,
@@ -74,6 +75,10 @@ export function describeScenarios(
     it('13: what another webhook injects after ours is mutated and validated as well', () => seesWhatOthersInject(lab));
     it('13: parameters that turn invalid are refused, and the status names their namespaces until they are valid', () =>
       namesInvalidParameters(lab));
+    for (const [title, source] of Object.entries({ annotations: ANNOTATIONS, objects: OBJECTS })) {
+      it(`15: a tenant with invalid ${title} stops no change, and one that is corrected lets it go on`, () =>
+        oneTenantStopsNobody(lab, source));
+    }
     it('14: policies for pods check the pod templates of workloads that are written', () => checksPodTemplates(lab));
     it('8: many policies at once cost a few writes each, and no requests afterwards', async () => {
       await manyPoliciesAtOnce(lab, isThorough ? MANY.thorough : MANY.quick);

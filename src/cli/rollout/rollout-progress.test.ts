@@ -15,7 +15,7 @@ function policy(status: PolicyStatus | undefined, annotations: Record<string, st
   } as unknown as AdmissionPolicyObject;
 }
 
-const commands = { undo: () => 'portcullis rollout undo cap/p' };
+const commands = { undo: () => 'portcullis rollout undo cap/p', refresh: () => 'portcullis rollout refresh cap/p' };
 const progress = (...args: Parameters<typeof policy>): ReturnType<typeof rolloutProgress> =>
   rolloutProgress(policy(...args), commands);
 
@@ -72,13 +72,18 @@ describe('rolloutProgress', () => {
     assert.equal(degraded.text, 'Degraded: InvalidSettings: labels: expected a list');
     assert.match(
       degraded.kind === 'failed' ? degraded.hint : '',
-      /^Fix the policy .*, or go back: portcullis rollout undo cap\/p$/,
+      /^Fix the policy .*; or try it as it is: portcullis rollout refresh cap\/p; or go back: portcullis rollout undo cap\/p$/,
     );
     const nextRetry = '2026-01-01T00:00:00Z';
     const broken = progress({ ...failed, phase: 'Error', servingRevision: 0, nextRetry });
     assert.equal(
       broken.kind === 'failed' ? broken.hint : '',
-      `The next retry is at ${nextRetry}. Fix the policy and apply it again.`,
+      `The next retry is at ${nextRetry}. Fix the policy and apply it`,
+    );
+    const refused = progress({ ...failed, phase: 'Degraded', servingRevision: 4, reason: 'InvalidParameters' });
+    assert.equal(
+      refused.kind === 'failed' ? refused.hint : '',
+      'Correct the parameters of these namespaces, and it is tried again by itself; or change the policy and apply it; or go back: portcullis rollout undo cap/p',
     );
   });
 });

@@ -1,5 +1,6 @@
 // The progress of a rollout from the status of its policy, as a sentence, with a hint after a failure.
 import { type AdmissionPolicyObject, ANNOTATIONS, monitoredText, refreshRequest } from '../../resources/index.ts';
+import { INVALID_PARAMETERS } from '../../control/index.ts';
 import { oneLine } from '../table.ts';
 import type { RolloutTarget } from './rollout-target.ts';
 
@@ -51,24 +52,39 @@ function monitoredPart({ status }: AdmissionPolicyObject): string {
 interface RolloutCommands {
   /** `portcullis rollout undo cap/one` */
   undo(): string;
+  /** `portcullis rollout refresh cap/one` */
+  refresh(): string;
 }
 
 export function commandsFor({ type, key }: Pick<RolloutTarget, 'type' | 'key'>): RolloutCommands {
   const namespace = key.namespace === undefined ? '' : ` -n ${key.namespace}`;
-  return { undo: () => `portcullis rollout undo ${type.shortNames[0] ?? type.resource}/${key.name}${namespace}` };
+  const command = (verb: string): string =>
+    `portcullis rollout ${verb} ${type.shortNames[0] ?? type.resource}/${key.name}${namespace}`;
+  return { undo: () => command('undo'), refresh: () => command('refresh') };
 }
 
 /** What the user can do. The message of the status says which revision serves meanwhile. */
 function hintFor({ status }: AdmissionPolicyObject, command: RolloutCommands): string {
   const { servingRevision = 0, desiredRevision = 0, nextRetry = '' } = status ?? {};
   const retry = nextRetry === '' ? [] : [`The next retry is at ${nextRetry}.`];
-  const fix = 'Fix the policy and apply it again';
-  if (servingRevision === 0) {
-    return [...retry, `${fix}.`].join(' ');
+  if (servingRevision === desiredRevision && servingRevision !== 0) {
+    return [...retry, `Revision ${servingRevision} serves, but not on every replica.`].join(' ');
   }
-  return servingRevision === desiredRevision
-    ? [...retry, `Revision ${servingRevision} serves, but not on every replica.`].join(' ')
-    : [...retry, `${fix}, or go back: ${command.undo()}`].join(' ');
+  // To apply the same again changes nothing.
+  const isFinal = nextRetry === '' && status?.reason !== INVALID_PARAMETERS;
+  const ways = [
+    fixFor(status?.reason),
+    ...(isFinal ? [`try it as it is: ${command.refresh()}`] : []),
+    ...(servingRevision === 0 ? [] : [`go back: ${command.undo()}`]),
+  ];
+  return [...retry, ways.join('; or ')].join(' ');
+}
+
+/** What makes a failed revision serve. */
+export function fixFor(reason: string | undefined): string {
+  return reason === INVALID_PARAMETERS
+    ? 'Correct the parameters of these namespaces, and it is tried again by itself; or change the policy and apply it'
+    : 'Fix the policy and apply it';
 }
 
 function waiting(text: string): RolloutProgress {

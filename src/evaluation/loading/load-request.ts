@@ -80,6 +80,11 @@ export interface ParameterTrial {
   readonly objects: readonly WatchedChange[];
   /** Namespaces whose requests are tried; empty for one without. */
   readonly namespaces: readonly string[];
+  /**
+   * Whether namespaces without parameters count, too, where `notFound` denies their requests. Then objects that are not in
+   * {@link objects} do not exist. Default: only invalid parameters count.
+   */
+  readonly countsMissing?: boolean;
 }
 
 /** Namespaces whose requests a policy would refuse for their parameters. */
@@ -89,9 +94,12 @@ export interface RefusedNamespaces {
   readonly refused: readonly RefusedNamespace[];
 }
 
+/** One for each member of a group that refuses the parameters. */
 export interface RefusedNamespace {
   /** Empty for requests without one. */
   readonly namespace: string;
+  /** The id of the policy, or `group/member`. */
+  readonly unit: string;
   /** Shortened. */
   readonly message: string;
 }

@@ -1,4 +1,4 @@
-import { type LoadedPolicy, type OnUnitStart, refusedParameters } from '../../engine/index.ts';
+import { type LoadedPolicy, type ObjectLookup, type OnUnitStart, refusedParameters } from '../../engine/index.ts';
 import { shortened } from '../../values/index.ts';
 import { WatchedObjects } from '../watched-objects.ts';
 import type { ParameterTrial, RefusedNamespace, RefusedNamespaces } from './load-request.ts';
@@ -14,13 +14,14 @@ const TRIAL_MS = 10_000;
 /** Tries a policy with the parameters that exist. */
 export function tryParameters(
   policy: LoadedPolicy,
-  { objects, namespaces }: ParameterTrial,
+  { objects, namespaces, countsMissing = false }: ParameterTrial,
   onUnitStart: OnUnitStart,
 ): RefusedNamespaces {
   const known = new WatchedObjects();
   for (const change of objects) {
     known.apply(change);
   }
+  const lookup = countsMissing ? complete(known) : known;
   const end = performance.now() + TRIAL_MS;
   const refused: RefusedNamespace[] = [];
   let tried = 0;
@@ -29,10 +30,21 @@ export function tryParameters(
       break;
     }
     tried += 1;
-    const message = refusedParameters(policy, namespace, known, onUnitStart);
-    if (message !== undefined) {
-      refused.push({ namespace, message: shortened(message, MAX_MESSAGE_LENGTH) });
+    for (const { unit, message, isMissing } of refusedParameters(policy, namespace, lookup, onUnitStart)) {
+      if (countsMissing || !isMissing) {
+        refused.push({ namespace, unit, message: shortened(message, MAX_MESSAGE_LENGTH) });
+      }
     }
   }
   return { tried, refused };
+}
+
+/** A lookup to which objects that are not known do not exist. */
+function complete(known: ObjectLookup): ObjectLookup {
+  return {
+    find: (object) => {
+      const found = known.find(object);
+      return found.state === 'unknown' ? { state: 'absent' } : found;
+    },
+  };
 }

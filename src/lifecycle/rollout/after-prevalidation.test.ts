@@ -16,6 +16,7 @@ describe('the status of a revision after pre-validation', () => {
       warnings,
       attempts: 3,
       nextRetry: undefined,
+      triedParameters: undefined,
     });
   });
 
@@ -29,7 +30,24 @@ describe('the status of a revision after pre-validation', () => {
       warnings: [],
       attempts: 1,
       nextRetry: undefined,
+      triedParameters: undefined,
     });
+  });
+
+  it('is tried again for other parameters, and then after delays that double', () => {
+    const result = {
+      ok: false,
+      reason: 'InvalidParameters',
+      message: 'no',
+      isTransient: false,
+      parameters: 'x',
+    } as const;
+    const waits = [0, 1, 1_000_000].map((attempts) => {
+      const { state, nextRetry, triedParameters } = afterPrevalidation({ attempts }, result, NOW, () => 0);
+      assert.deepEqual([state, triedParameters], ['Failed', 'x']);
+      return (nextRetry ?? 0) - NOW;
+    });
+    assert.deepEqual(waits, [1_000, 2_000, LONGEST_RETRY_MS]);
   });
 
   it('stays Candidate after a transient failure, with delays that double up to a limit', () => {

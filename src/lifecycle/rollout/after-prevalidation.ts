@@ -17,11 +17,14 @@ export interface PrevalidatedRevision {
   readonly attempts: number;
   /** Milliseconds since 1970. */
   readonly nextRetry: number | undefined;
+  /** The fingerprint of the parameters for which it failed: it is tried again, not before `nextRetry`, when they change. */
+  readonly triedParameters?: string | undefined;
 }
 
 /**
  * The status after a pre-validation. A transient failure is retried after 1 s, 2 s, 4 s … 5 min, each reduced at random
- * by up to a half, so that thousands of policies with one source are not retried at once.
+ * by up to a half, so that thousands of policies with one source are not retried at once. A failure for parameters is retried
+ * when they change, and then no sooner either, so that a tenant whose data flap does not keep policy servers busy.
  *
  * @param now milliseconds since 1970
  * @param random 0 to below 1
@@ -35,9 +38,10 @@ export function afterPrevalidation(
   const attempts = revision.attempts + 1;
   if (result.ok) {
     const { modules, warnings = [] } = result;
-    return { state: 'Validated', reason: '', message: '', modules, warnings, attempts, nextRetry: undefined };
+    const valid = { state: 'Validated', reason: '', message: '', modules, warnings, attempts } as const;
+    return { ...valid, nextRetry: undefined, triedParameters: undefined };
   }
-  const { reason, message, isTransient } = result;
+  const { reason, message, isTransient, parameters: triedParameters } = result;
   const wait = Math.min(FIRST_RETRY_MS * 2 ** Math.min(revision.attempts, 20), LONGEST_RETRY_MS) * (1 - random() / 2);
   return {
     state: isTransient ? 'Candidate' : 'Failed',
@@ -46,6 +50,7 @@ export function afterPrevalidation(
     modules: [],
     warnings: [],
     attempts,
-    nextRetry: isTransient ? now + Math.round(wait) : undefined,
+    nextRetry: isTransient || triedParameters !== undefined ? now + Math.round(wait) : undefined,
+    triedParameters,
   };
 }

@@ -4,7 +4,13 @@ import { describe, it } from 'node:test';
 import { pinnedSpec } from '../../control/index.ts';
 import { planRollout } from './plan-rollout.ts';
 import { REASONS } from './reasons.ts';
-import { DEFAULT_ROLLOUT_SETTINGS, type RevisionFacts, type RolloutStep, type RolloutView } from './rollout-view.ts';
+import {
+  DEFAULT_ROLLOUT_SETTINGS,
+  type ReplicaFacts,
+  type RevisionFacts,
+  type RolloutStep,
+  type RolloutView,
+} from './rollout-view.ts';
 import { MODULES, NOW, replica, revision, spec, view } from './testing/rollout-scene.ts';
 
 const DEADLINE = NOW + DEFAULT_ROLLOUT_SETTINGS.progressDeadlineMs;
@@ -19,6 +25,11 @@ const failed = revision(2, 'Failed', { reason: 'InvalidSettings' });
 const both = [replica('a', { 1: 'Serving' }), replica('b', { 1: 'Serving' })];
 const ready = [replica('a', { 1: 'Serving', 2: 'Staged' }), replica('b', { 1: 'Serving', 2: 'Staged' })];
 const partly = [replica('a', { 1: 'Serving', 2: 'Staged' }), replica('b', { 1: 'Serving', 2: 'Loading' })];
+
+const refused = { reason: 'InvalidParameters', triedParameters: 'x', nextRetry: NOW } as const;
+/** Replicas that serve revision 1, and see these parameters of revision 2. */
+const seeing = (...parameters: readonly string[]): ReplicaFacts[] =>
+  parameters.map((one) => replica(one, { 1: 'Serving', 2: { state: 'Failed', parameters: one } }));
 
 /** The spec after a rollback to revision 1. */
 const pinned = pinnedSpec(first.snapshot, MODULES);
@@ -169,6 +180,33 @@ const CASES: readonly Case[] = [
     when: 'the retry is due',
     view: view([first, revision(2, 'Candidate', { reason: 'FetchFailed', nextRetry: NOW })], both),
     steps: ['try 2', 'enforce 1'],
+  },
+  {
+    when: 'it failed for parameters that a replica sees changed',
+    view: view([first, revision(2, 'Failed', refused)], seeing('x', 'y')),
+    steps: ['try 2', 'enforce 1'],
+  },
+  {
+    when: 'it failed for parameters that are the same',
+    view: view([first, revision(2, 'Failed', refused)], seeing('x')),
+    steps: ['enforce 1'],
+  },
+  {
+    when: 'parameters change again and again',
+    view: view([first, revision(2, 'Failed', { ...refused, nextRetry: NOW + 500 })], seeing('y')),
+    steps: ['enforce 1'],
+    wakeAt: NOW + 500,
+  },
+  {
+    when: 'parameters change for which a revision failed that is not desired any more',
+    view: view([first, revision(2, 'Failed', refused), revision(3, 'Serving', { order: 3 })], seeing('y')),
+    steps: ['1 is Retired Replaced'],
+    wakeAt: DEADLINE,
+  },
+  {
+    when: 'the first revision failed for parameters that have changed',
+    view: view([revision(1, 'Failed', refused)], [replica('a', { 1: { state: 'Failed', parameters: 'y' } })]),
+    steps: ['1 is not enforced', 'try 1', 'uncover'],
   },
   {
     when: 'a new policy failed for a transient reason: it is not enforced yet',

@@ -8,6 +8,7 @@ import {
   goalRevision,
   cannotServe,
   handledRefresh,
+  hasOtherParameters,
   hasServed,
   hasSpec,
   isServingOn,
@@ -47,6 +48,7 @@ export function planRollout(view: RolloutView): RolloutPlan {
     ...enforcement(view, goal),
     ...retirement(view, goal),
     ...(goal === undefined ? [] : progress(view, goal)),
+    ...anotherTry(view),
     ...coverage(view, goal),
     ...pruning(view, goal),
   ];
@@ -139,8 +141,7 @@ function progress(view: RolloutView, goal: RevisionFacts): RolloutStep[] {
       if (base !== undefined && evaluatesAs(goal, base)) {
         return [{ type: 'inherit', revision: goal.number, from: base.number }];
       }
-      const isDue = goal.nextRetry === undefined || goal.nextRetry <= view.now;
-      return isDue && isConnected(view) ? [{ type: 'prevalidate', revision: goal.number }] : [];
+      return isDue(view, goal) && isConnected(view) ? [{ type: 'prevalidate', revision: goal.number }] : [];
     }
     case 'Retired':
     case 'Superseded':
@@ -154,6 +155,18 @@ function progress(view: RolloutView, goal: RevisionFacts): RolloutStep[] {
     default:
       return goal.state satisfies never;
   }
+}
+
+/** Tries the desired revision again when the parameters change for which it failed. */
+function anotherTry(view: RolloutView): RolloutStep[] {
+  const desired = desiredRevision(view);
+  return desired !== undefined && hasOtherParameters(view, desired) && isDue(view, desired)
+    ? [{ type: 'prevalidate', revision: desired.number }]
+    : [];
+}
+
+function isDue({ now }: RolloutView, { nextRetry }: RevisionFacts): boolean {
+  return nextRetry === undefined || nextRetry <= now;
 }
 
 /**
@@ -294,7 +307,9 @@ function wakeAt(view: RolloutView, goal: RevisionFacts | undefined): number | un
   }
   const isServedEverywhere =
     serving === undefined || (view.replicas?.every((replica) => isSwitchedTo(replica, serving)) ?? false);
+  const desired = desiredRevision(view);
   const times = [
+    desired !== undefined && hasOtherParameters(view, desired) ? desired.nextRetry : undefined,
     goal?.state === 'Candidate' ? goal.nextRetry : undefined,
     goal !== undefined && isStaging(goal) ? deadlineOf(view, goal) : undefined,
     isServedEverywhere ? undefined : deadlineOf(view, serving),

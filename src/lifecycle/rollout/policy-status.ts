@@ -16,7 +16,7 @@ import { refreshedStatus } from './refreshed-status.ts';
 import { revisionSummaries, servingStatus } from './revision-summaries.ts';
 import { REASONS } from './reasons.ts';
 import { requestOutcome } from './request-outcome.ts';
-import { answeringRevision, desiredRevision, isSwitchedTo } from './revision-choice.ts';
+import { answeringRevision, desiredRevision, hasOtherParameters, isSwitchedTo } from './revision-choice.ts';
 import { rolloutPhase, type RolloutPhase } from './rollout-phase.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts';
 
@@ -54,7 +54,7 @@ export function policyStatus(
   const { phase, reason, message } = current;
   const isServedAndCovered = serving !== undefined && view.isCovered;
   const isUpToDate = phase === 'Active' || phase === 'RolledBack';
-  const nextRetry = earliestRetry(desired, replicas);
+  const nextRetry = earliestRetry(view, desired);
   const monitored = monitoredStatus(view, before);
   const refreshed = refreshedStatus(view, before);
   const { warnings = [] } = serving ?? desired ?? {};
@@ -140,10 +140,15 @@ function activeCondition(
 }
 
 /** The next retry of the desired revision, by the controller or a replica. */
-function earliestRetry(desired: RevisionFacts | undefined, replicas: readonly ReplicaFacts[]): number | undefined {
+function earliestRetry(view: RolloutView, desired: RevisionFacts | undefined): number | undefined {
   if (desired === undefined) {
     return undefined;
   }
-  const times = [desired.nextRetry, ...replicas.map(({ revisions }) => revisions.get(desired.number)?.nextRetry)];
+  const { replicas = [] } = view;
+  const isRetried = desired.state !== 'Failed' || hasOtherParameters(view, desired);
+  const times = [
+    isRetried ? desired.nextRetry : undefined,
+    ...replicas.map(({ revisions }) => revisions.get(desired.number)?.nextRetry),
+  ];
   return times.filter((time) => time !== undefined).toSorted((a, b) => a - b)[0];
 }

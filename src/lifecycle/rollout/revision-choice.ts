@@ -83,6 +83,19 @@ export function hasFailed(revision: Pick<RevisionFacts, 'state' | 'reason'>): bo
   return cannotServe(revision) && revision.reason !== REASONS.pinned;
 }
 
+/** Whether a revision failed for parameters that have changed since. */
+export function hasOtherParameters({ replicas = [] }: RolloutView, revision: RevisionFacts): boolean {
+  const { state, triedParameters, number } = revision;
+  return (
+    state === 'Failed' &&
+    triedParameters !== undefined &&
+    replicas.some((replica) => {
+      const { parameters = triedParameters } = replica.revisions.get(number) ?? {};
+      return replica.state === 'connected' && parameters !== triedParameters;
+    })
+  );
+}
+
 /** Whether replicas cannot serve the revision: it failed, or waits for the end of a pin. */
 export function cannotServe({ state, reason }: Pick<RevisionFacts, 'state' | 'reason'>): boolean {
   return state === 'Failed' || (state === 'Candidate' && reason !== '');

@@ -60,8 +60,10 @@ export interface RevisionFacts extends RevisionContent {
   /** Why it may reject requests, from its pre-validation. */
   readonly warnings: readonly string[];
   readonly attempts: number;
-  /** When a transient failure of a Candidate is retried. Milliseconds since 1970. */
+  /** When a transient failure of a Candidate is retried, or the earliest time for one of parameters. Milliseconds since 1970. */
   readonly nextRetry: number | undefined;
+  /** The fingerprint of the parameters for which it failed. */
+  readonly triedParameters: string | undefined;
   /** Start of its state. Milliseconds since 1970. */
   readonly stateSince: number;
   /** `status.order` of the PolicyRevision; 0 if it never served. */
@@ -96,6 +98,8 @@ export interface ReplicaRevisionFacts {
   readonly message: string;
   /** Milliseconds since 1970. */
   readonly nextRetry: number | undefined;
+  /** The fingerprint of the parameters now, of a revision that failed for them. */
+  readonly parameters?: string | undefined;
   /** Namespaces with invalid parameters, while it serves. Absent: none are known. */
   readonly refused?: RefusedReport | undefined;
 }

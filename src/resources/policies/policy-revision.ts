@@ -104,7 +104,14 @@ const policyRevision = {
         'False on a failed revision whose policy is not enforced. Otherwise the failurePolicy answers while nothing serves.',
       ),
     ),
-    nextRetry: optional(time('Time of the next attempt.')),
+    nextRetry: optional(
+      time('Time of the next attempt; of one that failed for parameters, before which it is not tried again.'),
+    ),
+    triedParameters: optional(
+      text('The fingerprint of the parameters for which it failed. It is tried again when they are others.', {
+        maxLength: 128,
+      }),
+    ),
   }),
   columns: [
     column('Kind', '.spec.policy.kind'),

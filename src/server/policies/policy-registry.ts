@@ -17,6 +17,7 @@ import {
 import { isServed, isSettled, phaseOf, statusOf } from './entry-status.ts';
 import { PublishedModules } from './published-modules.ts';
 import {
+  type LoadedRevision,
   loadedRevision,
   newEntry,
   type PhaseChange,
@@ -207,6 +208,12 @@ export class PolicyRegistry {
 
   has(id: string): boolean {
     return this.#entries.has(id);
+  }
+
+  /** What serves of a policy. */
+  serving(id: string): LoadedRevision | undefined {
+    const entry = this.#entries.get(id);
+    return entry && servingOf(entry);
   }
 
   /** Policies to record for the next start: serving ones, and stand-ins that do not serve yet. */

@@ -33,6 +33,15 @@ export interface FailedRevision {
   readonly match?: PolicyMatch;
 }
 
+/** A revision that failed for parameters, and is tried again when these change. */
+export interface WaitingRevision {
+  readonly name: string;
+  readonly uid: string;
+  readonly revision: number;
+  /** The policy, with its parameters alone. */
+  readonly snapshot: unknown;
+}
+
 /** The wanted versions of one policy. */
 export interface WantedPolicy {
   readonly serving?: WantedRevision;
@@ -40,6 +49,8 @@ export interface WantedPolicy {
   readonly staged: readonly WantedRevision[];
   /** Set when nothing can serve because the newest revision failed. */
   readonly failed?: FailedRevision;
+  /** The newest revision, when it failed for parameters. */
+  readonly waiting?: WaitingRevision;
   /**
    * The buckets of all revisions that serve or may serve soon, when they differ: during a rollout, API servers may use
    * any of them.

@@ -1,16 +1,24 @@
 // Reads the parameters that exist, to try a new revision with them.
 import type { Cluster } from '../../cluster/index.ts';
-import type { ParametersDefinition } from '../../engine/index.ts';
-import type { ParameterTrial, WatchedChange, WatchedObject } from '../../evaluation/index.ts';
+import type { NamespaceKeys, ParametersDefinition, ParametersResource } from '../../engine/index.ts';
+import type { WatchedChange, WatchedObject } from '../../evaluation/index.ts';
 import { keyOf, kubernetesKind, type KubernetesObject, type ResourceType } from '../../resources/index.ts';
 import { parseJson } from '../../values/index.ts';
 import { namespaceView } from './namespace-feed.ts';
 import { failureOf, textIn, withText } from './parameter-object.ts';
 
 /** Objects that are tried: twice the namespaces that Kubernetes is tested with. Others are not. */
-const MAX_TRIED = 20_000;
+export const MAX_TRIED = 20_000;
 /** Objects per page. */
 const PAGE_SIZE = 500;
+
+/** Parameters that exist. */
+export interface FoundParameters {
+  /** The objects that they are in. */
+  readonly objects: readonly WatchedChange[];
+  /** The namespaces that have parameters of a policy, or of a member of a group, among those for which they were read. */
+  readonly namespacesOf: (one: ParametersDefinition) => readonly string[];
+}
 
 export class ExistingParameters {
   readonly #policies: Pick<Cluster, 'discovery' | 'list'>;
@@ -26,31 +34,44 @@ export class ExistingParameters {
   }
 
   /**
-   * The parameters that exist; undefined when the kind is not served.
-   * @param namespace of the policy, if it has one: only its own are read
+   * The parameters that exist for some policies, read at once, so that all are tried with the same.
+   * @param namespace of the policies, if they have one: only their own are read
    * @throws ApiError, ClusterError
    */
   async read(
-    { from, settingsExpression }: ParametersDefinition,
+    all: readonly ParametersDefinition[],
     namespace: string | undefined,
     signal: AbortSignal,
-  ): Promise<ParameterTrial | undefined> {
-    const annotations = 'namespace' in from ? from.namespace.annotations : [];
-    const readsNamespaces = 'namespace' in from || settingsExpression.includes('namespaceObject');
+  ): Promise<FoundParameters> {
+    const annotations = [...new Set(all.flatMap((one) => keysOf(one).annotations))];
+    const readsNamespaces = all.some((one) => readsNamespace(one));
     const namespaces = readsNamespaces ? await this.#namespaces(annotations, namespace, signal) : [];
-    if ('namespace' in from) {
-      const { labels } = from.namespace;
-      const names = namespaces.flatMap(([{ name }, view]) =>
-        view !== undefined && hasKey(view, { annotations, labels }) ? [name] : [],
-      );
-      return { objects: [namespaceChange(namespaces)], namespaces: names };
+    const resources = new Map(
+      all.flatMap(({ from }) => ('resource' in from ? [[placeOf(from.resource, namespace), from.resource]] : [])),
+    );
+    const changes = new Map<string, WatchedChange>();
+    for (const [place, resource] of resources) {
+      const change = await this.#resources(resource, resource.namespace ?? namespace, signal);
+      if (change !== undefined) {
+        changes.set(place, change);
+      }
     }
-    const { apiVersion, kind, name } = from.resource;
+    return {
+      objects: [...changes.values(), ...(readsNamespaces ? [namespaceChange(namespaces)] : [])],
+      namespacesOf: (one) => namespacesOf(one, changes, namespaces, namespace),
+    };
+  }
+
+  /** Undefined when the kind is not served. */
+  async #resources(
+    { apiVersion, kind, name }: ParametersResource,
+    within: string | undefined,
+    signal: AbortSignal,
+  ): Promise<WatchedChange | undefined> {
     const type = await this.#policies.discovery.find(apiVersion, kind, { signal });
     if (type === undefined) {
       return undefined;
     }
-    const within = from.resource.namespace ?? namespace;
     const selection = {
       fieldSelector: `metadata.name=${name}`,
       ...(within === undefined ? {} : { namespace: within }),
@@ -60,11 +81,7 @@ export class ExistingParameters {
       const failure = failureOf(kept);
       return failure === undefined ? [keyOf(object), textIn(kept)] : [keyOf(object), undefined, failure];
     });
-    const change: WatchedChange = { apiVersion, kind, isAll: false, objects };
-    const places = objects.map(([key]) => key.namespace ?? '');
-    const all = readsNamespaces ? namespaces.map(([key]) => key.name) : [''];
-    const tried = from.resource.namespace === undefined ? places : all;
-    return { objects: [change, namespaceChange(namespaces)], namespaces: tried };
+    return { apiVersion, kind, isAll: false, objects };
   }
 
   async #namespaces(
@@ -99,6 +116,40 @@ async function pages(
     views.push(...page.items.map(view));
   }
   return views;
+}
+
+/** The namespaces with parameters of a policy. */
+function namespacesOf(
+  one: ParametersDefinition,
+  changes: ReadonlyMap<string, WatchedChange>,
+  namespaces: readonly WatchedObject[],
+  own: string | undefined,
+): readonly string[] {
+  const { from } = one;
+  if ('namespace' in from) {
+    return namespaces.flatMap(([{ name }, view]) => (view !== undefined && hasKey(view, from.namespace) ? [name] : []));
+  }
+  const change = changes.get(placeOf(from.resource, own));
+  if (change === undefined) {
+    return [];
+  }
+  if (from.resource.namespace === undefined) {
+    return change.objects.map(([key]) => key.namespace ?? '');
+  }
+  return readsNamespace(one) ? namespaces.map(([key]) => key.name) : [''];
+}
+
+function keysOf({ from }: ParametersDefinition): NamespaceKeys {
+  return 'namespace' in from ? from.namespace : { annotations: [], labels: [] };
+}
+
+function readsNamespace({ from, settingsExpression }: ParametersDefinition): boolean {
+  return 'namespace' in from || settingsExpression.includes('namespaceObject');
+}
+
+/** Identifies the objects of parameters. @param own the namespace of the policy, if it has one */
+function placeOf({ apiVersion, kind, namespace, name }: ParametersResource, own: string | undefined): string {
+  return JSON.stringify([apiVersion, kind, namespace ?? own, name]);
 }
 
 function namespaceChange(objects: readonly WatchedObject[]): WatchedChange {

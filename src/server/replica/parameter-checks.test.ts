@@ -71,7 +71,7 @@ describe('the checks of parameters', () => {
     given = trial?.objects.flatMap(({ objects }) => objects.map(([key]) => key.namespace)) ?? [];
     const refused: RefusedNamespace[] = namespaces
       .filter((namespace) => invalid.has(namespace))
-      .map((namespace) => ({ namespace, message: `no ${namespace}` }));
+      .map((namespace) => ({ namespace, unit: 'p', message: `no ${namespace}` }));
     return { ok: true, digests: {}, modules: [], refused: { tried: namespaces.length, refused } } as const;
   }
   const change = (...namespaces: readonly string[]): void =>

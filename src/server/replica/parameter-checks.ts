@@ -5,6 +5,7 @@ import type { ModuleUse, PolicyDefinition } from '../../engine/index.ts';
 import {
   type LoadOutcome,
   type LoadRequest,
+  type ParameterTrial,
   type RefusedNamespace,
   type WatchedChange,
   type WatchedObject,
@@ -16,7 +17,7 @@ import type { LastValidEntry, LastValidRecord } from './last-valid-record.ts';
 import type { LoadedRevision } from '../policies/registry-entry.ts';
 
 /** Delay after a change, so that one check and one status are for many. Milliseconds. */
-const CHECK_DELAY_MS = 2_000;
+export const CHECK_DELAY_MS = 2_000;
 
 export interface ParameterChecksOptions {
   /** Versions of policies that serve. */
@@ -82,6 +83,11 @@ export class ParameterChecks {
     }
     this.schedule();
     return completed;
+  }
+
+  /** All objects that were taken. */
+  objects(): readonly WatchedChange[] {
+    return this.#objects.changes();
   }
 
   /** Checks soon, also because other policies serve. */
@@ -154,15 +160,8 @@ export class ParameterChecks {
       const isKnown = this.#checked.get(id)?.version === revision.version;
       const namespaces = isKnown ? [...changed] : placesOf(revision.definition, objects);
       if (namespaces.length > 0 || !isKnown) {
-        const { definition, digests } = revision;
-        const pins = Object.fromEntries(Object.entries(digests).filter(([, digest]) => digest.startsWith('sha256:')));
-        const trial = { objects: objectsFor(definition, objects, namespaces), namespaces };
-        const namespace = namespaceOfPolicyId(id);
-        const isForTenant = namespace !== undefined;
-        requests.set(
-          { id, definition, digests: pins, from: 'cache', isForTenant, namespace, trial },
-          { revision, namespaces },
-        );
+        const trial = { objects: objectsFor(revision.definition, objects, namespaces), namespaces };
+        requests.set(servingLoad(id, revision, trial), { revision, namespaces });
       }
     }
     for (const id of this.#checked.keys()) {
@@ -237,7 +236,7 @@ export class ParameterChecks {
     for (const namespace of tried) {
       known.refused.delete(namespace);
     }
-    for (const { namespace, message } of refused) {
+    for (const { namespace, message } of firstOfEach(refused)) {
       known.refused.set(namespace, message);
     }
     const total = placesOf(definition, this.#objects.changes()).length;
@@ -250,16 +249,47 @@ export class ParameterChecks {
   }
 }
 
+type Refused = Pick<RefusedNamespace, 'namespace' | 'message'>;
+
 /** The first of the refused namespaces by name, and their number. */
 export function refusedReport({
   tried,
   refused,
 }: {
   readonly tried: number;
-  readonly refused: readonly RefusedNamespace[];
+  readonly refused: readonly Refused[];
 }): RefusedReport {
-  const first = refused.toSorted((a, b) => (a.namespace < b.namespace ? -1 : 1)).slice(0, MAX_REFUSED_NAMESPACES);
-  return { count: refused.length, tried, first };
+  const all = firstOfEach(refused);
+  const first = all.toSorted((a, b) => (a.namespace < b.namespace ? -1 : 1)).slice(0, MAX_REFUSED_NAMESPACES);
+  return { count: all.length, tried, first };
+}
+
+/** One for each namespace: members of a group may refuse it for several reasons. */
+function firstOfEach(refused: readonly Refused[]): readonly Refused[] {
+  const first = new Map<string, Refused>();
+  for (const { namespace, message } of refused) {
+    first.set(namespace, first.get(namespace) ?? { namespace, message });
+  }
+  return [...first.values()];
+}
+
+/** Has what serves tried with parameters, with the modules that it serves with. */
+export function servingLoad(
+  id: string,
+  { definition, digests, verified }: LoadedRevision,
+  trial: ParameterTrial,
+): LoadRequest {
+  const namespace = namespaceOfPolicyId(id);
+  return {
+    id,
+    definition,
+    digests: Object.fromEntries(Object.entries(digests).filter(([, digest]) => digest.startsWith('sha256:'))),
+    ...(verified === undefined ? {} : { verified }),
+    from: 'cache',
+    isForTenant: namespace !== undefined,
+    namespace,
+    trial,
+  };
 }
 
 function hasParameters(definition: PolicyDefinition): boolean {

@@ -19,11 +19,10 @@ export interface ParameterNeeds {
 
 export const NO_NEEDS: ParameterNeeds = { kinds: [], readsNamespaces: false, annotations: [] };
 
-/** The needs of all revisions of a policy that serve, or may serve soon. */
-export function parameterNeeds({ serving, staged }: WantedPolicy): ParameterNeeds {
-  const all = [...(serving === undefined ? [] : [serving]), ...staged].flatMap(({ snapshot }) =>
-    specParameters(snapshot),
-  );
+/** The needs of all revisions of a policy that serve, may serve soon, or wait for other parameters. */
+export function parameterNeeds({ serving, staged, waiting }: WantedPolicy): ParameterNeeds {
+  const revisions = [serving, ...staged, waiting].filter((one) => one !== undefined);
+  const all = revisions.flatMap(({ snapshot }) => specParameters(snapshot));
   return all.length === 0 ? NO_NEEDS : needsOf(all);
 }
 
@@ -43,7 +42,7 @@ function needsOf(parameters: readonly JsonObject[]): ParameterNeeds {
 }
 
 /** The `parameters` of a spec: of a policy, or of the members of a group. */
-function specParameters(spec: unknown): readonly JsonObject[] {
+export function specParameters(spec: unknown): readonly JsonObject[] {
   if (!isJsonObject(spec)) {
     return [];
   }
@@ -52,7 +51,7 @@ function specParameters(spec: unknown): readonly JsonObject[] {
 }
 
 /** Not parsed: CEL is not loaded in this thread. */
-function mayReadNamespace(parameters: JsonObject): boolean {
+export function mayReadNamespace(parameters: JsonObject): boolean {
   return textOf(own(parameters, 'settingsExpression')).includes('namespaceObject');
 }
 
@@ -64,7 +63,8 @@ function kindOf(resource: unknown): ParameterKindName | undefined {
   return apiVersion && kind && name ? { apiVersion, kind, name } : undefined;
 }
 
-function objectIn(object: JsonObject, field: string): JsonObject {
+/** An object in a field; empty where there is none. */
+export function objectIn(object: JsonObject, field: string): JsonObject {
   const value = own(object, field);
   return isJsonObject(value) ? value : {};
 }

@@ -16,6 +16,7 @@ import { LastValidRecord } from './last-valid-record.ts';
 import { NamespaceRecord } from './namespace-record.ts';
 import { ExistingParameters } from './existing-parameters.ts';
 import { ParameterChecks } from './parameter-checks.ts';
+import { ParameterWaits } from './parameter-waits.ts';
 import { ParameterFeed } from './parameter-feed.ts';
 import { ReadableKinds } from './readable-kinds.ts';
 import { ReplicaControl } from './replica-control.ts';
@@ -42,6 +43,7 @@ export class Replica implements PolicySource {
   readonly #namespaces: NamespaceFeed;
   readonly #parameters: ParameterFeed;
   readonly #checks: ParameterChecks;
+  readonly #waits: ParameterWaits;
   readonly #lastValid: LastValidRecord;
   readonly #prevalidator: RevisionPrevalidator;
   readonly #control: ReplicaControl;
@@ -74,6 +76,7 @@ export class Replica implements PolicySource {
       memory,
       kinds: new ReadableKinds(policyCluster),
       parameters: new ExistingParameters(policyCluster, cluster),
+      serving: (id) => this.#registry.serving(id),
       modulesChanged: () => this.#keep(),
     });
     const view = new RevisionView(
@@ -109,8 +112,13 @@ export class Replica implements PolicySource {
       checked: (revision, refused) => view.refuses(revision, refused),
       record: this.#lastValid,
     });
+    this.#waits = new ParameterWaits({
+      objects: () => this.#checks.objects(),
+      changed: (reports) => view.waits(reports),
+    });
     const publish = (change: WatchedChange): void => {
       host.publishWatched(this.#checks.apply(change));
+      this.#waits.apply(change);
     };
     this.#namespaces = new NamespaceFeed({
       cluster,
@@ -131,6 +139,7 @@ export class Replica implements PolicySource {
         this.#loadedAt = new Date().toISOString();
         this.#namespaces.want(changes, isFirst);
         this.#parameters.want(changes, isFirst);
+        this.#waits.want(changes, isFirst);
         this.#registry.apply(changes, isFirst);
         if (isFirst) {
           clearTimeout(this.#downTimer);
@@ -280,6 +289,7 @@ export class Replica implements PolicySource {
     const kept = this.#namespaces.stop();
     this.#parameters.stop();
     this.#checks.stop();
+    this.#waits.stop();
     this.#registry.stop();
     this.#prevalidator.stop();
     await Promise.all([this.#following, kept, this.#lastValid.flush()]);

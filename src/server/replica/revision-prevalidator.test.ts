@@ -41,7 +41,8 @@ function setUp(): {
         kind === 'Secret' ? { message: 'User "replica" cannot list', rights: 'get, list, watch secrets' } : undefined,
     },
     memory: { refusal: (id) => (id === 'kw.cap.large' ? 'it would hold too much' : undefined) },
-    parameters: { read: async () => ({ objects: [], namespaces: ['a', 'b'] }) },
+    parameters: { read: async () => ({ objects: [], namespacesOf: () => ['a', 'b'] }) },
+    serving: () => undefined,
     modulesChanged: () => held.push(prevalidator.modules().length),
   });
   return { prevalidator, loads, held };

@@ -1,23 +1,16 @@
 // Pre-validates policies: tries whether they could be served.
 import { isDigest } from '../../modules/index.ts';
-import {
-  CONTEXT_AWARE_LABEL,
-  MAX_WARNING_LENGTH,
-  MAX_WARNINGS,
-  namespaceOfPolicyId,
-  policyId,
-} from '../../resources/index.ts';
-import type { ContextAwareResource, ModuleUse, ParametersDefinition, PolicyDefinition } from '../../engine/index.ts';
+import { CONTEXT_AWARE_LABEL, MAX_WARNINGS, namespaceOfPolicyId, policyId } from '../../resources/index.ts';
+import type { ContextAwareResource, ModuleUse, PolicyDefinition } from '../../engine/index.ts';
 import type { CompiledPolicyModule } from '../../evaluation/index.ts';
 import { RequestRefused } from '../../https/index.ts';
-import type { LoadOutcome, LoadRequest, ParameterTrial } from '../../evaluation/index.ts';
-import { refusedText } from '../../control/index.ts';
+import type { LoadOutcome, LoadRequest } from '../../evaluation/index.ts';
 import type { PinnedModule, PrevalidationRequest, PrevalidationResult } from '../../control/index.ts';
 import type { PolicyMemory } from '../policies/policy-memory.ts';
+import type { LoadedRevision } from '../policies/registry-entry.ts';
 import type { ReadPolicy, UnreadPolicy } from '../policies/registry-loads.ts';
-import { errorText, shortened } from '../../values/index.ts';
 import type { ExistingParameters } from './existing-parameters.ts';
-import { refusedReport } from './parameter-checks.ts';
+import { ParameterTrials } from './parameter-trials.ts';
 import type { ReadableKinds } from './readable-kinds.ts';
 
 /**
@@ -38,6 +31,8 @@ export interface PrevalidatorCollaborators {
   readonly memory?: Pick<PolicyMemory, 'refusal'>;
   readonly kinds: Pick<ReadableKinds, 'isServed' | 'forbiddenRead'>;
   readonly parameters: Pick<ExistingParameters, 'read'>;
+  /** What serves of a policy on this replica. */
+  readonly serving: (id: string) => LoadedRevision | undefined;
   /** Called when the kept modules change, or loaded modules are not kept. */
   modulesChanged(): void;
 }
@@ -56,13 +51,16 @@ interface Pending {
 /** Fetches, compiles and checks policies without serving them. */
 export class RevisionPrevalidator {
   readonly #collaborators: PrevalidatorCollaborators;
+  readonly #trials: ParameterTrials;
   readonly #modules = new Map<string, { readonly module: CompiledPolicyModule; readonly timer: NodeJS.Timeout }>();
   readonly #stopped = new AbortController();
   #waiting: Pending[] = [];
   #beginning: NodeJS.Immediate | undefined;
 
   constructor(collaborators: PrevalidatorCollaborators) {
+    const { parameters, serving } = collaborators;
     this.#collaborators = collaborators;
+    this.#trials = new ParameterTrials({ load: (request) => this.#try(request), parameters, serving });
   }
 
   /**
@@ -136,8 +134,9 @@ export class RevisionPrevalidator {
       }
       for (const [request, outcome] of outcomes) {
         const held = this.#withinMemory(request, outcome);
-        const result = this.#result(requests.get(request)?.request, request, held);
-        requests.get(request)?.resolve(this.#withKinds(result, request, held));
+        const one = requests.get(request);
+        const result = this.#result(one?.request, request, held);
+        one?.resolve(this.#withKinds(result, request, held, one.request));
       }
     });
   }
@@ -183,6 +182,7 @@ export class RevisionPrevalidator {
     result: PrevalidationResult,
     request: LoadRequest,
     outcome: LoadOutcome,
+    asked: PrevalidationRequest,
   ): Promise<PrevalidationResult> {
     if (!outcome.ok) {
       return result;
@@ -195,42 +195,28 @@ export class RevisionPrevalidator {
     if (failure !== undefined) {
       return { ok: false, ...failure, isTransient: true };
     }
-    return await this.#withParameters(result, request, outcome);
+    return await this.#withParameters(result, request, outcome, asked);
   }
 
-  /** The result, or a failure or warning when the policy would refuse parameters that exist. */
+  /** The result, or a failure or warning when the policy would newly refuse parameters that exist. */
   async #withParameters(
     result: PrevalidationResult,
     request: LoadRequest,
     outcome: LoadOutcome & { readonly ok: true },
+    asked: PrevalidationRequest,
   ): Promise<PrevalidationResult> {
-    const all = parametersOf(request);
-    if (all.length === 0 || !result.ok) {
+    if (!result.ok) {
       return result;
     }
     const signal = AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(KINDS_TIMEOUT_MS)]);
-    const namespace = namespaceOfPolicyId(request.id);
-    let trial: ParameterTrial;
-    try {
-      trial = joined(await Promise.all(all.map((one) => this.#collaborators.parameters.read(one, namespace, signal))));
-    } catch (error) {
-      const message = `the parameters that exist cannot be read: ${errorText(error)}`;
-      return { ok: false, reason: 'FetchFailed', message, isTransient: true };
-    }
-    const tried = await this.#try({ ...request, digests: pinnedDigests(outcome), trial });
+    const pinned = { ...request, digests: pinnedDigests(outcome) };
+    const tried = await this.#trials.try(pinned, asked.spec, asked.serving, signal);
     if (!tried.ok) {
-      const { reason, message, transient } = tried;
-      return { ok: false, reason, message, isTransient: transient };
+      return tried;
     }
-    if (tried.refused === undefined || tried.refused.refused.length === 0) {
-      return result;
-    }
-    const message = refusedText(refusedReport(tried.refused));
-    if (all.some(({ onRollout }) => onRollout === 'Fail')) {
-      return { ok: false, reason: 'InvalidParameters', message, isTransient: false };
-    }
-    const warnings = [...(result.warnings ?? []).slice(0, MAX_WARNINGS - 1), shortened(message, MAX_WARNING_LENGTH)];
-    return { ...result, warnings };
+    return tried.warning === undefined
+      ? result
+      : { ...result, warnings: [...(result.warnings ?? []).slice(0, MAX_WARNINGS - 1), tried.warning] };
   }
 
   #try(request: LoadRequest): Promise<LoadOutcome> {
@@ -303,18 +289,6 @@ function kindsOfEveryReview(
     const mode = modes.get(digests[module] ?? '');
     return mode === 'opa' || mode === 'gatekeeper' || mode === 'builtin' ? contextAwareResources : [];
   });
-}
-
-function parametersOf({ definition }: LoadRequest): readonly ParametersDefinition[] {
-  return usesOf(definition).flatMap(({ parameters }) => (parameters === undefined ? [] : [parameters]));
-}
-
-/** One trial with the parameters of all members of a group. */
-function joined(trials: readonly (ParameterTrial | undefined)[]): ParameterTrial {
-  return {
-    objects: trials.flatMap((trial) => trial?.objects ?? []),
-    namespaces: [...new Set(trials.flatMap((trial) => trial?.namespaces ?? []))].toSorted(),
-  };
 }
 
 /** Digests of the modules that were loaded; builtin modules have none. */

@@ -17,6 +17,8 @@ export class RevisionView implements ReplicaView {
   readonly #monitored: MonitoredCounts;
   /** By name of the PolicyRevision. */
   readonly #refused = new Map<string, RefusedReport>();
+  /** Revisions that failed for parameters, by name. */
+  #waiting: ReadonlyMap<string, RevisionReport> = new Map();
   #mismatched: readonly Deviation[] = [];
   readonly #isReady: () => boolean;
   #isSynced = false;
@@ -43,16 +45,28 @@ export class RevisionView implements ReplicaView {
     for (const report of this.#reports.values()) {
       yield this.#current(report);
     }
+    for (const [name, report] of this.#waiting) {
+      if (!this.#reports.has(name)) {
+        yield report;
+      }
+    }
   }
 
   report(name: string): RevisionReport | undefined {
     const report = this.#reports.get(name);
-    return report && this.#current(report);
+    return report === undefined ? this.#waiting.get(name) : this.#current(report);
   }
 
   /** Reports all revisions again, because what API servers get has changed. */
   readyChanged(): void {
     this.#notify([...this.#reports.keys()]);
+  }
+
+  /** Reports the parameters for which revisions wait: all of these revisions. */
+  waits(reports: readonly RevisionReport[]): void {
+    const before = this.#waiting;
+    this.#waiting = new Map(reports.map((report) => [report.name, report]));
+    this.#notify([...new Set([...before.keys(), ...this.#waiting.keys()])]);
   }
 
   /** Reports namespaces with invalid parameters of a revision; undefined: there are none. */

@@ -2,15 +2,16 @@
 // nevertheless: an invalid revision fails alone.
 import { revisionMismatch, servesInsteadOf } from '../../resources/index.ts';
 import type { PolicyMatch, PolicyRevision, ServingTurn } from '../../resources/index.ts';
-import { type PinnedModule, pinnedSpec } from '../../control/index.ts';
+import { INVALID_PARAMETERS, type PinnedModule, pinnedSpec } from '../../control/index.ts';
 import {
   failurePolicyOf,
   type FailedRevision,
+  type WaitingRevision,
   type WantedPolicy,
   type WantedRevision,
 } from '../policies/wanted-policy.ts';
 import { matchFields, revisionMatch } from './revision-match.ts';
-import { textOf } from '../../values/index.ts';
+import { isJsonObject, own, textOf } from '../../values/index.ts';
 
 /**
  * Combines the revisions of one policy: of those in state Serving the one with the highest order serves; Validated and
@@ -42,6 +43,7 @@ export function wantedOf(revisions: Iterable<PolicyRevision>, productNamespace: 
       .toSorted((a, b) => a.spec.revision - b.spec.revision)
       .map((revision) => wantedRevision(revision, productNamespace)),
     ...(failed === undefined ? {} : { failed }),
+    ...(newest !== undefined && isWaiting(newest) ? { waiting: waitingRevision(newest) } : {}),
     ...(buckets.size < 2 ? {} : { buckets: [...buckets].toSorted() }),
   };
 }
@@ -53,6 +55,16 @@ function turnOf(one: PolicyRevision): ServingTurn {
 function orderOf({ status }: PolicyRevision): number {
   const order: unknown = status?.order;
   return typeof order === 'number' && Number.isSafeInteger(order) ? order : 0;
+}
+
+/** Whether a revision failed for parameters, and may succeed when they change. */
+function isWaiting({ status }: PolicyRevision): boolean {
+  return status?.state === 'Failed' && status.reason === INVALID_PARAMETERS;
+}
+
+function waitingRevision({ metadata, spec }: PolicyRevision): WaitingRevision {
+  const { name = '', uid = '' } = metadata;
+  return { name, uid, revision: spec.revision, snapshot: spec.snapshot };
 }
 
 function failureOf(newest: PolicyRevision | undefined, productNamespace: string): FailedRevision | undefined {
@@ -149,7 +161,9 @@ function trimmed(whole: PolicyRevision): PolicyRevision {
     case 'Candidate': {
       const { reason, message, enforced } = status ?? {};
       const text = { reason, message, enforced } as PolicyRevision['status'];
-      kept = { snapshot: matchFields(snapshot), status: { state, ...text } };
+      const fields = matchFields(snapshot);
+      const needed = isWaiting(whole) ? withParameters(fields, snapshot) : fields;
+      kept = { snapshot: needed, status: { state, ...text } };
       break;
     }
     default:
@@ -158,6 +172,22 @@ function trimmed(whole: PolicyRevision): PolicyRevision {
   const of = 'snapshot' in kept ? { policy, ...(ownWebhook === undefined ? {} : { ownWebhook }) } : {};
   const rest = { spec: { policyId, policyServer, revision, snapshot: kept.snapshot, ...of }, status: kept.status };
   return { metadata: namesOf(whole), ...rest } as PolicyRevision;
+}
+
+/** The fields of a spec, with its parameters, or those of the members of a group. */
+function withParameters(fields: unknown, snapshot: unknown): unknown {
+  if (!isJsonObject(snapshot) || !isJsonObject(fields)) {
+    return fields;
+  }
+  const parametersOf = (use: unknown): object => {
+    const parameters = isJsonObject(use) ? own(use, 'parameters') : undefined;
+    return parameters === undefined ? {} : { parameters };
+  };
+  const members = own(snapshot, 'policies');
+  const policies = isJsonObject(members)
+    ? { policies: Object.fromEntries(Object.entries(members).map(([name, member]) => [name, parametersOf(member)])) }
+    : {};
+  return { ...fields, ...parametersOf(snapshot), ...policies };
 }
 
 const RETIRED = { status: { state: 'Retired' } } as const;

@@ -1,4 +1,5 @@
 // Checks whether PolicyServers are ready and policies serve.
+import { fixFor } from '../../rollout/rollout-progress.ts';
 import {
   ANNOTATIONS,
   findCondition,
@@ -118,7 +119,7 @@ function checkPolicy(policy: AdmissionPolicyObject, now: number): readonly Findi
         'PolicyNotEnforced',
         where,
         message,
-        `Fix the policy and apply it again. The state of its rollout: ${action}`,
+        `${fixFor(policy.status?.reason)}. The state of its rollout: ${action}`,
         severity,
       ),
     ];

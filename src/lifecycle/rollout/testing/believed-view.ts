@@ -68,6 +68,7 @@ function revisionFacts({
     modules: isPinned ? [{ name: 'p', module: spec.toLowerCase(), digest: `builtin:p@${tag}` }] : [],
     warnings: [],
     attempts,
+    triedParameters: undefined,
     nextRetry: retries ? NOW + (late ? -1 : 1) : undefined,
     stateSince: late ? NOW - DEADLINE_MS : NOW,
     order,

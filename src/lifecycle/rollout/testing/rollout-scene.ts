@@ -47,6 +47,7 @@ export function revision(number: number, state: RevisionState, rest: Partial<Rev
     warnings: [],
     attempts: wasTried ? 1 : 0,
     nextRetry: undefined,
+    triedParameters: undefined,
     stateSince: NOW,
     order: served ? number : 0,
     servingSince: served ? NOW : undefined,

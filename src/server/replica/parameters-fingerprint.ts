@@ -1,0 +1,103 @@
+// A short text for the parameters that a policy reads, which differs when they differ.
+import { hash } from 'node:crypto';
+import type { WatchedChange, WatchedObject } from '../../evaluation/index.ts';
+import { isJsonObject, type JsonObject, own, parseJson, textOf, textsOf } from '../../values/index.ts';
+import { MAX_TRIED } from './existing-parameters.ts';
+import { mayReadNamespace, objectIn, specParameters } from './parameter-needs.ts';
+
+/**
+ * The fingerprint of the parameters of a policy, or of the members of a group; undefined where annotations that it needs are not
+ * known. Equal for the same parameters whether they were listed or watched.
+ * @param spec of the policy, not validated
+ * @param namespace of the policy, if it has one: only its own parameters count
+ */
+export function parametersFingerprint(
+  spec: unknown,
+  namespace: string | undefined,
+  changes: readonly WatchedChange[],
+): string | undefined {
+  const entries: string[] = [];
+  for (const parameters of specParameters(spec)) {
+    const from = objectIn(parameters, 'from');
+    const resource = own(from, 'resource');
+    if (isJsonObject(resource)) {
+      entries.push(...objectEntries(resource, namespace, changes));
+    }
+    const keys = own(from, 'namespace');
+    if (isJsonObject(keys) || mayReadNamespace(parameters)) {
+      const ofNamespaces = namespaceEntries(parameters, keys, namespace, changes);
+      if (ofNamespaces === undefined) {
+        return undefined;
+      }
+      entries.push(...ofNamespaces);
+    }
+  }
+  return hash('sha256', JSON.stringify(entries));
+}
+
+function objectEntries(
+  resource: JsonObject,
+  policyNamespace: string | undefined,
+  changes: readonly WatchedChange[],
+): readonly string[] {
+  const [apiVersion, kind, name] = ['apiVersion', 'kind', 'name'].map((field) => textOf(own(resource, field)));
+  const within = textOf(own(resource, 'namespace')) || policyNamespace;
+  const objects = objectsOf(changes, apiVersion, kind).filter(
+    ([key]) => key.name === name && (within === undefined || key.namespace === within),
+  );
+  return inOrder(objects).map(([key, text, failure]) =>
+    JSON.stringify([key.namespace, name, text ?? (failure?.state === 'unreadable' ? failure.reason : '')]),
+  );
+}
+
+/** Namespaces with parameters, or all if their labels may count. */
+function namespaceEntries(
+  parameters: JsonObject,
+  keys: unknown,
+  policyNamespace: string | undefined,
+  changes: readonly WatchedChange[],
+): readonly string[] | undefined {
+  const [annotations, labels] = ['annotations', 'labels'].map((field) =>
+    isJsonObject(keys) ? textsOf(own(keys, field)) : [],
+  );
+  const needsLabels = mayReadNamespace(parameters);
+  const entries: string[] = [];
+  for (const [{ name }, text] of inOrder(objectsOf(changes, 'v1', 'Namespace'))) {
+    const metadata = metadataOf(text);
+    const has = objectIn(metadata, 'annotations');
+    if (annotations?.some((key) => !Object.hasOwn(has, key)) === true) {
+      return undefined;
+    }
+    const values = [valuesOf(has, annotations), valuesOf(objectIn(metadata, 'labels'), labels)];
+    const counts = needsLabels || values.some((one) => one.length > 0);
+    if (counts && (policyNamespace === undefined || policyNamespace === name)) {
+      entries.push(JSON.stringify([name, values, needsLabels ? objectIn(metadata, 'labels') : '']));
+    }
+  }
+  return entries;
+}
+
+function objectsOf(changes: readonly WatchedChange[], apiVersion = '', kind = ''): readonly WatchedObject[] {
+  return changes
+    .filter((change) => change.apiVersion === apiVersion && change.kind === kind)
+    .flatMap(({ objects }) => objects)
+    .filter(([, text, failure]) => text !== undefined || failure?.state === 'unreadable');
+}
+
+/** The objects that are tried, in the order in which API servers list them. */
+function inOrder(objects: readonly WatchedObject[]): readonly WatchedObject[] {
+  const placed = objects.map((one) => [`${one[0].namespace ?? ''}/${one[0].name}`, one] as const);
+  return placed
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .slice(0, MAX_TRIED)
+    .map(([, one]) => one);
+}
+
+function metadataOf(text = '{}'): JsonObject {
+  const object = parseJson(text);
+  return isJsonObject(object) ? objectIn(object, 'metadata') : {};
+}
+
+function valuesOf(object: JsonObject, keys: readonly string[] = []): readonly unknown[] {
+  return keys.filter((key) => Object.hasOwn(object, key) && object[key] !== null).map((key) => [key, object[key]]);
+}
