@@ -155,10 +155,9 @@ export class RevisionStore {
    */
   async setEnforced(revision: PolicyRevision, isEnforced: boolean, signal: AbortSignal): Promise<boolean> {
     const { enforced: _, ...before } = revision.status ?? {};
-    const { state = 'Candidate', reason = '' } = before;
     const written = await this.#writeStatus(
       revision,
-      { ...before, ...enforcedField(state, reason, isEnforced) },
+      { ...before, ...(isEnforced ? {} : { enforced: false }) },
       signal,
     );
     return revisionFacts(written).isEnforced === isEnforced;
@@ -216,7 +215,7 @@ export class RevisionStore {
 }
 
 /**
- * Only false is written, and only on failed revisions. Policy servers of earlier versions do not know the field, and act as if
+ * Only false is written, and on failed revisions only, until {@link RevisionStore.setEnforced}. Policy servers of earlier versions do not know the field, and act as if
  * it were true.
  */
 function enforcedField(

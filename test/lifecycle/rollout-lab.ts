@@ -180,7 +180,7 @@ export class RolloutLab implements AsyncDisposable {
   }
 
   /** Starts a controller, and waits until it leads, or until it waits for leadership. */
-  async addController(isElected = false): Promise<LabProcess> {
+  async addController(isElected = false, more: readonly string[] = []): Promise<LabProcess> {
     const { certificates } = this;
     const process = new LabProcess(
       `controller-${(this.#started += 1)}`,
@@ -190,6 +190,7 @@ export class RolloutLab implements AsyncDisposable {
         // The cluster of the lab has no kinds of these, and the controller no rights on them.
         '--no-governance',
         '--no-network-policy-status',
+        ...more,
         ...flags({
           kubeconfig: await this.kubeconfig('controller'),
           namespace: NAMESPACE,

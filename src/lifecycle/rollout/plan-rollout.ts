@@ -11,6 +11,7 @@ import {
   hasOtherParameters,
   hasServed,
   hasSpec,
+  isServingIgnored,
   isServingOn,
   isDeclared,
   isFailedOn,
@@ -226,13 +227,18 @@ function mayAnswer({ replicas = [], ...view }: RolloutView, revision: RevisionFa
 }
 
 /**
- * Corrects `isEnforced` of the newest revision after a change of settings or of the serving revision. This happens before the
+ * Corrects `isEnforced` of the serving revision where no replica can load it, and of the newest revision after a change of
+ * settings or of the serving revision. This happens before the
  * serving revision is retired, so that replicas know the answer by then.
  */
 function enforcement(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
+  const serving = servingRevision(view);
+  if (serving !== undefined && serving.isEnforced === isServingIgnored(view)) {
+    return [{ type: 'setEnforced', revision: serving.number, isEnforced: !serving.isEnforced }];
+  }
   const newest = view.revisions.at(-1);
   const isEnforced = isFailurePolicyInForce(view);
-  const isUnserved = servingRevision(view) === undefined || goal === undefined;
+  const isUnserved = serving === undefined || goal === undefined;
   return newest !== undefined && cannotServe(newest) && isUnserved && newest.isEnforced !== isEnforced
     ? [{ type: 'setEnforced', revision: newest.number, isEnforced }]
     : [];
@@ -248,6 +254,9 @@ function coverage(view: RolloutView, goal: RevisionFacts | undefined): RolloutSt
       return [];
     }
     return isFailurePolicyInForce(view) ? [{ type: 'enforce', revision: undefined }] : [{ type: 'uncover' }];
+  }
+  if (isServingIgnored(view)) {
+    return [{ type: 'uncover' }];
   }
   const isAboutToSwitch = goal !== undefined && isStaging(goal) && mayServe(view, goal);
   // A new policy serves before it is covered. After a switch, requests of the previous revision stay covered until all

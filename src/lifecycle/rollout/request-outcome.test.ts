@@ -44,6 +44,14 @@ describe('what requests of a policy get', () => {
     );
   });
 
+  it('says that a revision in monitor mode rejects none', () => {
+    const monitored = revision(1, 'Serving', { snapshot: MONITOR });
+    assert.equal(
+      outcome(view([monitored], [says('a', { 1: 'Verdict' })])),
+      'True Serving: revision 1 answers requests, and rejects none (mode monitor)',
+    );
+  });
+
   it('is what the webhook says that was read back, where no replica is left', () => {
     const left = (webhookFailurePolicy: 'Fail' | 'Ignore', snapshot = IGNORE): string =>
       outcome(view([first, waiting(snapshot)], [], { webhookFailurePolicy }));

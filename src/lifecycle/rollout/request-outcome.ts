@@ -107,7 +107,7 @@ function answersOf(view: RolloutView, { state, revisions }: ReplicaFacts): reado
     const answer = report.answers ?? (report.state === 'Serving' ? 'Verdict' : undefined);
     switch (answer) {
       case 'Verdict':
-        return [{ effect: 'judged', text: `revision ${number} answers requests` }];
+        return [{ effect: 'judged', text: verdictText(view, number) }];
       case 'Fail':
       case 'Ignore': {
         const revision = view.revisions.find((one) => one.number === number);
@@ -124,6 +124,11 @@ function answersOf(view: RolloutView, { state, revisions }: ReplicaFacts): reado
 /** Whether a replica says that API servers do not send it requests yet. */
 function isNotReady({ state, revisions }: ReplicaFacts): boolean {
   return state === 'connected' && [...revisions.values()].some(({ answers }) => answers === 'NotReady');
+}
+
+function verdictText({ revisions }: RolloutView, number: number): string {
+  const isMonitored = revisions.find((one) => one.number === number)?.snapshot.mode === 'monitor';
+  return `revision ${number} answers requests${isMonitored ? ', and rejects none (mode monitor)' : ''}`;
 }
 
 /** @param how what an API server, which gives no warning, does otherwise than a replica */

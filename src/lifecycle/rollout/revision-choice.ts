@@ -153,6 +153,22 @@ export function isUnservable(view: RolloutView, desired: RevisionFacts | undefin
 }
 
 /**
+ * Whether degraded policies are ignored, and no replica can load what serves: the policy is not enforced until one can again.
+ * Replicas that are not connected do not change it.
+ */
+export function isServingIgnored(view: RolloutView): boolean {
+  const serving = servingRevision(view);
+  const connected = (view.replicas ?? []).filter(({ state }) => state === 'connected');
+  if (serving === undefined || view.settings.degraded !== 'Ignore') {
+    return false;
+  }
+  const isServed = connected.some((replica) => view.revisions.some((one) => isServingOn(replica, one)));
+  const isLoadable = isServed || connected.some((replica) => isLoadedOn(replica, serving));
+  const isUnloadable = connected.length > 0 && connected.every((replica) => isFailedOn(replica, serving));
+  return !isLoadable && (isUnloadable || !serving.isEnforced);
+}
+
+/**
  * Whether a revision of the policy ever served. Durable, because {@link lastServedRevision} is deleted with its policy only.
  */
 export function hasServed(view: Revisions): boolean {

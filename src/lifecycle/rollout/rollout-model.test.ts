@@ -163,7 +163,7 @@ const CASES: readonly Case[] = [
     before: ['a'],
     spec: 'A',
     replicas: 1,
-    budget: { faults: 1, ticks: 1 },
+    budget: { faults: 1 },
     rules: { faults: new Set(['cut', 'leave', 'join'] as const) },
   },
   {
@@ -196,12 +196,21 @@ const CASES: readonly Case[] = [
     budget: { pins: [1], faults: 2 },
     rules: { faults: new Set(['restart', 'load'] as const) },
   },
-  { name: 'another failurePolicy twice', before: ['a'], spec: 'A', replicas: 1, budget: { specs: ['a', 'A'] } },
+  { name: 'another failurePolicy twice', before: ['a'], spec: 'A', replicas: 1, budget: { specs: ['a'] } },
   {
     name: 'another failurePolicy after a bad change, where degraded policies reject',
     before: ['a', 'x'],
     spec: 'A',
+    replicas: 1,
     rules: REJECTING,
+  },
+  {
+    name: 'lost caches where degraded policies are ignored',
+    before: ['a'],
+    spec: 'a',
+    replicas: 1,
+    budget: { faults: 2 },
+    rules: { ...IGNORING, faults: new Set(['restart', 'load'] as const) },
   },
   { name: 'a pin to a bad policy', before: ['x'], spec: 'b', replicas: 1, budget: { pins: [1, 0] } },
   { name: 'a bad policy where unserved policies reject', spec: 'x', budget: { specs: ['b'] }, rules: STRICT },
@@ -390,6 +399,26 @@ describe('a rollout in a disaster: all caches are lost, and nothing can be fetch
         });
       }
     }
+  }
+});
+
+describe('a rollout in a disaster where degraded policies are ignored', () => {
+  for (const left of [0, 1, 2]) {
+    it(`with ${left} replicas left, is not enforced once replicas cannot load it, until one can`, () => {
+      const rules = { ...RULES, ...IGNORING, isDown: true } as const;
+      const served = settled(newWorld('a', Math.max(left, 1), {}), { ...RULES, ...IGNORING });
+      const replicas = served.replicas.slice(0, left).map(({ name }) => newReplica(name, served.revisions));
+      const after = settled({ ...served, replicas }, rules);
+      // Without a replica, API servers apply the failurePolicy.
+      assert.deepEqual(new Set(probed(after)), new Set([left === 0 ? 'rejected' : 'nothing']), JSON.stringify(after));
+      const { status, reason } = requestOutcome(viewOf(after, rules));
+      assert.deepEqual([status, reason], left === 0 ? ['True', 'FailurePolicy'] : ['False', 'DegradedIgnored']);
+      const gone = settled({ ...after, replicas: [] }, rules);
+      assert.equal(gone.covered, after.covered, 'and stays so when replicas leave');
+      const back = settled({ ...gone, replicas: [newReplica('r', gone.revisions)] }, { ...RULES, ...IGNORING });
+      assert.deepEqual(probed(back), ['judged'], JSON.stringify(back));
+      assert.equal(requestOutcome(viewOf(back, rules)).reason, 'Serving');
+    });
   }
 });
 

@@ -22,12 +22,18 @@ export const LINGER_MS = 60_000;
 
 /** What to publish to workers; the same object when nothing changed. Updates the entry's buckets. */
 export function nextPublished(entry: RegistryEntry): PublishedPolicy | undefined {
-  const wanted = wantedPublished(entry);
+  const wanted = enforced(entry, wantedPublished(entry));
   const buckets = bucketsOf(entry, wanted);
   entry.lingering = [...new Set([...entry.lingering, ...entry.buckets])].filter((bucket) => !buckets.includes(bucket));
   entry.buckets = buckets;
   const next = withBuckets(wanted, [...buckets, ...entry.lingering].toSorted());
   return isSame(next, entry.published) ? entry.published : next;
+}
+
+/** Without a match, a policy that is not enforced is not evaluated while it cannot be loaded. */
+function enforced({ wanted }: RegistryEntry, published: PublishedPolicy | undefined): PublishedPolicy | undefined {
+  const isEnforced = published?.kind === 'serving' || wanted?.serving?.isEnforced !== false;
+  return published === undefined || isEnforced ? published : { ...published, match: undefined };
 }
 
 /** Includes the buckets of the wanted version while another one serves instead: API servers already use them. */

@@ -15,6 +15,8 @@ export interface WantedRevision {
   readonly snapshot: unknown;
   /** `status.order`; 0 when it is missing. */
   readonly order: number;
+  /** False: while it cannot be loaded, the policy is not evaluated. Default: its failurePolicy answers. */
+  readonly isEnforced?: boolean;
   /** Its modules when it was validated. Absent for a policies file, which uses the current modules of the sources. */
   readonly modules?: readonly PinnedModule[];
   /** The requests that it matches; absent for a policies file, and when the rules are invalid. */

@@ -103,6 +103,7 @@ function wantedRevision(one: PolicyRevision, productNamespace: string): WantedRe
       modules.filter(({ manifest }) => typeof manifest === 'string'),
     ),
     order: orderOf(one),
+    ...(status?.enforced === false ? { isEnforced: false } : {}),
     modules,
     ...matchOf(one, productNamespace),
   };
@@ -153,8 +154,8 @@ function trimmed(whole: PolicyRevision): PolicyRevision {
     case 'Validated':
     case 'Staged':
     case 'Serving': {
-      const { order, modules } = status ?? {};
-      kept = { snapshot, status: { state, order, modules } as PolicyRevision['status'] & object };
+      const { order, modules, enforced } = status ?? {};
+      kept = { snapshot, status: { state, order, modules, enforced } as PolicyRevision['status'] & object };
       break;
     }
     case 'Failed':

@@ -171,7 +171,8 @@ function wantedOf(revisions: readonly Revision[]): Wanted {
   const newest = revisions.at(-1);
   const isFailed = newest?.state === 'Failed' || (newest?.state === 'Candidate' && newest.reason !== '');
   const failed = serving === undefined && staged.length === 0 && isFailed;
-  const answering = serving ?? (failed && newest.isEnforced ? newest : undefined);
+  const inForce = serving ?? (failed ? newest : undefined);
+  const answering = inForce?.isEnforced === true ? inForce : undefined;
   return {
     serving: serving?.n ?? 0,
     order: serving?.order ?? 0,
