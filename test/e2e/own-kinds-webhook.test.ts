@@ -237,6 +237,89 @@ describe('a kube-apiserver with the webhook for our own kinds', { skip: skipWith
     );
   });
 
+  describe('about policies that compile', () => {
+    const validating = (expression: string, more: object = {}): object => ({
+      module: 'builtin:cel',
+      settings: { validations: [{ expression, ...more }] },
+    });
+    const mutating = (key: 'jsonPatch' | 'applyConfiguration', expression: string): object => ({
+      module: 'builtin:cel',
+      mutating: true,
+      settings: {
+        mutations: [{ patchType: key === 'jsonPatch' ? 'JSONPatch' : 'ApplyConfiguration', [key]: { expression } }],
+      },
+    });
+    const patch = (op: string, path: string): object =>
+      mutating('jsonPatch', `[JSONPatch{op: "${op}", path: "${path}", value: {"a": "b"}}]`);
+
+    const refused: readonly (readonly [name: string, spec: object, message: RegExp])[] = [
+      [
+        'null-namespace',
+        { matchConditions: [{ name: 'prod', expression: "namespaceObject.metadata.labels.env == 'prod'" }] },
+        /spec\.matchConditions\[0\]\.expression: .*always null in match conditions.* \[namespace-object\]/,
+      ],
+      [
+        'atomic',
+        mutating('applyConfiguration', 'Object{spec: Object.spec{nodeSelector: {"a": "b"}}}'),
+        /\.spec\.nodeSelector of Pod is merged as a whole .*JSONPatch.* \[mutation\]/,
+      ],
+      ['unknown-operation', patch('multiply', '/metadata/labels'), /has no operation "multiply".* \[mutation\]/],
+      ['relative', patch('add', 'metadata/labels'), /does not begin with "\/": .* \[mutation\]/],
+      ['unescaped', patch('add', '/metadata/labels/a.b/c'), /\/metadata\/labels\/a\.b~1c.* \[mutation\]/],
+      [
+        'folded',
+        validating('// no pod on the host network !has(object.spec.hostNetwork)'),
+        /a comment takes the whole expression/,
+      ],
+      ['dashes', validating("object.metadata.labels.app-name == 'web'"), /labels\['app-name'\]/],
+    ];
+    for (const [name, spec, message] of refused) {
+      it(`refuses ${name}`, async () => {
+        const { stderr, code } = await apply(policy(name, spec));
+        assert.match(stderr, message);
+        assert.equal(code, 1);
+      });
+    }
+
+    const updates = [{ ...RULE, operations: ['CREATE', 'UPDATE'] }];
+    const warned: readonly (readonly [name: string, spec: object, message: RegExp])[] = [
+      [
+        'immutable',
+        { ...patch('add', '/spec/nodeSelector'), rules: updates },
+        /\/spec\/nodeSelector of a Pod is immutable.* \[immutable-field\]/,
+      ],
+      [
+        'swallowed',
+        validating('true // unless && object.spec.hostNetwork != true'),
+        /the comment takes .* \[comment\]/,
+      ],
+      [
+        'quantities',
+        validating("object.spec.containers.all(c, c.resources.limits.cpu <= '2')"),
+        /quantity\(c\.resources\.limits\.cpu\).* \[quantity\]/,
+      ],
+      ['lower-case', validating("request.operation != 'create'"), /write "CREATE".* \[request-value\]/],
+      [
+        'message',
+        validating('true', { message: "object.kind + ' is not allowed'" }),
+        /messageExpression.* \[message-expression\]/,
+      ],
+      [
+        'ephemeral',
+        validating('!has(object.spec.ephemeralContainers)'),
+        /pods\/ephemeralcontainers.* \[pod-subresource\]/,
+      ],
+      ['wrong-group', { rules: [{ ...RULE, apiGroups: ['apps'] }] }, /pods are in "".* \[rule-never-matches\]/],
+    ];
+    for (const [name, spec, message] of warned) {
+      it(`warns of ${name}`, async () => {
+        const { stderr, code } = await apply(policy(name, spec));
+        assert.match(stderr, message);
+        assert.equal(code, 0);
+      });
+    }
+  });
+
   it('warns of dependencies of a governance policy, and refuses one without remediation', async () => {
     const governancePolicy = (
       name: string,

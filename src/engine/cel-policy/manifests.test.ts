@@ -33,6 +33,43 @@ function evaluate(documents: readonly JsonObject[], request: JsonObject = {}, ku
 
 const ALWAYS = { validations: [{ expression: 'false', message: 'no' }] };
 
+describe('manifests with a missing choice', () => {
+  const paramRef = { name: 'limits' };
+  const cases: readonly (readonly [document: JsonObject, message: string])[] = [
+    [
+      binding('b', 'p', { paramRef }),
+      'spec.paramRef.parameterNotFoundAction: Required value: expected one of "Deny", "Allow"',
+    ],
+    [
+      binding('b', 'p', { validationActions: [] }),
+      'spec.validationActions: Required value: at least one validation action is required: expected one of "Audit", "Deny", "Warn"',
+    ],
+    [
+      policy('p', { reinvocationPolicy: 'Never', mutations: [{}] }, 'MutatingAdmissionPolicy'),
+      'spec.mutations[0].patchType: Required value: expected one of "ApplyConfiguration", "JSONPatch"',
+    ],
+  ];
+  for (const [document, message] of cases) {
+    it(`are told the choices: ${message}`, () => {
+      const { problems } = loadManifests([document]);
+      assert.ok(
+        problems.map(({ field, message: text }) => `${field}: ${text}`).includes(message),
+        JSON.stringify(problems),
+      );
+    });
+  }
+});
+
+describe('notes on manifests', () => {
+  it('have the probable mistakes of policies that compile', () => {
+    const expression = "request.operation == 'create'";
+    const { notes } = loadManifests([policy('p', { validations: [{ expression }] }), binding('b', 'p')]);
+    assert.deepEqual(notes, [
+      'ValidatingAdmissionPolicy/p: spec.validations[0].expression: request.operation is CREATE, UPDATE, DELETE, CONNECT, never "create"; write "CREATE": they are never equal',
+    ]);
+  });
+});
+
 describe('evaluateManifests', () => {
   it('gives the verdict of an API server', () => {
     const verdict = evaluate([policy('p', ALWAYS), binding('b', 'p')]);

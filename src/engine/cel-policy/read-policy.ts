@@ -194,7 +194,7 @@ function readActions(fields: FieldReader, problems: FieldProblem[]): ValidationA
     );
   }
   if (texts.length === 0) {
-    problems.push(required(path, 'at least one validation action is required'));
+    problems.push(required(path, `at least one validation action is required: ${oneOf(ACTIONS)}`));
   }
   return ACTIONS.filter((action) => texts.includes(action)).sort((a, b) => texts.indexOf(a) - texts.indexOf(b));
 }
@@ -219,7 +219,7 @@ function readParamRef(owner: FieldReader, problems: FieldProblem[]): ParamRef | 
   }
   const parameterNotFoundAction = readChoice(fields, 'parameterNotFoundAction', NOT_FOUND_ACTIONS, 'Deny', problems);
   if ((fields.text('parameterNotFoundAction') ?? '') === '') {
-    problems.push(required(fields.at('parameterNotFoundAction')));
+    problems.push(required(fields.at('parameterNotFoundAction'), oneOf(NOT_FOUND_ACTIONS)));
   }
   const namespace = fields.text('namespace') ?? '';
   return {
@@ -282,7 +282,7 @@ class PolicyReader {
       return 'Never';
     }
     if (!this.#isSettings && (this.#fields.text('reinvocationPolicy') ?? '') === '') {
-      this.#problems.push(required(this.#fields.at('reinvocationPolicy')));
+      this.#problems.push(required(this.#fields.at('reinvocationPolicy'), oneOf(REINVOCATION_POLICIES)));
     }
     return readChoice(this.#fields, 'reinvocationPolicy', REINVOCATION_POLICIES, 'Never', this.#problems);
   }
@@ -458,7 +458,7 @@ class PolicyReader {
     const patchType = PATCH_TYPES.find((one) => one === text);
     if (patchType === undefined) {
       if (text === '') {
-        problems.push(required(fields.at('patchType')));
+        problems.push(required(fields.at('patchType'), oneOf(PATCH_TYPES)));
       } else {
         problems.push(notSupported(fields.at('patchType'), text, PATCH_TYPES));
       }
@@ -480,6 +480,11 @@ class PolicyReader {
     }
     return { patchType, expression };
   }
+}
+
+/** API servers name the allowed values of a wrong field, but not of one that is missing. */
+function oneOf(choices: readonly string[]): string {
+  return `expected one of ${choices.map((choice) => `"${choice}"`).join(', ')}`;
 }
 
 /** The field that contains the expression of a mutation. */
