@@ -62,6 +62,19 @@ export class ControlClient {
   }
 
   /**
+   * Opens a new connection, and reads the response.
+   * @throws Error when the connection fails or the response exceeds `maxBytes`
+   */
+  async get(
+    address: ControlAddress,
+    path: string,
+    { signal, maxBytes }: { readonly signal: AbortSignal; readonly maxBytes: number },
+  ): Promise<ControlResponse> {
+    const response = await this.open(address, path, signal);
+    return { status: response.statusCode ?? 0, body: await wholeBody(response, maxBytes) };
+  }
+
+  /**
    * Sends JSON and reads the response.
    * @throws Error when the connection fails or the response exceeds `maxBytes`
    */

@@ -67,6 +67,8 @@ export interface RevisionReport {
   readonly message?: string;
   /** ISO 8601. */
   readonly nextRetry?: string;
+  /** Whether it is loaded, and a module of it could not be written to the replica's disk. Default: false. */
+  readonly isUncached?: boolean;
   /**
    * Set when it failed for parameters: the fingerprint of these now. It is tried again when this is another one than
    * {@link PrevalidationResult} had.

@@ -15,6 +15,7 @@ export { OwnKindsWebhook } from './admission/own-kinds-webhook.ts';
 export type { OwnKindsWebhookOptions } from './admission/own-kinds-webhook.ts';
 export { MAX_HISTORY_LIMIT, MAX_PROGRESS_DEADLINE_MS, MIN_PROGRESS_DEADLINE_MS } from './rollout-settings.ts';
 export { type CopySettings, CopyService, DEFAULT_COPIES_BYTES } from './copies/copy-service.ts';
+export { DURABLE_MODULES } from './copies/policy-copies.ts';
 export { CertificateController } from './certificates/certificate-controller.ts';
 export {
   AUTHORITY_SECRET,

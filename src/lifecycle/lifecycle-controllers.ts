@@ -34,6 +34,7 @@ import {
   type Watch,
 } from '../runtime/index.ts';
 import { errorText } from '../values/index.ts';
+import type { PolicyCopies } from './copies/policy-copies.ts';
 import { AnnotationWarnings } from './annotation-warnings.ts';
 import { LifecycleMetrics } from './lifecycle-metrics.ts';
 import { MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS } from './webhook-kinds.ts';
@@ -53,6 +54,8 @@ import type { WritePace } from './webhooks/write-pace.ts';
 
 /** Concurrent reconciliations of policies of one kind. They mostly wait for API servers. */
 const CONCURRENCY = 8;
+/** Delay that collects changes of copies of the modules of one policy into one write of its status. Milliseconds. */
+const COPIES_GATHER_MS = 1_000;
 
 export interface LifecycleOptions {
   /** A client with the rights of `CONTROLLER_RULES`. */
@@ -83,6 +86,8 @@ export interface LifecycleOptions {
   readonly isOurs?: (policyServer: string) => boolean;
   /** Rate limit of the writes of webhook configurations, one for each policy server. Default: a {@link WritePace}. */
   readonly pace?: () => WritePace;
+  /** Where modules are, besides on replicas. Default: that is not known. */
+  readonly copies?: Pick<PolicyCopies, 'of' | 'subscribe'>;
   /** Compares policies with the kinds of the cluster. Default: they are not compared. */
   readonly typeChecks?: Pick<PolicyTypeChecks, 'check'>;
   readonly events: EventSink;
@@ -113,6 +118,7 @@ export class LifecycleControllers implements Runnable {
   readonly #policyServers: ObjectCache<PolicyServer>;
   readonly #webhooks: PolicyWebhooks;
   readonly #typeChecks: TypeCheckReports | undefined;
+  readonly #copies: LifecycleOptions['copies'];
   readonly #pace = new ReportPace();
   readonly #isReady = Promise.withResolvers<void>();
 
@@ -120,6 +126,7 @@ export class LifecycleControllers implements Runnable {
     const { cluster, caches, namespace, log } = options;
     this.ready = this.#isReady.promise;
     this.#replicas = options.replicas;
+    this.#copies = options.copies;
     const labelSelector = MANAGED_BY_SELECTOR;
     const validating = caches.cache(VALIDATING_WEBHOOKS, { labelSelector });
     const mutating = caches.cache(MUTATING_WEBHOOKS, { labelSelector });
@@ -196,6 +203,7 @@ export class LifecycleControllers implements Runnable {
     const ends = [
       this.#replicas.subscribe((change) => this.#replicasChanged(change)),
       this.#policyServers.subscribe(({ before, after }) => this.#warnOfAnnotations(before, after)),
+      ...(this.#copies === undefined ? [] : [this.#copies.subscribe((policies) => this.#copiesChanged(policies))]),
     ];
     const running = [
       this.#webhooks,
@@ -267,6 +275,17 @@ export class LifecycleControllers implements Runnable {
     } else {
       const counts = this.#replicas.monitored.of(id).filter((one) => one.policyServer === policyServer);
       this.#replicas.monitored.drop(counts);
+    }
+  }
+
+  /** Of thousands of policies, when a controller starts or ends: nothing waits for their statuses. */
+  #copiesChanged(policies: ReadonlySet<string>): void {
+    for (const id of policies) {
+      for (const { byId, controller } of this.#kinds) {
+        for (const policy of byId.get(id)) {
+          controller.enqueue(keyOf(policy), { afterMs: COPIES_GATHER_MS, priority: LOW_PRIORITY });
+        }
+      }
     }
   }
 

@@ -1,7 +1,7 @@
 // Prometheus metrics of policies and rollouts. Docs: docs/metrics.md.
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
-import { type AdmissionPolicyObject, findCondition } from '../resources/index.ts';
+import { type AdmissionPolicyObject, findCondition, MODULES_KEPT } from '../resources/index.ts';
 import { POLICY_ENFORCED } from './rollout/policy-status.ts';
 
 /** From a cached module to one that is fetched with many retries. Seconds. */
@@ -39,6 +39,22 @@ export class LifecycleMetrics {
       },
     });
     counted.reset();
+    const kept = new Gauge({
+      name: 'portcullis_policies_modules_kept',
+      help: 'Policies with WebAssembly modules by policy server, and whether the modules survive the loss of policy servers',
+      labelNames: ['policy_server', 'kept'],
+      registers,
+      collect() {
+        this.reset();
+        for (const { spec, status } of policies()) {
+          const condition = findCondition(status?.conditions, MODULES_KEPT);
+          if (condition !== undefined) {
+            this.inc({ policy_server: spec.policyServer ?? 'default', kept: condition.status.toLowerCase() });
+          }
+        }
+      },
+    });
+    kept.reset();
     this.#rollouts = new Counter({
       name: 'portcullis_rollouts_total',
       help: 'Rollouts by how they ended',

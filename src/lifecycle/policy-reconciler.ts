@@ -19,6 +19,7 @@ import {
   withStatus,
   WrittenObjects,
 } from '../runtime/index.ts';
+import type { PolicyCopies } from './copies/policy-copies.ts';
 import type { AnnotationWarnings } from './annotation-warnings.ts';
 import { PolicyRemoval } from './policy-removal.ts';
 import { PolicyReports } from './policy-reports.ts';
@@ -33,6 +34,8 @@ export interface PolicyReconcilerOptions extends Omit<PolicyRolloutOptions, 'pol
   readonly policies: Pick<ObjectCache<AdmissionPolicyObject>, 'get' | 'subscribe'>;
   readonly events: EventSink;
   readonly warnings: AnnotationWarnings;
+  /** Where modules are, besides on replicas. Default: that is not known. */
+  readonly copies?: Pick<PolicyCopies, 'of'> | undefined;
   /** Compares policies with the kinds of the cluster. Default: they are not compared. */
   readonly typeChecks?: Pick<TypeCheckReports, 'of' | 'forget'> | undefined;
   /** See PolicyReportsOptions. */

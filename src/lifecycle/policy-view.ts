@@ -12,6 +12,7 @@ import {
   refreshRequest,
   snapshotOf,
 } from '../resources/index.ts';
+import type { PolicyCopies } from './copies/policy-copies.ts';
 import type { KnownReplica, ReplicaDirectory } from './replicas/replica-directory.ts';
 import { revisionFacts } from './revision-store.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutSettings, RolloutView } from './rollout/rollout-view.ts';
@@ -31,6 +32,8 @@ export interface ViewSources {
   readonly webhooks: Pick<PolicyWebhooks, 'isCovered' | 'failurePolicy'>;
   /** Default: policies are not compared with the kinds of the cluster. */
   readonly typeChecks?: Pick<TypeCheckReports, 'of'> | undefined;
+  /** Where modules are, besides on replicas. Default: that is not known. */
+  readonly copies?: Pick<PolicyCopies, 'of'> | undefined;
   /** The namespace of the product. */
   readonly namespace: string;
   /** Defaults for annotations that are absent. */
@@ -82,6 +85,7 @@ export function policyView(
       .of(id)
       .filter(({ name, uid, policyServer: from }) => from === server && isOneOf(revisions, name, uid)),
     hasPolicyServer: policyServer !== undefined,
+    copies: sources.copies?.of(server, policyServer, facts),
     typeCheck: sources.typeChecks?.of(id, policy),
     isCovered: webhooks.isCovered(reference, matchInForce),
     webhookFailurePolicy: webhooks.failurePolicy(reference, matchInForce),
@@ -145,19 +149,33 @@ function replicaFacts(replica: KnownReplica, id: string, revisions: readonly Pol
     name: replica.name,
     state: replica.state,
     revisions: new Map(
-      reports.map(({ revision, state, answers, order, reason = '', message = '', nextRetry, parameters, refused }) => [
-        revision,
-        {
+      reports.map(
+        ({
+          revision,
           state,
           answers,
           order,
-          reason,
-          message,
-          nextRetry: nextRetry === undefined ? undefined : Date.parse(nextRetry),
-          ...(parameters && { parameters }),
-          ...(refused && { refused }),
-        },
-      ]),
+          reason = '',
+          message = '',
+          nextRetry,
+          isUncached,
+          parameters,
+          refused,
+        }) => [
+          revision,
+          {
+            state,
+            answers,
+            order,
+            reason,
+            message,
+            nextRetry: nextRetry === undefined ? undefined : Date.parse(nextRetry),
+            ...(isUncached && { isUncached }),
+            ...(parameters && { parameters }),
+            ...(refused && { refused }),
+          },
+        ],
+      ),
     ),
   };
 }

@@ -80,13 +80,14 @@ export { excessText, MAX_PARAMETERS_LENGTH, namespaceText, parametersText } from
 export { MAX_NAMESPACE_KEYS, MAX_OVERRIDABLE_KEYS, MAX_SETTINGS_EXPRESSION } from './policies/policy-parameters.ts';
 export type { PolicyParameters } from './policies/policy-parameters.ts';
 export { monitoredText } from './policies/monitored-text.ts';
-export { MAX_LISTED_REVISIONS, MAX_WARNING_LENGTH, MAX_WARNINGS } from './policies/common-schemas.ts';
+export { MAX_LISTED_REVISIONS, MAX_WARNING_LENGTH, MAX_WARNINGS, MODULES_KEPT } from './policies/common-schemas.ts';
 export type {
   MonitoredRequest,
   MonitoredStatus,
   PolicyStatus,
   RefreshedStatus,
   RevisionSummary,
+  CopiesStatus,
   ServingStatus,
 } from './policies/common-schemas.ts';
 export { ALL_KINDS, NETWORK_POLICY_KINDS, OWN_KINDS, POLICY_KINDS, productKind } from './policies/own-kinds.ts';

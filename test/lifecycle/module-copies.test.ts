@@ -6,7 +6,7 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { CONTROL_NAME, type ControlTls } from '../../src/control/index.ts';
-import { CONTROLLER_REPLICAS, type ControllerReplica } from '../../src/resources/index.ts';
+import { CONTROLLER_REPLICAS, type ControllerReplica, type PolicyStatus } from '../../src/resources/index.ts';
 import { embeddedTarget } from './rollout-lab-target.ts';
 import { labelOf, NAMESPACE, requiresLabel, RolloutLab } from './rollout-lab.ts';
 
@@ -27,6 +27,11 @@ async function endOneController(lab: RolloutLab): Promise<void> {
 
 async function controllers(lab: RolloutLab): Promise<readonly ControllerReplica[]> {
   return (await lab.cluster.list(CONTROLLER_REPLICAS, { namespace: NAMESPACE })).items;
+}
+
+function keptOf(status: PolicyStatus | undefined): readonly (string | undefined)[] {
+  const { status: kept, reason, message } = status?.conditions?.find(({ type }) => type === 'ModulesKept') ?? {};
+  return [kept, reason, message];
 }
 
 /** The status of an answer of a controller's control port. */
@@ -50,7 +55,9 @@ describe('copies of modules on controllers', () => {
     await lab.namespace(name);
     await lab.create(requiresLabel(name, await lab.module('copies.wasm'), 'v0'));
     await lab.reaches(name, 'Active');
-    await Promise.all(lab.controllers.map((controller) => controller.logs('module copied')));
+    await lab.reaches(name, 'Active', ({ copies }) => copies?.servers === 2 && copies.controllers === 2);
+    const { status } = await lab.policy(name);
+    assert.deepEqual(keptOf(status), ['True', 'Copied', '2 policy servers and 2 controllers have its modules']);
 
     await loseAllServers(lab);
     await startServers(lab);
@@ -67,6 +74,7 @@ describe('copies of modules on controllers', () => {
       async () => assert.equal(labelOf(await lab.refusal(name)), 'v0'),
       () => 'requests to be judged with one controller',
     );
+    await lab.reaches(name, 'Active', ({ copies }) => copies?.servers === 2 && copies.controllers === 1);
     const digest = (await lab.revisions(name))[0]?.status?.modules?.[0]?.digest ?? '';
     assert.match(digest, /^sha256:/);
     const statuses = async (tls: ControlTls, path: string): Promise<readonly number[]> =>
@@ -76,5 +84,17 @@ describe('copies of modules on controllers', () => {
     assert.ok(!(await statuses(await lab.control.ofPolicyServer('other'), path)).includes(200));
     assert.ok(!(await statuses(await lab.control.ofController(), path)).includes(200));
     assert.ok(!(await statuses(await lab.control.ofPolicyServer('default'), '/copies')).includes(200));
+  });
+
+  it('are reported where they are too few', { timeout: 300_000 }, async () => {
+    await using lab = await RolloutLab.start(embeddedTarget, { replicas: 1 });
+    await lab.namespace('few');
+    await lab.create(requiresLabel('few', await lab.module('few.wasm'), 'v0'));
+    const { status } = await lab.reaches('few', 'Active', ({ copies }) => copies?.controllers === 1);
+    const [kept, reason, message] = keptOf(status);
+    assert.deepEqual([kept, reason], ['False', 'TooFewCopies']);
+    assert.match(message ?? '', /^1 policy server and 1 controller have its modules: when these are lost/);
+    await lab.addReplica();
+    await lab.reaches('few', 'Active', (seen) => keptOf(seen)[0] === 'True');
   });
 });

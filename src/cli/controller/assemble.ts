@@ -19,6 +19,7 @@ import {
 import {
   CopyService,
   type CopySettings,
+  DURABLE_MODULES,
   LifecycleControllers,
   OwnKindsWebhook,
   type OwnKindsWebhookOptions,
@@ -56,8 +57,8 @@ export interface ControllerOptions {
   readonly settings: RolloutSettings;
   /** Certificates of control connections. */
   readonly tls: ControlTls;
-  /** Where this process keeps copies of modules. Default: it keeps none. */
-  readonly copies?: CopySettings;
+  /** Where this process keeps copies of modules; `durable` if it keeps none, because module caches are on a disk that stays. */
+  readonly copies: CopySettings | 'durable';
   /** The webhook address of a policy server by its name, or the options for managing policy servers. */
   readonly servers: ((policyServer: string) => WebhookTarget) | ManagedOptions;
   /** Namespaces that cluster-wide policies do not cover. Default: those of a new cluster. */
@@ -116,6 +117,10 @@ export function assembleController(options: ControllerOptions): AssembledControl
   const managed = typeof options.servers === 'function' ? undefined : new ManagedServers(options.servers, shared);
   const typeChecks = new PolicyTypeChecks({ cluster, log });
   const replicas = new ReplicaHub({ cluster, caches, namespace, tls, log, registry });
+  const copies =
+    options.copies === 'durable'
+      ? undefined
+      : new CopyService({ ...options.copies, cluster, caches, namespace, tls, log });
   const policyServers = new PolicyServerController({
     ...shared,
     cluster: withWriteBackoff(cluster, { log }),
@@ -127,6 +132,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
     ...shared,
     settings,
     replicas,
+    copies: copies?.ofPolicies ?? DURABLE_MODULES,
     typeChecks,
     identities: { [Symbol.iterator]: () => [...identities, ...(managed?.identities() ?? [])].values() },
     ...(exemptNamespaces === undefined ? {} : { exemptNamespaces }),
@@ -171,7 +177,6 @@ export function assembleController(options: ControllerOptions): AssembledControl
     'server',
     once('cached', () => cached.resolve()),
   );
-  const copies = options.copies && new CopyService({ ...options.copies, cluster, caches, namespace, tls, log });
   if (copies !== undefined) {
     runtime.add('server', copies);
   }
@@ -183,6 +188,7 @@ export function assembleController(options: ControllerOptions): AssembledControl
     once('leading', () => log.info('leading')),
     events,
     replicas,
+    ...(copies === undefined ? [] : [copies.directory]),
     policyServers,
     policies,
   );

@@ -1,8 +1,18 @@
 // The progress of a rollout from the status of its policy, as a sentence, with a hint after a failure.
-import { type AdmissionPolicyObject, ANNOTATIONS, monitoredText, refreshRequest } from '../../resources/index.ts';
+import {
+  type AdmissionPolicyObject,
+  ANNOTATIONS,
+  findCondition,
+  MODULES_KEPT,
+  monitoredText,
+  refreshRequest,
+} from '../../resources/index.ts';
 import { INVALID_PARAMETERS } from '../../control/index.ts';
 import { oneLine } from '../table.ts';
 import type { RolloutTarget } from './rollout-target.ts';
+
+/** Length of the text about copies: all of it. Characters. */
+const MAX_COPIES_TEXT = 400;
 
 export type RolloutProgress =
   | { readonly kind: 'done'; readonly text: string }
@@ -38,7 +48,10 @@ export function rolloutProgress(policy: AdmissionPolicyObject, command: RolloutC
     return waiting('the controller has not seen the removal of the pin yet');
   }
   return pin === undefined || pin === String(desiredRevision)
-    ? { kind: 'done', text: `${phase}: revision ${desiredRevision} serves on ${replicas}${monitoredPart(policy)}` }
+    ? {
+        kind: 'done',
+        text: `${phase}: revision ${desiredRevision} serves on ${replicas}${monitoredPart(policy)}${copiesPart(policy)}`,
+      }
     : waiting(`the controller has not seen the pin to revision ${oneLine(pin, 20)} yet`);
 }
 
@@ -46,6 +59,12 @@ export function rolloutProgress(policy: AdmissionPolicyObject, command: RolloutC
 function monitoredPart({ status }: AdmissionPolicyObject): string {
   const monitored = status?.monitored;
   return monitored === undefined ? '' : `; mode monitor: ${oneLine(monitoredText(monitored))}`;
+}
+
+/** That the loss of processes could end the policy. */
+function copiesPart({ status }: AdmissionPolicyObject): string {
+  const kept = findCondition(status?.conditions, MODULES_KEPT);
+  return kept?.status === 'False' ? `; ${MODULES_KEPT} False: ${oneLine(kept.message, MAX_COPIES_TEXT)}` : '';
 }
 
 /** Command lines in hints, for one policy. */

@@ -221,6 +221,7 @@ function localController(
     namespace: PRODUCT_NAMESPACE,
     settings: { ...DEFAULT_ROLLOUT_SETTINGS, ...failing },
     tls: controlTls(certificates),
+    copies: 'durable',
     servers: () => ({ url: admission, ca }),
     identities: [CONTROLLER_USER.username, REPLICA_USER.username],
     webhook: {

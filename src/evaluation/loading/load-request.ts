@@ -120,6 +120,8 @@ export type LoadOutcome =
       readonly refused?: RefusedNamespaces;
       /** Why a module came from the cache instead of its source. */
       readonly sourceError?: string;
+      /** Whether a module could not be written to the cache. Default: false. */
+      readonly isUncached?: boolean;
     }
   | {
       readonly ok: false;

@@ -116,6 +116,7 @@ interface Candidate {
   /** By reference, see LoadOutcome. */
   readonly verified: ReadonlyMap<string, string>;
   readonly sourceError: string | undefined;
+  readonly isUncached: boolean;
   readonly isForTenant: boolean;
   readonly trial: ParameterTrial | undefined;
 }
@@ -146,6 +147,7 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
   const manifests = new Map<string, string>();
   const verified = new Map<string, string>();
   let sourceError: string | undefined;
+  let isUncached = false;
   let reference = '';
   try {
     for (reference of modulesOf(definition)) {
@@ -158,6 +160,7 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
       } else {
         const { fetched, module } = await fetchOnce(seq, reference, request, fetches);
         sourceError ??= isForTenant ? fetched.sourceError?.tenantMessage : fetched.sourceError?.message;
+        isUncached ||= fetched.cacheError !== undefined;
         modules.set(reference, module);
         if (fetched.manifest !== undefined) {
           manifests.set(reference, fetched.manifest);
@@ -174,7 +177,7 @@ async function load(seq: number, request: LoadRequest, fetches: Fetches): Promis
     report(seq, { ...loadFailure(error, isForTenant), at: { stage: 'compile', unit: reference } });
     return;
   }
-  const candidate = { seq, definition, modules, manifests, verified, sourceError, isForTenant, trial };
+  const candidate = { seq, definition, modules, manifests, verified, sourceError, isUncached, isForTenant, trial };
   inTurn(loadOwner(request), () => {
     if (isSuspected(candidate)) {
       suspects.push(loadOwner(request), () => checkAndReport(candidate));
@@ -244,7 +247,7 @@ function isSuspected({ modules }: Candidate): boolean {
 }
 
 function checkAndReport(candidate: Candidate): void {
-  const { seq, definition, modules, manifests, verified, sourceError, isForTenant } = candidate;
+  const { seq, definition, modules, manifests, verified, sourceError, isUncached, isForTenant } = candidate;
   const digests = Object.fromEntries([...modules].map(([reference, { digest }]) => [reference, digest]));
   const verdict = check(candidate);
   if (verdict === 'unfinished') {
@@ -258,6 +261,7 @@ function checkAndReport(candidate: Candidate): void {
       ...(warnings.length === 0 ? {} : { warnings }),
       ...(verdict.refused === undefined ? {} : { refused: verdict.refused }),
       ...(sourceError === undefined ? {} : { sourceError }),
+      ...(isUncached ? { isUncached } : {}),
       ...(manifests.size === 0 ? {} : { manifests: Object.fromEntries(manifests) }),
       ...(verified.size === 0 ? {} : { verified: Object.fromEntries(verified) }),
     };

@@ -12,7 +12,9 @@ import {
 } from '../../resources/index.ts';
 import { ObjectCache, type Runnable, type SharedCaches } from '../../runtime/index.ts';
 import { type ControllerIdentity, registerController } from './controller-registration.ts';
+import { CopyDirectory } from './copy-directory.ts';
 import { ModuleKeeper } from './module-keeper.ts';
+import { PolicyCopies } from './policy-copies.ts';
 import { WantedCopies } from './wanted-copies.ts';
 
 /** Space for copies by default: as large as the cache of a policy server. Bytes. */
@@ -45,10 +47,12 @@ export class CopyService implements Runnable {
   readonly name = 'module copies';
   /** Resolves when the port listens. */
   readonly ready: Promise<void>;
-  /** The modules that revisions need. */
-  readonly wanted = new WantedCopies();
+  /** What the leader knows about the copies of all controllers. */
+  readonly directory: CopyDirectory;
+  /** The same, for the status of policies. */
+  readonly ofPolicies: PolicyCopies;
   /** The controllers. Their kind may be missing during an upgrade, which nothing else waits for. */
-  readonly controllers: ObjectCache<ControllerReplica>;
+  readonly #controllers: ObjectCache<ControllerReplica>;
   readonly #options: CopyServiceOptions;
   readonly #keeper: ModuleKeeper;
   readonly #listening = Promise.withResolvers<void>();
@@ -58,12 +62,16 @@ export class CopyService implements Runnable {
     this.#options = options;
     this.ready = this.#listening.promise;
     this.ready.catch(() => undefined);
-    this.controllers = new ObjectCache({ cluster, type: CONTROLLER_REPLICAS, namespace, log });
+    const wanted = new WantedCopies();
+    const controllers = new ObjectCache({ cluster, type: CONTROLLER_REPLICAS, namespace, log });
+    this.#controllers = controllers;
+    this.directory = new CopyDirectory({ cluster, controllers, tls, log });
+    this.ofPolicies = new PolicyCopies({ directory: this.directory, wanted });
     this.#keeper = new ModuleKeeper({
       revisions: caches.cache(POLICY_REVISIONS, { namespace }),
       replicas: caches.cache(POLICY_SERVER_REPLICAS, { namespace }),
       namespace,
-      wanted: this.wanted,
+      wanted,
       copies: new ModuleCopies(folder),
       maxBytes,
       tls,
@@ -78,7 +86,9 @@ export class CopyService implements Runnable {
     try {
       const controlAddress = `${hostText(advertise)}:${await endpoint.start()}`;
       this.#listening.resolve();
-      const { controllers } = this;
+      // Policy servers that see the object ask for modules again.
+      await this.#keeper.open(signal);
+      const controllers = this.#controllers;
       const registered = { cluster, namespace, identity, controlAddress, version: PRODUCT_VERSION, controllers, log };
       await Promise.all([
         controllers.start(signal),

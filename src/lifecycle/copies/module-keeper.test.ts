@@ -113,6 +113,7 @@ describe('the keeper of copies', () => {
     static async start(maxBytes: number, before: readonly PolicyRevision[] = [], dir?: string): Promise<Scene> {
       const scene = new Scene(maxBytes, dir);
       scene.revisions.replace(before);
+      await scene.keeper.open(scene.#stop.signal);
       scene.#ended = scene.keeper.start(scene.#stop.signal);
       return scene;
     }

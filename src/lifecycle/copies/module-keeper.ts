@@ -92,10 +92,9 @@ export class ModuleKeeper implements Runnable, CopySource {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Runs until `signal` is aborted. A folder that cannot be used is tried again. */
+  /** Runs until `signal` is aborted, once the folder is open. */
   async start(signal: AbortSignal): Promise<void> {
     const { copies, replicas, revisions, wanted } = this.#options;
-    await this.#open(signal);
     await Promise.race([revisions.synced, stopped(signal)]);
     if (signal.aborted) {
       return;
@@ -117,7 +116,8 @@ export class ModuleKeeper implements Runnable, CopySource {
     this.#client.close();
   }
 
-  async #open(signal: AbortSignal): Promise<void> {
+  /** Reads the folder. One that cannot be used is tried again until `signal` is aborted. */
+  async open(signal: AbortSignal): Promise<void> {
     const backoff = new Backoff();
     for (let isOpen = false; !isOpen && !signal.aborted;) {
       try {

@@ -64,6 +64,11 @@ export class WantedCopies {
     return this.#byKey.get(copyKeyText(key));
   }
 
+  /** @param text as {@link copyKeyText} */
+  byText(text: string): WantedCopy | undefined {
+    return this.#byKey.get(text);
+  }
+
   list(): Iterable<WantedCopy> {
     return this.#byKey.values();
   }
@@ -102,6 +107,13 @@ export function modulesOf(revision: PolicyRevision): readonly CopyKey[] {
     : [...new Set(digests)].map((digest) => ({ policyServer, digest }));
 }
 
-export function copyKeyText({ policyServer, digest }: CopyKey): string {
+/** The key as one text. */
+export function copyKeyText({
+  policyServer,
+  digest,
+}: {
+  readonly policyServer: string;
+  readonly digest: string;
+}): string {
   return `${policyServer}/${digest}`;
 }

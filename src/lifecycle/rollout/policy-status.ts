@@ -11,6 +11,7 @@ import {
   timeText,
 } from '../../resources/index.ts';
 import { typeCheckConditions } from '../type-checks/type-check-conditions.ts';
+import { modulesKept } from './modules-kept.ts';
 import { monitoredStatus } from './monitored-status.ts';
 import { refreshedStatus } from './refreshed-status.ts';
 import { revisionSummaries, servingStatus } from './revision-summaries.ts';
@@ -71,6 +72,7 @@ export function policyStatus(
     serving !== undefined && hasParameters(serving.snapshot)
       ? setCondition(common, { ...parametersCondition(refused), observedGeneration: generation }, now)
       : removeCondition(common, PARAMETERS_VALID);
+  const kept = modulesKept(view, before ?? {}, conditions, now);
   const remarks = [
     ...(warnings.length === 0 ? [] : [`it may reject requests: ${warnings.join('; ')}`]),
     ...(refused === undefined ? [] : [refusedText(refused)]),
@@ -92,7 +94,8 @@ export function policyStatus(
     ...(serving === undefined ? {} : { serving: servingStatus(serving) }),
     ...(view.revisions.length === 0 ? {} : { revisions: revisionSummaries(view, serving) }),
     ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
-    conditions: setReadiness(conditions, current, generation, now),
+    ...(kept.copies === undefined ? {} : { copies: kept.copies }),
+    conditions: setReadiness(kept.conditions, current, generation, now),
   };
 }
 

@@ -98,10 +98,22 @@ export interface ReplicaRevisionFacts {
   readonly message: string;
   /** Milliseconds since 1970. */
   readonly nextRetry: number | undefined;
+  /** Whether a module of it could not be written to the disk of the replica. */
+  readonly isUncached?: boolean | undefined;
   /** The fingerprint of the parameters now, of a revision that failed for them. */
   readonly parameters?: string | undefined;
   /** Namespaces with invalid parameters, while it serves. Absent: none are known. */
   readonly refused?: RefusedReport | undefined;
+}
+
+/** Copies of the modules of the revision that serves, or did last. */
+export interface CopyFacts {
+  /** Controllers that have all of its modules. */
+  readonly controllers: number;
+  /** Whether a controller has no room for one. */
+  readonly isRefused: boolean;
+  /** Whether the module cache of the PolicyServer outlives its pods; undefined if that is not known. */
+  readonly isDurable: boolean | undefined;
 }
 
 /** The input of a plan. */
@@ -134,6 +146,8 @@ export interface RolloutView {
   readonly isCovered: boolean;
   /** The failurePolicy of the webhooks that cover the policy, as read back; Fail where they differ. */
   readonly webhookFailurePolicy?: 'Fail' | 'Ignore' | undefined;
+  /** What is known about copies of its modules besides those of replicas; undefined until it is. */
+  readonly copies?: CopyFacts | undefined;
   /** Whether the policy fits the kinds that the cluster serves; undefined while that is not known. */
   readonly typeCheck?: TypeCheckReport | undefined;
   /** The published phase. */

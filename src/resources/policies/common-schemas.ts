@@ -183,6 +183,22 @@ const REFRESHED = object('The last refresh of the modules that was handled.', {
 
 export type RefreshedStatus = Infer<typeof REFRESHED>;
 
+/** The condition that modules survive the loss of policy servers. Only while the revision that serves has WebAssembly modules. */
+export const MODULES_KEPT = 'ModulesKept';
+
+const COPIES = object(
+  'Processes that have the modules of the revision that serves, or did last, as they report. Only for WebAssembly.',
+  {
+    servers: integer('Number of replicas of the PolicyServer.', { minimum: 0 }),
+    controllers: integer('Number of controllers.', { minimum: 0 }),
+    durable: optional(
+      flag('Whether the module cache of the PolicyServer outlives its pods. Absent where that is not known.'),
+    ),
+  },
+);
+
+export type CopiesStatus = Infer<typeof COPIES>;
+
 const SERVING = object(
   'What the revision that answers requests consists of, for authors, who need not be able to read PolicyRevisions.',
   {
@@ -251,6 +267,7 @@ export const POLICY_STATUS = object(
     monitored: optional(MONITORED),
     refreshed: optional(REFRESHED),
     serving: optional(SERVING),
+    copies: optional(COPIES),
     revisions: optional(
       listByKey(`The last ${MAX_LISTED_REVISIONS} revisions, newest first.`, ['revision'], REVISION_SUMMARY),
     ),

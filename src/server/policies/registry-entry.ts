@@ -17,6 +17,8 @@ export interface LoadedRevision extends PinnedPolicy {
   since: string;
   /** `status.order` of the PolicyRevision when it was last to serve; 0 if it never was. */
   order: number;
+  /** Whether a module could not be written to the cache. */
+  isUncached: boolean;
 }
 
 /** One version of a policy: loading, loaded or failed. */
@@ -210,19 +212,27 @@ function emptySlot(key: string, revision: RevisionName | undefined, match: Polic
 export function loadedRevision(
   { revision, since, match }: Slot,
   declared: DeclaredPolicy,
-  { digests, verified }: Pick<PinnedPolicy, 'digests' | 'verified'>,
+  {
+    digests,
+    verified,
+    isUncached = false,
+  }: Pick<PinnedPolicy, 'digests' | 'verified'> & { readonly isUncached?: boolean },
   known: readonly (LoadedRevision | undefined)[],
 ): LoadedRevision {
   const isSame = (one: LoadedRevision | undefined): boolean =>
     one?.hash === declared.hash && one.revision?.uid === revision?.uid && isDeepStrictEqual(one.digests, digests);
-  return (
-    known.find(isSame) ?? {
-      ...pinned(declared, { digests, verified, since, revision, match }),
-      since,
-      order: 0,
-      version: versionName(declared, digests),
-    }
-  );
+  const same = known.find(isSame);
+  if (same !== undefined) {
+    same.isUncached = isUncached;
+    return same;
+  }
+  return {
+    ...pinned(declared, { digests, verified, since, revision, match }),
+    since,
+    order: 0,
+    isUncached,
+    version: versionName(declared, digests),
+  };
 }
 
 /** Short name of a version. */

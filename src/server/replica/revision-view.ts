@@ -235,8 +235,8 @@ function answersOf(
   return { answers: match === undefined ? 'Nothing' : byFailurePolicy };
 }
 
-function servingState({ order }: LoadedRevision): ReportedState {
-  return { state: 'Serving', ...(order > 0 ? { order } : {}) };
+function servingState({ order, isUncached }: LoadedRevision): ReportedState {
+  return { state: 'Serving', ...(order > 0 ? { order } : {}), ...(isUncached ? { isUncached } : {}) };
 }
 
 function stateOf({ loaded, failure, nextRetry }: Slot, entry: RegistryEntry): ReportedState {
@@ -246,7 +246,9 @@ function stateOf({ loaded, failure, nextRetry }: Slot, entry: RegistryEntry): Re
     return { state: 'Failed', reason: 'ActivationFailed', message, nextRetry: next.toISOString() };
   }
   if (loaded !== undefined) {
-    return isPublished && entry.isOnAllWorkers ? servingState(loaded) : { state: 'Staged' };
+    return isPublished && entry.isOnAllWorkers
+      ? servingState(loaded)
+      : { state: 'Staged', ...(loaded.isUncached ? { isUncached: true } : {}) };
   }
   if (failure === undefined) {
     return { state: 'Loading' };

@@ -6,6 +6,7 @@ import {
   type AdmissionPolicyObject,
   type Condition,
   type KubernetesObject,
+  MODULES_KEPT,
   type PolicyServer,
   POLICY_SERVER_LABEL,
   policyId,
@@ -99,10 +100,26 @@ export function checkPolicies(snapshot: Snapshot): readonly Finding[] {
           ...checkPolicy(policy, snapshot.now),
           ...checkRules(policy),
           ...checkWarnings(policy),
+          ...checkModulesKept(policy),
           ...checkParameters(snapshot, policy, nameOf(policy)),
         ]
       : [];
   });
+}
+
+/** Policies that nothing could evaluate after the loss of some processes, while a source is down. */
+function checkModulesKept(policy: AdmissionPolicyObject): readonly Finding[] {
+  const kept = findCondition(policy.status?.conditions, MODULES_KEPT);
+  return kept?.status === 'False'
+    ? [
+        finding(
+          'ModulesNotKept',
+          nameOf(policy),
+          kept.message,
+          'Run at least two controllers, and two replicas of the PolicyServer, with room for its modules (docs/policy-servers.md#copies-of-modules).',
+        ),
+      ]
+    : [];
 }
 
 function checkPolicy(policy: AdmissionPolicyObject, now: number): readonly Finding[] {

@@ -137,6 +137,22 @@ describe('the doctor', () => {
     return { ...one, metadata: { ...metadata, namespace }, spec: { ...spec, rules: [rule] } } as never;
   };
 
+  const atRisk = ({ status, ...one }: AdmissionPolicyObject): AdmissionPolicyObject => ({
+    ...one,
+    status: {
+      ...status,
+      conditions: [
+        ...(status?.conditions ?? []),
+        {
+          type: 'ModulesKept',
+          status: 'False',
+          reason: 'TooFewCopies',
+          message: '1 policy server and 0 controllers have its modules',
+          lastTransitionTime: '2026-01-01T00:00:00Z',
+        },
+      ],
+    },
+  });
   const warned = ({ status, ...one }: AdmissionPolicyObject): AdmissionPolicyObject => ({
     ...one,
     status: { ...status, warnings: ['the module changes objects'] },
@@ -279,6 +295,7 @@ describe('the doctor', () => {
     'warning PolicyNotEnforced': () => ({ policies: [unenforced('Updating', 600_000)] }),
     'warning PolicyDegraded': () => ({ policies: [policy('Degraded')] }),
     'warning PolicyPending': () => ({ policies: [policy('Pending')] }),
+    'warning ModulesNotKept': () => ({ policies: [atRisk(policy('Active'))] }),
     'warning PolicyMayReject': () => ({ policies: [warned(policy('Active'))] }),
     'warning PolicyMemoryExceeded': () => ({ policies: [refused('MemoryExceeded')] }),
     'warning PolicyQuarantined': () => ({ replicas: [deviating('one', ['kw.ap.shop.p', 'Quarantined'])] }),

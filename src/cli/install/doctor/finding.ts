@@ -41,6 +41,7 @@ export const FINDING_CODES = {
   PolicyDegraded: 'warning',
   PolicyPending: 'warning',
   PolicyMayReject: 'warning',
+  ModulesNotKept: 'warning',
   PolicyMemoryExceeded: 'warning',
   PolicyQuarantined: 'warning',
   RevisionRefused: 'error',
