@@ -234,7 +234,12 @@ export class GovernanceControllers implements Runnable {
     const byMember = policySets.index(({ metadata, spec }) =>
       spec.policies.map((name) => `${metadata.namespace ?? ''}/${name}`),
     );
-    const reconciler = new PolicySetReconciler({ cluster: this.#options.cluster, policies, policySets });
+    const reconciler = new PolicySetReconciler({
+      cluster: this.#options.cluster,
+      policies,
+      policySets,
+      events: this.#options.events,
+    });
     return this.#controller('governance-policy-sets', {
       reconcile: (key, signal) => reconciler.reconcile(key, signal),
       watches: [

@@ -24,6 +24,8 @@ export const POLICY_REASONS = {
   comparedOnly: 'ComparedWithoutDryRun',
   /** The governance account cannot read whether the policy created some objects, so that it does not delete them. */
   creatorUnknown: 'CreatorUnknown',
+  /** A Policy of a PolicySet does not exist. Also the reason of an event. */
+  policyNotFound: 'PolicyNotFound',
   /** Some templates wait for dependencies. */
   pending: 'DependenciesPending',
   /** The copy or a template was not evaluated since the last change. */

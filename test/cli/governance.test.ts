@@ -148,6 +148,80 @@ policy policies/topics [Pending]
     });
   });
 
+  it('names a cycle once, also of templates that were never applied', async () => {
+    const { lab } = served;
+    const on = (name: string) => ({
+      extraDependencies: [{ ...CHECK, name, namespace: 'local-cluster', compliance: 'Compliant' }],
+    });
+    await lab.apply(
+      policyOfChecks('left', ['l'], { spec: { dependencies: [dependsOn('right')] } }),
+      policyOfChecks('right', ['r'], { spec: { dependencies: [dependsOn('left')] } }),
+    );
+    await lab.sees({ kind: 'Policy', name: 'policies/left' }, (object) =>
+      JSON.stringify(object?.status).includes('in the cycle'),
+    );
+    const way = 'policies/left → policies/right → policies/left';
+    assert.equal(
+      succeeded(await served.run('admin', 'explain', 'policy/left', '-n', 'policies')),
+      `policy policies/left is Pending
+  policy policies/left waits for policy policies/right, which waits for it in turn, for ever, in the cycle ${way}: remove one of these dependencies.
+
+What to do:
+  Remove one of the dependencies that form the cycle through policy policies/right.
+`,
+    );
+    assert.match(succeeded(await served.run('admin', 'get', 'policy', 'left', '-n', 'policies')), /in the cycle/);
+    await lab.apply(policyOfChecks('inner', ['i', 'j'], { extra: { i: on('j'), j: on('i') } }));
+    await lab.sees({ kind: 'Policy', name: 'policies/inner' }, (object) =>
+      JSON.stringify(object?.status).includes('in the cycle'),
+    );
+    const inner = succeeded(await served.run('admin', 'explain', 'policy/inner', '-n', 'policies'));
+    assert.match(
+      inner,
+      /in the cycle policies\/inner \(Check i\) → policies\/inner \(Check j\) → policies\/inner \(Check i\)/,
+    );
+  });
+
+  it('explains a PolicySet by its policies that are not Compliant', async () => {
+    const { lab } = served;
+    await lab.apply(policyOfChecks('fine', ['fine']));
+    await lab.appears({ ...CHECK, name: 'local-cluster/fine' });
+    await lab.setStatus({ ...CHECK, name: 'local-cluster/fine' }, { compliant: 'Compliant' });
+    await lab.reaches('policies/fine', 'Compliant');
+    const apply = (name: string, policies: readonly string[]) =>
+      lab.apply({
+        apiVersion: 'policy.open-cluster-management.io/v1beta1',
+        kind: 'PolicySet',
+        metadata: { name, namespace: 'policies' },
+        spec: { policies },
+      });
+    await apply('base', ['fine', 'operator', 'off', 'missing']);
+    await apply('calm', ['fine']);
+    await lab.sees({ kind: 'PolicySet', name: 'policies/base' }, (set) => set?.status?.compliant === 'NonCompliant');
+    await lab.sees({ kind: 'PolicySet', name: 'policies/calm' }, (set) => set?.status?.compliant === 'Compliant');
+    assert.equal(
+      succeeded(await served.run('admin', 'explain', 'policyset/base', '-n', 'policies')),
+      `policyset policies/base is NonCompliant
+  policy policies/missing does not exist.
+  policy policies/off is disabled, and does not count.
+  policy policies/operator is NonCompliant: subscription: NonCompliant
+
+What to do:
+  Create policy policies/missing, or remove it from the set.
+  See why policy policies/operator is NonCompliant: portcullis explain policy/operator -n policies
+`,
+    );
+    const calm = succeeded(await served.run('admin', 'explain', 'policyset/calm', '-n', 'policies', '-o', 'json'));
+    assert.deepEqual(JSON.parse(calm), {
+      policySet: 'policies/calm',
+      compliant: 'Compliant',
+      because: ['All 1 policies are Compliant.'],
+      toDo: [],
+    });
+    const none = await served.run('admin', 'explain', 'policyset/none', '-n', 'policies');
+    assert.match(none.stderr, /there is no policyset policies\/none/);
+  });
+
   it('says where a policy is that the namespace does not have', async () => {
     const elsewhere = await served.run('admin', 'explain', 'policy/kafka');
     assert.equal(elsewhere.code, 1);

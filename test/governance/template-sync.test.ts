@@ -244,6 +244,8 @@ describe('a Policy', () => {
       await until(
         async () => (await lab.reaches(`policies/${name}`, 'Pending')).status?.pending?.[0]?.reason === 'Cycle',
       );
+      const waiting = await lab.policy(`policies/${name}`);
+      assert.match(waiting?.status?.message ?? '', /which waits for it in turn, in the cycle policies\//);
     }
   });
 
@@ -266,8 +268,15 @@ describe('a Policy', () => {
     const reference = { kind: 'PolicySet', name: 'policies/base' };
     const message = (text: string) => lab.sees(reference, (object) => object?.status?.['statusMessage'] === text);
     await message('No status provided while awaiting policy status: a, b; Deleted policies: missing');
-    await lab.apply(set('a', 'b'));
     await lab.setStatus(check('a'), { compliant: 'Compliant' });
+    await lab.setStatus(check('b'), { compliant: 'Compliant' });
+    await lab.reaches('policies/b', 'Compliant');
+    const incomplete = await message('Deleted policies: missing');
+    assert.equal(incomplete.status?.compliant, undefined);
+    await until(async () =>
+      (await lab.events('PolicyNotFound')).some(({ note }) => note === 'Deleted policies: missing'),
+    );
+    await lab.apply(set('a', 'b'));
     await lab.setStatus(check('b'), { compliant: 'NonCompliant' });
     const failing = await message('All policies are reporting status');
     assert.equal(

@@ -1,7 +1,13 @@
 // `portcullis explain`: why a governance policy is pending or not compliant, and what to do.
 import { Argument, Command, Option } from 'commander';
 import { explainPending, rootOf } from '../../governance/index.ts';
-import { GOVERNANCE_GROUP, type KubernetesObject, type ObjectKey, POLICIES } from '../../resources/index.ts';
+import {
+  GOVERNANCE_GROUP,
+  type KubernetesObject,
+  type ObjectKey,
+  POLICIES,
+  POLICY_SETS,
+} from '../../resources/index.ts';
 import { addClusterFlags, type ClusterFlags, connect, type Connected } from '../cluster/cluster-flags.ts';
 import { objectName, selectResources, typeNamed } from '../cluster/resource-arguments.ts';
 import { CliError, usageError } from '../errors.ts';
@@ -10,8 +16,10 @@ import { programName } from '../program-name.ts';
 import { oneLine } from '../table.ts';
 import { clusterNameOption } from './cluster-name-flag.ts';
 import { DependencyReader } from './dependency-reader.ts';
-import { answerOf, answerText, type Subject } from './policy-answer.ts';
+import { type Answer, answerOf, answerText, type Subject } from './policy-answer.ts';
 import { clusterPolicies, type PolicyGraph } from './policy-graph.ts';
+import { policySetAnswer } from './policy-set-answer.ts';
+import { lackingRights } from './rights/account-rights.ts';
 
 interface ExplainFlags extends ClusterFlags {
   readonly template?: string;
@@ -23,7 +31,9 @@ export function explainCommand(): Command {
   return addClusterFlags(
     new Command('explain')
       .description('say why a governance policy is pending or not compliant, and what to do')
-      .addArgument(new Argument('<policy...>', 'policy/NAME, or a template of a policy: configurationpolicy/NAME'))
+      .addArgument(
+        new Argument('<policy...>', 'policy/NAME, policyset/NAME, or a template of a policy: configurationpolicy/NAME'),
+      )
       .option('--template <name>', 'explain one template of the policy')
       .addOption(clusterNameOption())
       .addOption(
@@ -36,7 +46,8 @@ export function explainCommand(): Command {
 Examples:
   portcullis explain policy/kafka -n policies
   portcullis explain policy/kafka -n policies --template kafka-topics
-  portcullis explain configurationpolicy/kafka-topics`,
+  portcullis explain configurationpolicy/kafka-topics
+  portcullis explain policyset/baseline -n policies`,
     )
     .action(explain);
 }
@@ -45,21 +56,32 @@ async function explain(args: readonly string[], flags: ExplainFlags): Promise<vo
   using connected = await connect(flags);
   const policies = await clusterPolicies(connected.cluster, flags.clusterName, connected.namespace);
   const subject = await subjectOf(args, flags, connected, policies);
+  if ('because' in subject) {
+    print(subject, flags);
+    return;
+  }
   const reader = new DependencyReader(connected.cluster, policies);
   const explanation = await reader.resolve((lookup) =>
     explainPending(policies.graph, subject.key, lookup, subject.template),
   );
-  const answer = answerOf(subject, policies, explanation);
-  process.stdout.write(flags.output === 'text' ? answerText(answer) : dataText(answer, flags.output, { pretty: true }));
+  const copy = policies.copies.get(`${subject.key.namespace}.${subject.key.name}`);
+  const lacking = copy === undefined ? [] : await lackingRights(connected.cluster, copy);
+  const answer = answerOf(subject, policies, explanation, lacking);
+  print(answer, flags);
 }
 
-/** @throws CliError when there is no such policy */
+function print(answer: Answer, { output }: ExplainFlags): void {
+  process.stdout.write(output === 'text' ? answerText(answer) : dataText(answer, output, { pretty: true }));
+}
+
+/** The policy to explain, or the answer about a PolicySet. @throws CliError when there is none */
 async function subjectOf(
   args: readonly string[],
   { template, clusterName }: ExplainFlags,
   { cluster, namespace }: Connected,
-  { graph, roots }: PolicyGraph,
-): Promise<Subject> {
+  policies: PolicyGraph,
+): Promise<Subject | Answer> {
+  const { graph, roots } = policies;
   const [word = ''] = args;
   if (args.length === 1 && !word.includes('/') && (await typeNamed(cluster, word)) === undefined) {
     throw usageError(
@@ -75,6 +97,9 @@ async function subjectOf(
   const { type } = selection;
   if (type.group !== GOVERNANCE_GROUP) {
     throw usageError(`${objectName(type, name)} is no governance policy`, 'Name one as in policy/kafka.');
+  }
+  if (type.kind === POLICY_SETS.kind) {
+    return policySetAnswer({ namespace, name }, policies) ?? throwNoSet(namespace, name);
   }
   if (type.kind !== POLICIES.kind) {
     const apiVersion = `${type.group}/${type.version}`;
@@ -100,6 +125,12 @@ async function subjectOf(
     });
   }
   return { key, template };
+}
+
+function throwNoSet(namespace: string, name: string): never {
+  throw new CliError(`there is no policyset ${oneLine(`${namespace}/${name}`)}`, {
+    hint: `${programName()} get policysets -A lists all.`,
+  });
 }
 
 function notFound({ namespace, name }: Required<ObjectKey>, elsewhere: readonly KubernetesObject[]): CliError {

@@ -6,6 +6,8 @@ import { programName } from '../program-name.ts';
 import { oneLine } from '../table.ts';
 import { describeText, nextSteps } from './next-steps.ts';
 import type { PolicyGraph, PolicyManifest } from './policy-graph.ts';
+import { type PolicyRight, rightTexts } from './rights/account-rights.ts';
+import { RIGHTS_ROLE } from './rights/rights.ts';
 
 /** A policy, or one template of it. */
 export interface Subject {
@@ -14,8 +16,10 @@ export interface Subject {
 }
 
 export interface Answer {
+  /** `namespace/name`; absent for a PolicySet. */
+  readonly policy?: string;
   /** `namespace/name` */
-  readonly policy: string;
+  readonly policySet?: string;
   readonly template?: string;
   /** Absent while it is not known. */
   readonly compliant?: string;
@@ -25,7 +29,13 @@ export interface Answer {
   readonly toDo: readonly string[];
 }
 
-export function answerOf({ key, template }: Subject, policies: PolicyGraph, explanation: Explanation): Answer {
+/** @param lacking rights of the governance account */
+export function answerOf(
+  { key, template }: Subject,
+  policies: PolicyGraph,
+  explanation: Explanation,
+  lacking: readonly PolicyRight[],
+): Answer {
   const { graph, roots, copies } = policies;
   const policy = `${key.namespace}/${key.name}`;
   const root = roots.get(policy);
@@ -36,10 +46,11 @@ export function answerOf({ key, template }: Subject, policies: PolicyGraph, expl
   const failing = details.filter((one) => one.compliant === 'NonCompliant' && one.pending === undefined);
   const reasons = [
     ...notAppliedText(policy, root),
-    ...graph.findingsOf(key).map(({ message }) => `policy ${policy}: ${message}.`),
+    ...findingTexts(policies, key, explanation),
     ...(explanation.rootCauses.length === 0 ? [] : explanation.sentences),
     ...(isIgnored ? ['ignorePending is true: what waits counts as Compliant, and nothing has to be done.'] : []),
     ...failing.map((one) => `${nameOf(one)} reports: ${one.history?.[0]?.message ?? 'nothing'}`),
+    ...(lacking.length === 0 ? [] : [`The governance account may not: ${rightTexts(lacking).join('; ')}.`]),
   ];
   const summary = root?.status?.message ?? '';
   const fallback = summary === '' || template !== undefined ? explanation.sentences : [`policy ${policy}: ${summary}`];
@@ -48,6 +59,7 @@ export function answerOf({ key, template }: Subject, policies: PolicyGraph, expl
       ? [`No controller has seen the policy yet. To find out why: ${programName()} doctor`]
       : []),
     ...(isIgnored ? [] : nextSteps(graph, explanation.rootCauses)),
+    ...(lacking.length === 0 ? [] : grantSteps(key)),
     ...failing.flatMap((one) => failingStep(graph.policy(key), nameOf(one), graph.clusterNamespace)),
   ];
   return {
@@ -59,8 +71,9 @@ export function answerOf({ key, template }: Subject, policies: PolicyGraph, expl
   };
 }
 
-export function answerText({ policy, template, compliant, because, toDo }: Answer): string {
-  const subject = template === undefined ? `policy ${policy}` : `template ${template} of policy ${policy}`;
+export function answerText({ policy, policySet = '', template, compliant, because, toDo }: Answer): string {
+  const whole = policy === undefined ? `policyset ${policySet}` : `policy ${policy}`;
+  const subject = template === undefined ? whole : `template ${template} of ${whole}`;
   const state = compliant === undefined ? 'has no compliance yet' : `is ${compliant}`;
   const lines = [
     styleText('bold', oneLine(`${subject} ${state}`)),
@@ -68,6 +81,27 @@ export function answerText({ policy, template, compliant, because, toDo }: Answe
     ...(toDo.length === 0 ? [] : ['', styleText('bold', 'What to do:'), ...toDo.map((text) => `  ${text}`)]),
   ];
   return `${lines.join('\n')}\n`;
+}
+
+/** What is wrong with the dependencies, besides a cycle that the sentences name. */
+function findingTexts(
+  { graph }: PolicyGraph,
+  key: Required<ObjectKey>,
+  { rootCauses }: Explanation,
+): readonly string[] {
+  const isCycleNamed = rootCauses.some(({ reason }) => reason === 'Cycle');
+  return graph
+    .findingsOf(key)
+    .filter(({ type }) => type !== 'cycle' || !isCycleNamed)
+    .map(({ message }) => `policy ${key.namespace}/${key.name}: ${message}.`);
+}
+
+/** How to grant the rights of policies. */
+function grantSteps({ namespace }: Required<ObjectKey>): readonly string[] {
+  return [
+    `If the policy should have these rights: ${programName()} governance rights -n ${namespace} | kubectl apply -f -`,
+    `Then ${programName()} install --governance-role ${RIGHTS_ROLE}, with the roles that are granted already.`,
+  ];
 }
 
 function nameOf({ templateMeta }: TemplateDetails): string {

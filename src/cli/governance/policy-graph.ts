@@ -26,6 +26,8 @@ export interface PolicyGraph {
   readonly graph: DependencyGraph;
   /** The Policies as users wrote them, by `namespace/name`. */
   readonly roots: ReadonlyMap<string, PolicyManifest>;
+  /** The PolicySets, by `namespace/name`. */
+  readonly sets: ReadonlyMap<string, KubernetesObject>;
   /** The copies in the namespace of the cluster, by name. */
   readonly copies: ReadonlyMap<string, Policy>;
 }
@@ -91,7 +93,7 @@ function graphOf(
   roots: readonly KubernetesObject[],
   sets: readonly KubernetesObject[],
   clusterName: string,
-): Pick<PolicyGraph, 'graph' | 'roots'> {
+): Pick<PolicyGraph, 'graph' | 'roots' | 'sets'> {
   const named = new Map(roots.map((root) => [textOfKey(root), root]));
   const members = new Map(sets.map((set) => [textOfKey(set), membersOf(set)]));
   const parts = [...named.values()].map((root) =>
@@ -101,7 +103,11 @@ function graphOf(
       isPlaced,
     }),
   );
-  return { roots: named, graph: new DependencyGraph(parts, clusterName) };
+  return {
+    roots: named,
+    sets: new Map(sets.map((set) => [textOfKey(set), set])),
+    graph: new DependencyGraph(parts, clusterName),
+  };
 }
 
 /** Whether the controller applies a Policy; the settings that decide are its own. */

@@ -167,7 +167,7 @@ describe('unmetDependency', () => {
 });
 
 describe('unmetDependencies', () => {
-  it('names a cycle only where the state is known, and keeps the order', () => {
+  it('names a cycle also where the object has no state, because it was never applied, and keeps the order', () => {
     const objects: Readonly<Record<string, DependencyObject>> = {
       b: withStatus({ compliant: 'Pending' }),
       c: withStatus({}),
@@ -183,7 +183,7 @@ describe('unmetDependencies', () => {
       unmet.map(({ name, reason, text }) => [name, reason, text]),
       [
         ['b', 'Cycle', MISMATCH],
-        ['c', 'NoStatus', NO_STATE],
+        ['c', 'Cycle', NO_STATE],
       ],
     );
   });

@@ -43,7 +43,7 @@ export interface UnmetDependency extends Requirement {
   readonly reason: UnmetReason;
   /** The reason in upstream's words. */
   readonly text: string;
-  /** More about the state of the object; may be empty. */
+  /** More about the state of the object, or the way of a cycle; may be empty. */
   readonly detail: string;
 }
 
@@ -52,6 +52,9 @@ const NOT_FOUND = 'Dependency object not found';
 const NOT_READ = 'Failed to get the dependency object';
 const NO_STATE = 'Failed to find complianceState on the dependency object';
 const MISMATCH = 'Compliance mismatch on the dependency object';
+
+/** What an object of a cycle shows: another state, none, or nothing, because it was never applied. */
+const CYCLIC: ReadonlySet<UnmetReason> = new Set<UnmetReason>(['Mismatch', 'NotFound', 'NoStatus']);
 
 /** Length of a detail, which may contain a message of another controller. Characters. */
 const MAX_DETAIL_LENGTH = 500;
@@ -71,7 +74,7 @@ export function unmetDependencies(
     if (unmet === undefined) {
       return [];
     }
-    const isCycle = unmet.reason === 'Mismatch' && isDeadlocked(requirement);
+    const isCycle = CYCLIC.has(unmet.reason) && isDeadlocked(requirement);
     return [isCycle ? { ...unmet, reason: 'Cycle' as const } : unmet];
   });
 }
@@ -126,7 +129,7 @@ export function pendingDependencies(
   now: number,
 ): readonly PendingDependency[] {
   const known = new Map(before.map((pending) => [pendingId(pending), pending.since]));
-  return unmet.map(({ apiVersion, kind, namespace, name, compliance, actual, reason }) => {
+  return unmet.map(({ apiVersion, kind, namespace, name, compliance, actual, reason, detail }) => {
     const pending = {
       apiVersion,
       kind,
@@ -136,6 +139,7 @@ export function pendingDependencies(
       required: compliance as ComplianceState,
       ...(actual === undefined ? {} : { actual }),
       reason,
+      ...(reason === 'Cycle' && detail !== '' ? { message: `which waits for it in turn, in the cycle ${detail}` } : {}),
     };
     return { ...pending, since: known.get(pendingId(pending)) ?? timeText(now) };
   });

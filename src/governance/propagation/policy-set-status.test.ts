@@ -39,7 +39,8 @@ describe('the status of a PolicySet', () => {
     [{ a: 'Compliant', b: 'disabled' }, 'Compliant', 'Disabled policies: b'],
     [{ a: 'disabled' }, undefined, 'Disabled policies: a'],
     [{ a: 'NonCompliant', b: 'unknown' }, undefined, 'No status provided while awaiting policy status: b'],
-    [{ a: 'Compliant', b: undefined }, 'Compliant', 'Deleted policies: b'],
+    [{ a: 'Compliant', b: undefined }, undefined, 'Deleted policies: b'],
+    [{ a: 'NonCompliant', b: undefined }, 'NonCompliant', 'Deleted policies: b'],
     [
       { a: 'Pending', b: 'disabled', c: 'unknown', d: undefined },
       undefined,

@@ -2,11 +2,9 @@
 import { compareStrings } from '../../go/index.ts';
 import { type ComplianceState, type Policy, type PolicySet, setReadiness } from '../../resources/index.ts';
 import { listed } from '../../values/index.ts';
+import { POLICY_REASONS } from '../policy-reasons.ts';
 
 export type PolicySetStatus = NonNullable<PolicySet['status']>;
-
-/** The reason of the condition `Ready` of PolicySets. */
-const EVALUATED = 'Evaluated';
 
 /** Policies that a part of the message names: with all four parts, it fits into a condition, which has 32,768 characters. */
 const MAX_NAMED = 20;
@@ -25,6 +23,7 @@ export function policySetStatus(
   const enabled = members.flatMap(({ name, policy }) =>
     policy === undefined || policy.spec.disabled ? [] : [{ name, compliant: policy.status?.compliant }],
   );
+  const missing = members.filter(({ policy }) => policy === undefined);
   const named = (list: readonly { readonly name: string }[]): string =>
     listed(
       list.map(({ name }) => name),
@@ -34,13 +33,16 @@ export function policySetStatus(
     ['Policies awaiting pending dependencies', enabled.filter(({ compliant }) => compliant === 'Pending')],
     ['Disabled policies', members.filter(({ policy }) => policy?.spec.disabled === true)],
     ['No status provided while awaiting policy status', enabled.filter(({ compliant }) => compliant === undefined)],
-    ['Deleted policies', members.filter(({ policy }) => policy === undefined)],
+    ['Deleted policies', missing],
   ];
   const texts = parts.filter(([, list]) => list.length > 0).map(([text, list]) => `${text}: ${named(list)}`);
   const statusMessage = texts.length === 0 ? 'All policies are reporting status' : texts.join('; ');
-  const compliant = complianceOf(enabled.map((member) => member.compliant));
+  const known = complianceOf(enabled.map((member) => member.compliant));
+  // Nothing is known of what does not exist, besides that it cannot make the set better.
+  const compliant = known === 'Compliant' && missing.length > 0 ? undefined : known;
   const generation = set.metadata.generation ?? 0;
-  const readiness = { state: 'ready', reason: EVALUATED, message: statusMessage } as const;
+  const reason = missing.length === 0 ? POLICY_REASONS.evaluated : POLICY_REASONS.policyNotFound;
+  const readiness = { state: 'ready', reason, message: statusMessage } as const;
   return {
     ...(compliant === undefined ? {} : { compliant }),
     statusMessage,

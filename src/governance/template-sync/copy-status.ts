@@ -187,7 +187,7 @@ function pendingTemplates(results: readonly TemplateResult[]): readonly PendingT
 function summaryOf(results: readonly TemplateResult[]): string {
   const failed = results.find(({ compliant, pending }) => compliant === 'NonCompliant' && pending.length === 0);
   if (failed !== undefined) {
-    return shortened(`${failed.name}: ${withoutState(failed.message)}`, MAX_SUMMARY_LENGTH);
+    return shortened(`${failed.name}: ${violationsFirst(withoutState(failed.message))}`, MAX_SUMMARY_LENGTH);
   }
   const removing = results.find(({ removal }) => removal !== undefined);
   if (removing !== undefined) {
@@ -215,7 +215,7 @@ const REASON_TEXTS: Readonly<Record<PendingDependency['reason'], string>> = {
   NoStatus: 'which has no status yet',
   Mismatch: 'which has another state',
   NotPlaced: 'which is not placed on this cluster',
-  Cycle: 'which waits for it in turn',
+  Cycle: 'which waits for it in turn: a cycle',
   Stale: 'whose status is about an older spec',
   Forbidden: 'which the controller may not read',
   GetFailed: 'which could not be read',
@@ -255,6 +255,12 @@ function dependencyCondition(
     .join('; ');
   const reason = FINDING_REASONS[first.type] ?? 'Invalid';
   return { type, status: 'False', observedGeneration, reason, message };
+}
+
+/** The text from its first violation: notifications before it would fill the cell. */
+function violationsFirst(text: string): string {
+  const start = text.indexOf('violation - ');
+  return text.startsWith('notification - ') && start > 0 ? text.slice(start) : text;
 }
 
 /** The text of a message without the state in front, on one line: kubectl cuts a cell at the first line break. */

@@ -7,5 +7,6 @@ export {
   resolveTemplates,
 } from './resolve-templates.ts';
 export type { TemplateOptions, TemplateResult } from './resolve-templates.ts';
+export { staticTemplate, UNKNOWN_VALUE } from './static-template.ts';
 export { NO_TEMPLATE_OBJECTS } from './template-objects.ts';
 export type { ListAnswer, NoAnswer, ObjectAnswer, TemplateObjects } from './template-objects.ts';

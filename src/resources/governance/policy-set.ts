@@ -36,7 +36,7 @@ const policySet = {
     {
       compliant: optional(
         choice(
-          'NonCompliant if a Policy is, else Pending if a Policy is. Absent while a Policy has no state.',
+          'NonCompliant if a Policy is, else Pending if a Policy is. Absent while a Policy has no state or does not exist.',
           COMPLIANCE_STATES,
         ),
       ),

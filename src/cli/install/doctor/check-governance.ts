@@ -1,15 +1,15 @@
 // Whether governance works: controllers beside ours, its namespace, and the rights of policies.
 import { GOVERNANCE_ACCOUNT, isRunning, OTHER_CONTROLLERS } from '../../../governance/index.ts';
 import { isJsonObject, MANAGED_BY, textsOf } from '../../../resources/index.ts';
-import { rightText } from '../rights.ts';
+import { accountOf, reportedRights, rightTexts } from '../../governance/rights/account-rights.ts';
+import { RIGHTS_ROLE } from '../../governance/rights/rights.ts';
 import { argumentOf, controllerOf } from './controller-arguments.ts';
 import { type Finding, finding } from './finding.ts';
-import { reportedRights } from './governance-rights.ts';
 import type { Snapshot } from './snapshot.ts';
 import { listed } from '../../../values/index.ts';
 
 /** Rights that one finding names. */
-const MAX_NAMED_RIGHTS = 12;
+const MAX_NAMED_RIGHTS = 100;
 
 export function checkGovernance(snapshot: Snapshot): readonly Finding[] {
   if (!isGoverning(snapshot)) {
@@ -106,21 +106,14 @@ function checkClusterNamespace(snapshot: Snapshot): readonly Finding[] {
 /** By policy, the rights that the governance account lacks for it. */
 function checkPolicyRights({ governance, namespace }: Snapshot): readonly Finding[] {
   const { policies, templates, denied } = governance;
-  const ofTemplates = [...denied, ...templates.flatMap((one) => reportedRights(namespace, one))];
-  const named = new Set(ofTemplates.map(({ right }) => rightText(right)));
-  // Policies repeat what their templates report.
-  const ofPolicies = policies
-    .flatMap((one) => reportedRights(namespace, one))
-    .filter(({ right }) => !named.has(rightText(right)));
-  const lacking = [...ofTemplates, ...ofPolicies];
-  return [...Map.groupBy(lacking, ({ policy }) => policy)].map(([policy, rights]) => {
-    const texts = [...new Set(rights.map(({ right }) => rightText(right)))];
+  const reported = [...policies, ...templates].flatMap((one) => reportedRights(accountOf(namespace), one));
+  return [...Map.groupBy([...denied, ...reported], ({ policy }) => policy)].map(([policy, rights]) => {
     const [policyNamespace, name] = policy.split('/', 2);
     return finding(
       'PolicyRightsMissing',
       `policy ${name} -n ${policyNamespace}`,
-      `the governance account may not: ${listed(texts, MAX_NAMED_RIGHTS, '; ')}`,
-      'If Policies should have these rights, grant a ClusterRole with them: portcullis install --governance-role CLUSTERROLE, with those granted before.',
+      `the governance account may not: ${listed(rightTexts(rights), MAX_NAMED_RIGHTS, '; ')}`,
+      `If Policies should have these rights: portcullis governance rights | kubectl apply -f -, then portcullis install --governance-role ${RIGHTS_ROLE}, with those granted before.`,
     );
   });
 }

@@ -17,7 +17,7 @@ import {
   type ResourceType,
 } from '../../../resources/index.ts';
 import { oneLine } from '../../table.ts';
-import { deniedRights, type PolicyRight } from './governance-rights.ts';
+import { accountOf, deniedRights, type PolicyRight, reviewedObjects } from '../../governance/rights/account-rights.ts';
 import {
   ACCESS_GUARDS,
   CLUSTER_BINDINGS,
@@ -144,7 +144,11 @@ async function readGovernance(
   // Validated by the schema of the kind.
   const templates = (await read([CONFIGURATION_POLICIES])) as readonly ConfigurationPolicy[];
   try {
-    return { policies, templates, denied: await deniedRights(cluster, namespace, templates) };
+    return {
+      policies,
+      templates,
+      denied: await deniedRights(cluster, accountOf(namespace), reviewedObjects(policies, templates)),
+    };
   } catch (error) {
     if (!(error instanceof ApiError)) {
       throw error;

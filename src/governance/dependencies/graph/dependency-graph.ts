@@ -1,4 +1,5 @@
 import type { ObjectKey } from '../../../resources/index.ts';
+import { shortened } from '../../../values/index.ts';
 import { DependencyError, isPolicyKind, objectId, type Requirement, requirementOf } from '../dependency.ts';
 import { type DependencyLookup, unmetDependencies, type UnmetDependency } from '../unmet-dependencies.ts';
 import { cycleThrough, deadlocks, type Goal } from './goals.ts';
@@ -6,6 +7,9 @@ import { type GraphPolicy, type GraphTemplate, policyText } from './graph-policy
 
 /** Dependencies of all templates together: some 100 bytes each in memory. */
 export const MAX_GRAPH_DEPENDENCIES = 500_000;
+
+/** Length of a cycle in a status. Characters. */
+const MAX_CYCLE_LENGTH = 500;
 
 /** What is wrong with the dependencies of a policy. */
 export type DependencyFinding =
@@ -85,9 +89,14 @@ export class DependencyGraph {
 
   /** The unmet dependencies of a template. */
   unmetOf(template: GraphTemplate, lookup: DependencyLookup): readonly UnmetDependency[] {
-    return unmetDependencies(template.requirements, this.#withPlacement(lookup), (requirement) =>
+    const unmet = unmetDependencies(template.requirements, this.#withPlacement(lookup), (requirement) =>
       this.isDeadlocked(template, requirement),
     );
+    return unmet.map((one) => (one.reason === 'Cycle' ? { ...one, detail: this.#cycleText(template) } : one));
+  }
+
+  #cycleText(template: GraphTemplate): string {
+    return shortened(this.cycleOf(template)?.join(' → ') ?? '', MAX_CYCLE_LENGTH);
   }
 
   /** The cycle that a template is part of. */
@@ -154,11 +163,14 @@ export class DependencyGraph {
 
   #indexTemplates(): ReadonlyMap<string, number> {
     const { clusterNamespace } = this;
+    // Templates are applied to the namespace of the cluster, or have none: the graph does not know the scope of their kinds.
     return new Map(
-      this.#templates.map(({ template: { apiVersion, kind, name } }, index) => [
-        objectId(requirementOf({ apiVersion, kind, name, namespace: '', compliance: '' }, clusterNamespace)),
-        index,
-      ]),
+      this.#templates.flatMap(({ template: { apiVersion, kind, name } }, index) =>
+        ['', clusterNamespace].map((namespace) => [
+          objectId(requirementOf({ apiVersion, kind, name, namespace, compliance: '' }, clusterNamespace)),
+          index,
+        ]),
+      ),
     );
   }
 

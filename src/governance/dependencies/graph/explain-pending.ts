@@ -82,24 +82,18 @@ class ExplainedPending {
     return [...unmet.values()].slice(0, MAX_SENTENCES).flatMap(({ dependency, templates: waiting }) => {
       const isWhole = template === undefined && waiting.length === policy.templates.length;
       const subjects = isWhole ? [undefined] : waiting;
-      subjects.forEach((one) => this.#sentences.push(this.#sentence(policy, one, waiting[0], dependency)));
+      subjects.forEach((one) => this.#sentences.push(this.#sentence(policy, one, dependency)));
       return this.#further(dependency);
     });
   }
 
-  #sentence(
-    policy: GraphPolicy,
-    template: GraphTemplate | undefined,
-    waiting: GraphTemplate | undefined,
-    dependency: UnmetDependency,
-  ): string {
+  #sentence(policy: GraphPolicy, template: GraphTemplate | undefined, dependency: UnmetDependency): string {
     const object = requirementText(this.#graph, dependency);
-    const cycle = dependency.reason === 'Cycle' && waiting !== undefined ? this.#graph.cycleOf(waiting) : undefined;
-    const why = this.#why(dependency, cycle);
+    const why = this.#why(dependency);
     return printableText(`${partText(policy, template)} waits for ${object}, ${why}.`);
   }
 
-  #why(dependency: UnmetDependency, cycle: readonly string[] | undefined): string {
+  #why(dependency: UnmetDependency): string {
     const { reason, kind, apiVersion, detail } = dependency;
     switch (reason) {
       case 'NoSuchKind':
@@ -119,7 +113,7 @@ class ExplainedPending {
       case 'Mismatch':
         return this.#mismatch(dependency);
       case 'Cycle':
-        return `which waits for it in turn, for ever (${cycle?.join(' → ') ?? ''}): remove one of these dependencies`;
+        return `which waits for it in turn, for ever, in the cycle ${detail}: remove one of these dependencies`;
       default:
         return reason satisfies never;
     }
@@ -139,9 +133,14 @@ class ExplainedPending {
   /** Unmet dependencies of the object of a dependency; a root cause if there are none. */
   #further(dependency: UnmetDependency): readonly Subject[] {
     const target = this.#graph.targetOf(dependency);
+    // The whole cycle is named at once, and so is what to do.
+    if (dependency.reason === 'Cycle') {
+      this.#rootCauses.set(objectId(dependency), dependency);
+      return [];
+    }
     const isWaiting = dependency.reason !== 'NotPlaced' && dependency.actual !== 'NonCompliant' && target !== undefined;
     const waiting = isWaiting ? this.#waitingParts(target) : [];
-    if (waiting.length === 0 || dependency.reason === 'Cycle') {
+    if (waiting.length === 0) {
       this.#rootCauses.set(objectId(dependency), dependency);
     }
     return waiting;

@@ -146,10 +146,10 @@ class Definition {
   }
 
   #reason({ name }: SceneTemplate, { actual: has, goal }: Edge): string {
-    if (has === undefined) {
-      return 'NotFound';
+    if (goal !== undefined && this.#waitsFor(goal, `applied ${name}`)) {
+      return 'Cycle';
     }
-    return goal !== undefined && this.#waitsFor(goal, `applied ${name}`) ? 'Cycle' : 'Mismatch';
+    return has === undefined ? 'NotFound' : 'Mismatch';
   }
 
   /** Whether a goal that cannot come true waits for another one, over goals that cannot come true either. */
