@@ -84,9 +84,9 @@ export function commandsFor({ type, key }: Pick<RolloutTarget, 'type' | 'key'>):
 
 /** What the user can do. The message of the status says which revision serves meanwhile. */
 function hintFor({ status }: AdmissionPolicyObject, command: RolloutCommands): string {
-  const { servingRevision = 0, desiredRevision = 0, nextRetry = '' } = status ?? {};
+  const { servingRevision = 0, desiredRevision = 0, readyReplicas = 0, nextRetry = '' } = status ?? {};
   const retry = nextRetry === '' ? [] : [`The next retry is at ${nextRetry}.`];
-  if (servingRevision === desiredRevision && servingRevision !== 0) {
+  if (servingRevision === desiredRevision && readyReplicas > 0) {
     return [...retry, `Revision ${servingRevision} serves, but not on every replica.`].join(' ');
   }
   // To apply the same again changes nothing.

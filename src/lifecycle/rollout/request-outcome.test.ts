@@ -79,15 +79,18 @@ describe('what requests of a policy get', () => {
     const lost = replica('b', {}, 'lost');
     assert.equal(
       outcome(view([first], [says('a', { 1: 'Verdict' }), lost])),
-      'Unknown ReplicaUnreachable: revision 1 answers requests (a); b: not known; where API servers do not reach a replica, requests are rejected (failurePolicy Fail)',
+      'Unknown ReplicaUnreachable: revision 1 answers requests (a); the answer of b is not known, and where API servers do not reach a replica, requests are rejected (failurePolicy Fail)',
     );
-    assert.match(outcome(view([first], [lost])), /^Unknown ReplicaUnreachable: b: not known; where API servers/);
+    assert.match(
+      outcome(view([first], [lost])),
+      /^Unknown ReplicaUnreachable: the answer of b is not known, and where API servers/,
+    );
   });
 
   it('is unknown where a replica of an earlier version cannot load what should serve', () => {
     const old = says('a', { 1: undefined });
     const scene = view([first], []);
-    assert.match(outcome({ ...scene, replicas: [old] }), /^Unknown AnswersUnknown: a: not known/);
+    assert.match(outcome({ ...scene, replicas: [old] }), /^Unknown AnswersUnknown: the answer of a is not known/);
     const serving = replica('a', { 1: 'Serving' });
     assert.equal(outcome({ ...scene, replicas: [serving] }), 'True Serving: revision 1 answers requests');
   });

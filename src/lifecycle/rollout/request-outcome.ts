@@ -72,10 +72,12 @@ function unknown(view: RolloutView, sources: readonly Source[]): RequestOutcome 
 
 /** Each answer with the replicas that give it. */
 function sourcesText(view: RolloutView, sources: readonly Source[]): string {
-  const texts = sources.map(({ answer, replicas }) => {
+  const isUnknown = ({ answer }: Source): number => (answer.effect === 'unknown' ? 1 : 0);
+  const ordered = sources.toSorted((one, other) => isUnknown(one) - isUnknown(other));
+  const texts = ordered.map(({ answer, replicas }) => {
     const names = listed(replicas, MAX_NAMED);
     if (answer.effect === 'unknown') {
-      return `${names}: not known; where API servers do not reach a replica, ${unreached(view).text}`;
+      return `the answer of ${names} is not known, and where API servers do not reach a replica, ${unreached(view).text}`;
     }
     return names === '' ? answer.text : `${answer.text} (${names})`;
   });

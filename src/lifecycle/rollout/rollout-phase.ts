@@ -10,6 +10,7 @@ import {
   hasServed,
   isDeclared,
   isFailedOn,
+  isServingOn,
   isLoadedOn,
   isSwitchedTo,
   isUnservable,
@@ -57,7 +58,45 @@ export function rolloutPhase(view: RolloutView, failure: Readiness | undefined):
   return { phase, state, reason, message: `the webhook configuration could not be written: ${detail}` };
 }
 
+/** Reasons while all is in order. All others are of failures, whose messages say how requests are answered meanwhile. */
+const IN_ORDER: ReadonlySet<string> = new Set([
+  REASONS.controllerStarting,
+  REASONS.validating,
+  REASONS.staging,
+  REASONS.switching,
+  REASONS.replicasStarting,
+  REASONS.serving,
+  REASONS.pinned,
+]);
+
 function phaseWithoutFailure(view: RolloutView): PhaseReport {
+  const report = phaseOfDesired(view);
+  const stop = servingFailure(view);
+  if (stop === undefined) {
+    return IN_ORDER.has(report.reason) ? report : { ...report, message: `${report.message}${outcomeText(view)}` };
+  }
+  // What stops requests comes first.
+  return {
+    phase: failurePhase(view),
+    reason: stop.reason,
+    message: `${stop.message}; ${report.message}${outcomeText(view)}`,
+    isStalled: report.isStalled === true || stop.isStalled === true,
+  };
+}
+
+/** Why replicas serve nothing, when it is not for the desired revision: they cannot load the one before it either. */
+function servingFailure(view: RolloutView): Failure | undefined {
+  const serving = servingRevision(view);
+  if (serving === undefined || !isDeclared(view) || serving === desiredRevision(view)) {
+    return undefined;
+  }
+  const idle = (view.replicas ?? []).filter(
+    (replica) => isFailedOn(replica, serving) && !view.revisions.some((revision) => isServingOn(replica, revision)),
+  );
+  return replicaFailure(view, serving, idle);
+}
+
+function phaseOfDesired(view: RolloutView): PhaseReport {
   if (view.replicas === undefined) {
     const message = 'the controller has just started, and waits for reports of the replicas';
     return { phase: 'Pending', reason: REASONS.controllerStarting, message };
@@ -74,21 +113,21 @@ function phaseWithoutFailure(view: RolloutView): PhaseReport {
   // While the policy is covered, its requests get the failurePolicy: worse than pending.
   const idle = view.isCovered ? 'Error' : 'Pending';
   if (!hasReplicas && !view.hasPolicyServer) {
-    const message = `PolicyServer ${server} does not exist, and has no replica: create it${outcomeText(view)}`;
+    const message = `PolicyServer ${server} does not exist, and has no replica: create it`;
     return { phase: idle, reason: REASONS.policyServerNotFound, message };
   }
   if (desired === undefined) {
-    const message = `the policy is pinned to revision ${pin}, which does not exist (existing: ${numbersOf(view)}): pin another one, or remove the pin${outcomeText(view)}`;
+    const message = `the policy is pinned to revision ${pin}, which does not exist (existing: ${numbersOf(view)}): pin another one, or remove the pin`;
     return { phase: failed, reason: REASONS.pinNotFound, message, isStalled: true };
   }
   if (hasFailed(desired)) {
     const how = desired.state === 'Failed' ? 'failed' : 'cannot be validated yet';
-    const message = `revision ${desired.number} ${how}: ${shortened(desired.message, MAX_DETAIL_LENGTH)}${outcomeText(view)}`;
+    const message = `revision ${desired.number} ${how}: ${shortened(desired.message, MAX_DETAIL_LENGTH)}`;
     const reason = desired.reason === '' ? REASONS.replicaFailed : desired.reason;
     return { phase: failed, reason, message, isStalled: desired.state === 'Failed' };
   }
   if (!hasReplicas) {
-    const message = `PolicyServer ${server} has no replica: start one${outcomeText(view)}`;
+    const message = `PolicyServer ${server} has no replica: start one`;
     return { phase: idle, reason: REASONS.noReplicas, message };
   }
   const serving = servingRevision(view);
@@ -107,7 +146,7 @@ function stagingPhase(view: RolloutView, desired: RevisionFacts, serving: Revisi
   const phase = serving === undefined ? 'Pending' : 'Updating';
   const failed = failurePhase(view);
   if (state === 'Candidate' && replicas.every((replica) => replica.state === 'lost')) {
-    const message = `revision ${number} cannot be checked: no replica is connected to the controller${outcomeText(view)}`;
+    const message = `revision ${number} cannot be checked: no replica is connected to the controller`;
     return { phase: serving === undefined ? phase : failed, reason: REASONS.replicaUnreachable, message };
   }
   if (state !== 'Validated' && state !== 'Staged') {
@@ -121,7 +160,7 @@ function stagingPhase(view: RolloutView, desired: RevisionFacts, serving: Revisi
   }
   const count = `${replicas.length - waiting.length} of ${replicas.length} replicas`;
   if (waiting.length > 0 && now >= deadlineOf(view, desired)) {
-    const message = `after ${settings.progressDeadlineMs / 1000} s revision ${number} is loaded by ${count}${namesOf(waiting)}${outcomeText(view)}`;
+    const message = `after ${settings.progressDeadlineMs / 1000} s revision ${number} is loaded by ${count}${namesOf(waiting)}`;
     return { phase: failed, reason: REASONS.progressDeadlineExceeded, message, isStalled: true };
   }
   return { phase, reason: REASONS.staging, message: `revision ${number} is loaded by ${count}` };
@@ -215,7 +254,7 @@ function replicaFailure(
     ({ name, message }) => `${name}: ${shortened(message, MAX_DETAIL_LENGTH)}`,
   );
   const total = view.replicas?.length ?? 0;
-  const message = `revision ${revision.number} is not on ${failures.length} of ${total} replicas: ${listed(named, MAX_NAMED, '; ', failures.length)}${outcomeText(view)}`;
+  const message = `revision ${revision.number} is not on ${failures.length} of ${total} replicas: ${listed(named, MAX_NAMED, '; ', failures.length)}`;
   return { reason: first.reason, message, isStalled: failures.some((one) => one.isStalled === true) };
 }
 
@@ -234,7 +273,7 @@ function numbersOf({ revisions }: RolloutView): string {
 function outcomeText(view: RolloutView): string {
   const answering = answeringRevision(view);
   const outcome = requestOutcome(view);
-  if (outcome.reason === REASONS.answersDiffer) {
+  if (outcome.status === 'Unknown') {
     return `; ${outcome.message}`;
   }
   if (answering !== undefined) {

@@ -197,7 +197,6 @@ function members<T>(member: TypedSchema<T>): TypedSchema<Readonly<Record<string,
 
 const SHOWN_COLUMNS = [
   column('Mode', '.spec.mode'),
-  column('Status', '.status.policyStatus'),
   column('Phase', '.status.phase'),
   column('Enforced', '.status.conditions[?(@.type=="Enforced")].status'),
   column('Desired', '.status.desiredRevision', { type: 'integer' }),
@@ -211,6 +210,7 @@ const WIDE_COLUMNS = [
   column('Policy Server', '.spec.policyServer', { isWide: true }),
   column('Mutating', '.spec.mutating', { type: 'boolean', isWide: true }),
   column('BackgroundAudit', '.spec.backgroundAudit', { type: 'boolean', isWide: true }),
+  column('Status', '.status.policyStatus', { isWide: true }),
   column('Observed mode', '.status.mode', { isWide: true }),
   column('Would Reject', '.status.monitored.count', { type: 'integer', isWide: true }),
   column('Message', '.status.message', { isWide: true }),

@@ -144,7 +144,9 @@ function checkPolicy(policy: AdmissionPolicyObject, now: number): readonly Findi
   switch (phase) {
     case 'Error': {
       const answer = findCondition(conditions, POLICY_ENFORCED)?.message ?? 'its failurePolicy answers requests';
-      return [finding('PolicyNotServing', where, `no revision serves, ${answer}: ${reason}`, action)];
+      // The message of most failures ends with it.
+      const effect = reason.includes(answer) ? '' : `; ${answer}`;
+      return [finding('PolicyNotServing', where, `${reason}${effect}`, action)];
     }
     case 'Degraded':
       return [finding('PolicyDegraded', where, `not served everywhere as declared: ${reason}`, action)];

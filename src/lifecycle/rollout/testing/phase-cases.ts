@@ -267,7 +267,8 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     view: view([first], [replica('a', { 1: 'Serving' }), replica('b', {}, 'lost')]),
     phase: 'Degraded',
     reason: 'ReplicaUnreachable',
-    message: 'revision 1 is not on 1 of 2 replicas: b: is not connected to the controller',
+    message:
+      'revision 1 is not on 1 of 2 replicas: b: is not connected to the controller; revision 1 answers requests (a); the answer of b is not known, and where API servers do not reach a replica, requests are rejected (failurePolicy Fail)',
   },
   {
     when: 'no replica is connected, so the serving revision is unknown',
@@ -275,7 +276,7 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     phase: 'Degraded',
     reason: 'ReplicaUnreachable',
     message:
-      'revision 1 is not on 2 of 2 replicas: a: is not connected to the controller; b: is not connected to the controller',
+      'revision 1 is not on 2 of 2 replicas: a: is not connected to the controller; b: is not connected to the controller; the answer of a, b is not known, and where API servers do not reach a replica, requests are rejected (failurePolicy Fail)',
   },
   {
     when: 'no replica is connected to check a new policy',
@@ -290,7 +291,8 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
     view: view([first, revision(2, 'Candidate')], [replica('a', {}, 'lost')]),
     phase: 'Degraded',
     reason: 'ReplicaUnreachable',
-    message: 'revision 2 cannot be checked: no replica is connected to the controller; revision 1 serves',
+    message:
+      'revision 2 cannot be checked: no replica is connected to the controller; the answer of a is not known, and where API servers do not reach a replica, requests are rejected (failurePolicy Fail of revision 1)',
   },
   {
     when: 'one replica cannot load a new policy',
@@ -331,19 +333,37 @@ const CASES_WITHOUT_FAILURE: readonly PhaseCase[] = [
       'revision 1 is not on 2 of 2 replicas: a: no route to example.com; b: no route to example.com; nothing serves: requests are rejected (failurePolicy Fail)',
   },
   {
+    when: 'neither a new revision nor the serving one can be loaded: first what stops requests',
+    view: view([first, failed(2)], [replica('a', { 1: FETCH })]),
+    phase: 'Error',
+    reason: 'FetchFailed',
+    message:
+      'revision 1 is not on 1 of 1 replicas: a: no route to example.com; revision 2 failed: expected a list; nothing serves: requests are rejected (failurePolicy Fail of revision 1)',
+    isStalled: true,
+  },
+  {
+    when: 'the serving revision cannot be loaded, and a new one is being checked',
+    view: view([first, revision(2, 'Candidate')], [replica('a', { 1: FETCH })]),
+    phase: 'Error',
+    reason: 'FetchFailed',
+    message:
+      'revision 1 is not on 1 of 1 replicas: a: no route to example.com; revision 2 is being fetched and checked; nothing serves: requests are rejected (failurePolicy Fail of revision 1)',
+  },
+  {
     when: 'one replica restarts, and the other one is not connected',
     view: view([first], [replica('a', { 1: 'Loading' }), replica('b', {}, 'lost')]),
     phase: 'Error',
     reason: 'ReplicaUnreachable',
     message:
-      'revision 1 is not on 1 of 2 replicas: b: is not connected to the controller; nothing serves: requests are rejected (failurePolicy Fail) (a); b: not known; where API servers do not reach a replica, requests are rejected (failurePolicy Fail)',
+      'revision 1 is not on 1 of 2 replicas: b: is not connected to the controller; requests are rejected (failurePolicy Fail) (a); the answer of b is not known, and where API servers do not reach a replica, requests are rejected (failurePolicy Fail)',
   },
   {
     when: 'an error of a replica comes before lost connections',
     view: view([first], [replica('a', {}, 'lost'), replica('b', { 1: FETCH }), replica('c', { 1: 'Serving' })]),
     phase: 'Degraded',
     reason: 'FetchFailed',
-    message: 'revision 1 is not on 2 of 3 replicas: b: no route to example.com; a: is not connected to the controller',
+    message:
+      'revision 1 is not on 2 of 3 replicas: b: no route to example.com; a: is not connected to the controller; requests are rejected (failurePolicy Fail) (b); revision 1 answers requests (c); the answer of a is not known, and where API servers do not reach a replica, requests are rejected (failurePolicy Fail)',
   },
   {
     when: 'one replica can never load the revision that the others serve',
