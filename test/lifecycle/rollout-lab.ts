@@ -30,7 +30,7 @@ import {
 } from '../../src/control/index.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { example, moduleBytes } from '../server/harness.ts';
-import { ControlCertificates } from './rollout-lab-certificates.ts';
+import { ControlCertificates } from '../../src/control/testing/index.ts';
 import { Balancer } from './rollout-lab-balancer.ts';
 import { LabProcess } from './rollout-lab-process.ts';
 import { ApiProxy } from './rollout-lab-proxy.ts';

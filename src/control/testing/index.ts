@@ -1,2 +1,3 @@
+export { ControlCertificates } from './control-certificates.ts';
 export { ControlCaller } from './control-caller.ts';
 export { reportOf, TestReports } from './test-reports.ts';

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { pino } from 'pino';
-import { ControlEndpoint, type ControlTls, ensureLocalCertificates } from '../../control/index.ts';
+import { ControlEndpoint, type ControlTls } from '../../control/index.ts';
+import { ControlCertificates } from '../../control/testing/index.ts';
 import { type Digest, digestOf, ModuleCopies } from '../../modules/index.ts';
 import {
   POLICY_SERVER_LABEL,
@@ -71,13 +72,14 @@ function revisionOf(
 
 describe('the keeper of copies', () => {
   let folder: string;
+  let certificates: ControlCertificates;
   let tls: ControlTls;
   let folders = 0;
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'portcullis-keeper-'));
-    const pki = await ensureLocalCertificates(join(folder, 'pki'));
-    tls = { certFile: pki.controlCertFile, keyFile: pki.controlKeyFile, caFile: pki.caFile };
+    certificates = await ControlCertificates.create(join(folder, 'pki'));
+    tls = await certificates.ofController();
   });
   after(() => rmSync(folder, { recursive: true }));
 
@@ -118,11 +120,12 @@ describe('the keeper of copies', () => {
       return scene;
     }
 
-    async addReplica(policyServer = 'default'): Promise<void> {
+    /** @param named the PolicyServer in its certificate; none if empty */
+    async addReplica(policyServer = 'default', named = policyServer): Promise<void> {
       const endpoint = new ControlEndpoint({
         host: '127.0.0.1',
         port: 0,
-        tls,
+        tls: named === '' ? tls : await certificates.ofPolicyServer(named),
         replica: 'r',
         policyServer,
         version: '0',
@@ -193,6 +196,19 @@ describe('the keeper of copies', () => {
     assert.equal(scene.keeper.find(['other', 'default'], digest)?.size, MIB);
     await scene.addReplica('other');
     await until(() => scene.copied('other').length === 1);
+  });
+
+  it('copies nothing from processes whose certificates do not name the PolicyServer, which could not get it back', async () => {
+    await using scene = await Scene.start(64 * MIB);
+    const [digest, other] = [scene.has(moduleOf(10)), scene.has(moduleOf(20))];
+    scene.add(revisionOf('p', digest), revisionOf('q', other, { policyServer: 'other' }));
+    await scene.addReplica('default', 'other');
+    await scene.addReplica('default', '');
+    await scene.addReplica('other');
+    await until(() => scene.copied('other').length === 1);
+    assert.deepEqual(scene.copied('default'), []);
+    await scene.addReplica('default');
+    await until(() => scene.copied('default').length === 1);
   });
 
   it('ignores revisions that are not what their names say', async () => {

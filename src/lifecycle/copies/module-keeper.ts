@@ -15,7 +15,7 @@ import { type Digest, isDigest, type ModuleCopies, type ModuleCopy } from '../..
 import type { PolicyRevision, PolicyServerReplica } from '../../resources/index.ts';
 import { type ObjectView, pause, type Runnable, SYSTEM_CLOCK } from '../../runtime/index.ts';
 import { errorText } from '../../values/index.ts';
-import { receiveModule } from './receive-module.ts';
+import { receiveModule, UnnamedCertificate } from './receive-module.ts';
 import { hasRoom, MIN_COPY_BYTES } from './copy-room.ts';
 import { CLUSTER, type CopyKey, copyKeyText, type WantedCopies, type WantedCopy } from './wanted-copies.ts';
 
@@ -61,6 +61,8 @@ export class ModuleKeeper implements Runnable, CopySource {
   readonly #process = randomUUID();
   /** Copies that may belong to no revision any more. Removed by the loop that writes, so that both never meet. */
   readonly #unwanted = new Map<string, CopyKey>();
+  /** PolicyServers whose certificates do not name them, which is logged once. */
+  readonly #unnamed = new Set<string>();
   #changes = 0;
   #wake: () => void = () => undefined;
 
@@ -205,7 +207,7 @@ export class ModuleKeeper implements Runnable, CopySource {
     }
     for (const address of this.#addresses(wanted.policyServer)) {
       try {
-        const received = await receiveModule(this.#client, address, wanted.digest, signal);
+        const received = await receiveModule(this.#client, address, wanted, signal);
         if (received === undefined) {
           continue;
         }
@@ -219,10 +221,21 @@ export class ModuleKeeper implements Runnable, CopySource {
         this.#log.info({ policyServer: wanted.policyServer, digest: wanted.digest }, 'module copied');
         return true;
       } catch (error) {
-        this.#log.debug({ error: errorText(error), digest: wanted.digest }, 'module not copied, trying others');
+        this.#notReceived(wanted, error);
       }
     }
     return false;
+  }
+
+  #notReceived({ policyServer, digest }: WantedCopy, error: unknown): void {
+    if (error instanceof UnnamedCertificate && !this.#unnamed.has(policyServer)) {
+      this.#unnamed.add(policyServer);
+      this.#log.warn(
+        { policyServer, error: error.message },
+        'modules of a policy server are not copied: see docs/certificates.md',
+      );
+    }
+    this.#log.debug({ error: errorText(error), digest }, 'module not copied, trying others');
   }
 
   #addresses(policyServer: string): readonly ControlAddress[] {

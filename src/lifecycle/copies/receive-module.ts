@@ -1,5 +1,8 @@
-import type { ControlAddress, ControlClient } from '../../control/index.ts';
-import { DEFAULT_MAX_MODULE_BYTES, type Digest } from '../../modules/index.ts';
+import type { IncomingMessage } from 'node:http';
+import { TLSSocket } from 'node:tls';
+import { type ControlAddress, type ControlClient, policyServersOf } from '../../control/index.ts';
+import { DEFAULT_MAX_MODULE_BYTES } from '../../modules/index.ts';
+import type { CopyKey } from './wanted-copies.ts';
 
 /** Time for the answer of a replica, connection included. Milliseconds. */
 const ANSWER_TIMEOUT_MS = 5_000;
@@ -15,14 +18,15 @@ export interface ArrivingModule {
 }
 
 /**
- * Asks a replica for a module.
+ * Asks a replica of a PolicyServer for a module. Its certificate has to name the PolicyServer: only with such a certificate does it get
+ * the copy back.
  * @returns undefined when it does not have it
  * @throws Error when it cannot be reached, or its answer cannot be used
  */
 export async function receiveModule(
   client: ControlClient,
   address: ControlAddress,
-  digest: Digest,
+  { policyServer, digest }: CopyKey,
   signal: AbortSignal,
 ): Promise<ArrivingModule | undefined> {
   const late = new AbortController();
@@ -30,6 +34,7 @@ export async function receiveModule(
   const limit = AbortSignal.any([signal, late.signal, AbortSignal.timeout(RECEIVE_TIMEOUT_MS)]);
   try {
     const response = await client.open(address, `/modules/${digest}`, limit);
+    requireName(response, policyServer);
     const size = Number(response.headers['content-length']);
     if (response.statusCode !== 200) {
       response.destroy();
@@ -45,5 +50,17 @@ export async function receiveModule(
     return { size, content: response as AsyncIterable<Uint8Array>, cancel: () => response.destroy() };
   } finally {
     clearTimeout(patience);
+  }
+}
+
+/** The certificate of a replica does not say which PolicyServer it belongs to. */
+export class UnnamedCertificate extends Error {}
+
+function requireName(response: IncomingMessage, policyServer: string): void {
+  const { socket } = response;
+  const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
+  if (certificate === undefined || !policyServersOf(certificate).includes(policyServer)) {
+    response.destroy();
+    throw new UnnamedCertificate(`the certificate of the replica does not name PolicyServer ${policyServer}`);
   }
 }

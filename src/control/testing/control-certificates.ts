@@ -1,8 +1,10 @@
 // Certificates of control ports, as the controller issues them in a cluster: one for controllers, one for each PolicyServer.
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CONTROL_NAME, type ControlTls, policyServerControlName } from '../../src/control/index.ts';
-import { type CertifiedKey, createAuthority, issueCertificate } from '../../src/https/index.ts';
+import { type CertifiedKey, createAuthority, issueCertificate } from '../../https/index.ts';
+import { policyServerControlName } from '../control-names.ts';
+import type { ControlTls } from '../control-tls.ts';
+import { CONTROL_NAME } from '../replica-protocol.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -18,7 +20,7 @@ export class ControlCertificates {
 
   static async create(folder: string): Promise<ControlCertificates> {
     await mkdir(folder);
-    const authority = await createAuthority({ commonName: 'lab', ...validity() });
+    const authority = await createAuthority({ commonName: 'test', ...validity() });
     await writeFile(join(folder, 'ca.crt'), authority.cert);
     return new ControlCertificates(folder, authority);
   }
