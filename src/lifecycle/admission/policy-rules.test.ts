@@ -1291,6 +1291,36 @@ const LINT_CASES: readonly Case[] = [
       text,
     ];
   }),
+  ...(
+    [
+      ['value: object.spec.priority', /tried on a sample, .* for a Pod: .*\.metadata\.labels\.x: expected string/],
+      ['value: object.spec.containers[0].resources', /\.metadata\.labels\.x: expected string/],
+      ['value: request.object.metadata.labels', /\.metadata\.labels\.x: expected string/],
+    ] as const
+  ).map(([value, text]): Case => [
+    `a mutation that fails on a sample: ${value}`,
+    'cap',
+    patch(`[JSONPatch{op: "add", path: "/metadata/labels/x", ${value}}]`),
+    [],
+    [`${PATCH} [mutation]`],
+    text,
+  ]),
+  [
+    'a mutation whose computed operation does not exist',
+    'cap',
+    patch('[JSONPatch{op: request.operation, path: "/metadata/labels/x", value: "a"}]'),
+    [],
+    [`${PATCH} [mutation]`],
+    /Unexpected kind: CREATE/,
+  ],
+  [
+    'a computed key that is not escaped',
+    'cap',
+    patch('[JSONPatch{op: "add", path: "/metadata/labels/example.com/" + request.name, value: "a"}]'),
+    [`${PATCH} [mutation]`],
+    [],
+    /write ~1 for "\/"/,
+  ],
   [
     'a mutation that fails for some requests',
     'cap',
@@ -1321,7 +1351,9 @@ const LINT_CASES: readonly Case[] = [
     '[JSONPatch{op: "add", path: "/metadata/labels/app.kubernetes.io~1name", value: "x"}]',
     '[JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("a/b"), value: request.name}]',
     '[JSONPatch{op: "add", path: "/metadata/labels/" + request.name, value: "x"}]',
-    '[JSONPatch{op: request.name, path: request.name, value: "x"}]',
+    '[JSONPatch{op: object.data.op, path: request.name, value: "x"}]',
+    '[JSONPatch{op: "add", path: "/metadata/labels/x", value: string(object.spec.priority)}]',
+    '[JSONPatch{op: "replace", path: "/metadata/labels/team", value: "x"}, JSONPatch{op: "remove", path: "/spec/containers/3"}]',
     '[JSONPatch{op: "add", path: "/spec/containers/-", value: {"name": "a"}}, JSONPatch{op: "test", path: "/spec/containers/0/image", value: "a"}]',
     '[JSONPatch{op: "replace", path: "/spec/containers/0/resources/limits/cpu", value: 2}]',
     '[JSONPatch{op: "add", path: "/spec/containers/0/livenessProbe/httpGet/port", value: 80}]',
@@ -1438,6 +1470,23 @@ const LINT_CASES: readonly Case[] = [
 
 describe('probable mistakes', () => {
   itValidates(LINT_CASES);
+
+  it('are looked for in bounded time, whatever tenants write', () => {
+    const doubled = Array.from({ length: 40 }, (_, index) => ({
+      name: `v${index}`,
+      expression: index === 0 ? "''" : `variables.v${index - 1} + variables.v${index - 1}`,
+    }));
+    const expression = "[JSONPatch{op: 'add', path: variables.v39, value: 1}]";
+    const spec = cel(
+      { variables: doubled, mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression } }] },
+      { mutating: true },
+    );
+    const comment = `true // ${'x && y '.repeat(250)}`;
+    const commented = cel({ validations: Array.from({ length: 20 }, () => ({ expression: comment })) });
+    for (const one of [spec, commented]) {
+      validated(review('cap', object('cap', one)));
+    }
+  });
 });
 
 describe('policies with parameters', () => {

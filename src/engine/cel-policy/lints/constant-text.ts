@@ -1,8 +1,8 @@
 import type { Expression } from '../../../cel/index.ts';
 import type { Variables } from './field-chain.ts';
 
-/** Variables that use others, and operands, at most so many one inside the other. */
-const MAX_DEPTH = 20;
+/** Parts of one text that are looked at. Variables may use others many times, so that their number is not limited by itself. */
+const MAX_PARTS = 1_000;
 
 /** What is known of a text without a request. */
 export interface ConstantText {
@@ -15,27 +15,49 @@ export interface ConstantText {
 const UNKNOWN: ConstantText = { text: '', isWhole: false };
 
 /** The constant beginning of a text: of literals, `+`, `jsonpatch.escapeKey` and variables of the policy. */
-export function constantText(node: Expression | undefined, variables: Variables, depth = 0): ConstantText {
-  if (node === undefined || depth > MAX_DEPTH) {
-    return UNKNOWN;
+export function constantText(node: Expression | undefined, variables: Variables): ConstantText {
+  return new ConstantTexts(variables).of(node);
+}
+
+class ConstantTexts {
+  readonly #variables: Variables;
+  #parts = 0;
+
+  constructor(variables: Variables) {
+    this.#variables = variables;
   }
-  if (node.kind === 'literal') {
-    return typeof node.value === 'string' ? { text: node.value, isWhole: true } : UNKNOWN;
+
+  of(node: Expression | undefined): ConstantText {
+    this.#parts += 1;
+    if (node === undefined || this.#parts > MAX_PARTS) {
+      return UNKNOWN;
+    }
+    if (node.kind === 'literal') {
+      return typeof node.value === 'string' ? { text: node.value, isWhole: true } : UNKNOWN;
+    }
+    if (node.kind === 'select' && node.operand.kind === 'identifier' && node.operand.name === 'variables') {
+      return this.of(this.#variables.get(node.field)?.checked.expression);
+    }
+    if (node.kind !== 'call') {
+      return UNKNOWN;
+    }
+    if (node.function === '_+_') {
+      return this.#joined(node.args);
+    }
+    return node.function === 'jsonpatch.escapeKey' ? this.#escaped(node.args[0]) : UNKNOWN;
   }
-  if (node.kind === 'select' && node.operand.kind === 'identifier' && node.operand.name === 'variables') {
-    return constantText(variables.get(node.field)?.checked.expression, variables, depth + 1);
+
+  #joined([left, right]: readonly Expression[]): ConstantText {
+    const first = this.of(left);
+    if (!first.isWhole) {
+      return first;
+    }
+    const second = this.of(right);
+    return { text: first.text + second.text, isWhole: second.isWhole };
   }
-  if (node.kind !== 'call') {
-    return UNKNOWN;
+
+  #escaped(node: Expression | undefined): ConstantText {
+    const { text, isWhole } = this.of(node);
+    return isWhole ? { text: text.replaceAll('~', '~0').replaceAll('/', '~1'), isWhole } : UNKNOWN;
   }
-  if (node.function === '_+_') {
-    const left = constantText(node.args[0], variables, depth + 1);
-    const right = left.isWhole ? constantText(node.args[1], variables, depth + 1) : UNKNOWN;
-    return left.isWhole ? { text: left.text + right.text, isWhole: right.isWhole } : left;
-  }
-  if (node.function === 'jsonpatch.escapeKey') {
-    const key = constantText(node.args[0], variables, depth + 1);
-    return key.isWhole ? { text: key.text.replaceAll('~', '~0').replaceAll('/', '~1'), isWhole: true } : UNKNOWN;
-  }
-  return UNKNOWN;
 }

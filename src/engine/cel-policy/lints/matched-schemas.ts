@@ -1,8 +1,11 @@
 import {
+  apiVersionOf,
   builtinKind,
   builtinKinds,
   kubernetesSchema,
   type RequestRule,
+  type ResourceType,
+  type Schema,
   splitResource,
 } from '../../../resources/index.ts';
 import { type MergeType, mergeTypeOf } from '../../../resources/structured-merge/index.ts';
@@ -12,8 +15,15 @@ export interface MatchedSchema {
   /** `Pod`; undefined for kinds whose fields are not known, besides metadata. */
   readonly kind: string | undefined;
   readonly type: MergeType;
+  /** The schema of its objects; undefined where it is not known. */
+  readonly schema: KindSchema | undefined;
   /** Whether the rules match updates of whole objects of this kind. */
   readonly isUpdated: boolean;
+}
+
+/** A kind with its schema. */
+export interface KindSchema extends Pick<ResourceType, 'group' | 'version' | 'kind' | 'resource'> {
+  readonly node: Schema;
 }
 
 /** Subresources whose requests contain the object itself. */
@@ -56,10 +66,11 @@ function kindsOf({ apiGroups = [], apiVersions }: RequestRule, text: string): re
   });
 }
 
-function schemaOf(name: string | undefined): Pick<MatchedSchema, 'kind' | 'type'> {
+function schemaOf(name: string | undefined): Omit<MatchedSchema, 'isUpdated'> {
   const [group = '', kind = ''] = name?.split('/') ?? [];
-  const version = builtinKind(group, kind)?.version ?? '';
-  const schema =
-    name === undefined ? undefined : kubernetesSchema(group === '' ? version : `${group}/${version}`, kind);
-  return { kind: schema === undefined ? undefined : kind, type: mergeTypeOf(schema ?? ANY_OBJECT) };
+  const found = builtinKind(group, kind);
+  const node = found && kubernetesSchema(apiVersionOf(found), kind);
+  return found === undefined || node === undefined
+    ? { kind: undefined, type: mergeTypeOf(ANY_OBJECT), schema: undefined }
+    : { kind, type: mergeTypeOf(node), schema: { ...found, node } };
 }

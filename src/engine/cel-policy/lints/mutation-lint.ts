@@ -9,6 +9,7 @@ import { configurationProblems } from './configuration-problems.ts';
 import { findingAt, type LintFinding } from './lint-finding.ts';
 import type { MutationProblem } from './mutation-problem.ts';
 import { type MatchedSchema, matchedSchemas } from './matched-schemas.ts';
+import { mutationTrial } from './mutation-trial.ts';
 import { patchProblems } from './patch-problems.ts';
 
 /** Mistakes that a message lists the kinds of, at most. */
@@ -24,9 +25,10 @@ export function mutationLint(
     return [];
   }
   const kinds = matchedSchemas(rules);
-  return policy.mutations.flatMap((mutation, index) =>
+  const findings = policy.mutations.flatMap((mutation, index) =>
     findingsOf(mutation, policy, kinds, `${root}mutations[${index}].${fieldOfPatch(mutation.patchType)}.expression`),
   );
+  return [...findings, ...mutationTrial(policy, kinds, new Set(findings.map(({ field }) => field)), root)];
 }
 
 function findingsOf(

@@ -43,7 +43,15 @@ export function pointedField(
     }
     type = step.type;
   }
-  return isWhole ? { type } : {};
+  if (isWhole) {
+    return { type };
+  }
+  const isInsideOfScalar = known.length > 0 && isScalar(type);
+  return isInsideOfScalar ? { problem: fatal(insideOfScalar(segments, known.length)) } : {};
+}
+
+function isScalar({ scalar, map, list }: MergeType): boolean {
+  return map === undefined && list === undefined && scalar !== 'untyped';
 }
 
 interface Step {
@@ -67,7 +75,9 @@ function follow(
     const below = type.map.field(segment);
     return below === undefined ? unknownField(step) : { type: below };
   }
-  return type.list === undefined ? fatal(insideOfScalar(step)) : element(type.list.element(), segment, step);
+  return type.list === undefined
+    ? fatal(insideOfScalar(step.path, step.index))
+    : element(type.list.element(), segment, step);
 }
 
 function element(
@@ -91,7 +101,7 @@ function unknownField({ path, index, op, kind, isLast }: Step): PointerProblem {
   return { message: `${what}: ${effect}`, isFatal: false };
 }
 
-function insideOfScalar({ path, index }: Step): string {
+function insideOfScalar(path: readonly string[], index: number): string {
   const parent = pointerOf(path, index - 1);
   const key = path.slice(index - 1).join('/');
   return `${pointerOf(path, index)} is no object: in a key, write ~1 for "/", as in ${parent}/${escaped(key)}, or use jsonpatch.escapeKey('${key}')`;
