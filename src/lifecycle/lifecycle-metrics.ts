@@ -55,6 +55,24 @@ export class LifecycleMetrics {
       },
     });
     kept.reset();
+    const issues = new Gauge({
+      name: 'portcullis_policy_issues',
+      help: 'Policies with issues in their status, by policy server, reason and severity',
+      labelNames: ['policy_server', 'reason', 'severity'],
+      registers,
+      collect() {
+        this.reset();
+        for (const { spec, status } of policies()) {
+          const kinds = new Map(
+            (status?.issues ?? []).map(({ reason, severity }) => [`${reason} ${severity}`, { reason, severity }]),
+          );
+          for (const { reason, severity } of kinds.values()) {
+            this.inc({ policy_server: spec.policyServer ?? 'default', reason, severity: severity.toLowerCase() });
+          }
+        }
+      },
+    });
+    issues.reset();
     this.#rollouts = new Counter({
       name: 'portcullis_rollouts_total',
       help: 'Rollouts by how they ended',

@@ -16,6 +16,7 @@ import {
   OWN_KINDS,
   LAST_APPLIED_ANNOTATION,
   POLICY_REVISIONS,
+  READY,
   POLICY_SERVERS,
   type ResourceType,
 } from '../resources/index.ts';
@@ -83,7 +84,7 @@ class Scene implements AsyncDisposable {
   readonly states: KnownReplica['state'][] = ['connected'];
   readonly settings = { ...DEFAULT_ROLLOUT_SETTINGS };
   /** What is known of the kinds that the policy matches. */
-  typeCheck: TypeCheckReport | undefined;
+  typeCheck: TypeCheckReport | undefined = { unserved: [], warnings: [], expressions: 0, kinds: [] };
   readonly reconciler: PolicyReconciler;
   readonly webhooks: PolicyWebhooks;
   readonly #stop = new AbortController();
@@ -274,8 +275,18 @@ describe('PolicyReconciler', () => {
       const { conditions } = (await scene.policy()).status ?? {};
       return [RESOURCES_SERVED, TYPE_CHECKED].map((type) => findCondition(conditions, type)?.status ?? 'none');
     };
+    const readiness = async (): Promise<string> => {
+      const { status, reason, message } = findCondition((await scene.policy()).status?.conditions, READY) ?? {};
+      return `${status} ${reason}: ${message}`;
+    };
+    const serves = 'revision 1 serves on every replica';
+    scene.typeCheck = undefined;
     await scene.rollOut();
     assert.deepEqual(await stateOf(), ['none', 'none']);
+    assert.match(
+      await readiness(),
+      /^False Checking: revision 1 serves on every replica; its rules and expressions are /,
+    );
     const problem = { field: 'spec.rules[0].resources[0]', message: 'the cluster serves no resource "pod"' };
     scene.typeCheck = { ...good, unserved: [problem] };
     scene.replace(await scene.policy());
@@ -284,11 +295,22 @@ describe('PolicyReconciler', () => {
     scene.replace(await scene.policy());
     await scene.reconcile();
     assert.deepEqual(scene.events, ['Normal Serving', 'Warning NotServed']);
+    assert.equal(await readiness(), `True NotServed: ${serves}, but ${problem.field}: ${problem.message}`);
+    scene.typeCheck = { ...good, unserved: [{ ...problem, isCertain: true }] };
+    scene.replace(await scene.policy());
+    await scene.reconcile();
+    assert.equal(await readiness(), `False CannotMatch: ${serves}, but ${problem.field}: ${problem.message}`);
+    // A controller that starts knows nothing yet.
+    scene.typeCheck = undefined;
+    scene.replace(await scene.policy());
+    await scene.reconcile();
+    assert.match(await readiness(), /^False CannotMatch: /);
     scene.typeCheck = good;
     scene.replace(await scene.policy());
     await scene.reconcile();
     assert.deepEqual(await stateOf(), ['True', 'True']);
-    assert.deepEqual(scene.events, ['Normal Serving', 'Warning NotServed']);
+    assert.equal(await readiness(), `True Serving: ${serves}`);
+    assert.deepEqual(scene.events, ['Normal Serving', 'Warning NotServed', 'Warning CannotMatch']);
   });
 
   it('creates no second revision when its cache lacks the one of another process', async () => {

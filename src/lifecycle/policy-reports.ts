@@ -3,7 +3,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Cluster, isNotFound } from '../cluster/index.ts';
 import {
   type AdmissionPolicyObject,
+  type Condition,
   CONTROLLER_FIELD_MANAGER,
+  findCondition,
+  issueText,
   monitoredText,
   keyOf,
   policyId,
@@ -16,10 +19,10 @@ import { type EventSink, FAILED_REASON, type ReconcileResult, type WrittenObject
 import type { LifecycleMetrics } from './lifecycle-metrics.ts';
 import type { ReplicaDirectory } from './replicas/replica-directory.ts';
 import { hasNewDenials, settledCounts } from './rollout/monitored-status.ts';
-import { policyStatus } from './rollout/policy-status.ts';
+import { newIssues } from './rollout/policy-issues.ts';
+import { POLICY_UP_TO_DATE, policyStatus } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
 import type { RolloutView } from './rollout/rollout-view.ts';
-import { newTypeWarnings } from './type-checks/type-check-conditions.ts';
 import type { TypeCheckReports } from './type-checks/type-check-reports.ts';
 import { asJson, isJsonObject, type JsonObject, own } from '../values/index.ts';
 
@@ -35,8 +38,6 @@ const FIRST_PROGRESS_MS = 5_000;
 const MONITORED_INTERVAL_MS = 60_000;
 /** The reason of the event about it. */
 const WOULD_REJECT = 'WouldReject';
-/** The reason of the event about warnings of a revision. */
-const MAY_REJECT = 'MayReject';
 /** The reason of the event about a refresh. A failure has the event of the phase. */
 const REFRESHED = 'Refreshed';
 /** Phases that a rollout leaves by itself. */
@@ -146,7 +147,8 @@ export class PolicyReports {
     const isNew = failure?.reason !== FAILED_REASON && isNews(before, status);
     const type = isNew ? EVENT_TYPES.get(status.phase) : undefined;
     if (type !== undefined) {
-      events.event(policy, type, status.reason ?? '', status.message ?? '');
+      const { reason = '', message = '' } = progressOf(status) ?? {};
+      events.event(policy, type, reason, message);
     }
     if (
       status.monitored !== undefined &&
@@ -155,12 +157,8 @@ export class PolicyReports {
     ) {
       events.event(policy, 'Normal', WOULD_REJECT, monitoredText(status.monitored));
     }
-    const { warnings } = status;
-    if (warnings !== undefined && !isDeepStrictEqual(before?.warnings, warnings)) {
-      events.event(policy, 'Warning', MAY_REJECT, warnings.join('; '));
-    }
-    for (const { reason, message } of newTypeWarnings(before?.conditions, status.conditions)) {
-      events.event(policy, 'Warning', reason, message);
+    for (const issue of newIssues(before, status)) {
+      events.event(policy, 'Warning', issue.reason, issueText(issue));
     }
     const { refreshed } = status;
     if (refreshed !== undefined && isRefreshNews(before?.refreshed, refreshed)) {
@@ -186,10 +184,17 @@ export class PolicyReports {
 }
 
 /** Whether a status deserves an event. The start of a replica does not: it serves thousands of policies. */
-function isNews(before: PolicyStatus | undefined, { phase, reason, desiredRevision }: PolicyStatus): boolean {
+function isNews(before: PolicyStatus | undefined, after: PolicyStatus): boolean {
+  const { phase, desiredRevision } = after;
+  const [earlier, now] = [progressOf(before)?.reason, progressOf(after)?.reason];
   const hasStarted =
-    phase === 'Active' && before?.reason === REASONS.replicasStarting && before.desiredRevision === desiredRevision;
-  return !hasStarted && (before?.phase !== phase || before?.reason !== reason);
+    phase === 'Active' && earlier === REASONS.replicasStarting && before?.desiredRevision === desiredRevision;
+  return !hasStarted && (before?.phase !== phase || earlier !== now);
+}
+
+/** The progress of the rollout, without issues of the policy, which have events of their own. */
+function progressOf(status: PolicyStatus | undefined): Condition | undefined {
+  return findCondition(status?.conditions, POLICY_UP_TO_DATE);
 }
 
 /** Whether a refresh deserves an event: after a retry as well, but not for each later revision. */

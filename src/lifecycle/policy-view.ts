@@ -54,6 +54,7 @@ export function policyView(
   const policyServer = policyServers.get({ name: server });
   const pin = annotations[ANNOTATIONS.pin];
   const newest = revisions.at(-1);
+  const typeCheck = sources.typeChecks?.of(id, policy);
   const ownWebhook = wantsOwnWebhook(annotations);
   const facts = revisions.map((revision) => revisionFacts(revision));
   // A revision under way does not count: its match may be covered in advance.
@@ -86,7 +87,9 @@ export function policyView(
       .filter(({ name, uid, policyServer: from }) => from === server && isOneOf(revisions, name, uid)),
     hasPolicyServer: policyServer !== undefined,
     copies: sources.copies?.of(server, policyServer, facts),
-    typeCheck: sources.typeChecks?.of(id, policy),
+    typeCheck,
+    isTypeCheckPending: sources.typeChecks !== undefined && typeCheck === undefined,
+    invalidAnnotations: annotationProblems(policy),
     isCovered: webhooks.isCovered(reference, matchInForce),
     webhookFailurePolicy: webhooks.failurePolicy(reference, matchInForce),
     phase: policy.status?.phase,

@@ -80,10 +80,19 @@ export { excessText, MAX_PARAMETERS_LENGTH, namespaceText, parametersText } from
 export { MAX_NAMESPACE_KEYS, MAX_OVERRIDABLE_KEYS, MAX_SETTINGS_EXPRESSION } from './policies/policy-parameters.ts';
 export type { PolicyParameters } from './policies/policy-parameters.ts';
 export { monitoredText } from './policies/monitored-text.ts';
-export { MAX_LISTED_REVISIONS, MAX_WARNING_LENGTH, MAX_WARNINGS, MODULES_KEPT } from './policies/common-schemas.ts';
+export { CHECKING, ISSUE_REASONS, issueText } from './policies/policy-issue.ts';
+export {
+  MAX_ISSUE_LENGTH,
+  MAX_ISSUES,
+  MAX_LISTED_REVISIONS,
+  MAX_WARNING_LENGTH,
+  MAX_WARNINGS,
+  MODULES_KEPT,
+} from './policies/common-schemas.ts';
 export type {
   MonitoredRequest,
   MonitoredStatus,
+  PolicyIssue,
   PolicyStatus,
   RefreshedStatus,
   RevisionSummary,

@@ -41,21 +41,22 @@ describe('a policy whose module changes objects, with mutating: false', () => {
     await lab.create(policy);
     const { status } = await lab.reaches(policy, 'Active');
     const warning = 'the module changes objects: if its settings let it change objects, set mutating: true';
-    assert.deepEqual(status?.warnings, [warning]);
-    assert.equal(status.message, `revision 1 serves on every replica; it may reject requests: ${warning}`);
+    const message = `it may reject requests: ${warning}`;
+    assert.deepEqual(status?.issues, [{ reason: 'MayReject', severity: 'Warning', message }]);
+    assert.equal(status.message, `revision 1 serves on every replica, but ${message}`);
     await lab.reconciles('kw.cap.warned');
     const { items } = await lab.cluster.admin.list(EVENTS as ResourceType<EventObject>);
     const events = items.filter(({ reason }) => reason === 'MayReject');
     assert.deepEqual(
       events.map(({ message }) => message),
-      [warning],
+      [message],
     );
 
     const type = kind<Policy>(policy.apiVersion, policy.kind);
     await lab.merge(type, { name: 'warned' }, { spec: { mutating: true } });
     await lab.sees(type, { name: 'warned' }, (one) => one?.status?.desiredRevision === 2);
     const granted = await lab.reaches(policy, 'Active');
-    assert.equal(granted.status?.warnings, undefined);
+    assert.equal(granted.status?.issues, undefined);
     assert.equal(granted.status?.message, 'revision 2 serves on every replica');
   });
 });

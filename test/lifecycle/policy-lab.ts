@@ -26,6 +26,7 @@ import {
   POLICY_SERVERS,
   type ResourceType,
   type MonitoredStatus,
+  type PolicyIssue,
   type RefreshedStatus,
 } from '../../src/resources/index.ts';
 import { EventRecorder, EVENTS, Runtime, RuntimeMetrics, SharedCaches } from '../../src/runtime/index.ts';
@@ -46,7 +47,7 @@ export interface Policy extends KubernetesObject {
     readonly conditions: readonly { readonly type: string; readonly status: string }[];
     readonly monitored?: MonitoredStatus;
     readonly refreshed?: RefreshedStatus;
-    readonly warnings?: readonly string[];
+    readonly issues?: readonly PolicyIssue[];
   };
 }
 

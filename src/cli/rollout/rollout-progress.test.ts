@@ -41,6 +41,24 @@ describe('rolloutProgress', () => {
     assert.deepEqual(progress({ phase: 'Active', desiredRevision: 3, monitored }), { kind: 'done', text: watching });
   });
 
+  it('says what a policy that serves does not do, and fails for what cannot work', () => {
+    const active = { phase: 'Active', desiredRevision: 3 } as const;
+    const missing = { reason: 'NotServed', severity: 'Warning', message: 'no such group' } as const;
+    const wrong = { reason: 'CannotMatch', severity: 'Error', field: 'spec.rules[0]', message: 'no resource' } as const;
+    assert.deepEqual(progress({ ...active, issues: [missing] }), {
+      kind: 'done',
+      text: 'Active: revision 3 serves on 2 of 2 replicas, but NotServed: no such group',
+    });
+    assert.deepEqual(progress({ ...active, issues: [wrong, missing] }), {
+      kind: 'failed',
+      text: 'Active: revision 3 serves on 2 of 2 replicas, but CannotMatch: spec.rules[0]: no resource; NotServed: no such group',
+      hint: 'Correct the policy and apply it again.',
+    });
+    const about = { lastTransitionTime: '2026-01-01T00:00:00Z', message: 'being compared' };
+    const checking = { ...about, type: 'Ready', status: 'False', reason: 'Checking' } as const;
+    assert.deepEqual(progress({ ...active, conditions: [checking] }), { kind: 'waiting', text: 'being compared' });
+  });
+
   it('waits until the controller has seen a change, whatever an older status says', () => {
     const active = { phase: 'Active', desiredRevision: 3 } as const;
     for (const waiting of [

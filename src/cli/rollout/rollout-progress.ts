@@ -2,9 +2,12 @@
 import {
   type AdmissionPolicyObject,
   ANNOTATIONS,
+  CHECKING,
   findCondition,
+  issueText,
   MODULES_KEPT,
   monitoredText,
+  READY,
   refreshRequest,
 } from '../../resources/index.ts';
 import { INVALID_PARAMETERS } from '../../control/index.ts';
@@ -13,6 +16,8 @@ import type { RolloutTarget } from './rollout-target.ts';
 
 /** Length of the text about copies: all of it. Characters. */
 const MAX_COPIES_TEXT = 400;
+/** Characters of the issues of a policy: usually one or two. */
+const MAX_REMARKS = 2_000;
 
 export type RolloutProgress =
   | { readonly kind: 'done'; readonly text: string }
@@ -48,11 +53,22 @@ export function rolloutProgress(policy: AdmissionPolicyObject, command: RolloutC
     return waiting('the controller has not seen the removal of the pin yet');
   }
   return pin === undefined || pin === String(desiredRevision)
-    ? {
-        kind: 'done',
-        text: `${phase}: revision ${desiredRevision} serves on ${replicas}${monitoredPart(policy)}${copiesPart(policy)}`,
-      }
+    ? served(policy, `${phase}: revision ${desiredRevision} serves on ${replicas}`, command)
     : waiting(`the controller has not seen the pin to revision ${oneLine(pin, 20)} yet`);
+}
+
+/** The desired revision serves everywhere: done, unless the policy cannot work, or that is not known yet. */
+function served(policy: AdmissionPolicyObject, text: string, command: RolloutCommands): RolloutProgress {
+  const { issues = [], conditions } = policy.status ?? {};
+  const checking = findCondition(conditions, READY);
+  if (checking?.status === 'False' && checking.reason === CHECKING) {
+    return waiting(oneLine(checking.message));
+  }
+  const remarks = issues.map((issue) => `${issue.reason}: ${issueText(issue)}`).join('; ');
+  const whole = `${text}${remarks === '' ? '' : oneLine(`, but ${remarks}`, MAX_REMARKS)}`;
+  return issues.some(({ severity }) => severity === 'Error')
+    ? { kind: 'failed', text: whole, hint: hintForIssues(policy, command) }
+    : { kind: 'done', text: `${whole}${monitoredPart(policy)}${copiesPart(policy)}` };
 }
 
 /** What the policy would have rejected, in monitor mode. */
@@ -65,6 +81,11 @@ function monitoredPart({ status }: AdmissionPolicyObject): string {
 function copiesPart({ status }: AdmissionPolicyObject): string {
   const kept = findCondition(status?.conditions, MODULES_KEPT);
   return kept?.status === 'False' ? `; ${MODULES_KEPT} False: ${oneLine(kept.message, MAX_COPIES_TEXT)}` : '';
+}
+
+function hintForIssues({ status }: AdmissionPolicyObject, command: RolloutCommands): string {
+  const hasEarlier = (status?.revisions ?? []).some(({ state }) => state === 'Retired');
+  return `Correct the policy and apply it again${hasEarlier ? `, or go back: ${command.undo()}` : ''}.`;
 }
 
 /** Command lines in hints, for one policy. */

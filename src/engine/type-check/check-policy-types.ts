@@ -3,6 +3,7 @@
 import { DYN, ObjectTypes } from '../../cel/index.ts';
 import type { CelType } from '../../cel/index.ts';
 import {
+  builtinKinds,
   groupVersionOf,
   kindName,
   type MatchedKinds,
@@ -18,7 +19,7 @@ import type { FieldProblem } from '../field-problem.ts';
 import type { JsonObject } from '../json-text.ts';
 import { settingsIssues } from '../parameters/settings-expression.ts';
 import { inferAll } from './infer-types.ts';
-import { isGuard, type KindIssue, likelyIssues } from './likely-issues.ts';
+import { certainFields, isGuard, type KindIssue, likelyIssues } from './likely-issues.ts';
 import { expressionsOfConditions, expressionsOfPolicy, type TypedExpression } from './typed-expressions.ts';
 
 /** Maximum number of kinds against which a policy is checked; as many as in API servers. */
@@ -76,6 +77,8 @@ export interface TypeWarning {
   /** Position in the expression, from 1. */
   readonly line: number;
   readonly column: number;
+  /** Whether the policy rejects every request, or does nothing, because the expression succeeds for no object. */
+  readonly isCertain: boolean;
 }
 
 export interface TypeCheck {
@@ -180,6 +183,7 @@ class PolicyTypeChecker {
         hints,
         line,
         column,
+        isCertain: false,
       }));
     });
   }
@@ -190,7 +194,7 @@ class PolicyTypeChecker {
     matched: MatchedKinds,
     params: CelType,
     isGuarded: boolean,
-  ): readonly KindIssue[] {
+  ): readonly CertainIssue[] {
     const kinds = matched.kinds.flatMap((kind) => this.#typed(kind, kind));
     const checked = kinds.map(({ name, type, served }) => {
       this.#checked.add(name);
@@ -202,7 +206,12 @@ class PolicyTypeChecker {
     });
     this.#expressions += kinds.length === 0 ? 0 : expressions.length;
     const isWhole = !matched.isPartial && kinds.length === matched.kinds.length;
-    return likelyIssues(expressions, checked, { isWhole, isGuarded });
+    const isKnown = isWhole && matched.kinds.every(isBuiltin);
+    const certain = isKnown ? certainFields(expressions, checked) : new Set<string>();
+    return likelyIssues(expressions, checked, { isWhole, isGuarded }).map((one) => ({
+      ...one,
+      isCertain: certain.has(one.expression.field),
+    }));
   }
 
   /** Nothing for kinds without a schema, or whose objects may have any field. */
@@ -227,10 +236,19 @@ class PolicyTypeChecker {
   }
 }
 
-function warningOf({ expression, issue, kinds }: KindIssue, root: string): TypeWarning {
+/** Whether API servers know the fields of all objects: custom resources may have other ones. */
+function isBuiltin({ group, kind }: ServedResource): boolean {
+  return builtinKinds(group).some((one) => one.kind === kind);
+}
+
+interface CertainIssue extends KindIssue {
+  readonly isCertain: boolean;
+}
+
+function warningOf({ expression, issue, kinds, isCertain }: CertainIssue, root: string): TypeWarning {
   const { message, hints, line, column } = issue;
   const field = `${root}${expression.field}`;
-  return { field, expression: expression.text, kinds, message, hints, line, column };
+  return { field, expression: expression.text, kinds, message, hints, line, column, isCertain };
 }
 
 /** The kinds that constraints of settings match, too. Other versions and groups may be equivalent. */

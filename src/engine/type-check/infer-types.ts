@@ -4,6 +4,7 @@ import type { CelIssue, CelType, InferredType } from '../../cel/index.ts';
 import type { ServedResource } from '../../resources/index.ts';
 import type { PolicyEnvironments } from '../cel-policy/policy-environment.ts';
 import { type Known, KnownValues } from './known-values.ts';
+import { failsAlways, isNeverTrue } from './never-succeeds.ts';
 import { type Reachability, reachability } from './reachability.ts';
 import type { TypedExpression } from './typed-expressions.ts';
 
@@ -12,6 +13,10 @@ export interface CheckedExpression {
   readonly expression: TypedExpression;
   readonly issues: readonly CelIssue[];
   readonly reach: Reachability;
+  /** Whether its evaluation fails for every object of the kind, because of a field that the kind does not have. */
+  readonly isFailing: boolean;
+  /** Whether it fails, or is false because an operand fails, for every object of the kind. */
+  readonly isNeverTrue: boolean;
 }
 
 const WHOLE: Reachability = { dead: new Set(), chosen: new Set(), tests: new Set() };
@@ -23,23 +28,30 @@ export function inferAll(
   kind?: ServedResource,
 ): readonly CheckedExpression[] {
   const variables = new Map<string, CelType>();
+  const failing = new Set<string>();
   const reads = new Map<string, Known>(kind === undefined ? [] : readsOf(kind));
   return expressions.map((expression) => {
     const { text, scope, variable } = expression;
     const inferred = inferType(text, scope, variables, environments);
     if (inferred === undefined) {
-      return { expression, issues: [], reach: WHOLE };
+      return { expression, issues: [], reach: WHOLE, isFailing: false, isNeverTrue: false };
     }
     const { type, issues, expression: root } = inferred;
     const absent = new Set(
       issues.flatMap(({ expressionId, message }) => (isUndefined(message) ? (expressionId ?? []) : [])),
     );
     const values = new KnownValues(root, reads, absent);
+    const reach = reachability(root, values, new KnownValues(root, reads));
+    const fails = failsAlways(new Set([...absent].filter((id) => !reach.dead.has(id))), failing);
+    const isFailing = fails(root);
     if (variable !== undefined) {
+      if (isFailing) {
+        failing.add(variable);
+      }
       variables.set(variable, type.kind === 'error' ? DYN : type);
       reads.set(`variables.${variable}`, values.of(root));
     }
-    return { expression, issues, reach: reachability(root, values, new KnownValues(root, reads)) };
+    return { expression, issues, reach, isFailing, isNeverTrue: isNeverTrue(root, fails) };
   });
 }
 

@@ -53,6 +53,27 @@ export function likelyIssues(
     });
 }
 
+/** Expressions that decide about a request; messages and audit annotations do not. */
+const DECIDING = /(?:^|\.)(?<list>matchConditions|validations|mutations)\[\d+\]\.(?:\w+\.)?expression$/;
+
+/** The fields of expressions that succeed for no object of any of the kinds, and of the variables that they fail for. */
+export function certainFields(
+  expressions: readonly TypedExpression[],
+  kinds: readonly CheckedKind[],
+): ReadonlySet<string> {
+  const isForAll = (index: number, test: (one: CheckedExpression) => boolean): boolean =>
+    kinds.length > 0 && kinds.every(({ expressions: checked }) => checked[index] !== undefined && test(checked[index]));
+  const decided = expressions.filter(({ field }, index) => {
+    const list = DECIDING.exec(field)?.groups?.list;
+    const isFailing = isForAll(index, (one) => one.isFailing);
+    return list !== undefined && (isFailing || (list !== 'mutations' && isForAll(index, (one) => one.isNeverTrue)));
+  });
+  const variables = expressions.filter(
+    ({ variable }, index) => variable !== undefined && isForAll(index, (one) => one.isFailing),
+  );
+  return new Set([...decided, ...(decided.length === 0 ? [] : variables)].map(({ field }) => field));
+}
+
 /** An issue with what tells whether it may occur. */
 interface JudgedIssue extends KindIssue {
   /** Whether the expression compares the kind, and has the issue where it does so. */

@@ -233,7 +233,7 @@ describe('the status of a policy', () => {
     const invalid = statusOf(view([tenants], some), valid);
     const text = '2 of 9 namespaces would be refused for their parameters: a and 1 more (no a)';
     assert.equal(conditionText(invalid, PARAMETERS_VALID), `False InvalidParameters: ${text}`);
-    assert.deepEqual([invalid.phase, invalid.message], ['Active', `revision 1 serves on every replica; ${text}`]);
+    assert.deepEqual([invalid.phase, invalid.message], ['Active', `revision 1 serves on every replica, but ${text}`]);
     assert.equal(findCondition(statusOf(view([first], both), invalid).conditions, PARAMETERS_VALID), undefined);
   });
 

@@ -13,6 +13,7 @@ import {
 import { typeCheckConditions } from '../type-checks/type-check-conditions.ts';
 import { modulesKept } from './modules-kept.ts';
 import { monitoredStatus } from './monitored-status.ts';
+import { checkedReadiness, policyIssues, withIssues } from './policy-issues.ts';
 import { refreshedStatus } from './refreshed-status.ts';
 import { revisionSummaries, servingStatus } from './revision-summaries.ts';
 import { REASONS } from './reasons.ts';
@@ -58,7 +59,6 @@ export function policyStatus(
   const nextRetry = earliestRetry(view, desired);
   const monitored = monitoredStatus(view, before);
   const refreshed = refreshedStatus(view, before);
-  const { warnings = [] } = serving ?? desired ?? {};
   const active = { ...activeCondition(view, serving, current), type: POLICY_ACTIVE, observedGeneration: generation };
   const status = isUpToDate ? 'True' : 'False';
   const upToDate = { type: POLICY_UP_TO_DATE, status, reason, message, observedGeneration: generation } as const;
@@ -73,16 +73,14 @@ export function policyStatus(
       ? setCondition(common, { ...parametersCondition(refused), observedGeneration: generation }, now)
       : removeCondition(common, PARAMETERS_VALID);
   const kept = modulesKept(view, before ?? {}, conditions, now);
-  const remarks = [
-    ...(warnings.length === 0 ? [] : [`it may reject requests: ${warnings.join('; ')}`]),
-    ...(refused === undefined ? [] : [refusedText(refused)]),
-  ];
+  const issues = policyIssues(view, serving ?? desired, refused, before);
+  const noted = withIssues(current, issues);
   return {
     policyStatus: isServedAndCovered ? 'active' : view.hasPolicyServer || replicas.length > 0 ? 'pending' : 'scheduled',
     mode: isServedAndCovered ? (serving.snapshot.mode ?? 'protect') : 'unknown',
     phase,
-    reason,
-    message: [message, ...remarks].join('; '),
+    reason: noted.reason,
+    message: noted.message,
     observedGeneration: generation,
     desiredRevision: desired?.number ?? view.pin ?? 0,
     servingRevision: serving?.number ?? 0,
@@ -93,9 +91,9 @@ export function policyStatus(
     ...(refreshed === undefined ? {} : { refreshed }),
     ...(serving === undefined ? {} : { serving: servingStatus(serving) }),
     ...(view.revisions.length === 0 ? {} : { revisions: revisionSummaries(view, serving) }),
-    ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
+    ...(issues.length === 0 ? {} : { issues }),
     ...(kept.copies === undefined ? {} : { copies: kept.copies }),
-    conditions: setReadiness(kept.conditions, current, generation, now),
+    conditions: setReadiness(kept.conditions, checkedReadiness(noted, view, before), generation, now),
   };
 }
 

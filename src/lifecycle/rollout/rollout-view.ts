@@ -150,6 +150,10 @@ export interface RolloutView {
   readonly copies?: CopyFacts | undefined;
   /** Whether the policy fits the kinds that the cluster serves; undefined while that is not known. */
   readonly typeCheck?: TypeCheckReport | undefined;
+  /** Whether this is being found out. */
+  readonly isTypeCheckPending: boolean;
+  /** Annotations of the policy that are ignored. */
+  readonly invalidAnnotations: readonly { readonly annotation: string; readonly message: string }[];
   /** The published phase. */
   readonly phase: PolicyStatus['phase'];
 }

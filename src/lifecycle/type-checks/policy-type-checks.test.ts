@@ -50,6 +50,7 @@ describe('checks of policies against a cluster', () => {
         {
           field: 'spec.settings.validations[0].expression',
           message: "undefined field 'hostNetwok' at 1:12, in v1 Pod: did you mean 'hostNetwork'?",
+          isCertain: true,
         },
       ],
       expressions: 1,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Condition } from '../../resources/index.ts';
-import { newTypeWarnings, RESOURCES_SERVED, TYPE_CHECKED, typeCheckConditions } from './type-check-conditions.ts';
+import { RESOURCES_SERVED, TYPE_CHECKED, typeCheckConditions } from './type-check-conditions.ts';
 import type { TypeCheckReport } from './type-check-report.ts';
 
 const GOOD: TypeCheckReport = { unserved: [], warnings: [], expressions: 2, kinds: ['v1 Pod', 'apps/v1 Deployment'] };
@@ -49,18 +49,5 @@ describe('conditions about the kinds of the cluster', () => {
   it('stay as they are before the first check', () => {
     const before = typeCheckConditions(undefined, GOOD, 1, 0);
     assert.equal(typeCheckConditions(before, undefined, 2, 1), before);
-  });
-
-  it('deserve an event when they turn False, and when they say something else', () => {
-    const good = typeCheckConditions(undefined, GOOD, 1, 0) ?? [];
-    const bad = typeCheckConditions(good, { ...GOOD, unserved: [WRONG] }, 1, 0) ?? [];
-    const worse = typeCheckConditions(good, { ...GOOD, unserved: [WRONG], warnings: [FIELD] }, 1, 0) ?? [];
-    const typesOf = (before: readonly Condition[] | undefined, after: readonly Condition[]): readonly string[] =>
-      newTypeWarnings(before, after).map(({ type }) => type);
-    assert.deepEqual(typesOf(undefined, good), []);
-    assert.deepEqual(typesOf(good, bad), [RESOURCES_SERVED]);
-    assert.deepEqual(typesOf(bad, bad), []);
-    assert.deepEqual(typesOf(bad, worse), [TYPE_CHECKED]);
-    assert.deepEqual(typesOf(bad, good), []);
   });
 });

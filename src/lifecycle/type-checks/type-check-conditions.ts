@@ -1,5 +1,5 @@
 // Conditions about the kinds that a policy matches.
-import { type Condition, removeCondition, setCondition } from '../../resources/index.ts';
+import { type Condition, findCondition, removeCondition, setCondition } from '../../resources/index.ts';
 import { shortened } from '../../values/index.ts';
 import type { TypeCheckReport } from './type-check-report.ts';
 
@@ -53,15 +53,9 @@ function listed(problems: readonly { readonly field: string; readonly message: s
   return shortened(problems.map(({ field, message }) => `${field}: ${message}`).join('; '), MAX_MESSAGE);
 }
 
-/** Conditions that have turned False, or have another message since: each deserves an event. */
-export function newTypeWarnings(
-  before: readonly Condition[] = [],
-  after: readonly Condition[] = [],
-): readonly Condition[] {
-  return after.filter(
-    ({ type, status, message }) =>
-      (type === RESOURCES_SERVED || type === TYPE_CHECKED) &&
-      status === 'False' &&
-      !before.some((one) => one.type === type && one.status === status && one.message === message),
+/** Whether the conditions are about this generation of a policy. */
+export function isTypeChecked(conditions: readonly Condition[] | undefined, generation: number): boolean {
+  return [RESOURCES_SERVED, TYPE_CHECKED].some(
+    (type) => findCondition(conditions, type)?.observedGeneration === generation,
   );
 }

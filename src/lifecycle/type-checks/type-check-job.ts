@@ -2,6 +2,8 @@ import { checkPolicyTypes, describeTypeWarning, subjectOfSpec } from '../../engi
 import {
   type AdmissionPolicySpec,
   groupVersionOf,
+  impossibleRules,
+  isGroupSpec,
   matchedKinds,
   type OpenApiComponents,
   OpenApiSchemas,
@@ -10,7 +12,7 @@ import {
   unservedRules,
   valueAt,
 } from '../../resources/index.ts';
-import type { TypeCheckReport } from './type-check-report.ts';
+import type { TypeCheckReport, TypeProblem } from './type-check-report.ts';
 
 /** A policy, and what the cluster serves. */
 export interface TypeCheckJob {
@@ -43,9 +45,26 @@ export function runTypeCheck(
     schemas: new OpenApiSchemas(components),
   });
   return {
-    unserved: unservedRules(spec.rules, served),
-    warnings: warnings.map((warning) => ({ field: warning.field, message: describeTypeWarning(warning) })),
+    unserved: problemsOfRules(spec, served),
+    warnings: warnings.map((warning) => ({
+      field: warning.field,
+      message: describeTypeWarning(warning),
+      // The other members of a group may decide.
+      ...(warning.isCertain && !isGroupSpec(spec) ? { isCertain: true } : {}),
+    })),
     expressions,
     kinds,
   };
+}
+
+/** Rules that match nothing in any cluster, and others that match nothing in this one. */
+function problemsOfRules({ rules }: AdmissionPolicySpec, served: readonly ServedResource[]): readonly TypeProblem[] {
+  const impossible = impossibleRules(rules, served);
+  const unserved = unservedRules(rules, served).filter(({ field }) => !isAmong(field, impossible));
+  return [...impossible.map((one) => ({ ...one, isCertain: true as const })), ...unserved];
+}
+
+/** Whether problems include one of a field, or of an entry of it. */
+function isAmong(field: string, problems: readonly TypeProblem[]): boolean {
+  return problems.some((one) => one.field === field || one.field.startsWith(`${field}[`));
 }

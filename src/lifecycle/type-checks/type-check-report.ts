@@ -1,13 +1,16 @@
 import type { UnservedRule } from '../../resources/index.ts';
 
-/** A warning about an expression, at its field. */
-export type ExpressionWarning = UnservedRule;
+/** What is wrong with a rule or an expression, at its field. */
+export interface TypeProblem extends UnservedRule {
+  /** Whether it is wrong in every cluster of this version, whatever is installed later. */
+  readonly isCertain?: true;
+}
 
 /** What is wrong with a policy for the kinds that the cluster serves. Plain data, to be sent between threads. */
 export interface TypeCheckReport {
   /** Rules that match no resource. */
-  readonly unserved: readonly UnservedRule[];
-  readonly warnings: readonly ExpressionWarning[];
+  readonly unserved: readonly TypeProblem[];
+  readonly warnings: readonly TypeProblem[];
   /** Number of checked expressions. */
   readonly expressions: number;
   /** The kinds against which they were checked: `apps/v1 Deployment`. */

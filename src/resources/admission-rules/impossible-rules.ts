@@ -77,14 +77,24 @@ const BUILTIN: readonly ServedResource[] = allBuiltinKinds().flatMap((kind) => {
  * Entries of rules that match no request in any cluster: a kind or a singular as resource, a resource of another group, a version
  * that does not exist, an operation that the resource does not have. Unknown names in groups that may have custom resources are
  * not judged, nor is what newer releases may have.
+ *
+ * @param served what a cluster serves, perhaps of a newer release. Default: not known
  */
-export function impossibleRules(rules: readonly RequestRule[]): readonly ImpossibleRule[] {
+export function impossibleRules(
+  rules: readonly RequestRule[],
+  served: readonly ServedResource[] = [],
+): readonly ImpossibleRule[] {
+  const known = served.length === 0 ? BUILTIN : [...BUILTIN, ...served];
   const found: ImpossibleRule[] = [];
   for (const [index, whole] of rules.entries()) {
     const rule = shortened(whole);
     const path = `spec.rules[${index}]`;
     const malformed = malformedNames(rule, path);
-    found.push(...(malformed.length > 0 ? malformed : [...unknownNames(rule, path), ...neverRequested(rule, path)]));
+    found.push(
+      ...(malformed.length > 0
+        ? malformed
+        : [...unknownNames(rule, path, known), ...neverRequested(rule, path, known)]),
+    );
     if (found.length >= MAX_FOUND) {
       break;
     }
@@ -141,7 +151,7 @@ function pluralOf(text: string, apiGroups: readonly string[]): string {
 }
 
 /** Groups, resources, versions and scopes that Kubernetes does not have. */
-function unknownNames(rule: RequestRule, path: string): readonly ImpossibleRule[] {
+function unknownNames(rule: RequestRule, path: string, known: readonly ServedResource[]): readonly ImpossibleRule[] {
   const { apiGroups = [], apiVersions } = rule;
   const resources = rule.resources.map((text) => splitResource(text)[0]);
   if (apiGroups.length === 0 || !apiGroups.every(isKnownGroup)) {
@@ -159,7 +169,7 @@ function unknownNames(rule: RequestRule, path: string): readonly ImpossibleRule[
     resources: resources.map((name) => (isJudged(name) ? name : ALL)),
     apiVersions: isWhollyKnown && !isRemoved ? apiVersions : [ALL],
   };
-  return unservedRules([judged], BUILTIN, WORDS).map(({ field, message }) => ({
+  return unservedRules([judged], known, WORDS).map(({ field, message }) => ({
     field: field.replace('spec.rules[0]', () => path),
     message,
   }));
@@ -177,11 +187,12 @@ function isKnownGroup(group: string): boolean {
 function neverRequested(
   { apiGroups = [], resources, operations = [ALL] }: RequestRule,
   path: string,
+  known: readonly ServedResource[],
 ): readonly ImpossibleRule[] {
   return apiGroups.every(isKnownGroup)
     ? resources.flatMap((text, index) => {
         const [name, subresource] = splitResource(text);
-        const kinds = BUILTIN.filter(({ group, resource }) => resource === name && apiGroups.includes(group));
+        const kinds = known.filter(({ group, resource }) => resource === name && apiGroups.includes(group));
         const message = kinds.length === 0 ? undefined : requestProblem(text, subresource, operations, kinds);
         return message === undefined ? [] : [{ field: `${path}.resources[${index}]`, message }];
       })

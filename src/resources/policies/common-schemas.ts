@@ -172,6 +172,24 @@ export const POLICY_WARNINGS = list(
   { 'x-kubernetes-list-type': 'atomic' },
 );
 
+/** Issues in the status of one policy; further ones are dropped. */
+export const MAX_ISSUES = 20;
+/** Length of the message of an issue, which contains names that users wrote. Characters. */
+export const MAX_ISSUE_LENGTH = 500;
+
+const ISSUES = list(
+  'Why the policy does less than it says, although a revision may serve; the most severe issues first.',
+  object('One issue.', {
+    reason: text('The reason, in CamelCase for programs.', { maxLength: 1024 }),
+    severity: choice('`Error`: the policy is not ready because of it. `Warning`: it is ready.', ['Error', 'Warning']),
+    field: optional(text('The field of the policy to correct.', { maxLength: 1024 })),
+    message: text('The issue, for users.', { maxLength: 1024 }),
+  }),
+  { maxItems: MAX_ISSUES, 'x-kubernetes-list-type': 'atomic' },
+);
+
+export type PolicyIssue = Infer<typeof ISSUES>[number];
+
 const REFRESHED = object('The last refresh of the modules that was handled.', {
   value: text('The value of the annotation `portcullis.dev/refresh`.', { maxLength: 64 }),
   result: choice(
@@ -271,7 +289,7 @@ export const POLICY_STATUS = object(
     revisions: optional(
       listByKey(`The last ${MAX_LISTED_REVISIONS} revisions, newest first.`, ['revision'], REVISION_SUMMARY),
     ),
-    warnings: optional(POLICY_WARNINGS),
+    issues: optional(ISSUES),
     conditions: optional(CONDITIONS),
   },
   { default: UNSEEN },

@@ -23,6 +23,7 @@ import {
   policyServerObjectName,
   tenantModules,
 } from '../../../lifecycle/index.ts';
+import { checkIssues } from './check-issues.ts';
 import { checkParameters } from './check-parameters.ts';
 import { controllerOf, hasAvailablePods } from './controller-arguments.ts';
 import { type Finding, finding } from './finding.ts';
@@ -99,8 +100,8 @@ export function checkPolicies(snapshot: Snapshot): readonly Finding[] {
       ? [
           ...checkPolicy(policy, snapshot.now),
           ...checkRules(policy),
-          ...checkWarnings(policy),
           ...checkModulesKept(policy),
+          ...checkIssues(policy, nameOf(policy)),
           ...checkParameters(snapshot, policy, nameOf(policy)),
         ]
       : [];
@@ -178,13 +179,6 @@ function checkRules(policy: AdmissionPolicyObject): readonly Finding[] {
       'Remove them, or write a ClusterAdmissionPolicy for them.',
     ),
   ];
-}
-
-/** What modules need, and the policy does not grant. */
-function checkWarnings(policy: AdmissionPolicyObject): readonly Finding[] {
-  return (policy.status?.warnings ?? []).map((warning) =>
-    finding('PolicyMayReject', nameOf(policy), warning, 'Grant it, unless the policy works without it.'),
-  );
 }
 
 /** The condition Enforced, if it says that the policy is not. */

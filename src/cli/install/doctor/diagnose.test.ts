@@ -5,6 +5,7 @@ import type {
   JsonObject,
   KubernetesObject,
   NetworkPolicyProvider,
+  PolicyIssue,
   PolicyServer,
 } from '../../../resources/index.ts';
 import { policyServerObjectName } from '../../../lifecycle/index.ts';
@@ -153,9 +154,9 @@ describe('the doctor', () => {
       ],
     },
   });
-  const warned = ({ status, ...one }: AdmissionPolicyObject): AdmissionPolicyObject => ({
+  const withIssue = ({ status, ...one }: AdmissionPolicyObject, issue: PolicyIssue): AdmissionPolicyObject => ({
     ...one,
-    status: { ...status, warnings: ['the module changes objects'] },
+    status: { ...status, issues: [issue] },
   });
 
   const refused = (reason: string): AdmissionPolicyObject => {
@@ -296,7 +297,15 @@ describe('the doctor', () => {
     'warning PolicyDegraded': () => ({ policies: [policy('Degraded')] }),
     'warning PolicyPending': () => ({ policies: [policy('Pending')] }),
     'warning ModulesNotKept': () => ({ policies: [atRisk(policy('Active'))] }),
-    'warning PolicyMayReject': () => ({ policies: [warned(policy('Active'))] }),
+    'warning PolicyMayReject': () => ({
+      policies: [withIssue(policy('Active'), { reason: 'MayReject', severity: 'Warning', message: 'it may reject' })],
+    }),
+    'warning PolicyIssue': () => ({
+      policies: [withIssue(policy('Active'), { reason: 'NotServed', severity: 'Warning', message: 'no such group' })],
+    }),
+    'error PolicyCannotWork': () => ({
+      policies: [withIssue(policy('Active'), { reason: 'CannotMatch', severity: 'Error', message: 'no resource pod' })],
+    }),
     'warning PolicyMemoryExceeded': () => ({ policies: [refused('MemoryExceeded')] }),
     'warning PolicyQuarantined': () => ({ replicas: [deviating('one', ['kw.ap.shop.p', 'Quarantined'])] }),
     'error RevisionRefused': () => ({ replicas: [deviating('one', ['kw.cap.p', 'RevisionMismatch'])] }),

@@ -40,6 +40,8 @@ export const FINDING_CODES = {
   PolicyNotEnforced: 'error',
   PolicyDegraded: 'warning',
   PolicyPending: 'warning',
+  PolicyCannotWork: 'error',
+  PolicyIssue: 'warning',
   PolicyMayReject: 'warning',
   ModulesNotKept: 'warning',
   PolicyMemoryExceeded: 'warning',

@@ -78,6 +78,16 @@ export const ALERTS: readonly Alert[] = [
     whatToDo: '`portcullis rollout status` says why, `portcullis rollout diff` what changed.',
   },
   {
+    name: 'PortcullisPolicyCannotWork',
+    severity: 'warning',
+    when: 'sum by (policy_server, reason) (portcullis_policy_issues{reason=~"CannotMatch|CannotSucceed|InvalidParameters"}) > 0',
+    lasting: '15m',
+    summary:
+      'A policy serves, but a rule of it matches no request, an expression fails for every object, or namespaces have invalid parameters.',
+    whatToDo:
+      '`kubectl get cap,ap,capg,apg -A` shows which policies in the column REASON; `portcullis doctor` names the field or the namespaces.',
+  },
+  {
     name: 'PortcullisGovernanceStopped',
     severity: 'warning',
     when: 'max(portcullis_governance_other_controllers) > 0',

@@ -26,6 +26,8 @@ export function viewOf(belief: Belief, { settings, hasOrders }: Rules): RolloutV
     revisions: belief.revisions.map(revisionFacts),
     replicas: belief.replicas?.map((replica) => replicaFacts(replica, hasOrders, belief.revisions.at(-1)?.n ?? 0)),
     monitored: [],
+    isTypeCheckPending: false,
+    invalidAnnotations: [],
     hasPolicyServer: true,
     isCovered: belief.covered !== '',
     webhookFailurePolicy: belief.covered === belief.covered.toUpperCase() ? 'Ignore' : 'Fail',

@@ -126,6 +126,8 @@ export function view(
     replicas: replicas?.map((one) => saying(one, revisions)),
     monitored: [],
     hasPolicyServer: true,
+    isTypeCheckPending: false,
+    invalidAnnotations: [],
     isCovered,
     webhookFailurePolicy: isCovered ? effectiveFailurePolicy(inForce?.snapshot ?? spec('1')) : undefined,
     phase: undefined,
