@@ -18,7 +18,7 @@ import { revisionFacts } from './revision-store.ts';
 import type { ReplicaFacts, RevisionFacts, RolloutSettings, RolloutView } from './rollout/rollout-view.ts';
 import { POLICY_ACTIVE } from './rollout/policy-status.ts';
 import { REASONS } from './rollout/reasons.ts';
-import { hasFailed, isFailurePolicyInForce, servingRevision } from './rollout/revision-choice.ts';
+import { hasFailed, isFailurePolicyInForce, lastServedRevision, servingRevision } from './rollout/revision-choice.ts';
 import { type AnnotationProblem, parseRevisionNumber, parseRolloutAnnotations } from './rollout-settings.ts';
 import { refreshAnnotationProblems } from './refresh-request.ts';
 import type { TypeCheckReports } from './type-checks/type-check-reports.ts';
@@ -66,7 +66,9 @@ export function policyView(
   const isAnsweredByFailurePolicy = isFailurePolicyInForce({ revisions: facts, settings: rolloutSettings });
   const inForce =
     servingRevision({ revisions: facts }) ??
-    (isAnsweredByFailurePolicy ? failed(facts.at(-1), policy, ownWebhook) : undefined);
+    (isAnsweredByFailurePolicy
+      ? (lastServedRevision({ revisions: facts }) ?? failed(facts.at(-1), policy, ownWebhook))
+      : undefined);
   const reference = policyReference(policy, id);
   const matchInForce = inForce && matchOf(policy, inForce.snapshot, inForce.ownWebhook, sources.namespace);
   return {
@@ -96,7 +98,7 @@ export function policyView(
   };
 }
 
-/** The declared spec of a policy whose newest revision failed: with no revision that serves, webhooks cover the spec. */
+/** The declared spec of a policy whose newest revision failed: with no revision that ever served, webhooks cover the spec. */
 function failed(
   newest: RevisionFacts | undefined,
   { spec }: AdmissionPolicyObject,

@@ -232,7 +232,7 @@ const CASES: readonly Case[] = [
   {
     when: 'degraded policies reject, and a correction is on its way: the policy stays covered',
     view: view([revision(1, 'Retired'), revision(2, 'Failed'), revision(3, 'Candidate')], [replica('a')], REJECT),
-    steps: ['try 3', 'enforce spec'],
+    steps: ['try 3', 'enforce 1'],
   },
   {
     when: 'nothing ever served, and the newest waits for the end of a pin, under former settings',
@@ -244,7 +244,7 @@ const CASES: readonly Case[] = [
   {
     when: 'nothing serves any more, and degraded policies reject',
     view: view([revision(1, 'Retired'), revision(2, 'Failed', { reason: 'InvalidSettings' })], [replica('a')], REJECT),
-    steps: ['enforce spec'],
+    steps: ['enforce 1'],
   },
   {
     when: 'a change failed, and degraded policies are ignored',
@@ -388,12 +388,12 @@ const CASES: readonly Case[] = [
   {
     when: 'the serving revision is retired because the newest failed',
     view: view([retired, failed], both, REJECT),
-    steps: ['enforce spec'],
+    steps: ['enforce 1'],
   },
   {
     when: 'degraded policies no longer reject',
     view: view([retired, failed], both),
-    steps: ['1 is Validated', 'enforce spec'],
+    steps: ['1 is Validated', 'enforce 1'],
   },
   // Pins.
   {

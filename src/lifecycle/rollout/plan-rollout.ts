@@ -253,7 +253,10 @@ function coverage(view: RolloutView, goal: RevisionFacts | undefined): RolloutSt
     if (!mustStay && !isUnservable(view, desiredRevision(view))) {
       return [];
     }
-    return isFailurePolicyInForce(view) ? [{ type: 'enforce', revision: undefined }] : [{ type: 'uncover' }];
+    // The requests of what served last: a revision that never served applies to none.
+    return isFailurePolicyInForce(view)
+      ? [{ type: 'enforce', revision: lastServedRevision(view)?.number }]
+      : [{ type: 'uncover' }];
   }
   if (isServingIgnored(view)) {
     return [{ type: 'uncover' }];

@@ -1,5 +1,6 @@
 // Reasons of phases of policies and of states of revisions. Documented in docs/lifecycle.md.
 
+import { DEGRADED_REJECTED } from '../../resources/index.ts';
 import { CONTESTED_REASON, FAILED_REASON } from '../../runtime/index.ts';
 
 /** Reasons of the controller; replicas and pre-validation add those of policy servers (`PolicyReason`). */
@@ -45,7 +46,7 @@ export const REASONS = {
   /** On a revision: another one serves instead. */
   replaced: 'Replaced',
   /** On a revision: it was retired because the newest one failed, and the controller is set to reject then. */
-  degradedRejected: 'DegradedRejected',
+  degradedRejected: DEGRADED_REJECTED,
   /** On a revision: it was retired because the newest one failed, and the controller is set to ignore the policy then. */
   degradedIgnored: 'DegradedIgnored',
   /** Of the condition Enforced: no revision has ever served. */

@@ -422,6 +422,22 @@ describe('a rollout in a disaster where degraded policies are ignored', () => {
   }
 });
 
+describe('a rollout that fails where degraded policies reject', () => {
+  for (const [before, expected] of [
+    ['a', 'rejected'],
+    ['A', 'admitted'],
+  ] as const) {
+    it(`leaves ${before} with its own failurePolicy: that of the failed revision is used nowhere`, () => {
+      const rules = { ...RULES, ...REJECTING };
+      const served = settled(newWorld(before, 1, {}), rules);
+      const after = settled({ ...served, policy: { ...served.policy, spec: 'x' } }, rules);
+      assert.deepEqual([probed(after), after.covered], [[expected], before]);
+      const restarted = settled({ ...after, replicas: [newReplica('r', after.revisions)] }, rules);
+      assert.deepEqual([probed(restarted), restarted.covered], [[expected], before]);
+    });
+  }
+});
+
 describe('the rules of the model', () => {
   for (const [what, name, mutation] of MUTANTS) {
     it(`reject a planner that ${what}`, () => {

@@ -188,7 +188,7 @@ export type RolloutStep =
   | { readonly type: 'dryRun'; readonly revision: number }
   /** Extend the coverage to all of these revisions, before one of them serves. */
   | { readonly type: 'widen'; readonly revisions: readonly number[] }
-  /** Set the coverage to this revision; undefined: to the spec, because nothing could serve. */
+  /** Set the coverage to this revision; undefined: to the spec, because nothing has ever served. */
   | { readonly type: 'enforce'; readonly revision: number | undefined }
   /** Publish whether replicas answer by the failurePolicy while this revision is the newest, failed, and none serves. */
   | { readonly type: 'setEnforced'; readonly revision: number; readonly isEnforced: boolean }

@@ -9,4 +9,7 @@ export const REVISION_STATES = [
   'Superseded',
 ] as const;
 
+/** The reason of a retired revision whose failurePolicy answers, because the newest one failed. Replicas act on it. */
+export const DEGRADED_REJECTED = 'DegradedRejected';
+
 export type RevisionState = (typeof REVISION_STATES)[number];

@@ -90,6 +90,19 @@ describe('revisions of a policy', () => {
     assert.equal(wantedOf([failed, revision(1, 'Validated')], 'portcullis').failed, undefined, 'one may serve soon');
   });
 
+  it('without one to serve give the failurePolicy of what served until the newest failed', () => {
+    const rejecting = (number: number, order: number): PolicyRevision =>
+      revision(number, 'Retired', { reason: 'DegradedRejected', message: 'revision 3 failed', order });
+    const failed = revision(3, 'Failed', { reason: 'InvalidSettings', message: 'no list' });
+    const all = [rejecting(1, 1), rejecting(2, 2), failed].map(trimRevision);
+    const { name, revision: number, message } = wantedOf(all, 'portcullis').failed ?? {};
+    assert.deepEqual([name, number, message], ['kw.cap.p-2', 2, 'no list']);
+    const fixed = [rejecting(2, 2), failed, revision(4, 'Validated')].map(trimRevision);
+    assert.equal(wantedOf(fixed, 'portcullis').failed?.revision, 2, 'until a correction serves');
+    const back = [rejecting(1, 1), revision(2, 'Validated', { order: 2 }), failed].map(trimRevision);
+    assert.equal(wantedOf(back, 'portcullis').failed, undefined, 'what served last is on its way again');
+  });
+
   it('are kept in memory without unused fields', () => {
     for (const state of ['Validated', 'Staged', 'Serving'] as const) {
       assert.deepEqual(trimRevision(revision(1, state)).spec.snapshot, { module: 'm', failurePolicy: 'Ignore' });

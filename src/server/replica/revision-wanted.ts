@@ -1,6 +1,6 @@
 // The wanted policies of a replica, from PolicyRevisions. These come from the controller, but are validated
 // nevertheless: an invalid revision fails alone.
-import { revisionMismatch, servesInsteadOf } from '../../resources/index.ts';
+import { DEGRADED_REJECTED, revisionMismatch, servesInsteadOf } from '../../resources/index.ts';
 import type { PolicyMatch, PolicyRevision, ServingTurn } from '../../resources/index.ts';
 import { INVALID_PARAMETERS, type PinnedModule, pinnedSpec } from '../../control/index.ts';
 import {
@@ -21,6 +21,7 @@ import { isJsonObject, own, textOf } from '../../values/index.ts';
 export function wantedOf(revisions: Iterable<PolicyRevision>, productNamespace: string): WantedPolicy {
   let serving: PolicyRevision | undefined;
   let newest: PolicyRevision | undefined;
+  let served: PolicyRevision | undefined;
   const staged: PolicyRevision[] = [];
   const buckets = new Set<string>();
   for (const revision of revisions) {
@@ -33,10 +34,13 @@ export function wantedOf(revisions: Iterable<PolicyRevision>, productNamespace: 
     } else if (state === 'Validated' || state === 'Staged') {
       staged.push(revision);
     }
+    if (isRejecting(revision) && (served === undefined || servesInsteadOf(turnOf(revision), turnOf(served)))) {
+      served = revision;
+    }
     newest = newest === undefined || revision.spec.revision > newest.spec.revision ? revision : newest;
   }
   buckets.delete('');
-  const failed = serving === undefined && staged.length === 0 ? failureOf(newest, productNamespace) : undefined;
+  const failed = serving === undefined ? failureOf(newest, served, staged, productNamespace) : undefined;
   return {
     ...(serving === undefined ? {} : { serving: wantedRevision(serving, productNamespace) }),
     staged: staged
@@ -67,21 +71,39 @@ function waitingRevision({ metadata, spec }: PolicyRevision): WaitingRevision {
   return { name, uid, revision: spec.revision, snapshot: spec.snapshot };
 }
 
-function failureOf(newest: PolicyRevision | undefined, productNamespace: string): FailedRevision | undefined {
+/** Whether a revision served until the newest one failed, and its failurePolicy answers since. */
+function isRejecting({ status }: PolicyRevision): boolean {
+  return status?.state === 'Retired' && status.reason === DEGRADED_REJECTED;
+}
+
+/**
+ * What answers while nothing serves: the failurePolicy of what served until another one failed; without it, that of the newest,
+ * if it failed.
+ */
+function failureOf(
+  newest: PolicyRevision | undefined,
+  served: PolicyRevision | undefined,
+  staged: readonly PolicyRevision[],
+  productNamespace: string,
+): FailedRevision | undefined {
   const state = newest?.status?.state ?? 'Candidate';
   const reason = textOf(newest?.status?.reason);
-  if (newest === undefined || !(state === 'Failed' || (state === 'Candidate' && reason !== ''))) {
+  const isFailed = staged.length === 0 && (state === 'Failed' || (state === 'Candidate' && reason !== ''));
+  // What served after it, and is on its way again, is the last one.
+  const isLast = served !== undefined && staged.every((one) => orderOf(one) < orderOf(served));
+  const inForce = isLast ? served : isFailed ? newest : undefined;
+  if (newest === undefined || inForce === undefined) {
     return undefined;
   }
-  const { revision, snapshot } = newest.spec;
-  const { name = '', uid = '' } = newest.metadata;
+  const { revision, snapshot } = inForce.spec;
+  const { name = '', uid = '' } = inForce.metadata;
   return {
     name,
     uid,
     revision,
-    message: textOf(newest.status?.message) || reason || 'the newest revision failed',
+    message: textOf((isFailed ? newest : inForce).status?.message) || reason || 'the newest revision failed',
     failurePolicy: failurePolicyOf(snapshot),
-    ...(newest.status?.enforced === false ? {} : matchOf(newest, productNamespace)),
+    ...(newest.status?.enforced === false ? {} : matchOf(inForce, productNamespace)),
   };
 }
 
@@ -124,7 +146,7 @@ export interface KeptRevision extends PolicyRevision {
 
 /**
  * The fields of a revision to keep in memory, for {@link wantedOf}: the spec of loaded revisions; the match rules of
- * failed ones; only the names of former ones, which are ten times as many, and of those that are not served.
+ * failed ones, and of one whose failurePolicy answers; only the names of former ones, which are ten times as many, and of those that are not served.
  */
 export function trimRevision(revision: PolicyRevision): KeptRevision {
   const mismatch = revisionMismatch(revision);
@@ -167,8 +189,14 @@ function trimmed(whole: PolicyRevision): PolicyRevision {
       kept = { snapshot: needed, status: { state, ...text } };
       break;
     }
+    case 'Retired': {
+      const { reason, message, order } = status ?? {};
+      const inForce = { state, reason, message, order } as PolicyRevision['status'] & object;
+      kept = isRejecting(whole) ? { snapshot: matchFields(snapshot), status: inForce } : RETIRED;
+      break;
+    }
     default:
-      kept = state === 'Retired' ? RETIRED : SUPERSEDED;
+      kept = SUPERSEDED;
   }
   const of = 'snapshot' in kept ? { policy, ...(ownWebhook === undefined ? {} : { ownWebhook }) } : {};
   const rest = { spec: { policyId, policyServer, revision, snapshot: kept.snapshot, ...of }, status: kept.status };

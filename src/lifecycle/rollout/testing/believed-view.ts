@@ -94,7 +94,7 @@ function replicaFacts(
   }
   const revisions = new Map<number, Report>();
   if (sees.failed && serves === 0 && state === 'connected') {
-    revisions.set(newest, { state: 'Loading' });
+    revisions.set(sees.answering || newest, { state: 'Loading' });
   }
   for (const n of state === 'connected' ? [...sees.staged, sees.serving, serves] : []) {
     if (n !== 0) {
@@ -102,7 +102,7 @@ function replicaFacts(
       revisions.set(n, n === serves ? { state: 'Serving', ...(hasOrders ? { order } : {}) } : { state: beside });
     }
   }
-  const answering = serves || sees.serving || newest;
+  const answering = serves || sees.answering || newest;
   const byFailurePolicy = { rejected: 'Fail', admitted: 'Ignore', nothing: 'Nothing' } as const;
   const answersOf = (n: number): ReplicaAnswers =>
     n !== answering ? 'Nothing' : serves === 0 ? byFailurePolicy[sees.otherwise] : 'Verdict';

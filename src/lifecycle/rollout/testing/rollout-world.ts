@@ -1,6 +1,6 @@
 // A model of the rollout of one policy: an API server, controllers and replicas whose caches lag. A world is plain,
 // immutable data; a move returns another world.
-import type { PolicyStatus, RevisionState } from '../../../resources/index.ts';
+import { DEGRADED_REJECTED, type PolicyStatus, type RevisionState } from '../../../resources/index.ts';
 import type { planRollout } from '../plan-rollout.ts';
 import type { requestOutcome } from '../request-outcome.ts';
 import type { RolloutSettings } from '../rollout-view.ts';
@@ -49,7 +49,9 @@ export interface Wanted {
   readonly order: number;
   readonly staged: readonly number[];
   readonly failed: boolean;
-  /** What requests get while nothing is loaded. */
+  /** The revision whose failurePolicy answers while nothing is loaded; 0: none. */
+  readonly answering: number;
+  /** What requests get then. */
   readonly otherwise: 'rejected' | 'admitted' | 'nothing';
 }
 
@@ -170,14 +172,21 @@ function wantedOf(revisions: readonly Revision[]): Wanted {
   const staged = revisions.filter(({ state }) => state === 'Validated' || state === 'Staged').map(({ n }) => n);
   const newest = revisions.at(-1);
   const isFailed = newest?.state === 'Failed' || (newest?.state === 'Candidate' && newest.reason !== '');
-  const failed = serving === undefined && staged.length === 0 && isFailed;
-  const inForce = serving ?? (failed ? newest : undefined);
-  const answering = inForce?.isEnforced === true ? inForce : undefined;
+  const [rejecting] = revisions
+    .filter(({ state, reason }) => state === 'Retired' && reason === DEGRADED_REJECTED)
+    .toSorted((a, b) => b.order - a.order);
+  const isLast = revisions.every((one) => !staged.includes(one.n) || one.order < (rejecting?.order ?? 0));
+  const served = isLast ? rejecting : undefined;
+  const failed = serving === undefined && (served !== undefined || (staged.length === 0 && isFailed));
+  const inForce = serving ?? (failed ? (served ?? newest) : undefined);
+  const isEnforced = inForce?.isEnforced === true && (serving !== undefined || newest?.isEnforced === true);
+  const answering = isEnforced ? inForce : undefined;
   return {
     serving: serving?.n ?? 0,
     order: serving?.order ?? 0,
     staged,
     failed,
+    answering: answering?.n ?? 0,
     otherwise: answering === undefined ? 'nothing' : failurePolicyOf(answering.spec),
   };
 }
