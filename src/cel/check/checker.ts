@@ -455,8 +455,15 @@ class Checker {
     const types = argTypes.map((type) => this.#unification.substitute(type, true));
     const applied = formatArguments(types, isMember);
     const message = `found no matching overload for '${declared.name}' applied to '${applied}'`;
-    this.#report(node, message, hints ?? hintsForCall(declared, isMember, types));
+    this.#report(node, message, hints ?? this.#keyHints(node) ?? hintsForCall(declared, isMember, types));
     this.#setType(node, ERROR);
+  }
+
+  /** For `labels.app-name.startsWith('a')`, which subtracts a call. */
+  #keyHints(node: CallExpression): readonly string[] | undefined {
+    const [, right] = node.function === Operator.Subtract || node.function === Operator.Divide ? node.args : [];
+    const key = right === undefined ? undefined : keyHint(this.#parsed.source.text, right.start);
+    return key?.isCertain === true ? [key.hint] : undefined;
   }
 
   // --- literals of lists, maps and structs -------------------------------------------------------------------------

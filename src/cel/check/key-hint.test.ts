@@ -38,6 +38,7 @@ describe('hints for keys with -, . and /', () => {
   }
 
   it('are the first, and alone in maps of texts', () => {
+    assert.deepEqual(new Set(hintsOf(`${labels}.app-name.startsWith('w')`)).size, 1);
     assert.deepEqual(hintsOf(`${labels}.app-name == 'web'`).length, 1);
     assert.deepEqual(hintsOf('object.spec.replicas-count > 1').length, 2);
   });

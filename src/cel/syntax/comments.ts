@@ -32,7 +32,9 @@ export function commentsOf(text: string): readonly Comment[] {
 export function commentHint(text: string, error: number): string | undefined {
   const comments = commentsOf(text).filter(({ start }) => start <= error);
   const isOnlyComments = comments.reduce((rest, { start, end }) => rest - (end - start), text.trim().length) <= 0;
-  const hasCode = comments.some(({ start, end }) => CODE.test(text.slice(start, end)));
+  // A comment at the end, where more of the expression is expected.
+  const isLast = (comments.at(-1)?.end ?? 0) >= text.trimEnd().length;
+  const hasCode = isLast || comments.some(({ start, end }) => CODE.test(text.slice(start, end)));
   return comments.length > 0 && (hasCode || isOnlyComments)
     ? `a comment takes ${isOnlyComments ? 'the whole expression' : 'a part of the expression'}: it ends with its line, and YAML joins the lines of a folded block (>), so write the block with |`
     : undefined;

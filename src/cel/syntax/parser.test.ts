@@ -261,6 +261,8 @@ describe('hints for syntax errors', () => {
     ['// nothing here', /takes the whole expression/],
     ['// pods only object.kind == 1 &&\n b)', /takes a part of the expression/],
     ['(a // and || b\n', /takes a part of the expression/],
+    ["a.all(c, // each one c.image.startsWith('a'))", /takes a part of the expression/],
+    ['a ? b // one : c', /takes a part of the expression/],
     ['// a comment\n a b', undefined],
     ["a == '// && b' c", undefined],
     ['a b // && c', undefined],

@@ -1167,6 +1167,7 @@ const LINT_CASES: readonly Case[] = [
     "object.spec.containers.all(c, c.?resources.?limits[?'memory'].orValue('0') < '1Gi')",
     'object.spec.containers.all(c, int(c.resources.requests.memory) <= 2000)',
     "object.spec.containers.all(c, c.resources.limits['nvidia.com/gpu'] > 1)",
+    "object.spec.containers.all(c, c.resources.limits.all(k, c.resources.limits[k] <= '2'))",
     "object.spec.volumes.all(v, !has(v.emptyDir) || v.emptyDir.sizeLimit <= '1Gi')",
   ].map((expression): Case => [
     `quantities that are no numbers in ${expression}`,
@@ -1226,6 +1227,7 @@ const LINT_CASES: readonly Case[] = [
     "object.kind + '/' + object.metadata.name + ' is not allowed'",
     "'at most ' + string(object.spec.replicas)",
     '"%s is not allowed".format([request.name])',
+    "has(object.spec) ? 'a' : 'b'",
     'pod {{ request.object.metadata.name }} is not allowed',
     'pod ${object.metadata.name} is not allowed',
   ].map((message): Case => [
@@ -1258,6 +1260,7 @@ const LINT_CASES: readonly Case[] = [
       ['[JSONPatch{op: "move", path: "/metadata/labels/a"}]', /has no from/],
       ['[JSONPatch{op: "add", path: "metadata/labels", value: {"a": "b"}}]', /write "\/metadata\/labels"/],
       ['[JSONPatch{op: "add", path: "spec/" + request.name, value: "b"}]', /does not begin with/],
+      ['[JSONPatch{op: "add", path: "$.metadata.labels", value: {"a": "b"}}]', /write "\/metadata\/labels"/],
       [
         '[JSONPatch{op: "add", path: "/metadata/labels/app.kubernetes.io/name", value: "x"}]',
         /\/metadata\/labels\/app\.kubernetes\.io~1name/,

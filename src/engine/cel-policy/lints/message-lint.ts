@@ -13,6 +13,9 @@ const REFERENCE = /\b(?:object|oldObject|request|params|variables|namespaceObjec
 const PLACEHOLDER =
   /\{\{-?\s*(?:request|object|oldObject|params|variables|namespaceObject|element|input)\b[^{}]*\}\}|\$[{(]\s*(?:request|object|oldObject|params|variables|namespaceObject)\b[^{}]*[})]/u;
 
+/** Calls that read a field. */
+const READS: ReadonlySet<string> = new Set(['_[_]', '_?._', '_[?_]']);
+
 /** Messages that are expressions or have placeholders. @param root prefix of fields */
 export function messageLint(
   validations: readonly Pick<ValidationSpec, 'message' | 'messageExpression'>[],
@@ -47,7 +50,7 @@ function isExpression(message: string, variables: Variables, environments: Polic
     inferred !== undefined &&
     inferred.issues.length === 0 &&
     inferred.expression.kind === 'call' &&
-    !/^_[.[?]/u.test(inferred.expression.function) &&
+    !READS.has(inferred.expression.function) &&
     ['string', 'dyn'].includes(inferred.type.kind)
   );
 }

@@ -5,6 +5,8 @@ import { EPHEMERAL_CONTAINERS_MISSED, missesEphemeralContainers, missesUpdates }
 import { fieldChain, type Variables } from './field-chain.ts';
 import { findingAt, type LintFinding, type Programs } from './lint-finding.ts';
 
+const LOOKUPS: ReadonlySet<string> = new Set(['_?._', '_[_]', '_[?_]']);
+
 /** Expressions about containers that are added, and resources that are changed, without a request for the pod itself. */
 export function podSubresourceLint(
   programs: Programs,
@@ -42,11 +44,11 @@ function readsResources(node: Expression, variables: Variables): boolean {
   return isPart && operand !== undefined && fieldChain(operand, variables)?.fields.at(-1) === 'resources';
 }
 
-/** The field that a node selects, tests or selects optionally. */
+/** The field that a node selects, tests or looks up. */
 function lastField(node: Expression): string | undefined {
   if (node.kind === 'select') {
     return node.field;
   }
-  const [, key] = node.kind === 'call' && node.function === '_?._' ? node.args : [];
+  const [, key] = node.kind === 'call' && LOOKUPS.has(node.function) ? node.args : [];
   return key?.kind === 'literal' && typeof key.value === 'string' ? key.value : undefined;
 }

@@ -29,7 +29,7 @@ export function pointedField(
     return {};
   }
   if (!text.startsWith('/')) {
-    return { problem: fatal(`the path "${text}" does not begin with "/": write "/${text}"`) };
+    return { problem: fatal(`the path "${text}" does not begin with "/": write "${slashed(text)}"`) };
   }
   const segments = text.slice(1).split('/').map(unescaped);
   // The last one may go on.
@@ -105,6 +105,12 @@ function insideOfScalar(path: readonly string[], index: number): string {
   const parent = pointerOf(path, index - 1);
   const key = path.slice(index - 1).join('/');
   return `${pointerOf(path, index)} is no object: in a key, write ~1 for "/", as in ${parent}/${escaped(key)}, or use jsonpatch.escapeKey('${key}')`;
+}
+
+/** The path that is meant by `metadata/labels`, `.metadata.labels` or `$.metadata.labels`. */
+function slashed(text: string): string {
+  const names = text.replace(/^\$?\.?/u, '');
+  return `/${names.includes('/') ? names : names.replaceAll('.', '/')}`;
 }
 
 function pointerOf(path: readonly string[], length: number): string {

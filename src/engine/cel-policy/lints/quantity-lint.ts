@@ -62,5 +62,8 @@ function isQuantity(node: Expression, variables: Variables): boolean {
   const fields = fieldChain(node, variables)?.fields ?? [];
   const key = fields.at(-1) ?? '';
   const map = fields.at(-2) ?? '';
-  return (QUANTITY_MAPS.has(map) && RESOURCE_NAME.test(key)) || (key === 'sizeLimit' && map === 'emptyDir');
+  const isOfContainer = fields.at(-3) === 'resources' && (map === 'limits' || map === 'requests');
+  return (
+    isOfContainer || (QUANTITY_MAPS.has(map) && RESOURCE_NAME.test(key)) || (key === 'sizeLimit' && map === 'emptyDir')
+  );
 }
