@@ -89,6 +89,8 @@ export class RolloutLab implements AsyncDisposable {
   readonly cluster: Cluster;
   readonly replicas: LabReplica[] = [];
   readonly controllers: LabProcess[] = [];
+  /** Folders of the controllers with copies of modules. */
+  readonly copies: string[] = [];
   readonly #stack: AsyncDisposableStack;
   readonly #clients = new Map<LabUser, KubernetesCluster>();
   #started = 0;
@@ -182,8 +184,11 @@ export class RolloutLab implements AsyncDisposable {
   /** Starts a controller, and waits until it leads, or until it waits for leadership. */
   async addController(isElected = false, more: readonly string[] = []): Promise<LabProcess> {
     const { certificates } = this;
+    const name = `controller-${(this.#started += 1)}`;
+    const copies = join(this.folder, name);
+    this.copies.push(copies);
     const process = new LabProcess(
-      `controller-${(this.#started += 1)}`,
+      name,
       [
         'controller',
         isElected ? '--leader-elect' : '--no-leader-elect',
@@ -198,6 +203,7 @@ export class RolloutLab implements AsyncDisposable {
           'policy-server-url': `https://localhost:${this.balancer.port}`,
           'policy-server-ca-file': certificates.caFile,
           ...controlFlags(await this.control.ofController()),
+          'module-copies-dir': copies,
           'operations-port': '0',
         }),
       ],

@@ -181,7 +181,7 @@ function described(title: string): never {
   return { protocolVersion: 'v1', mutating: false, rules: [], executionMode: 'kubewarden-wapc', annotations } as never;
 }
 
-/** Scenario 3, without a peer that has the module: a new replica that cannot load it retries until it can. */
+/** Scenario 3, without a peer or a controller that has the module: a new replica that cannot load it retries until it can. */
 export async function backoffWithoutPeers(lab: RolloutLab): Promise<void> {
   const module = await lab.module('backoff.wasm');
   await enforced(lab, requiresLabel('backoff', module, 'old'), 'old');
@@ -191,6 +191,7 @@ export async function backoffWithoutPeers(lab: RolloutLab): Promise<void> {
   await second.process.end('SIGTERM');
   lab.balance();
   await Promise.all(lab.replicas.map(({ folder }) => rm(join(folder, 'data', 'modules'), { recursive: true })));
+  await Promise.all(lab.copies.map((folder) => rm(folder, { recursive: true })));
   await rm(join(second.folder, 'data'), { recursive: true, force: true });
   second.road.isBlocked = true;
   await lab.restartReplica(second);

@@ -24,6 +24,8 @@ export interface ControllerRegistrationOptions {
   readonly controlAddress: string;
   /** Version of the product. */
   readonly version: string;
+  /** RFC 3339. */
+  readonly startedAt: string;
   /** ControllerReplicas, including its own, which others may delete. */
   readonly controllers: Pick<ObjectView<ControllerReplica>, 'subscribe'>;
   readonly log: Logger;
@@ -85,6 +87,7 @@ function wantedObject({
   identity: { name, pod },
   controlAddress,
   version,
+  startedAt,
 }: ControllerRegistrationOptions): ControllerReplica {
   return {
     apiVersion: apiVersionOf(CONTROLLER_REPLICAS),
@@ -94,6 +97,6 @@ function wantedObject({
       name,
       ...(pod === undefined ? {} : { ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', ...pod }] }),
     },
-    spec: { ...(pod === undefined ? {} : { podName: pod.name }), controlAddress, version },
+    spec: { ...(pod === undefined ? {} : { podName: pod.name }), controlAddress, version, startedAt },
   };
 }

@@ -9,6 +9,7 @@ import {
   POLICY_REVISIONS,
   POLICY_SERVER_REPLICAS,
   type ControllerReplica,
+  timeText,
 } from '../../resources/index.ts';
 import { ObjectCache, type Runnable, type SharedCaches } from '../../runtime/index.ts';
 import { type ControllerIdentity, registerController } from './controller-registration.ts';
@@ -89,7 +90,8 @@ export class CopyService implements Runnable {
       // Policy servers that see the object ask for modules again.
       await this.#keeper.open(signal);
       const controllers = this.#controllers;
-      const registered = { cluster, namespace, identity, controlAddress, version: PRODUCT_VERSION, controllers, log };
+      const started = { controlAddress, version: PRODUCT_VERSION, startedAt: timeText(Date.now()) };
+      const registered = { cluster, namespace, identity, ...started, controllers, log };
       await Promise.all([
         controllers.start(signal),
         registerController(registered, signal),

@@ -1,4 +1,4 @@
-import { object, optional, text } from '../schema-builder.ts';
+import { object, optional, text, time } from '../schema-builder.ts';
 import { CONDITIONS, PORTCULLIS_GROUP } from './common-schemas.ts';
 import { AGE_COLUMN, column, ownKind } from './own-kind.ts';
 import type { KindDeclaration, ObjectOfKind } from './own-kind.ts';
@@ -19,9 +19,17 @@ const controllerReplica = {
       maxLength: 300,
     }),
     version: optional(text('The version of the product.', { maxLength: 64 })),
+    startedAt: optional(
+      time('When the process started: policy servers ask one that has just started for what they lack.'),
+    ),
   }),
   status: object('Not used yet.', { conditions: optional(CONDITIONS) }),
-  columns: [column('Address', '.spec.controlAddress'), column('Version', '.spec.version'), AGE_COLUMN],
+  columns: [
+    column('Address', '.spec.controlAddress'),
+    column('Version', '.spec.version'),
+    column('Started', '.spec.startedAt', { type: 'date' }),
+    AGE_COLUMN,
+  ],
   example: {
     metadata: { name: 'portcullis-controller-7d4b9c6f5-k8wzq', namespace: 'portcullis' },
     spec: { podName: 'portcullis-controller-7d4b9c6f5-k8wzq', controlAddress: '10.1.2.3:8444' },

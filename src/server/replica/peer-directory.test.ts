@@ -20,12 +20,13 @@ function replica(
   };
 }
 
-function controller(name: string, controlAddress: string): ControllerReplica {
+function controller(name: string, controlAddress: string, rest: object = {}): ControllerReplica {
+  version += 1;
   return {
     apiVersion: 'portcullis.dev/v1',
     kind: 'ControllerReplica',
-    metadata: { name, namespace: 'n', uid: name, resourceVersion: '1' },
-    spec: { controlAddress },
+    metadata: { name, namespace: 'n', uid: name, resourceVersion: String(version) },
+    spec: { controlAddress, ...rest },
   };
 }
 
@@ -54,8 +55,8 @@ describe('PeerDirectory', () => {
     const controllers = new ObjectStore<ControllerReplica>();
     const directory = new PeerDirectory({ replicas, controllers, namespace: 'n', policyServer: 'default', name: 'me' });
     const reported: string[] = [];
-    const end = directory.subscribe((addresses) =>
-      reported.push([...addresses.replicas, ...addresses.controllers].join()),
+    const end = directory.subscribe((addresses, hasNewController) =>
+      reported.push([...addresses.replicas, ...addresses.controllers, ...(hasNewController ? ['new'] : [])].join()),
     );
     const object = replica('a', 'a:1');
     replicas.apply({ type: 'ADDED', object });
@@ -64,8 +65,11 @@ describe('PeerDirectory', () => {
     replicas.apply({ type: 'MODIFIED', object: replica('a', 'a:2') });
     replicas.apply({ type: 'DELETED', object: replica('a', 'a:2') });
     controllers.apply({ type: 'ADDED', object: controller('c', 'c:1') });
+    const startedAt = '2026-01-01T00:00:00Z';
+    controllers.apply({ type: 'MODIFIED', object: controller('c', 'c:1', { startedAt }) });
+    controllers.apply({ type: 'MODIFIED', object: controller('c', 'c:1', { startedAt, version: '2' }) });
     end();
     replicas.apply({ type: 'ADDED', object: replica('b', 'b:1') });
-    assert.deepEqual(reported, ['', 'a:1', 'a:2', '', 'c:1']);
+    assert.deepEqual(reported, ['', 'a:1', 'a:2', '', 'c:1,new', 'c:1,new']);
   });
 });

@@ -14,6 +14,8 @@ export interface PeerDirectoryOptions {
   readonly name: string;
 }
 
+export type PeersListener = (addresses: PeerAddresses, hasNewController: boolean) => void;
+
 /** The addresses of other replicas of the same PolicyServer, and of controllers. */
 export class PeerDirectory {
   readonly #options: PeerDirectoryOptions;
@@ -38,18 +40,31 @@ export class PeerDirectory {
     };
   }
 
-  /** Calls the listener with the addresses now and after each change. Returns a function that ends the subscription. */
-  subscribe(listener: (addresses: PeerAddresses) => void): () => void {
+  /**
+   * Calls the listener with the addresses now and after each change, and whether a controller has started since. Returns a
+   * function that ends the subscription.
+   */
+  subscribe(listener: PeersListener): () => void {
     let reported = this.addresses();
-    listener(reported);
+    let started = this.#starts();
+    listener(reported, started.size > 0);
     const changed = (): void => {
       const addresses = this.addresses();
-      if (!isDeepStrictEqual(addresses, reported)) {
+      const starts = this.#starts();
+      const isNew = !starts.isSubsetOf(started);
+      if (isNew || !isDeepStrictEqual(addresses, reported)) {
         reported = addresses;
-        listener(addresses);
+        started = starts;
+        listener(addresses, isNew);
       }
     };
     const ends = [this.#options.replicas.subscribe(changed), this.#options.controllers.subscribe(changed)];
     return () => ends.forEach((end) => end());
+  }
+
+  /** Processes of controllers. One that is started again has its address, and other copies maybe. */
+  #starts(): ReadonlySet<string> {
+    const { controllers, namespace } = this.#options;
+    return new Set(controllers.list(namespace).map(({ spec }) => `${spec.controlAddress} ${spec.startedAt ?? ''}`));
   }
 }

@@ -1,5 +1,5 @@
 // A replica's communication: its control port, its report to the cluster, its peers.
-import { type PeerAddresses, PRODUCT_VERSION } from '../../modules/index.ts';
+import { PRODUCT_VERSION } from '../../modules/index.ts';
 import { CONTROLLER_REPLICAS, POLICY_SERVER_LABEL, POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
 import type { ControllerReplica, PolicyServerReplica } from '../../resources/index.ts';
 import { ObjectCache } from '../../runtime/index.ts';
@@ -8,7 +8,7 @@ import type { Logger } from '../../log/index.ts';
 import { settledWithin } from '../policies/policy-source.ts';
 import { ControlEndpoint } from '../../control/index.ts';
 import type { ControlEndpointOptions } from '../../control/index.ts';
-import { PeerDirectory } from './peer-directory.ts';
+import { PeerDirectory, type PeersListener } from './peer-directory.ts';
 import type { ReplicaOptions } from './replica-options.ts';
 import { ReplicaReporter } from './replica-report.ts';
 import type { ReplicaView } from './replica-view.ts';
@@ -19,8 +19,8 @@ export const PEERS_WAIT_MS = 1_000;
 export interface ReplicaControlOptions extends Pick<ControlEndpointOptions, 'prevalidate' | 'readModule'> {
   readonly replica: ReplicaOptions;
   readonly view: ReplicaView;
-  /** Called with the addresses of other replicas and controllers, at the start and after each change. */
-  readonly peersChanged: (addresses: PeerAddresses) => void;
+  /** See {@link PeerDirectory.subscribe}. */
+  readonly peersChanged: PeersListener;
   readonly log: Logger;
 }
 

@@ -50,8 +50,6 @@ export class Replica implements PolicySource {
   readonly #stopping = new AbortController();
   readonly #isDown = Promise.withResolvers<void>();
   #downTimer: NodeJS.Timeout | undefined;
-  /** Addresses. */
-  #controllers: ReadonlySet<string> = new Set();
   #following: Promise<void> | undefined;
   /** Number of recorded policies; undefined before the start. */
   #restored: number | undefined;
@@ -162,7 +160,7 @@ export class Replica implements PolicySource {
       view,
       prevalidate: (request, signal) => this.prevalidate(request, signal),
       readModule: async (digest) => (isDigest(digest) ? await cache.read(digest) : undefined),
-      peersChanged: (addresses) => this.#peersChanged(addresses),
+      peersChanged: (addresses, hasNewController) => this.#peersChanged(addresses, hasNewController),
       log,
     });
   }
@@ -302,12 +300,10 @@ export class Replica implements PolicySource {
     }
   }
 
-  /** A controller that has just appeared may have copies of what could not be fetched. */
-  #peersChanged(addresses: PeerAddresses): void {
+  /** A controller that has just started may have copies of what could not be fetched. */
+  #peersChanged(addresses: PeerAddresses, hasNewController: boolean): void {
     this.#host.loader.peers(addresses);
-    const known = this.#controllers;
-    this.#controllers = new Set(addresses.controllers);
-    if (addresses.controllers.some((address) => !known.has(address))) {
+    if (hasNewController) {
       this.#registry.retryNow();
     }
   }
