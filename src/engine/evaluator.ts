@@ -9,6 +9,7 @@ import type { PolicyLog } from './host-port.ts';
 import type { JsonValue } from './json-text.ts';
 import { NO_OBJECTS, UnknownObject } from './object-lookup.ts';
 import type { ObjectLookup } from './object-lookup.ts';
+import { endsWithNamespace } from './parameters/ending-object.ts';
 import type { EffectiveSettings, ValidationResult } from './parameters/effective-settings.ts';
 import type { ValidationBudget } from './parameters/validation-budget.ts';
 import { unitsOf } from './loaded-policy.ts';
@@ -102,6 +103,8 @@ type UnitResult =
   | { readonly kind: 'failed'; readonly message: string }
   /** Missing or invalid parameters. */
   | { readonly kind: 'refused'; readonly message: string }
+  /** The same, for a request that only {@link endsWithNamespace}. */
+  | { readonly kind: 'ending'; readonly message: string }
   | { readonly kind: 'timeout' };
 
 /** Evaluates policies and applies their settings to the verdicts. One instance serves all policies of a thread. */
@@ -195,6 +198,9 @@ export class Evaluator {
     if (result.kind === 'refused') {
       return { outcome: 'failed', verdict: denied({ message: result.message }) };
     }
+    if (result.kind === 'ending') {
+      return { outcome: 'verdict', verdict: allowed() };
+    }
     const { mutatedObject } = result.verdict;
     const verdict = fromGuest(review, result.verdict);
     return { outcome: 'verdict', verdict, ...(mutatedObject === undefined ? {} : { mutatedObject }) };
@@ -216,13 +222,14 @@ export class Evaluator {
       results.set(name, result);
       return result.accepted;
     });
-    if (isTrue === true) {
+    const failures = [...results.values()].filter(({ accepted }) => accepted === undefined);
+    const isEnding = isTrue === undefined && failures.every((one) => one.isEnding === true);
+    if (isTrue === true || isEnding) {
       return { outcome: 'verdict', verdict: allowed() };
     }
     const causes = [...results]
       .filter(([, { accepted }]) => accepted !== true)
       .map(([member, { message }]) => ({ member, message }));
-    const failures = [...results.values()].filter(({ accepted }) => accepted === undefined);
     const isFailure = isTrue === undefined;
     const outcome = !isFailure ? 'verdict' : failures.every(({ isTimeout }) => isTimeout) ? 'timeout' : 'failed';
     return { outcome, verdict: groupDenied(group.message, causes, isFailure) };
@@ -241,12 +248,14 @@ export class Evaluator {
     try {
       const { guest } = unit;
       const namespace = review.target?.namespace ?? '';
-      const settings = this.#settings(unit, namespace, options.objects ?? NO_OBJECTS, timeoutMs);
+      const objects = options.objects ?? NO_OBJECTS;
+      const settings = this.#settings(unit, namespace, objects, timeoutMs);
       if (settings.kind === 'allowed') {
         return { kind: 'verdict', verdict: ADMITTED };
       }
       if (settings.kind === 'refused') {
-        return { kind: 'refused', message: settings.message };
+        const { message, isOfNamespace = false } = settings;
+        return { kind: isOfNamespace && endsWithNamespace(review, objects) ? 'ending' : 'refused', message };
       }
       const inventoryJson =
         guest.mode === 'opa' || guest.mode === 'gatekeeper'
@@ -259,7 +268,10 @@ export class Evaluator {
         ...(inventoryJson === undefined ? {} : { inventoryJson }),
       };
       const context = this.#capabilities.context(unit, limitsOf(unit, timeoutMs), { timeoutMs, review });
-      return { kind: 'verdict', verdict: boundedAnswer(guest.validate(input, context)) };
+      const { lacksParameters = false, ...verdict } = guest.validate(input, context);
+      return lacksParameters && endsWithNamespace(review, objects)
+        ? { kind: 'ending', message: verdict.message ?? '' }
+        : { kind: 'verdict', verdict: boundedAnswer(verdict) };
     } catch (error) {
       if (error instanceof UnknownObject) {
         throw error;
@@ -378,6 +390,8 @@ interface MemberResult {
   readonly accepted: boolean | undefined;
   readonly message: string | undefined;
   readonly isTimeout: boolean;
+  /** Whether it refuses a request only for parameters that go with the namespace. */
+  readonly isEnding?: true;
 }
 
 function memberResult(review: Review, result: UnitResult): MemberResult {
@@ -387,6 +401,9 @@ function memberResult(review: Review, result: UnitResult): MemberResult {
   if (result.kind === 'refused') {
     // Not a denial, which `!member()` would turn into an admission.
     return { accepted: undefined, message: result.message, isTimeout: false };
+  }
+  if (result.kind === 'ending') {
+    return { accepted: undefined, message: result.message, isTimeout: false, isEnding: true };
   }
   if (result.kind === 'failed') {
     return { accepted: undefined, message: `internal server error: ${result.message}`, isTimeout: false };

@@ -15,6 +15,8 @@ export interface GuestVerdict {
   readonly patch?: string;
   readonly auditAnnotations: Readonly<Record<string, string>> | null;
   readonly warnings: readonly string[] | null;
+  /** Of builtin policies: it denies only because parameters do not exist in the namespace of the request. */
+  readonly lacksParameters?: true;
 }
 
 /** A policy's answer to its settings. */

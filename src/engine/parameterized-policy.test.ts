@@ -159,6 +159,53 @@ describe('a member of a group with parameters', () => {
   });
 });
 
+describe('a policy whose parameters are gone with a namespace that is being deleted', () => {
+  const deletion = {
+    operation: 'DELETE',
+    object: null,
+    oldObject: { kind: 'Pod', apiVersion: 'v1', metadata: { name: 'nginx' } },
+  };
+  const ending = (
+    profile: JsonObject | undefined,
+    metadata: JsonObject = { deletionTimestamp: 'now' },
+  ): ObjectLookup => ({
+    find: ({ kind }) => {
+      const object = kind === 'Namespace' ? { metadata } : profile;
+      return object === undefined ? { state: 'absent' } : { state: 'found', object };
+    },
+  });
+  const judged = (yaml: string, objects: ObjectLookup, request: JsonObject = deletion): boolean =>
+    evaluate(load(yaml).policy, readReview('validate', bytes(podReview(request))), { route: 'validate', objects })
+      .verdict.allowed;
+
+  it('refuses no deletion for them, whether they are missing or invalid', () => {
+    assert.equal(judged(POLICY, ending(undefined)), true);
+    assert.equal(judged(POLICY, ending({ spec: { uid: -2 } })), true);
+    assert.equal(judged(NEGATED, ending(undefined)), true);
+  });
+
+  it('refuses them while the namespace lives, and all else', () => {
+    assert.equal(judged(POLICY, ending(undefined, {})), false);
+    assert.equal(judged(NEGATED, ending(undefined, {})), false);
+    assert.equal(judged(POLICY, ending(undefined), {}), false);
+  });
+
+  it('refuses them where the parameters are in another namespace', () => {
+    const elsewhere = POLICY.replace('name: profile', 'name: profile, namespace: shared');
+    assert.equal(judged(elsewhere, ending(undefined)), false);
+  });
+
+  it('still has its own verdict', () => {
+    assert.equal(judged(POLICY, ending({ spec: { uid: 5 } })), false);
+    // The member that has no parameters would deny: another member may, too.
+    const both =
+      NEGATED.replace('"!first()"', '"first() && second()"') + '    second: {module: m.wasm, settings: {uid: 1}}\n';
+    assert.equal(judged(both, ending(undefined)), false);
+    const either = both.replace('&&', '||');
+    assert.equal(judged(either, ending(undefined)), true);
+  });
+});
+
 describe('parameters of a policies file', () => {
   const cases: readonly [title: string, parameters: string, field: string, message: RegExp][] = [
     ['no source', '{overridable: [a], settingsExpression: "{}"}', 'parameters', /expected the key "from"/],

@@ -58,7 +58,7 @@ function viewOf(object: JsonObject, { apiVersion, kind, annotations = [] }: Obje
   const whole = object as unknown as KubernetesObject;
   if (apiVersion === 'v1' && kind === 'Namespace') {
     const { metadata } = whole;
-    const text = namespaceText(metadata.labels, metadata.annotations, annotations);
+    const text = namespaceText(metadata, annotations);
     return { state: 'found', object: parseJson(text) as JsonObject };
   }
   const { text, length } = parametersText(whole);

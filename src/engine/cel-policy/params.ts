@@ -5,6 +5,17 @@ import type { ParameterSource, ParamKind } from './sources.ts';
 /** The parameters of a policy cannot be determined. The message is that of API servers. */
 class ConfigurationError extends Error {}
 
+/** There are no parameters, and that denies the request. */
+export class ParametersMissing extends ConfigurationError {
+  /** Whether they would be in the namespace of the request. */
+  readonly isOfNamespace: boolean;
+
+  constructor(isOfNamespace: boolean) {
+    super('no params found for policy binding with `Deny` parameterNotFoundAction');
+    this.isOfNamespace = isOfNamespace;
+  }
+}
+
 /** @throws {@link ConfigurationError} when the API server does not serve the kind */
 export function checkServed(paramKind: ParamKind | undefined, source: ParameterSource): void {
   if (paramKind !== undefined && !source.isServed(paramKind)) {
@@ -34,7 +45,7 @@ export function collectParams(
     found.push(...(param === undefined ? [] : [param]));
   }
   if (found.length === 0 && paramRef.parameterNotFoundAction === 'Deny') {
-    throw new ConfigurationError('no params found for policy binding with `Deny` parameterNotFoundAction');
+    throw new ParametersMissing(namespace !== undefined && namespace === requestNamespace);
   }
   // Parameters of builtin kinds come without apiVersion and kind.
   return found.map((param) => ({ ...param, apiVersion: paramKind.apiVersion, kind: paramKind.kind }));

@@ -11,7 +11,7 @@ import type { ContextAwareResource } from '../policy-definition.ts';
 import { matchRequest, type MatchResources, NamespaceMissing } from './match-resources.ts';
 import { mutate, plainJson } from './mutate.ts';
 import { type NullRead, nullReads } from './null-reads.ts';
-import { collectParams } from './params.ts';
+import { collectParams, ParametersMissing } from './params.ts';
 import { ACCEPTED, denied, verdictOf } from './policy-verdict.ts';
 import type { PolicyEnvironments } from './policy-environment.ts';
 import { readSettings } from './read-policy.ts';
@@ -130,9 +130,11 @@ class SettingsPolicy {
 
   /** The message of API servers when matching or parameters fail. */
   #misconfigured(what: 'policy' | 'binding', error: unknown): GuestVerdict {
-    return this.compiled.spec.failurePolicy === 'Ignore'
-      ? ACCEPTED
-      : denied(`failed to configure ${what}: ${errorText(error)}`);
+    if (this.compiled.spec.failurePolicy === 'Ignore') {
+      return ACCEPTED;
+    }
+    const verdict = denied(`failed to configure ${what}: ${errorText(error)}`);
+    return error instanceof ParametersMissing && error.isOfNamespace ? { ...verdict, lacksParameters: true } : verdict;
   }
 
   #activation(request: AdmissionRequest, sources: PolicySources): Activation {

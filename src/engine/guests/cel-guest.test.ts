@@ -199,10 +199,12 @@ describe('builtin:cel with a cluster', () => {
       },
     });
     const paramRef = { name: 'limits', parameterNotFoundAction: 'Deny' };
-    assert.deepEqual(
-      validate({ paramKind, paramRef, validations }, {}, missing),
-      denial('failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction'),
-    );
+    assert.deepEqual(validate({ paramKind, paramRef, validations }, {}, missing), {
+      ...denial('failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction'),
+      lacksParameters: true,
+    });
+    const elsewhere = { ...paramRef, namespace: 'shared' };
+    assert.equal(validate({ paramKind, paramRef: elsewhere, validations }, {}, missing).lacksParameters, undefined);
     const allowed = { ...paramRef, parameterNotFoundAction: 'Allow' };
     assert.deepEqual(validate({ paramKind, paramRef: allowed, validations }, {}, missing), ACCEPTED);
   });

@@ -80,6 +80,7 @@ describe('the settings of a namespace', () => {
       message:
         'there are no parameters: the namespace "tool-a" has none of the annotations example.com/uid and the labels tier',
       isMissing: true,
+      isOfNamespace: true,
     });
   });
 
@@ -122,7 +123,7 @@ describe('the settings of a namespace', () => {
 describe('missing parameters', () => {
   const message = 'there are no parameters: ToolProfile tool-a/profile does not exist';
   const cases: readonly [ParametersDefinition['notFound'], EffectiveSettings][] = [
-    ['Deny', { kind: 'refused', message, isMissing: true }],
+    ['Deny', { kind: 'refused', message, isMissing: true, isOfNamespace: true }],
     ['Allow', { kind: 'allowed' }],
     ['UseDefaults', { kind: 'settings', settingsJson: SETTINGS }],
   ];
@@ -132,10 +133,8 @@ describe('missing parameters', () => {
     });
 
     it(`of a request without a namespace are answered by notFound: ${notFound}`, () => {
-      const expected = {
-        ...answer,
-        ...('message' in answer ? { message: 'there are no parameters: the request has no namespace' } : {}),
-      };
+      const message = 'there are no parameters: the request has no namespace';
+      const expected = answer.kind === 'refused' ? { kind: 'refused', message, isMissing: true } : answer;
       assert.deepEqual(new Subject({ notFound }).resolve(''), expected);
       assert.deepEqual(new Subject({ notFound }, BY_NAMESPACE).resolve(''), expected);
     });

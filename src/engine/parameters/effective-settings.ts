@@ -12,7 +12,13 @@ export type EffectiveSettings =
   | { readonly kind: 'settings'; readonly settingsJson: string }
   /** There are no parameters, and `notFound` is `Allow`. */
   | { readonly kind: 'allowed' }
-  | { readonly kind: 'refused'; readonly message: string; readonly isMissing?: true };
+  | {
+      readonly kind: 'refused';
+      readonly message: string;
+      readonly isMissing?: true;
+      /** Whether the parameters are, or would be, in the namespace of the request, and go with it. */
+      readonly isOfNamespace?: true;
+    };
 
 /**
  * Verdicts on settings, and last valid settings, that a policy remembers: those of twice the namespaces that Kubernetes
@@ -81,7 +87,7 @@ export class ParameterizedSettings {
       case 'found':
         return this.#withParameters(found, request);
       case 'absent':
-        return this.#withoutParameters(found.message);
+        return this.#withoutParameters(found.message, request.namespace);
       case 'unreadable':
         return { kind: 'refused', message: found.message };
       default:
@@ -89,7 +95,7 @@ export class ParameterizedSettings {
     }
   }
 
-  #withoutParameters(message: string): EffectiveSettings {
+  #withoutParameters(message: string, namespace: string): EffectiveSettings {
     const { notFound } = this.#definition;
     switch (notFound) {
       case 'Allow':
@@ -97,7 +103,7 @@ export class ParameterizedSettings {
       case 'UseDefaults':
         return { kind: 'settings', settingsJson: this.#settingsJson };
       case 'Deny':
-        return { kind: 'refused', message, isMissing: true };
+        return { kind: 'refused', message, isMissing: true, ...this.#origin(namespace) };
       default:
         return notFound satisfies never;
     }
@@ -114,8 +120,16 @@ export class ParameterizedSettings {
     }
     const last = this.#lastValid.get(place) ?? this.#previous(found, request);
     return last === undefined
-      ? { kind: 'refused', message: `the parameters of ${place} are invalid: ${result.problem}` }
+      ? {
+          kind: 'refused',
+          message: `the parameters of ${place} are invalid: ${result.problem}`,
+          ...this.#origin(request.namespace),
+        }
       : { kind: 'settings', settingsJson: last };
+  }
+
+  #origin(namespace: string): { readonly isOfNamespace?: true } {
+    return this.#source.isWithin(namespace) ? { isOfNamespace: true } : {};
   }
 
   /**

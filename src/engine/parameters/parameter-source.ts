@@ -36,6 +36,8 @@ export interface ParameterSource {
   values(found: FoundParameters, namespace: string): ParameterValues;
   /** Where the parameters are, for messages. */
   placeOf(namespace: string): string;
+  /** Whether the parameters of requests of the namespace are in it. */
+  isWithin(namespace: string): boolean;
 }
 
 /** @param usesNamespace whether the expression reads the namespace */
@@ -83,6 +85,11 @@ class ResourceSource implements ParameterSource {
     const { kind, name, namespace = requestNamespace } = this.#resource;
     return `${kind} ${namespace === '' ? '' : `${namespace}/`}${name}`;
   }
+
+  isWithin(requestNamespace: string): boolean {
+    const { namespace = requestNamespace } = this.#resource;
+    return namespace !== '' && namespace === requestNamespace;
+  }
 }
 
 class NamespaceSource implements ParameterSource {
@@ -126,6 +133,10 @@ class NamespaceSource implements ParameterSource {
 
   placeOf(namespace: string): string {
     return `the namespace ${JSON.stringify(namespace)}`;
+  }
+
+  isWithin(namespace: string): boolean {
+    return namespace !== '';
   }
 
   #listed(namespace: JsonObject): { readonly annotations: JsonObject; readonly labels: JsonObject } {

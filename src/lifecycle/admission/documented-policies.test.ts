@@ -12,7 +12,7 @@ import { OwnKindsRules } from './own-kinds-rules.ts';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const RULES = new OwnKindsRules({ controllerUser: 'controller', modulesUrl: new URL('file:///modules/') });
 /** Codes of findings that are no mistakes, and of those that need a whole cluster or policy. */
-const OTHERS = /\[(?:builtin-module|settings|settings-rights|not-runnable|module-source|schema)\]$/;
+const OTHERS = /\[(?:builtin-module|settings|settings-rights|not-runnable|module-source|schema|keeps-namespace)\]$/;
 /** Files with mistakes on purpose. */
 const WRONG = /^test\/journey\/files\/(?:misnamed|plain-or-value|never)\.yaml$/;
 

@@ -22,8 +22,8 @@ export function checkParameters(
 ): void {
   const at = `${field}.parameters`;
   const matchesDeletion = rules.some(({ operations }) => operations.some((one) => one === 'DELETE' || one === '*'));
-  if (notFound === 'Deny' && from.resource !== undefined && matchesDeletion) {
-    const why = 'a namespace that is deleted may lose its parameters first, and then nothing else in it can be deleted';
+  if (notFound === 'Deny' && from.resource?.namespace !== undefined && matchesDeletion) {
+    const why = `while the namespace "${from.resource.namespace}" has no parameters, nothing can be deleted in others, nor these`;
     findings.warn('parameters', `${at}.notFound`, `${why}: do not match DELETE, or set notFound to Allow`);
   }
   if (from.resource !== undefined) {

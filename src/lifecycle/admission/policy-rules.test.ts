@@ -1043,11 +1043,63 @@ const PARAMETER_CASES: readonly Case[] = [
     ['spec.settings.enforce [settings]'],
   ],
   [
-    'parameters that deletions need',
+    'parameters of another namespace that deletions need',
+    'cap',
+    parameters(
+      { from: { resource: { apiVersion: 'v1', kind: 'ConfigMap', name: 'profile', namespace: 'shared' } } },
+      { rules: [{ ...RULE, operations: ['*'] }] },
+    ),
+    [],
+    ['spec.parameters.notFound [parameters]', 'spec.settings [pod-subresource]'],
+  ],
+  [
+    'parameters that go with the namespace',
     'cap',
     parameters({}, { rules: [{ ...RULE, operations: ['*'] }] }),
     [],
-    ['spec.parameters.notFound [parameters]', 'spec.settings [pod-subresource]'],
+    ['spec.settings [pod-subresource]'],
+  ],
+];
+
+const KEEPS = 'spec.rules[0].operations [keeps-namespace]';
+const rulesFor = (operations: readonly string[], more: object = {}): object => ({
+  ...SPEC,
+  rules: [{ ...RULE, resources: ['configmaps'], operations, ...more }],
+});
+
+/** Policies that may keep a namespace Terminating by their own verdict. */
+const DELETION_CASES: readonly Case[] = [
+  ['a rule for deletions', 'cap', rulesFor(['CREATE', 'DELETE']), [], [KEEPS], /namespace cannot be deleted either/],
+  ['a rule for all operations', 'cap', rulesFor(['*']), [], [KEEPS]],
+  ['a rule for updates alone', 'cap', rulesFor(['UPDATE']), [], [KEEPS], /removes the last finalizer/],
+  ['a rule for updates alone of a namespace', 'ap', rulesFor(['UPDATE']), [], [KEEPS]],
+  ['a rule for what is created and updated', 'cap', rulesFor(['CREATE', 'UPDATE']), []],
+  ['a rule for deletions, which never sees the namespace controller', 'ap', rulesFor(['DELETE']), []],
+  ['a rule for deletions of namespaces', 'cap', rulesFor(['DELETE'], { resources: ['namespaces'] }), []],
+  ['a rule for updates of a subresource', 'cap', rulesFor(['UPDATE'], { resources: ['pods/status'] }), []],
+  ['a rule for deletions in monitor mode', 'cap', { ...rulesFor(['DELETE']), mode: 'monitor' }, []],
+  [
+    'a rule for updates with the condition that the warning names',
+    'cap',
+    {
+      ...rulesFor(['UPDATE']),
+      matchConditions: [{ name: 'not-ending', expression: '!has(object.metadata.deletionTimestamp)' }],
+    },
+    [],
+  ],
+  [
+    'a rule for deletions with the condition that the warning names',
+    'cap',
+    {
+      ...rulesFor(['DELETE']),
+      matchConditions: [
+        {
+          name: 'not-cleanup',
+          expression: "request.userInfo.username != 'system:serviceaccount:kube-system:namespace-controller'",
+        },
+      ],
+    },
+    [],
   ],
 ];
 
@@ -1491,6 +1543,8 @@ describe('probable mistakes', () => {
     }
   });
 });
+
+describe('policies that judge deletions', () => itValidates(DELETION_CASES, 'none'));
 
 describe('policies with parameters', () => {
   itValidates(PARAMETER_CASES);

@@ -17,6 +17,7 @@ import { MatchConditions } from './match-conditions.ts';
 import { checkModule } from './module-rules.ts';
 import { checkNullReads } from './null-object-rules.ts';
 import { checkParameters, checkSchemaOwner, completesSettings } from './parameter-rules.ts';
+import { checkDeletions } from './deletion-rules.ts';
 import { checkPodTemplates } from './pod-template-rules.ts';
 import { checkRequestRules } from './request-rules.ts';
 import { checkContextAwareKinds, checkNeeds, modulesOf, type ModuleUse } from './rights-rules.ts';
@@ -108,6 +109,7 @@ export class PolicyRules {
       checkNullReads({ field: 'spec', reads, isDecisive: true }, spec.rules, findings);
     }
     checkPodTemplates(policy, findings);
+    checkDeletions(policy, findings);
     checkSelector(spec.objectSelector, 'spec.objectSelector', findings);
     if ('namespaceSelector' in spec) {
       checkSelector(spec.namespaceSelector, 'spec.namespaceSelector', findings);

@@ -57,6 +57,7 @@ export const WARNINGS = [
   'rules-everything',
   'rule-never-matches',
   'rule-not-served',
+  'keeps-namespace',
   'type-check',
   'constraints-never-match',
   'null-object',

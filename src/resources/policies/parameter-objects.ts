@@ -12,8 +12,6 @@ export type ParametersText =
   | { readonly text: string; readonly length?: never }
   | { readonly length: number; readonly text?: never };
 
-type Texts = Readonly<Record<string, string>>;
-
 /** An object with the name, namespace and labels of its metadata. */
 export function parametersText({ metadata, ...content }: KubernetesObject): ParametersText {
   const { name = '', namespace = '', labels = {} } = metadata;
@@ -26,16 +24,20 @@ export function excessText(length: number): string {
   return `expected at most ${MAX_PARAMETERS_LENGTH} characters, got ${length}`;
 }
 
+type NamespaceMetadata = Pick<KubernetesObject['metadata'], 'labels' | 'annotations' | 'deletionTimestamp'>;
+
 /**
- * The JSON of a namespace with its labels, and those annotations that policies read as parameters.
+ * The JSON of a namespace with its labels, whether it is being deleted, and those annotations that policies read as parameters.
  * @param keys of annotations: those that the namespace does not have are null, and too long ones are their length
  */
-export function namespaceText(labels: Texts = {}, annotations: Texts = {}, keys: readonly string[] = []): string {
+export function namespaceText(metadata: NamespaceMetadata, keys: readonly string[] = []): string {
+  const { labels = {}, annotations = {}, deletionTimestamp } = metadata;
+  const deletion = deletionTimestamp === undefined ? {} : { deletionTimestamp };
   if (keys.length === 0) {
-    return JSON.stringify({ metadata: { labels } });
+    return JSON.stringify({ metadata: { labels, ...deletion } });
   }
   const values = keys.map((key) => [key, Object.hasOwn(annotations, key) ? annotation(annotations[key] ?? '') : null]);
-  return JSON.stringify({ metadata: { labels, annotations: Object.fromEntries(values) as object } });
+  return JSON.stringify({ metadata: { labels, annotations: Object.fromEntries(values) as object, ...deletion } });
 }
 
 function annotation(value: string): string | number {

@@ -104,7 +104,7 @@ export class NamespaceFeed {
     }
     this.#isRestored = true;
     if (this.#recorded.size > 0) {
-      this.#kind.restore([...this.#recorded].map(([name, labels]) => [{ name }, namespaceText(labels)]));
+      this.#kind.restore([...this.#recorded].map(([name, labels]) => [{ name }, namespaceText({ labels })]));
       this.#options.log.warn(
         { namespaces: this.#recorded.size, error: errorText(error) },
         'the cluster cannot be reached: policies go by the labels that namespaces had before the start',
@@ -136,7 +136,7 @@ export function isOutage(error: unknown): boolean {
  * @param keys of annotations
  */
 export function namespaceView({ metadata }: KubernetesObject, keys: readonly string[]): string {
-  return namespaceText(metadata.labels, metadata.annotations, keys);
+  return namespaceText(metadata, keys);
 }
 
 function entryOf({ metadata: { name = '', labels = {} } }: KubernetesObject): NamespaceEntry {
@@ -145,7 +145,7 @@ function entryOf({ metadata: { name = '', labels = {} } }: KubernetesObject): Na
 
 /** The fields of a namespace that are kept. */
 function trimmed({ apiVersion, kind, metadata }: KubernetesObject, keys: readonly string[]): KubernetesObject {
-  const { name, uid, resourceVersion, labels, annotations = {} } = metadata;
+  const { name, uid, resourceVersion, labels, annotations = {}, deletionTimestamp } = metadata;
   const kept = Object.entries(annotations).filter(([key]) => keys.includes(key));
   return {
     apiVersion,
@@ -155,6 +155,7 @@ function trimmed({ apiVersion, kind, metadata }: KubernetesObject, keys: readonl
       ...(uid === undefined ? {} : { uid }),
       ...(resourceVersion === undefined ? {} : { resourceVersion }),
       ...(labels === undefined ? {} : { labels }),
+      ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
       ...(kept.length === 0 ? {} : { annotations: Object.fromEntries(kept) }),
     },
   };
