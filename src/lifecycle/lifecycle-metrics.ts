@@ -1,8 +1,7 @@
 // Prometheus metrics of policies and rollouts. Docs: docs/metrics.md.
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
-import { type AdmissionPolicyObject, findCondition, MODULES_KEPT } from '../resources/index.ts';
-import { POLICY_ENFORCED } from './rollout/policy-status.ts';
+import { type AdmissionPolicyObject, findCondition, MODULES_KEPT, POLICY_ENFORCED } from '../resources/index.ts';
 
 /** From a cached module to one that is fetched with many retries. Seconds. */
 const ROLLOUT_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];

@@ -88,6 +88,7 @@ export {
   MAX_WARNING_LENGTH,
   MAX_WARNINGS,
   MODULES_KEPT,
+  POLICY_ENFORCED,
 } from './policies/common-schemas.ts';
 export type {
   MonitoredRequest,

@@ -4,8 +4,7 @@ import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { POLICY_ENFORCED } from '../../src/lifecycle/index.ts';
-import { findCondition, type JsonObject } from '../../src/resources/index.ts';
+import { findCondition, type JsonObject, POLICY_ENFORCED } from '../../src/resources/index.ts';
 import { labelOf, POLICIES, requiresLabel, type RolloutLab } from './rollout-lab.ts';
 
 /** What a request gets. */

@@ -98,6 +98,14 @@ describe('rolloutProgress', () => {
       broken.kind === 'failed' ? broken.hint : '',
       `The next retry is at ${nextRetry}. Fix the policy and apply it`,
     );
+    const lastTransitionTime = nextRetry;
+    const about = { type: 'Enforced', status: 'True', reason: 'FailurePolicy', lastTransitionTime } as const;
+    const rejecting = { ...about, message: 'requests are rejected (failurePolicy Fail)' };
+    const lost = progress({ ...failed, phase: 'Error', nextRetry, conditions: [rejecting] });
+    assert.match(
+      lost.kind === 'failed' ? lost.hint : '',
+      /; or set failurePolicy: Ignore, which needs no load, to admit/,
+    );
     const refused = progress({ ...failed, phase: 'Degraded', servingRevision: 4, reason: 'InvalidParameters' });
     assert.equal(
       refused.kind === 'failed' ? refused.hint : '',

@@ -7,6 +7,7 @@ import {
   issueText,
   MODULES_KEPT,
   monitoredText,
+  POLICY_ENFORCED,
   READY,
   refreshRequest,
 } from '../../resources/index.ts';
@@ -116,8 +117,15 @@ function hintFor({ status }: AdmissionPolicyObject, command: RolloutCommands): s
     fixFor(status?.reason),
     ...(isFinal ? [`try it as it is: ${command.refresh()}`] : []),
     ...(servingRevision === 0 ? [] : [`go back: ${command.undo()}`]),
+    ...(isRejecting(status) ? ['set failurePolicy: Ignore, which needs no load, to admit requests until then'] : []),
   ];
   return [...retry, ways.join('; or ')].join(' ');
+}
+
+/** Whether requests are rejected because nothing serves. */
+function isRejecting(status: AdmissionPolicyObject['status']): boolean {
+  const { reason, message = '' } = findCondition(status?.conditions, POLICY_ENFORCED) ?? {};
+  return reason === 'FailurePolicy' && message.includes('rejected');
 }
 
 /** What makes a failed revision serve. */

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { findCondition, type PolicyStatus, READY, RECONCILING, STALLED, timeText } from '../../resources/index.ts';
-import { PARAMETERS_VALID, POLICY_ACTIVE, POLICY_ENFORCED, POLICY_UP_TO_DATE, policyStatus } from './policy-status.ts';
+import {
+  findCondition,
+  POLICY_ENFORCED,
+  type PolicyStatus,
+  READY,
+  RECONCILING,
+  STALLED,
+  timeText,
+} from '../../resources/index.ts';
+import { PARAMETERS_VALID, POLICY_ACTIVE, POLICY_UP_TO_DATE, policyStatus } from './policy-status.ts';
 import { REASONS } from './reasons.ts';
 import { DEFAULT_ROLLOUT_SETTINGS, type RolloutView } from './rollout-view.ts';
 import { MODULES, NOW, replica, revision, spec, view } from './testing/rollout-scene.ts';

@@ -3,6 +3,7 @@ import { type RefusedReport, refusedText } from '../../control/index.ts';
 import {
   type Condition,
   isGroupSpec,
+  POLICY_ENFORCED,
   type PolicyStatus,
   type Readiness,
   removeCondition,
@@ -24,8 +25,6 @@ import type { ReplicaFacts, RevisionFacts, RolloutView } from './rollout-view.ts
 
 /** The policy answers requests; Unknown while no replica is connected to the controller. */
 export const POLICY_ACTIVE = 'PolicyActive';
-/** Requests are answered by a revision of the policy, or by its failurePolicy; Unknown where that is not known. */
-export const POLICY_ENFORCED = 'Enforced';
 /** Every replica serves the desired revision. */
 export const POLICY_UP_TO_DATE = 'UpToDate';
 /** No replica refuses requests for invalid parameters. Only while a revision with parameters serves. */

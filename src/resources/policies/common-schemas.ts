@@ -201,6 +201,8 @@ const REFRESHED = object('The last refresh of the modules that was handled.', {
 
 export type RefreshedStatus = Infer<typeof REFRESHED>;
 
+/** Requests are answered by a revision of the policy, or by its failurePolicy; Unknown where that is not known. */
+export const POLICY_ENFORCED = 'Enforced';
 /** The condition that modules survive the loss of policy servers. Only while the revision that serves has WebAssembly modules. */
 export const MODULES_KEPT = 'ModulesKept';
 

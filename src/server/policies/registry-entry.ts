@@ -343,7 +343,8 @@ export function usedDigests(entry: RegistryEntry): readonly string[] {
 /** Why a version failed, and its stand-in as well, if any. */
 export function failureText({ standIn }: RegistryEntry, { failure }: Slot): string {
   const { message = '' } = failure ?? {};
-  return standIn?.failure === undefined || standIn.failure === failure
+  // One cause is said once.
+  return standIn?.failure === undefined || standIn.failure.message === message
     ? message
     : `${message}; and the version from before the restart cannot serve: ${standIn.failure.message}`;
 }

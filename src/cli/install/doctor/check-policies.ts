@@ -11,6 +11,7 @@ import {
   POLICY_SERVER_LABEL,
   policyId,
   privilegedNames,
+  POLICY_ENFORCED,
 } from '../../../resources/index.ts';
 import { ALL_MODULES } from '../../../modules/index.ts';
 import { isOurConfiguration } from '../our-configurations.ts';
@@ -19,7 +20,6 @@ import {
   foreignReason,
   isTakenOver,
   POLICY_ACTIVE,
-  POLICY_ENFORCED,
   policyServerObjectName,
   tenantModules,
 } from '../../../lifecycle/index.ts';
