@@ -276,8 +276,9 @@ describe('a Policy', () => {
     await until(async () =>
       (await lab.events('PolicyNotFound')).some(({ note }) => note === 'Deleted policies: missing'),
     );
-    await lab.apply(set('a', 'b'));
     await lab.setStatus(check('b'), { compliant: 'NonCompliant' });
+    await lab.sees(reference, (object) => object?.status?.compliant === 'NonCompliant');
+    await lab.apply(set('a', 'b'));
     const failing = await message('All policies are reporting status');
     assert.equal(
       (await lab.sees(reference, (object) => object?.status?.compliant === 'NonCompliant')).kind,
