@@ -163,6 +163,12 @@ describe('the details of a copy that are too long', () => {
     });
   }
 
+  it('show the first violation in the message of the Policy, whatever complies before it', () => {
+    const text = `notification - pods [${'x'.repeat(300)}] found as specified; violation - pods [y] not found`;
+    const { message } = copyStatus(copy(), [result('t', 'NonCompliant', `NonCompliant; ${text}`)], [], undefined, NOW);
+    assert.equal(message, 't: violation - pods [y] not found');
+  });
+
   it('have a new message once', () => {
     const first = copyStatus(copy(), long, [], undefined, NOW);
     const changed = long.map((one) => ({ ...one, message: `NonCompliant; ${'f'.repeat(4000)}` }));
