@@ -46,7 +46,8 @@ export function matchedSchemas(rules: readonly RequestRule[]): readonly MatchedS
       }
     }
   }
-  return [...matched.values()];
+  // An entry of a policies file has no rules.
+  return matched.size === 0 ? [{ ...schemaOf(undefined), isUpdated: false }] : [...matched.values()];
 }
 
 function isForUpdates({ operations = [] }: RequestRule): boolean {
