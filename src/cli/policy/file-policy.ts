@@ -7,8 +7,18 @@ import type { PlaceOf } from './source-places.ts';
 /** What keeps API servers from asking a policy about a request. */
 export type PolicyExclusion =
   | ReviewExclusion
-  /** Of Kubernetes' own policies: matchConstraints, or there is no binding for the request. */
-  | 'binding';
+  /** Of Kubernetes' own policies: matchConstraints, match conditions, or there is no binding for the request. */
+  | 'binding'
+  /** matchConstraints or match conditions in the settings of builtin:cel. */
+  | 'settings';
+
+/** What keeps API servers from asking. */
+export interface PolicyMismatch {
+  readonly isMatch: false;
+  readonly excludedBy: PolicyExclusion;
+  /** The part of the rules that is for other requests; the name of the match condition that is false; of others why. */
+  readonly detail?: string;
+}
 
 /** Whether API servers ask a policy about a request. */
 export type PolicyMatchResult =
@@ -17,7 +27,7 @@ export type PolicyMatchResult =
       /** What only a cluster can check, and is taken to match. */
       readonly unchecked: readonly ('namespaceSelector' | 'authorizer')[];
     }
-  | { readonly isMatch: false; readonly excludedBy: PolicyExclusion }
+  | PolicyMismatch
   /** The match fails: API servers answer by the policy's failurePolicy. */
   | { readonly error: string };
 

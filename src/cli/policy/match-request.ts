@@ -1,7 +1,7 @@
 // Whether API servers ask a policy of a file about a request, and why not.
 import { readReview, type Review, ReviewError } from '../../engine/index.ts';
-import { groupResourceOf } from '../../resources/index.ts';
-import type { FilePolicy, PolicyExclusion, PolicyMatchResult } from './file-policy.ts';
+import { DEFAULT_EXEMPT_NAMESPACES, groupResourceOf } from '../../resources/index.ts';
+import type { FilePolicy, PolicyMatchResult, PolicyMismatch } from './file-policy.ts';
 import type { PolicyRequest } from './policy-runner.ts';
 
 /** A match, and its explanation for users. */
@@ -16,7 +16,7 @@ export interface RequestMatch {
 const MATCHES: RequestMatch = { result: { isMatch: true, unchecked: [] }, notes: [] };
 
 /** Raw requests, malformed ones, and requests for entries of a policies file match: nothing else decides about them. */
-export function matchRequest({ match, name }: FilePolicy, { body, route }: PolicyRequest): RequestMatch {
+export function matchRequest({ match, name, kind }: FilePolicy, { body, route }: PolicyRequest): RequestMatch {
   const review = match === undefined || route === 'validate_raw' ? undefined : reviewOf(body);
   if (match === undefined || review === undefined) {
     return MATCHES;
@@ -26,7 +26,7 @@ export function matchRequest({ match, name }: FilePolicy, { body, route }: Polic
     return { result, reason: result.error, notes: [] };
   }
   if (!result.isMatch) {
-    return { result, reason: exclusionText(result.excludedBy, review), notes: [] };
+    return { result, reason: exclusionText(result, review, kind), notes: [] };
   }
   return { result, notes: result.unchecked.map((one) => `${name}: ${uncheckedText(one, review)}`) };
 }
@@ -43,12 +43,17 @@ function reviewOf(body: Uint8Array): Review | undefined {
   }
 }
 
-function exclusionText(exclusion: PolicyExclusion, review: Review): string {
+function exclusionText(
+  { excludedBy: exclusion, detail }: PolicyMismatch,
+  review: Review,
+  kind: string | undefined,
+): string {
+  const isOfCluster = kind?.startsWith('Cluster') === true;
   const what = requestText(review);
   const namespace = review.target?.namespace ?? '';
   switch (exclusion) {
     case 'rules':
-      return `no rule is for ${what}`;
+      return `no rule is for ${what}${detail === undefined ? '' : ` (${detail})`}`;
     case 'version':
       return `no rule is for ${what} in version ${review.target?.resource.version ?? ''}; API servers convert such requests to a version that the rules name`;
     case 'namespace':
@@ -56,17 +61,24 @@ function exclusionText(exclusion: PolicyExclusion, review: Review): string {
         ? `it is for a namespace, not for ${what}`
         : `it is for another namespace than ${namespace}`;
     case 'namespaceSelector':
+      if (isOfCluster && DEFAULT_EXEMPT_NAMESPACES.includes(namespace)) {
+        return `the namespace ${namespace} is exempt from policies of the cluster`;
+      }
       return namespace === ''
         ? 'its namespaceSelector does not select the namespace'
-        : `it is not for the namespace ${namespace}: see namespaceSelector, and exempt namespaces`;
+        : `its namespaceSelector does not select the namespace ${namespace}`;
     case 'objectSelector':
       return 'its objectSelector selects neither the object nor the old one';
     case 'matchConditions':
-      return 'one of its matchConditions is false';
+      return detail === undefined
+        ? 'its matchConditions fail, which failurePolicy Ignore ignores'
+        : `its matchCondition ${JSON.stringify(detail)} is false`;
     case 'exemption':
       return `${what} is exempt from policies of this kind`;
     case 'binding':
-      return `no binding and matchConstraints are for ${what}`;
+      return detail ?? `no binding and matchConstraints are for ${what}`;
+    case 'settings':
+      return `its settings: ${detail ?? ''}`;
     default:
       return exclusion satisfies never;
   }

@@ -34,6 +34,7 @@ import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import type { FilePolicy } from './file-policy.ts';
 import { placedMessage, type PlacedManifest } from './placed-manifests.ts';
 import { once, ownFindings } from './policy-findings.ts';
+import { settingsFilter } from './settings-filter.ts';
 
 const KINDS: readonly OwnKind[] = [
   CLUSTER_ADMISSION_POLICIES,
@@ -93,6 +94,7 @@ export function ownPolicy(
   const lower = kind?.toLowerCase() ?? '';
   const { source, positionOf } = placed;
   const lookup = namespacesAmong(objects);
+  const filter = settingsFilter(definition, objects);
   return {
     name: isOfCluster ? `${short}/${name}` : `${short}/${namespace}/${name}`,
     aliases: [name, `${short}/${name}`, `${lower}/${name}`, id],
@@ -105,7 +107,10 @@ export function ownPolicy(
     findings: once(() => ownFindings(placed, ownKind)),
     manifest: policy as JsonObject,
     objects,
-    match: (review) => matcher.match(review, lookup),
+    match: (review) => {
+      const matched = matcher.match(review, lookup);
+      return 'isMatch' in matched && matched.isMatch ? (filter(review) ?? matched) : matched;
+    },
   };
 }
 

@@ -1,6 +1,13 @@
 // All policies in files, folders and standard input: our kinds, Kubernetes' own, and entries of policies files.
 import { dirname, resolve } from 'node:path';
-import { createManifestsGuest, EngineError, type JsonObject, parsePolicies, type Review } from '../../engine/index.ts';
+import {
+  createManifestsGuest,
+  EngineError,
+  type JsonObject,
+  parsePolicies,
+  type PolicyDefinition,
+  type Review,
+} from '../../engine/index.ts';
 import { isJsonObject, own, textOf, valueAt } from '../../values/index.ts';
 import { documentName, readText, STANDARD_INPUT } from '../document.ts';
 import { CliError, usageError } from '../errors.ts';
@@ -16,6 +23,7 @@ import {
   type PlacedManifest,
   type SourceText,
 } from './placed-manifests.ts';
+import { settingsFilter } from './settings-filter.ts';
 import { entryFindings, kubernetesFindings, once } from './policy-findings.ts';
 import { SourcePlaces } from './source-places.ts';
 
@@ -144,6 +152,7 @@ function entriesOf({ text, name, folder }: SourceText): readonly FilePolicy[] {
   }
   const places = new SourcePlaces(text, name);
   return policies.map((definition) => ({
+    match: matchOfEntry(definition),
     findings: once(() => entryFindings(definition, places.below([definition.id]))),
     name: definition.id,
     aliases: [],
@@ -153,6 +162,12 @@ function entriesOf({ text, name, folder }: SourceText): readonly FilePolicy[] {
     placeOf: places.below([definition.id]),
     definition,
   }));
+}
+
+/** Entries have no rules: only settings of builtin:cel exclude requests. */
+function matchOfEntry(definition: PolicyDefinition): (review: Review) => PolicyMatchResult {
+  const filter = settingsFilter(definition, []);
+  return (review) => filter(review) ?? { isMatch: true, unchecked: [] };
 }
 
 const SHORT_NAMES: Readonly<Record<string, string>> = {
@@ -208,8 +223,10 @@ function matchOf(
   let guest: ReturnType<typeof guestOf> | undefined;
   return ({ requestJson }) => {
     guest ??= guestOf(manifests, kubernetesVersion);
-    const isMatch = guest === 'invalid' || guest.matches(requestJson);
-    return isMatch ? { isMatch, unchecked: [] } : { isMatch, excludedBy: 'binding' };
+    const reason = guest === 'invalid' ? undefined : guest.unmatchedBecause(requestJson);
+    return reason === undefined
+      ? { isMatch: true, unchecked: [] }
+      : { isMatch: false, excludedBy: 'binding', detail: reason };
   };
 }
 

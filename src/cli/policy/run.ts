@@ -25,6 +25,7 @@ type Level = (typeof LEVELS)[number];
 interface RunFlags extends PolicyFlags {
   readonly recordHostCapabilitiesInteractions?: string;
   readonly failOn?: 'deny';
+  readonly requireMatch?: true;
   readonly logLevel: Level;
   readonly output: DataFormat;
 }
@@ -38,6 +39,7 @@ export function runCommand(): Command {
       ).conflicts('replayHostCapabilitiesInteractions'),
     )
     .addOption(new Option('--fail-on <what>', 'exit with 1 when the request is denied').choices(['deny']))
+    .option('--require-match', 'exit with 1 when the policy does not match the request')
     .addOption(
       new Option('--log-level <level>', 'show log lines of the policy of this level and above')
         .choices([...LEVELS])
@@ -53,7 +55,8 @@ and all notes go to standard error.
 
 Exit code: 0 when the policy gave a verdict, also a denial; 1 when it gave none
 (it failed, ran out of time, had no cluster to ask), when its settings are not
-valid, and with --fail-on deny when it denied; 2 for a wrong command line.
+valid, with --fail-on deny when it denied, and with --require-match when it does
+not match the request; 2 for a wrong command line.
 
 With --image, run creates a pod instead: portcullis run --image= --help
 
@@ -95,6 +98,7 @@ async function run(target: string | undefined, flags: RunFlags): Promise<void> {
   if (evaluated === undefined) {
     note(`${unmatched}. An API server admits it without asking; --ignore-rules evaluates it nevertheless`);
     process.stdout.write(dataText(admittedUnasked(request.body), flags.output, { pretty: process.stdout.isTTY }));
+    process.exitCode = flags.requireMatch === true ? EXIT.failed : EXIT.ok;
     return;
   }
   if (evaluated.refused !== undefined) {

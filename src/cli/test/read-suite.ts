@@ -493,9 +493,11 @@ function checkExpectation(fields: FieldReader, { kind }: Question): void {
     fields.fault('settings', `${[...verdict, 'message'].join(', ')}: only used with a request`);
   } else if (fields.isWritten('matched') && (kind === 'none' || kind === 'raw')) {
     fields.fault('matched', 'only used with an admission request');
-  } else if (isUnmatched && (verdict.length > 0 || fields.isWritten('message'))) {
-    const odd = [...verdict, ...(fields.isWritten('message') ? ['message'] : [])];
-    fields.fault('matched', `a policy that does not match a request is not asked about it: remove ${odd.join(', ')}`);
+  } else if (isUnmatched && verdict.length > 0) {
+    fields.fault(
+      'matched',
+      `a policy that does not match a request is not asked about it: remove ${verdict.join(', ')}`,
+    );
   } else if (kind !== 'none' && settings !== 'rejected' && !isUnmatched && fields.value('allowed') === undefined) {
     fields.faultHere('expected the key "allowed", which is missing: set it to true or false');
   }

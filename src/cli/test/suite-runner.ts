@@ -201,7 +201,7 @@ function compareAnswer(
       return wanted === 'rejected' ? [{ field: 'settings', expected: 'rejected', actual: 'accepted' }] : [];
     case 'unmatched':
       return expect.matched === false
-        ? []
+        ? compareReason(expect, answer.reason)
         : [{ field: 'matched', expected: 'true', actual: `false: ${answer.reason}` }];
     case 'verdict':
       return expect.matched === false
@@ -210,6 +210,11 @@ function compareAnswer(
     default:
       return answer satisfies never;
   }
+}
+
+/** Why the policy does not match, if the case says it. */
+function compareReason({ message }: PreparedCase['expect'], reason: string): readonly Mismatch[] {
+  return message === undefined ? [] : compareText('message', message, reason);
 }
 
 /** A match that is expected must be known, and not taken for granted. */

@@ -65,7 +65,7 @@ export interface Expectation {
   /** Whether the policy matches the request, by its rules and selectors. Default: it does. */
   readonly matched?: boolean;
   readonly allowed?: boolean;
-  /** The message of the denial, or of the rejected settings. */
+  /** The message of the denial or of the rejected settings, or why the policy does not match. */
   readonly message?: TextMatcher;
   readonly code?: number;
   /** All warnings, in order. */

@@ -24,7 +24,7 @@ interface TestFlags extends SignatureFlags, SourceFlags, SuiteFlags, ResourceTes
 }
 
 /** Flags that are only used with `-p`, beside those of requests. */
-const RESOURCE_FLAGS = ['verbose', 'kubernetesVersion', 'replayHostCapabilitiesInteractions'] as const;
+const RESOURCE_FLAGS = ['verbose', 'requireMatch', 'kubernetesVersion', 'replayHostCapabilitiesInteractions'] as const;
 
 export function testCommand(): Command {
   const command = new Command('test')
@@ -46,7 +46,8 @@ export function testCommand(): Command {
         'test the policies of this file or folder on the manifests of paths; repeatable',
       ).argParser(collected),
     )
-    .option('-v, --verbose', 'with -p: show policies that do not apply to a resource, too');
+    .option('-v, --verbose', 'with -p: show policies that do not apply to a resource, too')
+    .option('--require-match', 'with -p: exit with 1 when no policy applies to any resource');
   return addSourceFlags(addSignatureFlags(addRequestFlags(command, 'with -p: objects before the change')))
     .option(
       '--replay-host-capabilities-interactions <file>',

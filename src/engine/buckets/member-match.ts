@@ -1,6 +1,6 @@
 import { ruleMatches, SelectorError } from '../../resources/index.ts';
 import type { Selector } from '../../resources/index.ts';
-import type { MatchConditions } from '../../resources/match-conditions/index.ts';
+import type { MatchConditions, Matching } from '../../resources/match-conditions/index.ts';
 import type { PolicyMatcher } from './bucket-member.ts';
 import { UnknownObject } from '../object-lookup.ts';
 import { NamespaceUnreadable } from './review-subject.ts';
@@ -74,17 +74,19 @@ export function meetsConditions(
   subject: ReviewSubject,
   conditions: MatchConditions,
 ): MemberMatch {
-  const { matchConditions, failurePolicy } = member.match;
-  const result = conditions.check(
-    matchConditions,
-    failurePolicy === 'Ignore' && !member.mayBeOtherRevision,
-    subject.bindings(),
-  );
+  const result = checkConditions(member, subject, conditions);
   if ('error' in result) {
     const error = `its match conditions cannot be evaluated: ${result.error}`;
     return member.mayBeOtherRevision ? 'matches' : { error, code: FORBIDDEN };
   }
   return result.matches ? 'matches' : 'no-match';
+}
+
+/** As {@link meetsConditions}, with the name of the condition that is false. */
+export function checkConditions(member: PolicyMatcher, subject: ReviewSubject, conditions: MatchConditions): Matching {
+  const { matchConditions, failurePolicy } = member.match;
+  const ignoresFailures = failurePolicy === 'Ignore' && !member.mayBeOtherRevision;
+  return conditions.check(matchConditions, ignoresFailures, subject.bindings());
 }
 
 function checked(selector: Selector | SelectorError): Selector {

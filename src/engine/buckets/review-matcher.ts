@@ -5,6 +5,7 @@ import {
   POLICIES_GROUP,
   PORTCULLIS_GROUP,
   ruleMatches,
+  unmetConstraint,
   usesAuthorizer,
 } from '../../resources/index.ts';
 import { conditionsProblem, MatchConditions } from '../../resources/match-conditions/index.ts';
@@ -15,7 +16,7 @@ import { podTemplateOf } from '../pod-templates/pod-template.ts';
 import type { ObjectLookup } from '../object-lookup.ts';
 import { policyMatcher } from './bucket-member.ts';
 import type { PolicyMatcher } from './bucket-member.ts';
-import { meetsConditions, selectReview } from './member-match.ts';
+import { checkConditions, selectReview } from './member-match.ts';
 import type { Exclusion } from './member-match.ts';
 import { ReviewSubject } from './review-subject.ts';
 
@@ -35,7 +36,12 @@ export type ReviewMatch =
       /** What only the cluster could check, and is taken to match. */
       readonly unchecked: readonly ('namespaceSelector' | 'authorizer')[];
     }
-  | { readonly isMatch: false; readonly excludedBy: ReviewExclusion }
+  | {
+      readonly isMatch: false;
+      readonly excludedBy: ReviewExclusion;
+      /** Of rules: the part that is for other requests. Of matchConditions: the name of the one that is false. */
+      readonly detail?: string;
+    }
   /** The match fails with an error, which API servers answer by the policy's failurePolicy. */
   | { readonly error: string };
 
@@ -92,7 +98,9 @@ export class ReviewMatcher {
       return { error: selected.error };
     }
     if (selected !== 'matches' && selected !== 'unknown-namespace') {
-      return { isMatch: false, excludedBy: selected };
+      const unmet =
+        selected === 'rules' ? unmetConstraint(match.rules, subject.ruleRequest, target.resource) : undefined;
+      return { isMatch: false, excludedBy: selected, ...(unmet === undefined ? {} : { detail: unmet }) };
     }
     return this.#meetConditions(subject, selected === 'unknown-namespace');
   }
@@ -116,12 +124,16 @@ export class ReviewMatcher {
   }
 
   #meetConditions(subject: ReviewSubject, isNamespaceUnknown: boolean): ReviewMatch {
-    const met = meetsConditions(this.#matcher, subject, this.#conditions);
-    if (typeof met !== 'string') {
-      return { error: met.error };
+    const met = checkConditions(this.#matcher, subject, this.#conditions);
+    if ('error' in met) {
+      return { error: `its match conditions cannot be evaluated: ${met.error}` };
     }
-    return met === 'no-match'
-      ? { isMatch: false, excludedBy: 'matchConditions' }
+    return !met.matches
+      ? {
+          isMatch: false,
+          excludedBy: 'matchConditions',
+          ...(met.condition === undefined ? {} : { detail: met.condition }),
+        }
       : {
           isMatch: true,
           unchecked: [

@@ -8,7 +8,8 @@ import type { AdmissionRequest } from './admission-request.ts';
 import type { Activation } from './expression-run.ts';
 import type { BoundPolicy, LoadedManifests } from './manifests.ts';
 import { manifestProblemText } from './manifests.ts';
-import { matchRequest, NamespaceMissing } from './match-resources.ts';
+import { checkMatchConditions } from './match-conditions.ts';
+import { matchRequest, NamespaceMissing, unmatchedBecause } from './match-resources.ts';
 import type { Match } from './match-resources.ts';
 import { mutate, plainJson } from './mutate.ts';
 import { checkServed, collectParams } from './params.ts';
@@ -67,9 +68,9 @@ export function evaluateManifests(
   return new ManifestEvaluation(manifests, request, options.authorizer ?? NO_AUTHORIZER).run();
 }
 
-/** Whether any policy with a binding is for the request, match conditions aside. A match that fails counts. */
-export function manifestsMatch(manifests: LoadedManifests, request: AdmissionRequest): boolean {
-  return new ManifestEvaluation(manifests, request, NO_AUTHORIZER).matches();
+/** Why no policy with a binding applies to the request. Undefined if one does; a match that fails counts. */
+export function unmatchedManifests(manifests: LoadedManifests, request: AdmissionRequest): string | undefined {
+  return new ManifestEvaluation(manifests, request, NO_AUTHORIZER).unmatchedBecause();
 }
 
 interface Denial {
@@ -127,14 +128,70 @@ class ManifestEvaluation {
         };
   }
 
-  matches(): boolean {
+  unmatchedBecause(): string | undefined {
     if (isExempt(this.#request)) {
-      return false;
+      return 'API servers evaluate no admission policy for this resource';
     }
     const { mutating, validating } = this.#manifests;
+    const reasons: string[] = [];
+    for (const bound of [...mutating, ...validating]) {
+      const reason = this.#unmatchedPolicy(bound);
+      if (reason === undefined) {
+        return undefined;
+      }
+      reasons.push(reason);
+    }
+    return reasons.length === 1
+      ? reasons[0]
+      : reasons.map((reason, index) => `${[...mutating, ...validating][index]?.name ?? ''}: ${reason}`).join('; ');
+  }
+
+  /** Undefined if the policy applies. */
+  #unmatchedPolicy(bound: BoundPolicy): string | undefined {
     let hasFailed = false;
-    const invocations = this.#invocations([...mutating, ...validating], () => (hasFailed = true));
-    return hasFailed || invocations.length > 0;
+    const invocations = this.#invocations([bound], () => (hasFailed = true));
+    if (hasFailed) {
+      return undefined;
+    }
+    if (invocations.length === 0) {
+      return this.#unboundBecause(bound);
+    }
+    const conditions = new Set<string>();
+    for (const { match, params } of invocations) {
+      for (const param of params) {
+        const activation = { ...this.#activation(bound, match), params: param ?? null };
+        const matching = checkMatchConditions(bound.policy, activation);
+        if ('error' in matching || matching.matches) {
+          return undefined;
+        }
+        conditions.add(
+          matching.condition === undefined
+            ? 'its matchConditions fail, which failurePolicy Ignore ignores'
+            : `its matchCondition ${JSON.stringify(matching.condition)} is false`,
+        );
+      }
+    }
+    return [...conditions].join(', ');
+  }
+
+  #unboundBecause({ policy, bindings }: BoundPolicy): string {
+    const { namespaces } = this.#manifests;
+    const { matchConstraints } = policy.spec;
+    const unmet = matchConstraints && unmatchedBecause(matchConstraints, this.#request, namespaces);
+    if (matchConstraints === undefined || unmet !== undefined) {
+      return `its matchConstraints: ${unmet ?? 'there are none'}`;
+    }
+    if (bindings.length === 0) {
+      return 'no binding names it';
+    }
+    return bindings
+      .map(({ name, matchResources }) => {
+        const why = matchResources && unmatchedBecause(matchResources, this.#request, namespaces);
+        return why === undefined
+          ? `there are no parameters for the binding ${name}, which allows that`
+          : `matchResources of the binding ${name}: ${why}`;
+      })
+      .join('; ');
   }
 
   #verdict(denials: readonly Denial[]): ManifestVerdict {

@@ -1,6 +1,6 @@
 export { admissionRequest } from './admission-request.ts';
 export type { AdmissionRequest } from './admission-request.ts';
-export { evaluateManifests, manifestsMatch } from './evaluate-manifests.ts';
+export { evaluateManifests, unmatchedManifests } from './evaluate-manifests.ts';
 export type { ManifestVerdict } from './evaluate-manifests.ts';
 export { exportPolicy } from './export-policy.ts';
 export type { ExportedPolicy, ExportOptions } from './export-policy.ts';

@@ -4,7 +4,11 @@ import { ExpressionRun, OutOfBudget } from './expression-run.ts';
 import type { Activation } from './expression-run.ts';
 
 /** Whether a request matches, or why that cannot be determined. */
-export type Matching = { readonly matches: boolean } | { readonly error: string };
+export type Matching =
+  | { readonly matches: true }
+  /** `condition` is the name of the first that is false; undefined: one failed, and failures are ignored. */
+  | { readonly matches: false; readonly condition?: string }
+  | { readonly error: string };
 
 /**
  * Evaluates the match conditions of a policy. One that is false excludes the request, even if others fail. Otherwise a
@@ -18,14 +22,14 @@ export function checkMatchConditions(policy: CompiledPolicy, activation: Activat
   // API servers look up the namespace only after the match conditions.
   const run = new ExpressionRun(policy, { ...activation, namespaceObject: null }, MATCH_CONDITIONS_COST_BUDGET);
   // All are evaluated, because the costs of all count.
-  let isExcluded = false;
+  let excludedBy: string | undefined;
   try {
-    for (const condition of policy.matchConditions) {
+    for (const [index, condition] of policy.matchConditions.entries()) {
       const result = run.evaluate(condition);
       if ('error' in result) {
         errors.add(result.error);
       } else if (result.value === false) {
-        isExcluded = true;
+        excludedBy ??= policy.spec.matchConditions[index]?.name ?? '';
       }
     }
   } catch (error) {
@@ -34,7 +38,10 @@ export function checkMatchConditions(policy: CompiledPolicy, activation: Activat
     }
     return policy.spec.failurePolicy === 'Ignore' ? { matches: false } : { error: error.message };
   }
-  if (isExcluded || (errors.size > 0 && policy.spec.failurePolicy === 'Ignore')) {
+  if (excludedBy !== undefined) {
+    return { matches: false, condition: excludedBy };
+  }
+  if (errors.size > 0 && policy.spec.failurePolicy === 'Ignore') {
     return { matches: false };
   }
   if (errors.size > 0) {

@@ -1,4 +1,12 @@
-import { duplicate, invalid, notSupported, required, ruleMatches, Selector } from '../../resources/index.ts';
+import {
+  duplicate,
+  invalid,
+  notSupported,
+  required,
+  ruleMatches,
+  Selector,
+  unmetConstraint,
+} from '../../resources/index.ts';
 import { pathSegmentProblems } from '../../names/index.ts';
 import type { Labels } from '../../resources/index.ts';
 import type { FieldReader } from '../field-reader.ts';
@@ -179,6 +187,37 @@ export function matchRequest(
     throw byNamespace.error;
   }
   return found;
+}
+
+/**
+ * Why a request does not match: the constraint that excludes it. Undefined if it matches.
+ * @throws NamespaceMissing as {@link matchRequest}
+ */
+export function unmatchedBecause(
+  match: MatchResources,
+  request: AdmissionRequest,
+  namespaces: NamespaceSource,
+): string | undefined {
+  if (matchRequest(match, request, namespaces) !== undefined) {
+    return undefined;
+  }
+  const { resourceRules, excludeResourceRules, matchPolicy, objectSelector } = match;
+  if (resourceRules.length > 0 && matchRules(resourceRules, matchPolicy, request) === undefined) {
+    return `resourceRules are for other requests (${unmetRule(resourceRules, request)})`;
+  }
+  if (matchRules(excludeResourceRules, matchPolicy, request) !== undefined) {
+    return 'excludeResourceRules exclude it';
+  }
+  return selectsObject(objectSelector, request)
+    ? `namespaceSelector does not select the namespace ${request.namespace}`
+    : 'objectSelector selects neither the object nor the old one';
+}
+
+function unmetRule(rules: readonly ResourceRule[], request: AdmissionRequest): string {
+  const { operation, subResource: subresource, namespace, requestResource } = request;
+  const unmet = unmetConstraint(rules, { operation, subresource, namespace }, requestResource);
+  const names = new Set(rules.flatMap(({ resourceNames }) => resourceNames));
+  return unmet ?? `resourceNames: ${[...names].join(', ')}`;
 }
 
 function attempt<Value>(run: () => Value): Value | { readonly error: unknown } {

@@ -8,7 +8,8 @@ import { expressionsProblem } from './expression-lengths.ts';
 import type { Activation } from './expression-run.ts';
 import type { FieldProblem } from '../field-problem.ts';
 import type { ContextAwareResource } from '../policy-definition.ts';
-import { matchRequest, type MatchResources, NamespaceMissing } from './match-resources.ts';
+import { checkMatchConditions } from './match-conditions.ts';
+import { matchRequest, type MatchResources, NamespaceMissing, unmatchedBecause } from './match-resources.ts';
 import { mutate, plainJson } from './mutate.ts';
 import { type NullRead, nullReads } from './null-reads.ts';
 import { collectParams, ParametersMissing } from './params.ts';
@@ -126,6 +127,34 @@ class SettingsPolicy {
     }
     const activation = this.#activation(request, sources);
     return spec.kind === 'mutating' ? this.#mutate(activation, params) : this.#validate(activation, params);
+  }
+
+  /**
+   * Why the settings do not apply to a request. Undefined if they do, or if only an evaluation says it: with parameters, the
+   * authorizer, a namespace that is not known, or a condition that fails.
+   */
+  unmatchedBecause(request: AdmissionRequest, namespaces: NamespaceSource): string | undefined {
+    const { spec, usesAuthorizer } = this.compiled;
+    try {
+      const unmet = spec.matchConstraints && unmatchedBecause(spec.matchConstraints, request, namespaces);
+      if (unmet !== undefined) {
+        return `matchConstraints: ${unmet}`;
+      }
+    } catch (error) {
+      if (!(error instanceof NamespaceMissing)) {
+        throw error;
+      }
+      return undefined;
+    }
+    if (spec.paramKind !== undefined || usesAuthorizer) {
+      return undefined;
+    }
+    const { object = null, oldObject = null } = request;
+    const activation = { object, oldObject, request: request.json, namespaceObject: null, params: null };
+    const matching = checkMatchConditions(this.compiled, activation);
+    return 'matches' in matching && !matching.matches && matching.condition !== undefined
+      ? `the matchCondition ${JSON.stringify(matching.condition)} is false`
+      : undefined;
   }
 
   /** The message of API servers when matching or parameters fail. */

@@ -1,3 +1,5 @@
 export { createGuest } from './guest.ts';
 export { createManifestsGuest, manifestProblems } from './kubernetes-policy-guest.ts';
+export { settingsMatch } from './settings-match.ts';
+export type { SettingsMatch } from './settings-match.ts';
 export type { PolicyGuest } from './policy-guest.ts';

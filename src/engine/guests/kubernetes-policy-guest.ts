@@ -12,10 +12,10 @@ export interface KubernetesPolicyGuest extends PolicyGuest {
   /** Policies and bindings without effect, and the reasons. */
   readonly notes: readonly string[];
   /**
-   * Whether any policy with a binding is for the request of a review, match conditions aside. A match that fails counts.
+   * Why no policy with a binding applies to the request of a review. Undefined if one does; a match that fails counts.
    * @param requestJson an AdmissionRequest, in UTF-8
    */
-  matches(requestJson: Buffer): boolean;
+  unmatchedBecause(requestJson: Buffer): string | undefined;
   /**
    * The answer of an API server.
    * @param requestJson an AdmissionRequest, in UTF-8

@@ -1,5 +1,5 @@
 import type { CallContext } from '../../wasm/index.ts';
-import { evaluateManifests, loadManifests, manifestProblemText, manifestsMatch } from '../cel-policy/index.ts';
+import { evaluateManifests, loadManifests, manifestProblemText, unmatchedManifests } from '../cel-policy/index.ts';
 import type { LoadedManifests, ManifestOptions, ManifestVerdict } from '../cel-policy/index.ts';
 import { requestOf } from './cel-request.ts';
 import { EngineError } from '../errors.ts';
@@ -33,8 +33,8 @@ export class ManifestsGuest implements PolicyGuest {
     return this.#manifests.notes;
   }
 
-  matches(requestJson: Buffer): boolean {
-    return manifestsMatch(this.#manifests, requestOf(requestJson));
+  unmatchedBecause(requestJson: Buffer): string | undefined {
+    return unmatchedManifests(this.#manifests, requestOf(requestJson));
   }
 
   answer(requestJson: Buffer): ManifestVerdict {

@@ -67,3 +67,39 @@ export function splitResource(rule: string): readonly [resource: string, subreso
   const slash = rule.indexOf('/');
   return slash === -1 ? [rule, ''] : [rule.slice(0, slash), rule.slice(slash + 1)];
 }
+
+/** Parts of a rule in the order in which they are explained. */
+const CONSTRAINTS = ['resources', 'apiGroups', 'apiVersions', 'operations', 'scope'] as const;
+const ANYTHING: Omit<MatchRule, 'resources'> = {
+  apiGroups: ['*'],
+  apiVersions: ['*'],
+  operations: ['*'],
+  scope: '*',
+};
+
+/**
+ * Why no rule matches a request: the first part of the rules that is for other requests, as `operations: CREATE, UPDATE`.
+ * Undefined if one matches.
+ */
+export function unmetConstraint(
+  rules: readonly MatchRule[],
+  request: RuleRequest,
+  resource: ResourceId,
+): string | undefined {
+  let nearest = rules;
+  for (const constraint of CONSTRAINTS) {
+    const taken = CONSTRAINTS.slice(1, CONSTRAINTS.indexOf(constraint) + 1);
+    const partOf = (rule: MatchRule): MatchRule => ({
+      ...rule,
+      ...ANYTHING,
+      ...Object.fromEntries(taken.map((one) => [one, rule[one]])),
+    });
+    const matching = nearest.filter((rule) => ruleMatches(partOf(rule), request, resource));
+    if (matching.length === 0) {
+      const values = nearest.flatMap((rule) => rule[constraint]).map((value) => (value === '' ? '""' : value));
+      return `${constraint}: ${[...new Set(values)].join(', ') || 'none'}`;
+    }
+    nearest = matching;
+  }
+  return undefined;
+}

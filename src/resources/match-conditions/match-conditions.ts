@@ -16,7 +16,11 @@ import type { Bindings, Environment, Program } from '../../cel/index.ts';
 import type { MatchCondition } from '../policies/policy-match.ts';
 
 /** Whether a webhook matches, or why that cannot be determined. */
-export type Matching = { readonly matches: boolean } | { readonly error: string };
+export type Matching =
+  | { readonly matches: true }
+  /** `condition` is the name of the first that is false; undefined: one failed, and failures are ignored. */
+  | { readonly matches: false; readonly condition?: string }
+  | { readonly error: string };
 
 /** A map, because expressions may use any names. */
 const STRUCTS = new Map(Object.entries(ADMISSION_REQUEST_STRUCTS));
@@ -54,7 +58,7 @@ export class MatchConditions {
     const errors = new Set<string>();
     const failed = (error: string): Matching => (ignoresFailures ? { matches: false } : { error });
     let remaining = MATCH_CONDITIONS_COST_BUDGET;
-    let isExcluded = false;
+    let excludedBy: string | undefined;
     for (const [index, compiled] of this.#programs(conditions).entries()) {
       if ('error' in compiled) {
         errors.add(compiled.error);
@@ -68,11 +72,11 @@ export class MatchConditions {
       if (value instanceof EvaluationFailure || value instanceof Cancellation) {
         errors.add(`expression '${conditions[index]?.expression ?? ''}' resulted in error: ${value.message}`);
       } else if (value === false) {
-        isExcluded = true;
+        excludedBy ??= conditions[index]?.name ?? '';
       }
     }
-    if (isExcluded) {
-      return { matches: false };
+    if (excludedBy !== undefined) {
+      return { matches: false, condition: excludedBy };
     }
     if (errors.size === 0) {
       return { matches: true };

@@ -14,11 +14,8 @@ const STATUSES: Readonly<Record<Outcome, Check['status']>> = {
   skip: 'skipped',
 };
 
-/**
- * Results by file: of policies that cannot be evaluated, and then of resources.
- * @param withSkipped also policies that do not apply
- */
-export function resourceChecks(report: ResourceReport, lines: FieldLines, withSkipped: boolean): CheckReport {
+/** Results by file: of policies that cannot be evaluated, and then of resources. */
+export function resourceChecks(report: ResourceReport, lines: FieldLines): CheckReport {
   const groups = new Map<ResourceFile, CheckGroup & { checks: Check[]; durationMs: number }>();
   for (const tested of report.resources) {
     const { file } = tested.resource;
@@ -26,9 +23,7 @@ export function resourceChecks(report: ResourceReport, lines: FieldLines, withSk
     groups.set(file, group);
     for (const result of tested.results) {
       group.durationMs += result.durationMs;
-      if (withSkipped || result.outcome !== 'skip') {
-        group.checks.push(checkOf(tested, result, lines));
-      }
+      group.checks.push(checkOf(tested, result, lines));
     }
   }
   return {

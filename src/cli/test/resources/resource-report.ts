@@ -55,6 +55,8 @@ export interface ResourceReport {
   readonly warnings: readonly PolicyWarning[];
   /** For the user. */
   readonly notes: readonly string[];
+  /** Whether it is a failure that no policy applies to any resource. Default: no. */
+  readonly requiresMatch?: boolean;
   readonly durationMs: number;
 }
 
@@ -68,11 +70,18 @@ export function countOutcomes({ resources }: ResourceReport): OutcomeCounts {
   return counts;
 }
 
+/** Whether no policy applies to any resource. */
+export function hasNoMatch({ problems, resources }: ResourceReport): boolean {
+  const isSkipped = resources.every(({ results }) => results.every(({ outcome }) => outcome === 'skip'));
+  return isSkipped && problems.length === 0;
+}
+
 /** A policy whose code cannot be read counts more than one that denies. */
 export function exitCodeOf(report: ResourceReport): number {
   if (report.problems.some(({ isUnreadable }) => isUnreadable)) {
     return EXIT.usage;
   }
   const { fail, error } = countOutcomes(report);
-  return fail + error + report.problems.length > 0 ? EXIT.failed : EXIT.ok;
+  const isUnmatched = report.requiresMatch === true && hasNoMatch(report);
+  return isUnmatched || fail + error + report.problems.length > 0 ? EXIT.failed : EXIT.ok;
 }

@@ -163,19 +163,22 @@ describe('resourceData', () => {
 });
 
 describe('resourceChecks', () => {
-  it('have the line of the field, and leave out what does not apply unless it is wanted', () => {
+  it('have the line of the field, and the reason why a policy does not apply', () => {
     const one = report([DENIED, result(second, 'skip', 'no rule')]);
-    const checks = (withSkipped: boolean): readonly unknown[] =>
-      resourceChecks(one, new FieldLines(one), withSkipped).groups.flatMap((group) =>
-        group.checks.map(({ name, status, place }) => [name, status, place?.line]),
-      );
-    assert.deepEqual(checks(false), [['Deployment shop/web › first', 'failed', 14]]);
-    assert.deepEqual(checks(true)[1], ['Deployment shop/web › second', 'skipped', 2]);
+    const { groups } = resourceChecks(one, new FieldLines(one));
+    assert.deepEqual(
+      groups.flatMap(({ checks }) => checks.map(({ name, status, place }) => [name, status, place?.line])),
+      [
+        ['Deployment shop/web › first', 'failed', 14],
+        ['Deployment shop/web › second', 'skipped', 2],
+      ],
+    );
+    assert.equal(groups[0]?.checks[1]?.message, 'no rule (of shop/templates/web.yaml)');
   });
 
   it('have a policy that cannot be evaluated as an error of its file', () => {
     const one = report([], MANIFESTS, { problems: [{ policy: second, message: 'no', isUnreadable: true }] });
-    const [group] = resourceChecks(one, new FieldLines(one), false).groups;
+    const [group] = resourceChecks(one, new FieldLines(one)).groups;
     assert.deepEqual(
       group?.checks.map(({ name, status, place }) => [name, status, place]),
       [['second can be evaluated', 'error', { file: 'policies.yml', line: 2 }]],

@@ -84,7 +84,7 @@ describe('policies on resources', () => {
     );
     assert.deepEqual(shown(report), [
       'Pod web cap/all pass',
-      'Pod web cap/services skip no rule is for CREATE of pods',
+      'Pod web cap/services skip no rule is for CREATE of pods (resources: services)',
       'Service web cap/all fail all denies',
       'Service web cap/services pass',
     ]);

@@ -33,7 +33,7 @@ import { FieldLines } from './field-lines.ts';
 import { type Resource, readResources, type Resources } from './read-resources.ts';
 import { resourceChecks } from './resource-checks.ts';
 import { resourceData } from './resource-data.ts';
-import { exitCodeOf, type ResourceReport } from './resource-report.ts';
+import { exitCodeOf, hasNoMatch, type ResourceReport } from './resource-report.ts';
 import { LogLines, type Subject, testResources } from './resource-runner.ts';
 import { resourceText } from './resource-text.ts';
 import { WatchedFiles } from './watched-files.ts';
@@ -44,6 +44,7 @@ export interface ResourceTestFlags extends RequestFlags {
   readonly output: Format;
   readonly outputFile?: readonly ReportFile[];
   readonly verbose?: true;
+  readonly requireMatch?: true;
   readonly timeout?: number;
   readonly kubernetesVersion?: number;
   readonly replayHostCapabilitiesInteractions?: string;
@@ -132,7 +133,7 @@ async function testResourcesOnce(
 ): Promise<ResourceReport> {
   const { notes, ...inputs } = await asUsage(() => readInputs(policyPaths, paths, flags));
   const report = await reportOn(inputs, flags, options);
-  return { ...report, notes: [...notes, ...report.notes] };
+  return { ...report, notes: [...notes, ...report.notes], requiresMatch: flags.requireMatch === true };
 }
 
 async function reportOn(
@@ -171,7 +172,7 @@ function reportText(
 ): string {
   const lines = new FieldLines(report);
   if (isCheckFormat(format)) {
-    return checksText(resourceChecks(report, lines, verbose), format);
+    return checksText(resourceChecks(report, lines), format);
   }
   return format === 'table'
     ? resourceText(report, lines, {
@@ -291,9 +292,8 @@ function removedNotes(removed: readonly string[]): readonly string[] {
 }
 
 /** A green result that tested nothing should not go unnoticed. */
-function emptyNotes({ problems, resources }: ResourceReport): readonly string[] {
-  const isEmpty = resources.every(({ results }) => results.every(({ outcome }) => outcome === 'skip'));
-  return isEmpty && problems.length === 0 ? ['no policy applies to any resource: -v says why'] : [];
+function emptyNotes(report: ResourceReport): readonly string[] {
+  return hasNoMatch(report) ? ['no policy applies to any resource: -v says why'] : [];
 }
 
 /** Errors in files are wrong usage, since nothing was tested. */
