@@ -57,6 +57,7 @@ const FILES = {
   'map.yaml': `${KUBERNETES('MutatingAdmissionPolicy', "  reinvocationPolicy: Never\n  mutations: [{patchType: JSONPatch, jsonPatch: {expression: '[JSONPatch{op: limt(5)}]'}}]\n")}spec: {policyName: checked}\n`,
   'policies.yml': `checked:\n  module: builtin:cel\n${settings("object.metadata.labels['team' != ''")}`,
   'unused.yaml': own('CREATE, UPDATE', settings('object.data.key == oldObject.data.key')),
+  'message.yaml': `${own('DELETE', settings("request.userInfo.username == 'nobody'"))}        messageExpression: "'not ' + object.metadata.name"\n`,
   'unused.portcullis-test.yml':
     'policy: old-object.yaml\ncases: [{name: one, object: object.yaml, expect: {allowed: false}}]',
 };
@@ -120,6 +121,21 @@ describe('a policy that a cluster warns about', () => {
         /^warning: unused\.yaml:11:9 ClusterAdmissionPolicy checked: .* null on CREATE.*\[null-object\]$/m,
       );
     }
+  });
+
+  it('is tested and run with a warning that a messageExpression gives no message', async () => {
+    const deletion = ['--operation', 'DELETE'];
+    const [tested, run] = await Promise.all([
+      command('test', '-p', 'message.yaml', 'object.yaml', ...deletion),
+      command('run', 'message.yaml', '-r', 'object.yaml', ...deletion),
+    ]);
+    assert.match(tested.stderr, /^warning: message\.yaml:12:9 .*messageExpression: gives no message, .*no such key/m);
+    assert.match(run.stderr, /^warn +kw\.cap\.checked: validations\[0\]\.messageExpression: .*no such key/m);
+  });
+
+  it('shows each failure once', async () => {
+    const { stdout } = await command('test', '-p', 'message.yaml', 'object.yaml', '--operation', 'DELETE');
+    assert.equal(stdout.split('failed expression').length, 2, stdout);
   });
 
   it('has the rule in SARIF', async () => {

@@ -157,7 +157,7 @@ describe('portcullis run', { concurrency: 2 }, () => {
     assert.equal(responseOf(unmatched).allowed, true);
     assert.match(
       unmatched.stderr,
-      /^note: cap\/replica-limit does not match the request: no rule is for CREATE of pods\./,
+      /^note: cap\/replica-limit does not match the request: no rule is for CREATE of pods \(resources: deployments\)\./,
     );
     const ignored = await run([...args, '--ignore-rules']);
     assert.equal(responseOf(ignored).allowed, false);

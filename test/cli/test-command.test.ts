@@ -758,7 +758,7 @@ cases: [{name: a, object: ${POD}, expect: {allowed: true}}]
     assert.equal(allowed.code, 0);
     assert.match(
       allowed.stderr,
-      /vap\/replicas does not match the request: no binding and matchConstraints are for CREATE of deployments\.apps/,
+      /vap\/replicas does not match the request: matchResources of the binding replicas-binding: namespaceSelector does not select the namespace free/,
     );
   });
 
@@ -843,7 +843,10 @@ cases:
       ['unknown', 'failed'],
     ]);
     const { stdout } = await test(path);
-    assert.match(stdout, /matched\n +expected +true\n +got +false: no rule is for DELETE of pods\n/);
+    assert.match(
+      stdout,
+      /matched\n +expected +true\n +got +false: no rule is for DELETE of pods \(operations: CREATE\)\n/,
+    );
     assert.match(stdout, /got +unknown: .*namespaceSelector is taken to select the namespace iron/);
   });
 

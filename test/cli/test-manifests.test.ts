@@ -195,7 +195,10 @@ describe('portcullis test -p', { concurrency: 2 }, () => {
   it('says that nothing applies, and why with -v', async () => {
     const { stdout, stderr, code } = await test('-p', LIMIT, '-v', at('namespaces.yaml'));
     assert.equal(code, 0);
-    assert.match(stdout, /^Namespace shop +cap\/replica-limit +skip +no rule is for CREATE of namespaces$/m);
+    assert.match(
+      stdout,
+      /^Namespace shop +cap\/replica-limit +skip +no rule is for CREATE of namespaces \(resources: deployments\)$/m,
+    );
     assert.match(stderr, /note: no policy applies to any resource/);
   });
 

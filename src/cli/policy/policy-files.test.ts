@@ -217,7 +217,7 @@ describe('matchRequest', () => {
       matchRequest(policy, { body: asked(request), route: 'validate' }).reason;
     assert.equal(
       reason(only(manifest()), { group: 'apps', resource: 'deployments' }),
-      'no rule is for CREATE of deployments.apps',
+      'no rule is for CREATE of deployments.apps (resources: pods)',
     );
   });
 });

@@ -24,6 +24,7 @@ export function warningText({ policy, field, message, place }: PolicyWarning): s
 /** Descriptions of rules, for the formats of CI systems. */
 const DESCRIPTIONS: Readonly<Record<string, string>> = {
   'type-check': 'an expression does not fit the schemas of the kinds that its policy matches',
+  'message-expression': 'a messageExpression gives no message',
   'rule-not-served': 'a rule of a policy matches no resource of Kubernetes',
 };
 

@@ -13,6 +13,7 @@ import { type AdmissionResponse, verdictOf } from '../../evaluation/index.ts';
 import { CliError, EXIT, fileProblem } from '../errors.ts';
 import { isVerdict, PolicyRunner } from './policy-runner.ts';
 import { type DataFormat, dataText } from '../output.ts';
+import { isMessageProblem } from './message-problems.ts';
 import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flags.ts';
 import { printWarnings } from './print-warnings.ts';
 import { Progress } from '../progress.ts';
@@ -74,7 +75,7 @@ async function run(target: string | undefined, flags: RunFlags): Promise<void> {
   await using runner = new PolicyRunner({
     onLog: (entry) => {
       if (flags.policies !== undefined || !isFailure(entry)) {
-        showLog(entry, flags.logLevel, progress);
+        showLog(isMessageProblem(entry) ? { ...entry, level: 'warn' } : entry, flags.logLevel, progress);
       }
     },
   });

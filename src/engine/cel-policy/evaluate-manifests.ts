@@ -38,6 +38,8 @@ export interface ManifestVerdict {
   readonly auditAnnotations: Readonly<Record<string, string>>;
   /** The mutated object; absent without mutations. */
   readonly patchedObject?: JsonValue;
+  /** MessageExpressions that gave no message: `ValidatingAdmissionPolicy/name: spec.validations[0].messageExpression: …`. */
+  readonly messageProblems: readonly string[];
   /** Evaluated policies with their bindings: `policy/binding`. */
   readonly evaluated: readonly string[];
 }
@@ -91,6 +93,7 @@ class ManifestEvaluation {
   readonly #request: AdmissionRequest;
   readonly #authorizer: Authorizer;
   readonly #warnings: string[] = [];
+  readonly #messageProblems = new Set<string>();
   readonly #annotations = new Map<string, string>();
   readonly #evaluated = new Set<string>();
   #object: CelValue;
@@ -199,6 +202,7 @@ class ManifestEvaluation {
       allowed: true,
       causes: denials.map(({ message }) => message),
       warnings: this.#warnings,
+      messageProblems: [...this.#messageProblems],
       auditAnnotations: this.#auditAnnotations(),
       ...(this.#isMutated ? { patchedObject: plainJson(this.#object) } : {}),
       evaluated: [...this.#evaluated],
@@ -312,6 +316,9 @@ class ManifestEvaluation {
             this.#failures.push(failure);
           }
         }
+      }
+      for (const problem of result.messageProblems) {
+        this.#messageProblems.add(`ValidatingAdmissionPolicy/${bound.name}: spec.${problem}`);
       }
       for (const { key, value } of result.annotations) {
         annotations.set(key, (annotations.get(key) ?? new Set()).add(value));

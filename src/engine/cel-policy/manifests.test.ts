@@ -80,6 +80,7 @@ describe('evaluateManifests', () => {
       code: 422,
       causes: [`ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no`],
       warnings: [],
+      messageProblems: [],
       auditAnnotations: {},
       evaluated: ['p/b'],
     });

@@ -105,8 +105,13 @@ class SettingsPolicy {
   /**
    * Evaluates a request. A policy that cannot be evaluated denies, unless its failurePolicy is Ignore. Throws
    * EngineError `capability-failed` when an expression needs a namespace that cannot be read.
+   * @param onNote called with each messageExpression that gave no message. Default: not at all
    */
-  evaluate(request: AdmissionRequest, sources: PolicySources): GuestVerdict {
+  evaluate(
+    request: AdmissionRequest,
+    sources: PolicySources,
+    onNote: (text: string) => void = () => undefined,
+  ): GuestVerdict {
     const { spec } = this.compiled;
     const { matchConstraints, paramKind } = spec;
     let params: readonly (JsonObject | undefined)[];
@@ -126,7 +131,7 @@ class SettingsPolicy {
       return ACCEPTED;
     }
     const activation = this.#activation(request, sources);
-    return spec.kind === 'mutating' ? this.#mutate(activation, params) : this.#validate(activation, params);
+    return spec.kind === 'mutating' ? this.#mutate(activation, params) : this.#validate(activation, params, onNote);
   }
 
   /**
@@ -178,12 +183,17 @@ class SettingsPolicy {
     };
   }
 
-  #validate(activation: Activation, params: readonly (JsonObject | undefined)[]): GuestVerdict {
+  #validate(
+    activation: Activation,
+    params: readonly (JsonObject | undefined)[],
+    onNote: (text: string) => void,
+  ): GuestVerdict {
     const denials: ValidationDecision[] = [];
     const annotations = new Map<string, Set<string>>();
     for (const param of params) {
       const result = validate(this.compiled, { ...activation, params: param ?? null });
       denials.push(...result.decisions.filter(({ isDenied }) => isDenied));
+      result.messageProblems.forEach(onNote);
       for (const message of result.annotationErrors) {
         denials.push({ isDenied: true, message, reason: 'Invalid' });
       }

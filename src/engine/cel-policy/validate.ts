@@ -21,9 +21,11 @@ export interface ValidationResult {
   readonly annotations: readonly { readonly key: string; readonly value: string }[];
   /** Errors of audit annotations, with failurePolicy Fail. */
   readonly annotationErrors: readonly string[];
+  /** Why messageExpressions of denials gave no message: `validations[0].messageExpression: …`. */
+  readonly messageProblems: readonly string[];
 }
 
-const NOTHING: ValidationResult = { decisions: [], annotations: [], annotationErrors: [] };
+const NOTHING: ValidationResult = { decisions: [], annotations: [], annotationErrors: [], messageProblems: [] };
 const ADMITTED: ValidationDecision = { isDenied: false, message: '', reason: 'Invalid' };
 
 /** Evaluates a validating policy like API servers. Never throws. */
@@ -48,7 +50,7 @@ export function validate(policy: CompiledPolicy, activation: Activation): Valida
       const result = results[index];
       return result === undefined || isTrue(result) ? messages.admitted() : messages.decide(validation, index, result);
     });
-    return { ...annotate(policy, quiet), decisions };
+    return { ...annotate(policy, quiet), decisions, messageProblems: messages.problems };
   } catch (error) {
     if (!(error instanceof OutOfBudget)) {
       throw error;
@@ -78,6 +80,7 @@ class Messages {
   #results: readonly (ExpressionResult | undefined)[] = [];
   /** Error of all expressions: they exceed the budget. */
   #error: string | undefined;
+  readonly problems: string[] = [];
 
   constructor(policy: CompiledPolicy, activation: Activation, budget: number) {
     this.#policy = policy;
@@ -127,12 +130,33 @@ class Messages {
   /** Empty when the expression gives no valid message. */
   #computed(index: number): string {
     const result = this.#results[index];
-    if (result === undefined || 'error' in result || typeof result.value !== 'string') {
+    if (result === undefined) {
       return '';
     }
-    const message = trimSpace(result.value);
-    return Buffer.byteLength(message) > MAX_MESSAGE_BYTES || message.includes('\n') ? '' : message;
+    const problem = messageProblem(result);
+    if (problem === undefined && 'value' in result && typeof result.value === 'string') {
+      return trimSpace(result.value);
+    }
+    this.problems.push(`validations[${index}].messageExpression: ${problem ?? 'no text'}`);
+    return '';
   }
+}
+
+/** Why the result of a messageExpression is no message. */
+function messageProblem(result: ExpressionResult): string | undefined {
+  if ('error' in result) {
+    return result.error;
+  }
+  const message = typeof result.value === 'string' ? trimSpace(result.value) : '';
+  if (message === '') {
+    return 'the message is empty';
+  }
+  if (message.includes('\n')) {
+    return 'the message has several lines';
+  }
+  return Buffer.byteLength(message) > MAX_MESSAGE_BYTES
+    ? `the message is longer than ${MAX_MESSAGE_BYTES} bytes`
+    : undefined;
 }
 
 /** Message of a failed validation without a computed one. */
@@ -145,7 +169,7 @@ function annotate(
   activation: Activation,
 ): Pick<ValidationResult, 'annotations' | 'annotationErrors'> {
   if (policy.auditAnnotations.length === 0) {
-    return NOTHING;
+    return { annotations: [], annotationErrors: [] };
   }
   const run = new ExpressionRun(policy, activation, POLICY_COST_BUDGET);
   const annotations: { key: string; value: string }[] = [];

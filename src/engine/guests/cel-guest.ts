@@ -22,7 +22,7 @@ export class CelGuest implements PolicyGuest {
     if (isRaw) {
       throw new EngineError('guest-error', 'builtin:cel does not support raw validation requests');
     }
-    return policy.evaluate(requestOf(requestJson), new HostSources(context));
+    return policy.evaluate(requestOf(requestJson), new HostSources(context), context.log);
   }
 
   validateSettings(settingsJson: string): SettingsVerdict {

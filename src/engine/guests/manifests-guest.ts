@@ -45,7 +45,9 @@ export class ManifestsGuest implements PolicyGuest {
     if (isRaw) {
       throw new EngineError('guest-error', 'admission policies of Kubernetes do not support raw requests');
     }
-    const { allowed, message, code, warnings, auditAnnotations, patchedObject, evaluated } = this.answer(requestJson);
+    const { allowed, message, code, warnings, auditAnnotations, patchedObject, evaluated, messageProblems } =
+      this.answer(requestJson);
+    messageProblems.forEach((problem) => context.log(problem));
     if (allowed && evaluated.length === 0) {
       context.log('no policy with a binding is for this request');
     }

@@ -83,7 +83,7 @@ describe('resourceText', () => {
     │ spec.template.spec.containers[1].image: not latest
 
 RESOURCE              POLICY   RESULT   MESSAGE
-Deployment shop/web   first    fail     spec.template.spec.containers[1].image: not latest
+Deployment shop/web   first    fail
 
 ✘ 1 resource, 2 policies: 0 pass, 1 fail, 1 do not apply in 5 ms
 `,
@@ -101,7 +101,7 @@ Deployment shop/web   first    fail     spec.template.spec.containers[1].image: 
     const text = resourceText(one, new FieldLines(one), { color: false, withSkipped: false, width: 80 });
     const rows = text.split('\n').slice(-6, -3);
     assert.match(rows[0] ?? '', /^RESOURCE +POLICY +RESULT +MESSAGE$/);
-    assert.match(rows[1] ?? '', /^Deploymen….*-charts-have-them +first +fail +spec\..*…/);
+    assert.match(rows[1] ?? '', /^Deploymen.*….*-charts-have-them +first +fail/);
     assert.ok(
       rows.every((row) => row.length <= 80),
       text,

@@ -4,6 +4,8 @@ import { verdictOf } from '../../../evaluation/index.ts';
 import { errorText, exactJson, isJsonObject, own, textOf } from '../../../values/index.ts';
 import type { FilePolicy } from '../../policy/file-policy.ts';
 import { errorsText } from '../../policy/policy-findings.ts';
+import { messageWarning } from '../../policy/message-problems.ts';
+import { type PolicyWarning, warningText } from '../../policy/policy-warning.ts';
 import { matchRequest } from '../../policy/match-request.ts';
 import { isVerdict, type PolicyRunner, type RunnablePolicy } from '../../policy/policy-runner.ts';
 import type { Progress } from '../../progress.ts';
@@ -43,11 +45,12 @@ export async function testResources(
   runner: PolicyRunner,
   log: LogLines,
   options: ResourceRunnerOptions,
-): Promise<Omit<ResourceReport, 'warnings'>> {
+): Promise<ResourceReport> {
   const start = performance.now();
   const states = subjects.map((subject) => new SubjectState(subject));
   const problems: PolicyProblem[] = [];
   const notes: string[] = [];
+  const warnings = new Map<string, PolicyWarning>();
   const unchecked = new UncheckedMatches();
   const ordered = [...policies.filter(isMutating), ...policies.filter((policy) => !isMutating(policy))];
   for (const [index, policy] of ordered.entries()) {
@@ -56,11 +59,13 @@ export async function testResources(
     const problem = await options.progress.during(label, () => test.run(states));
     problems.push(...(problem === undefined ? [] : [problem]));
     notes.push(...test.notes);
+    test.warnings.forEach((warning) => warnings.set(warningText(warning), warning));
   }
   return {
     policies,
     problems,
     resources: states.map((state) => state.result(policies)),
+    warnings: [...warnings.values()],
     notes: [...notes, ...unchecked.notes()],
     durationMs: performance.now() - start,
   };
@@ -155,6 +160,8 @@ class SubjectState {
 /** One policy on all subjects. */
 class PolicyTest {
   readonly notes: string[] = [];
+  /** About the policy, found while it ran. */
+  readonly warnings: PolicyWarning[] = [];
   readonly #policy: FilePolicy;
   readonly #runner: PolicyRunner;
   readonly #log: LogLines;
@@ -216,13 +223,16 @@ class PolicyTest {
   async #result(state: SubjectState): Promise<PolicyResult> {
     const start = performance.now();
     const partial = await this.#evaluate(state);
+    const lines = this.#log.take();
+    const warnings = lines.map((line) => messageWarning(this.#policy, line));
+    this.warnings.push(...warnings.filter((warning) => warning !== undefined));
     return {
       policy: this.#policy,
       isMutated: false,
       warnings: [],
       auditAnnotations: {},
       ...partial,
-      log: this.#log.take(),
+      log: lines.filter((_line, index) => warnings[index] === undefined),
       durationMs: performance.now() - start,
     };
   }

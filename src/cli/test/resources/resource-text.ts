@@ -56,16 +56,19 @@ function problemText({ policy, message }: PolicyProblem, paint: Paint): string {
 }
 
 function failures({ resource, text, results }: ResourceResult, lines: FieldLines, paint: Paint): string[] {
-  return results
-    .filter(({ outcome }) => outcome === 'fail' || outcome === 'error')
-    .map((result) => {
-      const { file, template } = resource;
-      const source = template === undefined ? '' : ` (${template})`;
-      const place = paint.dim(oneLine(`${file.name}:${lines.lineOf(resource, result)}${source}`));
-      const log = result.log.map(({ level, message }) => `log ${level}: ${oneLine(message, MAX_MESSAGE)}`);
-      const said = [shortened(result.message ?? '', MAX_MESSAGE), ...log].join('\n');
-      return `${paint.red('✘')} ${text} › ${oneLine(result.policy.name)}  ${place}\n${quoted(said)}`;
-    });
+  return results.filter(isFailure).map((result) => {
+    const { file, template } = resource;
+    const source = template === undefined ? '' : ` (${template})`;
+    const place = paint.dim(oneLine(`${file.name}:${lines.lineOf(resource, result)}${source}`));
+    const log = result.log.map(({ level, message }) => `log ${level}: ${oneLine(message, MAX_MESSAGE)}`);
+    const said = [shortened(result.message ?? '', MAX_MESSAGE), ...log].join('\n');
+    return `${paint.red('✘')} ${text} › ${oneLine(result.policy.name)}  ${place}\n${quoted(said)}`;
+  });
+}
+
+/** A failure is printed with its place and its whole message, before the table. */
+function isFailure({ outcome }: PolicyResult): boolean {
+  return outcome === 'fail' || outcome === 'error';
 }
 
 function isMutated({ before, after }: ResourceResult): boolean {
@@ -90,7 +93,10 @@ function resultTable({ resources }: ResourceReport, { withSkipped, width }: Reso
     { header: 'RESOURCE', name: 'distinct' as const, cell: ({ resource }: Row) => resource },
     { header: 'POLICY', name: 'distinct' as const, cell: ({ result }: Row) => oneLine(result.policy.name) },
     { header: 'RESULT', cell: ({ result }: Row) => outcomeText(result.outcome, paint) },
-    { header: 'MESSAGE', cell: ({ result }: Row) => oneLine(result.message ?? '', MAX_CELL) },
+    {
+      header: 'MESSAGE',
+      cell: ({ result }: Row) => (isFailure(result) ? '' : oneLine(result.message ?? '', MAX_CELL)),
+    },
   ];
   return rows.length === 0 ? '' : table(columns, rows, width);
 }

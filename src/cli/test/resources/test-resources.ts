@@ -160,7 +160,7 @@ async function reportOn(
       'It is matched against "Kind namespace/name › policy".',
     );
   }
-  return { ...results, warnings };
+  return { ...results, warnings: [...warnings, ...results.warnings] };
 }
 
 /** A report in a format. @param stream undefined: for a file */
