@@ -86,6 +86,23 @@ describe('copies of modules on controllers', () => {
     assert.ok(!(await statuses(await lab.control.ofPolicyServer('default'), '/copies')).includes(200));
   });
 
+  it('serve when policy servers are back before the controller, which has its disk', { timeout: 300_000 }, async () => {
+    await using lab = await RolloutLab.start(embeddedTarget, { replicas: 1 });
+    await lab.namespace('order');
+    await lab.create(requiresLabel('order', await lab.module('order.wasm'), 'v0'));
+    await lab.reaches('order', 'Active', ({ copies }) => copies?.controllers === 1);
+    await Promise.all(lab.controllers.map((controller) => controller.end('SIGKILL')));
+    await loseAllServers(lab);
+    await startServers(lab);
+    assert.equal(labelOf(await lab.refusal('order')), undefined);
+    await lab.addController(false, ['--module-copies-dir', lab.copies[0] ?? '']);
+    await lab.eventually(
+      async () => assert.equal(labelOf(await lab.refusal('order')), 'v0'),
+      () => 'requests to be judged after the controller is back',
+    );
+    await lab.reaches('order', 'Active', ({ copies }) => copies?.servers === 1 && copies.controllers === 1);
+  });
+
   it('are reported where they are too few', { timeout: 300_000 }, async () => {
     await using lab = await RolloutLab.start(embeddedTarget, { replicas: 1 });
     await lab.namespace('few');

@@ -195,7 +195,6 @@ export class RolloutLab implements AsyncDisposable {
         // The cluster of the lab has no kinds of these, and the controller no rights on them.
         '--no-governance',
         '--no-network-policy-status',
-        ...more,
         ...flags({
           kubeconfig: await this.kubeconfig('controller'),
           namespace: NAMESPACE,
@@ -206,6 +205,7 @@ export class RolloutLab implements AsyncDisposable {
           'module-copies-dir': copies,
           'operations-port': '0',
         }),
+        ...more,
       ],
       this.folder,
     );
