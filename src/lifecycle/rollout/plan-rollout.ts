@@ -285,7 +285,7 @@ function hasSwitched(view: RolloutView, serving: RevisionFacts): boolean {
 /** Whether the revision only admits what the one before it may reject while nothing can be loaded. */
 function isLoosened({ revisions }: RolloutView, serving: RevisionFacts): boolean {
   const before = lastServedRevision({ revisions: revisions.filter((one) => one !== serving) });
-  return before !== undefined && evaluatesAs(serving, before) && effectiveFailurePolicy(serving.snapshot) === 'Ignore';
+  return before !== undefined && effectiveFailurePolicy(serving.snapshot) === 'Ignore' && evaluatesAs(serving, before);
 }
 
 /** Deletes past revisions beyond the history limit, except those that serve, are wanted, or are the last good one. */

@@ -101,6 +101,12 @@ describe('what requests of a policy get', () => {
       'True Serving: revision 1 answers requests',
     );
     assert.equal(
+      outcome(view([first], [says('a', { 1: 'Verdict' }), replica('b', {}, 'connecting')])),
+      'True Serving: revision 1 answers requests',
+      'nor a replica that is new',
+    );
+    assert.match(outcome(view([first], [replica('b', {}, 'connecting')])), /^Unknown AnswersUnknown: /);
+    assert.equal(
       outcome(view([first], [says('a', { 1: 'NotReady' })])),
       'True FailurePolicy: requests are rejected (failurePolicy Fail)',
     );

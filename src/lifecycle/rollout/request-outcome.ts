@@ -36,7 +36,7 @@ export function requestOutcome(view: RolloutView): RequestOutcome {
   if (!view.isCovered) {
     return uncovered(view);
   }
-  const asked = (view.replicas ?? []).filter((replica) => !isNotReady(replica));
+  const asked = askedReplicas(view.replicas ?? []);
   const said = grouped(asked.flatMap((replica) => sourcesOf(view, replica)));
   const sources = said.length === 0 ? [{ answer: unreached(view), replicas: [] }] : said;
   const effects = new Set(sources.map(({ answer }) => answer.effect));
@@ -121,6 +121,12 @@ function answersOf(view: RolloutView, { state, revisions }: ReplicaFacts): reado
   });
   const isSaid = [...revisions.values()].every((report) => report.answers !== undefined);
   return answers.length > 0 ? answers : [isSaid ? { effect: 'nothing', text: WITHOUT_POLICY } : UNKNOWN];
+}
+
+/** The replicas that API servers may send requests to. One that is starting beside others gets none yet. */
+function askedReplicas(replicas: readonly ReplicaFacts[]): readonly ReplicaFacts[] {
+  const isAnyConnected = replicas.some(({ state }) => state === 'connected');
+  return replicas.filter((one) => !isNotReady(one) && (one.state !== 'connecting' || !isAnyConnected));
 }
 
 /** Whether a replica says that API servers do not send it requests yet. */
