@@ -31,4 +31,5 @@ export { neededRights } from './rights/needed-rights.ts';
 export type { NeededRight, NeededRights } from './rights/needed-rights.ts';
 export { rootOf } from './propagation/replicated-policy.ts';
 export { isRunning, OTHER_CONTROLLERS, OtherControllers } from './other-controllers.ts';
+export { uninstalledGovernanceStatus } from './uninstalled-status.ts';
 export { unsupportedKind } from './unsupported-kinds.ts';

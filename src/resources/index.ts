@@ -167,7 +167,7 @@ export { MAX_DEVIATIONS, POLICY_SERVER_REPLICAS } from './policies/policy-server
 export type { PolicyServerReplica } from './policies/policy-server-replica.ts';
 export { POLICY_SERVERS } from './policies/policy-server.ts';
 export type { PolicyServer } from './policies/policy-server.ts';
-export { READY, RECONCILING, setReadiness, STALLED } from './readiness.ts';
+export { READY, RECONCILING, setReadiness, setUninstalled, UNINSTALLED, STALLED } from './readiness.ts';
 export type { Readiness } from './readiness.ts';
 export { CERTIFICATE_POLICIES } from './governance/certificate-policy.ts';
 export type {

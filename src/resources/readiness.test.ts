@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Condition } from './conditions.ts';
-import { type Readiness, setReadiness } from './readiness.ts';
+import { type Readiness, setReadiness, setUninstalled } from './readiness.ts';
 
 const MINUTE = 60_000;
 
@@ -39,5 +39,13 @@ describe('the readiness of an object', () => {
       next.slice(1).map(({ lastTransitionTime, reason }) => `${lastTransitionTime} ${reason}`),
       ['1970-01-01T00:00:00Z Later', '1970-01-01T00:00:00Z Later'],
     );
+  });
+
+  it('is the last one after an uninstallation, until a controller sets another', () => {
+    const ready = setReadiness(undefined, readiness('ready'), 3, 0);
+    const last = setUninstalled(ready, 'gone', 3, 0);
+    assert.deepEqual(shown(last), ['Ready=False 3', 'Stalled=True 3', 'Enforced=False 3']);
+    assert.equal(setUninstalled(last, 'gone', 3, MINUTE), last);
+    assert.deepEqual(shown(setReadiness(last, readiness('ready'), 3, 0)), ['Ready=True 3']);
   });
 });

@@ -1,6 +1,7 @@
 // The steps of an uninstallation. After each step, even if the next one fails, no webhook of ours is without a server that
 // answers. Each step can be repeated.
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
 import { ApiError, type KubernetesCluster, listAll, unlessGone } from '../../cluster/index.ts';
 import { isRunning, OTHER_CONTROLLERS } from '../../governance/index.ts';
 import {
@@ -9,17 +10,22 @@ import {
   GOVERNANCE_KINDS,
   keyOf,
   type KubernetesObject,
+  NETWORK_POLICY_KINDS,
   OWN_KINDS,
   POLICIES_GROUP,
   POLICY_SERVERS,
   PRUNE_FINALIZER,
   type ResourceType,
+  UNINSTALLED,
 } from '../../resources/index.ts';
+import { StatusRemoval } from '../../network-policy/index.ts';
 import { LEASES } from '../../runtime/index.ts';
 import { objectName } from '../cluster/resource-arguments.ts';
 import { waitUntilGone } from '../cluster/wait-for.ts';
 import { CliError } from '../errors.ts';
 import { Progress } from '../progress.ts';
+import { oneLine } from '../table.ts';
+import { writeLastStatuses } from './last-statuses.ts';
 import {
   ACCESS_GUARDS,
   CLUSTER_BINDINGS,
@@ -51,6 +57,8 @@ const RECORDS = OWN_KINDS.filter(({ group }) => group !== POLICIES_GROUP);
 /** The finalizers of governance. */
 const PRUNE_FINALIZERS: ReadonlySet<string> = new Set([PRUNE_FINALIZER]);
 const POLICIES = OWN_KINDS.filter(({ group }) => group === POLICIES_GROUP);
+/** Kinds whose objects stay, or are those of others. */
+const KEPT = [...POLICIES, ...GOVERNANCE_KINDS, ...NETWORK_POLICY_KINDS];
 /** Names of the guards of these kinds begin so, and are in the messages of refusals. */
 const RECORD_GUARD = "ValidatingAdmissionPolicy 'portcullis-";
 /** Delay before a refused deletion is repeated: API servers read policies every second. Milliseconds. */
@@ -101,12 +109,51 @@ export class Removal {
     await this.#remove(CLUSTER_ROLES, { name: PASSED_ON });
     await this.#removeController();
     await this.#removeWebhooks(SWEEPS);
+    // Once no controller can write them again.
+    await this.#writeLastStatuses();
     if (!webhooksOnly) {
       await this.#removeOthers();
     }
   }
 
+  /** Says on what stays that nothing enforces it. What may not be written is named, and does not stop the removal. */
+  async #writeLastStatuses(): Promise<void> {
+    const { isDryRun, policies } = this.#options;
+    if (policies) {
+      return;
+    }
+    const isGovernedElsewhere = (await unlessForbidden(this.#isGovernedElsewhere())) ?? true;
+    const { written, problems } = await writeLastStatuses(this.#cluster, { isDryRun, isGovernedElsewhere });
+    if (written > 0) {
+      const would = isDryRun ? 'would say' : 'say';
+      this.#progress.line(`${written} statuses ${would} that nothing is enforced any more (reason ${UNINSTALLED}).`);
+    }
+    for (const problem of problems) {
+      this.#progress.line(`Warning: not written, and so out of date, is the status of ${problem}.`);
+    }
+  }
+
+  /** Deletes the statuses of NetworkPolicies, also in annotations, which nobody maintains. */
+  async #removeNetworkPolicyStatuses(): Promise<void> {
+    if (this.#options.isDryRun) {
+      return;
+    }
+    const projection = { annotation: 'remove', subresource: false } as const;
+    const removal = new StatusRemoval({ cluster: this.#cluster, log: pino({ level: 'silent' }), projection });
+    try {
+      await removal.remove(AbortSignal.timeout(this.#options.timeoutMs));
+    } catch (error) {
+      if (!(error instanceof ApiError)) {
+        throw error;
+      }
+      if (error.code !== 404) {
+        this.#progress.line(`Warning: statuses of NetworkPolicies are left over: ${oneLine(error.message)}`);
+      }
+    }
+  }
+
   async #removeOthers(): Promise<void> {
+    await this.#removeNetworkPolicyStatuses();
     await this.#removeLabelled(CLUSTER_BINDINGS);
     await this.#removeLabelled(DEPLOYMENTS, this.#namespace);
     await this.#remove(LEASES, { namespace: this.#namespace, name: CONTROLLER });
@@ -298,7 +345,11 @@ export class Removal {
   /** Deletes governance policies without what they made: the controller, which would prune it, does not run. */
   async #removeGovernance(): Promise<void> {
     const { policies, isDryRun } = this.#options;
-    if (!policies || (await this.#isGovernedElsewhere())) {
+    if (!policies) {
+      return;
+    }
+    if (await this.#isGovernedElsewhere()) {
+      this.#progress.line('Kept: Policies and the kinds of their templates, which are of Open Cluster Management.');
       return;
     }
     let deleted = 0;
@@ -327,9 +378,6 @@ export class Removal {
     const deployments = (await this.#labelled(DEPLOYMENTS)).filter(
       (one) => OTHER_CONTROLLERS.includes(one.metadata.name ?? '') && isRunning(one),
     );
-    if (foreign || deployments.length > 0) {
-      this.#progress.line('Kept: Policies and the kinds of their templates, which are of Open Cluster Management.');
-    }
     return foreign || deployments.length > 0;
   }
 
@@ -406,12 +454,12 @@ export class Removal {
       return;
     }
     if (!policies) {
-      const counts = await Promise.all(POLICIES.map(async (type) => (await this.#labelled(type)).length));
-      const left = POLICIES.flatMap(({ resource }, index) =>
+      const counts = await Promise.all(KEPT.map(async (type) => (await this.#labelled(type)).length));
+      const left = KEPT.flatMap(({ resource }, index) =>
         (counts[index] ?? 0) > 0 ? [`${counts[index]} ${resource}`] : [],
       );
       if (left.length > 0) {
-        this.#progress.line(`Kept: ${left.join(', ')}. They are not enforced any more; their status is the last one.`);
+        this.#progress.line(`Kept: ${left.join(', ')}. They are not enforced any more, as their status says.`);
       }
       await this.#printFinalizers();
     }
@@ -421,5 +469,16 @@ export class Removal {
       );
     }
     this.#progress.line('Portcullis has no webhooks any more.');
+  }
+}
+
+async function unlessForbidden<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 403) {
+      return undefined;
+    }
+    throw error;
   }
 }

@@ -1,6 +1,6 @@
 // Reasons of phases of policies and of states of revisions. Documented in docs/lifecycle.md.
 
-import { DEGRADED_REJECTED } from '../../resources/index.ts';
+import { DEGRADED_REJECTED, UNINSTALLED } from '../../resources/index.ts';
 import { CONTESTED_REASON, FAILED_REASON } from '../../runtime/index.ts';
 
 /** Reasons of the controller; replicas and pre-validation add those of policy servers (`PolicyReason`). */
@@ -59,4 +59,6 @@ export const REASONS = {
   answersDiffer: 'AnswersDiffer',
   /** Of the condition Enforced: a replica is connected, and does not say what it answers. */
   answersUnknown: 'AnswersUnknown',
+  /** The product was uninstalled: nothing enforces the policy, and the status is the last one. */
+  uninstalled: UNINSTALLED,
 } as const;

@@ -1,6 +1,14 @@
 // A hook of the Helm chart: before Helm deletes the release, a Job removes the webhooks and stops the controller. Without it,
 // API servers would still call deleted policy servers.
-import type { KubernetesObject } from '../../../resources/index.ts';
+import {
+  GOVERNANCE_GROUP,
+  GOVERNANCE_KINDS,
+  type KubernetesObject,
+  POLICIES_GROUP,
+  POLICY_KINDS,
+  POLICY_SERVERS,
+  type ResourceType,
+} from '../../../resources/index.ts';
 import { PASSED_ON } from './access-objects.ts';
 import { given } from './given.ts';
 import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
@@ -21,12 +29,30 @@ const RULES = [
   },
   { apiGroups: [RBAC_GROUP], resources: ['clusterrolebindings'], resourceNames: [CONTROLLER], verbs: ['delete'] },
   { apiGroups: [RBAC_GROUP], resources: ['clusterroles'], resourceNames: [PASSED_ON], verbs: ['delete'] },
+  ...statusRules(POLICIES_GROUP, [...POLICY_KINDS, POLICY_SERVERS]),
+  ...statusRules(GOVERNANCE_GROUP, GOVERNANCE_KINDS),
+  // Whether policies of governance are those of Open Cluster Management.
+  {
+    apiGroups: ['apiextensions.k8s.io'],
+    resources: ['customresourcedefinitions'],
+    resourceNames: GOVERNANCE_KINDS.map(({ resource, group }) => `${resource}.${group}`),
+    verbs: ['get'],
+  },
+  { apiGroups: ['apps'], resources: ['deployments'], verbs: ['list'] },
 ];
 const NAMESPACE_RULES = [
   { apiGroups: [RBAC_GROUP], resources: ['rolebindings'], resourceNames: [CONTROLLER], verbs: ['delete'] },
   { apiGroups: ['apps'], resources: ['deployments'], resourceNames: [CONTROLLER], verbs: ['delete'] },
   { apiGroups: [''], resources: ['pods'], verbs: ['get', 'list', 'watch'] },
 ];
+
+/** The rights to write the last statuses. */
+function statusRules(group: string, kinds: readonly ResourceType[]): readonly object[] {
+  return [
+    { apiGroups: [group], resources: kinds.map(({ resource }) => resource), verbs: ['list'] },
+    { apiGroups: [group], resources: kinds.map(({ resource }) => `${resource}/status`), verbs: ['patch'] },
+  ];
+}
 
 export function uninstallHook(context: InstallContext): readonly KubernetesObject[] {
   const { namespace } = context;
