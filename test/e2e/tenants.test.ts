@@ -135,6 +135,38 @@ describe('a tenant who writes policies', { skip: skipWithoutCluster() }, () => {
     await allowed(as('victor', ['delete', 'admissionpolicy', 'mine']));
   });
 
+  it('sees what serves of its policy, what came before, and that a rule matches nothing', async () => {
+    const seen = (message: string, resource = 'configmaps'): object =>
+      policy('seen', false, { validations: [{ expression: 'true', message }] }, rule(resource, ['CREATE']));
+    const read = async (path: string): Promise<string> =>
+      (await as('jane', ['get', 'admissionpolicy', 'seen', '-o', `jsonpath=${path}`])).stdout;
+    for (const message of ['one', 'two']) {
+      await allowed(apply('jane', seen(message)));
+      await lab.active('admissionpolicies', 'seen', SHOP);
+    }
+    assert.match(
+      await read('{.status.serving.modules[0].digest} {.status.serving.modules[0].settings}'),
+      /^builtin:cel@.*"two"/,
+    );
+    assert.equal(await read('{.status.revisions[*].revision} {.status.revisions[*].state}'), '2 1 Serving Retired');
+    assert.match(await read('{.status.revisions[1].spec}'), /"one"/);
+    await refused(as('jane', ['get', 'policyrevisions', '-n', NAMESPACE]), /forbidden/);
+    // The right to read what it matches is asked for, and nobody has that for a kind that does not exist.
+    await lab.apply(seen('three', 'configmap'));
+    await lab.eventually('an issue', async () => {
+      assert.equal(
+        await read('{.status.phase} {.status.reason} {.status.issues[0].severity}'),
+        'Active CannotMatch Error',
+      );
+      assert.equal(await read('{.status.conditions[?(@.type=="Ready")].status}'), 'False');
+    });
+    await allowed(apply('jane', seen('four')));
+    await lab.eventually('no issue', async () => {
+      assert.equal(await read('{.status.conditions[?(@.type=="Ready")].status} {.status.issues}'), 'True ');
+    });
+    await allowed(as('jane', ['delete', 'admissionpolicy', 'seen']));
+  });
+
   it('gets into no binding of an administrator, by a policy that was stored before either', async () => {
     await allowed(apply('jane', policy('take-over', true, TAKE_OVER, rule('configmaps', ['CREATE']))));
     await served('take-over', () => annotated(true));
