@@ -143,6 +143,10 @@ export const COMMAND_GROUPS: Readonly<Record<string, Readonly<Record<string, Com
       summary: 'install Portcullis on a cluster, or upgrade it',
       load: async () => (await import('./install/install.ts')).installCommand(),
     },
+    'break-glass': {
+      summary: 'in an emergency: let requests pass without a policy, or without any',
+      load: async () => (await import('./break-glass/break-glass.ts')).breakGlassCommand(),
+    },
     doctor: {
       summary: 'find problems of an installation, and say what to do',
       load: async () => (await import('./install/doctor.ts')).doctorCommand(),

@@ -2,11 +2,22 @@ export { CLUSTER_RULES } from './cluster-rules.ts';
 export { CONTROLLER_NAMESPACE_RULES, CONTROLLER_RULES, SELF_REVIEW } from './controller-rules.ts';
 export { LifecycleControllers } from './lifecycle-controllers.ts';
 export { PolicyTypeChecks } from './type-checks/policy-type-checks.ts';
-export type { WebhookTarget } from './webhooks/webhook-object.ts';
+export type { WebhookConfiguration, WebhookTarget } from './webhooks/webhook-object.ts';
+export {
+  armedConfiguration,
+  disarmedConfiguration,
+  isDisarmed,
+  reducedConfiguration,
+} from './webhooks/disarmed-webhooks.ts';
+export { matchOf } from './policy-view.ts';
+export { MAX_DISARM_REASON } from './rollout-settings.ts';
+export { OWN_KINDS_CONFIGURATION } from './admission/own-kinds-configuration.ts';
+export { wantsOwnWebhook } from './webhooks/own-webhook.ts';
 export { WritePace } from './webhooks/write-pace.ts';
 export { PolicyServerController } from './replicas/policy-server-controller.ts';
 export type { KnownReplica, ReplicaChange, ReplicaDirectory } from './replicas/replica-directory.ts';
 export { ReplicaHub } from './replicas/replica-hub.ts';
+export { REASONS } from './rollout/reasons.ts';
 export { POLICY_ACTIVE } from './rollout/policy-status.ts';
 export { uninstalledPolicyStatus, uninstalledServerStatus } from './rollout/uninstalled-status.ts';
 export { DEFAULT_ROLLOUT_SETTINGS } from './rollout/rollout-view.ts';

@@ -306,6 +306,7 @@ function policyKey({ name, namespace }: { readonly name: string; readonly namesp
 function settingsChanged(before: PolicyServer, after: PolicyServer): boolean {
   const annotations = [
     ANNOTATIONS.rolloutStrategy,
+    ANNOTATIONS.disarmed,
     ANNOTATIONS.progressDeadline,
     ANNOTATIONS.revisionHistoryLimit,
     ANNOTATIONS.takeOver,

@@ -24,6 +24,10 @@ export const MIN_PROGRESS_DEADLINE_MS = 1_000;
 /** One day: a longer wait is as good as endless. Milliseconds. */
 export const MAX_PROGRESS_DEADLINE_MS = 86_400_000;
 
+/** Length of the reason for which a policy is disarmed: a sentence, which messages repeat. Characters. */
+export const MAX_DISARM_REASON = 200;
+const DISARM_REASON = new RegExp(String.raw`^(?=.*\S)[^\p{Cc}\p{Bidi_Control}]{1,${MAX_DISARM_REASON}}$`, 'u');
+
 const STRATEGIES: readonly RolloutStrategy[] = ['Available', 'AllReplicas'];
 
 const UNITS: ReadonlyMap<string, number> = new Map([
@@ -60,8 +64,14 @@ export function parseRolloutAnnotations(annotations: Annotations = {}): RolloutA
     parseDeadline,
     'expected a duration from 1s to 24h, such as "90s", "5m" or "1m30s"',
   );
+  const disarmed = read(
+    ANNOTATIONS.disarmed,
+    (text) => (DISARM_REASON.test(text) ? text : undefined),
+    `expected the reason, 1 to ${MAX_DISARM_REASON} printable characters`,
+  );
   return {
     settings: {
+      ...(disarmed === undefined ? {} : { disarmed }),
       ...(historyLimit === undefined ? {} : { historyLimit }),
       ...(strategy === undefined ? {} : { strategy }),
       ...(progressDeadlineMs === undefined ? {} : { progressDeadlineMs }),

@@ -158,7 +158,7 @@ export {
 export type { Workload } from './policies/pod-templates.ts';
 export { POLICY_REVISIONS, servesInsteadOf, snapshotOf } from './policies/policy-revision.ts';
 export type { PolicyRevision, ServingTurn } from './policies/policy-revision.ts';
-export { DEGRADED_REJECTED } from './policies/revision-states.ts';
+export { DEGRADED_REJECTED, DISARMED } from './policies/revision-states.ts';
 export type { RevisionState } from './policies/revision-states.ts';
 export { revisionMismatch } from './policies/revision-identity.ts';
 export { CONTROLLER_REPLICAS } from './policies/controller-replica.ts';

@@ -254,6 +254,62 @@ describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
     await lab.kubectl(['delete', 'clusteradmissionpolicy', name]);
   });
 
+  it('is disarmed while nothing of it runs, stays so when it comes back, and is armed again', async () => {
+    const pods = '/api/v1/namespaces/guarded/pods';
+    const refusing = {
+      ...RESTRICTED,
+      metadata: { name: 'refusing' },
+      spec: { ...RESTRICTED.spec, settings: { enforce: 'restricted' } },
+    };
+    const privileged = pod({}, { securityContext: { privileged: true } });
+    await lab.apply(refusing);
+    await lab.active('clusteradmissionpolicy', 'refusing');
+    await scale(lab, CONTROLLER, 0);
+    await lab.rolledOut(CONTROLLER);
+    await scale(lab, POLICY_SERVER, 0);
+    await lab.rolledOut(POLICY_SERVER);
+    assert.match(await lab.answer(CONFIG_MAPS, configMap), /failed calling webhook/);
+    const breakGlass = async (...args: readonly string[]): Promise<string> => {
+      const { code, stdout, stderr } = await lab.command('break-glass', ...args, '--timeout', '1s');
+      assert.equal(code, 0, stdout + stderr);
+      return stdout;
+    };
+    const isAdmitted = (path: string, object: object): Promise<void> =>
+      lab.eventually('the admission', async () => assert.equal(await lab.answer(path, object), '201'));
+    // One policy, then all.
+    assert.match(
+      await breakGlass('disarm', 'cap/refusing', '--reason', 'INC-1'),
+      /refusing disarmed; no controller answered: changed validatingwebhookconfiguration\/portcullis-default\n$/,
+    );
+    await isAdmitted(pods, privileged);
+    assert.match(await lab.answer(CONFIG_MAPS, configMap), /failed calling webhook/);
+    await breakGlass('disarm', '--all', '--reason', 'INC-2');
+    await isAdmitted(CONFIG_MAPS, configMap);
+    const { stdout } = await lab.command('break-glass', 'status');
+    assert.match(
+      stdout,
+      /^policyserver\.policies\.kubewarden\.io\/default: INC-2\nclusteradmissionpolicy\..*\/refusing: INC-1\n$/,
+    );
+    await scale(lab, POLICY_SERVER, 1);
+    await scale(lab, CONTROLLER, 2);
+    await lab.running();
+    const outcome = [
+      'get',
+      'clusteradmissionpolicy',
+      'guard',
+      '-o',
+      'jsonpath={.status.conditions[?(@.type=="Enforced")].reason}',
+    ];
+    await lab.eventually('the status', async () => assert.equal(await lab.kubectl(outcome), 'Disarmed'));
+    assert.equal(await lab.answer(CONFIG_MAPS, configMap), '201');
+    await lab.command('break-glass', 'rearm', '--all');
+    await isGuarded(lab);
+    await isAdmitted(pods, privileged);
+    const events = await lab.kubectl(['get', 'events', '-n', 'default', '-o', 'jsonpath={.items[*].message}']);
+    assert.match(events, /disarmed by .*: INC-1.*disarmed by .*: INC-2.*armed again by /);
+    await lab.kubectl(['delete', 'clusteradmissionpolicy', 'refusing']);
+  });
+
   it('comes back when its policy servers are all gone', async () => {
     await scale(lab, CONTROLLER, 0);
     await lab.rolledOut(CONTROLLER);

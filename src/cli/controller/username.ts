@@ -17,7 +17,11 @@ export async function usernameIn(cluster: KubernetesCluster, log: Logger, signal
   return (await untilAnswered(() => reviewedUsername(cluster, signal), log, signal)) ?? '';
 }
 
-async function reviewedUsername(cluster: KubernetesCluster, signal: AbortSignal): Promise<string> {
+/** As {@link usernameIn}, with one attempt. */
+export async function reviewedUsername(
+  cluster: Pick<KubernetesCluster, 'request'>,
+  signal: AbortSignal,
+): Promise<string> {
   const body = { apiVersion: API_VERSION, kind: SELF_REVIEW.kind };
   const review = (await cluster.request('POST', PATH, { body, signal })).json();
   const status = isJsonObject(review) && isJsonObject(review['status']) ? review['status'] : {};

@@ -75,7 +75,31 @@ interface Case {
   readonly wakeAt?: number;
 }
 
+/** What an annotation of the policy, or of its PolicyServer, sets. */
+const DISARMED = { settings: { ...DEFAULT_ROLLOUT_SETTINGS, disarmed: 'INC-1' } } as const;
+
 const CASES: readonly Case[] = [
+  // Disarmed.
+  {
+    when: 'it is disarmed while a revision serves',
+    view: view([first], both, DISARMED),
+    steps: ['1 is Retired Disarmed', 'uncover'],
+  },
+  {
+    when: 'it is disarmed while nothing can serve and no replica is there',
+    view: view([first], [], DISARMED),
+    steps: ['1 is Retired Disarmed', 'uncover'],
+  },
+  {
+    when: 'it is disarmed, and a change waits',
+    view: view([retired, revision(2, 'Candidate')], both, { ...DISARMED, spec: spec('2') }),
+    steps: ['uncover'],
+  },
+  {
+    when: 'it is armed again',
+    view: view([revision(1, 'Retired', { reason: 'Disarmed' })], [replica('a')]),
+    steps: ['1 is Validated', 'enforce spec'],
+  },
   // The spec has no revision.
   { when: 'a policy is new', view: view([], []), steps: ['create 1'] },
   { when: 'its spec changed', view: view([first], both, { spec: spec('2') }), steps: ['create 2'] },

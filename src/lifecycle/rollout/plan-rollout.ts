@@ -127,6 +127,10 @@ function retirement(view: RolloutView, goal: RevisionFacts | undefined): Rollout
     if (goal !== undefined) {
       return [];
     }
+    const { disarmed } = view.settings;
+    if (disarmed !== undefined) {
+      return [transition(revision, 'Retired', REASONS.disarmed, `the policy is disarmed: ${disarmed}`)];
+    }
     const isIgnored = view.settings.degraded === 'Ignore';
     const reason = isIgnored ? REASONS.degradedIgnored : REASONS.degradedRejected;
     const what = isIgnored ? 'ignore' : 'reject';
@@ -247,6 +251,9 @@ function enforcement(view: RolloutView, goal: RevisionFacts | undefined): Rollou
 /** Sets the coverage of the policy. */
 function coverage(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
   const serving = servingRevision(view);
+  if (view.settings.disarmed !== undefined) {
+    return [{ type: 'uncover' }];
+  }
   if (serving === undefined) {
     // What has served stays covered while its successor is on its way, also by a new leader.
     const mustStay = hasServed(view) && isFailurePolicyInForce(view);

@@ -1,6 +1,6 @@
 // Reasons of phases of policies and of states of revisions. Documented in docs/lifecycle.md.
 
-import { DEGRADED_REJECTED, UNINSTALLED } from '../../resources/index.ts';
+import { DEGRADED_REJECTED, DISARMED, UNINSTALLED } from '../../resources/index.ts';
 import { CONTESTED_REASON, FAILED_REASON } from '../../runtime/index.ts';
 
 /** Reasons of the controller; replicas and pre-validation add those of policy servers (`PolicyReason`). */
@@ -49,6 +49,8 @@ export const REASONS = {
   degradedRejected: DEGRADED_REJECTED,
   /** On a revision: it was retired because the newest one failed, and the controller is set to ignore the policy then. */
   degradedIgnored: 'DegradedIgnored',
+  /** An annotation of the policy, or of its PolicyServer, ends its enforcement. Also on the revision that served before. */
+  disarmed: DISARMED,
   /** Of the condition Enforced: no revision has ever served. */
   notServedYet: 'NotServedYet',
   /** Of the condition Enforced: nothing serves, and the failurePolicy answers. */

@@ -52,6 +52,10 @@ export function requestOutcome(view: RolloutView): RequestOutcome {
 
 /** API servers send no requests. */
 function uncovered(view: RolloutView): RequestOutcome {
+  const { disarmed } = view.settings;
+  if (disarmed !== undefined) {
+    return { status: 'False', reason: REASONS.disarmed, message: `${WITHOUT_POLICY}: it is disarmed (${disarmed})` };
+  }
   if (!hasServed(view)) {
     const message = `no revision has served so far: ${WITHOUT_POLICY}`;
     return { status: 'False', reason: REASONS.notServedYet, message };

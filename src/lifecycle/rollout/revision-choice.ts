@@ -54,9 +54,12 @@ export function lastServedRevision({ revisions }: Revisions): RevisionFacts | un
 
 /**
  * The target of the rollout: the desired revision, or the last good one if the desired one cannot serve. Undefined if
- * the newest failed and the last good one is not to serve on.
+ * the newest failed and the last good one is not to serve on, and while the policy is disarmed.
  */
 export function goalRevision(view: RolloutView): RevisionFacts | undefined {
+  if (view.settings.disarmed !== undefined) {
+    return undefined;
+  }
   const desired = desiredRevision(view);
   if (desired !== undefined && desired.state !== 'Failed') {
     return desired;
@@ -177,6 +180,9 @@ export function hasServed(view: Revisions): boolean {
 
 /** Whether the failurePolicy answers while nothing can serve; otherwise the policy is not enforced. */
 export function isFailurePolicyInForce(view: Pick<RolloutView, 'revisions' | 'settings'>): boolean {
+  if (view.settings.disarmed !== undefined) {
+    return false;
+  }
   return hasServed(view) ? view.settings.degraded !== 'Ignore' : view.settings.unserved === 'Reject';
 }
 

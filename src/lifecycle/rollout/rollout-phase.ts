@@ -1,5 +1,5 @@
 // The phase of a policy, with its reason and message.
-import type { PolicyStatus, Readiness } from '../../resources/index.ts';
+import { ANNOTATIONS, type PolicyStatus, type Readiness } from '../../resources/index.ts';
 import { REASONS } from './reasons.ts';
 import { requestOutcome } from './request-outcome.ts';
 import {
@@ -106,6 +106,10 @@ function phaseOfDesired(view: RolloutView): PhaseReport {
     const phase = servingRevision(view) === undefined ? 'Pending' : 'Updating';
     return { phase, reason: REASONS.validating, message: 'the spec has no revision yet' };
   }
+  const { disarmed } = view.settings;
+  if (disarmed !== undefined) {
+    return disarmedPhase(view, disarmed);
+  }
   const desired = desiredRevision(view);
   const failed = failurePhase(view);
   const hasReplicas = view.replicas.length > 0;
@@ -132,6 +136,15 @@ function phaseOfDesired(view: RolloutView): PhaseReport {
   }
   const serving = servingRevision(view);
   return desired === serving ? servingPhase(view, desired) : stagingPhase(view, desired, serving);
+}
+
+/** A policy that is disarmed, or about to be. */
+function disarmedPhase(view: RolloutView, why: string): PhaseReport {
+  const isDone = !view.isCovered && servingRevision(view) === undefined;
+  const message = isDone
+    ? `disarmed: requests are admitted without the policy until the annotation ${ANNOTATIONS.disarmed} is removed (${why})`
+    : `is being disarmed (${why})${outcomeText(view)}`;
+  return { phase: 'Error', reason: REASONS.disarmed, message, isStalled: isDone };
 }
 
 /** The phase of a policy with a failure. */

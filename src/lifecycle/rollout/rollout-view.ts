@@ -36,6 +36,8 @@ export interface RolloutSettings {
   readonly historyLimit: number;
   readonly degraded: DegradedBehaviour;
   readonly unserved: UnservedBehaviour;
+  /** Why the policy is not enforced until the annotation is removed; undefined: it is. */
+  readonly disarmed?: string;
 }
 
 export const DEFAULT_ROLLOUT_SETTINGS: RolloutSettings = {

@@ -15,7 +15,8 @@ import { ADMIT_PATH } from './webhook-configurations.ts';
 import { clientConfig, type Webhook, type WebhookConfiguration, type WebhookTarget } from './webhook-object.ts';
 import { isAtLeastAsWide } from './widest-selector.ts';
 
-interface ParsedWebhook {
+/** A webhook that calls a policy server. */
+export interface ParsedWebhook {
   readonly webhook: Webhook;
   readonly bucket: string;
   /** The namespaces that it is limited to by name. */
@@ -110,7 +111,7 @@ export class ConfigurationCoverage {
 }
 
 /** Empty for a webhook that calls no policy server. Fields may be missing, since users can edit configurations. */
-function parsedWebhook(webhook: Partial<Webhook>, isMutating: boolean): readonly ParsedWebhook[] {
+export function parsedWebhook(webhook: Partial<Webhook>, isMutating: boolean): readonly ParsedWebhook[] {
   const { clientConfig: place = {}, namespaceSelector = {}, rules = [], objectSelector = {} } = webhook;
   const { url, service } = place as { url?: string; service?: { path?: string } };
   const path = url === undefined ? service?.path : URL.parse(url)?.pathname;

@@ -106,7 +106,7 @@ function webhooksOf(
   settings: WebhookSettings,
   warnings: string[],
 ): readonly Webhook[] {
-  const keepsOrder = isOwnBucket(bucket) || isOrdered(bucket);
+  const isInOrder = keepsOrder(bucket);
   const limited = (rules: readonly MatchRule[]): readonly MatchRule[] => {
     const bytes = bytesOf(rules);
     if (isOwnBucket(bucket) || (rules.length <= MAX_RULES && bytes <= MAX_RULES_BYTES)) {
@@ -118,7 +118,7 @@ function webhooksOf(
     return widenedToAllResources(rules, matches[0]?.matchPolicy === 'Exact');
   };
   if (matches[0]?.namespace === undefined) {
-    const rules = limited(unionRules(distinctRules(matches), { keepsOrder }));
+    const rules = limited(unionRules(distinctRules(matches), { keepsOrder: isInOrder }));
     const selector = widestSelector(matches.map(({ namespaceSelector }) => namespaceSelector));
     return webhookOf(
       bucket,
@@ -129,7 +129,7 @@ function webhooksOf(
       settings,
     );
   }
-  const { groups, isMerged } = namespaceGroups(matches, keepsOrder);
+  const { groups, isMerged } = namespaceGroups(matches, isInOrder);
   if (isMerged) {
     warnings.push(
       `webhook ${bucket}: its namespaces have too many sets of rules: some are covered by the rules of each other's policies`,
@@ -219,6 +219,11 @@ export function standaloneConfiguration(
 
 function inNamespaces(namespaces: readonly string[]): MatchSelector {
   return { matchExpressions: [{ key: NAMESPACE_NAME_LABEL, operator: 'In', values: namespaces }] };
+}
+
+/** Whether the order of the rules of a bucket decides to which version requests are converted. */
+export function keepsOrder(bucket: string): boolean {
+  return isOwnBucket(bucket) || isOrdered(bucket);
 }
 
 /** Whether policies of a bucket have the same rules, whose order decides to which version requests are converted. */

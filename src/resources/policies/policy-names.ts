@@ -99,6 +99,8 @@ export const ANNOTATIONS = {
   /** Maximum number of revisions kept besides serving ones. Also on PolicyServers, for all of their policies. */
   revisionHistoryLimit: 'portcullis.dev/revision-history-limit',
   /** `Available` or `AllReplicas`. Also on PolicyServers. */
+  /** Of a policy, or of a PolicyServer for all of its policies: why they are not enforced, until it is removed. */
+  disarmed: 'portcullis.dev/disarmed',
   rolloutStrategy: 'portcullis.dev/rollout-strategy',
   /** `90s`, `5m`: how long a rollout may make no progress before the strategy decides. Also on PolicyServers. */
   progressDeadline: 'portcullis.dev/progress-deadline',

@@ -1,6 +1,6 @@
 // The wanted policies of a replica, from PolicyRevisions. These come from the controller, but are validated
 // nevertheless: an invalid revision fails alone.
-import { DEGRADED_REJECTED, revisionMismatch, servesInsteadOf } from '../../resources/index.ts';
+import { DEGRADED_REJECTED, DISARMED, revisionMismatch, servesInsteadOf } from '../../resources/index.ts';
 import type { PolicyMatch, PolicyRevision, ServingTurn } from '../../resources/index.ts';
 import { INVALID_PARAMETERS, type PinnedModule, pinnedSpec } from '../../control/index.ts';
 import {
@@ -34,7 +34,7 @@ export function wantedOf(revisions: Iterable<PolicyRevision>, productNamespace: 
     } else if (state === 'Validated' || state === 'Staged') {
       staged.push(revision);
     }
-    if (isRejecting(revision) && (served === undefined || servesInsteadOf(turnOf(revision), turnOf(served)))) {
+    if (isLastWord(revision) && (served === undefined || servesInsteadOf(turnOf(revision), turnOf(served)))) {
       served = revision;
     }
     newest = newest === undefined || revision.spec.revision > newest.spec.revision ? revision : newest;
@@ -76,9 +76,19 @@ function isRejecting({ status }: PolicyRevision): boolean {
   return status?.state === 'Retired' && status.reason === DEGRADED_REJECTED;
 }
 
+/** Whether a revision served until the policy was disarmed, and no request matches it since. */
+function isDisarmed({ status }: PolicyRevision): boolean {
+  return status?.state === 'Retired' && status.reason === DISARMED;
+}
+
+/** Whether a revision decides what requests get, although it was retired. */
+function isLastWord(revision: PolicyRevision): boolean {
+  return isRejecting(revision) || isDisarmed(revision);
+}
+
 /**
  * What answers while nothing serves: the failurePolicy of what served until another one failed; without it, that of the newest,
- * if it failed.
+ * if it failed. Nothing, once the policy was disarmed.
  */
 function failureOf(
   newest: PolicyRevision | undefined,
@@ -103,7 +113,7 @@ function failureOf(
     revision,
     message: textOf((isFailed ? newest : inForce).status?.message) || reason || 'the newest revision failed',
     failurePolicy: failurePolicyOf(snapshot),
-    ...(newest.status?.enforced === false ? {} : matchOf(inForce, productNamespace)),
+    ...(newest.status?.enforced === false || isDisarmed(inForce) ? {} : matchOf(inForce, productNamespace)),
   };
 }
 
@@ -192,7 +202,7 @@ function trimmed(whole: PolicyRevision): PolicyRevision {
     case 'Retired': {
       const { reason, message, order } = status ?? {};
       const inForce = { state, reason, message, order } as PolicyRevision['status'] & object;
-      kept = isRejecting(whole) ? { snapshot: matchFields(snapshot), status: inForce } : RETIRED;
+      kept = isLastWord(whole) ? { snapshot: matchFields(snapshot), status: inForce } : RETIRED;
       break;
     }
     default:

@@ -5,6 +5,7 @@ import { DEFAULT_ROLLOUT_SETTINGS, type RevisionFacts, type RolloutView } from '
 import { NOW, replica, revision, spec, view } from './rollout-scene.ts';
 
 export const LATE = { now: NOW + DEFAULT_ROLLOUT_SETTINGS.progressDeadlineMs };
+const DISARMED = { settings: { ...DEFAULT_ROLLOUT_SETTINGS, disarmed: 'INC-1' } } as const;
 const IGNORING = { spec: spec('1', { failurePolicy: 'Ignore' }) };
 export const FETCH = {
   state: 'Failed',
@@ -514,6 +515,22 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     phase: 'Active',
     reason: 'ReconcileFailed',
     message: 'too large; revision 1 serves on every replica',
+    isStalled: true,
+  },
+  {
+    when: 'the policy is being disarmed',
+    view: view([first], both, DISARMED),
+    phase: 'Error',
+    reason: 'Disarmed',
+    message: 'is being disarmed (INC-1)',
+  },
+  {
+    when: 'the policy is disarmed',
+    view: view([retired], both, { ...DISARMED, isCovered: false }),
+    phase: 'Error',
+    reason: 'Disarmed',
+    message:
+      'disarmed: requests are admitted without the policy until the annotation portcullis.dev/disarmed is removed (INC-1)',
     isStalled: true,
   },
 ];
