@@ -98,7 +98,7 @@ const CASES: readonly Case[] = [
   {
     when: 'it is armed again',
     view: view([revision(1, 'Retired', { reason: 'Disarmed' })], [replica('a')]),
-    steps: ['1 is Validated', 'enforce spec'],
+    steps: ['1 is Validated', 'enforce 1'],
   },
   // The spec has no revision.
   { when: 'a policy is new', view: view([], []), steps: ['create 1'] },

@@ -103,6 +103,16 @@ describe('revisions of a policy', () => {
     assert.equal(wantedOf(back, 'portcullis').failed, undefined, 'what served last is on its way again');
   });
 
+  it('without one to serve match no request once the policy is disarmed, whatever came after', () => {
+    const disarmed = revision(1, 'Retired', { reason: 'Disarmed', message: 'INC-1', order: 1 });
+    for (const newer of [[], [revision(2, 'Candidate')], [revision(2, 'Failed', { reason: 'InvalidSettings' })]]) {
+      const { failed, serving } = wantedOf([disarmed, ...newer].map(trimRevision), 'portcullis');
+      assert.deepEqual([failed?.revision, failed?.match, serving], [1, undefined, undefined]);
+    }
+    const others = wantedOf([disarmed, revision(2, 'Serving', { order: 2 })].map(trimRevision), 'portcullis');
+    assert.equal(others.serving?.revision, 2);
+  });
+
   it('are kept in memory without unused fields', () => {
     for (const state of ['Validated', 'Staged', 'Serving'] as const) {
       assert.deepEqual(trimRevision(revision(1, state)).spec.snapshot, { module: 'm', failurePolicy: 'Ignore' });

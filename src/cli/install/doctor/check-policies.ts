@@ -21,6 +21,7 @@ import {
   isTakenOver,
   POLICY_ACTIVE,
   policyServerObjectName,
+  REASONS,
   tenantModules,
 } from '../../../lifecycle/index.ts';
 import { checkIssues } from './check-issues.ts';
@@ -47,7 +48,9 @@ export function checkPolicyServers(snapshot: Snapshot): readonly Finding[] {
     // Without a running controller nobody looks at it: that is the finding.
     const isExplained = conditions.length === 0 && controller !== undefined && !hasAvailablePods(controller);
     const action = `Look at its pods: kubectl -n ${snapshot.namespace} describe pods -l portcullis.dev/policy-server=${server.metadata.name}`;
+    const isDisarmed = server.metadata.annotations?.[ANNOTATIONS.disarmed] !== undefined;
     return [
+      ...(isDisarmed ? [disarmedFinding(where, server, `--policy-server ${server.metadata.name}`)] : []),
       ...(done || server.spec.replicas === 0 || isExplained
         ? []
         : [finding('PolicyServerNotReady', where, text, action, readyReplicas > 0 ? 'warning' : 'error')]),
@@ -123,12 +126,23 @@ function checkModulesKept(policy: AdmissionPolicyObject): readonly Finding[] {
     : [];
 }
 
+/** Somebody ended the enforcement, and says why. */
+function disarmedFinding(where: string, { metadata }: KubernetesObject, target: string): Finding {
+  const reason = metadata.annotations?.[ANNOTATIONS.disarmed] ?? '';
+  return finding('Disarmed', where, `${UNENFORCED}: disarmed (${reason})`, `portcullis break-glass rearm ${target}`);
+}
+
 function checkPolicy(policy: AdmissionPolicyObject, now: number): readonly Finding[] {
   const { phase = 'Pending', conditions = [] } = policy.status ?? {};
   const where = nameOf(policy);
   const reason = reasonOf(conditions);
   const action = `portcullis rollout status ${where}`;
   const off = unenforced(policy);
+  if (off?.reason === REASONS.disarmed) {
+    return policy.metadata.annotations?.[ANNOTATIONS.disarmed] === undefined
+      ? [] // The finding is about its PolicyServer.
+      : [disarmedFinding(where, policy, where)];
+  }
   if (off !== undefined && (phase === 'Error' || now - Date.parse(off.lastTransitionTime) >= PATIENCE_MS)) {
     const message = `${UNENFORCED} (${off.reason}): ${reason}`;
     const severity = phase === 'Error' ? 'error' : 'warning';

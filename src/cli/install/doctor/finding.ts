@@ -38,6 +38,7 @@ export const FINDING_CODES = {
   PolicyServerMissing: 'error',
   PolicyNotServing: 'error',
   PolicyNotEnforced: 'error',
+  Disarmed: 'error',
   PolicyDegraded: 'warning',
   PolicyPending: 'warning',
   PolicyCannotWork: 'error',
