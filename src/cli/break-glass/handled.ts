@@ -1,7 +1,7 @@
 // Whether a controller has done what the annotation says.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cluster, isNotFound, listAll } from '../../cluster/index.ts';
-import { isDisarmed, POLICY_ENFORCED, REASONS } from '../../lifecycle/index.ts';
+import { isDisarmed, REASONS } from '../../lifecycle/index.ts';
 import { type AdmissionPolicyObject, findCondition, POLICY_KINDS, POLICY_SERVER_LABEL } from '../../resources/index.ts';
 import { WEBHOOK_CONFIGURATIONS } from '../install/kinds.ts';
 import type { DisarmTarget } from './disarm-target.ts';
