@@ -2,7 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Cluster, isNotFound, listAll } from '../../cluster/index.ts';
 import { isDisarmed, REASONS } from '../../lifecycle/index.ts';
-import { type AdmissionPolicyObject, findCondition, POLICY_KINDS, POLICY_SERVER_LABEL } from '../../resources/index.ts';
+import {
+  type AdmissionPolicyObject,
+  findCondition,
+  POLICY_ENFORCED,
+  POLICY_KINDS,
+  POLICY_SERVER_LABEL,
+} from '../../resources/index.ts';
 import { WEBHOOK_CONFIGURATIONS } from '../install/kinds.ts';
 import type { DisarmTarget } from './disarm-target.ts';
 
