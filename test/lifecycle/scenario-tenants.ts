@@ -1,7 +1,7 @@
 // Scenario 15: changes of a policy with thousands of tenants, of whom some have invalid parameters.
 import assert from 'node:assert/strict';
-import type { JsonObject } from '../../src/resources/index.ts';
-import { kind, type Policy, type RolloutLab } from './rollout-lab.ts';
+import { type JsonObject, POLICY_REVISIONS } from '../../src/resources/index.ts';
+import { kind, NAMESPACE as PRODUCT, type Policy, type RolloutLab } from './rollout-lab.ts';
 
 const NAME = 'tenanted';
 const LEVEL = 'example.com/level';
@@ -90,6 +90,13 @@ export async function oneTenantStopsNobody(lab: RolloutLab, { rules, from, level
 
   // Data that change without helping leave it as it is; corrected data are enough.
   await set(lab, good, 'restricted');
+  await lab.eventually(
+    async () => {
+      const { status } = await lab.cluster.get(POLICY_REVISIONS, { namespace: PRODUCT, name: `kw.cap.${NAME}-3` });
+      assert.deepEqual([status?.state, status?.attempts], ['Failed', 2]);
+    },
+    () => 'the revision to be tried a second time',
+  );
   await set(lab, loose, 'baseline');
   await reaches('Active', 3);
   await set(lab, bad, 'baseline');

@@ -80,6 +80,17 @@ describe('ReplicaReports', () => {
     }
   });
 
+  it('differ where only the parameters differ for which a revision waits', () => {
+    const waiting = { ...reportOf('a', 1, 'Failed'), parameters: 'x' };
+    const reports = new ReplicaReports();
+    reports.apply({ revisions: [waiting], gone: [] });
+    assert.deepEqual(
+      reports.apply({ revisions: [{ ...waiting, parameters: 'y' }], gone: [] }),
+      new Set([waiting.policy]),
+    );
+    assert.deepEqual(reports.apply({ revisions: [{ ...waiting, parameters: 'y' }], gone: [] }), new Set());
+  });
+
   it('are bounded, and free the space of replaced reports', () => {
     const message = 'x'.repeat(4096);
     const reports = new ReplicaReports();

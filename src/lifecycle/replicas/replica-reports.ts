@@ -92,13 +92,14 @@ export class ReplicaReports {
   }
 }
 
-function sizeOf({ name, uid, policy, reason, message, refused }: RevisionReport): number {
+function sizeOf({ name, uid, policy, reason, message, parameters, refused }: RevisionReport): number {
   const texts = [
     name,
     uid,
     policy,
     reason ?? '',
     message ?? '',
+    parameters ?? '',
     ...(refused?.first ?? []).flatMap((one) => Object.values(one)),
   ];
   return texts.reduce((sum, text) => sum + text.length, 0);
@@ -115,6 +116,7 @@ function isSame(one: RevisionReport, other: RevisionReport): boolean {
     one.reason === other.reason &&
     one.message === other.message &&
     one.nextRetry === other.nextRetry &&
+    one.parameters === other.parameters &&
     isDeepStrictEqual(one.refused, other.refused)
   );
 }
