@@ -78,7 +78,7 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
   it('is refused without rights, and names each missing one', async () => {
     const { code, stderr } = await command('install', '--context', 'bob');
     assert.equal(code, 1);
-    assert.match(stderr, /get, create, patch deployments\.apps in namespace portcullis/);
+    assert.match(stderr, /get, create, patch, list, delete deployments\.apps in namespace portcullis/);
     assert.match(stderr, /Nothing was changed/);
     assert.equal((await cluster.request('GET', '/api/v1/namespaces/portcullis')).status, 404);
   });
