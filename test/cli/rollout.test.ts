@@ -256,6 +256,12 @@ describe('portcullis rollout', () => {
     await apply(labels({ labels: 7 }));
     await rollout('status', 'cap/pinned-bad', '--timeout', '20s');
     const { code, stderr } = await rollout('pin', 'cap/pinned-bad', '--revision', '2');
+    succeeded(await rollout('unpin', 'cap/pinned-bad'));
+    const annotated = await started.kubectl(['annotate', 'cap/pinned-bad', `${ANNOTATIONS.pin}=2`]);
+    assert.match(
+      annotated.stderr,
+      /^Warning: .*revision 2 failed \(InvalidSettings\): the last good one serves as long as it is pinned \[pin-failed\]$/m,
+    );
     assert.equal(code, 0);
     assert.match(
       stderr,

@@ -17,6 +17,7 @@ describe('annotations', () => {
     ['progress-deadline', ['90s', '5m'], ['soon', '-1s']],
     ['refresh', ['1', '2026-11-23T21:49:00Z', 'Mon 23 Nov'], ['', 'x'.repeat(65), 'a\nb', 'jetzt für alle']],
     ['webhook', ['Own'], ['own', 'Shared', '']],
+    ['disarmed', ['INC-1: rejects every pod'], ['', ' ', 'a\nb', 'x'.repeat(201), '\u202Ea']],
   ] as const) {
     const key = `portcullis.dev/${annotation}`;
     it(`are validated: ${key}`, () => {

@@ -16,6 +16,7 @@ import {
 } from '../../resources/index.ts';
 import { ObjectSchema } from '../../resources/validation/index.ts';
 import { checkPolicyAnnotations, checkServerAnnotations } from './annotation-rules.ts';
+import { warnOfFailedPin } from './pinned-revision.ts';
 import type { ContributedKinds } from './contributed-kinds.ts';
 import { Findings } from './findings.ts';
 import { type NeededRights, neededRights } from './needed-rights.ts';
@@ -168,6 +169,7 @@ export class OwnKindsRules {
     }
     const checkAnnotations = kind.kind === POLICY_SERVERS.kind ? checkServerAnnotations : checkPolicyAnnotations;
     checkAnnotations(annotationsOf(object), annotationsOf(old ?? {}), findings);
+    warnOfFailedPin(object, annotationsOf(object), annotationsOf(old ?? {}), findings);
   }
 
   #checkSpec(kind: OwnKind, object: JsonObject, isNew: boolean, findings: Findings): void {

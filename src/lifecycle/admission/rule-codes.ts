@@ -65,6 +65,7 @@ export const WARNINGS = [
   'selector-matches-nothing',
   'annotation-unknown',
   'pin-outlasts-rollback',
+  'pin-failed',
   'not-supported',
   'builtin-module',
   'plain-or-value',
