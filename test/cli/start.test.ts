@@ -206,6 +206,19 @@ describe('portcullis start', () => {
       succeeded(await started.portcullis(['wait', 'pod/web', '--for=create']));
     });
 
+    it('shows the line of a field that is refused, and what it probably means', async () => {
+      const manifest = readFileSync(join(ROOT, POLICY), 'utf8').replace('module:', 'modul:');
+      const { code, stderr } = await started.portcullis(['apply', '-f', '-'], manifest);
+      assert.equal(code, 1);
+      const line = manifest.split('\n').findIndex((text) => text.includes('modul:')) + 1;
+      const place = `error: standard input:${line}:3 ClusterAdmissionPolicy pinned-images: `;
+      assert.ok(stderr.startsWith(place), stderr);
+      assert.match(
+        stderr,
+        /\.spec\.modul: field not declared in schema, did you mean "module"\?\n +modul: builtin:cel\n/,
+      );
+    });
+
     it('refuses an input without manifests', async () => {
       const { code, stderr } = await started.portcullis(['apply', '-f', '-'], '---\n# nothing\n');
       assert.equal(code, 1);

@@ -2,7 +2,9 @@ import { readdirSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { isJsonObject, type KubernetesObject } from '../../resources/index.ts';
 import { CliError, fileProblem, usageError } from '../errors.ts';
-import { readManifests } from '../policy/manifests.ts';
+import { readText } from '../document.ts';
+import { placedManifestsOf } from '../policy/manifests.ts';
+import type { PlacedManifest } from '../policy/placed-manifests.ts';
 
 /** Of files with manifests. */
 export const EXTENSIONS: ReadonlySet<string> = new Set(['.yaml', '.yml', '.json']);
@@ -15,6 +17,14 @@ export interface ManifestFile {
   /** `-` for standard input. */
   readonly path: string;
   readonly objects: readonly KubernetesObject[];
+  /** The manifests of the objects, in their order. */
+  readonly placed: readonly PlacedManifest[];
+}
+
+/** An object, and where it stands. */
+export interface PlacedObject {
+  readonly object: KubernetesObject;
+  readonly placed: PlacedManifest;
 }
 
 /**
@@ -22,7 +32,20 @@ export interface ManifestFile {
  * @throws CliError when there are none
  */
 export async function readObjects(paths: readonly string[], recursive: boolean): Promise<readonly KubernetesObject[]> {
-  const objects = (await readManifestFiles(paths, recursive)).flatMap((file) => file.objects);
+  return (await readPlacedObjects(paths, recursive)).map(({ object }) => object);
+}
+
+/** As {@link readObjects}, with their places. */
+export async function readPlacedObjects(
+  paths: readonly string[],
+  recursive: boolean,
+): Promise<readonly PlacedObject[]> {
+  const objects = (await readManifestFiles(paths, recursive)).flatMap((file) =>
+    file.placed.flatMap((placed, index) => {
+      const object = file.objects[index];
+      return object === undefined ? [] : [{ object, placed }];
+    }),
+  );
   if (objects.length === 0) {
     throw new CliError(`${paths.map((path) => (path === '-' ? 'standard input' : path)).join(', ')}: no manifests`, {
       hint: 'Expected YAML or JSON with at least one Kubernetes object. -R includes subfolders.',
@@ -51,8 +74,8 @@ export async function readManifestFiles(
 }
 
 async function readManifestFile(path: string): Promise<ManifestFile> {
-  const manifests = await readManifests([path]);
-  return { path, objects: manifests.map((manifest) => checked(manifest, path)) };
+  const placed = placedManifestsOf(await readText(path), path);
+  return { path, objects: placed.map(({ object }) => checked(object, path)), placed };
 }
 
 function filesOf(path: string, recursive: boolean): string[] {

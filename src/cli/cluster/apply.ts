@@ -1,13 +1,17 @@
 // `portcullis apply`: server-side apply of manifests.
 import { Command } from 'commander';
 import { ApiError, unlessGone } from '../../cluster/index.ts';
-import type { KubernetesObject } from '../../resources/index.ts';
+import { apiVersionOf, type KubernetesObject, OWN_KINDS } from '../../resources/index.ts';
 import { CliError } from '../errors.ts';
 import { manyLines, oneLine } from '../table.ts';
-import { readObjects } from './apply-files.ts';
+import { fieldPathOf } from '../field-path.ts';
+import { placedMessage } from '../policy/placed-manifests.ts';
+import { unknownFieldHint } from '../policy/unknown-field-hint.ts';
+import { type PlacedObject, readPlacedObjects } from './apply-files.ts';
 import { applyObject } from './apply-object.ts';
 import { addClusterFlags, type ClusterFlags, connect, type Connected } from './cluster-flags.ts';
 import { type DryRunMode, dryRunOption, dryRunText } from './dry-run-flag.ts';
+import { refusedFields } from './refused-fields.ts';
 import { keyOfManifest, objectName, unknownKind } from './resource-arguments.ts';
 
 interface ApplyFlags extends ClusterFlags {
@@ -40,25 +44,32 @@ Examples:
 }
 
 async function apply(flags: ApplyFlags): Promise<void> {
-  const objects = await readObjects(flags.filename, flags.recursive === true);
+  const objects = await readPlacedObjects(flags.filename, flags.recursive === true);
   using connected = await connect(flags);
   let failed = 0;
-  for (const object of objects) {
+  for (const one of objects) {
     try {
-      process.stdout.write(`${await applyOne(connected, object, flags)}\n`);
+      process.stdout.write(`${await applyOne(connected, one.object, flags)}\n`);
     } catch (error) {
       if (!(error instanceof ApiError) && !(error instanceof CliError)) {
         throw error;
       }
       failed += 1;
-      process.stderr.write(
-        `error: ${oneLine(`${object.kind} ${object.metadata.name ?? ''}`)}: ${manyLines(error.message)}\n`,
-      );
+      process.stderr.write(`error: ${manyLines(refusalText(error, one))}\n`);
     }
   }
   if (failed > 0) {
     throw new CliError(`${failed} of ${objects.length} objects could not be applied`);
   }
+}
+
+/** Why an object was not applied, at the line of the first field that an API server names. */
+function refusalText(error: ApiError | CliError, { object, placed }: PlacedObject): string {
+  const [refused] = error instanceof ApiError ? refusedFields(error) : [];
+  const kind = OWN_KINDS.find((one) => one.kind === object.kind && apiVersionOf(one) === object.apiVersion);
+  const hint = refused?.isUnknown === true && kind !== undefined ? unknownFieldHint(refused.field, kind) : '';
+  const text = `${oneLine(`${object.kind} ${object.metadata.name ?? ''}`)}: ${error.message}${hint}`;
+  return refused === undefined ? text : placedMessage(placed, fieldPathOf(refused.field), text);
 }
 
 async function applyOne(connected: Connected, object: KubernetesObject, flags: ApplyFlags): Promise<string> {

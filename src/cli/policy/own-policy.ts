@@ -27,12 +27,13 @@ import {
   policyMatch,
 } from '../../resources/index.ts';
 import { ObjectSchema } from '../../resources/validation/index.ts';
-import { own, textOf, unknownKeyHint, valueAt } from '../../values/index.ts';
+import { own, textOf, valueAt } from '../../values/index.ts';
 import { CliError } from '../errors.ts';
 import { fieldPathOf } from '../field-path.ts';
 import { PRODUCT_NAMESPACE } from '../product-namespace.ts';
 import type { FilePolicy } from './file-policy.ts';
 import { placedMessage, type PlacedManifest } from './placed-manifests.ts';
+import { unknownFieldHint } from './unknown-field-hint.ts';
 import { once, ownFindings } from './policy-findings.ts';
 import { settingsFilter } from './settings-filter.ts';
 
@@ -157,13 +158,6 @@ function validated(placed: PlacedManifest): { readonly policy: AdmissionPolicyOb
 function fieldErrors(errors: readonly FieldError[]): readonly FieldError[] {
   const ofFields = errors.filter(({ field }) => field !== NO_FIELD);
   return ofFields.length === 0 ? errors : ofFields;
-}
-
-/** Only for fields of the spec itself, where most are. */
-function unknownFieldHint(field: string, { schema }: OwnKind): string {
-  const [, key] = /^spec\.([^.[]+)$/.exec(field) ?? [];
-  const known = Object.keys(schema().properties?.['spec']?.properties ?? {});
-  return key === undefined ? '' : `, ${unknownKeyHint(key, known)}`;
 }
 
 function definitionOf(
