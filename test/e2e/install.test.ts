@@ -230,7 +230,7 @@ describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
     for (const policy of await lab.example('network-policy')) {
       await lab.apply(policy);
     }
-    await lab.active('clusteradmissionpolicy', 'network-policy-support');
+    await lab.active('clusteradmissionpolicies', 'network-policy-support');
     await lab.kubectl(['delete', 'clusteradmissionpolicy', 'network-policy-support']);
   });
 
@@ -263,7 +263,7 @@ describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
     };
     const privileged = pod({}, { securityContext: { privileged: true } });
     await lab.apply(refusing);
-    await lab.active('clusteradmissionpolicy', 'refusing');
+    await lab.active('clusteradmissionpolicies', 'refusing');
     await scale(lab, CONTROLLER, 0);
     await lab.rolledOut(CONTROLLER);
     await scale(lab, POLICY_SERVER, 0);

@@ -325,7 +325,7 @@ describe('the tour', { skip: skipWithoutCluster(), timeout: 400_000 }, () => {
         /"dev" may not create, update resourcequotas/,
       );
       succeeded(await apply(cel('mine', 'true', {}, 'shop'), ...TENANT));
-      await remove('ap/mine', '-n', 'shop');
+      await remove('admpol/mine', '-n', 'shop');
     });
 
     it('editors write policies only where an administrator binds the role', async () => {
@@ -339,7 +339,7 @@ describe('the tour', { skip: skipWithoutCluster(), timeout: 400_000 }, () => {
       const rules = [{ ...CREATE_PODS, resources: ['configmaps', 'serviceaccounts'], operations: ['*'] }];
       succeeded(await apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kept', namespace: 'full' } }));
       succeeded(await apply(cel('never', 'false', { rules }, 'full')));
-      await active('ap/never', '-n', 'full');
+      await active('admpol/never', '-n', 'full');
       failed(await kubectl('delete', 'configmap', 'kept', '-n', 'full'), /never says no/);
       succeeded(await kubectl('delete', 'namespace', 'full', '--timeout=60s'));
     });
@@ -347,13 +347,13 @@ describe('the tour', { skip: skipWithoutCluster(), timeout: 400_000 }, () => {
     it('policies of the cluster have the last word', async () => {
       succeeded(await apply(annotating('z-namespace', 'tenant', 'shop')));
       succeeded(await apply(annotating('a-cluster', 'cluster')));
-      await active('ap/z-namespace', '-n', 'shop');
+      await active('admpol/z-namespace', '-n', 'shop');
       await active('cap/a-cluster');
       await eventually(async () => {
         succeeded(await run('shop'));
         assert.equal(await field(`pod/web-${count}`, '.metadata.annotations.owner', '-n', 'shop'), 'cluster');
       });
-      await remove('ap/z-namespace', '-n', 'shop');
+      await remove('admpol/z-namespace', '-n', 'shop');
       await remove('cap/a-cluster');
     });
 

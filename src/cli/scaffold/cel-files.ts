@@ -71,7 +71,7 @@ ${objectText(plan, 'web', '')}    expect:
       objectContains: {metadata: {labels: {${LABEL}: ${ADDED}}}}
 
   - name: ${nounOf(plan)} with the label keeps it
-${objectText(plan, 'web', `${LABEL}: shop`)}    expect: {allowed: true, unchanged: true}
+${objectText(plan, 'web', `${LABEL}: shop`)}    expect: {matched: false}
 `;
 }
 
