@@ -142,8 +142,8 @@ function phaseOfDesired(view: RolloutView): PhaseReport {
 function disarmedPhase(view: RolloutView, why: string): PhaseReport {
   const isDone = !view.isCovered && servingRevision(view) === undefined;
   const message = isDone
-    ? `disarmed: requests are admitted without the policy until the annotation ${ANNOTATIONS.disarmed} is removed (${why})`
-    : `is being disarmed (${why})${outcomeText(view)}`;
+    ? `disarmed (${why}) until the annotation ${ANNOTATIONS.disarmed} is removed`
+    : `is being disarmed (${why})`;
   return { phase: 'Error', reason: REASONS.disarmed, message, isStalled: isDone };
 }
 

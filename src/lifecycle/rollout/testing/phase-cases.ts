@@ -529,8 +529,7 @@ export const PHASE_CASES: readonly PhaseCase[] = [
     view: view([retired], both, { ...DISARMED, isCovered: false }),
     phase: 'Error',
     reason: 'Disarmed',
-    message:
-      'disarmed: requests are admitted without the policy until the annotation portcullis.dev/disarmed is removed (INC-1)',
+    message: 'disarmed (INC-1) until the annotation portcullis.dev/disarmed is removed',
     isStalled: true,
   },
 ];
