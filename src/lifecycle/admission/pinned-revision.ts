@@ -23,7 +23,7 @@ export function warnOfFailedPin(
   const revisions = isJsonObject(status) && Array.isArray(status['revisions']) ? status['revisions'] : [];
   const failed = revisions
     .filter(isJsonObject)
-    .find(({ revision, state }) => String(revision) === pinned && state === 'Failed');
+    .find(({ revision, state }) => revision === Number(pinned) && state === 'Failed');
   if (failed !== undefined) {
     const reason = textOf(failed['reason']);
     const text = `revision ${pinned} failed${reason === '' ? '' : ` (${reason})`}: the last good one serves as long as it is pinned`;
