@@ -2,7 +2,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { isJsonObject, type KubernetesObject } from '../../resources/index.ts';
 import { CliError, fileProblem, usageError } from '../errors.ts';
-import { readText } from '../document.ts';
+import { documentName, readText } from '../document.ts';
 import { placedManifestsOf } from '../policy/manifests.ts';
 import type { PlacedManifest } from '../policy/placed-manifests.ts';
 
@@ -74,7 +74,7 @@ export async function readManifestFiles(
 }
 
 async function readManifestFile(path: string): Promise<ManifestFile> {
-  const placed = placedManifestsOf(await readText(path), path);
+  const placed = placedManifestsOf(await readText(path), documentName(path));
   return { path, objects: placed.map(({ object }) => checked(object, path)), placed };
 }
 
