@@ -1,4 +1,5 @@
 // Changes webhook configurations in place of a controller that does not run.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, type Cluster, listAll } from '../../cluster/index.ts';
 import {
   armedConfiguration,
@@ -15,7 +16,6 @@ import {
   ANNOTATIONS,
   findCondition,
   POLICY_ENFORCED,
-  POLICY_KINDS,
   POLICY_REVISIONS,
   POLICY_SERVER_LABEL,
   type PolicyMatch,
@@ -25,6 +25,7 @@ import {
 } from '../../resources/index.ts';
 import { WEBHOOK_CONFIGURATIONS } from '../install/kinds.ts';
 import { configurationName } from '../install/our-configurations.ts';
+import { policiesOfServer } from './policies-of-server.ts';
 
 type Change = (configuration: WebhookConfiguration) => WebhookConfiguration | undefined;
 
@@ -50,7 +51,7 @@ export async function changePolicy(
   const server = policy.spec.policyServer ?? 'default';
   const match = await matchesOf(cluster, productNamespace);
   const own = match(policy);
-  const armed = (await policiesOf(cluster, server))
+  const armed = (await policiesOfServer(cluster, server))
     .filter(isEnforced)
     .filter(({ metadata }) =>
       metadata.uid === policy.metadata.uid ? isArmed : metadata.annotations?.[ANNOTATIONS.disarmed] === undefined,
@@ -82,7 +83,7 @@ const CONFIGURATION_DELAYS_MS = [200, 400, 800, 1_600, 3_200, 6_400];
 
 async function untilCalledNoMore<T>(work: () => Promise<T>): Promise<T> {
   for (const delay of CONFIGURATION_DELAYS_MS) {
-    await new Promise((resolve) => setTimeout(resolve, delay));
+    await sleep(delay);
     try {
       return await work();
     } catch (error) {
@@ -145,13 +146,6 @@ async function changeOne(
       }
     }
   }
-}
-
-async function policiesOf(cluster: Cluster, policyServer: string): Promise<readonly AdmissionPolicyObject[]> {
-  const lists = await Promise.all(POLICY_KINDS.map((kind) => listAll(cluster, kind, {})));
-  // Validated by the schemas of the kinds.
-  const policies = lists.flatMap(({ items }) => items);
-  return policies.filter(({ spec }) => (spec.policyServer ?? 'default') === policyServer);
 }
 
 /** The requests of policies: by the revision that serves; without one, by the spec. */

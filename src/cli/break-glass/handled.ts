@@ -6,11 +6,11 @@ import {
   type AdmissionPolicyObject,
   findCondition,
   POLICY_ENFORCED,
-  POLICY_KINDS,
   POLICY_SERVER_LABEL,
 } from '../../resources/index.ts';
 import { WEBHOOK_CONFIGURATIONS } from '../install/kinds.ts';
 import type { DisarmTarget } from './disarm-target.ts';
+import { policiesOfServer } from './policies-of-server.ts';
 
 /** Interval of looks at the cluster. Milliseconds. */
 const LOOK_MS = 500;
@@ -43,19 +43,18 @@ async function policiesOf(
   cluster: Cluster,
   { type, key, isServer }: DisarmTarget,
 ): Promise<readonly AdmissionPolicyObject[]> {
-  // Validated by the schemas of the kinds.
-  if (!isServer) {
-    try {
-      return [(await cluster.get(type, key)) as AdmissionPolicyObject];
-    } catch (error) {
-      if (isNotFound(error)) {
-        return [];
-      }
-      throw error;
-    }
+  if (isServer) {
+    return await policiesOfServer(cluster, key.name);
   }
-  const lists = await Promise.all(POLICY_KINDS.map((kind) => listAll(cluster, kind, {})));
-  return lists.flatMap(({ items }) => items).filter(({ spec }) => (spec.policyServer ?? 'default') === key.name);
+  try {
+    // Validated by the schema of the kind.
+    return [(await cluster.get(type, key)) as AdmissionPolicyObject];
+  } catch (error) {
+    if (isNotFound(error)) {
+      return [];
+    }
+    throw error;
+  }
 }
 
 function isSaidDisarmed({ status }: AdmissionPolicyObject): boolean {
