@@ -1,6 +1,6 @@
 // What the policies of one namespace cost the requests of another one: modules that take long to start, endless loops, both, and
-// modules whose instances take much memory. The product as `portcullis start` runs it, and reviews on its admission port.
-// Usage: npm run bench -- neighbours [SECONDS]
+// modules whose instances take much memory; and what a slow policy of the cluster costs the requests of another one. The product as `portcullis start` runs it, and reviews on its admission port.
+// Usage: npm run bench -- neighbours [SECONDS [PART OF A SCENE'S NAME]]
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -20,9 +20,11 @@ import { EXAMPLES, GUESTS } from './setting.ts';
 import { NODE_FLAGS } from '../bin/find-node.mjs';
 
 const seconds = Number(process.argv[2] ?? 20);
+const only = process.argv[3] ?? '';
 const PROGRAM = fileURLToPath(new URL('../dist/cli/main.js', import.meta.url));
 const POLICIES = '/apis/policies.kubewarden.io/v1';
-const BUCKET = 'validating.fail.equivalent.namespaced.v1';
+const NAMESPACED_BUCKET = 'validating.fail.equivalent.namespaced.v1';
+const CLUSTER_BUCKET = 'validating.fail.equivalent.cluster.v1';
 /** Requests a second of the neighbour. */
 const RATE = 200;
 /** As webhooks ask by default. */
@@ -32,6 +34,8 @@ const LOOPING_REQUESTS = 20;
 const LARGE_REQUESTS = 4;
 /** Of an instance that fills its memory: 12.5 MiB. The part of a namespace holds one of them, with its copy, in each thread. */
 const LARGE_PAGES = 200;
+/** Requests at once to the slow policy of the cluster, which takes some 100 ms for each. */
+const SLOW_REQUESTS = 8;
 /** Modules that are added in a scene. */
 const MODULES = 6;
 /** Turns of a start's loop. Most of what the fuel of a start allows: 1.2 s on an idle machine; and a tenth of it. */
@@ -116,12 +120,11 @@ interface Times {
   readonly failures: readonly string[];
 }
 
-/** Sends a review of a pod. Returns what is wrong with the answer, if anything. */
-function ask(admission: string, namespace: string): Promise<string | undefined> {
-  const body = reviewIn(namespace);
+/** Sends a review to a bucket. Returns what is wrong with the answer, if anything. */
+function ask(admission: string, bucket: string, body: Buffer): Promise<string | undefined> {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const headers = { 'content-type': 'application/json', 'content-length': body.length };
-  const url = `${admission}/admit/${BUCKET}?timeout=${TIMEOUT_SECONDS}s`;
+  const url = `${admission}/admit/${bucket}?timeout=${TIMEOUT_SECONDS}s`;
   request(url, { agent, method: 'POST', headers }, (response) => {
     let text = '';
     response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
@@ -136,8 +139,15 @@ function reviewIn(namespace: string): Buffer {
   return Buffer.from(JSON.stringify(review()).replaceAll('"namespace":"shop"', `"namespace":"${namespace}"`));
 }
 
+/** A review that the slow policy of the cluster is for, and the policies of pods are not. */
+function serviceReview(): Buffer {
+  const text = JSON.stringify(review()).replaceAll('"Pod"', '"Service"').replaceAll('"pods"', '"services"');
+  return Buffer.from(text);
+}
+
 /** Sends requests of the neighbour at {@link RATE}; each time counts from when the request was due. */
-async function neighbour(admission: string, forSeconds: number): Promise<Times> {
+async function neighbour(admission: string, bucket: string, forSeconds: number): Promise<Times> {
+  const body = reviewIn('shop');
   const ms: number[] = [];
   const failures: string[] = [];
   const begun = performance.now();
@@ -146,7 +156,7 @@ async function neighbour(admission: string, forSeconds: number): Promise<Times> 
     const due = begun + (index * 1000) / RATE;
     await sleep(Math.max(0, due - performance.now()));
     pending.push(
-      ask(admission, 'shop').then((failure) => {
+      ask(admission, bucket, body).then((failure) => {
         ms.push(performance.now() - due);
         if (failure !== undefined) {
           failures.push(failure);
@@ -158,10 +168,11 @@ async function neighbour(admission: string, forSeconds: number): Promise<Times> 
   return { ms, failures };
 }
 
-function policy(namespace: string, name: string, module: string, resource = 'pods', settings = {}): object {
+/** A policy of a namespace, or of the cluster. */
+function policy(namespace: string | undefined, name: string, module: string, resource = 'pods', settings = {}): object {
   return {
     apiVersion: 'policies.kubewarden.io/v1',
-    kind: 'AdmissionPolicy',
+    kind: namespace === undefined ? 'ClusterAdmissionPolicy' : 'AdmissionPolicy',
     metadata: { name, namespace },
     spec: {
       module: `file://./${module}`,
@@ -172,12 +183,12 @@ function policy(namespace: string, name: string, module: string, resource = 'pod
   };
 }
 
-/** Requests of the tenant, as many at once, until the signal. */
-async function askAgain(admission: string, atOnce: number, signal: AbortSignal): Promise<void> {
+/** The same request, as many at once, until the signal. */
+async function askAgain(request: () => Promise<unknown>, atOnce: number, signal: AbortSignal): Promise<void> {
   await Promise.all(
     Array.from({ length: atOnce }, async () => {
       while (!signal.aborted) {
-        await ask(admission, 'tenant');
+        await request();
       }
     }),
   );
@@ -190,6 +201,8 @@ interface Scene {
   readonly isLooping?: boolean;
   /** Whether modules with large instances are added, and asked. */
   readonly isLarge?: boolean;
+  /** Whether both policies are of the cluster, and the other one takes long for each review. */
+  readonly isSlow?: boolean;
 }
 
 const SCENES: readonly Scene[] = [
@@ -200,26 +213,38 @@ const SCENES: readonly Scene[] = [
   { name: `${MODULES} modules with a long start`, turns: LONG_START },
   { name: 'the same beside the loop', turns: LONG_START, isLooping: true },
   { name: `${LARGE_REQUESTS} requests at once to ${MODULES} modules with instances of 12 MiB`, isLarge: true },
+  { name: `${SLOW_REQUESTS} requests at once to a slow policy, both of the cluster`, isSlow: true },
 ];
 
 /** Runs the scene with a product of its own. Returns a row of the table. */
-async function play({ name, turns, isLooping = false, isLarge = false }: Scene, index: number): Promise<string[]> {
+async function play(
+  { name, turns, isLooping = false, isLarge = false, isSlow = false }: Scene,
+  index: number,
+): Promise<string[]> {
   await using product = await Product.start(join(folder, `data-${index}`));
   const { admission } = product;
   for (const namespace of ['shop', 'tenant']) {
     await product.create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   }
-  const add = (...[namespace, ...rest]: Parameters<typeof policy>): Promise<void> =>
-    product.create(`${POLICIES}/namespaces/${namespace}/admissionpolicies`, policy(namespace, ...rest));
-  await add('shop', 'labels', 'labels.wasm', 'pods', { labels: ['app.kubernetes.io/name'] });
-  if (!isLarge) {
+  const add = (...[namespace, ...rest]: Parameters<typeof policy>): Promise<void> => {
+    const path = namespace === undefined ? 'clusteradmissionpolicies' : `namespaces/${namespace}/admissionpolicies`;
+    return product.create(`${POLICIES}/${path}`, policy(namespace, ...rest));
+  };
+  await add(isSlow ? undefined : 'shop', 'labels', 'labels.wasm', 'pods', { labels: ['app.kubernetes.io/name'] });
+  if (isSlow) {
+    await add(undefined, 'slow', 'slow.wasm', 'services');
+  } else if (!isLarge) {
     await add('tenant', 'loop', 'loop.wasm');
   }
   await sleep(1_500);
-  await neighbour(admission, 2);
+  const bucket = isSlow ? CLUSTER_BUCKET : NAMESPACED_BUCKET;
+  await neighbour(admission, bucket, 2);
   const end = new AbortController();
-  const measured = neighbour(admission, seconds);
-  const asking = isLooping ? askAgain(admission, LOOPING_REQUESTS, end.signal) : undefined;
+  const again = (atOnce: number, body: Buffer): Promise<void> =>
+    askAgain(() => ask(admission, bucket, body), atOnce, end.signal);
+  const measured = neighbour(admission, bucket, seconds);
+  const asking = isLooping ? again(LOOPING_REQUESTS, reviewIn('tenant')) : undefined;
+  const askingSlow = isSlow ? again(SLOW_REQUESTS, serviceReview()) : undefined;
   for (let number = 0; turns !== undefined && number < MODULES; number += 1) {
     writeFileSync(join(folder, `start-${number}.wasm`), policyModule(turns, index * MODULES + number));
     await add('tenant', `start-${number}`, `start-${number}.wasm`, 'services');
@@ -228,12 +253,12 @@ async function play({ name, turns, isLooping = false, isLarge = false }: Scene, 
     writeFileSync(join(folder, `large-${number}.wasm`), smallerMemoryModule(LARGE_PAGES, number));
     await add('tenant', `large-${number}`, `large-${number}.wasm`);
   }
-  const askingLarge = isLarge ? askAgain(admission, LARGE_REQUESTS, end.signal) : undefined;
+  const askingLarge = isLarge ? again(LARGE_REQUESTS, reviewIn('tenant')) : undefined;
   const { ms, failures } = await measured;
   end.abort();
   const phases = await product.phases('tenant');
   const mib = product.residentMiB;
-  await Promise.all([asking, askingLarge]);
+  await Promise.all([asking, askingSlow, askingLarge]);
   if (failures[0] !== undefined) {
     console.error(`  ${name}: ${failures[0].slice(0, 300)}`);
   }
@@ -252,12 +277,13 @@ try {
   console.log(`\nneighbours: ${RATE} requests/s of a namespace, ${seconds} s each; ${machine()}`);
   copyFileSync(`${EXAMPLES}/required-labels/policy.wasm`, join(folder, 'labels.wasm'));
   copyFileSync(`${GUESTS}/loop-in-validate.wasm`, join(folder, 'loop.wasm'));
+  copyFileSync(`${GUESTS}/slow.wasm`, join(folder, 'slow.wasm'));
   const rows: string[][] = [];
-  for (const [index, scene] of SCENES.entries()) {
+  for (const [index, scene] of SCENES.filter(({ name }) => name.includes(only)).entries()) {
     rows.push(await play(scene, index));
   }
   printTable(
-    ['beside', 'p50 ms', 'p99 ms', 'longest ms', 'failed', 'resident MiB', 'policies of the other namespace'],
+    ['beside', 'p50 ms', 'p99 ms', 'longest ms', 'failed', 'resident MiB', 'policies of namespace tenant'],
     rows,
   );
 } finally {

@@ -16,7 +16,7 @@ const mayTake = (lane: SlowLane, one: WorkerThread, owner: string): boolean =>
   lane.mayTake(one, [worker, background], owner);
 
 describe('the slow lane', () => {
-  it('restricts a namespace whose reviews take long one after the other, and no cluster-wide policy', () => {
+  it('restricts a namespace whose reviews take long one after the other, and no cluster-wide policy that is alone', () => {
     const failed = { message: 'not loaded', failurePolicy: 'Fail' } as const;
     const match = { namespace: 'tenant' } as PolicyMatch;
     const table = new PublishedTable();
@@ -50,6 +50,38 @@ describe('the slow lane', () => {
     lane.account({ policy: ofTenant, ms: 480, waitedMs: 0 });
     assert.equal(mayTake(lane, background, 'namespace/tenant'), false, 'it waits until some of its time has worn off');
     assert.equal(mayTake(lane, background, 'namespace/other'), true);
+  });
+
+  it('restricts a cluster-wide policy whose reviews take long one after the other, while reviews of others come', (context) => {
+    let now = 10_000;
+    context.mock.method(performance, 'now', () => now);
+    const failed = { message: 'not loaded', failurePolicy: 'Fail' } as const;
+    const table = new PublishedTable();
+    const [slow = 0] = table.apply(
+      tableChange([
+        { id: 'kw.cap.slow', failed },
+        { id: 'kw.cap.quick', failed },
+      ]),
+    );
+    const lane = new SlowLane(table, () => {}, 2);
+    const review = (target: string): ReviewJob => {
+      const request = { seq: 1, route: 'validate', target, owner: target, body: new Uint8Array() } as const;
+      return new ReviewJob({ ...request, requestTimeoutMs: 10_000, done: () => {} });
+    };
+    const answeredSlowly = (): void => lane.answered(review('kw.cap.slow'), { policy: slow, ms: 100, waitedMs: 0 });
+    const isRestricted = (): boolean => lane.slowOf(review('kw.cap.slow')) !== null;
+    answeredSlowly();
+    answeredSlowly();
+    assert.equal(isRestricted(), false, 'nobody else needs the workers');
+    lane.answered(review('kw.cap.quick'), undefined);
+    answeredSlowly();
+    assert.equal(isRestricted(), true);
+    const job = review('kw.cap.slow');
+    const busy = { jobs: [job], runningJob: job, isAble: true } as unknown as WorkerThread;
+    assert.equal(lane.mayTake(worker, [busy, worker], 'kw.cap.slow'), false, 'one worker of two is for others');
+    now += 1_001;
+    answeredSlowly();
+    assert.equal(isRestricted(), false, 'others have stopped');
   });
 
   it('gives slow namespaces the time in which the main thread has nothing to do, and little of the other', (context) => {

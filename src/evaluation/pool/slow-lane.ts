@@ -1,6 +1,6 @@
 // Owners whose policies hold workers, and the reviews for them: none holds more than its share of the workers, and together
-// they never hold all. Those of namespaces run in background workers only. A namespace whose policies are untried holds no more than
-// its share either.
+// they never hold all. A policy of the cluster is restricted only while reviews of others come, unless it held up some. Those of
+// namespaces run in background workers only. A namespace whose policies are untried holds no more than its share either.
 import { isNamespaceOwner } from '../../engine/definition/index.ts';
 import type { HeldWorker, Running } from '../evaluation-protocol.ts';
 import type { HeldTimes } from './held-times.ts';
@@ -19,8 +19,8 @@ export const LAST_CALL_MS = 250;
 /** Of the workers, for the reviews of one slow owner; at least one worker. */
 const OWNER_SHARE = 0.5;
 /**
- * Of the time of these workers, for the long reviews of one namespace that follow one another. A namespace that takes more is slow,
- * and then has this share of {@link spareMs} only.
+ * Of the time of these workers, for the long reviews of one owner that follow one another. An owner that takes more is slow. A
+ * namespace then has this share of {@link spareMs} only.
  */
 const TIME_SHARE = 0.5;
 /** Time without waiting for the host that they may take at once beyond it. Milliseconds. */
@@ -31,11 +31,13 @@ const ALL_NAMESPACES = '';
 /** Of all time, how much counts as spare where the main thread is never idle, so that they go on. */
 const LEAST_SPARE = 0.1;
 /**
- * A namespace whose policies hold its share of the workers for longer than {@link RESTRICT_MS} gets no more for
+ * An owner whose policies hold its share of the workers for longer than {@link RESTRICT_MS} gets no more for
  * {@link FULL_SHARE_MS}: its other reviews wait for them instead of taking the workers that are left. Milliseconds.
  */
 const RESTRICT_MS = 100;
 const FULL_SHARE_MS = 1_000;
+/** How long after the last review of others policies of the cluster still leave a worker to them. Milliseconds. */
+const OTHERS_MS = 1_000;
 
 /** Names of shared buckets of namespaced policies, see policyMatch. */
 const OF_NAMESPACE = /^(?:validating|mutating)\.(?:fail|ignore)\.(?:exact|equivalent)\.namespaced(?:\.|$)/;
@@ -45,13 +47,15 @@ export class SlowLane {
   readonly #table: PublishedTable;
   readonly #onTimeout: (policy: string) => void;
   readonly #owners = new SlowOwners();
-  /** Time that long reviews of namespaces held workers. */
+  /** Time that long reviews of owners held workers. */
   readonly #held: SpentTimes;
   /** Of that, the time in which their policies did not wait for the host. */
   readonly #worked: SpentTimes;
   /** That of all slow namespaces: an attacker may have several. */
   readonly #workedTogether: SpentTimes;
   readonly #parked = new ParkedReviews();
+  /** When a review that held no worker for long was answered last. */
+  #othersAt = -Infinity;
 
   /**
    * @param onTimeout called when a policy times out
@@ -148,34 +152,52 @@ export class SlowLane {
     return this.#worked.excessMs(owner) > 0 || this.#workedTogether.excessMs(ALL_NAMESPACES) > 0;
   }
 
-  /** Restricts namespaces whose policies hold their share of the workers for longer than reviews usually take. */
+  /** Restricts owners whose policies hold their share of the workers for longer than reviews usually take. */
   restrict(workers: readonly WorkerThread[], held: HeldTimes): void {
-    const owners = workers
-      .filter((worker) => held.of(worker) > RESTRICT_MS)
-      .map((worker) => this.ownerIn(worker) ?? '');
+    const owners = workers.flatMap((worker) => (held.of(worker) > RESTRICT_MS ? (this.ownerIn(worker) ?? []) : []));
     for (const owner of new Set(owners)) {
-      if (isNamespaceOwner(owner) && owners.filter((one) => one === owner).length >= shareOfOwner(workers.length)) {
+      if (this.#mustShare(owner) && owners.filter((one) => one === owner).length >= shareOfOwner(workers.length)) {
         this.#owners.add(owner, FULL_SHARE_MS);
       }
     }
   }
 
+  /** Takes note of an answered review, and of the worker that it held, if it did. */
+  answered(job: ReviewJob, held: HeldWorker | undefined): void {
+    if (held !== undefined) {
+      this.account(held);
+    } else if (!this.isFor(job)) {
+      this.#othersAt = performance.now();
+    }
+  }
+
   /**
-   * Restricts a namespace whose reviews, one after the other, hold workers for longer than they usually do. Not processor time
+   * Restricts an owner whose reviews, one after the other, hold workers for longer than they usually do. Not processor time
    * counts here: where the machine or a limit gives little of it, they still hold all workers.
    */
   account({ policy, ms, waitedMs }: HeldWorker): void {
-    const owner = this.#table.ownerOf(this.#table.policyOf(policy) ?? '');
-    if (!isNamespaceOwner(owner)) {
+    const name = this.#table.policyOf(policy);
+    if (name === undefined) {
       return;
     }
+    const owner = this.#table.ownerOf(name);
     this.#held.add(owner, ms);
     this.#worked.add(owner, ms - waitedMs);
     const slowMs = this.#held.excessMs(owner);
-    if (slowMs > 0) {
+    if (slowMs === 0 || !this.#mustShare(owner)) {
+      return;
+    }
+    if (isNamespaceOwner(owner)) {
       this.#workedTogether.add(ALL_NAMESPACES, ms - waitedMs);
       this.#owners.add(owner, Math.max(slowMs, FULL_SHARE_MS));
+    } else {
+      this.#owners.add(owner, FULL_SHARE_MS);
     }
+  }
+
+  /** Whether an owner must leave workers to others: a namespace always, a policy of the cluster while they come. */
+  #mustShare(owner: string): boolean {
+    return isNamespaceOwner(owner) || performance.now() - this.#othersAt <= OTHERS_MS;
   }
 
   /** The policy that runs in a worker, if known. */

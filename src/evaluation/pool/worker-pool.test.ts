@@ -281,6 +281,36 @@ describe('the worker pool', () => {
     assert.deepEqual([pool.held, pool.waiting], [0, 0]);
   });
 
+  it('leaves a worker to others while a policy is slow, though each of its reviews ends in time', async () => {
+    const works = moduleOf('slow');
+    await pool.publish(tableChange([tableEntry('works', works, PATIENT)], { modules: [works] }));
+    let isOver = false;
+    let answers = 0;
+    const asking = Array.from({ length: 6 }, async () => {
+      while (!isOver) {
+        assert.equal(responseOf(await ask('works')).allowed, true);
+        answers += 1;
+      }
+    });
+    const quick = async (reviews: number): Promise<number> => {
+      const before = answers;
+      for (let review = 0; review < reviews; review += 1) {
+        assert.equal(responseOf(await ask('accept')).allowed, true);
+      }
+      return answers - before;
+    };
+    // Until the policy is known to take long.
+    await quick(5);
+    const meanwhile = await quick(30);
+    isOver = true;
+    await Promise.all(asking);
+    assert.ok(
+      meanwhile < 30,
+      `${meanwhile} slow reviews ended while 30 quick ones were answered: these waited for them`,
+    );
+    await pool.publish(tableChange([], { removals: ['works'] }));
+  });
+
   it('does not hold what an older version did against a new one', async () => {
     const waits = (id: string): TableEntry => tableEntry(id, asksHost, '  hostCapabilities: ["*"]\n');
     await pool.publish(tableChange([waits('mended')]));

@@ -242,9 +242,7 @@ export class WorkerPool {
     if (job.timedOut === null && !job.isDeferred && observations.length > 0) {
       this.#usual.note(job.usualKey, evaluationMs);
     }
-    if (held !== undefined) {
-      this.#slowLane.account(held);
-    }
+    this.#slowLane.answered(job, held);
     this.#release(job);
     const observed = observations.flatMap((observation, index): ObservedPolicy[] => {
       const ms = times[index] ?? -1;
