@@ -108,7 +108,15 @@ export class Cluster implements AsyncDisposable {
     this.#processes = [...parts.processes];
     this.#agent = new Agent({ keepAlive: true, ca: readFileSync(this.caFile) });
     this.kubeconfig = join(this.folder, 'kubeconfig.json');
-    writeFileSync(this.kubeconfig, JSON.stringify(this.#kubeconfigObject()), { mode: 0o600 });
+    this.#writeKubeconfig(this.kubeconfig, [...this.#tokens.keys()], ADMIN);
+  }
+
+  /** Writes a kubeconfig of one user, with a namespace for commands that name none. Returns its file. */
+  kubeconfigOf(user: string, namespace = 'default'): string {
+    this.token(user);
+    const file = join(this.folder, `kubeconfig-${user}.json`);
+    this.#writeKubeconfig(file, [user], user, namespace);
+    return file;
   }
 
   /** Bearer token of the admin. */
@@ -252,16 +260,16 @@ export class Cluster implements AsyncDisposable {
   }
 
   // kubectl reads JSON, because JSON is YAML.
-  #kubeconfigObject(): object {
-    const users = [...this.#tokens.keys()];
-    return {
+  #writeKubeconfig(file: string, users: readonly string[], current: string, namespace = 'default'): void {
+    const config = {
       apiVersion: 'v1',
       kind: 'Config',
       clusters: [{ name: 'test', cluster: { server: this.url, 'certificate-authority': this.caFile } }],
       users: users.map((name) => ({ name, user: { token: this.token(name) } })),
-      contexts: users.map((name) => ({ name, context: { cluster: 'test', user: name } })),
-      'current-context': ADMIN,
+      contexts: users.map((name) => ({ name, context: { cluster: 'test', user: name, namespace } })),
+      'current-context': current,
     };
+    writeFileSync(file, JSON.stringify(config), { mode: 0o600 });
   }
 }
 

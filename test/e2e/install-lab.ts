@@ -3,7 +3,13 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { manifestsOf } from '../../src/cli/policy/manifests.ts';
-import { type Cluster, type KubernetesObject, type KubectlResult, startCluster } from '../cluster/cluster.ts';
+import {
+  type Cluster,
+  type ClusterOptions,
+  type KubernetesObject,
+  type KubectlResult,
+  startCluster,
+} from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
 import { type NodeOptions, startNode, type TestNode } from '../cluster/node/node.ts';
 import { ROOT, type CommandResult, portcullis } from '../cli/command.ts';
@@ -29,6 +35,12 @@ export type Inventory = Set<string>;
 /** Resources whose objects Kubernetes creates and deletes at any time. */
 const TRANSIENT = ['events', 'events.events.k8s.io', 'endpoints', 'endpointslices.discovery.k8s.io'];
 
+/** Options of {@link InstallLab.start}. */
+export interface InstallLabOptions extends NodeOptions {
+  /** Users besides the admin, by name. */
+  readonly users?: NonNullable<ClusterOptions['users']>;
+}
+
 export class InstallLab implements AsyncDisposable {
   readonly cluster: Cluster;
   readonly node: TestNode;
@@ -42,12 +54,12 @@ export class InstallLab implements AsyncDisposable {
     this.#stack = parts.stack;
   }
 
-  /** Starts a cluster with a node, without the product. */
-  static async start(options: NodeOptions = {}): Promise<InstallLab> {
+  /** Starts a cluster with a node, without the product. The users have no rights. */
+  static async start({ users = {}, ...options }: InstallLabOptions = {}): Promise<InstallLab> {
     const stack = new AsyncDisposableStack();
     try {
       const web = stack.use(await ModuleWeb.start());
-      const cluster = stack.use(await startCluster({ controllers: true }));
+      const cluster = stack.use(await startCluster({ controllers: true, users }));
       const node = stack.use(await startNode(cluster, options));
       return new InstallLab({ cluster, node, web, stack });
     } catch (error) {

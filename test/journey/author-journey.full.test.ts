@@ -12,6 +12,7 @@ import { after, before, describe, it } from 'node:test';
 import { ROOT } from '../cli/command.ts';
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
+import { assertStep, type Step } from '../steps/step.ts';
 import { AS_APPLIED } from './chapters/as-applied.ts';
 import { HABITS } from './chapters/habits.ts';
 import { LANGUAGE } from './chapters/language.ts';
@@ -20,7 +21,6 @@ import { POD_TEMPLATES } from './chapters/pod-templates.ts';
 import { SCAFFOLD } from './chapters/scaffold.ts';
 import { TYPES } from './chapters/types.ts';
 import { FreshClone } from './fresh-clone.ts';
-import type { Step } from './step.ts';
 
 const CHAPTERS = [SCAFFOLD, AS_APPLIED, MANIFESTS, TYPES, POD_TEMPLATES, LANGUAGE, HABITS];
 /** The first port that `start` tries for status and metrics. */
@@ -42,15 +42,8 @@ describe('the journey of an author', { skip: skipWithoutCluster(), timeout: 460_
     await clone[Symbol.asyncDispose]();
   });
 
-  async function take({ sh, code = 0, prints, omits }: Omit<Step, 'shows'>): Promise<void> {
-    const result = await clone.sh(sh);
-    assert.equal(result.code, code, result.output);
-    for (const pattern of prints) {
-      assert.match(result.output, pattern);
-    }
-    if (omits !== undefined) {
-      assert.doesNotMatch(result.output, omits);
-    }
+  async function take(step: Omit<Step, 'shows'>): Promise<void> {
+    assertStep(step, await clone.sh(step.sh));
   }
 
   describe('the first minute', () => {

@@ -4,21 +4,16 @@ import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { ROOT, run } from '../cli/command.ts';
 import { clusterAvailable } from '../cluster/binaries.ts';
 import { eventually } from '../cluster/eventually.ts';
+import { runShell } from '../steps/shell.ts';
+import type { Ended } from '../steps/step.ts';
 
 /** Time for an installation and a start, which take 20 s on two idle cores. */
 const START_MS = 180_000;
 /** Variables of the npm script that runs the tests, which would say to programs that they run in that script. */
 const FOREIGN = /^(?:npm_(?:lifecycle|package|config_\w*prefix)|INIT_CWD|NODE_(?!EXTRA_CA)|PORTCULLIS_|KUBECONFIG)/;
-
-/** How commands ended. */
-interface Ended {
-  readonly code: number | null;
-  readonly output: string;
-}
 
 export class FreshClone implements AsyncDisposable {
   readonly #folder = mkdtempSync(join(tmpdir(), 'portcullis-clone-'));
@@ -99,13 +94,7 @@ export class FreshClone implements AsyncDisposable {
 
   /** Runs commands in the folder of the user. Standard error becomes part of the output. */
   async sh(commands: string): Promise<Ended> {
-    const child = spawn('sh', ['-c', `exec 2>&1\n${commands}`], {
-      cwd: this.policies,
-      env: this.#environment,
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close') as Promise<[number | null]>]);
-    return { code, output };
+    return await runShell(commands, { cwd: this.policies, env: this.#environment });
   }
 
   /** Sends SIGTERM to npm alone, as a supervisor does. */

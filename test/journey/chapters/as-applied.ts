@@ -1,4 +1,4 @@
-import type { Chapter } from '../step.ts';
+import type { Chapter } from '../../steps/step.ts';
 
 const OWNER = 'the label owner is missing';
 

@@ -1,4 +1,4 @@
-import type { Chapter } from '../step.ts';
+import type { Chapter } from '../../steps/step.ts';
 
 const PINNED = '../examples/pinned-images/policy.yaml';
 const DENIAL = /nginx: an image needs a tag that says which version runs/;

@@ -1,4 +1,4 @@
-import type { Chapter } from '../step.ts';
+import type { Chapter } from '../../steps/step.ts';
 
 /** A policy of `builtin:cel` with one expression, evaluated for a pod. */
 function evaluated(expression: string): string {

@@ -1,4 +1,4 @@
-import type { Chapter } from '../step.ts';
+import type { Chapter } from '../../steps/step.ts';
 
 const DENIAL = /at most 5 replicas are allowed, got 12/;
 const TEST = 'portcullis test -p replicas.yaml';

@@ -1,4 +1,4 @@
-import type { Chapter } from '../step.ts';
+import type { Chapter } from '../../steps/step.ts';
 
 const MESSAGE = 'an image needs a tag that says which version runs';
 

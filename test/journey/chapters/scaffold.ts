@@ -1,4 +1,4 @@
-import type { Chapter, Step } from '../step.ts';
+import type { Chapter, Step } from '../../steps/step.ts';
 
 /** The kinds of policies, as `--type` names them. */
 const TYPES = ['cap', 'ap', 'capg', 'apg'] as const;

@@ -1,4 +1,4 @@
-import type { Chapter } from '../step.ts';
+import type { Chapter } from '../../steps/step.ts';
 
 const HOST_PATH = /undefined field 'hostpath' at 1:61, in v1 Pod: did you mean 'hostPath'\?/;
 
