@@ -66,10 +66,10 @@ interface FetchOptions {
    */
   readonly verifiedBy?: string;
   /**
-   * Whether a module may come from the copies of controllers: for a revision, whose digest was validated before. Not for a
-   * digest that a user names. Default: false.
+   * Whether the digest is of a revision, which was validated for this policy: then its module may come from the copies of
+   * controllers, and a tenant's from wherever it is. Not for a digest that a user names. Default: false.
    */
-  readonly mayUseCopies?: boolean;
+  readonly isValidated?: boolean;
   /** Called as bytes arrive; never for a module from the cache. */
   readonly onProgress?: (received: number, total?: number) => void;
 }
@@ -114,13 +114,17 @@ interface Received {
   readonly verified?: ArtifactDigests;
 }
 
-interface Transfer {
-  readonly signal: AbortSignal;
+/** For whom a module is fetched, and what is known about it. */
+interface Access {
   readonly isForTenant: boolean;
   /** Whether another replica verified the module that the reference names. */
   readonly isVouchedFor: boolean;
   /** See FetchOptions. */
-  readonly mayUseCopies: boolean;
+  readonly isValidated: boolean;
+}
+
+interface Transfer extends Access {
+  readonly signal: AbortSignal;
   readonly report: (progress: Progress) => void;
 }
 
@@ -171,7 +175,7 @@ export class ModuleStore {
       signal,
       offline = false,
       isForTenant = false,
-      mayUseCopies = false,
+      isValidated = false,
       baseDir,
       verifiedBy,
       onProgress,
@@ -192,22 +196,14 @@ export class ModuleStore {
       verifiedBy === this.#verification?.id &&
       parsed.digest !== undefined &&
       manifestOf(parsed) !== undefined;
-    const credentials = parsed.kind === 'http' ? `${parsed.url.username}:${parsed.url.password}` : '';
-    const key = JSON.stringify([
-      parsed.key,
-      credentials,
-      parsed.digest,
-      offline,
-      isForTenant,
-      isVouchedFor,
-      mayUseCopies,
-    ]);
+    const access: Access = { isForTenant, isVouchedFor, isValidated };
+    const key = JSON.stringify([parsed.key, credentialsOf(parsed), parsed.digest, offline, access]);
     return await this.#tasks.run(
       key,
       async (shared, report) =>
         offline
-          ? await this.#fromCache(parsed, isVouchedFor)
-          : await this.#resolve(parsed, { signal: shared, isForTenant, isVouchedFor, mayUseCopies, report }),
+          ? await this.#fromCache(parsed, access)
+          : await this.#resolve(parsed, { ...access, signal: shared, report }),
       {
         ...(signal === undefined ? {} : { signal }),
         ...(onProgress === undefined ? {} : { onProgress: ({ received, total }) => onProgress(received, total) }),
@@ -227,16 +223,18 @@ export class ModuleStore {
         this.#verification === undefined
           ? await read({ maxBytes })
           : await this.#pullVerified(reference, this.#verification, (verify) => read({ maxBytes, verify }));
-      const module = await this.#checked(reference, received, 'source');
+      const module = await this.#checked(reference, received, 'source', false);
       if (module.cacheError !== undefined) {
         throw module.cacheError;
       }
+      // Who fills the cache decides for tenants, too.
+      await this.#remember(reference, module, true);
       yield module;
     }
   }
 
-  async #fromCache(reference: ModuleReference, isVouchedFor: boolean): Promise<FetchedModule> {
-    const known = await this.#lastKnown(reference, isVouchedFor);
+  async #fromCache(reference: ModuleReference, access: Access): Promise<FetchedModule> {
+    const known = await this.#lastKnown(reference, access);
     if (known === undefined) {
       const what = this.#verification === undefined ? 'in the cache' : 'in the cache as a verified module';
       throw new ModuleError(
@@ -248,10 +246,7 @@ export class ModuleStore {
   }
 
   async #resolve(reference: ModuleReference, transfer: Transfer): Promise<FetchedModule> {
-    const { isVouchedFor } = transfer;
-    const pinned = isPinned(reference)
-      ? await this.#lastKnown(reference, isVouchedFor).catch(() => undefined)
-      : undefined;
+    const pinned = isPinned(reference) ? await this.#lastKnown(reference, transfer).catch(() => undefined) : undefined;
     if (pinned !== undefined) {
       return pinned;
     }
@@ -261,10 +256,9 @@ export class ModuleStore {
   }
 
   async #download(reference: ModuleReference, transfer: Downloading): Promise<FetchedModule> {
-    const { isVouchedFor } = transfer;
     const fromPeers = await this.#fromPeers(reference, transfer);
     if (fromPeers.bytes !== undefined) {
-      return await this.#checked(reference, { bytes: fromPeers.bytes }, 'peer');
+      return await this.#checked(reference, { bytes: fromPeers.bytes }, 'peer', transfer.isForTenant);
     }
     let received: Received;
     try {
@@ -279,29 +273,28 @@ export class ModuleStore {
         throw error;
       }
       // An error of the cache must not hide that of the source.
-      const known = await this.#lastKnown(reference, isVouchedFor).catch(() => undefined);
+      const known = await this.#lastKnown(reference, transfer).catch(() => undefined);
       if (known === undefined) {
         throw withDetail(error, await this.#corruption(reference));
       }
       return { ...known, sourceError: error };
     }
-    return await this.#checked(reference, received, 'source');
+    return await this.#checked(reference, received, 'source', transfer.isForTenant);
   }
 
-  async #fromPeers(
-    reference: ModuleReference,
-    { signal, isVouchedFor, mayUseCopies, reserve }: Downloading,
-  ): Promise<PeerOutcome> {
+  async #fromPeers(reference: ModuleReference, transfer: Downloading): Promise<PeerOutcome> {
+    const { signal, isVouchedFor, isValidated, reserve } = transfer;
     const manifest = manifestOf(reference);
     const mayUse =
       reference.digest !== undefined &&
+      (await this.#mayHave(reference, reference.digest, transfer)) &&
       (isVouchedFor || (await this.#holds(manifest, reference.digest).catch(() => false)));
     if (this.#peers === undefined || reference.digest === undefined || !mayUse) {
       return { bytes: undefined, detail: undefined };
     }
     const outcome = await fetchFromPeers(this.#peers, reference.digest, {
       maxBytes: this.#maxBytes,
-      mayUseCopies,
+      mayUseCopies: isValidated,
       reserve,
       signal,
     });
@@ -310,7 +303,12 @@ export class ModuleStore {
   }
 
   /** Compares the bytes with the digest of the reference, and caches them. */
-  async #checked(reference: ModuleReference, received: Received, origin: 'source' | 'peer'): Promise<FetchedModule> {
+  async #checked(
+    reference: ModuleReference,
+    received: Received,
+    origin: 'source' | 'peer',
+    isForTenant: boolean,
+  ): Promise<FetchedModule> {
     const { bytes } = received;
     const manifest = received.manifest ?? manifestOf(reference);
     const module = {
@@ -321,14 +319,12 @@ export class ModuleStore {
       ...(manifest === undefined ? {} : { manifest }),
       ...this.#verifiedBy(),
     };
-    const cacheError = await this.#cacheModule(reference, module, received.verified);
+    const cacheError = await this.#cacheModule(reference, module, received.verified, isForTenant);
     return cacheError === undefined ? module : { ...module, cacheError };
   }
 
-  async #fromSource(
-    reference: ModuleReference,
-    { signal, isForTenant, isVouchedFor, report, reserve }: Downloading,
-  ): Promise<Received> {
+  async #fromSource(reference: ModuleReference, transfer: Downloading): Promise<Received> {
+    const { signal, isForTenant, isVouchedFor, report, reserve } = transfer;
     if (reference.kind === 'file') {
       if (isForTenant) {
         assertTenantFile(reference, this.#tenantFolder);
@@ -353,7 +349,11 @@ export class ModuleStore {
     if (reference.kind === 'http') {
       return { bytes: await downloadModule(reference, options) };
     }
-    const cached = (digest: Digest): Promise<Uint8Array | undefined> => this.#cache.read(digest).catch(() => undefined);
+    // A manifest can name a module that its repository does not have.
+    const cached = async ({ manifest, module }: ArtifactDigests): Promise<Uint8Array | undefined> =>
+      (await this.#mayHave(withManifest(reference, manifest), module, transfer))
+        ? await this.#cache.read(module).catch(() => undefined)
+        : undefined;
     const verification = isVouchedFor ? undefined : this.#verification;
     return verification === undefined
       ? await pullModule(reference, { ...options, cached })
@@ -384,13 +384,29 @@ export class ModuleStore {
     return { bytes, manifest, verified };
   }
 
+  /**
+   * Whether a module may be used that another policy brought. A tenant's digest alone is no right: its module must have been
+   * validated for the policy, or the same reference, with the same credentials, must have brought it to a tenant before.
+   */
+  async #mayHave(reference: ModuleReference, digest: Digest, { isForTenant, isValidated }: Access): Promise<boolean> {
+    if (!isForTenant || isValidated) {
+      return true;
+    }
+    const located = await this.#cache.locate(locationOf(reference, isForTenant)).catch(() => undefined);
+    return located?.digest === digest;
+  }
+
   /** The pinned module, or the one that the location served last, from the cache; if modules are verified, a verified one. */
-  async #lastKnown(reference: ModuleReference, isVouchedFor: boolean): Promise<FetchedModule | undefined> {
+  async #lastKnown(reference: ModuleReference, access: Access): Promise<FetchedModule | undefined> {
     const isComplete = reference.digest !== undefined && manifestOf(reference) !== undefined;
-    const located = isComplete ? undefined : await this.#cache.locate(reference);
+    const located = isComplete ? undefined : await this.#cache.locate(locationOf(reference, access.isForTenant));
     const digest = reference.digest ?? located?.digest;
     const manifest = manifestOf(reference) ?? (located?.digest === digest ? located?.manifest : undefined);
-    if (digest === undefined || !(isVouchedFor || (await this.#holds(manifest, digest)))) {
+    if (
+      digest === undefined ||
+      !(await this.#mayHave(reference, digest, access)) ||
+      !(access.isVouchedFor || (await this.#holds(manifest, digest)))
+    ) {
       return undefined;
     }
     const bytes = await this.#cache.read(digest);
@@ -426,26 +442,58 @@ export class ModuleStore {
 
   async #cacheModule(
     reference: ModuleReference,
-    { digest, bytes, manifest }: FetchedModule,
+    module: FetchedModule,
     verified: ArtifactDigests | undefined,
+    isForTenant: boolean,
   ): Promise<ModuleError | undefined> {
-    try {
-      await this.#cache.write(digest, bytes);
+    return await cacheErrorOf(async () => {
+      await this.#cache.write(module.digest, module.bytes);
       if (verified !== undefined && this.#verification !== undefined) {
         await this.#cache.recordVerified({ id: this.#verification.id, ...verified });
       }
-      await this.#cache.remember(reference, digest, manifest);
-      if (reference.kind === 'registry' && manifest !== undefined && reference.manifest === undefined) {
-        await this.#cache.remember(withManifest(reference, manifest), digest, manifest);
-      }
-      return undefined;
-    } catch (error) {
-      if (error instanceof ModuleError) {
-        return error;
-      }
-      throw error;
+      await this.#remember(reference, module, isForTenant);
+    });
+  }
+
+  /** Records what a reference brought. @throws ModuleError `cache-failed` */
+  async #remember(
+    reference: ModuleReference,
+    { digest, manifest }: FetchedModule,
+    isForTenant: boolean,
+  ): Promise<void> {
+    await this.#cache.remember(locationOf(reference, isForTenant), digest, manifest);
+    if (reference.kind === 'registry' && manifest !== undefined && reference.manifest === undefined) {
+      await this.#cache.remember(locationOf(withManifest(reference, manifest), isForTenant), digest, manifest);
     }
   }
+}
+
+/** The error of the cache, if it failed. */
+async function cacheErrorOf(write: () => Promise<void>): Promise<ModuleError | undefined> {
+  try {
+    await write();
+    return undefined;
+  } catch (error) {
+    if (error instanceof ModuleError) {
+      return error;
+    }
+    throw error;
+  }
+}
+
+/**
+ * The reference by which the cache knows what a location served. What it served to tenants is known apart, and by the credentials
+ * too: a policy of the cluster reaches more places, and a tenant has what others may read with its own credentials only.
+ */
+function locationOf(reference: ModuleReference, isForTenant: boolean): ModuleReference {
+  return isForTenant
+    ? { ...reference, key: JSON.stringify(['tenant', reference.key, credentialsOf(reference)]) }
+    : reference;
+}
+
+/** What a URL has before its host; registries have credentials of the policy server. */
+function credentialsOf(reference: ModuleReference): string {
+  return reference.kind === 'http' ? `${reference.url.username}:${reference.url.password}` : '';
 }
 
 /** Whether a reference names the content of a module, so that no source can change it. */

@@ -86,7 +86,7 @@ describe('modules from peers', () => {
     const store = storeWith([], {}, [controller.host]);
     assert.deepEqual([(await store.fetch(pinnedModule)).origin, controller.requests], ['source', 0]);
     const empty = storeWith(Array<string>(64).fill('127.0.0.1:9'), {}, [controller.host]);
-    assert.equal((await empty.fetch(pinnedModule, { mayUseCopies: true })).origin, 'peer');
+    assert.equal((await empty.fetch(pinnedModule, { isValidated: true })).origin, 'peer');
     assert.equal(controller.requests, 1);
   });
 

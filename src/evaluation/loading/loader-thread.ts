@@ -420,7 +420,7 @@ async function fetchModule(
   try {
     return await store.fetch(
       { ...parsed, digest },
-      { ...options, mayUseCopies: true, ...(verifiedBy === undefined ? {} : { verifiedBy }) },
+      { ...options, isValidated: true, ...(verifiedBy === undefined ? {} : { verifiedBy }) },
     );
   } catch (error) {
     if (error instanceof ModuleError && error.code === 'digest-mismatch' && parsed.digest === undefined) {

@@ -19,7 +19,7 @@ export interface PullOptions extends TransferOptions {
   /** What is pulled. Default: a module. */
   readonly content?: ArtifactContent;
   /** Finds a module that need not be downloaded again. Default: none. */
-  readonly cached?: (digest: Digest) => Promise<Uint8Array | undefined>;
+  readonly cached?: (artifact: ArtifactDigests) => Promise<Uint8Array | undefined>;
   /** Called before the module is downloaded; throws if the artifact must not be used. Default: every artifact may be used. */
   readonly verify?: (source: ArtifactSource, artifact: ArtifactDigests, shown: string) => Promise<void>;
   readonly onProgress?: ProgressListener;
@@ -86,8 +86,9 @@ export async function readModuleOf(
       `${shown} is not the pinned module: expected ${reference.digest}, got ${layer.digest}`,
     );
   }
-  await options.verify?.(source, { manifest: digest, module: layer.digest }, shown);
-  const known = await options.cached?.(layer.digest);
+  const artifact = { manifest: digest, module: layer.digest };
+  await options.verify?.(source, artifact, shown);
+  const known = await options.cached?.(artifact);
   const bytes = known?.length === layer.size ? known : await source.blob(layer, options.onProgress);
   content.check(bytes, shown, layer.mediaType);
   return { bytes, manifest: digest };
