@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
+import { wat } from '../../src/wasm/testing/wat.ts';
 import { type CommandOptions, type CommandResult, EXAMPLES, GUESTS, portcullis, REQUEST, ROOT } from './command.ts';
 
 interface Response {
@@ -24,6 +25,28 @@ const responseOf = ({ stdout, stderr }: CommandResult): Response => {
 const LABELS = `${EXAMPLES}/required-labels`;
 const SETTINGS = ['--settings-json', '{"labels":["app.kubernetes.io/name"]}'];
 const OWNER = `${EXAMPLES}/namespace-owner`;
+/** A policy that looks up a host, and answers with an error that is the host's. */
+const HANDS_ON_ERRORS = `(module
+  (import "wapc" "__guest_response" (func $respond (param i32 i32)))
+  (import "wapc" "__guest_error" (func $error (param i32 i32)))
+  (import "wapc" "__host_call" (func $call (param i32 i32 i32 i32 i32 i32 i32 i32) (result i32)))
+  (import "wapc" "__host_error_len" (func $error_length (result i32)))
+  (import "wapc" "__host_error" (func $host_error (param i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "{\\"accepted\\":true}{\\"valid\\":true}\\"v1\\"")
+  (data (i32.const 64) "kubewarden" "net" "v1/dns_lookup_host" "\\"nowhere\\"")
+  (func (export "wapc_init"))
+  (func (export "__guest_call") (param $operation i32) (param i32) (result i32)
+    (if (i32.eq (local.get $operation) (i32.const 16))
+      (then (call $respond (i32.const 31) (i32.const 4)) (return (i32.const 1))))
+    (if (i32.eq (local.get $operation) (i32.const 17))
+      (then (call $respond (i32.const 17) (i32.const 14)) (return (i32.const 1))))
+    (if (call $call (i32.const 64) (i32.const 10) (i32.const 74) (i32.const 3)
+        (i32.const 77) (i32.const 18) (i32.const 95) (i32.const 9))
+      (then (call $respond (i32.const 0) (i32.const 17)) (return (i32.const 1))))
+    (call $host_error (i32.const 1024))
+    (call $error (i32.const 1024) (call $error_length))
+    (i32.const 0)))`;
 const GUEST = (name: string): string => `${GUESTS}/${name}.wasm`;
 
 let folder = '';
@@ -198,6 +221,25 @@ describe('portcullis run', { concurrency: 2 }, () => {
     assert.equal(rejected.code, 0);
     const admitted = await run([...args, ...replay, '-r', `${OWNER}/requests/admitted.json`]);
     assert.equal(responseOf(admitted).allowed, true);
+  });
+
+  it('takes an error of the recorded session that the policy hands on for a rejection', async () => {
+    const module = await file('hands-on.wasm', wat(HANDS_ON_ERRORS));
+    const session = (error: string): Promise<string> =>
+      file(
+        'errors.yml',
+        `- type: Exchange\n  request: "!DNSLookupHost\\nhost: nowhere\\n"\n  response: {type: Error, message: ${error}}\n`,
+      );
+    const args = [module, '-e', 'kubewarden', '-r', REQUEST, '--replay-host-capabilities-interactions'];
+    const rejected = await run([...args, await session('cannot find nowhere')]);
+    assert.equal(rejected.code, 0, rejected.stderr);
+    assert.equal(responseOf(rejected).allowed, false);
+    assert.match(responseOf(rejected).status?.message ?? '', /cannot find nowhere/);
+    const denied = await run([...args, await session('cannot find nowhere'), '--fail-on', 'deny']);
+    assert.equal(denied.code, 1);
+    const unanswered = await run([...args, await file('empty.yml', '[]')]);
+    assert.equal(unanswered.code, 1);
+    assert.match(unanswered.stderr, /gave no verdict/);
   });
 
   it('reports what a context-aware policy lacks', async () => {

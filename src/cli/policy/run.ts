@@ -12,6 +12,7 @@ import {
 import { type AdmissionResponse, verdictOf } from '../../evaluation/index.ts';
 import { CliError, EXIT, fileProblem } from '../errors.ts';
 import { isVerdict, PolicyRunner } from './policy-runner.ts';
+import type { SessionCapabilities } from './session-capabilities.ts';
 import { type DataFormat, dataText } from '../output.ts';
 import { isMessageProblem } from './message-problems.ts';
 import { addPolicyFlags, type PolicyFlags, policyUnderTest } from './policy-flags.ts';
@@ -115,7 +116,7 @@ async function run(target: string | undefined, flags: RunFlags): Promise<void> {
   const { response, observation } = evaluated;
   const verdict = verdictOf(response);
   process.stdout.write(dataText(response, flags.output, { pretty: process.stdout.isTTY }));
-  requireVerdict(observation, verdict.message ?? '', capabilities.withoutCluster);
+  requireVerdict(observation, verdict.message ?? '', capabilities);
   if (process.stderr.isTTY) {
     progress.line(summary(verdict));
   }
@@ -138,10 +139,14 @@ async function saveSession(path: string, session: string): Promise<void> {
 }
 
 /** Fails when the response is not a verdict of the policy, so that a broken policy does not pass a pipeline. */
-function requireVerdict(observation: Observation, message: string, unanswered: readonly string[]): void {
-  if (unanswered.length > 0) {
+function requireVerdict(
+  observation: Observation,
+  message: string,
+  { withoutCluster, recordedErrors }: SessionCapabilities,
+): void {
+  if (withoutCluster.length > 0) {
     throw new CliError(
-      `the policy called ${unanswered.join(', ')}, and there is no cluster to answer it: do not trust the response`,
+      `the policy called ${withoutCluster.join(', ')}, and there is no cluster to answer it: do not trust the response`,
       {
         hint: 'Give it recorded answers with --replay-host-capabilities-interactions FILE.',
       },
@@ -153,7 +158,9 @@ function requireVerdict(observation: Observation, message: string, unanswered: r
       hint: 'Give it longer with --timeout SECONDS, if it does not loop for ever.',
     });
   }
-  if (!isVerdict(observation)) {
+  // A policy of Kubewarden's SDK rejects with the host's error, such as that a namespace does not exist.
+  const isHostError = outcome === 'failed' && recordedErrors.some((error) => message.includes(error));
+  if (!isVerdict(observation) && !isHostError) {
     throw new CliError(`${policy} gave no verdict: ${oneLine(message, 500)}`);
   }
 }

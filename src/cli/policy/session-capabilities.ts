@@ -35,6 +35,11 @@ export class SessionCapabilities {
     return [...new Set(this.#replay?.unanswered)];
   }
 
+  /** Errors that the recorded session answered with. */
+  get recordedErrors(): readonly string[] {
+    return this.#replay?.errors ?? [];
+  }
+
   /** All calls so far and their answers, in kwctl's format. */
   recording(): string {
     return this.#recorder.text();

@@ -71,6 +71,7 @@ const VARIANTS: Readonly<Record<string, (payload: JsonValue) => HostRequest>> = 
 export class ReplayPort implements HostPort {
   readonly #answers = new Map<string, Exchange['response'][]>();
   readonly #unanswered: string[] = [];
+  readonly #errors: string[] = [];
 
   /** Throws `session-malformed`, naming the exchange. */
   constructor(sessionText: string) {
@@ -86,6 +87,11 @@ export class ReplayPort implements HostPort {
     return this.#unanswered;
   }
 
+  /** Errors that the session answered with: the host's own, such as that an object does not exist. */
+  get errors(): readonly string[] {
+    return this.#errors;
+  }
+
   request(capability: string, payloadJson: string): string {
     const request = hostRequest(capability, parseJson(payloadJson) as JsonValue);
     const answers = this.#answers.get(requestKey(request));
@@ -99,6 +105,7 @@ export class ReplayPort implements HostPort {
       );
     }
     if ('error' in answer) {
+      this.#errors.push(answer.error);
       throw new EngineError('capability-failed', answer.error);
     }
     return answer.payload;

@@ -313,7 +313,7 @@ describe('the loader', () => {
       );
     };
     const line = (names: string): string =>
-      `the policy needs host capabilities that its PolicyServer does not grant to policies of namespaces: add ${names} to spec.namespacedPoliciesCapabilities of the PolicyServer`;
+      `the policy needs host capabilities that its PolicyServer does not grant to policies of namespaces: add ${names} to spec.namespacedPoliciesCapabilities of the PolicyServer. That replaces its pods; portcullis start must be started again`;
     const reason = 'CapabilityNotGranted';
     const expected = {
       module: [reason, true, 'module', line('"oci/*"')],

@@ -56,7 +56,7 @@ function refusalOf(
     ? undefined
     : {
         reason: 'CapabilityNotGranted',
-        message: `the policy needs host capabilities that its PolicyServer does not grant to policies of namespaces: add ${names} to spec.namespacedPoliciesCapabilities of the PolicyServer`,
+        message: `the policy needs host capabilities that its PolicyServer does not grant to policies of namespaces: add ${names} to spec.namespacedPoliciesCapabilities of the PolicyServer. That replaces its pods; portcullis start must be started again`,
       };
 }
 
