@@ -130,6 +130,11 @@ export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.code === 404;
 }
 
+/** Whether a request was refused because the user lacks a right. */
+export function isForbidden(error: unknown): boolean {
+  return error instanceof ApiError && error.code === 403;
+}
+
 /** The result of a request; undefined when the object does not exist, or another client deleted it first. */
 export async function unlessGone<T>(request: Promise<T>): Promise<T | undefined> {
   try {

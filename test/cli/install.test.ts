@@ -89,7 +89,7 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     const unseen = await findings('--context', 'bob');
     assert.deepEqual(
       unseen.map(({ code, message }) => `${code}: ${message}`),
-      ['NotLookedAt: you may not list these objects'],
+      ['NotLookedAt: you may not list these objects, so their problems are not found'],
     );
     assert.ok((unseen[0]?.objects.length ?? 0) > 5);
   });

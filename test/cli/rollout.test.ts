@@ -154,9 +154,10 @@ describe('portcullis rollout', () => {
 
   it('pins a revision, which serves until it is unpinned, whatever is applied', async () => {
     assert.equal(succeeded(await rollout('pin', 'cap/no-latest', '--revision', '2')), `${NAME} pinned to revision 2\n`);
-    assert.equal(await status(), `${NAME}: RolledBack: revision 2 serves on 1 of 1 replicas\n`);
+    const held = `${NAME}: RolledBack: revision 2 is pinned and serves on every replica; revision 5, which the spec declares, does not\n`;
+    assert.equal(await status(), held);
     await apply(policy('fourth'));
-    assert.match(await status(), /RolledBack: revision 2 serves/);
+    assert.match(await status(), /RolledBack: revision 2 is pinned and serves on every replica; revision 6, /);
     assert.match(await rejection(), /denied the request: cap\/no-latest: second$/m);
     assert.ok((await history()).some(([, state]) => state === 'Serving, pinned'));
     assert.match(succeeded(await rollout('unpin', 'cap/no-latest')), /unpinned from revision 2\n$/);

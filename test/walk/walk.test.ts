@@ -8,11 +8,12 @@ import { eventually } from '../cluster/eventually.ts';
 import { assertStep } from '../steps/step.ts';
 import { BAD_POLICY } from './chapters/bad-policy.ts';
 import { INSTALLATION } from './chapters/installation.ts';
+import { STATUS } from './chapters/status.ts';
 import { WalkLab } from './walk-lab.ts';
 import { creation, type WalkStep } from './walk-step.ts';
 import { Witness } from './witness.ts';
 
-const CHAPTERS = [INSTALLATION, BAD_POLICY];
+const CHAPTERS = [INSTALLATION, BAD_POLICY, STATUS];
 /** The policy that rejects config maps in the namespace of the tenant. */
 const GUARD = '/apis/policies.kubewarden.io/v1/clusteradmissionpolicies/guard';
 /** Whether to print commands and their outputs, for people: `WALK=print npm test -- test/walk`. */

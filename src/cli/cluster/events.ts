@@ -1,9 +1,10 @@
 // `portcullis events`: the events of a namespace or of an object, oldest first.
 import { Command, Option } from 'commander';
-import { listAll } from '../../cluster/index.ts';
+import { isForbidden, type KubernetesCluster, listAll, type ObjectList } from '../../cluster/index.ts';
 import { ageOf, type KubernetesObject } from '../../resources/index.ts';
 import { EVENTS } from '../../runtime/index.ts';
-import { usageError } from '../errors.ts';
+import { errorText } from '../../values/index.ts';
+import { CliError, usageError } from '../errors.ts';
 import { oneLine, table, withoutHeader } from '../table.ts';
 import { addClusterFlags, type ClusterFlags, connect, type Connected } from './cluster-flags.ts';
 import { type EventObject, timeOf } from './event.ts';
@@ -51,7 +52,7 @@ async function events(flags: EventsFlags): Promise<void> {
   using connected = await connect(flags);
   const { cluster } = connected;
   const selection = await selectionOf(connected, flags);
-  const { items, metadata } = await listAll<EventObject>(cluster, EVENTS, selection);
+  const { items, metadata } = await readEvents(cluster, selection, flags);
   const shown = items
     .filter((event) => isShown(event, flags))
     .toSorted((one, other) => (timeOf(one) < timeOf(other) ? -1 : 1));
@@ -71,6 +72,24 @@ async function events(flags: EventsFlags): Promise<void> {
         process.stdout.write(`${withoutHeader(eventsTable([object], flags.allNamespaces === true))}\n`);
       }
     }
+  }
+}
+
+/** @throws CliError that names what shows the same without events, when the user may not list them */
+async function readEvents(
+  cluster: KubernetesCluster,
+  selection: EventSelection,
+  flags: EventsFlags,
+): Promise<ObjectList<EventObject>> {
+  try {
+    return await listAll<EventObject>(cluster, EVENTS, selection);
+  } catch (error) {
+    if (!isForbidden(error)) {
+      throw error;
+    }
+    const command = flags.for === undefined ? 'get -o wide' : `describe ${flags.for}`;
+    const hint = `The status of a policy has its last reason and message, without the right to list events: portcullis ${command}`;
+    throw new CliError(errorText(error), { hint, cause: error });
   }
 }
 

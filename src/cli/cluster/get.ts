@@ -1,8 +1,8 @@
 // `portcullis get`: lists or watches objects of a cluster, as a table, YAML or JSON.
 import { Command, Option } from 'commander';
 import {
-  ApiError,
   type ApiResource,
+  isForbidden,
   isNotFound,
   type KubernetesCluster,
   listAll,
@@ -10,7 +10,8 @@ import {
   TABLE_ACCEPT,
 } from '../../cluster/index.ts';
 import { groupResourceOf, type KubernetesObject } from '../../resources/index.ts';
-import { usageError } from '../errors.ts';
+import { errorText } from '../../values/index.ts';
+import { CliError, usageError } from '../errors.ts';
 import { dataText } from '../output.ts';
 import { addClusterFlags, type ClusterFlags, connect } from './cluster-flags.ts';
 import { keyIn, objectName, OWN_CATEGORY, type ResourceSelection, selectResources } from './resource-arguments.ts';
@@ -75,9 +76,17 @@ async function get(resources: readonly string[], flags: GetFlags): Promise<void>
   if (flags.allNamespaces === true && selections.some(({ names }) => names.length > 0)) {
     throw usageError('--all-namespaces cannot be combined with names', 'Leave out the names, or -A.');
   }
-  await (flags.output === 'table' || flags.output === 'wide'
-    ? printTables(cluster, namespace, selections, flags)
-    : printObjects(cluster, namespace, selections, flags));
+  try {
+    await (flags.output === 'table' || flags.output === 'wide'
+      ? printTables(cluster, namespace, selections, flags)
+      : printObjects(cluster, namespace, selections, flags));
+  } catch (error) {
+    if (isForbidden(error) && flags.allNamespaces === true) {
+      const hint = 'Without -A, it shows those of one namespace: -n NAMESPACE names one that you may read.';
+      throw new CliError(errorText(error), { hint, cause: error });
+    }
+    throw error;
+  }
 }
 
 // Tables ------------------------------------------------------------------------------------------------------------
@@ -90,7 +99,11 @@ async function printTables(
 ): Promise<void> {
   let isFirst = true;
   let rows = 0;
-  const tables = await Promise.all(selections.map((selection) => tablesOf(cluster, namespace, selection, flags)));
+  const unlisted: Unlisted = [];
+  const tables = await Promise.all(
+    selections.map((selection) => tablesOf(cluster, namespace, selection, flags, unlisted)),
+  );
+  noteUnlisted(unlisted, flags);
   for (const [index, { type, names }] of selections.entries()) {
     const found = tables[index] ?? [];
     const [first] = found;
@@ -121,25 +134,39 @@ async function tablesOf(
   namespace: string,
   { type, names, isOfCategory }: ResourceSelection,
   flags: GetFlags,
+  unlisted: Unlisted,
 ): Promise<readonly ServerTable[]> {
   const read = (name?: string): Promise<ServerTable | undefined> => tableOf(cluster, namespace, type, name, flags);
   const tables =
     names.length === 0
-      ? [await (isOfCategory === true ? unlessForbidden(type, read()) : read())]
+      ? [await (isOfCategory === true ? unlessForbidden(type, read(), unlisted) : read())]
       : await Promise.all(names.map(read));
   return tables.filter((table) => table !== undefined);
 }
 
-/** What a member of a category has; undefined, and a note, when the user may not list it. */
-async function unlessForbidden<T>(type: ApiResource, list: Promise<T>): Promise<T | undefined> {
+/** What a member of a category has; undefined when the user may not list it, which {@link Unlisted} notes. */
+async function unlessForbidden<T>(type: ApiResource, list: Promise<T>, unlisted: Unlisted): Promise<T | undefined> {
   try {
     return await list;
   } catch (error) {
-    if (error instanceof ApiError && error.code === 403) {
-      process.stderr.write(`note: you may not list ${groupResourceOf(type)}\n`);
+    if (isForbidden(error)) {
+      unlisted.push(type);
       return undefined;
     }
     throw error;
+  }
+}
+
+/** Members of a category that the user may not list. */
+type Unlisted = ApiResource[];
+
+/** One note for all of them. */
+function noteUnlisted(unlisted: Unlisted, { allNamespaces }: GetFlags): void {
+  if (unlisted.length > 0) {
+    const names = unlisted.map(groupResourceOf).toSorted().join(', ');
+    const [where, hint] =
+      allNamespaces === true ? [' in all namespaces', '; without -A, you see those of one namespace'] : ['', ''];
+    process.stderr.write(`note: left out, because you may not list them${where}: ${names}${hint}\n`);
   }
 }
 
@@ -244,7 +271,11 @@ async function printObjects(
   selections: readonly ResourceSelection[],
   flags: GetFlags,
 ): Promise<void> {
-  const found = await Promise.all(selections.map((selection) => objectsOf(cluster, namespace, selection, flags)));
+  const unlisted: Unlisted = [];
+  const found = await Promise.all(
+    selections.map((selection) => objectsOf(cluster, namespace, selection, flags, unlisted)),
+  );
+  noteUnlisted(unlisted, flags);
   const objects = flags.showManagedFields === true ? found.flat() : found.flat().map(withoutManagedFields);
   if (flags.output === 'name') {
     for (const object of objects) {
@@ -269,11 +300,12 @@ async function objectsOf(
   namespace: string,
   { type, names, isOfCategory }: ResourceSelection,
   flags: GetFlags,
+  unlisted: Unlisted,
 ): Promise<readonly KubernetesObject[]> {
   if (names.length === 0) {
     const scope = flags.allNamespaces === true || !type.namespaced ? {} : { namespace };
     const list = listAll(cluster, type, { ...scope, ...selectors(flags) });
-    return (await (isOfCategory === true ? unlessForbidden(type, list) : list))?.items ?? [];
+    return (await (isOfCategory === true ? unlessForbidden(type, list, unlisted) : list))?.items ?? [];
   }
   const found = await Promise.all(
     names.map(async (name) => {

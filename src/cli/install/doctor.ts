@@ -47,7 +47,7 @@ It only reads. docs/install.md explains each code.`,
 async function doctor(flags: DoctorFlags): Promise<void> {
   const { namespace, ...which } = flags;
   using connected = await connectInstallation(which);
-  const snapshot = await takeSnapshot(connected.cluster, namespace);
+  const snapshot = await takeSnapshot(connected.cluster, namespace, connected.namespace);
   const findings = diagnose(snapshot, { namespace, values: defaultValues(productVersion()) });
   const counts = countsOf(findings);
   process.stdout.write(

@@ -15,7 +15,11 @@ function policy(status: PolicyStatus | undefined, annotations: Record<string, st
   } as unknown as AdmissionPolicyObject;
 }
 
-const commands = { undo: () => 'portcullis rollout undo cap/p', refresh: () => 'portcullis rollout refresh cap/p' };
+const commands = {
+  undo: () => 'portcullis rollout undo cap/p',
+  refresh: () => 'portcullis rollout refresh cap/p',
+  rearm: () => 'portcullis break-glass rearm cap/p',
+};
 const progress = (...args: Parameters<typeof policy>): ReturnType<typeof rolloutProgress> =>
   rolloutProgress(policy(...args), commands);
 
@@ -70,9 +74,26 @@ describe('rolloutProgress', () => {
       progress(active, { [ANNOTATIONS.refresh]: 'now' }),
       progress({ phase: 'RolledBack', desiredRevision: 2 }),
     ]) {
-      assert.equal(waiting.kind, 'waiting');
+      assert.ok(waiting.kind === 'waiting' && waiting.isUnseen);
       assert.match(waiting.text, /^the controller has not (?:seen|handled) .* yet$/);
     }
+  });
+
+  it('says which revision a pin holds, and which one the spec declares', () => {
+    const message = 'revision 2 is pinned and serves on every replica; revision 3, which the spec declares, does not';
+    assert.deepEqual(
+      progress({ phase: 'RolledBack', desiredRevision: 2, reason: 'Pinned', message }, { [ANNOTATIONS.pin]: '2' }),
+      { kind: 'done', text: `RolledBack: ${message}` },
+    );
+  });
+
+  it('has the command that arms a disarmed policy again, and no other', () => {
+    const disarmed = { phase: 'Error', reason: 'Disarmed', message: 'disarmed (incident 7)' } as const;
+    assert.deepEqual(progress(disarmed), {
+      kind: 'failed',
+      text: 'Error: Disarmed: disarmed (incident 7)',
+      hint: 'Arm it again: portcullis break-glass rearm cap/p',
+    });
   });
 
   it('has the message of the status while it is under way', () => {

@@ -3,6 +3,7 @@ import {
   type AdmissionPolicyObject,
   ANNOTATIONS,
   CHECKING,
+  DISARMED,
   findCondition,
   issueText,
   MODULES_KEPT,
@@ -24,21 +25,26 @@ export type RolloutProgress =
   | { readonly kind: 'done'; readonly text: string }
   /** It stays so until the user changes something, or a dependency works again. */
   | { readonly kind: 'failed'; readonly text: string; readonly hint: string }
-  | { readonly kind: 'waiting'; readonly text: string };
+  | {
+      readonly kind: 'waiting';
+      readonly text: string;
+      /** The status is about an earlier state: the controller may not run. */
+      readonly isUnseen?: true;
+    };
 
 /** The progress of the newest state of the policy: a status of an older generation counts as waiting. */
 export function rolloutProgress(policy: AdmissionPolicyObject, command: RolloutCommands): RolloutProgress {
   const { metadata, status } = policy;
   const rollback = metadata.annotations?.[ANNOTATIONS.rollbackTo];
   if (rollback !== undefined) {
-    return waiting(`the controller has not handled the rollback to revision ${oneLine(rollback, 20)} yet`);
+    return unseen(`the controller has not handled the rollback to revision ${oneLine(rollback, 20)} yet`);
   }
   if (status?.phase === undefined || (status.observedGeneration ?? 0) < (metadata.generation ?? 0)) {
-    return waiting(`the controller has not seen generation ${metadata.generation ?? 0} yet`);
+    return unseen(`the controller has not seen generation ${metadata.generation ?? 0} yet`);
   }
   const refresh = refreshRequest(metadata.annotations);
   if (refresh !== undefined && status.refreshed?.value !== refresh) {
-    return waiting(`the controller has not handled the refresh ${oneLine(refresh)} yet`);
+    return unseen(`the controller has not handled the refresh ${oneLine(refresh)} yet`);
   }
   const { phase, reason = '', message = '', desiredRevision = 0 } = status;
   const why = oneLine([reason, message].filter((text) => text !== '').join(': '));
@@ -50,12 +56,13 @@ export function rolloutProgress(policy: AdmissionPolicyObject, command: RolloutC
     return waiting(`${phase}: ${why}`);
   }
   const pin = metadata.annotations?.[ANNOTATIONS.pin];
+  const held = phase === 'RolledBack' && message !== '' ? `${phase}: ${oneLine(message)}` : undefined;
   if (pin === undefined && phase === 'RolledBack') {
-    return waiting('the controller has not seen the removal of the pin yet');
+    return unseen('the controller has not seen the removal of the pin yet');
   }
   return pin === undefined || pin === String(desiredRevision)
-    ? served(policy, `${phase}: revision ${desiredRevision} serves on ${replicas}`, command)
-    : waiting(`the controller has not seen the pin to revision ${oneLine(pin, 20)} yet`);
+    ? served(policy, held ?? `${phase}: revision ${desiredRevision} serves on ${replicas}`, command)
+    : unseen(`the controller has not seen the pin to revision ${oneLine(pin, 20)} yet`);
 }
 
 /** The desired revision serves everywhere: done, unless the policy cannot work, or that is not known yet. */
@@ -95,18 +102,27 @@ interface RolloutCommands {
   undo(): string;
   /** `portcullis rollout refresh cap/one` */
   refresh(): string;
+  /** `portcullis break-glass rearm cap/one` */
+  rearm(): string;
 }
 
 export function commandsFor({ type, key }: Pick<RolloutTarget, 'type' | 'key'>): RolloutCommands {
   const namespace = key.namespace === undefined ? '' : ` -n ${key.namespace}`;
   const command = (verb: string): string =>
-    `portcullis rollout ${verb} ${type.shortNames[0] ?? type.resource}/${key.name}${namespace}`;
-  return { undo: () => command('undo'), refresh: () => command('refresh') };
+    `portcullis ${verb} ${type.shortNames[0] ?? type.resource}/${key.name}${namespace}`;
+  return {
+    undo: () => command('rollout undo'),
+    refresh: () => command('rollout refresh'),
+    rearm: () => command('break-glass rearm'),
+  };
 }
 
 /** What the user can do. The message of the status says which revision serves meanwhile. */
 function hintFor({ status }: AdmissionPolicyObject, command: RolloutCommands): string {
   const { servingRevision = 0, desiredRevision = 0, readyReplicas = 0, nextRetry = '' } = status ?? {};
+  if (status?.reason === DISARMED) {
+    return `Arm it again: ${command.rearm()}`;
+  }
   const retry = nextRetry === '' ? [] : [`The next retry is at ${nextRetry}.`];
   if (servingRevision === desiredRevision && readyReplicas > 0) {
     return [...retry, `Revision ${servingRevision} serves, but not on every replica.`].join(' ');
@@ -137,4 +153,9 @@ export function fixFor(reason: string | undefined): string {
 
 function waiting(text: string): RolloutProgress {
   return { kind: 'waiting', text };
+}
+
+/** The controller has not seen the newest state. */
+function unseen(text: string): RolloutProgress {
+  return { kind: 'waiting', text, isUnseen: true };
 }

@@ -71,7 +71,8 @@ async function settled(target: RolloutTarget, timeoutMs: number, timeout: string
       await waitFor(cluster, type, key, isSettled, deadline);
     } catch (error) {
       if (deadline.aborted) {
-        const hint = 'Does its controller run? `portcullis describe` shows the status and events of the policy.';
+        const isUnseen = last?.kind === 'waiting' && last.isUnseen === true;
+        const hint = `${isUnseen ? 'Does its controller run? ' : ''}\`portcullis describe\` shows the status and events of the policy.`;
         throw new CliError(`${name}: after ${timeout} still: ${last?.text ?? 'no status'}`, {
           cause: error,
           hint,

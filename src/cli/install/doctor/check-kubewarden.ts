@@ -1,5 +1,5 @@
 // Checks for leftovers of Kubewarden, and whether it still runs.
-import { type KubernetesObject, textOf } from '../../../resources/index.ts';
+import { type KubernetesObject, POLICY_KINDS, textOf } from '../../../resources/index.ts';
 import {
   isKubewardenController,
   KUBEWARDEN_CONFIGURATION,
@@ -7,10 +7,11 @@ import {
   KUBEWARDEN_WEBHOOK,
   runs,
 } from '../kubewarden.ts';
+import { DEPLOYMENTS } from '../kinds.ts';
 import { configurationName, isOurConfiguration, webhooksOf } from '../our-configurations.ts';
 import { nameOf, policyIds } from './check-policies.ts';
 import { type Finding, finding } from './finding.ts';
-import type { Snapshot } from './snapshot.ts';
+import { isUnread, type Snapshot } from './snapshot.ts';
 
 export function checkKubewarden(snapshot: Snapshot): readonly Finding[] {
   const controllers = snapshot.deployments.filter((one) => isKubewardenController(one) && runs(one));
@@ -22,13 +23,15 @@ export function checkKubewarden(snapshot: Snapshot): readonly Finding[] {
       'docs/migration.md describes the migration to Portcullis, and running both side by side.',
     ),
   );
-  const left = controllers.length > 0 ? [] : [...leftConfigurations(snapshot), ...leftFinalizers(snapshot)];
+  const isKnown = controllers.length > 0 || isUnread(snapshot, DEPLOYMENTS);
+  const left = isKnown ? [] : [...leftConfigurations(snapshot), ...leftFinalizers(snapshot)];
   return [...running, ...left];
 }
 
 /** Webhook configurations without a controller that maintains them. */
 function leftConfigurations(snapshot: Snapshot): readonly Finding[] {
   const ids = policyIds(snapshot);
+  const isPartial = POLICY_KINDS.some((type) => isUnread(snapshot, type));
   return snapshot.configurations
     .filter((one) => !isOurConfiguration(one, snapshot.namespace))
     .flatMap((configuration) => {
@@ -45,7 +48,7 @@ function leftConfigurations(snapshot: Snapshot): readonly Finding[] {
       if (!isOfPolicy) {
         return [];
       }
-      const isGone = !ids.has(name) && !isNamed(configuration, snapshot);
+      const isGone = !isPartial && !ids.has(name) && !isNamed(configuration, snapshot);
       const message = isGone
         ? "it is of a policy that is gone; Kubewarden's controller is, too"
         : "Kubewarden's controller is gone; its policy server is asked besides Portcullis";

@@ -9,6 +9,7 @@ import {
   MODULES_KEPT,
   type PolicyServer,
   POLICY_SERVER_LABEL,
+  POLICY_SERVERS,
   policyId,
   privilegedNames,
   POLICY_ENFORCED,
@@ -28,7 +29,7 @@ import { checkIssues } from './check-issues.ts';
 import { checkParameters } from './check-parameters.ts';
 import { controllerOf, hasAvailablePods } from './controller-arguments.ts';
 import { type Finding, finding } from './finding.ts';
-import type { Snapshot } from './snapshot.ts';
+import { isUnread, type Snapshot } from './snapshot.ts';
 
 const UNENFORCED = 'requests are admitted without it';
 /** Time for a new policy to be loaded, that of a rollout by default. Milliseconds. */
@@ -92,14 +93,14 @@ export function checkPolicies(snapshot: Snapshot): readonly Finding[] {
   return snapshot.policies.flatMap((policy) => {
     const name = policy.spec.policyServer ?? 'default';
     const server = servers.get(name);
-    if (server === undefined) {
+    if (server === undefined && !isUnread(snapshot, POLICY_SERVERS)) {
       const effect = unenforced(policy) === undefined ? '' : `: ${UNENFORCED}`;
       const message = `it names PolicyServer ${name}, which does not exist${effect}`;
       return [
         finding('PolicyServerMissing', nameOf(policy), message, 'Create that PolicyServer, or name another one.'),
       ];
     }
-    return foreignReasonOf(snapshot, server) === undefined
+    return server === undefined || foreignReasonOf(snapshot, server) === undefined
       ? [
           ...checkPolicy(policy, snapshot.now),
           ...checkRules(policy),

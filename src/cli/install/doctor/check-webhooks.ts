@@ -2,12 +2,13 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { isJsonObject, type JsonObject, type KubernetesObject, textOf } from '../../../resources/index.ts';
 import { configurationName, isOurConfiguration, webhooksOf } from '../our-configurations.ts';
+import { DEPLOYMENTS } from '../kinds.ts';
 import { policyServerObjectName } from '../../../lifecycle/index.ts';
 import { certificateMode } from './check-installation.ts';
 import { controllerOf, hasAvailablePods } from './controller-arguments.ts';
 import { foreignReasonOf } from './check-policies.ts';
 import { type Finding, finding } from './finding.ts';
-import type { Snapshot } from './snapshot.ts';
+import { isUnread, type Snapshot } from './snapshot.ts';
 
 /** Share of its lifetime before the end of which a certificate should have been renewed. */
 const RENEWED_BEFORE = 1 / 6;
@@ -17,7 +18,7 @@ const AUTHORITY = 'portcullis-ca';
 export function checkWebhooks(snapshot: Snapshot): readonly Finding[] {
   const { configurations, namespace } = snapshot;
   const ours = configurations.filter((one) => isOurConfiguration(one, namespace));
-  if (ours.length > 0 && controllerOf(snapshot) === undefined) {
+  if (ours.length > 0 && controllerOf(snapshot) === undefined && !isUnread(snapshot, DEPLOYMENTS)) {
     const names = ours.map(configurationName).join(', ');
     return [
       finding(

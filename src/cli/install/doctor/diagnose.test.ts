@@ -15,6 +15,7 @@ import { installObjects } from '../install-objects.ts';
 import { CONTROLLER } from '../objects/naming.ts';
 import { installValues } from '../read-values.ts';
 import { diagnose } from './diagnose.ts';
+import type { Finding } from './finding.ts';
 import type { Snapshot } from './snapshot.ts';
 
 const DAY_MS = 24 * 3_600_000;
@@ -50,6 +51,25 @@ const EDIT = {
   kind: 'ClusterRole',
   metadata: { name: 'edit' },
   rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['create', 'update'] }],
+} as KubernetesObject;
+
+/** Kubewarden, which runs beside Portcullis. */
+const KUBEWARDEN = {
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: {
+    namespace: 'kubewarden',
+    name: 'kubewarden-controller',
+    labels: { 'app.kubernetes.io/name': 'kubewarden-controller' },
+  },
+  spec: { replicas: 1 },
+} as KubernetesObject;
+
+const KUBEWARDEN_WEBHOOK = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingWebhookConfiguration',
+  metadata: { name: 'clusterwide-two' },
+  webhooks: [{ name: 'clusterwide-two.kubewarden.admission' }],
 } as KubernetesObject;
 
 /** A policy with parameters in ConfigMaps. */
@@ -622,6 +642,48 @@ describe('the doctor', () => {
       ],
     }));
     assert.ok(!found.includes('info PolicyServerForeign'), found.join());
+  });
+
+  it('concludes nothing from objects that it may not list', () => {
+    const hidden: Readonly<Record<string, readonly (keyof Snapshot)[]>> = {
+      customresourcedefinitions: ['definitions'],
+      namespaces: ['namespaces'],
+      deployments: ['deployments'],
+      leases: ['leases'],
+      services: ['services'],
+      secrets: ['secrets'],
+      clusterroles: ['roles'],
+      roles: ['roles'],
+      clusterrolebindings: ['bindings'],
+      rolebindings: ['bindings'],
+      validatingadmissionpolicies: ['guards'],
+      validatingadmissionpolicybindings: ['guards'],
+      validatingwebhookconfigurations: ['configurations'],
+      mutatingwebhookconfigurations: ['configurations'],
+      policyservers: ['policyServers'],
+      policyserverreplicas: ['replicas'],
+      clusteradmissionpolicies: ['policies'],
+      networkpolicyproviders: ['networkProviders'],
+    };
+    const besideKubewarden: Change = ({ deployments, configurations }) => ({
+      deployments: [...deployments, KUBEWARDEN],
+      configurations: [...configurations, KUBEWARDEN_WEBHOOK],
+    });
+    const afterKubewarden: Change = ({ configurations, policies }) => ({
+      configurations: [...configurations, KUBEWARDEN_WEBHOOK],
+      policies: policies.map((one) => ({ ...one, metadata: { ...one.metadata, name: 'two' } })),
+    });
+    for (const state of [() => ({}), besideKubewarden, afterKubewarden] satisfies Change[]) {
+      const seen = { ...healthy, ...state(healthy) };
+      const problem = ({ code, message }: Finding): string => `${code} ${message}`;
+      const all = new Set(diagnose(seen, context).map(problem));
+      for (const [what, fields] of Object.entries(hidden)) {
+        const unread = [{ what, why: 'forbidden', isForbidden: true as const }];
+        const less = { ...seen, ...Object.fromEntries(fields.map((field) => [field, []])), unread };
+        const found = diagnose(less, context).filter((one) => one.code !== 'NotLookedAt' && !all.has(problem(one)));
+        assert.deepEqual(found, [], what);
+      }
+    }
   });
 
   it('reports of kinds that it may not list nothing else', () => {

@@ -31,12 +31,15 @@ export function diagnose(snapshot: Snapshot, context: InstallContext): readonly 
   );
 }
 
+const OTHERS = 'you may not list these objects in all namespaces, so only those were looked at that are in namespace';
+
 /** Kinds whose objects could not be listed, mostly all for one reason: the user has no rights. */
 function checkRead({ unread }: Snapshot): readonly Finding[] {
-  const action = 'Run this as a user who may list them.';
-  return unread.map(({ what, why, isForbidden }) =>
-    finding('NotLookedAt', what, isForbidden ? 'you may not list these objects' : why, action),
-  );
+  const action = 'Run this as a user who may list them. What other findings say was read with your rights.';
+  return unread.map(({ what, why, isForbidden, within }) => {
+    const problem = isForbidden === true ? 'you may not list these objects, so their problems are not found' : why;
+    return finding('NotLookedAt', what, within === undefined ? problem : `${OTHERS} ${within}`, action);
+  });
 }
 
 function checkParts(snapshot: Snapshot, context: InstallContext): readonly Finding[] {

@@ -9,7 +9,7 @@ export type Severity = 'error' | 'info' | 'warning';
 export interface Finding {
   readonly code: FindingCode;
   readonly severity: Severity;
-  /** The objects in kubectl's notation, at most {@link MAX_NAMED_OBJECTS}. */
+  /** The objects in kubectl's notation, at most {@link MAX_NAMED_OBJECTS} unless they are kinds. */
   readonly where: string;
   /** All objects with this problem. */
   readonly objects: readonly string[];
@@ -101,7 +101,12 @@ export function byCause(findings: readonly Finding[]): readonly Finding[] {
 function ofSeveral(first: Finding, others: readonly Finding[]): Finding {
   const objects = [...new Set([first, ...others].map(({ where }) => where))];
   const likewise = first.action.includes(first.where) ? ' Likewise for the others.' : '';
-  return { ...first, where: listed(objects, MAX_NAMED_OBJECTS), objects, action: `${first.action}${likewise}` };
+  return { ...first, where: listed(objects, maxNamed(first.code)), objects, action: `${first.action}${likewise}` };
+}
+
+/** What a user may not list is named in full: who asks for rights needs all names, and they are kinds, so there are few. */
+function maxNamed(code: FindingCode): number {
+  return code === 'NotLookedAt' ? Infinity : MAX_NAMED_OBJECTS;
 }
 
 const RANKS: Readonly<Record<Severity, number>> = { error: 0, warning: 1, info: 2 };

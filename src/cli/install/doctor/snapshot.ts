@@ -1,5 +1,5 @@
 // The state of a cluster for the doctor's checks, read once.
-import { ApiError, type KubernetesCluster, listAll, type ServerVersion } from '../../../cluster/index.ts';
+import { ApiError, isForbidden, type KubernetesCluster, listAll, type ServerVersion } from '../../../cluster/index.ts';
 import { LEASES } from '../../../runtime/index.ts';
 import {
   type AdmissionPolicyObject,
@@ -16,6 +16,7 @@ import {
   type PolicyServerReplica,
   type ResourceType,
 } from '../../../resources/index.ts';
+import { listReadable } from '../../cluster/list-readable.ts';
 import { oneLine } from '../../table.ts';
 import { accountOf, deniedRights, type PolicyRight, reviewedObjects } from '../../governance/rights/account-rights.ts';
 import {
@@ -37,6 +38,8 @@ interface Unread {
   readonly what: string;
   readonly why: string;
   readonly isForbidden?: true;
+  /** The namespace whose objects could be listed. */
+  readonly within?: string;
 }
 
 export interface Snapshot {
@@ -79,8 +82,12 @@ export function isUnread({ unread }: Pick<Snapshot, 'unread'>, { resource }: Pic
   return unread.some(({ what }) => what === resource);
 }
 
-/** @throws ClusterError when the cluster cannot be reached */
-export async function takeSnapshot(cluster: KubernetesCluster, namespace: string): Promise<Snapshot> {
+/**
+ * @param namespace of Portcullis
+ * @param own the namespace whose policies are read when the user may not list those of all namespaces
+ * @throws ClusterError when the cluster cannot be reached
+ */
+export async function takeSnapshot(cluster: KubernetesCluster, namespace: string, own: string): Promise<Snapshot> {
   const unread: Unread[] = [];
   const read = async (types: readonly ResourceType[], within?: string): Promise<readonly KubernetesObject[]> =>
     (await Promise.all(types.map((type) => listed(cluster, type, within, unread)))).flat();
@@ -89,6 +96,9 @@ export async function takeSnapshot(cluster: KubernetesCluster, namespace: string
     const all = await read([type]);
     return isUnread({ unread }, type) ? await read([type], namespace) : all;
   };
+  /** Policies of all namespaces, or of the user's own when listing all is forbidden. */
+  const readPolicies = async (types: readonly ResourceType[]): Promise<readonly KubernetesObject[]> =>
+    (await Promise.all(types.map((type) => listedPolicies(cluster, type, own, unread)))).flat();
   const [version, definitions, namespaces, deployments, leases, services, secrets, roles, bindings] = await Promise.all(
     [
       cluster.version(),
@@ -107,7 +117,7 @@ export async function takeSnapshot(cluster: KubernetesCluster, namespace: string
     read(WEBHOOK_CONFIGURATIONS),
     read([POLICY_SERVERS]),
     read([POLICY_SERVER_REPLICAS], namespace),
-    read(POLICY_KINDS),
+    readPolicies(POLICY_KINDS),
   ]);
   return {
     namespace,
@@ -127,7 +137,7 @@ export async function takeSnapshot(cluster: KubernetesCluster, namespace: string
     replicas: replicas as readonly PolicyServerReplica[],
     // Validated by the schemas of the kinds.
     policies: all as readonly AdmissionPolicyObject[],
-    governance: await readGovernance(cluster, namespace, read, unread),
+    governance: await readGovernance(cluster, namespace, readPolicies, unread),
     // Validated by the schema of the kind.
     networkProviders: (await read([NETWORK_POLICY_PROVIDERS])) as readonly NetworkPolicyProvider[],
     unread,
@@ -158,6 +168,25 @@ async function readGovernance(
   }
 }
 
+async function listedPolicies(
+  cluster: KubernetesCluster,
+  type: ResourceType,
+  own: string,
+  unread: Unread[],
+): Promise<readonly KubernetesObject[]> {
+  try {
+    const { items, scope } = await listReadable(cluster, type, own);
+    if (scope !== 'all') {
+      const within = scope === 'namespace' ? { within: own } : {};
+      unread.push({ what: type.resource, why: 'forbidden', isForbidden: true, ...within });
+    }
+    return items;
+  } catch (error) {
+    noteUnread(type, error, unread);
+    return [];
+  }
+}
+
 /** Empty when the cluster does not serve the kind, which another check reports. */
 async function listed(
   cluster: KubernetesCluster,
@@ -168,16 +197,18 @@ async function listed(
   try {
     return (await listAll(cluster, type, namespace === undefined ? {} : { namespace })).items;
   } catch (error) {
-    if (!(error instanceof ApiError)) {
-      throw error;
-    }
-    if (error.code !== 404 && !isUnread({ unread }, type)) {
-      unread.push({
-        what: type.resource,
-        why: oneLine(error.message),
-        ...(error.code === 403 ? { isForbidden: true } : {}),
-      });
-    }
+    noteUnread(type, error, unread);
     return [];
+  }
+}
+
+/** @throws ClusterError when the cluster cannot be reached */
+function noteUnread(type: ResourceType, error: unknown, unread: Unread[]): void {
+  if (!(error instanceof ApiError)) {
+    throw error;
+  }
+  if (error.code !== 404 && !isUnread({ unread }, type)) {
+    const why = oneLine(error.message);
+    unread.push({ what: type.resource, why, ...(isForbidden(error) ? { isForbidden: true } : {}) });
   }
 }

@@ -1,0 +1,34 @@
+// The objects of a kind that a user may list.
+import { type Cluster, isForbidden, listAll } from '../../cluster/index.ts';
+import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
+
+export interface ReadableObjects<T extends KubernetesObject> {
+  readonly items: readonly T[];
+  /** Whether these are all, only those of the namespace, or none, because the user may not list more. */
+  readonly scope: 'all' | 'namespace' | 'none';
+}
+
+/** Lists all objects of a kind; those of the namespace when the user may not list all. @throws ApiError, ClusterError */
+export async function listReadable<T extends KubernetesObject>(
+  cluster: Pick<Cluster, 'list'>,
+  type: ResourceType<T>,
+  namespace: string,
+): Promise<ReadableObjects<T>> {
+  const all = await unlessForbidden(listAll(cluster, type));
+  if (all !== undefined || !type.namespaced) {
+    return { items: all?.items ?? [], scope: all === undefined ? 'none' : 'all' };
+  }
+  const some = await unlessForbidden(listAll(cluster, type, { namespace }));
+  return { items: some?.items ?? [], scope: some === undefined ? 'none' : 'namespace' };
+}
+
+async function unlessForbidden<T>(list: Promise<T>): Promise<T | undefined> {
+  try {
+    return await list;
+  } catch (error) {
+    if (isForbidden(error)) {
+      return undefined;
+    }
+    throw error;
+  }
+}
