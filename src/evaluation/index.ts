@@ -7,7 +7,7 @@ export type { ClusterSource } from './cluster-objects/cluster-source.ts';
 export { DeclaredKinds } from './cluster-objects/declared-kinds.ts';
 export { EvaluationError } from './errors.ts';
 export type { ReviewResult, Route, TableChange, TableEntry } from './evaluation-protocol.ts';
-export { budgetOf, CLUSTER_OWNER, codeBytesOf, memoryBudget, namespacesBudget } from './memory-budget.ts';
+export { budgetOf, CLUSTER_OWNER, codeBytesOf, loanOf, memoryBudget, namespacesBudget } from './memory-budget.ts';
 export type { MemoryBudget } from './memory-budget.ts';
 export type { CompiledPolicyModule } from './loading/compiled-module.ts';
 export type {

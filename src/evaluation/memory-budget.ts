@@ -11,6 +11,11 @@ const BUDGET_SHARE = 3 / 8;
 const RUNNING_SHARE = 3 / 8;
 /** Of the budget, for the policies of one namespace. */
 const NAMESPACE_SHARE = 1 / 4;
+/**
+ * Of the budget, what cluster-wide policies may hold beyond it while a version replaces another one: an eighth of the limit of the
+ * process, of what guests that run seldom use.
+ */
+const LOAN_SHARE = 1 / 3;
 /** Of the budget, for the policies of all namespaces, so that they never take what cluster-wide policies need. */
 const NAMESPACES_SHARE = 1 / 2;
 /** Enough for a few policies where a limit is too small or unknown. */
@@ -18,16 +23,21 @@ const MIN_BUDGET_BYTES = 64 * 1024 * 1024;
 /** Enough for the published policies, whose initial memory is at most 20 MiB. */
 const MIN_GUEST_BYTES = 32 * 1024 * 1024;
 /**
- * Memory of a module's code by its size after rewriting: its bytes and V8's tables take 3 times that size, with the compiled
- * functions 6 times. Measured with a Go policy of 3.6 MB.
+ * Memory of a module for each byte after rewriting: its bytes, and V8's tables. For each byte of functions: what V8 compiles them to
+ * when all of them have run, as a hostile module's do; policies in Go run a fourth of theirs. And for each function: V8's records.
+ * Measured in memory-budget.test.ts.
  */
-const CODE_FACTOR = 6;
+const BYTES_PER_BYTE = 1.5;
+const BYTES_PER_CODE_BYTE = 4;
+const BYTES_PER_FUNCTION = 512;
 
 /** The owner of policies that belong to no namespace. */
 export const CLUSTER_OWNER = '';
 
 export interface MemoryBudget {
-  /** For code and instances together. */
+  /** Memory limit of the process. */
+  readonly processBytes: number;
+  /** Of it, for code and instances together. */
   readonly bytes: number;
   /** Threads with instances: the workers and the loader. */
   readonly threads: number;
@@ -46,7 +56,7 @@ export function memoryBudget(
 ): MemoryBudget {
   const threads = workers + 1;
   const guestBytes = Math.max(MIN_GUEST_BYTES, Math.floor((processBytes * RUNNING_SHARE) / threads));
-  return { bytes, threads, guestBytes };
+  return { processBytes, bytes, threads, guestBytes };
 }
 
 /** Of the budget, what the policies of an owner may hold. */
@@ -59,12 +69,21 @@ export function namespacesBudget({ bytes }: MemoryBudget): number {
   return bytes * NAMESPACES_SHARE;
 }
 
+/** What the policies of an owner may hold beyond their part while a version replaces another one. */
+export function loanOf({ bytes }: MemoryBudget, owner: string): number {
+  return owner === CLUSTER_OWNER ? bytes * LOAN_SHARE : 0;
+}
+
 /** What is left for instances in one thread beside this code. */
 export function instanceBytes({ bytes, threads }: MemoryBudget, codeBytes: number): number {
   return Math.max(0, bytes - codeBytes) / threads;
 }
 
-/** Memory that the code of a module takes in the process. */
+/** Most memory that the code of a module takes in the process. */
 export function codeBytesOf(module: CompiledPolicyModule): number {
-  return 'compiled' in module ? module.compiled.shape.rewrittenBytes * CODE_FACTOR : 0;
+  if (!('compiled' in module)) {
+    return 0;
+  }
+  const { rewrittenBytes, codeBytes, functions } = module.compiled.shape;
+  return rewrittenBytes * BYTES_PER_BYTE + codeBytes * BYTES_PER_CODE_BYTE + functions * BYTES_PER_FUNCTION;
 }

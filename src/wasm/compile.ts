@@ -38,6 +38,8 @@ export interface ModuleShape {
   readonly functions: number;
   readonly originalBytes: number;
   readonly rewrittenBytes: number;
+  /** Of the rewritten bytes, the bodies of functions. */
+  readonly codeBytes: number;
 }
 
 /** A module ready to be instantiated. `postMessage` can send it to another thread. */
@@ -91,6 +93,7 @@ export function compileModule(bytes: Uint8Array, options: SandboxOptions): Compi
       functions: rewritten.functions,
       originalBytes: bytes.length,
       rewrittenBytes: rewritten.bytes.length,
+      codeBytes: rewritten.codeBytes,
     },
   };
 }

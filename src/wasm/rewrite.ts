@@ -56,6 +56,8 @@ const MAX_MEMORY_PAGES = 16_384;
 /** A rewritten module and its properties. */
 interface RewrittenModule {
   readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Of these, the bodies of functions. */
+  readonly codeBytes: number;
   /** What may take too much memory or time to compile; undefined: nothing. */
   readonly doubts: Doubts | undefined;
   /** The largest of each cost among its functions. */
@@ -235,13 +237,16 @@ class ModuleRewriter {
     writeSection(out, SectionId.element, this.#content(SectionId.element));
     writeSection(out, SectionId.dataCount, this.#content(SectionId.dataCount));
     const helperBodies = helpers.map(([, body]) => body);
+    const codeFrom = out.length;
     const obstacle = this.#writeCode(out, functions.count, codeEnvironment, helperBodies);
     if (obstacle !== undefined) {
       return obstacle;
     }
+    const codeBytes = out.length - codeFrom;
     writeSection(out, SectionId.data, this.#content(SectionId.data));
     return {
       bytes: out.written,
+      codeBytes,
       doubts: this.#doubt === undefined ? undefined : { functions: this.#doubtful, shown: this.#doubt },
       largestCosts: this.#largestCosts,
       functions: this.#functionTypes.length,

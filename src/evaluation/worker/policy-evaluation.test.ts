@@ -102,7 +102,7 @@ it('answers by more policies than its memory can hold instances of', () => {
     log: () => undefined,
     activity: { enter: () => undefined, leave: () => undefined, waitedMs: 0 },
     // The code of the modules takes all of it.
-    memory: { bytes: 4_000_000, threads: 3, guestBytes: 1 },
+    memory: { processBytes: 8_000_000, bytes: 4_000_000, threads: 3, guestBytes: 1 },
   });
   const large = { ...modules[0], digest: 'sha256:large' } as CompiledPolicyModule;
   const all = [...modules, large];

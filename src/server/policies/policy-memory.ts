@@ -5,6 +5,7 @@ import {
   codeBytesOf,
   type CompiledPolicyModule,
   type LoadOutcome,
+  loanOf,
   type MemoryBudget,
   namespacesBudget,
 } from '../../evaluation/index.ts';
@@ -34,6 +35,8 @@ interface Figures {
 interface Group {
   readonly name: string;
   readonly limit: number;
+  /** What they may hold beyond it while a version replaces another one. */
+  readonly loan: number;
   readonly holding: Holding;
 }
 
@@ -52,20 +55,42 @@ export class PolicyMemory {
     this.#ownerOf = ownerOf;
   }
 
-  /** Why the modules of a policy cannot be held beside all others; undefined when they can. */
+  /**
+   * Why the modules of a new version of a policy cannot be held, beside all others when it has replaced the older versions, or
+   * beside these until then; undefined when they can.
+   */
   refusal(id: string, modules: readonly CompiledPolicyModule[]): string | undefined {
-    for (const { name, limit, holding } of this.#groupsOf(id)) {
+    for (const group of this.#groupsOf(id)) {
+      const { name, limit, loan, holding } = group;
       const added = modules.filter(({ digest }) => !holding.has(digest));
-      const bytes = holding.bytes(this.budget.threads, added);
-      const held = holding.bytes(this.budget.threads);
-      if (bytes > held && bytes > limit) {
-        const instance = Math.max(...added.map((module) => figuresOf(module).instanceBytes));
-        const code = added.reduce((sum, module) => sum + codeBytesOf(module), 0);
+      const without = this.#replacedIn(holding, id, modules);
+      const before = this.#bytesOf(holding, { without });
+      const after = this.#bytesOf(holding, { added, without });
+      const meanwhile = this.#bytesOf(holding, { added });
+      if (after > before && after > limit) {
+        const what = `${name} would hold ${mebibytes(after)} of memory instead of ${mebibytes(before)}`;
+        return `${what}: ${this.#expected(group, 0)}. ${this.#advice(after / limit, added)}`;
+      }
+      if (meanwhile > this.#bytesOf(holding) && meanwhile > limit + loan) {
+        const what = `${name} would hold ${mebibytes(meanwhile)} of memory until the new version has replaced the old one`;
+        return `${what}: ${this.#expected(group, loan)}. ${this.#advice(meanwhile / (limit + loan), added)}`;
+      }
+    }
+    return undefined;
+  }
+
+  /** That a version can be held, and that another one with as much code could not replace it; undefined when it could. */
+  warning(id: string, modules: readonly CompiledPolicyModule[]): string | undefined {
+    const code = modules.reduce((sum, module) => sum + codeBytesOf(module), 0);
+    for (const { name, limit, loan, holding } of this.#groupsOf(id)) {
+      const without = this.#replacedIn(holding, id, modules);
+      const added = modules.filter(({ digest }) => !holding.has(digest));
+      const bytes = this.#bytesOf(holding, { added, without }) + code;
+      if (code > 0 && bytes > limit + loan) {
         return (
-          `${name} would hold ${mebibytes(bytes)} of memory instead of ${mebibytes(held)}: expected at most ` +
-          `${mebibytes(limit)} of the ${mebibytes(this.budget.bytes)} for policies. The module needs ${mebibytes(code)} for its ` +
-          `code, and ${mebibytes(instance)} for an instance in each of ${this.budget.threads} threads. Remove other policies, ` +
-          'use a smaller module, or give the policy server more memory'
+          `the module needs ${mebibytes(code)} of memory for its code. A new version of that size could not replace it, ` +
+          `because both together need more than ${name} may hold: give the policy server ` +
+          this.#enough(bytes / (limit + loan))
         );
       }
     }
@@ -126,6 +151,38 @@ export class PolicyMemory {
     return this.#all.bytes(this.budget.threads);
   }
 
+  #expected({ limit }: Group, loan: number): string {
+    const part = `of the ${mebibytes(this.budget.bytes)} for policies`;
+    return loan === 0
+      ? `expected at most ${mebibytes(limit)} ${part}`
+      : `expected at most ${mebibytes(limit + loan)}, which is ${mebibytes(limit)} ${part}, and ${mebibytes(loan)} for that time`;
+  }
+
+  /** @param excess how many times as much as the limit is needed */
+  #advice(excess: number, added: readonly CompiledPolicyModule[]): string {
+    const instance = Math.max(...added.map((module) => figuresOf(module).instanceBytes));
+    const code = added.reduce((sum, module) => sum + codeBytesOf(module), 0);
+    return (
+      `The module needs ${mebibytes(code)} for its code, and ${mebibytes(instance)} for an instance in each of ` +
+      `${this.budget.threads} threads. Remove other policies, use a smaller module, or give the policy server ${this.#enough(excess)}`
+    );
+  }
+
+  #enough(excess: number): string {
+    const [wanted, given] = [this.budget.processBytes * excess, this.budget.processBytes];
+    return `${Math.ceil(wanted / 2 ** 20)} MiB of memory instead of ${Math.floor(given / 2 ** 20)} MiB`;
+  }
+
+  /** The modules that only older versions of a policy use. */
+  #replacedIn(holding: Holding, id: string, modules: readonly CompiledPolicyModule[]): ReadonlySet<string> {
+    const older = (this.#digests.get(id) ?? []).filter((digest) => holding.hasOneUser(digest));
+    return new Set(older).difference(new Set(modules.map(({ digest }) => digest)));
+  }
+
+  #bytesOf(holding: Holding, change?: HoldingChange): number {
+    return holding.bytes(this.budget.threads, change);
+  }
+
   /** Holds modules in addition to those of {@link set}. */
   #hold(id: string, modules: readonly CompiledPolicyModule[]): void {
     for (const { holding } of this.#groupsOf(id)) {
@@ -140,18 +197,27 @@ export class PolicyMemory {
     const owner = this.#ownerOf(id);
     const own = this.#owners.get(owner) ?? new Holding();
     this.#owners.set(owner, own);
-    const all = { name: 'all policies together', limit: this.budget.bytes, holding: this.#all };
+    const loan = loanOf(this.budget, owner);
+    const all = { name: 'all policies together', limit: this.budget.bytes, loan, holding: this.#all };
+    const part = { limit: budgetOf(this.budget, owner), loan, holding: own };
     if (owner === CLUSTER_OWNER) {
-      return [all, { name: 'cluster-wide policies', limit: budgetOf(this.budget, owner), holding: own }];
+      return [all, { name: 'cluster-wide policies', ...part }];
     }
     const namespaces = {
       name: 'the policies of all namespaces',
       limit: namespacesBudget(this.budget),
+      loan,
       holding: this.#namespaces,
     };
-    const one = { name: `the policies of namespace ${owner}`, limit: budgetOf(this.budget, owner), holding: own };
+    const one = { name: `the policies of namespace ${owner}`, ...part };
     return [one, namespaces, all];
   }
+}
+
+interface HoldingChange {
+  readonly added?: readonly CompiledPolicyModule[];
+  /** Digests of modules that do not count. */
+  readonly without?: ReadonlySet<string>;
 }
 
 /** The modules of a group of policies. */
@@ -166,6 +232,10 @@ class Holding {
 
   has(digest: string): boolean {
     return this.#users.has(digest);
+  }
+
+  hasOneUser(digest: string): boolean {
+    return this.#users.get(digest) === 1;
   }
 
   know(module: CompiledPolicyModule): void {
@@ -187,13 +257,14 @@ class Holding {
   }
 
   /**
-   * Memory with additional modules: the code of all, and for instances, which are dropped when others need their memory, that
-   * of the largest in each thread.
+   * Memory, after a change: the code of all, and for instances, which are dropped when others need their memory, that of the
+   * largest in each thread.
    */
-  bytes(threads: number, added: readonly CompiledPolicyModule[] = []): number {
+  bytes(threads: number, { added = [], without = new Set() }: HoldingChange = {}): number {
     let code = 0;
     let instance = 0;
-    for (const { codeBytes, instanceBytes } of [...this.#figures.values(), ...added.map(figuresOf)]) {
+    const kept = [...this.#figures].filter(([digest]) => !without.has(digest)).map(([, figures]) => figures);
+    for (const { codeBytes, instanceBytes } of [...kept, ...added.map(figuresOf)]) {
       code += codeBytes;
       instance = Math.max(instance, instanceBytes);
     }

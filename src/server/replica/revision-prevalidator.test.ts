@@ -40,7 +40,10 @@ function setUp(): {
       forbiddenRead: async ({ kind }) =>
         kind === 'Secret' ? { message: 'User "replica" cannot list', rights: 'get, list, watch secrets' } : undefined,
     },
-    memory: { refusal: (id) => (id === 'kw.cap.large' ? 'it would hold too much' : undefined) },
+    memory: {
+      refusal: (id) => (id === 'kw.cap.large' ? 'it would hold too much' : undefined),
+      warning: () => undefined,
+    },
     parameters: { read: async () => ({ objects: [], namespacesOf: () => ['a', 'b'] }) },
     serving: () => undefined,
     modulesChanged: () => held.push(prevalidator.modules().length),

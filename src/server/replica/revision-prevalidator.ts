@@ -28,7 +28,7 @@ export interface PrevalidatorCollaborators {
   read(policies: readonly UnreadPolicy[]): Promise<readonly ReadPolicy[]>;
   load(requests: readonly LoadRequest[], done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void): void;
   /** The memory that policies hold. Default: without a limit. */
-  readonly memory?: Pick<PolicyMemory, 'refusal'>;
+  readonly memory?: Pick<PolicyMemory, 'refusal' | 'warning'>;
   readonly kinds: Pick<ReadableKinds, 'isServed' | 'forbiddenRead'>;
   readonly parameters: Pick<ExistingParameters, 'read'>;
   /** What serves of a policy on this replica. */
@@ -141,10 +141,18 @@ export class RevisionPrevalidator {
     });
   }
 
-  /** The outcome, or a failure when the modules cannot be served beside those that serve. */
+  /** The outcome, or a failure when the modules cannot be served beside those that serve; with a warning when updates could not. */
   #withinMemory({ id }: LoadRequest, outcome: LoadOutcome): LoadOutcome {
-    const message = outcome.ok ? this.#collaborators.memory?.refusal(id, outcome.modules) : undefined;
-    return message === undefined ? outcome : { ok: false, reason: 'MemoryExceeded', message, transient: true };
+    const { memory } = this.#collaborators;
+    if (!outcome.ok || memory === undefined) {
+      return outcome;
+    }
+    const message = memory.refusal(id, outcome.modules);
+    if (message !== undefined) {
+      return { ok: false, reason: 'MemoryExceeded', message, transient: true };
+    }
+    const warning = memory.warning(id, outcome.modules);
+    return warning === undefined ? outcome : { ...outcome, warnings: [...(outcome.warnings ?? []), warning] };
   }
 
   #result(
