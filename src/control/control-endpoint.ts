@@ -4,8 +4,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BodyBudget, readBody, RequestRefused, sendJson } from '../https/index.ts';
 import type { Logger } from '../log/index.ts';
 import { ControlListener } from './control-listener.ts';
-import type { ControlListenerOptions, ControlPeer } from './control-listener.ts';
+import type { ControlListenerOptions } from './control-listener.ts';
 import { ControlModules } from './control-modules.ts';
+import { CONTROLLER_CONTROL_NAME, type ControlPeer } from './control-names.ts';
 import { parseControlTarget, parsePrevalidation } from './control-request.ts';
 import type { ControlTarget } from './control-request.ts';
 import { ControlStream, STALLED_MS } from './control-stream.ts';
@@ -104,16 +105,17 @@ export class ControlEndpoint {
   }
 
   /** Replicas only get modules, and only those of their own PolicyServer. */
-  #requireRight({ route }: ControlTarget, { policyServers }: ControlPeer): void {
+  #requireRight({ route }: ControlTarget, { isController, policyServers }: ControlPeer): void {
     const { policyServer } = this.#options;
-    if (policyServers.length > 0 && !(route === 'modules' && policyServers.includes(policyServer))) {
-      throw new RequestRefused(
-        403,
-        route === 'modules'
-          ? `the certificate is not one of PolicyServer ${policyServer}`
-          : 'this is for controllers, and the certificate is one of a PolicyServer',
-      );
+    if (isController || (route === 'modules' && policyServers.includes(policyServer))) {
+      return;
     }
+    throw new RequestRefused(
+      403,
+      route === 'modules'
+        ? `this is for PolicyServer ${policyServer}, and the certificate has no name that says so`
+        : `this is for controllers, and the certificate is not for ${CONTROLLER_CONTROL_NAME}`,
+    );
   }
 
   #stream(response: ServerResponse): void {

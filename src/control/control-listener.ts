@@ -1,5 +1,5 @@
 // Listens on a control port: HTTPS with client certificates, for controllers and replicas.
-import { constants } from 'node:crypto';
+import { constants, X509Certificate } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import type { Server } from 'node:https';
@@ -8,7 +8,7 @@ import type { SecureContextOptions, TLSSocket } from 'node:tls';
 import { limitConnections, listen, RequestRefused, sendError, watchTls } from '../https/index.ts';
 import type { Logger } from '../log/index.ts';
 import { errorText } from '../values/index.ts';
-import { policyServersOf } from './control-names.ts';
+import { controlPeer, type ControlPeer, hasFurtherName } from './control-names.ts';
 import type { ControlTls } from './control-tls.ts';
 import { CONTROL_NAME } from './replica-protocol.ts';
 
@@ -26,12 +26,6 @@ const CONNECTION_CHECK_MS = 1_000;
 const KEEP_ALIVE_MS = 60_000;
 /** Time for open connections when the port stops. Milliseconds. */
 const LAST_BYTES_MS = 250;
-
-/** Who calls, by the certificate. */
-export interface ControlPeer {
-  /** The PolicyServers that the certificate names: it is a replica of these. None for a controller. */
-  readonly policyServers: readonly string[];
-}
 
 export interface ControlListenerOptions {
   readonly host: string;
@@ -51,6 +45,7 @@ export class ControlListener {
   readonly #sockets = new Set<Socket>();
   readonly #peers = new WeakMap<Socket, ControlPeer>();
   #server: Server | undefined;
+  #own: X509Certificate | undefined;
   #stopWatching: (() => void) | undefined;
 
   constructor(options: ControlListenerOptions) {
@@ -69,9 +64,11 @@ export class ControlListener {
     const { options, stop } = await watchTls(files, {
       reloaded: (changed) => {
         server.setSecureContext({ ...changed, ...SECURITY });
-        const before = authorities;
+        const [before, own] = [authorities, this.#own];
         authorities = certificatesOf(changed.ca);
-        if (before.some((authority) => !authorities.includes(authority))) {
+        this.#own = new X509Certificate(String(changed.cert));
+        const isNamedNow = own !== undefined && !hasFurtherName(own) && hasFurtherName(this.#own);
+        if (isNamedNow || before.some((authority) => !authorities.includes(authority))) {
           // Clients that are still trusted reconnect.
           server.closeAllConnections();
         }
@@ -82,6 +79,7 @@ export class ControlListener {
     });
     this.#stopWatching = stop;
     authorities = certificatesOf(options.ca);
+    this.#own = new X509Certificate(String(options.cert));
     const server = createServer(
       {
         ...options,
@@ -132,12 +130,15 @@ export class ControlListener {
   /** Checks the name too: the CA may have issued certificates for other purposes. */
   #admit(socket: TLSSocket): void {
     const certificate = socket.getPeerX509Certificate();
-    if (certificate?.checkHost(CONTROL_NAME, { subject: 'never', wildcards: false }) === undefined) {
+    if (
+      this.#own === undefined ||
+      certificate?.checkHost(CONTROL_NAME, { subject: 'never', wildcards: false }) === undefined
+    ) {
       this.#log.warn({ address: socket.remoteAddress }, 'control connection refused: its certificate has another name');
       socket.destroy();
       return;
     }
-    this.#peers.set(socket, { policyServers: policyServersOf(certificate) });
+    this.#peers.set(socket, controlPeer(certificate, this.#own));
   }
 
   /** Never rejects. */

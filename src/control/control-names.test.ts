@@ -7,7 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { type CertifiedKey, createAuthority, issueCertificate } from '../https/index.ts';
 import { createLog } from '../log/index.ts';
 import { ControlEndpoint } from './control-endpoint.ts';
-import { policyServerControlName, policyServersOf } from './control-names.ts';
+import { CONTROLLER_CONTROL_NAME, policyServerControlName, policyServersOf } from './control-names.ts';
 import type { ControlTls } from './control-tls.ts';
 import { CopiesEndpoint } from './copies-endpoint.ts';
 import type { CopiesReport } from './copies-report.ts';
@@ -28,7 +28,9 @@ describe('the names in certificates of control ports', () => {
     folder = mkdtempSync(join(tmpdir(), 'portcullis-names-'));
     authority = await createAuthority({ commonName: 'test', ...validity });
     writeFileSync(path('ca.crt'), authority.cert);
-    await issue('controller', [CONTROL_NAME]);
+    await issue('controller', [CONTROL_NAME, CONTROLLER_CONTROL_NAME]);
+    await issue('nobody', [CONTROL_NAME]);
+    await issue('shared', [CONTROL_NAME]);
     await issue('default', [CONTROL_NAME, policyServerControlName('default')]);
     await issue('other', [CONTROL_NAME, policyServerControlName('other.default')]);
   });
@@ -61,11 +63,12 @@ describe('the names in certificates of control ports', () => {
     assert.deepEqual(policyServersOf({ subjectAltName: undefined }), []);
   });
 
-  it('let replicas get modules of their own PolicyServer from each other, and nothing else', async () => {
-    const endpoint = new ControlEndpoint({
+  /** The control port of a replica of the default PolicyServer. */
+  function replicaWith(tls: ControlTls): ControlEndpoint {
+    return new ControlEndpoint({
       host: '127.0.0.1',
       port: 0,
-      tls: tlsOf('default'),
+      tls,
       replica: 'r',
       policyServer: 'default',
       version: '0',
@@ -74,6 +77,10 @@ describe('the names in certificates of control ports', () => {
       readModule: () => Promise.resolve(Buffer.from('module')),
       log,
     });
+  }
+
+  it('let replicas get modules of their own PolicyServer from each other, and nothing else', async () => {
+    const endpoint = replicaWith(tlsOf('default'));
     const port = await endpoint.start();
     try {
       assert.deepEqual(
@@ -87,6 +94,36 @@ describe('the names in certificates of control ports', () => {
       assert.equal(await asks(port, 'default', '/stream'), 403);
       const body = { kind: 'ClusterAdmissionPolicy', metadata: { name: 'p' }, spec: { module: 'm' } };
       assert.equal((await new ControlCaller(port, tlsOf('default')).prevalidate(body)).status, 403);
+    } finally {
+      await endpoint.stop();
+    }
+  });
+
+  it('are required once the issuer names holders: certificates from before have no rights', async () => {
+    const endpoint = replicaWith(tlsOf('default'));
+    const port = await endpoint.start();
+    try {
+      for (const path of [MODULE, '/stream']) {
+        assert.equal(await asks(port, 'nobody', path), 403, path);
+      }
+      const body = { kind: 'ClusterAdmissionPolicy', metadata: { name: 'p' }, spec: { module: 'm' } };
+      assert.equal((await new ControlCaller(port, tlsOf('nobody')).prevalidate(body)).status, 403);
+    } finally {
+      await endpoint.stop();
+    }
+  });
+
+  it('are not required where no certificate has any, until the own one is replaced', async () => {
+    const endpoint = replicaWith(tlsOf('shared'));
+    const port = await endpoint.start();
+    try {
+      const stream = await new ControlCaller(port, tlsOf('nobody')).stream();
+      assert.equal(stream.response.statusCode, 200);
+      assert.equal(await asks(port, 'nobody', MODULE), 200);
+      await issue('shared', [CONTROL_NAME, policyServerControlName('default')]);
+      // The stream ends, which was begun with the rights of before.
+      await stream.rest().catch(() => undefined);
+      assert.deepEqual([await asks(port, 'nobody', MODULE), await asks(port, 'controller', MODULE)], [403, 200]);
     } finally {
       await endpoint.stop();
     }
@@ -129,6 +166,7 @@ describe('the names in certificates of control ports', () => {
         ],
         [403, 404, 404],
       );
+      assert.deepEqual([await asks(port, 'nobody', '/copies'), await asks(port, 'nobody', MODULE)], [403, 403]);
       const controller = new ControlCaller(port, tlsOf('controller'));
       assert.deepEqual(JSON.parse(String((await controller.call('/copies')).body)), report);
       // One that knows the report waits for the next one.

@@ -5,7 +5,8 @@ import { pipeline } from 'node:stream/promises';
 import { RequestRefused, sendJson } from '../https/index.ts';
 import { COPIES_WAIT_MS, type CopiesReport } from './copies-report.ts';
 import { ControlListener } from './control-listener.ts';
-import type { ControlListenerOptions, ControlPeer } from './control-listener.ts';
+import type { ControlListenerOptions } from './control-listener.ts';
+import { CONTROLLER_CONTROL_NAME, type ControlPeer } from './control-names.ts';
 
 /** Modules that are sent at the same time. Each takes a few MiB of memory. */
 export const MAX_COPIES_SENT = 16;
@@ -67,7 +68,11 @@ export class CopiesEndpoint {
     await this.#listener.stop();
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse, { policyServers }: ControlPeer): Promise<void> {
+  async #answer(
+    request: IncomingMessage,
+    response: ServerResponse,
+    { isController, policyServers }: ControlPeer,
+  ): Promise<void> {
     request.resume();
     const url = URL.parse(request.url ?? '', 'https://localhost');
     const digest = /^\/modules\/(sha256:[0-9a-f]{64})$/.exec(url?.pathname ?? '')?.[1];
@@ -76,8 +81,11 @@ export class CopiesEndpoint {
     }
     if (digest !== undefined) {
       await this.#send(policyServers, digest, response);
-    } else if (policyServers.length > 0) {
-      throw new RequestRefused(403, 'this is for controllers, and the certificate is one of a PolicyServer');
+    } else if (!isController) {
+      throw new RequestRefused(
+        403,
+        `this is for controllers, and the certificate is not for ${CONTROLLER_CONTROL_NAME}`,
+      );
     } else {
       await this.#report(url?.searchParams.get('after') ?? '', response);
     }

@@ -2,7 +2,7 @@ export { ControlClient, parseControlAddress } from './control-client.ts';
 export type { ControlAddress } from './control-client.ts';
 export { ControlEndpoint } from './control-endpoint.ts';
 export type { ControlEndpointOptions } from './control-endpoint.ts';
-export { policyServerControlName, policyServersOf } from './control-names.ts';
+export { CONTROLLER_CONTROL_NAME, policyServerControlName, policyServersOf } from './control-names.ts';
 export { CopiesEndpoint } from './copies-endpoint.ts';
 export type { CopySource, SentCopy } from './copies-endpoint.ts';
 export { COPIES_WAIT_MS, MAX_COPIES_BYTES, parseCopiesReport } from './copies-report.ts';

@@ -84,6 +84,9 @@ describe('copies of modules on controllers', () => {
     assert.ok(!(await statuses(await lab.control.ofPolicyServer('other'), path)).includes(200));
     assert.ok(!(await statuses(await lab.control.ofController(), path)).includes(200));
     assert.ok(!(await statuses(await lab.control.ofPolicyServer('default'), '/copies')).includes(200));
+    // Certificates from before they named their holders.
+    assert.ok(!(await statuses(await lab.control.ofNobody(), path)).includes(200));
+    assert.ok(!(await statuses(await lab.control.ofNobody(), '/copies')).includes(200));
   });
 
   it('serve when policy servers are back before the controller, which has its disk', { timeout: 300_000 }, async () => {

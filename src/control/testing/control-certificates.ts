@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type CertifiedKey, createAuthority, issueCertificate } from '../../https/index.ts';
-import { policyServerControlName } from '../control-names.ts';
+import { CONTROLLER_CONTROL_NAME, policyServerControlName } from '../control-names.ts';
 import type { ControlTls } from '../control-tls.ts';
 import { CONTROL_NAME } from '../replica-protocol.ts';
 
@@ -26,7 +26,12 @@ export class ControlCertificates {
   }
 
   ofController(): Promise<ControlTls> {
-    return this.#once('controller', [CONTROL_NAME]);
+    return this.#once('controller', [CONTROL_NAME, CONTROLLER_CONTROL_NAME]);
+  }
+
+  /** A certificate from before they said whose they are. */
+  ofNobody(): Promise<ControlTls> {
+    return this.#once('nobody', [CONTROL_NAME]);
   }
 
   ofPolicyServer(name: string): Promise<ControlTls> {

@@ -1,5 +1,5 @@
 // Names of the Secrets of certificates, and the purposes of these certificates.
-import { CONTROL_NAME, policyServerControlName } from '../../control/index.ts';
+import { CONTROL_NAME, CONTROLLER_CONTROL_NAME, policyServerControlName } from '../../control/index.ts';
 import { policyServerLabels, policyServerObjectName } from '../policy-servers/policy-server-names.ts';
 
 /** The Secret of the CA, with its key. */
@@ -34,7 +34,7 @@ export function policyServerSecrets(policyServer: string): { readonly webhook: s
 export function wantedCertificates(namespace: string, policyServers: Iterable<string>): readonly WantedCertificate[] {
   const controller: readonly WantedCertificate[] = [
     webhook(CONTROLLER_WEBHOOK_SECRET, CONTROLLER_SERVICE, namespace),
-    control(CONTROLLER_CONTROL_SECRET),
+    control(CONTROLLER_CONTROL_SECRET, CONTROLLER_CONTROL_NAME),
   ];
   const servers = [...new Set(policyServers)].toSorted().flatMap((policyServer): readonly WantedCertificate[] => {
     const secrets = policyServerSecrets(policyServer);
@@ -59,7 +59,7 @@ function webhook(secret: string, service: string, namespace: string): WantedCert
   return { secret, dnsNames: [`${host}.svc`, `${host}.svc.${CLUSTER_DOMAIN}`, host], usages: ['serverAuth'] };
 }
 
-/** A certificate for both ends of connections to control ports. With a further name it has the rights of that name only. */
-function control(secret: string, ...names: readonly string[]): WantedCertificate {
-  return { secret, dnsNames: [CONTROL_NAME, ...names], usages: ['serverAuth', 'clientAuth'] };
+/** A certificate for both ends of connections to control ports, with the rights of a further name. */
+function control(secret: string, name: string): WantedCertificate {
+  return { secret, dnsNames: [CONTROL_NAME, name], usages: ['serverAuth', 'clientAuth'] };
 }

@@ -143,6 +143,30 @@ describe('OwnCertificates', () => {
     assert.notEqual(await scene.get('policy-server-new-webhook'), undefined);
   });
 
+  it('replaces certificates of control ports from before they named their holders', async () => {
+    await using scene = await SecretsScene.open();
+    const controller = new TestController(scene);
+    await controller.pass();
+    const ca = await scene.texts(AUTHORITY_SECRET);
+    const control = {
+      [CONTROLLER_CONTROL_SECRET]: /controller/,
+      'policy-server-default-control': /default\.policy-server/,
+    };
+    const [notBefore, notAfter] = [new Date(controller.now), new Date(controller.now + 90 * DAY)];
+    for (const secret of Object.keys(control)) {
+      const usages = ['serverAuth', 'clientAuth'] as const;
+      const request = { commonName: 'x', usages, dnsNames: ['control.portcullis.dev'], notBefore, notAfter };
+      const issued = await issueCertificate({ cert: ca['tls.crt'] ?? '', key: ca['tls.key'] ?? '' }, request);
+      await scene.put(secret, { 'tls.crt': issued.cert, 'tls.key': issued.key });
+    }
+    await new TestController(scene).pass();
+    for (const [secret, name] of Object.entries(control)) {
+      const { subjectAltName = '' } = only((await scene.texts(secret))['tls.crt']).x509;
+      assert.match(subjectAltName, new RegExp(`DNS:${name.source}\\.control\\.portcullis\\.dev`), secret);
+    }
+    await assertTrusted(scene, all);
+  });
+
   it('rotates the CA on request in two phases, without breaking trust', async () => {
     await using scene = await SecretsScene.open();
     const controller = new TestController(scene);
@@ -306,7 +330,7 @@ describe('OwnCertificates', () => {
     const { cert, key } = await issueCertificate(foreign, {
       commonName: 'x',
       usages: ['serverAuth', 'clientAuth'],
-      dnsNames: ['control.portcullis.dev'],
+      dnsNames: ['control.portcullis.dev', 'controller.control.portcullis.dev'],
       ...validity,
     });
     await scene.put(CONTROLLER_CONTROL_SECRET, { 'tls.crt': cert, 'tls.key': key, 'ca.crt': foreign.cert, note: 'x' });

@@ -1,5 +1,5 @@
 import { DEFAULT_POLICY_SERVER, type KubernetesObject } from '../../../resources/index.ts';
-import { CONTROL_NAME, policyServerControlName } from '../../../control/index.ts';
+import { CONTROL_NAME, CONTROLLER_CONTROL_NAME, policyServerControlName } from '../../../control/index.ts';
 import { given } from './given.ts';
 import { componentLabels, CONTROLLER, type InstallContext } from './naming.ts';
 
@@ -31,7 +31,7 @@ export function certManagerCertificates({ namespace, values }: InstallContext): 
     },
   });
   const services = [
-    { service: CONTROLLER, controlNames: [CONTROL_NAME] },
+    { service: CONTROLLER, controlNames: [CONTROL_NAME, CONTROLLER_CONTROL_NAME] },
     {
       service: `policy-server-${DEFAULT_POLICY_SERVER}`,
       controlNames: [CONTROL_NAME, policyServerControlName(DEFAULT_POLICY_SERVER)],
