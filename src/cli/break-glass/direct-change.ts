@@ -27,7 +27,9 @@ import { WEBHOOK_CONFIGURATIONS } from '../install/kinds.ts';
 import { configurationName } from '../install/our-configurations.ts';
 import { policiesOfServer } from './policies-of-server.ts';
 
-type Change = (configuration: WebhookConfiguration) => WebhookConfiguration | undefined;
+type Change = (
+  configuration: WebhookConfiguration,
+) => WebhookConfiguration | undefined | Promise<WebhookConfiguration | undefined>;
 
 /** Tries of a change that another writer overtakes. */
 const MAX_TRIES = 5;
@@ -49,16 +51,16 @@ export async function changePolicy(
   productNamespace: string,
 ): Promise<readonly string[]> {
   const server = policy.spec.policyServer ?? 'default';
-  const match = await matchesOf(cluster, productNamespace);
-  const own = match(policy);
-  const armed = (await policiesOfServer(cluster, server))
-    .filter(isEnforced)
-    .filter(({ metadata }) =>
-      metadata.uid === policy.metadata.uid ? isArmed : metadata.annotations?.[ANNOTATIONS.disarmed] === undefined,
-    );
-  return await changeConfigurations(cluster, server, (configuration) =>
-    reducedConfiguration(configuration, own, armed.map(match)),
-  );
+  return await changeConfigurations(cluster, server, async (configuration) => {
+    // Read anew for each try: another command may disarm or arm other policies of the webhook meanwhile.
+    const match = await matchesOf(cluster, productNamespace);
+    const armed = (await policiesOfServer(cluster, server))
+      .filter(isEnforced)
+      .filter(({ metadata }) =>
+        metadata.uid === policy.metadata.uid ? isArmed : metadata.annotations?.[ANNOTATIONS.disarmed] === undefined,
+      );
+    return reducedConfiguration(configuration, match(policy), armed.map(match));
+  });
 }
 
 /** Calls `work`, and again with the webhook for our own kinds disarmed if that refuses it because no controller answers. */
@@ -134,7 +136,7 @@ async function changeOne(
   change: Change,
 ): Promise<WebhookConfiguration | undefined> {
   for (let tries = 1; ; tries += 1) {
-    const wanted = change(await cluster.get(type, { name }));
+    const wanted = await change(await cluster.get(type, { name }));
     if (wanted === undefined) {
       return undefined;
     }

@@ -98,7 +98,25 @@ const CASES: readonly Case[] = [
   {
     when: 'it is armed again',
     view: view([revision(1, 'Retired', { reason: 'Disarmed' })], [replica('a')]),
-    steps: ['1 is Validated', 'enforce 1'],
+    steps: ['1 is Serving 2'],
+  },
+  {
+    when: 'it is armed again, and a change waits',
+    view: view([revision(1, 'Retired', { reason: 'Disarmed' }), revision(2, 'Candidate')], [replica('a')], {
+      spec: spec('2'),
+    }),
+    steps: ['1 is Serving 2'],
+  },
+  {
+    when: 'it is armed again before the replicas are known',
+    view: view([revision(1, 'Retired', { reason: 'Disarmed' })], undefined),
+    steps: ['1 is Serving 2'],
+  },
+  {
+    when: 'no connected replica can load what serves, and no webhook is for it',
+    view: view([first], [replica('a', { 1: 'Failed' }), replica('b', { 1: 'Failed' })], { isCovered: false }),
+    steps: ['enforce 1'],
+    wakeAt: NOW + DEFAULT_ROLLOUT_SETTINGS.progressDeadlineMs,
   },
   // The spec has no revision.
   { when: 'a policy is new', view: view([], []), steps: ['create 1'] },

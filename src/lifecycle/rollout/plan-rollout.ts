@@ -43,6 +43,10 @@ export function planRollout(view: RolloutView): RolloutPlan {
   if (!isDeclared(view) || refreshing?.type === 'create') {
     return { steps: [creation(view)], wakeAt: undefined };
   }
+  const disarmed = rearmedRevision(view);
+  if (disarmed !== undefined) {
+    return { steps: [startServing(view, disarmed)], wakeAt: undefined };
+  }
   const goal = goalRevision(view);
   const steps = [
     ...superseded(view, goal),
@@ -139,6 +143,14 @@ function retirement(view: RolloutView, goal: RevisionFacts | undefined): Rollout
   });
 }
 
+/** What the policy was disarmed with, once it is armed again. It serves at once, loaded or not: a newer one may never do so. */
+function rearmedRevision(view: RolloutView): RevisionFacts | undefined {
+  const last = lastServedRevision(view);
+  const wasDisarmed = last?.state === 'Retired' && last.reason === REASONS.disarmed;
+  const isServing = servingRevision(view) !== undefined;
+  return wasDisarmed && !isServing && view.settings.disarmed === undefined ? last : undefined;
+}
+
 function progress(view: RolloutView, goal: RevisionFacts): RolloutStep[] {
   switch (goal.state) {
     case 'Candidate': {
@@ -212,12 +224,16 @@ function isServingAny({ revisions }: RolloutView, replica: ReplicaFacts): boolea
 }
 
 function switchOver(view: RolloutView, revision: RevisionFacts): RolloutStep[] {
-  const order = Math.max(...view.revisions.map((one) => one.order)) + 1;
   const served = view.revisions.filter((one) => one !== revision && mayAnswer(view, one)).map(({ number }) => number);
   return [
     ...(served.length === 0 ? [] : [{ type: 'widen', revisions: [...served, revision.number] } as const]),
-    { ...transition(revision, 'Serving', ...inheritance(revision)), order },
+    startServing(view, revision),
   ];
+}
+
+function startServing({ revisions }: RolloutView, revision: RevisionFacts): RolloutStep {
+  const order = Math.max(...revisions.map((one) => one.order)) + 1;
+  return { ...transition(revision, 'Serving', ...inheritance(revision)), order };
 }
 
 /** What a revision says about its modules also while it serves. */
@@ -274,7 +290,7 @@ function coverage(view: RolloutView, goal: RevisionFacts | undefined): RolloutSt
   return !isAboutToSwitch && hasSwitched(view, serving) ? [{ type: 'enforce', revision: serving.number }] : [];
 }
 
-/** Whether every connected replica serves the revision, cannot load it, or has exceeded the deadline. */
+/** Whether every connected replica, of which there is one, serves the revision or cannot load it; or the deadline has passed. */
 function hasSwitched(view: RolloutView, serving: RevisionFacts): boolean {
   const { replicas, now } = view;
   if (replicas === undefined) {
@@ -286,7 +302,7 @@ function hasSwitched(view: RolloutView, serving: RevisionFacts): boolean {
     return connected.every((replica) => isSwitchedTo(replica, serving) || !isServingAny(view, replica));
   }
   const isDone = connected.every((replica) => isSwitchedTo(replica, serving) || isFailedOn(replica, serving));
-  return now >= deadlineOf(view, serving) || (isDone && connected.some((replica) => isSwitchedTo(replica, serving)));
+  return now >= deadlineOf(view, serving) || (isDone && connected.length > 0);
 }
 
 /** Whether the revision only admits what the one before it may reject while nothing can be loaded. */

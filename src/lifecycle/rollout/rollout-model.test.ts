@@ -212,6 +212,72 @@ const CASES: readonly Case[] = [
     budget: { faults: 2 },
     rules: { ...IGNORING, faults: new Set(['restart', 'load'] as const) },
   },
+  { name: 'break-glass', before: ['a'], spec: 'a', budget: { disarms: [true, false] } },
+  {
+    name: 'break-glass for good, while a change is on its way',
+    before: ['a'],
+    spec: 'b',
+    replicas: 1,
+    budget: { disarms: [true] },
+  },
+  {
+    name: 'break-glass while a change is on its way',
+    before: ['a'],
+    spec: 'b',
+    replicas: 1,
+    budget: { disarms: [true, false] },
+  },
+  {
+    name: 'break-glass before anything served',
+    spec: 'a',
+    replicas: 1,
+    budget: { disarms: [true, false] },
+  },
+  {
+    name: 'break-glass, and a bad change',
+    before: ['a'],
+    spec: 'x',
+    replicas: 1,
+    budget: { disarms: [true, false] },
+  },
+  {
+    name: 'break-glass, and a bad change, where degraded policies reject',
+    before: ['a'],
+    spec: 'x',
+    replicas: 1,
+    budget: { disarms: [true, false] },
+    rules: REJECTING,
+  },
+  {
+    name: 'break-glass, and another leader',
+    before: ['a'],
+    spec: 'a',
+    replicas: 1,
+    budget: { disarms: [true, false], leaders: 1 },
+  },
+  {
+    name: 'break-glass, and a pin',
+    before: ['a', 'b'],
+    spec: 'b',
+    replicas: 1,
+    budget: { disarms: [true, false], pins: [1] },
+  },
+  {
+    name: 'break-glass while caches are lost',
+    before: ['a'],
+    spec: 'a',
+    replicas: 1,
+    budget: { disarms: [true, false], faults: 2 },
+    rules: { faults: new Set(['restart', 'load'] as const) },
+  },
+  {
+    name: 'break-glass while a change cannot be fetched',
+    before: ['a'],
+    spec: 'f',
+    replicas: 1,
+    budget: { disarms: [true, false], faults: 1 },
+    rules: FETCHES,
+  },
   { name: 'a pin to a bad policy', before: ['x'], spec: 'b', replicas: 1, budget: { pins: [1, 0] } },
   { name: 'a bad policy where unserved policies reject', spec: 'x', budget: { specs: ['b'] }, rules: STRICT },
   { name: 'a new policy that cannot be fetched', spec: 'f', budget: { faults: 1, ticks: 1 }, rules: FETCHES },
@@ -345,6 +411,7 @@ const MUTANTS: readonly (readonly [string, string, Partial<Rules>])[] = [
     'another failurePolicy while caches are lost',
     { outcome: declaredOutcome },
   ],
+  ['enforces what is disarmed', 'break-glass', { plan: (view) => planRollout({ ...view, settings: SETTINGS }) }],
   [
     'waits for a replica forever',
     'replicas that cannot load',
@@ -420,6 +487,24 @@ describe('a rollout in a disaster where degraded policies are ignored', () => {
       assert.equal(requestOutcome(viewOf(back, rules)).reason, 'Serving');
     });
   }
+});
+
+describe('a policy that is armed again', () => {
+  it('serves what it was disarmed with, although a newer revision cannot be fetched', () => {
+    const served = settled(newWorld('a', 1, {}));
+    const disarmed = settled({ ...served, policy: { ...served.policy, isDisarmed: true } });
+    assert.deepEqual(probed(disarmed), ['nothing']);
+    const rules = { ...RULES, isDown: true } as const;
+    const changed = settled({ ...disarmed, policy: { ...disarmed.policy, spec: 'b' } }, rules);
+    const armed = settled({ ...changed, policy: { ...changed.policy, isDisarmed: false } }, rules);
+    assert.deepEqual(
+      armed.revisions.map(({ spec, state }) => `${spec} ${state}`),
+      ['a Serving', 'b Candidate'],
+    );
+    // Its modules are lost as well.
+    assert.deepEqual([probed(armed), armed.covered], [['rejected'], 'a']);
+    assert.equal(requestOutcome(viewOf(armed, rules)).reason, 'FailurePolicy');
+  });
 });
 
 describe('a rollout that fails where degraded policies reject', () => {

@@ -22,7 +22,7 @@ export function viewOf(belief: Belief, { settings, hasOrders }: Rules): RolloutV
     ownWebhook: false,
     refresh: refreshOf(belief.policy.refresh),
     pin: belief.policy.pin === 0 ? undefined : belief.policy.pin,
-    settings,
+    settings: belief.policy.isDisarmed ? { ...settings, disarmed: 'INC-1' } : settings,
     revisions: belief.revisions.map(revisionFacts),
     replicas: belief.replicas?.map((replica) => replicaFacts(replica, hasOrders, belief.revisions.at(-1)?.n ?? 0)),
     monitored: [],

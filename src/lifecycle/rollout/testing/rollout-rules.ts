@@ -1,4 +1,5 @@
 // The rules of rollouts, as checks of a world.
+import { DISARMED } from '../../../resources/index.ts';
 import { cannotServe } from '../revision-choice.ts';
 import type { RolloutSettings } from '../rollout-view.ts';
 import { viewOf } from './believed-view.ts';
@@ -36,6 +37,7 @@ export function moveRules(rules: Rules): (before: World, move: Move) => string |
 /** A failure of a newer revision does not stop the serving one. */
 function servingIsKept(before: World, after: World): string | undefined {
   if (
+    !isDisarming(before) &&
     before.revisions.some(({ state }) => state === 'Serving') &&
     !after.revisions.some(({ state }) => state === 'Serving')
   ) {
@@ -44,9 +46,14 @@ function servingIsKept(before: World, after: World): string | undefined {
   const stopped = before.replicas.find(({ name, serves }, index) => {
     const now = after.replicas[index];
     // A restarted replica has loaded nothing yet.
-    return serves !== 0 && now?.name === name && now.serves === 0 && now.loaded.length > 0;
+    return serves !== 0 && now?.name === name && now.serves === 0 && now.loaded.length > 0 && !now.sees.isDisarmed;
   });
   return stopped === undefined ? undefined : `${stopped.name} serves nothing any more`;
+}
+
+/** Whether a controller may end the enforcement, because it has read that the policy is disarmed. */
+function isDisarming({ controllers }: World): boolean {
+  return controllers.some(({ policy }) => policy.isDisarmed);
 }
 
 /** Only validated revisions serve. */
@@ -65,7 +72,8 @@ function switchIsPrepared(before: World, { revisions }: World, { strategy }: Rol
     ({ n, state }) => state === 'Serving' && before.revisions.find((one) => one.n === n)?.state !== 'Serving',
   );
   const was = before.revisions.find(({ n }) => n === switched?.n);
-  if (switched === undefined || was === undefined) {
+  // A policy that is armed again serves what it was disarmed with.
+  if (switched === undefined || was === undefined || was.reason === DISARMED) {
     return undefined;
   }
   const isLate = was.late && strategy === 'Available';
@@ -145,7 +153,9 @@ function coverageIsEarned({ covered, revisions }: World): string | undefined {
 
 /** A covered policy stays covered. */
 function coverageIsKept(before: World, after: World): string | undefined {
-  return before.covered !== '' && after.covered === '' ? 'the policy is no longer covered' : undefined;
+  return before.covered !== '' && after.covered === '' && !isDisarming(before)
+    ? 'the policy is no longer covered'
+    : undefined;
 }
 
 /**
@@ -154,7 +164,7 @@ function coverageIsKept(before: World, after: World): string | undefined {
 function narrowingIsDue(before: World, { covered }: World): string | undefined {
   const serving = before.revisions.filter(({ state }) => state === 'Serving').toSorted((a, b) => b.order - a.order)[0];
   const isNarrower = SPECS.some((spec) => before.covered.includes(spec) && !covered.includes(spec));
-  if (serving === undefined || serving.late || !isNarrower) {
+  if (serving === undefined || serving.late || !isNarrower || isDisarming(before)) {
     return undefined;
   }
   const isLoosened = failurePolicyOf(serving.spec) === 'admitted' && evaluatesAsServed(before, serving);
@@ -248,10 +258,12 @@ export function settledRules({ settings }: Rules): (world: World) => string | un
     const answers = new Set(replicas.map(({ serves }) => serves));
     const hasServed = revisions.some(({ order }) => order > 0);
     const mustBeCovered =
-      serving.length > 0 || (hasServed ? settings.degraded !== 'Ignore' : settings.unserved === 'Reject');
+      !policy.isDisarmed &&
+      (serving.length > 0 || (hasServed ? settings.degraded !== 'Ignore' : settings.unserved === 'Reject'));
     const isBad = desired === undefined || desired.state === 'Failed';
-    const expected =
-      replicas.length === 0
+    const expected = policy.isDisarmed
+      ? ['Error']
+      : replicas.length === 0
         ? ['Pending', 'Error']
         : isBad
           ? [serving.length > 0 ? 'Degraded' : 'Error']
@@ -265,7 +277,7 @@ export function settledRules({ settings }: Rules): (world: World) => string | un
       serving.length <= 1 ? undefined : `${serving.length} revisions serve`,
       replicas.length === 0 || answers.size === 1 ? undefined : 'replicas differ',
       replicas.length === 0 || answers.has(serving[0]?.n ?? 0) ? undefined : 'replicas serve something else',
-      replicas.length === 0 || isBad || serving[0] === desired
+      replicas.length === 0 || isBad || serving[0] === desired || policy.isDisarmed
         ? undefined
         : 'another revision serves than the desired one',
       replicas.length === 0 || phase === 'Pending' || (covered !== '') === mustBeCovered
@@ -277,13 +289,20 @@ export function settledRules({ settings }: Rules): (world: World) => string | un
       serving[0] === undefined || replicas.length === 0 || covered === serving[0].spec
         ? undefined
         : `the API server covers ${covered}`,
-      isBad || revisions.every(({ state }) => !['Validated', 'Staged'].includes(state)) || replicas.length === 0
+      isBad ||
+      policy.isDisarmed ||
+      revisions.every(({ state }) => !['Validated', 'Staged'].includes(state)) ||
+      replicas.length === 0
         ? undefined
         : 'a revision is on its way',
       desired?.state === 'Failed' && desired.spec !== 'x' ? 'a good revision failed' : undefined,
       policy.pin === 0 || isPinFound || reason === 'PinNotFound' || replicas.length === 0
         ? undefined
         : `reason ${reason}`,
+      policy.isDisarmed && (serving.length > 0 || covered !== '') ? 'it is disarmed, and enforced' : undefined,
+      !policy.isDisarmed && settings.degraded === 'Serve' && hasServed && serving.length === 0
+        ? 'what served last does not serve'
+        : undefined,
       settings.degraded !== 'Serve' && newest?.state === 'Failed' && desired === newest && serving.length > 0
         ? 'degraded policies do not serve, and it serves'
         : undefined,

@@ -1,6 +1,6 @@
 // A model of the rollout of one policy: an API server, controllers and replicas whose caches lag. A world is plain,
 // immutable data; a move returns another world.
-import { DEGRADED_REJECTED, type PolicyStatus, type RevisionState } from '../../../resources/index.ts';
+import { DEGRADED_REJECTED, DISARMED, type PolicyStatus, type RevisionState } from '../../../resources/index.ts';
 import type { planRollout } from '../plan-rollout.ts';
 import type { requestOutcome } from '../request-outcome.ts';
 import type { RolloutSettings } from '../rollout-view.ts';
@@ -37,6 +37,8 @@ export interface Policy {
   readonly pin: number;
   /** The annotation `refresh`; 0: none. */
   readonly refresh: number;
+  /** Whether it has the annotation `disarmed`. */
+  readonly isDisarmed: boolean;
   /** The published status. */
   readonly status: PolicyStatus | undefined;
 }
@@ -49,6 +51,8 @@ export interface Wanted {
   readonly order: number;
   readonly staged: readonly number[];
   readonly failed: boolean;
+  /** Whether nothing serves because the policy was disarmed. */
+  readonly isDisarmed: boolean;
   /** The revision whose failurePolicy answers while nothing is loaded; 0: none. */
   readonly answering: number;
   /** What requests get then. */
@@ -84,6 +88,8 @@ export interface Budget {
   readonly specs: readonly Spec[];
   /** Further pins; 0 unpins. */
   readonly pins: readonly number[];
+  /** Further changes of the annotation `disarmed`. */
+  readonly disarms: readonly boolean[];
   /** Further refreshes. */
   readonly refreshes: number;
   /** How often the tag of all modules moves. */
@@ -139,10 +145,10 @@ export const SETTINGS: RolloutSettings = {
 
 /** A policy that has just been applied. */
 export function newWorld(spec: Spec, replicas: number, budget: Partial<Budget>): World {
-  const policy: Policy = { spec, pin: 0, refresh: 0, status: undefined };
+  const policy: Policy = { spec, pin: 0, refresh: 0, isDisarmed: false, status: undefined };
   const started = Array.from({ length: replicas }, (_, index) => newReplica(`r${index}`, []));
   const belief: Belief = { policy, revisions: [], covered: '', replicas: started };
-  const none: Budget = { specs: [], pins: [], refreshes: 0, tags: 0, ticks: 0, faults: 0, leaders: 0 };
+  const none: Budget = { specs: [], pins: [], disarms: [], refreshes: 0, tags: 0, ticks: 0, faults: 0, leaders: 0 };
   return {
     policy,
     revisions: [],
@@ -172,20 +178,23 @@ function wantedOf(revisions: readonly Revision[]): Wanted {
   const staged = revisions.filter(({ state }) => state === 'Validated' || state === 'Staged').map(({ n }) => n);
   const newest = revisions.at(-1);
   const isFailed = newest?.state === 'Failed' || (newest?.state === 'Candidate' && newest.reason !== '');
-  const [rejecting] = revisions
-    .filter(({ state, reason }) => state === 'Retired' && reason === DEGRADED_REJECTED)
+  const [lastWord] = revisions
+    .filter(({ state, reason }) => state === 'Retired' && (reason === DEGRADED_REJECTED || reason === DISARMED))
     .toSorted((a, b) => b.order - a.order);
-  const isLast = revisions.every((one) => !staged.includes(one.n) || one.order < (rejecting?.order ?? 0));
-  const served = isLast ? rejecting : undefined;
+  const isLast = revisions.every((one) => !staged.includes(one.n) || one.order < (lastWord?.order ?? 0));
+  const served = isLast ? lastWord : undefined;
   const failed = serving === undefined && (served !== undefined || (staged.length === 0 && isFailed));
   const inForce = serving ?? (failed ? (served ?? newest) : undefined);
-  const isEnforced = inForce?.isEnforced === true && (serving !== undefined || newest?.isEnforced === true);
+  const isDisarmed = inForce?.reason === DISARMED;
+  const isEnforced =
+    !isDisarmed && inForce?.isEnforced === true && (serving !== undefined || newest?.isEnforced === true);
   const answering = isEnforced ? inForce : undefined;
   return {
     serving: serving?.n ?? 0,
     order: serving?.order ?? 0,
     staged,
     failed,
+    isDisarmed,
     answering: answering?.n ?? 0,
     otherwise: answering === undefined ? 'nothing' : failurePolicyOf(answering.spec),
   };

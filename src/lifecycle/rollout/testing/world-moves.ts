@@ -37,6 +37,16 @@ function userMoves(world: World): Move[] {
     pin === undefined
       ? []
       : [{ name: `pin ${pin}`, world: { ...world, policy: { ...policy, pin }, budget: { ...budget, pins } } }];
+  const [isDisarmed, ...disarms] = budget.disarms;
+  const byDisarming =
+    isDisarmed === undefined
+      ? []
+      : [
+          {
+            name: isDisarmed ? 'disarm' : 'rearm',
+            world: { ...world, policy: { ...policy, isDisarmed }, budget: { ...budget, disarms } },
+          },
+        ];
   const byRefresh = {
     name: 'refresh',
     world: {
@@ -49,7 +59,13 @@ function userMoves(world: World): Move[] {
     name: 'the tag moves',
     world: { ...world, tag: world.tag + 1, budget: { ...budget, tags: budget.tags - 1 } },
   };
-  return [...bySpec, ...byPin, ...(budget.refreshes > 0 ? [byRefresh] : []), ...(budget.tags > 0 ? [byTag] : [])];
+  return [
+    ...bySpec,
+    ...byPin,
+    ...byDisarming,
+    ...(budget.refreshes > 0 ? [byRefresh] : []),
+    ...(budget.tags > 0 ? [byTag] : []),
+  ];
 }
 
 function timeMoves(world: World): Move[] {
@@ -118,7 +134,7 @@ export function settle(world: World, rules: Rules): World | undefined {
   const { policy, revisions, covered, replicas } = world;
   const ended: World = {
     ...world,
-    budget: { specs: [], pins: [], refreshes: 0, tags: 0, ticks: 0, faults: 0, leaders: 0 },
+    budget: { specs: [], pins: [], disarms: [], refreshes: 0, tags: 0, ticks: 0, faults: 0, leaders: 0 },
     replicas: replicas.map((replica) => (replica.state === 'connected' ? replica : { ...replica, state: 'connected' })),
     controllers: [],
   };
