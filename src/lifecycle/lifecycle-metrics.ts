@@ -1,7 +1,13 @@
 // Prometheus metrics of policies and rollouts. Docs: docs/metrics.md.
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
-import { type AdmissionPolicyObject, findCondition, MODULES_KEPT, POLICY_ENFORCED } from '../resources/index.ts';
+import {
+  type AdmissionPolicyObject,
+  DISARMED,
+  findCondition,
+  MODULES_KEPT,
+  POLICY_ENFORCED,
+} from '../resources/index.ts';
 
 /** From a cached module to one that is fetched with many retries. Seconds. */
 const ROLLOUT_BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
@@ -38,6 +44,21 @@ export class LifecycleMetrics {
       },
     });
     counted.reset();
+    const disarmed = new Gauge({
+      name: 'portcullis_policies_disarmed',
+      help: 'Policies by policy server whose enforcement was ended by break-glass',
+      labelNames: ['policy_server'],
+      registers,
+      collect() {
+        this.reset();
+        for (const { spec, status } of policies()) {
+          if (findCondition(status?.conditions, POLICY_ENFORCED)?.reason === DISARMED) {
+            this.inc({ policy_server: spec.policyServer ?? 'default' });
+          }
+        }
+      },
+    });
+    disarmed.reset();
     const kept = new Gauge({
       name: 'portcullis_policies_modules_kept',
       help: 'Policies with WebAssembly modules by policy server, and whether the modules survive the loss of policy servers',

@@ -195,6 +195,24 @@ describe('LifecycleControllers', () => {
     await remove(object);
   });
 
+  it('counts policies that are disarmed', async () => {
+    const object = policy({ name: 'disarmed' }, 'owner');
+    await lab.create(object);
+    await lab.reaches(object, 'Active');
+    const disarmed = (): Promise<number> =>
+      lab.server.metric('portcullis_policies_disarmed', { policy_server: 'default' });
+    const annotate = async (reason: string | null): Promise<void> => {
+      const annotations = { [ANNOTATIONS.disarmed]: reason };
+      await lab.merge(typeOf(object), keyOf(object), { metadata: { annotations } });
+    };
+    await annotate('INC-1');
+    await until(async () => (await disarmed()) === 1);
+    await annotate(null);
+    await lab.reaches(object, 'Active');
+    await until(async () => (await disarmed()) === 0);
+    await remove(object);
+  });
+
   it('does not serve a policy that reads a kind which the cluster does not have', async () => {
     const widget = { group: 'example.com', names: { kind: 'Widget', plural: 'widgets' }, scope: 'Namespaced' };
     const rego = {

@@ -70,6 +70,15 @@ export const ALERTS: readonly Alert[] = [
       '`kubectl get cap,admpol,capg,apg -A` shows which policies in the column ENFORCED; `portcullis doctor` says why.',
   },
   {
+    name: 'PortcullisPolicyDisarmed',
+    severity: 'warning',
+    when: 'sum by (policy_server) (portcullis_policies_disarmed) > 0',
+    lasting: '0m',
+    summary: 'Somebody ended the enforcement of policies with break-glass: requests are admitted without them.',
+    whatToDo:
+      '`portcullis break-glass status` says which and why, their events who; `portcullis break-glass rearm` ends it.',
+  },
+  {
     name: 'PortcullisPolicyDegraded',
     severity: 'warning',
     when: 'sum by (policy_server) (portcullis_policies{phase="Degraded"}) > 0',
