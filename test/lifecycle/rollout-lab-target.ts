@@ -19,6 +19,8 @@ export type CrashedPart = 'etcd' | 'api-server';
 export interface LabTarget extends AsyncDisposable {
   readonly upstream: Upstream;
   readonly tokens: Readonly<Record<LabUser, string>>;
+  /** Whether requests use a webhook configuration as soon as it is written. */
+  readonly usesConfigurationsAtOnce: boolean;
   /** The parts that can crash. */
   readonly parts: readonly CrashedPart[];
   crash(part: CrashedPart): Promise<void>;
@@ -63,6 +65,7 @@ export async function embeddedTarget(): Promise<LabTarget> {
       return upstream;
     },
     tokens,
+    usesConfigurationsAtOnce: true,
     parts: ['api-server'],
     crash,
     revive: async () => {
@@ -84,6 +87,7 @@ export async function realTarget(): Promise<LabTarget> {
   return {
     upstream: { url: cluster.url, ca: await readFile(cluster.caFile, 'utf8') },
     tokens: Object.fromEntries(LAB_USERS.map((user) => [user, cluster.token(user)])) as Record<LabUser, string>,
+    usesConfigurationsAtOnce: false,
     parts: ['etcd', 'api-server'],
     crash: (part) => cluster.crash(part === 'etcd' ? 'etcd' : 'kube-apiserver'),
     revive: () => cluster.revive(),

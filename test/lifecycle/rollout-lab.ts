@@ -183,10 +183,16 @@ export class RolloutLab implements AsyncDisposable {
 
   /** Starts a controller, and waits until it leads, or until it waits for leadership. */
   async addController(isElected = false, more: readonly string[] = []): Promise<LabProcess> {
+    return await this.startController(`controller-${(this.#started += 1)}`, isElected, more);
+  }
+
+  /** Starts a controller with the copies of an earlier one of this name. */
+  async startController(name: string, isElected: boolean, more: readonly string[] = []): Promise<LabProcess> {
     const { certificates } = this;
-    const name = `controller-${(this.#started += 1)}`;
     const copies = join(this.folder, name);
-    this.copies.push(copies);
+    if (!this.copies.includes(copies)) {
+      this.copies.push(copies);
+    }
     const process = new LabProcess(
       name,
       [
@@ -288,8 +294,13 @@ export class RolloutLab implements AsyncDisposable {
   /** The rejection of a config map in a namespace, by a dry run. */
   async refusal(namespace: string, labels: Readonly<Record<string, string>> = {}): Promise<string | undefined> {
     const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { generateName: 'probe-', namespace, labels } };
+    return await this.rejectionOf(map);
+  }
+
+  /** The rejection of an object, by a dry run. */
+  async rejectionOf(object: KubernetesObject): Promise<string | undefined> {
     try {
-      await this.cluster.create(kind('v1', 'ConfigMap'), map, { dryRun: true });
+      await this.cluster.create(kind(object.apiVersion, object.kind), object, { dryRun: true });
       return undefined;
     } catch (error) {
       if (error instanceof ApiError || error instanceof ClusterError) {

@@ -1,217 +1,157 @@
-// All processes are killed, all caches are lost, and the source of modules is down. A probe asks all the time what requests get,
-// and what the status says is compared with it.
+// All processes are killed, modules are lost, and their source is down. Requests of each policy are sent all the time, and what the
+// status says is compared with what they get.
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { findCondition, type JsonObject, POLICY_ENFORCED } from '../../src/resources/index.ts';
-import { labelOf, POLICIES, requiresLabel, type RolloutLab } from './rollout-lab.ts';
+import { type Change, type Disaster, type DisasterPolicy, expectedEffect } from './disaster-cases.ts';
+import { kind, POLICIES, requiresLabel, type RolloutLab } from './rollout-lab.ts';
+import { LabProcess } from './rollout-lab-process.ts';
+import type { Effect } from './status-claims.ts';
+import { type ProbedPolicy, StatusProbe } from './status-probe.ts';
 
-/** What a request gets. */
-type Effect = 'judged' | 'rejected' | 'admitted';
+const CONTROLLERS = ['controller-a', 'controller-b'] as const;
 
-/** Interval of probes. Milliseconds. */
-const PAUSE_MS = 25;
-
-interface Claim {
-  /** The text of the condition Enforced. */
-  readonly text: string;
-  /** What it says that requests get; undefined: it says that this is not known. */
-  readonly effect: Effect | undefined;
+/** A policy in the namespaces of one disaster. */
+interface Subject extends ProbedPolicy {
+  readonly policy: DisasterPolicy;
+  /** All changes of it so far. */
+  readonly changes: Change[];
 }
 
-/** Asks what requests get, and reads before and after each what the status says. */
-class Probe implements AsyncDisposable {
-  readonly #lab: RolloutLab;
-  readonly #name: string;
-  /** Each status with what requests got while it stood. */
-  readonly statuses: { readonly claim: Claim; readonly effects: Effect[] }[] = [];
-  readonly #running: Promise<void>;
-  #isOver = false;
-
-  constructor(lab: RolloutLab, name: string) {
-    this.#lab = lab;
-    this.#name = name;
-    this.#running = this.#run();
-  }
-
-  async end(): Promise<void> {
-    this.#isOver = true;
-    await this.#running;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.end();
-  }
-
-  /** The status and what requests get, when both stay what they are. */
-  async settles(effect: Effect, text: RegExp): Promise<void> {
-    await this.#lab.eventually(
-      async () => {
-        const { claim, effects } = this.statuses.at(-1) ?? assert.fail('no status yet');
-        assert.match(claim.text, text);
-        assert.deepEqual(
-          effects.slice(-5),
-          Array.from({ length: 5 }, () => effect),
-        );
-      },
-      () => `requests to be ${effect}, and the status to be ${text}; ${this.trace()}`,
-    );
-  }
-
-  /**
-   * A status is true when it is written; it may be outdated until the next one, which one request may meet: replicas switch while it
-   * is on its way to the API server.
-   */
-  assertTrue(): void {
-    const isWrong = this.statuses.find(
-      ({ claim, effects: [first = claim.effect, second = claim.effect] }) =>
-        claim.effect !== undefined && first !== claim.effect && second !== claim.effect,
-    );
-    assert.equal(isWrong?.claim.text, undefined, this.trace());
-  }
-
-  trace(): string {
-    return this.statuses.map(({ claim, effects }) => `${claim.text}: ${inShort(effects)}`).join('\n');
-  }
-
-  async #run(): Promise<void> {
-    while (!this.#isOver) {
-      const claimed = await this.#claim();
-      const effect = await this.#effect();
-      const last = this.statuses.at(-1);
-      const status = last?.claim.text === claimed.text ? last : { claim: claimed, effects: [] };
-      if (status !== last) {
-        this.statuses.push(status);
-      }
-      // A request that began before a write of the status says nothing about it.
-      if ((await this.#claim()).text === claimed.text) {
-        status.effects.push(effect);
-      }
-      await sleep(PAUSE_MS);
-    }
-  }
-
-  async #claim(): Promise<Claim> {
-    const { status } = await this.#lab.policy(this.#name);
-    const { status: value, reason, message = '' } = findCondition(status?.conditions, POLICY_ENFORCED) ?? {};
-    const text = `${value} ${reason}: ${message}`;
-    switch (value) {
-      case 'True':
-        return {
-          text,
-          effect: /admitted|mode monitor/.test(message) ? 'admitted' : reason === 'Serving' ? 'judged' : 'rejected',
-        };
-      case 'False':
-        return { text, effect: 'admitted' };
-      default:
-        return { text, effect: undefined };
-    }
-  }
-
-  async #effect(): Promise<Effect> {
-    const message = await this.#lab.refusal(this.#name);
-    return message === undefined ? 'admitted' : labelOf(message) === undefined ? 'rejected' : 'judged';
-  }
-}
-
-function inShort(effects: readonly Effect[]): string {
-  const runs: [effect: Effect, count: number][] = [];
-  for (const effect of effects) {
-    const last = runs.at(-1);
-    if (last?.[0] === effect) {
-      last[1] += 1;
-    } else {
-      runs.push([effect, 1]);
-    }
-  }
-  return runs.map(([effect, count]) => `${count} ${effect}`).join(', ');
-}
-
-export interface Disaster {
-  readonly name: string;
-  readonly spec?: JsonObject;
-  /** Changes while everything is down. */
-  readonly whileDown?: JsonObject;
-  readonly first: 'controllers' | 'servers';
-  readonly flags?: readonly string[];
-  /** What requests get, and what the status says, after the start. */
-  readonly meanwhile: readonly [Effect, RegExp];
-  /** A further change, and what comes of it. */
-  readonly change?: JsonObject;
-  readonly after?: readonly [Effect, RegExp];
-}
-
-const IGNORE = { failurePolicy: 'Ignore' };
-const REJECTED = ['rejected', /^True FailurePolicy: requests are rejected \(failurePolicy Fail/] as const;
-const ADMITTED = [
-  'admitted',
-  /^True FailurePolicy: requests are admitted with a warning \(failurePolicy Ignore\)$/,
-] as const;
-const MONITORED = ['admitted', /^True FailurePolicy: requests are admitted \(mode monitor\)$/] as const;
-
-const NOT_ENFORCED = ['admitted', /^False DegradedIgnored: /] as const;
-
-export const DISASTERS: readonly Disaster[] = [
-  { name: 'ignoring', whileDown: IGNORE, first: 'controllers', meanwhile: ADMITTED },
-  {
-    name: 'late',
-    first: 'servers',
-    meanwhile: REJECTED,
-    change: { ...IGNORE, settings: { labels: ['other'] } },
-    after: REJECTED,
-  },
-  { name: 'ending', flags: ['--degraded-policies=ignore'], first: 'controllers', meanwhile: NOT_ENFORCED },
-  { name: 'monitoring', first: 'controllers', meanwhile: REJECTED, change: { mode: 'monitor' }, after: MONITORED },
-  {
-    name: 'stricter',
-    spec: IGNORE,
-    first: 'servers',
-    meanwhile: ADMITTED,
-    change: { failurePolicy: 'Fail' },
-    after: REJECTED,
-  },
-];
-
-/** Loses everything while a policy serves, starts it again, and compares the status with what requests get. */
+/** Loses everything while policies serve, starts it again, and compares statuses with what requests get. */
 export async function recovers(
   lab: RolloutLab,
-  { name, spec = {}, whileDown, first, flags = [], ...rest }: Disaster,
+  disaster: Disaster,
+  policies: readonly DisasterPolicy[],
+  id: string,
 ): Promise<void> {
-  await lab.namespace(name);
-  await lab.create(requiresLabel(name, await lab.module(`${name}.wasm`), 'kept', spec));
-  await lab.reaches(name, 'Active', ({ readyReplicas }) => readyReplicas === lab.replicas.length);
-  await using probe = new Probe(lab, name);
-  await probe.settles('judged', /^True Serving/);
+  const subjects = policies.map((policy) => subjectOf(policy, id));
+  await startMissing(lab);
+  await Promise.all(subjects.map((subject) => serve(lab, subject, disaster)));
+  await using probe = new StatusProbe(lab, subjects);
+  await probe.settle(effectsOf({ ...disaster, left: 'caches' }, subjects));
   await lab.endProcesses('SIGKILL');
   lab.web.isDown = true;
   try {
-    await Promise.all(lab.replicas.map(({ folder }) => rm(join(folder, 'data'), { recursive: true, force: true })));
-    lab.controllers.length = 0;
-    if (whileDown !== undefined) {
-      await lab.change(name, whileDown);
-    }
-    const starts = {
-      controllers: () => lab.addController(false, flags),
-      servers: () => Promise.all(lab.replicas.map((replica) => lab.restartReplica(replica))),
-    };
-    await starts[first]();
-    await starts[first === 'servers' ? 'controllers' : 'servers']();
-    await probe.settles(...rest.meanwhile);
-    if (rest.change !== undefined && rest.after !== undefined) {
-      const { metadata } = await lab.change(name, rest.change);
-      await lab.eventually(
-        async () => assert.equal((await lab.policy(name)).status?.observedGeneration, metadata.generation),
-        () => 'the status to be about the change',
-      );
-      await probe.settles(...rest.after);
-    }
+    await probe.forget();
+    await loseModules(lab, disaster);
+    await changeAll(lab, subjects, ({ whileDown = [] }) => whileDown);
+    await startAgain(lab, disaster);
+    await probe.settle(effectsOf(disaster, subjects));
+    await changeAll(lab, subjects, ({ later = [] }) => later);
+    await probe.settle(effectsOf(disaster, subjects));
   } finally {
     // Restored for later cases, even after a failure.
     lab.web.isDown = false;
   }
-  await lab.reaches(name, 'Active', ({ readyReplicas }) => readyReplicas === lab.replicas.length);
-  await probe.end();
+  await startMissing(lab);
+  await probe.settle(effectsOf({ ...disaster, left: 'caches' }, subjects));
+  await probe[Symbol.asyncDispose]();
   probe.assertTrue();
-  await lab.cluster.delete(POLICIES, { name });
+  await Promise.all(subjects.filter(isKept).map(({ name }) => lab.cluster.delete(POLICIES, { name })));
+}
+
+function subjectOf(policy: DisasterPolicy, id: string): Subject {
+  const { kind: kindName, apiVersion = 'v1', object = {} } = policy;
+  const name = `${policy.name}-${id}`;
+  const metadata = { generateName: 'probe-', namespace: name };
+  return { name, policy, changes: [], object: { apiVersion, kind: kindName, metadata, ...object } };
+}
+
+/** Creates a policy, and waits until it serves, with copies of its module where some are to be left. */
+async function serve(lab: RolloutLab, { name, policy }: Subject, { left }: Disaster): Promise<void> {
+  const { group, version, resource } = kind(policy.apiVersion ?? 'v1', policy.kind);
+  await lab.namespace(name);
+  const rules = [{ apiGroups: [group], apiVersions: [version], resources: [resource], operations: ['CREATE'] }];
+  await lab.create(requiresLabel(name, await lab.module(`${name}.wasm`), 'kept', { ...policy.spec, rules }));
+  await lab.reaches(name, 'Active', ({ readyReplicas, copies }) => {
+    const isCopied = left !== 'copies' || copies?.controllers === CONTROLLERS.length;
+    return readyReplicas === lab.replicas.length && isCopied;
+  });
+}
+
+function effectsOf(disaster: Disaster, subjects: readonly Subject[]): ReadonlyMap<string, Effect> {
+  return new Map(subjects.map(({ name, policy, changes }) => [name, expectedEffect(disaster, policy, changes)]));
+}
+
+async function loseModules(lab: RolloutLab, { left }: Disaster): Promise<void> {
+  const keeping = left === 'caches' ? lab.replicas.length : left === 'one cache' ? 1 : 0;
+  const caches = lab.replicas.slice(keeping).map(({ folder }) => join(folder, 'data'));
+  const lost = [...caches, ...(left === 'copies' ? [] : lab.copies)];
+  await Promise.all(lost.map((folder) => rm(folder, { recursive: true, force: true })));
+}
+
+async function changeAll(
+  lab: RolloutLab,
+  subjects: readonly Subject[],
+  changesOf: (policy: DisasterPolicy) => readonly Change[],
+): Promise<void> {
+  await Promise.all(
+    subjects.map(async ({ name, policy, changes }) => {
+      for (const change of changesOf(policy)) {
+        await apply(lab, name, change);
+        changes.push(change);
+      }
+    }),
+  );
+}
+
+async function apply(lab: RolloutLab, name: string, change: Change): Promise<void> {
+  switch (change) {
+    case 'delete':
+      await lab.cluster.delete(POLICIES, { name });
+      break;
+    case 'disarm':
+    case 'rearm':
+      await breakGlass(lab, change, name);
+      break;
+    default:
+      await lab.change(name, change.spec);
+  }
+}
+
+/** Runs the command, which waits for a controller for a moment only. */
+async function breakGlass(lab: RolloutLab, verb: 'disarm' | 'rearm', name: string): Promise<void> {
+  const flags = ['--timeout', '1s', ...(verb === 'disarm' ? ['--reason', 'a test'] : [])];
+  const args = ['break-glass', verb, `cap/${name}`, '--kubeconfig', await lab.kubeconfig('admin'), ...flags];
+  const command = new LabProcess(`break-glass ${verb}`, args, lab.folder, { isLogging: false });
+  assert.equal(await command.exit, 0, command.tail);
+}
+
+async function startAgain(lab: RolloutLab, { order, degraded }: Disaster): Promise<void> {
+  const controller = (index: number) => () => startController(lab, index, [`--degraded-policies=${degraded}`]);
+  const server = (index: number) => () => startServer(lab, index);
+  const starts = {
+    'controllers first': [controller(0), controller(1), server(0), server(1)],
+    'servers first': [server(0), server(1), controller(0), controller(1)],
+    interleaved: [server(0), controller(0), server(1), controller(1)],
+    'one controller': [controller(0), server(0), server(1)],
+    'one server': [controller(0), controller(1), server(0)],
+  };
+  for (const start of starts[order]) {
+    await start();
+  }
+}
+
+/** Starts what does not run. */
+async function startMissing(lab: RolloutLab): Promise<void> {
+  const running = new Set(lab.controllers.filter(({ isRunning }) => isRunning).map(({ name }) => name));
+  await Promise.all([
+    ...CONTROLLERS.flatMap((name, index) => (running.has(name) ? [] : [startController(lab, index)])),
+    ...lab.replicas.flatMap(({ process }, index) => (process.isRunning ? [] : [startServer(lab, index)])),
+  ]);
+}
+
+async function startController(lab: RolloutLab, index: number, flags: readonly string[] = []): Promise<void> {
+  const name = CONTROLLERS[index] ?? assert.fail();
+  lab.controllers.splice(0, Infinity, ...lab.controllers.filter((one) => one.isRunning && one.name !== name));
+  await lab.startController(name, true, flags);
+}
+
+async function startServer(lab: RolloutLab, index: number): Promise<void> {
+  await lab.restartReplica(lab.replicas[index] ?? assert.fail());
+}
+
+function isKept({ changes }: Subject): boolean {
+  return !changes.includes('delete');
 }
