@@ -23,6 +23,13 @@ export class BinaryReader {
     return this.bytes[this.pos++] as number;
   }
 
+  /** The next byte, which the next read returns again. */
+  peek(): number {
+    const byte = this.u8();
+    this.pos--;
+    return byte;
+  }
+
   /** Unsigned LEB128 of at most 32 bits. */
   u32(): number {
     let result = 0;
@@ -57,6 +64,22 @@ export class BinaryReader {
         throw new WasmError('module-invalid', `malformed number at byte ${this.pos} of the module`);
       }
     }
+  }
+
+  /** Signed LEB128 of at most 33 bits: the index of a type, or a negative number for a type that has none. */
+  s33(): number {
+    let result = 0;
+    let scale = 1;
+    for (let index = 0; index < 5; index++) {
+      const byte = this.u8();
+      // Not `<<`, which has 32 bits.
+      result += (byte & 0x7f) * scale;
+      scale *= 0x80;
+      if (byte < 0x80) {
+        return (byte & 0x40) === 0 ? result : result - scale;
+      }
+    }
+    throw new WasmError('module-invalid', `malformed number at byte ${this.pos} of the module`);
   }
 
   /** Skips a LEB128 of any width. */

@@ -1,9 +1,10 @@
 import { errorText } from '../values/index.ts';
 import { WasmError } from './errors.ts';
 import type { Obstacle } from './function-rewriter.ts';
-import { checkDeclarations } from './module-bounds.ts';
+import { UnsupportedFeature } from './features.ts';
 import { PAGE_BYTES } from './metering.ts';
 import { rewriteModule } from './rewrite.ts';
+import type { RewrittenModule } from './rewrite.ts';
 import { tryCompilation } from './trial-compilation.ts';
 
 /** Options for {@link compileModule}. */
@@ -59,23 +60,8 @@ const MAGIC = [0x00, 0x61, 0x73, 0x6d];
  * `module-too-costly`, `trial-failed`
  */
 export function compileModule(bytes: Uint8Array, options: SandboxOptions): CompiledModule {
-  // The rewriter assumes a valid module, and could turn an invalid one into a valid one.
-  validate(bytes);
-  const limitPages = Math.floor(options.memoryLimitBytes / PAGE_BYTES);
-  let isolation = options.isolation;
-  let obstacle: ModuleShape['obstacle'];
-  let rewritten = rewriteModule(bytes, limitPages, isolation === 'restore');
-  if (typeof rewritten === 'string') {
-    isolation = 'fresh';
-    obstacle = rewritten;
-    rewritten = rewriteModule(bytes, limitPages, false);
-    if (typeof rewritten === 'string') {
-      throw new WasmError('module-invalid', `the module cannot be rewritten: ${rewritten}`);
-    }
-  } else if (!rewritten.hasMemory && isolation === 'restore') {
-    isolation = 'fresh';
-    obstacle = 'no-memory';
-  }
+  checkForm(bytes);
+  const { rewritten, isolation, obstacle } = rewrite(bytes, options);
   if (rewritten.doubts !== undefined) {
     tryCompilation(rewritten.bytes, rewritten.doubts);
   }
@@ -98,7 +84,8 @@ export function compileModule(bytes: Uint8Array, options: SandboxOptions): Compi
   };
 }
 
-function validate(bytes: Uint8Array): void {
+/** @throws WasmError `module-invalid` unless it begins as a module of a size that is accepted */
+function checkForm(bytes: Uint8Array): void {
   if (bytes.length > MAX_MODULE_BYTES) {
     throw new WasmError(
       'module-invalid',
@@ -109,13 +96,70 @@ function validate(bytes: Uint8Array): void {
     const got = bytes.length === 0 ? 'an empty file' : `a file that starts with ${hex(bytes.subarray(0, 4))}`;
     throw new WasmError('module-invalid', `not a WebAssembly module: expected the bytes 00 61 73 6d, got ${got}`);
   }
-  checkDeclarations(bytes);
-  if (!WebAssembly.validate(bytes)) {
-    throw new WasmError(
-      'module-invalid',
-      'not a valid WebAssembly module: it is damaged, truncated or of a newer version; expected a ' +
-        'core module of version 1',
-    );
+}
+
+/**
+ * Rewrites a module if V8 accepts the original. It is read first, because only the bounds make V8's validation fast, and because V8
+ * does not name the proposals that it lacks. What the rewriter makes of an invalid module is dropped.
+ */
+function rewrite(bytes: Uint8Array, options: SandboxOptions): Rewriting {
+  let rewriting: Rewriting;
+  try {
+    rewriting = rewritingFor(bytes, options);
+  } catch (error) {
+    if (isDoubtful(error)) {
+      validate(bytes);
+    }
+    throw error;
+  }
+  validate(bytes);
+  return rewriting;
+}
+
+/** Whether the error may have another reason: the bytes of an invalid module may look like anything. */
+function isDoubtful(error: unknown): boolean {
+  return error instanceof UnsupportedFeature
+    ? !error.isProposal
+    : error instanceof WasmError && error.code === 'module-invalid';
+}
+
+type Rewriting = { readonly rewritten: RewrittenModule } & Pick<ModuleShape, 'isolation' | 'obstacle'>;
+
+function rewritingFor(bytes: Uint8Array, { isolation, memoryLimitBytes }: SandboxOptions): Rewriting {
+  const limitPages = Math.floor(memoryLimitBytes / PAGE_BYTES);
+  const tracked = isolation === 'restore';
+  const rewritten = rewriteModule(bytes, limitPages, tracked);
+  if (typeof rewritten !== 'string') {
+    return tracked && !rewritten.hasMemory
+      ? { rewritten, isolation: 'fresh', obstacle: 'no-memory' }
+      : { rewritten, isolation, obstacle: undefined };
+  }
+  const untracked = rewriteModule(bytes, limitPages, false);
+  if (typeof untracked === 'string') {
+    throw new WasmError('module-invalid', `the module cannot be rewritten: ${untracked}`);
+  }
+  return { rewritten: untracked, isolation: 'fresh', obstacle: rewritten };
+}
+
+/** @throws WasmError `module-invalid` with V8's reason */
+function validate(bytes: Uint8Array): void {
+  if (WebAssembly.validate(bytes)) {
+    return;
+  }
+  throw new WasmError(
+    'module-invalid',
+    `not a valid WebAssembly module (${reasonOf(bytes)}): it is damaged, truncated, of a newer version, or of a draft that was ` +
+      'changed; expected a core module of version 1',
+  );
+}
+
+/** Why V8 does not accept an invalid module. */
+function reasonOf(bytes: Uint8Array): string {
+  try {
+    void new WebAssembly.Module(bytes);
+    return 'no reason';
+  } catch (error) {
+    return errorText(error);
   }
 }
 

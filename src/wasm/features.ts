@@ -1,32 +1,45 @@
 import { WasmError } from './errors.ts';
-import { ValueType } from './opcodes.ts';
 
-/** The error for a valid module that uses an unsupported feature. */
-export function unsupported(feature: string): WasmError {
-  return new WasmError(
-    'feature-unsupported',
-    `the module uses ${feature}, which the sandbox does not support: expected WebAssembly 2.0 (with SIMD, tail calls and ` +
-      'extended constants); compile the policy without that feature',
-  );
+const EXPECTED =
+  'expected WebAssembly 2.0 with tail calls, extended constants, relaxed SIMD and typed function references; compile the policy ' +
+  'without that feature';
+
+/** Features of WebAssembly that the sandbox refuses. */
+export const Feature = {
+  exceptions: 'exception handling',
+  garbageCollection: 'garbage collection',
+  memory64: '64-bit memory',
+  table64: '64-bit tables',
+  multiMemory: 'several memories',
+  threads: 'threads (atomics, shared memory)',
+} as const;
+
+/** Proposals that V8 does not have, so that modules with them are not valid. */
+export const Proposal = {
+  compactImports: 'compact imports',
+  customDescriptors: 'custom descriptors (exact types)',
+  customPageSizes: 'memory with a page size of its own',
+  halfPrecision: 'half-precision floats (fp16)',
+  sharedEverything: 'shared types (threads)',
+  stackSwitching: 'stack switching',
+  strings: 'strings (stringref)',
+  wideArithmetic: 'wide arithmetic',
+} as const;
+
+const PROPOSALS: readonly string[] = Object.values(Proposal);
+
+/** A module uses a feature that the sandbox does not support. */
+export class UnsupportedFeature extends WasmError {
+  /** Whether V8 does not have it either. */
+  readonly isProposal: boolean;
+
+  constructor(feature: string) {
+    super('feature-unsupported', `the module uses ${feature}, which the sandbox does not support: ${EXPECTED}`);
+    this.isProposal = PROPOSALS.includes(feature);
+  }
 }
 
-/** @throws WasmError `feature-unsupported` unless `type` is a value type of a supported feature. */
-export function checkValueType(type: number): number {
-  if ((type >= ValueType.v128 && type <= ValueType.i32) || type === ValueType.funcref || type === ValueType.externref) {
-    return type;
-  }
-  throw unsupported(`value type 0x${type.toString(16)} (garbage collection or typed references)`);
-}
-
-/**
- * The heap types `func` and `extern`, and their null types `nofunc` (0x73) and `noextern` (0x72) that newer toolchains
- * emit.
- */
-const NULL_TYPES: readonly number[] = [ValueType.funcref, ValueType.externref, 0x73, 0x72];
-
-/** @throws WasmError `feature-unsupported` unless `type` is a heap type of a supported feature. */
-export function checkHeapType(type: number): void {
-  if (!NULL_TYPES.includes(type)) {
-    throw unsupported('garbage collection or typed references');
-  }
+/** The error for a module that uses this feature. */
+export function unsupported(feature: string): UnsupportedFeature {
+  return new UnsupportedFeature(feature);
 }

@@ -1,28 +1,38 @@
 import type { BinaryReader } from './binary-reader.ts';
 import { BinaryWriter } from './binary-writer.ts';
 import { WasmError } from './errors.ts';
-import { checkHeapType, checkValueType, unsupported } from './features.ts';
+import { Feature, unsupported } from './features.ts';
 import {
   BLOCK_COST_THRESHOLD,
   BULK_FUEL,
   CARD_SHIFT,
   HOST_CALL_FUEL,
-  LOCALS_PER_FUEL,
   MARK_REACH_BITS,
   MERGED_COST_LIMIT,
   MIN_BLOCK_COST,
   SMALL_BULK_BYTES,
+  VALUES_PER_FUEL,
 } from './metering.ts';
 import type { FunctionCost } from './module-bounds.ts';
 import { NumberList } from './number-list.ts';
-import { Immediate, Misc, Op, PLAIN, Simd, ValueType, featureOfOpcode } from './opcodes.ts';
+import {
+  featureOfMisc,
+  featureOfOpcode,
+  featureOfSimd,
+  Immediate,
+  Misc,
+  Op,
+  PLAIN,
+  Simd,
+  ValueType,
+} from './opcodes.ts';
+import { readBlockType, readHeapType, readValueType } from './value-types.ts';
 
 /** Indexes of the rewritten module that function bodies refer to. */
 export interface CodeEnvironment {
-  /** Parameter and result counts by function index; imported functions come first. */
-  readonly paramCounts: Uint32Array;
-  readonly resultCounts: Uint32Array;
-  /** Parameter and result counts by type index, for indirect calls. */
+  /** Type index by function index; imported functions come first. */
+  readonly functionTypes: Uint32Array;
+  /** Parameter and result counts by type index. */
   readonly typeParamCounts: Uint32Array;
   readonly typeResultCounts: Uint32Array;
   readonly importedFunctions: number;
@@ -78,6 +88,9 @@ const MAX_TRACKED_RESULTS = 16;
  */
 const MAX_HOISTING_DEPTH = 16;
 
+/** V8's limit, which the tables by local rely on. */
+const MAX_LOCALS = 50_000;
+
 /** V8's baseline compiler saves all values twice for an `if`: for its two arms. */
 const VALUES_OF_IF = 2;
 
@@ -94,6 +107,7 @@ interface Frame {
   readonly base: number;
   readonly parameters: number;
   readonly results: number;
+  readonly isLoop: boolean;
   /** Length of the mark log when the block was opened. */
   readonly markLogLength: number;
   readonly loop: LoopState | undefined;
@@ -171,6 +185,7 @@ export class FunctionRewriter {
   #bodyBytes = 0;
   #loops = 0;
   #savedValues = 0;
+  #passedValues = 0;
 
   #localCount = 0;
   /** Types of the locals added to the function. */
@@ -192,7 +207,7 @@ export class FunctionRewriter {
     const declarations = readLocals(reader);
     const codeStart = reader.pos;
     this.#begin(paramCount + declarations.count);
-    this.#openRegion(0, 1 + Math.floor(declarations.count / LOCALS_PER_FUEL), true, codeStart);
+    this.#openRegion(0, 1 + Math.floor(declarations.count / VALUES_PER_FUEL), true, codeStart);
     const obstacle = this.#scan(reader);
     if (obstacle !== undefined) {
       return obstacle;
@@ -212,7 +227,12 @@ export class FunctionRewriter {
 
   /** What the latest function costs a compiler. */
   get cost(): FunctionCost {
-    return { bodyBytes: this.#bodyBytes, loops: this.#loops, savedValues: this.#savedValues };
+    return {
+      bodyBytes: this.#bodyBytes,
+      loops: this.#loops,
+      savedValues: this.#savedValues,
+      passedValues: this.#passedValues,
+    };
   }
 
   #begin(localCount: number): void {
@@ -232,6 +252,7 @@ export class FunctionRewriter {
     this.#height = 0;
     this.#loops = 0;
     this.#savedValues = 0;
+    this.#passedValues = 0;
     this.#temporaries = [];
     this.#depth = 0;
     this.#unreachable = false;
@@ -253,6 +274,7 @@ export class FunctionRewriter {
       base: 0,
       parameters: 0,
       results: 0,
+      isLoop: false,
       markLogLength: 0,
       loop: undefined,
     });
@@ -280,53 +302,60 @@ export class FunctionRewriter {
       case Op.end:
         this.#end(reader.pos);
         return undefined;
-      case Op.br:
-        reader.skipLeb();
+      case Op.br: {
+        const cost = 1 + this.#branch(reader.u32());
         this.#saveValues(1);
-        this.#jump(1);
+        this.#jump(cost);
         return undefined;
+      }
       case Op.brTable: {
         const targets = reader.u32() + 1;
-        for (let target = 0; target < targets; target++) {
+        for (let target = 1; target < targets; target++) {
           reader.skipLeb();
         }
+        const labels = Math.min(targets, this.#frames.length);
+        const cost = 2 + this.#branch(reader.u32(), labels);
         this.#count(0, 1, 0);
-        this.#saveValues(Math.min(targets, this.#frames.length));
-        this.#jump(2);
+        this.#saveValues(labels);
+        this.#jump(cost);
         return undefined;
       }
       case Op.return:
       case Op.unreachable:
         this.#jump(1);
         return undefined;
-      case Op.returnCall:
-        this.#jump(this.#callCost(reader.u32()));
+      case Op.returnCall: {
+        const callee = reader.u32();
+        this.#call(this.#callCost(callee), 0, this.#env.functionTypes[callee]);
+        this.#jump(0);
         return undefined;
+      }
       case Op.returnCallIndirect:
-        reader.skipLeb();
-        reader.skipLeb();
-        this.#jump(HOST_CALL_FUEL);
+      case Op.returnCallRef:
+        this.#call(HOST_CALL_FUEL, 1, this.#calledType(opcode, reader));
+        this.#jump(0);
         return undefined;
       case Op.brIf:
-        reader.skipLeb();
-        this.#count(1, 1, 0);
+      case Op.brOnNonNull:
+        this.#count(1 + this.#branch(reader.u32()), 1, 0);
+        this.#saveValues(1);
+        return undefined;
+      case Op.brOnNull:
+        this.#count(1 + this.#branch(reader.u32()), 1, 1);
         this.#saveValues(1);
         return undefined;
       case Op.call: {
         const callee = reader.u32();
-        this.#count(this.#callCost(callee), this.#env.paramCounts[callee] ?? 0, this.#env.resultCounts[callee] ?? 0);
+        this.#call(this.#callCost(callee), 0, this.#env.functionTypes[callee]);
         return undefined;
       }
-      case Op.callIndirect: {
-        const type = reader.u32();
-        reader.skipLeb();
-        const { typeParamCounts, typeResultCounts } = this.#env;
-        this.#count(2, 1 + (typeParamCounts[type] ?? 0), typeResultCounts[type] ?? 0);
+      case Op.callIndirect:
+      case Op.callRef:
+        this.#call(2, 1, this.#calledType(opcode, reader));
         return undefined;
-      }
       case SELECT_WITH_TYPES:
         for (let types = reader.u32(); types > 0; types--) {
-          checkValueType(reader.u8());
+          readValueType(reader);
         }
         this.#count(1, 3, 1);
         return undefined;
@@ -397,10 +426,10 @@ export class FunctionRewriter {
         reader.skip(8);
         break;
       case Immediate.heapType:
-        checkHeapType(reader.u8());
+        readHeapType(reader);
         break;
       default:
-        throw unsupported(featureOfOpcode(opcode));
+        throw unsupported(featureOfOpcode(opcode, reader));
     }
     this.#count(1, PLAIN.pops[opcode] ?? 0, PLAIN.pushes[opcode] ?? 0);
   }
@@ -448,7 +477,7 @@ export class FunctionRewriter {
         return undefined;
       default:
         if (opcode > Misc.tableFill) {
-          throw unsupported(`opcode 0xfc ${opcode}`);
+          throw unsupported(featureOfMisc(opcode));
         }
         // Saturating truncations.
         this.#count(1, 1, 1);
@@ -473,7 +502,7 @@ export class FunctionRewriter {
       return;
     }
     if (opcode > Simd.last) {
-      throw unsupported(`SIMD opcode ${opcode}`);
+      throw unsupported(featureOfSimd(opcode));
     }
     if (opcode >= Simd.firstLoadLane && opcode <= Simd.lastLoadLane) {
       readMemoryArgument(reader);
@@ -493,7 +522,8 @@ export class FunctionRewriter {
   #open(opcode: number, at: number, reader: BinaryReader): void {
     const { parameters, results } = this.#blockType(reader);
     const after = reader.pos;
-    this.#count(opcode === Op.if ? 1 : 0, opcode === Op.if ? 1 : 0, 0);
+    const tested = opcode === Op.if ? 1 : 0;
+    this.#count(tested + this.#pass(parameters + results), tested, 0);
     this.#saveValues(opcode === Op.if ? VALUES_OF_IF : 1);
     this.#depth = 0;
     const isTracked = this.#env.cardMemory !== undefined && !this.#unreachable;
@@ -504,6 +534,7 @@ export class FunctionRewriter {
       base: Math.max(this.#frames.at(-1)?.base ?? 0, this.#height - parameters),
       parameters,
       results,
+      isLoop: opcode === Op.loop,
       markLogLength: this.#markLog.length,
       loop,
     });
@@ -516,16 +547,11 @@ export class FunctionRewriter {
   }
 
   #blockType(reader: BinaryReader): { readonly parameters: number; readonly results: number } {
-    const first = reader.u8();
-    if (first < 0x40 || first >= 0x80) {
-      const type = (first & 0x7f) + (first < 0x80 ? 0 : reader.u32() * 0x80);
-      return { parameters: this.#env.typeParamCounts[type] ?? 0, results: this.#env.typeResultCounts[type] ?? 0 };
-    }
-    if (first === EMPTY_BLOCK_TYPE) {
-      return { parameters: 0, results: 0 };
-    }
-    checkValueType(first);
-    return { parameters: 0, results: 1 };
+    const { type, results } = readBlockType(reader);
+    const { typeParamCounts, typeResultCounts } = this.#env;
+    return type === undefined
+      ? { parameters: 0, results }
+      : { parameters: typeParamCounts[type] ?? 0, results: typeResultCounts[type] ?? 0 };
   }
 
   #openLoop(at: number): LoopState {
@@ -633,6 +659,35 @@ export class FunctionRewriter {
 
   #callCost(callee: number): number {
     return callee < this.#env.importedFunctions ? HOST_CALL_FUEL : 1;
+  }
+
+  /** The type index of a call through a table or a reference. */
+  #calledType(opcode: number, reader: BinaryReader): number {
+    const type = reader.u32();
+    if (opcode === Op.callIndirect || opcode === Op.returnCallIndirect) {
+      reader.skipLeb();
+    }
+    return type;
+  }
+
+  /** A call of a function of this type, with `operands` besides the parameters. */
+  #call(cost: number, operands: number, type = 0): void {
+    const parameters = this.#env.typeParamCounts[type] ?? 0;
+    const results = this.#env.typeResultCounts[type] ?? 0;
+    this.#count(cost + this.#pass(parameters + results), operands + parameters, results);
+  }
+
+  /** Fuel for the values that a branch passes to its label. */
+  #branch(label: number, labels = 1): number {
+    const target = this.#frames.at(-1 - label);
+    const values = (target?.isLoop === true ? target.parameters : target?.results) ?? 0;
+    return this.#pass(values, labels);
+  }
+
+  /** Counts values that a call or block passes, and returns the fuel for it: an instruction may pass a thousand. */
+  #pass(values: number, times = 1): number {
+    this.#passedValues += values * times;
+    return Math.floor(values / VALUES_PER_FUEL);
   }
 
   /** Adds an instruction's cost and applies its effect on the tracked operand stack. */
@@ -892,7 +947,10 @@ function readLocals(reader: BinaryReader): LocalDeclarations {
   let count = 0;
   for (let group = 0; group < groups; group++) {
     count += reader.u32();
-    checkValueType(reader.u8());
+    readValueType(reader);
+  }
+  if (count > MAX_LOCALS) {
+    throw new WasmError('module-invalid', `a function has ${count} locals: expected at most ${MAX_LOCALS}`);
   }
   return { groups, groupsStart, count };
 }
@@ -901,7 +959,7 @@ function readLocals(reader: BinaryReader): LocalDeclarations {
 function readMemoryArgument(reader: BinaryReader): number {
   // Bits 0 to 5 are the alignment; bit 6 means that a memory index follows.
   if (reader.u32() >= 0x40) {
-    throw unsupported('several memories');
+    throw unsupported(Feature.multiMemory);
   }
   return reader.u32();
 }

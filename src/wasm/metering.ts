@@ -42,8 +42,11 @@ export const HOST_CALL_FUEL = 64;
  */
 export const HOST_FUNCTION_FUEL = 500;
 
-/** Locals are zeroed at function entry, so many of them take time without an instruction. */
-export const LOCALS_PER_FUEL = 8;
+/**
+ * Locals are zeroed at function entry, and parameters and results are moved by calls, branches and blocks, so many of them take
+ * time without an instruction.
+ */
+export const VALUES_PER_FUEL = 8;
 
 /**
  * Up to this many bytes, memory.copy, memory.fill and memory.init cost only the flat price, and one mark covers what

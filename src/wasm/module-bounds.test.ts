@@ -4,7 +4,7 @@ import { describe, it } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { parseJson } from '../values/index.ts';
 import { compileModule } from './compile.ts';
-import { MAX_GLOBALS, MAX_PARAMETERS, MAX_TYPES } from './module-bounds.ts';
+import { MAX_GLOBALS, MAX_TYPES } from './module-bounds.ts';
 import { rewriteModule } from './rewrite.ts';
 import { example, fixture } from './testing/guests.ts';
 import { HARMLESS, hostileModule } from './testing/hostile-module.ts';
@@ -96,8 +96,20 @@ describe('A module', () => {
     ],
     'with many types': [{ types: MAX_TYPES }, /too many function types: expected at most 10000, got 10001/],
     'with many parameters': [
-      { parameters: MAX_PARAMETERS + 1 },
-      /too many parameters of function type 1: expected at most 64/,
+      { parameters: 1_000, types: 101 },
+      /too many parameters and results of all function types together: expected at most 100000, got 101000/,
+    ],
+    'of 9 KB whose calls pass many values': [
+      { functions: 2, parameters: 900, calls: 500 },
+      /^function 0 has 900000 parameters and results of calls, blocks and branches: expected at most \d+, because .*; split/,
+    ],
+    'whose calls pass many values after the last instruction that is reached': [
+      { functions: 2, parameters: 900, unreachableCalls: 500 },
+      /^function 0 has 900000 parameters and results of calls/,
+    ],
+    'whose large function passes many values': [
+      { functions: 2, parameters: 8, calls: 70_000 },
+      /^function 0 has 1120000 parameters and results of calls, blocks and branches: expected at most 1000000,/,
     ],
     'with many globals': [{ globals: MAX_GLOBALS + 1 }, /too many globals: expected at most 10000, got 10001/],
     'with many imports': [{ imports: 20_001 }, /too many imports: expected at most 20000/],
@@ -118,6 +130,14 @@ describe('A module', () => {
         message: /^function 2 "evaluate all" has 9000 loops/,
       },
     );
+  });
+
+  it('may have as many parameters and results as V8 accepts', () => {
+    compile({ functions: 2, parameters: 1_000, calls: 1 });
+    assert.throws(() => compile({ functions: 2, parameters: 1_001, calls: 1 }), {
+      code: 'module-invalid',
+      message: /param count of 1001 exceeds internal limit of 1000/,
+    });
   });
 
   it('that is malformed is refused as invalid, not as too costly', () => {

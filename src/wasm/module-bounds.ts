@@ -1,6 +1,5 @@
 import { BinaryReader } from './binary-reader.ts';
 import { WasmError } from './errors.ts';
-import { unsupported } from './features.ts';
 
 // What compiling a module may cost. The figures of published modules, and what compilers need at the bounds, are in
 // docs/adr/0028-modules-are-bounded-before-they-are-compiled.md.
@@ -16,7 +15,12 @@ export interface FunctionCost {
    * keep a copy of each value, the baseline compiler in 12 bytes.
    */
   readonly savedValues: number;
+  /** Parameters and results of calls, blocks and branches, added up over all of them. Compilers keep or move each value. */
+  readonly passedValues: number;
 }
+
+/** The costs of no function. */
+export const NO_COST: FunctionCost = { bodyBytes: 0, loops: 0, savedValues: 0, passedValues: 0 };
 
 /** The larger of each cost. */
 export function largestOf(one: FunctionCost, other: FunctionCost): FunctionCost {
@@ -24,6 +28,7 @@ export function largestOf(one: FunctionCost, other: FunctionCost): FunctionCost 
     bodyBytes: Math.max(one.bodyBytes, other.bodyBytes),
     loops: Math.max(one.loops, other.loops),
     savedValues: Math.max(one.savedValues, other.savedValues),
+    passedValues: Math.max(one.passedValues, other.passedValues),
   };
 }
 
@@ -52,6 +57,16 @@ const USUAL_LOOPS = 2_000;
 const MAX_SAVED_VALUES = 10_000_000;
 const USUAL_SAVED_VALUES = 4_000_000;
 
+/**
+ * See FunctionCost. Code pushes each operand with an instruction and uses each result with another, so it passes at most one value
+ * with each byte, unless results of one call are the parameters of the next, or the code is never reached.
+ */
+const MAX_PASSED_PER_BYTE = 16;
+/** Those of a call with the most parameters and results that V8 accepts, so that small functions may have one. */
+const PASSED_BY_A_CALL = 2_000;
+/** 40 bytes of memory each, and 1 µs in calls with a thousand parameters. */
+const MAX_PASSED_VALUES = 1_000_000;
+
 const FUNCTION_BYTES: Bound = {
   what: 'bytes of code',
   usual: USUAL_FUNCTION_BYTES,
@@ -66,14 +81,11 @@ const SAVED_VALUES: Bound = {
   remedy: 'split the function (in Rego: give rules of one name several names), or build with optimization',
 };
 
-/** Parameters of a function type: V8 checks them at each call and branch. Published modules have up to 23. */
-export const MAX_PARAMETERS = 64;
-
-/** Results of a function type. Compilers emit one, and a few more with multi-value. */
-const MAX_RESULTS = 16;
-
-/** Function types: V8 keeps each for the life of the process. Published modules have up to 117. */
+/** Function types. V8 keeps each for the life of the process. Published modules have up to 240. */
 export const MAX_TYPES = 10_000;
+
+/** Parameters and results of all function types together, which V8 keeps with them. Kubernetes' CEL in Go has 2,810. */
+export const MAX_TYPE_VALUES = 100_000;
 
 /** Globals: each mutable one is saved and restored. Published modules have up to 8. */
 export const MAX_GLOBALS = 10_000;
@@ -84,96 +96,15 @@ const BYTES_PER_CHARACTER = 4;
 
 const CUSTOM_SECTION = 0;
 const FUNCTION_NAMES = 1;
-const TYPE_SECTION = 1;
-const IMPORT_SECTION = 2;
-const GLOBAL_SECTION = 6;
-const CODE_SECTION = 10;
 const HEADER_BYTES = 8;
-const FUNCTION_FORM = 0x60;
 
 /**
- * Checks what the sections declare. It precedes V8's validation, whose time depends on it, so a malformed module passes.
- * @throws WasmError `module-too-costly`, `feature-unsupported`
+ * Checks the size of a function before it is read.
+ * @param index among all functions of the module, imported ones first
+ * @throws WasmError `module-too-costly`
  */
-export function checkDeclarations(bytes: Uint8Array): void {
-  try {
-    const reader = new BinaryReader(bytes, HEADER_BYTES);
-    let imported = 0;
-    while (!reader.isAtEnd) {
-      const id = reader.u8();
-      const section = sectionReader(reader);
-      if (id === TYPE_SECTION) {
-        checkTypes(section);
-      } else if (id === IMPORT_SECTION) {
-        imported = importedFunctions(section);
-      } else if (id === GLOBAL_SECTION) {
-        checkCount('globals', section.u32(), MAX_GLOBALS);
-      } else if (id === CODE_SECTION) {
-        checkBodies(bytes, section, imported);
-      }
-    }
-  } catch (error) {
-    if (!(error instanceof WasmError && error.code === 'module-invalid')) {
-      throw error;
-    }
-  }
-}
-
-function sectionReader(reader: BinaryReader): BinaryReader {
-  const size = reader.u32();
-  const from = reader.pos;
-  reader.skip(size);
-  return new BinaryReader(reader.bytes, from, reader.pos);
-}
-
-function checkTypes(section: BinaryReader): void {
-  const count = section.u32();
-  checkCount('function types', count, MAX_TYPES);
-  for (let type = 0; type < count; type++) {
-    if (section.u8() !== FUNCTION_FORM) {
-      throw unsupported('garbage collection or typed references');
-    }
-    for (const [what, max] of [
-      ['parameters', MAX_PARAMETERS],
-      ['results', MAX_RESULTS],
-    ] as const) {
-      const values = section.u32();
-      checkCount(`${what} of function type ${type}`, values, max);
-      section.skip(values);
-    }
-  }
-}
-
-/** Counts imported functions up to the first import of another kind than function, which only memories can be. */
-function importedFunctions(section: BinaryReader): number {
-  let functions = 0;
-  for (let count = section.u32(); count > 0; count--) {
-    section.skip(section.u32());
-    section.skip(section.u32());
-    const kind = section.u8();
-    if (kind === 0) {
-      section.skipLeb();
-      functions++;
-    } else if (kind === 2) {
-      const hasMaximum = (section.u8() & 1) !== 0;
-      section.skipLeb();
-      if (hasMaximum) {
-        section.skipLeb();
-      }
-    } else {
-      break;
-    }
-  }
-  return functions;
-}
-
-function checkBodies(bytes: Uint8Array, section: BinaryReader, imported: number): void {
-  const count = section.u32();
-  for (let index = 0; index < count; index++) {
-    const size = section.u32();
-    checkBound(bytes, imported + index, FUNCTION_BYTES, size);
-    section.skip(size);
-  }
+export function checkSize(bytes: Uint8Array, index: number, size: number): void {
+  checkBound(bytes, index, FUNCTION_BYTES, size);
 }
 
 /** @throws WasmError `module-too-costly` */
@@ -192,11 +123,29 @@ export function checkCount(what: string, count: number, max: number): void {
 export function checkFunction(bytes: Uint8Array, index: number, cost: FunctionCost): string | undefined {
   // All of them, because one that is only doubtful must not hide one that is too much.
   const doubts = [
+    checkBound(bytes, index, passedValuesOf(cost.bodyBytes), cost.passedValues),
     checkBound(bytes, index, FUNCTION_BYTES, cost.bodyBytes),
     checkBound(bytes, index, LOOPS, cost.loops),
     checkBound(bytes, index, SAVED_VALUES, cost.savedValues),
   ];
   return doubts.find((doubt) => doubt !== undefined);
+}
+
+function passedValuesOf(bodyBytes: number): Bound {
+  const max = Math.min(MAX_PASSED_VALUES, PASSED_BY_A_CALL + MAX_PASSED_PER_BYTE * bodyBytes);
+  return {
+    what: 'parameters and results of calls, blocks and branches',
+    usual: max,
+    max,
+    remedy: 'split the function',
+  };
+}
+
+function sectionReader(reader: BinaryReader): BinaryReader {
+  const size = reader.u32();
+  const from = reader.pos;
+  reader.skip(size);
+  return new BinaryReader(reader.bytes, from, reader.pos);
 }
 
 function checkBound(bytes: Uint8Array, index: number, bound: Bound, figure: number): string | undefined {

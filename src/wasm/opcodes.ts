@@ -1,3 +1,6 @@
+import type { BinaryReader } from './binary-reader.ts';
+import { Feature, Proposal } from './features.ts';
+
 /** Value types of the supported features. */
 export const ValueType = {
   i32: 0x7f,
@@ -7,6 +10,9 @@ export const ValueType = {
   v128: 0x7b,
   funcref: 0x70,
   externref: 0x6f,
+  /** Followed by a heap type: references that are never null, and those that may be. */
+  ref: 0x64,
+  refNull: 0x63,
 } as const;
 
 /** Opcodes that the rewriter emits or treats specially. */
@@ -25,6 +31,8 @@ export const Op = {
   callIndirect: 0x11,
   returnCall: 0x12,
   returnCallIndirect: 0x13,
+  callRef: 0x14,
+  returnCallRef: 0x15,
   drop: 0x1a,
   localGet: 0x20,
   localSet: 0x21,
@@ -67,6 +75,9 @@ export const Op = {
   i64ExtendI32U: 0xad,
   refNull: 0xd0,
   refFunc: 0xd2,
+  refAsNonNull: 0xd4,
+  brOnNull: 0xd5,
+  brOnNonNull: 0xd6,
   miscPrefix: 0xfc,
   simdPrefix: 0xfd,
   atomicPrefix: 0xfe,
@@ -112,6 +123,9 @@ export const Simd = {
  * opcodes.
  */
 export const Immediate = { unknown: 0, none: 1, index: 2, memory: 3, bytes4: 4, bytes8: 5, heapType: 6 } as const;
+
+/** Opcodes after `gcPrefix` from this one are those of the proposal of strings. */
+const FIRST_STRING_OPCODE = 0x80;
 
 interface OpcodeTable {
   readonly immediate: Uint8Array;
@@ -160,22 +174,39 @@ function buildTable(): OpcodeTable {
   define(0xd0, 0xd0, Immediate.heapType, 0, 1); // ref.null
   define(0xd1, 0xd1, Immediate.none, 1, 1); // ref.is_null
   define(0xd2, 0xd2, Immediate.index, 0, 1); // ref.func
+  define(0xd4, 0xd4, Immediate.none, 1, 1); // ref.as_non_null
   return { immediate, pops, pushes };
 }
 
-/** The feature that an unsupported opcode belongs to, for the error message. */
-export function featureOfOpcode(opcode: number): string {
+/** The feature that an unsupported opcode belongs to, for the error message. `reader` is behind it. */
+export function featureOfOpcode(opcode: number, reader: BinaryReader): string {
   if ((opcode >= 0x06 && opcode <= 0x0a) || opcode === 0x18 || opcode === 0x19 || opcode === 0x1f) {
-    return 'exception handling';
+    return Feature.exceptions;
   }
-  if (opcode === 0x14 || opcode === 0x15 || (opcode >= 0xd3 && opcode <= 0xd6)) {
-    return 'typed function references';
+  if (opcode === Op.gcPrefix && reader.u32() >= FIRST_STRING_OPCODE) {
+    return Proposal.strings;
   }
-  if (opcode === Op.gcPrefix) {
-    return 'garbage collection';
+  if (opcode === Op.gcPrefix || opcode === 0xd3) {
+    return Feature.garbageCollection;
+  }
+  if (opcode >= 0xe0 && opcode <= 0xe6) {
+    return Proposal.stackSwitching;
   }
   if (opcode === Op.atomicPrefix) {
-    return 'threads (atomics, shared memory)';
+    return Feature.threads;
   }
   return `opcode 0x${opcode.toString(16)}`;
+}
+
+/** As {@link featureOfOpcode}, for an opcode after `miscPrefix`. */
+export function featureOfMisc(opcode: number): string {
+  if (opcode === 0x30 || opcode === 0x31) {
+    return Proposal.halfPrecision;
+  }
+  return opcode >= 19 && opcode <= 22 ? Proposal.wideArithmetic : `opcode 0xfc ${opcode}`;
+}
+
+/** As {@link featureOfOpcode}, for an opcode after `simdPrefix`. */
+export function featureOfSimd(opcode: number): string {
+  return opcode >= 0x120 && opcode <= 0x15f ? Proposal.halfPrecision : `SIMD opcode ${opcode}`;
 }

@@ -1,13 +1,22 @@
 import { BinaryReader } from './binary-reader.ts';
 import { BinaryWriter } from './binary-writer.ts';
 import { WasmError } from './errors.ts';
-import { checkHeapType, checkValueType, unsupported } from './features.ts';
+import { Feature, Proposal, unsupported } from './features.ts';
 import { FunctionRewriter } from './function-rewriter.ts';
 import type { CodeEnvironment, Obstacle } from './function-rewriter.ts';
-import { checkCount, checkFunction, largestOf } from './module-bounds.ts';
+import {
+  checkCount,
+  checkFunction,
+  checkSize,
+  largestOf,
+  MAX_GLOBALS,
+  MAX_TYPES,
+  MAX_TYPE_VALUES,
+  NO_COST,
+} from './module-bounds.ts';
 import type { FunctionCost } from './module-bounds.ts';
 import { INIT_FUEL, PAGE_BYTES } from './metering.ts';
-import { Op, Simd, ValueType } from './opcodes.ts';
+import { featureOfOpcode, Op, Simd, ValueType } from './opcodes.ts';
 import {
   bulkBody,
   cardCount,
@@ -20,6 +29,9 @@ import {
   zeroOf,
 } from './runtime-functions.ts';
 import type { TrackingEnvironment } from './runtime-functions.ts';
+import { SectionId } from './section-id.ts';
+import { readTypes } from './type-section.ts';
+import { nullable, readHeapType, readReferenceType, readValueType } from './value-types.ts';
 import type { Doubts } from './trial-compilation.ts';
 
 /** Names of the exports that the rewriter adds for the host. A module with an export of this prefix is rejected. */
@@ -54,7 +66,7 @@ export const MAX_TABLES = 16;
 const MAX_MEMORY_PAGES = 16_384;
 
 /** A rewritten module and its properties. */
-interface RewrittenModule {
+export interface RewrittenModule {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Of these, the bodies of functions. */
   readonly codeBytes: number;
@@ -72,34 +84,22 @@ interface RewrittenModule {
   readonly globalExports: readonly string[];
 }
 
-const SectionId = {
-  custom: 0,
-  type: 1,
-  import: 2,
-  function: 3,
-  table: 4,
-  memory: 5,
-  global: 6,
-  export: 7,
-  start: 8,
-  element: 9,
-  code: 10,
-  data: 11,
-  dataCount: 12,
-  tag: 13,
-} as const;
-
 /** Published modules grow by 10 to 51 %. */
 const USUAL_GROWTH = 1.5;
 
 const FUNCTION_FORM = 0x60;
+/** First byte of a table whose entries have an initial value, which those that are never null need. */
+const INITIALIZED_TABLE = 0x40;
+/** In place of the kind of an import: several imports of one module follow. */
+const COMPACT_IMPORTS: readonly number[] = [0x7e, 0x7f];
 const HEADER_BYTES = 8;
 const EXPORT_FUNCTION = 0;
 const EXPORT_MEMORY = 2;
 const EXPORT_GLOBAL = 3;
 
 interface GlobalType {
-  readonly type: number;
+  /** Encoded. */
+  readonly type: Uint8Array;
   readonly mutable: boolean;
   /** The initial value of an i32 global, if it is a constant. */
   readonly i32Value: number | undefined;
@@ -139,7 +139,7 @@ class ModuleRewriter {
   #memory: Limits | undefined;
   readonly #doubtful = new Set<number>();
   #doubt: string | undefined;
-  #largestCosts: FunctionCost = { bodyBytes: 0, loops: 0, savedValues: 0 };
+  #largestCosts: FunctionCost = NO_COST;
 
   constructor(bytes: Uint8Array, limitPages: number, tracked: boolean) {
     this.#bytes = bytes;
@@ -176,8 +176,7 @@ class ModuleRewriter {
     const tracking = this.#tracked && memory !== undefined ? this.#tracking(memoryPages) : undefined;
 
     const codeEnvironment: CodeEnvironment = {
-      paramCounts: this.#byFunction(this.#typeParams),
-      resultCounts: this.#byFunction(this.#typeResults),
+      functionTypes: Uint32Array.from(this.#functionTypes),
       typeParamCounts: Uint32Array.from(this.#typeParams),
       typeResultCounts: Uint32Array.from(this.#typeResults),
       importedFunctions,
@@ -269,7 +268,7 @@ class ModuleRewriter {
       const from = reader.pos;
       reader.skip(size);
       if (id === SectionId.tag) {
-        throw unsupported('exception handling');
+        throw unsupported(Feature.exceptions);
       }
       if (id > SectionId.tag) {
         throw unsupported(`section ${id}`);
@@ -310,13 +309,16 @@ class ModuleRewriter {
   }
 
   #readTypes(): Entries {
-    return this.#readEntries(SectionId.type, (reader) => {
-      if (reader.u8() !== FUNCTION_FORM) {
-        throw unsupported('garbage collection or typed references');
-      }
-      this.#typeParams.push(readValueTypes(reader));
-      this.#typeResults.push(readValueTypes(reader));
-    });
+    let values = 0;
+    return this.#readEntries(SectionId.type, (reader) =>
+      readTypes(reader, (parameters, results) => {
+        this.#typeParams.push(parameters);
+        this.#typeResults.push(results);
+        values += parameters + results;
+        checkCount('function types', this.#typeParams.length, MAX_TYPES);
+        checkCount('parameters and results of all function types together', values, MAX_TYPE_VALUES);
+      }),
+    );
   }
 
   /** Returns the import section without the imported memory, which becomes a memory of the module. */
@@ -341,7 +343,9 @@ class ModuleRewriter {
         this.#setMemory(readMemoryLimits(reader));
         this.#isMemoryImported = true;
       } else if (kind === 4) {
-        throw unsupported('exception handling');
+        throw unsupported(Feature.exceptions);
+      } else if (kind !== 1 && kind !== 3) {
+        throw unsupported(COMPACT_IMPORTS.includes(kind) ? Proposal.compactImports : `imports of kind ${kind}`);
       } else {
         throw new WasmError(
           'import-missing',
@@ -373,20 +377,25 @@ class ModuleRewriter {
     const tables: Uint8Array[] = [];
     let entries = 0;
     for (let index = 0; index < count; index++) {
-      const type = reader.u8();
-      if (type !== ValueType.funcref && type !== ValueType.externref) {
-        throw unsupported('garbage collection or typed references');
+      const isInitialized = reader.peek() === INITIALIZED_TABLE;
+      if (isInitialized) {
+        reader.skip(2);
       }
+      const typeFrom = reader.pos;
+      readReferenceType(reader);
+      const type = this.#bytes.subarray(typeFrom, reader.pos);
       const flags = reader.u8();
       if (flags > 1) {
-        throw unsupported(flags === 3 ? 'threads (atomics, shared memory)' : '64-bit tables');
+        throw unsupported(flags === 3 ? Feature.threads : Feature.table64);
       }
       const min = reader.u32();
       const max = flags === 1 ? reader.u32() : MAX_TABLE_ENTRIES;
       entries += min;
       checkCount('table entries', entries, MAX_TABLE_ENTRIES);
       const clamped = Math.max(min, Math.min(max, maxPerTable));
-      tables.push(new BinaryWriter().op(type, 1).u32(min).u32(clamped).written);
+      const table = new BinaryWriter().op(...(isInitialized ? [INITIALIZED_TABLE, 0] : [])).bytes(type);
+      table.op(1).u32(min).u32(clamped);
+      tables.push(isInitialized ? table.bytes(this.#constantBytes(reader)).written : table.written);
     }
     return appendEntries(NO_ENTRIES, tables);
   }
@@ -403,7 +412,7 @@ class ModuleRewriter {
 
   #setMemory(limits: Limits): void {
     if (this.#memory !== undefined) {
-      throw unsupported('several memories');
+      throw unsupported(Feature.multiMemory);
     }
     this.#memory = limits;
   }
@@ -421,11 +430,27 @@ class ModuleRewriter {
   }
 
   #readGlobals(): Entries {
-    return this.#readEntries(SectionId.global, (reader) => {
-      const type = checkValueType(reader.u8());
-      const mutable = reader.u8() === 1;
-      this.#globals.push({ type, mutable, i32Value: this.#readConstant(reader) });
-    });
+    return this.#readEntries(
+      SectionId.global,
+      (reader) => {
+        const from = reader.pos;
+        readValueType(reader);
+        const type = this.#bytes.subarray(from, reader.pos);
+        const flags = reader.u8();
+        if (flags > 1) {
+          throw unsupported(Proposal.sharedEverything);
+        }
+        this.#globals.push({ type, mutable: flags === 1, i32Value: this.#readConstant(reader) });
+      },
+      (count) => checkCount('globals', count, MAX_GLOBALS),
+    );
+  }
+
+  /** A constant expression as it is. */
+  #constantBytes(reader: BinaryReader): Uint8Array {
+    const from = reader.pos;
+    this.#readConstant(reader);
+    return this.#bytes.subarray(from, reader.pos);
   }
 
   /** Reads a constant expression and returns its value if it is an i32. */
@@ -453,7 +478,7 @@ class ModuleRewriter {
           stack.push(undefined);
           break;
         case Op.refNull:
-          checkHeapType(reader.u8());
+          readHeapType(reader);
           stack.push(undefined);
           break;
         case Op.globalGet: {
@@ -474,13 +499,13 @@ class ModuleRewriter {
         }
         case Op.simdPrefix:
           if (reader.u32() !== Simd.const) {
-            throw unsupported('a computed constant');
+            throw unsupported('a computed vector constant');
           }
           reader.skip(16);
           stack.push(undefined);
           break;
         default:
-          throw unsupported(`opcode 0x${opcode.toString(16)} in a constant`);
+          throw unsupported(`${featureOfOpcode(opcode, reader)} in a constant`);
       }
     }
   }
@@ -556,10 +581,6 @@ class ModuleRewriter {
 
   // ---- Writing -----------------------------------------------------------------------------------------------------
 
-  #byFunction(byType: readonly number[]): Uint32Array {
-    return Uint32Array.from(this.#functionTypes, (type) => byType[type] ?? 0);
-  }
-
   /** Writes the code section function by function, so that no second copy of it is in memory. */
   #writeCode(
     out: BinaryWriter,
@@ -594,7 +615,9 @@ class ModuleRewriter {
       const size = reader.u32();
       const from = reader.pos;
       reader.skip(size);
-      const body = rewriter.rewrite(new BinaryReader(this.#bytes, from, reader.pos), env.paramCounts[index] ?? 0);
+      checkSize(this.#bytes, index, size);
+      const type = env.functionTypes[index] ?? 0;
+      const body = rewriter.rewrite(new BinaryReader(this.#bytes, from, reader.pos), this.#typeParams[type] ?? 0);
       if (typeof body === 'string') {
         return body;
       }
@@ -615,10 +638,10 @@ class ModuleRewriter {
     const snapshotBytesGlobal = pagesGlobal + 1;
     const touchedGlobal = snapshotBytesGlobal + 1;
     let saved = touchedGlobal + 1;
-    const savedGlobals = [{ live: pagesGlobal, saved: saved++ }];
-    this.#globals.forEach(({ mutable }, live) => {
+    const savedGlobals = [{ live: pagesGlobal, saved: saved++, isNeverNull: false }];
+    this.#globals.forEach(({ mutable, type }, live) => {
       if (mutable) {
-        savedGlobals.push({ live, saved: saved++ });
+        savedGlobals.push({ live, saved: saved++, isNeverNull: type[0] === ValueType.ref });
       }
     });
     return {
@@ -657,10 +680,10 @@ class ModuleRewriter {
     }
     const pages = new BinaryWriter().op(i32, mutable, Op.i32Const).s32(minPages).op(Op.end).written;
     const saved = tracking.savedGlobals.map(({ live }) => {
-      const type = this.#globals[live]?.type ?? i32;
-      return new BinaryWriter().op(type, mutable).bytes(zeroOf(type)).written;
+      const type = nullable(this.#globals[live]?.type ?? Uint8Array.of(i32));
+      return new BinaryWriter().bytes(type).op(mutable).bytes(zeroOf(type)).written;
     });
-    const count = new BinaryWriter().op(i32, mutable).bytes(zeroOf(i32)).written;
+    const count = new BinaryWriter().op(i32, mutable).bytes(zeroOf(Uint8Array.of(i32))).written;
     return [fuel, pages, count, count, ...saved];
   }
 
@@ -717,24 +740,19 @@ function writeSection(out: BinaryWriter, id: number, content: Uint8Array | undef
   }
 }
 
-function readValueTypes(reader: BinaryReader): number {
-  const count = reader.u32();
-  for (let index = 0; index < count; index++) {
-    checkValueType(reader.u8());
-  }
-  return count;
-}
-
 function readMemoryLimits(reader: BinaryReader): Limits {
   const flags = reader.u8();
   if ((flags & 2) !== 0) {
-    throw unsupported('threads (atomics, shared memory)');
+    throw unsupported(Feature.threads);
+  }
+  if ((flags & 8) !== 0) {
+    throw unsupported(Proposal.customPageSizes);
   }
   if ((flags & 4) !== 0) {
-    throw unsupported('64-bit memory');
+    throw unsupported(Feature.memory64);
   }
   if (flags > 1) {
-    throw unsupported('memory with a page size of its own');
+    throw unsupported(`memory with the flags ${flags}`);
   }
   return { min: reader.u32(), max: flags === 1 ? reader.u32() : undefined };
 }

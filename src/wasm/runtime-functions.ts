@@ -1,6 +1,7 @@
 import { BinaryWriter } from './binary-writer.ts';
 import { BULK_BYTES_SHIFT, CARD_SHIFT, GROW_PAGE_FUEL, PAGE_BYTES, TABLE_ENTRY_FUEL } from './metering.ts';
 import { Misc, Op, Simd, ValueType } from './opcodes.ts';
+import { heapTypeOf } from './value-types.ts';
 
 /** Indexes that the added functions refer to. */
 interface RuntimeEnvironment {
@@ -21,11 +22,18 @@ export interface TrackingEnvironment {
   readonly limitBytes: number;
   readonly pagesGlobal: number;
   /** Each mutable global (including the page count) with the global that keeps its snapshot. */
-  readonly savedGlobals: readonly { readonly live: number; readonly saved: number }[];
+  readonly savedGlobals: readonly SavedGlobal[];
   /** Index of the global with the snapshot's length in bytes. */
   readonly snapshotBytesGlobal: number;
   /** Index of the global with the number of granules that were ever written. */
   readonly touchedGlobal: number;
+}
+
+interface SavedGlobal {
+  readonly live: number;
+  readonly saved: number;
+  /** Whether its type has no null; that of the saved one has, because it needs an initial value. */
+  readonly isNeverNull: boolean;
 }
 
 const { i32, i64 } = ValueType;
@@ -241,16 +249,20 @@ export function restoreBody(tracking: TrackingEnvironment): Body {
   code.op(Op.localGet, run, Op.i32Const).s32(-SCAN_BYTES).op(Op.i32And, Op.localSet, card, Op.br, 0);
   code.op(Op.end, Op.end);
 
-  for (const { live, saved } of tracking.savedGlobals) {
-    code.op(Op.globalGet).u32(saved).op(Op.globalSet).u32(live);
+  for (const { live, saved, isNeverNull } of tracking.savedGlobals) {
+    code
+      .op(Op.globalGet)
+      .u32(saved)
+      .op(...(isNeverNull ? [Op.refAsNonNull] : []));
+    code.op(Op.globalSet).u32(live);
   }
   return code.op(Op.localGet, total, Op.end).written;
 }
 
-/** The initial value of a saved global. */
-export function zeroOf(type: number): Uint8Array {
+/** The initial value of a saved global of a type that is not a reference, or nullable. */
+export function zeroOf(type: Uint8Array): Uint8Array {
   const code = new BinaryWriter();
-  switch (type) {
+  switch (type[0]) {
     case i32:
       return code.op(Op.i32Const, 0, Op.end).written;
     case i64:
@@ -262,7 +274,7 @@ export function zeroOf(type: number): Uint8Array {
     case ValueType.v128:
       return code.op(Op.simdPrefix, Simd.const).bytes(new Uint8Array(16)).op(Op.end).written;
     default:
-      return code.op(Op.refNull, type, Op.end).written;
+      return code.op(Op.refNull).bytes(heapTypeOf(type)).op(Op.end).written;
   }
 }
 

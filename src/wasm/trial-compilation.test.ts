@@ -6,6 +6,7 @@ import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { HARMLESS, hostileModule } from './testing/hostile-module.ts';
+import { wat } from './testing/wat.ts';
 import { tryCompilation } from './trial-compilation.ts';
 
 const MIB = 1024 * 1024;
@@ -69,5 +70,21 @@ describe('A trial compilation', () => {
 
   it('compiles doubtful functions only', () => {
     tryCompilation(LARGE, { ...DOUBTS, functions: new Set() }, { ...AMPLE, memoryBytes: 30 * MIB });
+  });
+
+  it('measures nothing of the other functions, data and exports of a large module', () => {
+    const shape = { functions: 60_000, exports: 1_000, stores: 20, dataSegments: 1_000, dataBytes: 20 * MIB };
+    const module = hostileModule({ ...HARMLESS, ...shape }, Infinity);
+    tryCompilation(module, { ...DOUBTS, functions: new Set([59_999]) }, { ...AMPLE, memoryBytes: 20 * MIB });
+  });
+
+  it('compiles functions that call others, and name them', () => {
+    const text = `(module (type $t (func (result i32))) (import "env" "log" (func $log (param i32))) (memory 1)
+      (table 2 funcref) (elem (i32.const 0) $other) (elem declare func $named) (data $d "text") (global $g (mut i32) (i32.const 1))
+      (func $other (type $t) (i32.const 1)) (func $named (type $t) (i32.const 2))
+      (func $doubtful (export "run") (memory.init $d (i32.const 0) (i32.const 0) (i32.const 4))
+        (call $log (call $other)) (call $log (call_indirect (type $t) (i32.const 0))) (call $doubtful)
+        (call $log (call_ref $t (ref.func $named))) (global.set $g (i32.const 2))))`;
+    tryCompilation(wat(text), { ...DOUBTS, functions: new Set([2, 0]) }, AMPLE);
   });
 });

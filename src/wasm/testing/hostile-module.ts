@@ -6,6 +6,11 @@ import { Op, ValueType } from '../opcodes.ts';
 export interface HostileShape {
   readonly functions: number;
   readonly parameters: number;
+  /** What the parameters are, and the locals. */
+  readonly values: 'i32' | 'reference';
+  /** Calls that pass the results of each to the next one, and calls after the last instruction that is reached. */
+  readonly calls: number;
+  readonly unreachableCalls: number;
   readonly locals: number;
   /** Groups that declare one local each. */
   readonly localGroups: number;
@@ -40,6 +45,9 @@ export interface HostileShape {
 export const HARMLESS: HostileShape = {
   functions: 1,
   parameters: 0,
+  values: 'i32',
+  calls: 0,
+  unreachableCalls: 0,
   locals: 1,
   localGroups: 0,
   operands: 0,
@@ -67,6 +75,8 @@ export const HARMLESS: HostileShape = {
 const EXTREMES = {
   functions: 20_000,
   parameters: 1_000,
+  calls: 20_000,
+  unreachableCalls: 100_000,
   locals: 49_000,
   localGroups: 20_000,
   operands: 30_000,
@@ -96,6 +106,7 @@ const MAX_CODE_BYTES = 1_000_000;
 export const HOSTILE_SHAPES: fc.Arbitrary<HostileShape> = fc
   .record({
     blocks: fc.constantFrom('block', 'loop', 'if'),
+    values: fc.constantFrom('i32', 'reference'),
     isStarted: fc.boolean(),
     extremes: fc.uniqueArray(
       fc.record({
@@ -114,7 +125,10 @@ export const HOSTILE_SHAPES: fc.Arbitrary<HostileShape> = fc
 /** The bytes of a module of this shape, valid but for limits of V8. Exports its first function as names of one length. */
 export function hostileModule(shape: HostileShape, maxCodeBytes = MAX_CODE_BYTES): Uint8Array {
   const body = bodyOf(shape);
-  const functions = Math.max(1, Math.min(shape.functions, Math.floor(maxCodeBytes / body.length)));
+  const functions = Math.max(
+    hasCalls(shape) ? 2 : 1,
+    Math.min(shape.functions, Math.floor(maxCodeBytes / body.length)),
+  );
   const out = new BinaryWriter().op(0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0);
   const section = (id: number, count: number, entry: (index: number, to: BinaryWriter) => void): void => {
     const content = new BinaryWriter().u32(count);
@@ -124,9 +138,11 @@ export function hostileModule(shape: HostileShape, maxCodeBytes = MAX_CODE_BYTES
     out.op(id).sized(content.written);
   };
   const { i32, funcref } = ValueType;
+  const value = valueOf(shape);
   section(1, shape.types + 1, (index, to) => {
-    to.op(0x60).u32(index === 0 ? 0 : shape.parameters);
-    to.bytes(new Uint8Array(index === 0 ? 0 : shape.parameters).fill(i32)).op(0);
+    to.op(0x60);
+    writeValues(to, value, index === 0 ? 0 : shape.parameters);
+    writeValues(to, value, index === 0 || !hasCalls(shape) ? 0 : shape.parameters);
   });
   section(2, shape.imports, (index, to) => to.name('env').name(`${index}`).op(0).u32(0));
   section(3, functions, (index, to) => to.u32(index === 0 ? 0 : 1));
@@ -161,9 +177,25 @@ export function hostileModule(shape: HostileShape, maxCodeBytes = MAX_CODE_BYTES
   return out.written;
 }
 
+/** A type of the shape's values: `i32`, or null or a function of type 0. */
+function valueOf(shape: HostileShape): readonly number[] {
+  return shape.values === 'i32' ? [ValueType.i32] : [ValueType.refNull, 0];
+}
+
+function writeValues(out: BinaryWriter, value: readonly number[], count: number): void {
+  out.u32(count);
+  for (let index = 0; index < count; index++) {
+    out.op(...value);
+  }
+}
+
+function hasCalls({ calls, unreachableCalls }: HostileShape): boolean {
+  return calls + unreachableCalls > 0;
+}
+
 function bodyOf(shape: HostileShape): Uint8Array {
   const out = new BinaryWriter();
-  const { i32 } = ValueType;
+  const value = valueOf(shape);
   const repeat = (count: number, ...bytes: number[]): void => {
     for (let index = 0; index < count; index++) {
       out.op(...bytes);
@@ -171,8 +203,8 @@ function bodyOf(shape: HostileShape): Uint8Array {
   };
   const open = { block: [Op.block, 0x40], loop: [Op.loop, 0x40], if: [Op.i32Const, 0, Op.if, 0x40] }[shape.blocks];
   out.u32(shape.localGroups + 1);
-  repeat(shape.localGroups, 1, i32);
-  out.u32(shape.locals).op(i32);
+  repeat(shape.localGroups, 1, ...value);
+  out.u32(shape.locals).op(...value);
   repeat(shape.operands, Op.i32Const, 0);
   repeat(shape.nesting, ...open);
   repeat(shape.sequence, ...open, Op.end);
@@ -189,5 +221,15 @@ function bodyOf(shape: HostileShape): Uint8Array {
   }
   repeat(shape.nesting, Op.end);
   repeat(shape.operands, Op.drop);
+  if (hasCalls(shape)) {
+    const zero = shape.values === 'i32' ? [Op.i32Const, 0] : [Op.refNull, 0];
+    repeat(shape.calls > 0 ? shape.parameters : 0, ...zero);
+    const callee = new BinaryWriter().op(Op.call).u32(shape.imports + 1).written;
+    repeat(shape.calls, ...callee);
+    repeat(shape.calls > 0 ? shape.parameters : 0, Op.drop);
+    out.op(Op.unreachable);
+    repeat(shape.unreachableCalls, ...callee);
+    out.op(Op.unreachable);
+  }
   return out.op(Op.end).written;
 }
