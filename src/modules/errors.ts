@@ -137,7 +137,7 @@ const TENANT_MESSAGES: Readonly<Record<ModuleErrorCode, string | undefined>> = {
   'media-type-unsupported': 'the artifact is not, or does not contain, exactly one WebAssembly module',
   'size-mismatch': 'the module has another size than its manifest says',
   'source-truncated': 'the answer of the source ended early',
-  'module-too-large': 'the module is too large for this policy server',
+  'module-too-large': 'the module is too large: policies of namespaces have at most 64 MiB',
   'not-wasm': `the module is not valid: ${INSPECT}`,
   'digest-mismatch': 'the source has another module than the pinned one: check the digest in the reference',
   'not-cached': undefined,

@@ -32,7 +32,7 @@ export { resolveDigest } from './oci/registry-source.ts';
 export { hostPlatform, readImage, readImageConfig } from './oci/image.ts';
 export { parseImage, parseReference, redactUrl, withDigest } from './module-reference.ts';
 export type { FileReference, ModuleReference, RegistryReference } from './module-reference.ts';
-export { DEFAULT_MAX_MODULE_BYTES, ModuleStore } from './module-store.ts';
+export { DEFAULT_MAX_MODULE_BYTES, LARGEST_MODULE_BYTES, ModuleStore } from './module-store.ts';
 export type { FetchedModule } from './module-store.ts';
 export type { PeerAddresses, PeerSource } from './peer-source.ts';
 export { TaskLimit } from './task-limit.ts';

@@ -8,7 +8,8 @@ import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 
 import { digestOf } from './digest.ts';
-import { ModuleStore } from './module-store.ts';
+import { DEFAULT_MAX_MODULE_BYTES, LARGEST_MODULE_BYTES, ModuleStore } from './module-store.ts';
+import { DEFAULT_SOURCES } from './sources.ts';
 import { TemporaryFolder } from './testing/temporary-folder.ts';
 import { testModule } from './testing/test-module.ts';
 import { TestServer } from './testing/test-server.ts';
@@ -169,6 +170,26 @@ describe('ModuleStore', () => {
     await using server = await serving(() => ONE);
     const store = new ModuleStore({ cacheDir: folder.path, maxModuleBytes: 12 });
     await assert.rejects(store.fetch(`${server.origin}/x.wasm`), { code: 'module-too-large' });
+  });
+
+  it('may be larger than the default for policies of the cluster only, from the cache as well', async () => {
+    await using folder = await TemporaryFolder.create();
+    const path = join(folder.path, 'large.wasm');
+    const bytes = Buffer.alloc(DEFAULT_MAX_MODULE_BYTES + 1);
+    bytes.set(ONE);
+    await writeFile(path, bytes);
+    const store = new ModuleStore({
+      cacheDir: join(folder.path, 'cache'),
+      maxModuleBytes: LARGEST_MODULE_BYTES,
+      tenantFolder: folder.path,
+      sources: { ...DEFAULT_SOURCES, tenantModules: ['*'] },
+    });
+    const { digest } = await store.fetch(`file://${path}`);
+    const validated = { isForTenant: true, isValidated: true };
+    await assert.rejects(store.fetch(`file://${path}`, { isForTenant: true }), { code: 'module-too-large' });
+    await assert.rejects(store.fetch(`file://${path}@${digest}`, validated), { code: 'module-too-large' });
+    const { origin } = await store.fetch(`file://${path}@${digest}`);
+    assert.equal(origin, 'cache');
   });
 });
 

@@ -24,6 +24,8 @@ import type { SourcesConfig } from './sources.ts';
 
 /** Largest module by default: the largest policies, built with Go's standard toolchain, have about 20 MiB. */
 export const DEFAULT_MAX_MODULE_BYTES = 64 * 1024 * 1024;
+/** The most that an administrator can allow. The largest published policy has some 75 MiB. */
+export const LARGEST_MODULE_BYTES = 256 * 1024 * 1024;
 
 interface ModuleStoreOptions {
   /** The folder of the cache; several processes may share it. */
@@ -32,7 +34,7 @@ interface ModuleStoreOptions {
   readonly sources?: SourcesConfig;
   /** What artifacts of registries contain. Default: modules. */
   readonly content?: ArtifactContent;
-  /** Default: `DEFAULT_MAX_MODULE_BYTES`. */
+  /** For policies of the cluster; those of tenants have at most the default. Default: `DEFAULT_MAX_MODULE_BYTES`. */
   readonly maxModuleBytes?: number;
   /** Size of the cache. Default: 1 GiB. */
   readonly maxCacheBytes?: number;
@@ -293,7 +295,7 @@ export class ModuleStore {
       return { bytes: undefined, detail: undefined };
     }
     const outcome = await fetchFromPeers(this.#peers, reference.digest, {
-      maxBytes: this.#maxBytes,
+      maxBytes: this.#maxBytesFor(transfer),
       mayUseCopies: isValidated,
       reserve,
       signal,
@@ -333,13 +335,14 @@ export class ModuleStore {
         (file) => file.size,
         () => 0,
       );
-      await reserve(Math.min(size, this.#maxBytes), signal);
-      return { bytes: await readModuleFile(reference, this.#maxBytes) };
+      const maxBytes = this.#maxBytesFor(transfer);
+      await reserve(Math.min(size, maxBytes), signal);
+      return { bytes: await readModuleFile(reference, maxBytes) };
     }
     const options = {
       sources: this.#sources,
       content: this.#content,
-      maxBytes: this.#maxBytes,
+      maxBytes: this.#maxBytesFor(transfer),
       timeouts: this.#timeouts,
       signal,
       isForTenant,
@@ -384,6 +387,10 @@ export class ModuleStore {
     return { bytes, manifest, verified };
   }
 
+  #maxBytesFor({ isForTenant }: Access): number {
+    return isForTenant ? Math.min(this.#maxBytes, DEFAULT_MAX_MODULE_BYTES) : this.#maxBytes;
+  }
+
   /**
    * Whether a module may be used that another policy brought. A tenant's digest alone is no right: its module must have been
    * validated for the policy, or the same reference, with the same credentials, must have brought it to a tenant before.
@@ -410,7 +417,7 @@ export class ModuleStore {
       return undefined;
     }
     const bytes = await this.#cache.read(digest);
-    return bytes === undefined
+    return bytes === undefined || bytes.length > this.#maxBytesFor(access)
       ? undefined
       : {
           url: reference.shown,

@@ -96,6 +96,8 @@ export interface PolicyServerOptions {
   readonly trustRoot?: TrustRoot;
   /** The cluster that context-aware policies read. Default: none, so that every read fails. */
   readonly cluster?: ClusterSource;
+  /** Largest module of a policy of the cluster, in bytes; at most LARGEST_MODULE_BYTES. Default: that of the module store. */
+  readonly maxModuleBytes?: number;
   /** Timeout of one module download in milliseconds. Default: that of the module store. */
   readonly fetchTimeoutMs?: number;
   /** Default: see {@link ClientTimeouts}. */
@@ -212,6 +214,7 @@ export class PolicyServer {
         baseDir: policiesFile === undefined ? undefined : dirname(resolve(policiesFile)),
         sources: options.sources,
         verification: options.verification,
+        maxModuleBytes: options.maxModuleBytes,
         fetchTimeoutMs: options.fetchTimeoutMs,
         defaultTimeoutSeconds,
         memoryLimitBytes: options.memoryLimitBytes,

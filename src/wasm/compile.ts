@@ -49,8 +49,8 @@ export interface CompiledModule {
   readonly shape: ModuleShape;
 }
 
-/** Maximum size of a module: three times that of a Go policy that links the Kubernetes API (about 20 MB). */
-export const MAX_MODULE_BYTES = 64 * 1024 * 1024;
+/** Maximum size of a module: what an administrator can allow (LARGEST_MODULE_BYTES of src/modules). */
+export const MAX_MODULE_BYTES = 256 * 1024 * 1024;
 
 const MAGIC = [0x00, 0x61, 0x73, 0x6d];
 

@@ -4,7 +4,7 @@ import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
 import { createGuest, FUEL_PER_SECOND, MAX_ANSWER_BYTES } from '../../engine/index.ts';
 import { compilePolicyModule } from '../../modules/compiling/index.ts';
 import {
-  DEFAULT_MAX_MODULE_BYTES,
+  LARGEST_MODULE_BYTES,
   digestOf,
   executionModeOf,
   moduleInterface,
@@ -59,7 +59,7 @@ async function annotate(file: string, flags: AnnotateFlags): Promise<void> {
     throw usageError(`${file} is not a file`, 'Download it first: annotate works on local files.');
   }
   const [bytes, stated, usage] = await Promise.all([
-    readModuleFile(reference, DEFAULT_MAX_MODULE_BYTES),
+    readModuleFile(reference, LARGEST_MODULE_BYTES),
     readMetadataFile(flags.metadataPath, progress),
     flags.usagePath === undefined ? undefined : readText(flags.usagePath),
   ]);

@@ -1,6 +1,6 @@
 // `portcullis load`: copies the modules of a tarball into the cache of the user.
 import { Command } from 'commander';
-import { ModuleStore } from '../../modules/index.ts';
+import { LARGEST_MODULE_BYTES, ModuleStore } from '../../modules/index.ts';
 import { CliError } from '../errors.ts';
 import { sizeText } from '../output.ts';
 import { Progress } from '../progress.ts';
@@ -22,7 +22,7 @@ Example:
 }
 
 async function load({ input }: { readonly input: string }): Promise<void> {
-  const store = new ModuleStore({ cacheDir: moduleCacheFolder() });
+  const store = new ModuleStore({ cacheDir: moduleCacheFolder(), maxModuleBytes: LARGEST_MODULE_BYTES });
   const lines: string[] = [];
   await new Progress().during(`loading ${input}`, async (update) => {
     for await (const { url, digest, manifest, bytes } of store.load(input)) {

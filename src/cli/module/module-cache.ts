@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { DEFAULT_MAX_MODULE_BYTES, ModuleCache } from '../../modules/index.ts';
+import { LARGEST_MODULE_BYTES, ModuleCache } from '../../modules/index.ts';
 import { cacheFolder } from '../cache-folder.ts';
 
 /** The modules that commands of the user share. */
 export function moduleCache(): ModuleCache {
-  return new ModuleCache(moduleCacheFolder(), { maxModuleBytes: DEFAULT_MAX_MODULE_BYTES });
+  return new ModuleCache(moduleCacheFolder(), { maxModuleBytes: LARGEST_MODULE_BYTES });
 }
 
 export function moduleCacheFolder(): string {

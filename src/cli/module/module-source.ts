@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import {
-  DEFAULT_MAX_MODULE_BYTES,
+  LARGEST_MODULE_BYTES,
   digestOf,
   isBuiltin,
   type FileReference,
@@ -70,7 +70,7 @@ export async function readModule(reference: ModuleReference, options: ModuleSour
 
 /** Reads a file directly: the cache needs no copy. */
 async function readFileModule(reference: FileReference): Promise<ModuleSource> {
-  const bytes = await readModuleFile(reference, DEFAULT_MAX_MODULE_BYTES);
+  const bytes = await readModuleFile(reference, LARGEST_MODULE_BYTES);
   const digest = digestOf(bytes);
   if (reference.digest !== undefined && reference.digest !== digest) {
     throw new ModuleError(
@@ -85,6 +85,7 @@ async function download(reference: ModuleReference, options: ModuleSourceOptions
   const { progress, baseDir, sources, verification, isFromSource = false } = options;
   const store = new ModuleStore({
     cacheDir: moduleCacheFolder(),
+    maxModuleBytes: LARGEST_MODULE_BYTES,
     ...(sources === undefined ? {} : { sources }),
     ...(verification === undefined ? {} : { verification }),
   });

@@ -1,7 +1,7 @@
 // `portcullis serve`: a policy server for production, with the flags and environment variables of Kubewarden's policy server.
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
-import type { SourcesConfig } from '../../modules/index.ts';
+import { LARGEST_MODULE_BYTES, type SourcesConfig } from '../../modules/index.ts';
 import { createLog, type Logger } from '../../log/index.ts';
 import { PolicyServer, type PolicyServerOptions } from '../../server/index.ts';
 import { addLogFlags, addMemberFlags, type LogFlags, type MemberFlags } from '../daemon-flags.ts';
@@ -34,6 +34,7 @@ interface ServeFlags extends LogFlags, ReplicaFlags, SourceFlags, VerificationFl
   readonly readinessProbePort: number;
   readonly workers?: number;
   readonly policyMemory?: number;
+  readonly maxModuleSize?: number;
   readonly certFile?: string;
   readonly keyFile?: string;
   readonly clientCaFile?: string;
@@ -81,6 +82,12 @@ export function serveCommand(): Command {
         '--policy-memory <mebibytes>',
         'memory that WebAssembly policies may hold (default: 3/8 of the memory limit of the process)',
       ).argParser(count),
+    )
+    .addOption(
+      new Option(
+        '--max-module-size <mebibytes>',
+        'largest module of a policy of the cluster, 256 at most; policies of namespaces have 64 (default: 64)',
+      ).argParser(moduleSize),
     )
     .addOption(
       new Option('--cert-file <file>', 'PEM certificate; watched (default: plain HTTP)').env('KUBEWARDEN_CERT_FILE'),
@@ -215,6 +222,7 @@ async function serverOptions(flags: ServeFlags): Promise<Omit<PolicyServerOption
     shutdownDelayMs: flags.shutdownDelay * 1000,
     ...(flags.workers === undefined ? {} : { workers: flags.workers }),
     ...(flags.policyMemory === undefined ? {} : { policyMemoryBytes: flags.policyMemory * 2 ** 20 }),
+    ...(flags.maxModuleSize === undefined ? {} : { maxModuleBytes: flags.maxModuleSize * 2 ** 20 }),
     ...(flags.certFile === undefined || flags.keyFile === undefined
       ? {}
       : {
@@ -260,6 +268,15 @@ function clusterOption({ kubeconfig: file, context, inCluster }: MemberFlags): P
 
 function count(text: string): number {
   return wholeNumber(text, 1);
+}
+
+function moduleSize(text: string): number {
+  const mebibytes = wholeNumber(text, 1);
+  const most = LARGEST_MODULE_BYTES / 2 ** 20;
+  if (mebibytes > most) {
+    throw new InvalidArgumentError(`expected at most ${most}, got ${text}`);
+  }
+  return mebibytes;
 }
 
 function seconds(text: string): number {

@@ -5,7 +5,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import type { GovernanceSettings } from '../../governance/index.ts';
 import type { LoadCatalogue, ProjectionOptions } from '../../network-policy/index.ts';
-import { DEFAULT_ROLLOUT_SETTINGS, type RolloutSettings, tenantCapabilities } from '../../lifecycle/index.ts';
+import {
+  DEFAULT_ROLLOUT_SETTINGS,
+  maxModuleMebibytes,
+  type RolloutSettings,
+  tenantCapabilities,
+} from '../../lifecycle/index.ts';
 import {
   type AdmissionPolicyObject,
   CONTROLLER_FIELD_MANAGER,
@@ -102,6 +107,7 @@ export async function startWithCluster(
     dataDir,
     cluster: { kind: 'kubeconfig', file: local.kubeconfig, env: process.env },
     sources,
+    ...maxModuleSizeOf(local),
     ...(verification === undefined ? {} : { verification }),
     ...(trustRoot === undefined ? {} : { trustRoot }),
     log,
@@ -164,6 +170,13 @@ function assertNoVerification(local: LocalCluster): void {
 function capabilitiesOf(local: LocalCluster): readonly string[] {
   const server = policyServerOf(local);
   return server === undefined ? [] : tenantCapabilities(server);
+}
+
+/** The largest module that the PolicyServer allows when the process starts. */
+function maxModuleSizeOf(local: LocalCluster): { readonly maxModuleBytes?: number } {
+  const server = policyServerOf(local);
+  const mebibytes = server === undefined ? undefined : maxModuleMebibytes(server);
+  return mebibytes === undefined ? {} : { maxModuleBytes: mebibytes * 2 ** 20 };
 }
 
 function policyServerOf({ cluster }: LocalCluster): PolicyServer | undefined {

@@ -10,13 +10,19 @@ import type { PolicyReason } from './policy-reason.ts';
 
 /** The outcome of a load that threw this error. */
 export function loadFailure(error: unknown, isForTenant = false): LoadOutcome & { ok: false } {
-  const message = isForTenant ? tenantText(error) : errorText(error);
+  const message = isForTenant ? tenantText(error) : `${errorText(error)}${adviceOn(error)}`;
   if (error instanceof QuarantineError) {
     return { ok: false, reason: 'Quarantined', message, transient: true, retryAfterMs: error.retryAfterMs };
   }
   const isRetryable =
     error instanceof ModuleError ? error.isRetryable : error instanceof WasmError && error.code === 'trial-failed';
   return { ok: false, reason: reasonOf(error), message, transient: isRetryable };
+}
+
+function adviceOn(error: unknown): string {
+  return error instanceof ModuleError && error.code === 'module-too-large'
+    ? '; spec.maxModuleSize of the PolicyServer allows larger ones, and so does --max-module-size of serve'
+    : '';
 }
 
 /** The process ended while it loaded this before. */

@@ -53,6 +53,8 @@ export interface LoaderStart {
   readonly sources: SourcesConfig | undefined;
   /** What modules must be signed by; undefined: signatures are not verified. */
   readonly verification?: Verification | undefined;
+  /** Largest module of a policy of the cluster; undefined means the module store's default. */
+  readonly maxModuleBytes?: number | undefined;
   /** Time for one download; undefined means the module store's default. */
   readonly fetchTimeoutMs: number | undefined;
   readonly defaultTimeoutSeconds: number;

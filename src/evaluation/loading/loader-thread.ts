@@ -90,6 +90,7 @@ const store = new ModuleStore({
   cacheDir: start.cacheDir,
   ...(start.sources === undefined ? {} : { sources: start.sources }),
   ...(start.verification === undefined ? {} : { verification: start.verification }),
+  ...(start.maxModuleBytes === undefined ? {} : { maxModuleBytes: start.maxModuleBytes }),
   ...(start.fetchTimeoutMs === undefined ? {} : { fetchTimeoutMs: start.fetchTimeoutMs }),
   ...(start.tenantFolder === undefined ? {} : { tenantFolder: start.tenantFolder }),
   ...(start.peers === undefined ? {} : { peers: { ...start.peers, addresses: () => peerAddresses } }),

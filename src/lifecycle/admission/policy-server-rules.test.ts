@@ -45,6 +45,8 @@ const SERVER_CASES: readonly Case[] = [
     server({ namespacedPoliciesCapabilities: ['oci', 'oci/**', ''] }),
     [0, 1, 2].map((index) => `spec.namespacedPoliciesCapabilities[${index}] [capability-pattern]`),
   ],
+  ['the largest modules', 'ps', server({ maxModuleSize: '256Mi' }), []],
+  ['modules that are too large', 'ps', server({ maxModuleSize: '257Mi' }), ['spec.maxModuleSize [module-size]']],
   [
     'a request above its limit',
     'ps',

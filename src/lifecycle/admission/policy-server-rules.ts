@@ -4,6 +4,7 @@ import { parseQuantity, Quantity } from '../../cel/index.ts';
 import { isCapabilityPattern } from '../../engine/index.ts';
 import { forbidden, invalid, labelErrors, type PolicyServer, required } from '../../resources/index.ts';
 import { dnsSubdomainProblems, qualifiedNameProblems } from '../../names/index.ts';
+import { LARGEST_MODULE_MEBIBYTES } from '../policy-servers/max-module-size.ts';
 import { DEFAULT_PORTS, SERVICE_PORT } from '../policy-servers/policy-server-ports.ts';
 import { unusedFields } from '../policy-servers/spec-support.ts';
 import type { Findings } from './findings.ts';
@@ -30,6 +31,7 @@ export function checkPolicyServer(
 ): void {
   checkDisruption(spec, findings);
   checkNames(spec, findings);
+  checkModuleSize(spec, findings);
   checkCapabilities(spec.namespacedPoliciesCapabilities ?? [], findings);
   checkPodMetadata(spec, findings);
   checkEnvironment(spec.env ?? [], findings);
@@ -80,6 +82,13 @@ function checkNames(spec: Spec, findings: Findings): void {
   }
   if (spec.image.trim() === '') {
     findings.reject('reference-name', required('spec.image', 'expected the container image of the policy server'));
+  }
+}
+
+function checkModuleSize({ maxModuleSize }: Spec, findings: Findings): void {
+  if (maxModuleSize !== undefined && Number.parseInt(maxModuleSize, 10) > LARGEST_MODULE_MEBIBYTES) {
+    const detail = `expected at most "${LARGEST_MODULE_MEBIBYTES}Mi"`;
+    findings.reject('module-size', invalid('spec.maxModuleSize', maxModuleSize, detail));
   }
 }
 

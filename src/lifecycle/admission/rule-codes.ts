@@ -35,6 +35,7 @@ export const REJECTIONS = [
   'disruption-amount',
   'reference-name',
   'capability-pattern',
+  'module-size',
   'pod-metadata',
   'environment',
   'resources',

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import { type ControlAddress, type ControlClient, policyServersOf } from '../../control/index.ts';
-import { DEFAULT_MAX_MODULE_BYTES } from '../../modules/index.ts';
+import { LARGEST_MODULE_BYTES } from '../../modules/index.ts';
 import type { CopyKey } from './wanted-copies.ts';
 
 /** Time for the answer of a replica, connection included. Milliseconds. */
 const ANSWER_TIMEOUT_MS = 5_000;
-/** Time for a whole module: 64 MiB at 2 MB/s within a cluster. Milliseconds. */
-const RECEIVE_TIMEOUT_MS = 30_000;
+/** Time for a whole module: 256 MiB at 2 MB/s within a cluster. Milliseconds. */
+const RECEIVE_TIMEOUT_MS = 130_000;
 
 /** A module that begins to arrive. */
 export interface ArrivingModule {
@@ -43,9 +43,9 @@ export async function receiveModule(
       }
       throw new Error(`expected status 200, got ${response.statusCode}`);
     }
-    if (!Number.isSafeInteger(size) || size <= 0 || size > DEFAULT_MAX_MODULE_BYTES) {
+    if (!Number.isSafeInteger(size) || size <= 0 || size > LARGEST_MODULE_BYTES) {
       response.destroy();
-      throw new RangeError(`expected a module of 1 to ${DEFAULT_MAX_MODULE_BYTES} bytes, got ${size}`);
+      throw new RangeError(`expected a module of 1 to ${LARGEST_MODULE_BYTES} bytes, got ${size}`);
     }
     return { size, content: response as AsyncIterable<Uint8Array>, cancel: () => response.destroy() };
   } finally {

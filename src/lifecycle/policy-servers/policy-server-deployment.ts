@@ -8,6 +8,7 @@ import { policyServerLabels, policyServerObjectName, policyServerSelector } from
 import { type PolicyServerPorts, policyServerPorts } from './policy-server-ports.ts';
 import type { PolicyServerSettings } from './policy-server-settings.ts';
 import { runningImage } from './running-image.ts';
+import { maxModuleMebibytes } from './max-module-size.ts';
 import { tenantCapabilities } from './tenant-capabilities.ts';
 import {
   verificationAnnotations,
@@ -209,6 +210,7 @@ function containerArguments(
   files: ProcessFiles,
 ): readonly string[] {
   const { webhook, control, sources, docker, data } = FOLDERS;
+  const maxModuleSize = maxModuleMebibytes(server);
   const flags: readonly (readonly [string, string | number])[] = [
     ['policy-server', server.metadata.name ?? ''],
     ['namespace', namespace],
@@ -229,6 +231,7 @@ function containerArguments(
       ? ([['docker-config-json-path', `${docker}/${DOCKER_CONFIG_FILE}`]] as const)
       : []),
     ...verificationFlags(files.verification, FOLDERS.verification),
+    ...(maxModuleSize === undefined ? [] : ([['max-module-size', maxModuleSize]] as const)),
     ['namespaced-policies-capabilities', tenantCapabilities(server).join(',')],
   ];
   return ['serve', '--in-cluster', ...flags.map(([name, value]) => `--${name}=${value}`)];

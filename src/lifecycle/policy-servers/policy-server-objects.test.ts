@@ -237,6 +237,14 @@ describe('objects of a PolicyServer', () => {
     assert.deepEqual([flag(undefined, 'true'), flag([], 'true'), flag(['oci/*'], 'true')], ['*', '', 'oci/*']);
   });
 
+  it('allow modules of the size that the PolicyServer names', () => {
+    const flag = (spec: Partial<PolicyServer['spec']>): string | undefined => {
+      const deployment = policyServerDeployment(policyServer(spec), SETTINGS);
+      return argument(at(deployment.spec, 'template', 'spec') as PodSpec, 'max-module-size');
+    };
+    assert.deepEqual([flag({}), flag({ maxModuleSize: '128Mi' })], [undefined, '128']);
+  });
+
   it('have no duplicate variables, and none that would prevent the start', () => {
     const env = [
       { name: 'A', value: '1' },

@@ -118,6 +118,14 @@ const policyServer = {
           text('`oci/*`'),
         ),
       ),
+      maxModuleSize: optional(
+        text(
+          'The largest module of a policy of the cluster, `256Mi` at most. Policies of namespaces have 64Mi at most. Default: 64Mi.',
+          {
+            pattern: '^[1-9][0-9]{0,2}Mi$',
+          },
+        ),
+      ),
       webhookPort: port('The port of the webhook. Default: 8443.'),
       readinessProbePort: port('The port of the readiness probe. Default: 8081.'),
       metricsPort: port('The port of the metrics. Default: 8080.'),

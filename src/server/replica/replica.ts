@@ -1,7 +1,7 @@
 // A policy server as a replica of a PolicyServer: serves the PolicyRevisions of a cluster, and reports its progress.
 // Assembly only.
 import { isNamespacedPolicyId, namespaceOfPolicyId } from '../../resources/index.ts';
-import { DEFAULT_MAX_MODULE_BYTES, isDigest, ModuleCache, type PeerAddresses } from '../../modules/index.ts';
+import { isDigest, LARGEST_MODULE_BYTES, ModuleCache, type PeerAddresses } from '../../modules/index.ts';
 import type { MonitoredVerdict, ObjectReference } from '../../engine/index.ts';
 import { CLUSTER_OWNER } from '../../evaluation/index.ts';
 import type { CompiledPolicyModule, FindResult, PeerAccess, WatchedChange } from '../../evaluation/index.ts';
@@ -154,7 +154,7 @@ export class Replica implements PolicySource {
       },
       log,
     });
-    const cache = new ModuleCache(cacheDir, { maxModuleBytes: DEFAULT_MAX_MODULE_BYTES });
+    const cache = new ModuleCache(cacheDir, { maxModuleBytes: LARGEST_MODULE_BYTES });
     this.#control = new ReplicaControl({
       replica: options,
       view,
