@@ -43,6 +43,7 @@ metadata: {name: checked}
 
 const FILES = {
   'object.yaml': '{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {key: a}}',
+  'namespace.yaml': '{apiVersion: v1, kind: Namespace, metadata: {name: default}}',
   'old-object.yaml': own('CREATE', settings('oldObject.data.key != null')),
   'connect.yaml': own('DELETE', settings('object.data.key != null')),
   'condition.yaml': own('CREATE', `  matchConditions: [{name: c, expression: objekt == null}]\n${settings('"true"')}`),
@@ -58,6 +59,33 @@ const FILES = {
   'policies.yml': `checked:\n  module: builtin:cel\n${settings("object.metadata.labels['team' != ''")}`,
   'unused.yaml': own('CREATE, UPDATE', settings('object.data.key == oldObject.data.key')),
   'message.yaml': `${own('DELETE', settings("request.userInfo.username == 'nobody'"))}        messageExpression: "'not ' + object.metadata.name"\n`,
+  'condition-vap.yaml': `${KUBERNETES(
+    'ValidatingAdmissionPolicy',
+    `  matchConditions:
+    - name: named
+      expression: >-
+        has(object.metadata) &&
+        namespaceObject.metadata.name == 'a'
+  validations: [{expression: "true"}]
+`,
+  )}spec: {policyName: checked, validationActions: [Deny]}\n`,
+  'op-map.yaml': `${KUBERNETES('MutatingAdmissionPolicy', '  reinvocationPolicy: Never\n  mutations: [{patchType: JSONPatch, jsonPatch: {expression: \'[JSONPatch{op: "update", path: "/data/a", value: "b"}]\'}}]\n')}spec: {policyName: checked}\n`,
+  'lowercase.yaml': own(
+    'CREATE',
+    settings("|\n          has(object.data) &&\n          request.operation == 'create'"),
+  ),
+  'never-patch.yaml': own(
+    'CREATE',
+    `  settings:
+    mutations:
+      - patchType: JSONPatch
+        jsonPatch:
+          expression: |
+            [
+              JSONPatch{op: 'update', path: '/data/a', value: 'b'}
+            ]
+`,
+  ).replace('mutating: false', 'mutating: true'),
   'unused.portcullis-test.yml':
     'policy: old-object.yaml\ncases: [{name: one, object: object.yaml, expect: {allowed: false}}]',
 };
@@ -73,6 +101,7 @@ const REFUSED = [
   { file: 'binding.yaml', place: '12:49', message: /validationActions\[0\]: Unsupported value: "Denie"/ },
   { file: 'map.yaml', place: '8:82', message: /undeclared reference to 'limt'/ },
   { file: 'policies.yml', place: '5:56', message: /Syntax error/ },
+  { file: 'never-patch.yaml', place: '15:15', message: /no operation "update".* \[mutation\]/ },
 ];
 
 const command = (...args: readonly string[]): Promise<CommandResult> => portcullis(args, { cwd: folder });
@@ -123,19 +152,65 @@ describe('a policy that a cluster warns about', () => {
     }
   });
 
+  for (const { file, place, message } of [
+    {
+      file: 'condition-vap.yaml',
+      place: '11:9 ValidatingAdmissionPolicy checked',
+      message: /namespaceObject is always null in match conditions.*\[namespace-object\]$/m,
+    },
+    {
+      file: 'op-map.yaml',
+      place: '8:64 MutatingAdmissionPolicy checked',
+      message: /no operation "update".*\[mutation\]$/m,
+    },
+    {
+      file: 'lowercase.yaml',
+      place: '13:11 ClusterAdmissionPolicy checked',
+      message: /write "CREATE".*\[request-value\]$/m,
+    },
+  ]) {
+    it(`is shown at the place in its expression: ${file}`, async () => {
+      const results = await Promise.all([
+        command('test', '-p', file, 'object.yaml', 'namespace.yaml'),
+        command('run', file, '-r', 'object.yaml', '--manifests', 'namespace.yaml'),
+      ]);
+      for (const { stderr } of results) {
+        assert.ok(stderr.includes(`warning: ${file}:${place}: `), stderr);
+        assert.match(stderr, message);
+        assert.doesNotMatch(stderr, /^note:/m);
+      }
+    });
+  }
+
   it('is tested and run with a warning that a messageExpression gives no message', async () => {
     const deletion = ['--operation', 'DELETE'];
     const [tested, run] = await Promise.all([
       command('test', '-p', 'message.yaml', 'object.yaml', ...deletion),
       command('run', 'message.yaml', '-r', 'object.yaml', ...deletion),
     ]);
-    assert.match(tested.stderr, /^warning: message\.yaml:12:9 .*messageExpression: gives no message, .*no such key/m);
+    assert.match(
+      tested.stderr,
+      /^warning: message\.yaml:12:9 ClusterAdmissionPolicy checked: .*messageExpression: gives no message, .*no such key/m,
+    );
     assert.match(run.stderr, /^warn +kw\.cap\.checked: validations\[0\]\.messageExpression: .*no such key/m);
   });
 
   it('shows each failure once', async () => {
     const { stdout } = await command('test', '-p', 'message.yaml', 'object.yaml', '--operation', 'DELETE');
     assert.equal(stdout.split('failed expression').length, 2, stdout);
+  });
+
+  it('fails where it looks at a namespace that is not there, and is tested on the others', async () => {
+    await writeFile(
+      join(folder, 'elsewhere.yaml'),
+      '{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: gone}}',
+    );
+    const files = ['object.yaml', 'namespace.yaml', 'elsewhere.yaml'];
+    const { stdout, code } = await command('test', '-p', 'condition-vap.yaml', ...files);
+    assert.equal(code, 1);
+    assert.match(stdout, /^ConfigMap one +vap\/checked +fail/m);
+    assert.match(stdout, /^ConfigMap gone\/two +vap\/checked +error/m);
+    assert.match(stdout, /│ namespaces "gone" not found: add the manifest of the Namespace/);
   });
 
   it('has the rule in SARIF', async () => {

@@ -2,6 +2,7 @@
 import type { PolicyLogEntry } from '../../engine/index.ts';
 import { fieldPathOf } from '../field-path.ts';
 import type { FilePolicy } from './file-policy.ts';
+import { subjectOf } from './policy-findings.ts';
 import type { PolicyWarning } from './policy-warning.ts';
 
 const PROBLEM = /^(?:\w+\/[^:]+: )?((?:spec\.)?validations\[\d+\]\.messageExpression): (.+)$/s;
@@ -25,7 +26,7 @@ export function messageWarning(
   const place = (first?.placeOf ?? placeOf)?.(fieldPathOf(path));
   return {
     rule: 'message-expression',
-    policy: definition.id,
+    policy: first === undefined ? definition.id : subjectOf(first.object),
     field: path,
     message: `gives no message, and denials have another one: ${problem}`,
     ...(place === undefined ? {} : { place }),

@@ -20,8 +20,8 @@ export interface SourceText {
 export interface PlacedManifest {
   readonly object: JsonObject;
   readonly source: SourceText;
-  /** Position of a field of the manifest, or of the manifest itself. */
-  readonly positionOf: (path?: FieldPath) => TextPosition;
+  /** Position of a field of the manifest, after the beginning of its text if there is one, or of the manifest itself. */
+  readonly positionOf: (path?: FieldPath, beginning?: string) => TextPosition;
   readonly placeOf: PlaceOf;
 }
 
@@ -48,27 +48,34 @@ export function placedManifests(documents: readonly unknown[], source: SourceTex
   const placed = (object: JsonObject, document: number, above: FieldPath = []): PlacedManifest => ({
     object,
     source,
-    positionOf: (path = []) => places.positionOf([...above, ...path], document),
+    positionOf: (path = [], beginning) => places.positionOf([...above, ...path], beginning, document),
     placeOf: (path, beginning) => places.placeOf([...above, ...path], beginning, document),
   });
   return documents.flatMap((document, index) =>
-    itemsOf(document, (path) => `${source.name}:${places.positionOf(path, index).line}`).flatMap(({ value, path }) => {
-      if (value === null || value === undefined) {
-        return [];
-      }
-      if (!isManifest(value)) {
-        const { line } = places.positionOf(path, index);
-        throw new CliError(
-          `${source.name}:${line}: ${fieldPathText(path) || `document ${index + 1}`} is not a manifest: expected a mapping with apiVersion and kind`,
-        );
-      }
-      return [placed(value, index, path)];
-    }),
+    itemsOf(document, (path) => `${source.name}:${places.positionOf(path, undefined, index).line}`).flatMap(
+      ({ value, path }) => {
+        if (value === null || value === undefined) {
+          return [];
+        }
+        if (!isManifest(value)) {
+          const { line } = places.positionOf(path, undefined, index);
+          throw new CliError(
+            `${source.name}:${line}: ${fieldPathText(path) || `document ${index + 1}`} is not a manifest: expected a mapping with apiVersion and kind`,
+          );
+        }
+        return [placed(value, index, path)];
+      },
+    ),
   );
 }
 
 /** A message about a field of a manifest, with its position and the line there. */
-export function placedMessage({ source, positionOf }: PlacedManifest, path: FieldPath, message: string): string {
-  const { line, column, excerpt } = positionOf(path);
+export function placedMessage(
+  { source, positionOf }: PlacedManifest,
+  path: FieldPath,
+  message: string,
+  beginning?: string,
+): string {
+  const { line, column, excerpt } = positionOf(path, beginning);
   return `${source.name}:${line}:${column} ${message}\n${excerpt.replaceAll(/^/gm, '  ')}`;
 }

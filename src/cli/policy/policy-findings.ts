@@ -8,6 +8,7 @@ import {
   manifestProblems,
   type PolicyDefinition,
 } from '../../engine/index.ts';
+import { type LintFinding, lintManifest } from '../../engine/type-check/index.ts';
 import { OwnKindsRules } from '../../lifecycle/admission/index.ts';
 import { isBuiltin, parseBuiltin } from '../../modules/index.ts';
 import type { OwnKind } from '../../resources/index.ts';
@@ -15,6 +16,8 @@ import { isJsonObject, own, parseJson, textOf, valueAt } from '../../values/inde
 import { CliError } from '../errors.ts';
 import { fieldPathOf } from '../field-path.ts';
 import type { FilePolicy, PolicyError, PolicyFindings } from './file-policy.ts';
+import { isPolicyOfKubernetes } from './manifests.ts';
+import type { PolicyWarning } from './policy-warning.ts';
 import { placedMessage, type PlacedManifest } from './placed-manifests.ts';
 import { type FilePlace, type PlaceOf, textBefore } from './source-places.ts';
 
@@ -56,17 +59,13 @@ export function ownFindings(placed: PlacedManifest, kind: OwnKind): PolicyFindin
   const { object, source } = placed;
   const modulesUrl = new URL(`${pathToFileURL(source.folder).href}/`);
   const rules = new OwnKindsRules({ controllerUser: CONTROLLER, appliesVerification: true, modulesUrl });
-  const { errors, warned } = rules.findingsOf(kind, object);
-  const policy = subjectOf(object);
+  const findings = rules.findingsOf(kind, object);
   return {
-    errors: errors.map(({ field, message }) => ({ field, text: placedError(placed, field, message) })),
-    warnings: warned.map(({ code, field, text }) => ({
-      rule: code,
-      policy,
-      field,
-      message: `${text} [${code}]`,
-      place: placeOfMessage(placed.placeOf, object, field, text),
-    })),
+    errors: findings.errors.map((error) => {
+      const { field, message } = error;
+      return { field, text: placedError(placed, field, message, findings.placeOf(error)) };
+    }),
+    warnings: findings.warned.map(({ code, field, text, place }) => placedWarning(placed, code, field, text, place)),
   };
 }
 
@@ -85,7 +84,16 @@ export function kubernetesFindings(
       text: placedError(one, field, message),
     })),
   );
-  return { errors, warnings: [] };
+  return { errors, warnings: placed.flatMap((one) => lintWarnings(one, options)) };
+}
+
+/** API servers accept what can never do anything, too: a policy of theirs that fails always is no error here either. */
+function lintWarnings(placed: PlacedManifest, options: Parameters<typeof lintManifest>[1]): readonly PolicyWarning[] {
+  return isPolicyOfKubernetes(placed.object)
+    ? lintManifest(placed.object, options).map(({ code, field, message, place }) =>
+        placedWarning(placed, code, field, message, place),
+      )
+    : [];
 }
 
 /** The mistakes in settings of builtin policies of a policies file. */
@@ -109,17 +117,40 @@ export function entryFindings(definition: PolicyDefinition, placeOf: PlaceOf): P
   return { errors, warnings: [] };
 }
 
-function subjectOf(object: JsonObject): string {
+/** `ClusterAdmissionPolicy pinned-images` */
+export function subjectOf(object: JsonObject): string {
   return `${textOf(own(object, 'kind'))} ${textOf(valueAt(object, 'metadata', 'name'))}`;
 }
 
+/** Where in an expression a mistake is. */
+type ExpressionPlace = LintFinding['place'];
+
+function placedWarning(
+  { object, placeOf }: PlacedManifest,
+  rule: string,
+  field: string,
+  text: string,
+  place: ExpressionPlace,
+): PolicyWarning {
+  return {
+    rule,
+    policy: subjectOf(object),
+    field,
+    message: `${text} [${rule}]`,
+    place:
+      place === undefined
+        ? placeOfMessage(placeOf, object, field, text)
+        : placeOf(fieldPathOf(field), textBefore(place.expression, place)),
+  };
+}
+
 /** A message of CEL shows the expression, any other the line of the file. */
-function placedError(placed: PlacedManifest, field: string, message: string): string {
+function placedError(placed: PlacedManifest, field: string, message: string, place?: ExpressionPlace): string {
   const { object, placeOf } = placed;
   const text = `${subjectOf(object)}: ${field}: ${message}`;
   return MISTAKE.test(message)
     ? `${placeText(placeOfMessage(placeOf, object, field, message))} ${text}`
-    : placedMessage(placed, fieldPathOf(field), text);
+    : placedMessage(placed, fieldPathOf(field), text, place && textBefore(place.expression, place));
 }
 
 /** The place of a mistake in an expression, or of its field. */

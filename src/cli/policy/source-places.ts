@@ -47,21 +47,27 @@ export class SourcePlaces {
   }
 
   /** With an excerpt. */
-  positionOf(path: FieldPath, document = 0): TextPosition {
-    return textPosition(this.#text, this.#read().positions.offsetOf(path, document));
+  positionOf(path: FieldPath, beginning?: string, document = 0): TextPosition {
+    return textPosition(this.#text, this.#offsetOf(path, beginning, document));
   }
 
   /** As {@link PlaceOf}. */
   placeOf(path: FieldPath, beginning: string | undefined, document = 0): FilePlace {
-    const { positions, lines } = this.#read();
-    const offset =
-      beginning === undefined ? positions.offsetOf(path, document) : positions.offsetInText(path, beginning, document);
+    const { lines } = this.#read();
+    const offset = this.#offsetOf(path, beginning, document);
     return { file: this.#file, line: lines.at(offset), column: lines.columnAt(offset) };
   }
 
   /** The places of fields below a path. */
   below(above: FieldPath): PlaceOf {
     return (path, beginning) => this.placeOf([...above, ...path], beginning);
+  }
+
+  #offsetOf(path: FieldPath, beginning: string | undefined, document: number): number {
+    const { positions } = this.#read();
+    return beginning === undefined
+      ? positions.offsetOf(path, document)
+      : positions.offsetInText(path, beginning, document);
   }
 
   #read(): { readonly positions: YamlPositions; readonly lines: LineNumbers } {

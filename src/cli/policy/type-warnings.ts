@@ -24,6 +24,7 @@ import { own, textOf, textsOf, valueAt } from '../../values/index.ts';
 import { fieldPathOf } from '../field-path.ts';
 import type { FilePolicy } from './file-policy.ts';
 import type { PlacedManifest } from './placed-manifests.ts';
+import { subjectOf } from './policy-findings.ts';
 import type { PolicyWarning } from './policy-warning.ts';
 import { type PlaceOf, textBefore } from './source-places.ts';
 
@@ -101,7 +102,7 @@ function isPolicy(manifest: JsonObject): boolean {
 
 function manifestWarnings(manifest: CheckedManifest, kinds: PolicyKinds): readonly PolicyWarning[] {
   const { object, placeOf } = manifest;
-  const policy = `${textOf(own(object, 'kind'))} ${textOf(valueAt(object, 'metadata', 'name'))}`;
+  const policy = subjectOf(object);
   const { group } = groupVersionOf(textOf(own(object, 'apiVersion')));
   if (group === ADMISSION_GROUP) {
     return checkManifestTypes(object, kinds).warnings.map((one) => ({ policy, ...warningOf(one, placeOf) }));

@@ -1,7 +1,6 @@
 import { MAX_KUBERNETES_VERSION } from '../../cel/index.ts';
 import { isJsonObject } from '../json-text.ts';
 import type { JsonObject } from '../json-text.ts';
-import { lintPolicy } from './lints/lint-policy.ts';
 import { compilePolicy } from './compiled-policy.ts';
 import type { CompiledPolicy } from './compiled-policy.ts';
 import { problemText } from '../field-problem.ts';
@@ -134,9 +133,6 @@ class ManifestLoader {
       this.#bindings.set(key, read);
     } else if (policy !== undefined) {
       this.#policies.set(key, policy);
-      const { resourceRules: rules = [] } = read.matchConstraints ?? {};
-      const lints = problems.length > 0 ? [] : lintPolicy(policy, this.#environments, { rules });
-      this.#notes.push(...lints.map(({ field, message }) => `${manifest}: ${field}: ${message}`));
     }
   }
 

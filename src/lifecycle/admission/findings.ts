@@ -1,3 +1,4 @@
+import type { LintFinding } from '../../engine/index.ts';
 import type { FieldError } from '../../resources/index.ts';
 import type { ContributedFindings } from './contributed-kinds.ts';
 import type { RejectionCode, WarningCode } from './rule-codes.ts';
@@ -16,13 +17,18 @@ export interface CodedWarning {
   readonly code: string;
   readonly field: string;
   readonly text: string;
+  /** Where in the expression of the field; absent for the whole field. */
+  readonly place?: ExpressionPlace;
 }
+
+type ExpressionPlace = NonNullable<LintFinding['place']>;
 
 /** Errors and warnings about one object. Each ends with the code of its rule, see docs/policy-validation.md. */
 export class Findings {
   #errors: FieldError[] = [];
   readonly #earlier: readonly string[];
   readonly #warned: CodedWarning[] = [];
+  readonly #places = new Map<FieldError, ExpressionPlace>();
   #omitted = 0;
 
   /** @param warnings of an earlier check of the same object */
@@ -46,6 +52,11 @@ export class Findings {
     return this.#warned;
   }
 
+  /** Where in the expression of its field an error is; undefined for the whole field. */
+  placeOf(error: FieldError): ExpressionPlace | undefined {
+    return this.#places.get(error);
+  }
+
   /** Whether there is an error at a field or below it. */
   has(field: string): boolean {
     return this.#errors.some((error) => error.field === field || /^[.[]/.test(below(error.field, field)));
@@ -61,15 +72,19 @@ export class Findings {
     }
   }
 
-  reject(code: RejectionCode, error: FieldError): void {
-    this.#reject(code, error);
+  reject(code: RejectionCode, error: FieldError, place?: ExpressionPlace): void {
+    this.#reject(code, error, place);
   }
 
-  #reject(code: string, error: FieldError): void {
+  #reject(code: string, error: FieldError, place?: ExpressionPlace): void {
     if (this.#errors.length === MAX_FINDINGS) {
       this.#omitted += 1;
     } else {
-      this.#errors.push({ ...error, message: `${shortened(error.message, MAX_MESSAGE_CHARACTERS)} [${code}]` });
+      const coded = { ...error, message: `${shortened(error.message, MAX_MESSAGE_CHARACTERS)} [${code}]` };
+      this.#errors.push(coded);
+      if (place !== undefined) {
+        this.#places.set(coded, place);
+      }
     }
   }
 
@@ -90,13 +105,14 @@ export class Findings {
     }
   }
 
-  warn(code: WarningCode, field: string, text: string): void {
-    this.#warn(code, field, text);
+  warn(code: WarningCode, field: string, text: string, place?: ExpressionPlace): void {
+    this.#warn(code, field, text, place);
   }
 
-  #warn(code: string, field: string, text: string): void {
+  #warn(code: string, field: string, text: string, place?: ExpressionPlace): void {
     if (this.#earlier.length + this.#warned.length < MAX_WARNINGS) {
-      this.#warned.push({ code, field, text: shortened(text.replaceAll(/\s+/g, ' '), MAX_WARNING_CHARACTERS) });
+      const shown = shortened(text.replaceAll(/\s+/g, ' '), MAX_WARNING_CHARACTERS);
+      this.#warned.push({ code, field, text: shown, ...(place === undefined ? {} : { place }) });
     }
   }
 }

@@ -175,12 +175,12 @@ export class PolicyRules {
 
 /** @param root path of what contains the fields */
 function report(lints: readonly LintFinding[], root: string, findings: Findings): void {
-  for (const { code, field, message, isError } of lints) {
+  for (const { code, field, message, isError, place } of lints) {
     const path = field === '' ? root : `${root}.${field}`;
     if (isError === true) {
-      findings.reject(code, forbidden(path, message));
+      findings.reject(code, forbidden(path, message), place);
     } else {
-      findings.warn(code, path, message);
+      findings.warn(code, path, message, place);
     }
   }
 }

@@ -239,17 +239,17 @@ class PolicyTest {
 
   async #evaluate(state: SubjectState): Promise<PartialResult> {
     const request = { body: state.body, route: 'validate' } as const;
-    const { result, reason = '' } = matchRequest(this.#policy, request);
-    if ('error' in result) {
-      return { outcome: 'error', message: reason };
-    }
-    if (!result.isMatch) {
-      return { outcome: 'skip', message: reason };
-    }
-    this.#unchecked.add(this.#policy.name, result.unchecked, state.namespace);
     const { capabilities } = this.#runner;
-    capabilities.begin(this.#options.session);
     try {
+      const { result, reason = '' } = matchRequest(this.#policy, request);
+      if ('error' in result) {
+        return { outcome: 'error', message: reason };
+      }
+      if (!result.isMatch) {
+        return { outcome: 'skip', message: reason };
+      }
+      this.#unchecked.add(this.#policy.name, result.unchecked, state.namespace);
+      capabilities.begin(this.#options.session);
       const evaluated = await this.#runner.evaluate(request);
       if (evaluated.refused !== undefined) {
         return { outcome: 'error', message: evaluated.refused };

@@ -94,7 +94,7 @@ export async function testResourceFiles(
     return EXIT.ok;
   }
   const report = await test(() => undefined);
-  notesOf(report, process.stderr).forEach((note) => progress.line(note));
+  notesOf(report, flags, process.stderr).forEach((note) => progress.line(note));
   process.stdout.write(reportText(report, flags.output, flags, process.stdout));
   await writeFiles(report);
   return exitCodeOf(report);
@@ -106,7 +106,11 @@ function otherInputs({ old, replayHostCapabilitiesInteractions: replay }: Resour
 }
 
 /** Warnings and notes in the style of a stream. */
-function notesOf(report: ResourceReport, stream: NodeJS.WriteStream): readonly string[] {
+function notesOf(
+  report: ResourceReport,
+  { verbose = false }: Pick<ResourceTestFlags, 'verbose'>,
+  stream: NodeJS.WriteStream,
+): readonly string[] {
   const labelled = (label: 'note' | 'warning', notes: readonly string[]): readonly string[] => {
     const more = notes.length > MAX_NOTES ? [`${notes.length - MAX_NOTES} more ${label}s are not shown`] : [];
     return [...notes.slice(0, MAX_NOTES), ...more].map(
@@ -115,7 +119,7 @@ function notesOf(report: ResourceReport, stream: NodeJS.WriteStream): readonly s
   };
   return [
     ...labelled('warning', report.warnings.map(warningText)),
-    ...labelled('note', [...report.notes, ...emptyNotes(report)]),
+    ...labelled('note', [...report.notes, ...emptyNotes(report, verbose)]),
   ];
 }
 
@@ -292,8 +296,8 @@ function removedNotes(removed: readonly string[]): readonly string[] {
 }
 
 /** A green result that tested nothing should not go unnoticed. */
-function emptyNotes(report: ResourceReport): readonly string[] {
-  return hasNoMatch(report) ? ['no policy applies to any resource: -v says why'] : [];
+function emptyNotes(report: ResourceReport, verbose: boolean): readonly string[] {
+  return hasNoMatch(report) ? [`no policy applies to any resource${verbose ? '' : ': -v says why'}`] : [];
 }
 
 /** Errors in files are wrong usage, since nothing was tested. */

@@ -1,15 +1,16 @@
 import { compilePolicy } from '../compiled-policy.ts';
 import type { FieldProblem } from '../../field-problem.ts';
 import type { JsonObject } from '../../json-text.ts';
+import type { ManifestOptions } from '../manifests.ts';
 import { PolicyEnvironments } from '../policy-environment.ts';
 import { readPolicy } from '../read-policy.ts';
 import type { LintFinding } from './lint-finding.ts';
 import { lintPolicy } from './lint-policy.ts';
 
 /** Possible mistakes in a ValidatingAdmissionPolicy or MutatingAdmissionPolicy; none where it does not compile. */
-export function lintManifest(manifest: JsonObject): readonly LintFinding[] {
+export function lintManifest(manifest: JsonObject, options: ManifestOptions = {}): readonly LintFinding[] {
   const problems: FieldProblem[] = [];
-  const environments = new PolicyEnvironments({ hasWholeRequest: false });
+  const environments = new PolicyEnvironments({ ...options, hasWholeRequest: false });
   const spec = readPolicy(manifest, problems);
   const policy = compilePolicy(spec, environments, problems);
   const { resourceRules: rules = [] } = spec.matchConstraints ?? {};

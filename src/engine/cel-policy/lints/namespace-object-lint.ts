@@ -1,5 +1,5 @@
 // Finds match conditions with `namespaceObject`, which is null there: API servers look the namespace up after them.
-import { findCertain, readsField, usesVariable } from '../../../cel/index.ts';
+import { expressionsOf, findCertain, readsField } from '../../../cel/index.ts';
 import type { FailurePolicyType } from '../policy-spec.ts';
 import { findingAt, type LintFinding, type Programs } from './lint-finding.ts';
 
@@ -13,7 +13,10 @@ export function namespaceObjectLint(
 ): readonly LintFinding[] {
   return [...programs].flatMap(([field, program]) => {
     const { expression } = program.checked;
-    if (!program.text.includes(NAME) || !usesVariable(expression, NAME)) {
+    const use = program.text.includes(NAME)
+      ? [...expressionsOf(expression)].find((node) => node.kind === 'identifier' && node.name === NAME)
+      : undefined;
+    if (use === undefined) {
       return [];
     }
     const read = findCertain(expression, (node) => readsField(node, NAME));
@@ -25,7 +28,7 @@ export function namespaceObjectLint(
           ? ': the condition fails, and every request that other conditions do not exclude would be rejected'
           : ': the condition fails, and the policy would apply to no request';
     const message = `${NAME} is always null in match conditions, as in an API server${effect}. Use it in a validation or a variable, or select namespaces by ${selectorField}`;
-    const finding = findingAt('namespace-object', field, program, read?.start ?? 0, message);
+    const finding = findingAt('namespace-object', field, program, (read ?? use).start, message);
     return [isFatal ? ({ ...finding, isError: true } as const) : finding];
   });
 }
