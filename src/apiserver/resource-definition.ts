@@ -45,6 +45,8 @@ export interface ResourceDefinition<T extends KubernetesObject = KubernetesObjec
   readonly validate?: (object: KubernetesObject, old: KubernetesObject | undefined) => readonly FieldError[];
   /** Warnings about a valid object. `old` is the object that an update replaces. Default: none. */
   readonly warnings?: (object: KubernetesObject, old: KubernetesObject | undefined) => readonly string[];
+  /** A warning about each request for this version. Default: none. */
+  readonly deprecation?: string;
   /** The rule for object names. Default: `dns-subdomain`. */
   readonly nameRule?: NameRule;
   /** Fields for selectors besides `metadata.name` and `metadata.namespace`: `spec.nodeName`. Default: none. */

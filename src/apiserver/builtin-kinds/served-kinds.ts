@@ -13,7 +13,9 @@ import { validateBuiltin } from './validation/validate-builtin.ts';
 import { builtinWarnings } from './warnings/builtin-warnings.ts';
 
 /** The properties of a kind beyond its names. */
-type Details = Partial<Pick<ResourceDefinition, 'hasStatus' | 'scale' | 'nameRule' | 'countsGenerations' | 'verbs'>>;
+type Details = Partial<
+  Pick<ResourceDefinition, 'hasStatus' | 'scale' | 'nameRule' | 'countsGenerations' | 'verbs' | 'deprecation'>
+>;
 
 const REPLICAS_SCALE = {
   specReplicasPath: '.spec.replicas',
@@ -32,7 +34,7 @@ const RBAC: Details = { nameRule: 'path-segment' };
 const SERVED: Readonly<Record<string, Readonly<Record<string, Details>>>> = {
   '': {
     ConfigMap: {},
-    Endpoints: {},
+    Endpoints: { deprecation: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice' },
     Event: {},
     LimitRange: {},
     Namespace: { hasStatus: true, nameRule: 'dns-label' },

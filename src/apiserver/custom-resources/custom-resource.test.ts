@@ -56,6 +56,14 @@ describe('CustomResourceDefinitions', () => {
     );
   });
 
+  it('have the deprecation warning of a version, or that of API servers', () => {
+    const warningOf = (version: object): string | undefined =>
+      definitionsOfCustomResource(crd(version))[0]?.deprecation;
+    assert.equal(warningOf({ deprecated: true }), 'example.com/v1 Thing is deprecated');
+    assert.equal(warningOf({ deprecated: true, deprecationWarning: 'use gadgets' }), 'use gadgets');
+    assert.equal(warningOf({}), undefined);
+  });
+
   it('print names and ages where they declare no columns', () => {
     const [kind] = definitionsOfCustomResource(crd());
     assert.deepEqual(

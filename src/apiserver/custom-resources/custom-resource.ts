@@ -28,6 +28,9 @@ export interface KindNames {
 interface DeclaredVersion {
   readonly name: string;
   readonly served: boolean;
+  readonly isDeprecated: boolean;
+  /** Empty: that of API servers. */
+  readonly deprecationWarning: string;
   readonly storage: boolean;
   readonly schema: Schema;
   readonly columns: readonly CustomColumn[];
@@ -116,6 +119,9 @@ function definitionOf(
     origin: 'custom',
     countsGenerations: true,
     ...(selectableFields.length === 0 ? {} : { selectableFields }),
+    ...(version.isDeprecated
+      ? { deprecation: version.deprecationWarning || `${group}/${version.name} ${names.kind} is deprecated` }
+      : {}),
   };
 }
 
@@ -126,6 +132,8 @@ function readVersion(version: JsonObject): DeclaredVersion {
   return {
     name: textAt(version, 'name'),
     served: version['served'] === true,
+    isDeprecated: version['deprecated'] === true,
+    deprecationWarning: textAt(version, 'deprecationWarning'),
     storage: version['storage'] === true,
     schema: (objectAt(objectAt(version, 'schema'), 'openAPIV3Schema') as Schema | undefined) ?? {
       type: 'object',

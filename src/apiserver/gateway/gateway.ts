@@ -52,11 +52,6 @@ const DEFAULT_DRAIN_MS = 10_000;
 /** How often a stopping gateway closes idle connections. Milliseconds. */
 const DRAIN_CHECK_MS = 10;
 
-/** Deprecation warnings by `group/version/resource`. */
-const DEPRECATIONS: ReadonlyMap<string, string> = new Map([
-  ['/v1/endpoints', 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice'],
-]);
-
 /** Verbs whose request has an object or a patch as its body. */
 const WITH_BODY: ReadonlySet<string> = new Set(['create', 'update', 'patch']);
 
@@ -266,7 +261,7 @@ export class Gateway {
       // The cluster authorizes again. Authorizing first leaves the bodies of unauthorized requests unread.
       this.#authorize(call, target, isWatch);
     }
-    const deprecation = DEPRECATIONS.get(`${definition.group}/${definition.version}/${definition.resource}`);
+    const { deprecation } = definition;
     const warnings: string[] = deprecation === undefined ? [] : [deprecation];
     const resourceRequest: ResourceRequest = {
       request,

@@ -18,3 +18,4 @@ export { MAX_FOUND_CHARACTERS, unknownFields } from './pruning.ts';
 export { RuleCompiler } from './rule-programs.ts';
 export type { CompiledRule } from './rule-programs.ts';
 export { SchemaValidator } from './schema-validator.ts';
+export { formatCheck } from './formats.ts';

@@ -1,64 +1,114 @@
 // Warnings of API servers about valid objects that are probably not what was meant, in their words.
-import { isJsonObject, type KubernetesObject } from '../../../resources/index.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { KubernetesObject } from '../../../resources/index.ts';
+import { secretWarnings } from './certificate-warnings.ts';
 import { cidrWarnings } from './cidr-warnings.ts';
-import { podWarnings } from './pod-warnings.ts';
+import { at, listAt, placedItems } from './fields.ts';
+import { formatWarnings } from './format-warnings.ts';
+import { appArmorWarnings, podWarnings } from './pod-warnings.ts';
+import { endpointSliceWarnings, endpointsWarnings, serviceWarnings } from './service-warnings.ts';
+import {
+  claimSpecWarnings,
+  claimWarnings,
+  persistentVolumeWarnings,
+  storageClassWarnings,
+} from './storage-warnings.ts';
+import { historyWarnings, jobSpecWarnings, nameWarnings } from './workload-warnings.ts';
 
-/** Fields of a template in a workload, by `apiVersion/kind`. */
-const TEMPLATES: Readonly<Record<string, readonly string[]>> = {
-  'apps/v1/DaemonSet': ['spec', 'template'],
-  'apps/v1/Deployment': ['spec', 'template'],
-  'apps/v1/ReplicaSet': ['spec', 'template'],
-  'apps/v1/StatefulSet': ['spec', 'template'],
-  'batch/v1/CronJob': ['spec', 'jobTemplate', 'spec', 'template'],
-  'batch/v1/Job': ['spec', 'template'],
-  'v1/ReplicationController': ['spec', 'template'],
+/** Of workloads, whose updates get warnings only with another spec: controllers update them all the time. */
+const WORKLOADS: Readonly<Record<string, (object: KubernetesObject) => readonly string[]>> = {
+  'apps/v1/DaemonSet': templateWarnings,
+  'apps/v1/Deployment': templateWarnings,
+  'apps/v1/ReplicaSet': templateWarnings,
+  'apps/v1/StatefulSet': (object) => [
+    ...templateWarnings(object),
+    ...placedItems(at(object, 'spec', 'volumeClaimTemplates'), 'spec.volumeClaimTemplates').flatMap(({ path, value }) =>
+      // API servers leave out the spec of the claim in this path.
+      claimSpecWarnings(value['spec'], path),
+    ),
+    ...historyWarnings(object['spec']),
+  ],
+  'batch/v1/CronJob': (object) => [
+    ...jobSpecWarnings(at(object, 'spec', 'jobTemplate', 'spec'), 'spec.jobTemplate.spec'),
+    ...podWarnings(at(object, 'spec', 'jobTemplate', 'spec', 'template'), 'spec.jobTemplate.spec.template.'),
+  ],
+  'batch/v1/Job': (object) => [...jobSpecWarnings(object['spec'], 'spec'), ...templateWarnings(object)],
+  'v1/ReplicationController': templateWarnings,
+};
+
+const OTHERS: Readonly<Record<string, (object: KubernetesObject) => readonly string[]>> = {
+  'apiextensions.k8s.io/v1/CustomResourceDefinition': formatWarnings,
+  'discovery.k8s.io/v1/EndpointSlice': endpointSliceWarnings,
+  'networking.k8s.io/v1/Ingress': (object) =>
+    annotationText(
+      object,
+      'kubernetes.io/ingress.class',
+      (key) => `annotation "${key}" is deprecated, please use 'spec.ingressClassName' instead`,
+    ),
+  'networking.k8s.io/v1/NetworkPolicy': networkPolicyWarnings,
+  'storage.k8s.io/v1/StorageClass': storageClassWarnings,
+  'v1/Endpoints': endpointsWarnings,
+  'v1/Node': nodeWarnings,
+  'v1/PersistentVolume': persistentVolumeWarnings,
+  'v1/PersistentVolumeClaim': claimWarnings,
+  'v1/Secret': secretWarnings,
+  'v1/Service': serviceWarnings,
+  'v1/ServiceAccount': (object) =>
+    annotationText(
+      object,
+      'kubernetes.io/enforce-mountable-secrets',
+      (key) =>
+        `metadata.annotations[${key}]: deprecated in v1.32+; prefer separate namespaces to isolate access to mounted secrets`,
+    ),
 };
 
 /**
  * What an API server warns of when the object is written. `old` is the object that an update replaces: pods that are updated get no
  * warnings, because controllers do that.
- * https://github.com/kubernetes/kubernetes/blob/master/pkg/api/pod/warnings.go
  */
 export function builtinWarnings(object: KubernetesObject, old: KubernetesObject | undefined): readonly string[] {
   const type = `${object.apiVersion}/${object.kind}`;
   if (type === 'v1/Pod') {
-    return old === undefined ? podWarnings(object['spec'], 'spec') : [];
+    return old === undefined
+      ? [...appArmorWarnings(object), ...nameWarnings(type, object), ...podWarnings(object)]
+      : [];
   }
-  if (type === 'networking.k8s.io/v1/NetworkPolicy') {
-    return networkPolicyWarnings(object['spec']);
+  const named = old === undefined ? nameWarnings(type, object) : [];
+  const ofWorkload = WORKLOADS[type];
+  if (ofWorkload !== undefined) {
+    return isDeepStrictEqual(object['spec'], old?.['spec']) ? [] : [...named, ...ofWorkload(object)];
   }
-  const path = TEMPLATES[type];
-  if (path === undefined) {
-    return [];
-  }
-  const fields = [...path, 'spec'];
-  return podWarnings(
-    fields.reduce<unknown>((value, field) => memberOf(value, field), object),
-    fields.join('.'),
-  );
+  return [...named, ...(OTHERS[type]?.(object) ?? [])];
 }
 
-function networkPolicyWarnings(spec: unknown): readonly string[] {
+function templateWarnings(object: KubernetesObject): readonly string[] {
+  return podWarnings(at(object, 'spec', 'template'), 'spec.template.');
+}
+
+function annotationText(object: unknown, key: string, text: (key: string) => string): readonly string[] {
+  return at(object, 'metadata', 'annotations', key) === undefined ? [] : [text(key)];
+}
+
+function nodeWarnings(node: unknown): readonly string[] {
+  return [
+    ...(at(node, 'spec', 'externalID') === undefined
+      ? []
+      : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),
+    ...listAt(node, 'spec', 'podCIDRs').flatMap((range, index) => cidrWarnings(range, `spec.podCIDRs[${index}]`)),
+  ];
+}
+
+function networkPolicyWarnings(policy: unknown): readonly string[] {
   const directions = [['ingress', 'from'] as const, ['egress', 'to'] as const];
   return directions.flatMap(([direction, peers]) =>
-    itemsOf(spec, direction).flatMap((rule, index) =>
-      itemsOf(rule, peers).flatMap((peer, position) => {
+    listAt(policy, 'spec', direction).flatMap((rule, index) =>
+      listAt(rule, peers).flatMap((peer, position) => {
         const path = `spec.${direction}[${index}].${peers}[${position}].ipBlock`;
-        const block = memberOf(peer, 'ipBlock');
         return [
-          ...cidrWarnings(memberOf(block, 'cidr'), `${path}.cidr`),
-          ...itemsOf(block, 'except').flatMap((one, at) => cidrWarnings(one, `${path}.except[${at}]`)),
+          ...cidrWarnings(at(peer, 'ipBlock', 'cidr'), `${path}.cidr`),
+          ...listAt(peer, 'ipBlock', 'except').flatMap((one, place) => cidrWarnings(one, `${path}.except[${place}]`)),
         ];
       }),
     ),
   );
-}
-
-function memberOf(value: unknown, name: string): unknown {
-  return isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
-}
-
-function itemsOf(value: unknown, name: string): readonly unknown[] {
-  const items = memberOf(value, name);
-  return Array.isArray(items) ? items : [];
 }
