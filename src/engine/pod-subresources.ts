@@ -6,11 +6,14 @@ const PODS = { group: '', version: 'v1', resource: 'pods' };
 export const EPHEMERAL_CONTAINERS_MISSED =
   'ephemeral containers are added (kubectl debug) by pods/ephemeralcontainers only, which the rules leave out: add it to resources, with the operation UPDATE';
 
+/** Whether rules match the creation or updates of pods. */
+export function matchesPods(rules: readonly RequestRule[]): boolean {
+  return matches(rules, 'CREATE', '') || matches(rules, 'UPDATE', '');
+}
+
 /** Whether rules match pods, and not their ephemeral containers. */
 export function missesEphemeralContainers(rules: readonly RequestRule[]): boolean {
-  return (
-    (matches(rules, 'CREATE', '') || matches(rules, 'UPDATE', '')) && !matches(rules, 'UPDATE', 'ephemeralcontainers')
-  );
+  return matchesPods(rules) && !matches(rules, 'UPDATE', 'ephemeralcontainers');
 }
 
 /** Whether rules match updates of pods, and not those by a subresource. */

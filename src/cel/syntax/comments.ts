@@ -30,6 +30,9 @@ export function commentsOf(text: string): readonly Comment[] {
  * block, so that a comment does not end where its line ended.
  */
 export function commentHint(text: string, error: number): string | undefined {
+  if (text.startsWith('/*', error)) {
+    return 'a comment begins with //, and ends with its line';
+  }
   const comments = commentsOf(text).filter(({ start }) => start <= error);
   const isOnlyComments = comments.reduce((rest, { start, end }) => rest - (end - start), text.trim().length) <= 0;
   // A comment at the end, where more of the expression is expected.

@@ -31,6 +31,12 @@ const LETTER_E = 101;
 const LETTER_R = 114;
 const LETTER_U = 117;
 
+/** What characters are meant for that begin no token. */
+const UNRECOGNIZED_HINTS: Readonly<Record<string, string>> = {
+  '#': 'a comment begins with //',
+  ';': 'an expression is one value: join conditions by && instead of ;',
+};
+
 /** Splits an expression into tokens, one at a time. The first call of {@link Lexer.next} reads the first token. */
 export class Lexer {
   readonly text: string;
@@ -193,7 +199,8 @@ export class Lexer {
   #unrecognized(): Token {
     const code = this.text.codePointAt(this.start) ?? 0;
     this.end = this.start + (code > 0xffff ? 2 : 1);
-    this.#report(code === 0x3b ? ['an expression is one value: join conditions by && instead of ;'] : []);
+    const hint = UNRECOGNIZED_HINTS[String.fromCodePoint(code)];
+    this.#report(hint === undefined ? [] : [hint]);
     return Token.End;
   }
 

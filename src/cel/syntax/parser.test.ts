@@ -316,6 +316,8 @@ describe('errors', () => {
     ['a.in', `'in' is a word of the language: write ["in"], or __in__ for a field of a schema`],
     ['T{"a": 1}', 'names of fields are written without quotes'],
     ['a;b', 'an expression is one value: join conditions by && instead of ;'],
+    ['a\n# b', 'a comment begins with //'],
+    ['/* a */ b', 'a comment begins with //, and ends with its line'],
     ["a == 'b", 'the text is not closed: its quote is missing on this line'],
     ['!-a', '! and - cannot follow each other: put brackets around the inner one'],
   ];

@@ -1200,6 +1200,17 @@ const LINT_CASES: readonly Case[] = [
     /the comment takes "&& object\.spec\.hostNetwork != true"/,
   ],
   [
+    'a folded comment before a call',
+    'cap',
+    cel({
+      variables: [{ name: 'named', expression: "object.spec.containers // of teams .filter(c, c.image != 'x')" }],
+      validations: [{ expression: 'variables.named.size() > 0 && has(object.spec.ephemeralContainers)' }],
+    }),
+    [],
+    ['spec.settings.variables[0].expression [comment]', `${EXPRESSION} [pod-subresource]`],
+    /the comment takes "\.filter\(c/,
+  ],
+  [
     'a folded comment before the expression',
     'cap',
     validation('// no pod on the host network !has(object.spec.hostNetwork)'),
@@ -1212,6 +1223,7 @@ const LINT_CASES: readonly Case[] = [
     "// pods of teams\nobject.metadata.name != 'x' // reserved\n&& object.metadata.name != 'y'",
     "object.metadata.name != 'x' // && object.spec.hostNetwork != true",
     "object.metadata.name != 'x' // never y, z && w",
+    "object.metadata.name != 'x' // see .spec and .map(x)",
     "object.metadata.name != 'http://x && y'",
   ].map((expression): Case => [`a comment of its own in ${expression}`, 'cap', validation(expression), []]),
   ...[
@@ -1229,6 +1241,47 @@ const LINT_CASES: readonly Case[] = [
     [`${EXPRESSION} [quantity]`],
     /write quantity\(/,
   ]),
+  ...[
+    "object.spec.containers.all(c, int(c.resources.limits.cpu.replace('m', '')) <= 500)",
+    'object.spec.containers.all(c, dyn(c.resources.limits.cpu) <= 2)',
+    "object.spec.containers.all(c, string(c.resources.limits.cpu) <= '2')",
+    "object.spec.containers.all(c, c.env.all(e, e.valueFrom.resourceFieldRef.divisor < '2'))",
+    "object.spec.overhead.all(k, v, v < '2')",
+    "object.spec.overhead.all(name, object.spec.overhead[name] < '2')",
+  ].map((expression): Case => [
+    `quantities behind functions, and by the schema of pods in ${expression}`,
+    'cap',
+    validation(expression),
+    [],
+    [`${EXPRESSION} [quantity]`],
+    /write quantity\([cevo.]/,
+  ]),
+  ...[
+    "object.spec.containers.all(c, c.resources.limits.cpu != '0.5')",
+    "object.spec.containers.all(c, c.resources.limits.memory in ['1Gi', '2048Mi'])",
+    "object.spec.containers.all(c, c.resources.limits.cpu == '1000m')",
+  ].map((expression): Case => [
+    `quantities that API servers write in another way in ${expression}`,
+    'cap',
+    validation(expression),
+    [],
+    [`${EXPRESSION} [quantity]`],
+    /which API servers write as "(?:500m|2Gi|1)", never/,
+  ]),
+  [
+    'a quantity of a HorizontalPodAutoscaler',
+    'cap',
+    validation("object.spec.metrics.all(m, m.resource.target.averageValue < '100m')", [
+      {
+        apiGroups: ['autoscaling'],
+        apiVersions: ['v2'],
+        resources: ['horizontalpodautoscalers'],
+        operations: ['CREATE'],
+      },
+    ]),
+    [],
+    [`${EXPRESSION} [quantity]`],
+  ],
   [
     'a quantity in a variable',
     'cap',
@@ -1244,6 +1297,8 @@ const LINT_CASES: readonly Case[] = [
     "object.spec.containers.all(c, c.resources.limits.cpu == '2' || has(c.resources.limits.memory))",
     'object.spec.minReplicas <= object.spec.max.count',
     'int(object.spec.limits.count) < 3',
+    "object.spec.overhead.all(name, name < 'm')",
+    "object.spec.containers.all(c, c.resources.limits.cpu in ['500m', '1'])",
   ].map((expression): Case => [`no quantity in ${expression}`, 'cap', validation(expression), []]),
   ...[
     ["request.operation != 'create'", 'write "CREATE"'],
@@ -1251,7 +1306,18 @@ const LINT_CASES: readonly Case[] = [
     ["request.operation in ['CREATE', 'PATCH']", 'write "UPDATE"'],
     ["object.kind != 'pod'", 'is "Pod", never "pod"'],
     ["request.kind.kind in ['Pod', 'deployments']", 'is "Deployment", never "deployments"'],
-    ["request.resource.resource != 'Pods'", 'never "Pods"'],
+    ["request.resource.resource != 'Pods'", 'is "pods", never "Pods"'],
+    ["request.resource.resource == 'pod'", 'is "pods", never "pod"'],
+    ["request.resource.resource == 'pods/exec'", 'which is in request.subResource'],
+    ["request.resource.resource == 'Widgets'", 'in lower case and plural'],
+    ["request.subResource == 'Status'", 'in lower case, such as "status"'],
+    ["request.kind.group == 'core'", 'for kinds such as Pod, write ""'],
+    ["request.resource.group == 'apps/v1'", 'the version is in another field'],
+    ["request.kind.version == 'apps/v1'", 'the group is in another field'],
+    ["object.apiVersion == 'core/v1'", 'is "v1", never "core/v1"'],
+    ["request.userInfo.username == 'system:serviceaccounts:a:b'", 'is "system:serviceaccount:a:b"'],
+    ["request.operation.startsWith('cre')", 'startsWith\\("cre"\\) is never true'],
+    ["request.operation.contains('Delete')", 'is never true'],
   ].map(([expression = '', text = '']): Case => [
     `a value that requests never have in ${expression}`,
     'cap',
@@ -1267,6 +1333,10 @@ const LINT_CASES: readonly Case[] = [
     "object.kind in ['Pod', 'Widget', 'gadget']",
     "request.resource.resource == 'pods'",
     "request.name == 'create'",
+    "request.operation.startsWith('CREA') || request.operation.contains('DELETE')",
+    "request.resource.resource in ['pods', 'pod', 'widget']",
+    "request.subResource in ['', 'status'] && request.kind.group in ['', 'apps'] && request.kind.version == 'v1'",
+    "request.userInfo.groups.exists(g, g == 'system:serviceaccounts:a')",
   ].map((expression): Case => [`a value that requests have in ${expression}`, 'cap', validation(expression), []]),
   [
     'a value that requests never have in a condition',
@@ -1282,6 +1352,8 @@ const LINT_CASES: readonly Case[] = [
     "has(object.spec) ? 'a' : 'b'",
     'pod {{ request.object.metadata.name }} is not allowed',
     'pod ${object.metadata.name} is not allowed',
+    'pod {object.metadata.name} is not allowed',
+    'pod %(object.metadata.name) is not allowed',
   ].map((message): Case => [
     `the message ${message}`,
     'cap',
@@ -1306,6 +1378,17 @@ const LINT_CASES: readonly Case[] = [
   ...(
     [
       ['[JSONPatch{op: "multiply", path: "/metadata/labels", value: {"a": "b"}}]', /has no operation "multiply"/],
+      ['[JSONPatch{op: "update", path: "/metadata/labels", value: {"a": "b"}}]', /Did you mean replace\?/],
+      ['[JSONPatch{op: "Delete", path: "/metadata/labels/a"}]', /Did you mean remove\?/],
+      ['[JSONPatch{op: "add", path: "", value: object}]', /the path is empty/],
+      ['[JSONPatch{op: "copy", from: "/metadata/labels", path: ""}]', /the path is empty/],
+      ['[JSONPatch{op: "add", path: "#/metadata/labels", value: {"a": "b"}}]', /write "\/metadata\/labels"/],
+      ['[JSONPatch{op: "add", path: " /metadata/labels", value: {"a": "b"}}]', /write "\/metadata\/labels"/],
+      ['object.spec.containers.map(c, JSONPatch{op: "plus", path: "/metadata/labels/a"})', /can never succeed/],
+      [
+        '(object.spec.containers + object.spec.?initContainers.orValue([])).map(c, JSONPatch{op: "plus", path: "/spec"})',
+        /can never succeed/,
+      ],
       ['[JSONPatch{op: "Add", path: "/metadata/labels", value: {"a": "b"}}]', /Did you mean add\?/],
       ['[JSONPatch{path: "/metadata/labels", value: {"a": "b"}}]', /has no op/],
       ['[JSONPatch{op: "add", value: {"a": "b"}}]', /has no path/],
@@ -1320,7 +1403,10 @@ const LINT_CASES: readonly Case[] = [
       ['[JSONPatch{op: "add", path: "/metadata/annotations/" + "a.b/c", value: "x"}]', /a\.b~1c/],
       ['[JSONPatch{op: "copy", from: "/metadata/labels/a.b/c", path: "/metadata/labels/x"}]', /a\.b~1c/],
       ['[JSONPatch{op: "add", path: "/spec/containers/image", value: "x"}]', /\/spec\/containers is a list/],
-      ['[JSONPatch{op: "remove", path: "/spec/containers/-"}]', /\/spec\/containers is a list/],
+      [
+        '[JSONPatch{op: "remove", path: "/spec/containers/-"}]',
+        /\/spec\/containers is a list: expected an index, got "-"/,
+      ],
       ['[JSONPatch{op: "add", path: "/metadata/labels/a", value: true}]', /the value is true or false, .* a text/],
       [
         '[JSONPatch{op: "add", path: "/metadata/labels", value: {"a": 1}}]',
@@ -1377,6 +1463,22 @@ const LINT_CASES: readonly Case[] = [
     /write ~1 for "\/"/,
   ],
   [
+    'a mutation of each init container, which a pod may not have',
+    'cap',
+    patch('object.spec.?initContainers.orValue([]).map(c, JSONPatch{op: "plus", path: "/spec"})'),
+    [],
+    [`${PATCH} [mutation]`],
+    /fails where it comes to this/,
+  ],
+  [
+    'an operation without its value',
+    'cap',
+    patch('[JSONPatch{op: "add", path: "/metadata/labels/a"}]'),
+    [],
+    [`${PATCH} [mutation]`],
+    /"add" has no value: it takes null/,
+  ],
+  [
     'a mutation that fails for some requests',
     'cap',
     patch('request.name == "a" ? [JSONPatch{op: "plus", path: "/spec"}] : []'),
@@ -1422,6 +1524,10 @@ const LINT_CASES: readonly Case[] = [
       ['Object{spec: Object.spec{initContainers: [Object.spec.initContainers{name: "a", args: ["x"]}]}}', 'args'],
       ['Object{spec: Object.spec{initContainers: [{"command": ["x"]}]}}', 'command'],
       ['Object{spec: Object.spec{tolerations: object.spec.tolerations}}', 'tolerations'],
+      [
+        'Object{spec: Object.spec{containers: object.spec.containers.map(c, Object.spec.containers{name: c.name, args: ["x"]})}}',
+        'args',
+      ],
     ] as const
   ).map(([expression, field]): Case => [
     `the configuration ${expression}`,
@@ -1466,8 +1572,42 @@ const LINT_CASES: readonly Case[] = [
     [],
     ['spec.settings.mutations[0].applyConfiguration.expression [immutable-field]'],
   ],
+  ...(
+    [
+      ['', 'services', '/spec/clusterIP', '"None"', /of a Service is immutable/],
+      ['', 'persistentvolumes', '/spec/hostPath', '{"path": "/a"}', /of a PersistentVolume/],
+      ['', 'configmaps', '/metadata/namespace', '"a"', /of a ConfigMap/],
+      ['', 'pods', '/spec/containers/-', '{"name": "a", "image": "b"}', /\/spec\/containers of a Pod/],
+      ['', 'pods', '/spec/terminationGracePeriodSeconds', '3', /of a Pod/],
+      ['discovery.k8s.io', 'endpointslices', '/addressType', '"IPv6"', /of an EndpointSlice/],
+      ['storage.k8s.io', 'csidrivers', '/spec/attachRequired', 'false', /of a CSIDriver/],
+      ['example.com', 'widgets', '/metadata/name', '"a"', /of an object/],
+    ] as const
+  ).map(([group, resource, path, value, text]): Case => [
+    `an immutable field on updates: ${path} of ${resource}`,
+    'cap',
+    patch(`[JSONPatch{op: "add", path: "${path}", value: ${value}}]`, {
+      rules: [{ apiGroups: [group], apiVersions: ['v1'], resources: [resource], operations: ['CREATE', 'UPDATE'] }],
+    }),
+    [],
+    [`${PATCH} [immutable-field]`],
+    text,
+  ]),
+  [
+    'a container that a configuration adds on updates',
+    'cap',
+    mutation(
+      'applyConfiguration',
+      'Object{spec: Object.spec{initContainers: [Object.spec.initContainers{name: "mesh", image: "mesh"}]}}',
+      { rules: PODS_AND_UPDATES },
+    ),
+    [],
+    ['spec.settings.mutations[0].applyConfiguration.expression [immutable-field]'],
+    /\/spec\/initContainers of a Pod/,
+  ],
   ...[
     patch('[JSONPatch{op: "add", path: "/spec/nodeSelector", value: {"a": "b"}}]'),
+    patch('[JSONPatch{op: "add", path: "/spec/tolerations/-", value: {"key": "a"}}]', { rules: PODS_AND_UPDATES }),
     patch(
       'request.operation == "CREATE" ? [JSONPatch{op: "add", path: "/spec/nodeSelector", value: {"a": "b"}}] : []',
       { rules: PODS_AND_UPDATES },
@@ -1480,7 +1620,7 @@ const LINT_CASES: readonly Case[] = [
     patch('[JSONPatch{op: "add", path: "/metadata/labels", value: {"a": "b"}}]', { rules: PODS_AND_UPDATES }),
     mutation(
       'applyConfiguration',
-      'Object{spec: Object.spec{containers: [Object.spec.containers{name: "a", image: "b"}]}}',
+      'Object{spec: Object.spec{containers: object.spec.containers.map(c, Object.spec.containers{name: c.name, image: "b"})}}',
       {
         rules: PODS_AND_UPDATES,
       },
@@ -1509,8 +1649,29 @@ const LINT_CASES: readonly Case[] = [
     [],
     ['spec.settings [pod-subresource]'],
   ],
+  ...(
+    [
+      ['object.spec.containers.all(c, c.image != "x")', /init containers and ephemeral containers are not looked at/],
+      ['object.spec.containers[0].image != "x"', /init containers and ephemeral/],
+      ['object.spec.containers.all(c, !c.?securityContext.?privileged.orValue(false))', /init containers/],
+      [
+        '(object.spec.containers + object.spec.?initContainers.orValue([])).all(c, c.image != "x")',
+        /: ephemeral containers are not looked at/,
+      ],
+    ] as const
+  ).flatMap(([expression, text]) =>
+    [['pods'], ['pods', 'pods/ephemeralcontainers']].map((resources): Case => [
+      `${expression} of ${resources.join(' and ')}`,
+      'cap',
+      validation(expression, [{ ...RULE, resources, operations: ['CREATE', 'UPDATE'] }]),
+      [],
+      [`${EXPRESSION} [pod-subresource]`],
+      text,
+    ]),
+  ),
   ...[
-    validation('object.spec.containers.all(c, c.image != "x")', PODS_AND_UPDATES),
+    validation('object.spec.containers.all(c, has(c.livenessProbe))', PODS_AND_UPDATES),
+    validation('object.spec.containers.size() < 9 && object.spec.?securityContext.?runAsNonRoot.orValue(false)'),
     validation('object.spec.containers.all(c, has(c.resources.limits))'),
     validation('has(object.spec.ephemeralContainers) && object.spec.containers.all(c, has(c.resources.limits))', [
       ...PODS_AND_UPDATES,

@@ -2,4 +2,4 @@
 // loaded only where it is used.
 export { applyBuiltinDefaults } from './apply-defaults.ts';
 export { decodeError } from './decode-error.ts';
-export { quantityOf } from './quantities.ts';
+export { canonicalQuantity, quantityOf } from './quantities.ts';

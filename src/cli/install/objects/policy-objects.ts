@@ -16,7 +16,14 @@ export function defaultPolicyServer({ values }: InstallContext): readonly Kubern
   ];
 }
 
-const PODS = [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE', 'UPDATE'] }];
+const PODS = [
+  {
+    apiGroups: [''],
+    apiVersions: ['v1'],
+    resources: ['pods', 'pods/ephemeralcontainers'],
+    operations: ['CREATE', 'UPDATE'],
+  },
+];
 
 /** Recommended policies with builtin modules: two of the examples, for all namespaces. */
 export function recommendedPolicies({ values }: InstallContext): readonly KubernetesObject[] {
@@ -54,9 +61,14 @@ export function recommendedPolicies({ values }: InstallContext): readonly Kubern
 const PINNED_IMAGES: JsonObject = {
   variables: [
     {
+      name: 'containers',
+      expression:
+        'object.spec.containers + object.spec.?initContainers.orValue([]) + object.spec.?ephemeralContainers.orValue([])',
+    },
+    {
       name: 'unpinned',
       expression:
-        "object.spec.containers.filter(c, !c.image.contains('@sha256:') && (c.image.endsWith(':latest') || !c.image.matches(':[^/]+$'))).map(c, c.image)",
+        "variables.containers.filter(c, !c.image.contains('@sha256:') && (c.image.endsWith(':latest') || !c.image.matches(':[^/]+$'))).map(c, c.image)",
     },
   ],
   validations: [

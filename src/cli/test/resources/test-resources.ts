@@ -89,7 +89,7 @@ export async function testResourceFiles(
         return '';
       }
       await writeFiles(report);
-      return [...notesOf(report, process.stdout), reportText(report, 'table', flags, process.stdout)].join('\n');
+      return [...notesOf(report, flags, process.stdout), reportText(report, 'table', flags, process.stdout)].join('\n');
     });
     return EXIT.ok;
   }
@@ -108,7 +108,7 @@ function otherInputs({ old, replayHostCapabilitiesInteractions: replay }: Resour
 /** Warnings and notes in the style of a stream. */
 function notesOf(
   report: ResourceReport,
-  { verbose = false }: Pick<ResourceTestFlags, 'verbose'>,
+  { verbose = false }: { readonly verbose?: boolean },
   stream: NodeJS.WriteStream,
 ): readonly string[] {
   const labelled = (label: 'note' | 'warning', notes: readonly string[]): readonly string[] => {

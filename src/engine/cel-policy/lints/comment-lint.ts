@@ -50,7 +50,7 @@ function continuations(text: string, start: number, end: number): readonly numbe
   if (/^\/\/\s*(?:&&|\|\||[=!<>?:+*-])/u.test(comment)) {
     return [];
   }
-  return [...comment.matchAll(/(?<=[^\s/]\s+)(?:&&|\|\||[=!<>]=|[?:+*<>]|in\b)(?=\s)/gu)].map(
+  return [...comment.matchAll(/(?<=[^\s/]\s+)(?:(?:&&|\|\||[=!<>]=|[?:+*<>]|in\b)(?=\s)|\.(?=[a-z]\w*\())/gu)].map(
     ({ index }) => start + index,
   );
 }

@@ -15,14 +15,36 @@ interface ImmutableFields {
   readonly except?: readonly string[];
 }
 
+/** Immutable fields of every object. */
+const METADATA = ['/metadata/name', '/metadata/namespace', '/metadata/uid'];
+
 /** Immutable fields that mutations set, without indexes of lists. */
 const IMMUTABLE: Readonly<Record<string, ImmutableFields>> = {
+  CertificateSigningRequest: { fields: ['/spec'] },
   ClusterRoleBinding: { fields: ['/roleRef'] },
+  CSIDriver: { fields: ['/spec/attachRequired', '/spec/volumeLifecycleModes'] },
+  CustomResourceDefinition: {
+    fields: ['/spec/group', '/spec/scope', '/spec/names/kind', '/spec/names/plural'],
+  },
   DaemonSet: { fields: ['/spec/selector'] },
   Deployment: { fields: ['/spec/selector'] },
+  EndpointSlice: { fields: ['/addressType'] },
   IngressClass: { fields: ['/spec/controller'] },
   Job: { fields: ['/spec/selector', '/spec/template', '/spec/completionMode', '/spec/podFailurePolicy'] },
   PersistentVolumeClaim: { fields: ['/spec'], except: ['/spec/resources', '/spec/volumeAttributesClassName'] },
+  PersistentVolume: {
+    fields: ['/spec'],
+    except: [
+      '/spec/accessModes',
+      '/spec/capacity',
+      '/spec/claimRef',
+      '/spec/mountOptions',
+      '/spec/nodeAffinity',
+      '/spec/persistentVolumeReclaimPolicy',
+      '/spec/storageClassName',
+      '/spec/volumeAttributesClassName',
+    ],
+  },
   Pod: {
     fields: ['/spec'],
     except: [
@@ -30,15 +52,16 @@ const IMMUTABLE: Readonly<Record<string, ImmutableFields>> = {
       '/spec/containers/image',
       '/spec/initContainers/image',
       '/spec/schedulingGates',
-      '/spec/terminationGracePeriodSeconds',
       '/spec/tolerations',
     ],
   },
   PriorityClass: { fields: ['/value', '/preemptionPolicy'] },
   ReplicaSet: { fields: ['/spec/selector'] },
+  ResourceClaim: { fields: ['/spec'] },
   RoleBinding: { fields: ['/roleRef'] },
   RuntimeClass: { fields: ['/handler'] },
   Secret: { fields: ['/type'] },
+  Service: { fields: ['/spec/clusterIP', '/spec/clusterIPs', '/spec/loadBalancerClass'] },
   StatefulSet: {
     fields: ['/spec'],
     except: [
@@ -52,7 +75,11 @@ const IMMUTABLE: Readonly<Record<string, ImmutableFields>> = {
     ],
   },
   StorageClass: { fields: ['/parameters', '/provisioner', '/reclaimPolicy', '/volumeBindingMode'] },
+  VolumeAttributesClass: { fields: ['/driverName', '/parameters'] },
 };
+
+/** Stands for kinds whose fields are not known. */
+const ANY_KIND = 'object';
 
 /** What limits a mutation to some operations. */
 const GUARD = /\b(?:oldObject|operation)\b/u;
@@ -70,7 +97,7 @@ export function immutableFieldLint(
     ...matchConditions.map(({ text }) => text),
     ...[...variables.values()].map(({ text }) => text),
   ];
-  const kinds = matchedSchemas(rules).flatMap(({ kind, isUpdated }) => (isUpdated && kind !== undefined ? [kind] : []));
+  const kinds = matchedSchemas(rules).flatMap(({ kind = ANY_KIND, isUpdated }) => (isUpdated ? [kind] : []));
   if (kinds.length === 0 || texts.some((text) => GUARD.test(text))) {
     return [];
   }
@@ -79,7 +106,7 @@ export function immutableFieldLint(
     const changes = GUARD.test(text) ? [] : changesOf(mutation, variables);
     const field = `${root}mutations[${index}].${fieldOfPatch(patchType)}.expression`;
     for (const kind of kinds) {
-      const change = changes.find(({ path }) => isImmutable(kind, path));
+      const change = changes.find((one) => isImmutable(kind, one));
       if (change !== undefined) {
         return [findingAt('immutable-field', field, program, change.node.start, messageOf(kind, change.path))];
       }
@@ -89,14 +116,16 @@ export function immutableFieldLint(
 }
 
 function messageOf(kind: string, path: string): string {
-  return `${path} of a ${kind} is immutable: every update of one that has another value is refused, even of its labels. Remove UPDATE from the rules, or add the match condition request.operation == 'CREATE'`;
+  const article = /^[aeiou]/iu.test(kind) ? 'an' : 'a';
+  return `${path} of ${article} ${kind} is immutable: every update of one that has another value is refused, even of its labels. Remove UPDATE from the rules, or add the match condition request.operation == 'CREATE'`;
 }
 
-function isImmutable(kind: string, path: string): boolean {
+function isImmutable(kind: string, { path, isElement }: Change): boolean {
   const { fields, except = [] } = IMMUTABLE[kind] ?? { fields: [] };
   return (
-    fields.some((field) => isWithin(path, field) || isWithin(field, path)) &&
-    !except.some((one) => isWithin(path, one) || isWithin(one, path))
+    [...METADATA, ...fields].some(
+      (field) => isWithin(path, field) || (isWithin(field, path) && path !== '/metadata'),
+    ) && !except.some((one) => isWithin(path, one) || (!isElement && isWithin(one, path)))
   );
 }
 
@@ -108,6 +137,8 @@ interface Change {
   readonly node: Expression;
   /** `/spec/containers/image` */
   readonly path: string;
+  /** Whether an element is added to the list at the path, and not a field set that may be there. */
+  readonly isElement: boolean;
 }
 
 /** The fields that a mutation sets, as far as its expression says it. */
@@ -124,18 +155,26 @@ function patchedFields(root: Expression, variables: Variables): readonly Change[
     const segments = text.split('/').slice(1);
     const known = (isWhole ? segments : segments.slice(0, -1)).filter((segment) => !/^(?:-|-?\d+)$/u.test(segment));
     const isChange = of('op').text !== 'test' && (isWhole || known.length > 1);
-    return isChange && known.length > 0 ? [{ node, path: `/${known.join('/')}` }] : [];
+    return isChange && known.length > 0
+      ? [{ node, path: `/${known.join('/')}`, isElement: isWhole && segments.at(-1) === '-' }]
+      : [];
   });
 }
 
 function appliedFields(root: Expression): readonly Change[] {
   return structsOf(root, 'Object').flatMap((struct) => {
     const path = struct.typeName.split('.').slice(1);
-    return struct.fields.flatMap(({ name, value }) => {
-      // The name is the key of most lists of objects.
-      const isKey = name === 'name' && path.length > 1;
-      const isParent = [...expressionsOf(value)].some(({ kind }) => kind === 'struct');
-      return isKey || isParent ? [] : [{ node: value, path: `/${[...path, name].join('/')}` }];
-    });
+    // The name is the key of most lists of objects. One that is written is that of an element which objects may not have.
+    const key = path.length > 1 ? struct.fields.find(({ name }) => name === 'name') : undefined;
+    const isElement = key?.value.kind === 'literal';
+    const added: readonly Change[] = isElement ? [{ node: struct, path: `/${path.join('/')}`, isElement }] : [];
+    return [
+      ...added,
+      ...struct.fields.flatMap(({ name, value }) => {
+        const isParent = [...expressionsOf(value)].some(({ kind }) => kind === 'struct');
+        const isChange = name !== key?.name && !isParent;
+        return isChange ? [{ node: value, path: `/${[...path, name].join('/')}`, isElement: false }] : [];
+      }),
+    ];
   });
 }

@@ -1,9 +1,10 @@
-import type { RequestRule } from '../../../resources/index.ts';
+import type { RequestRule, Schema } from '../../../resources/index.ts';
 import type { CompiledPolicy } from '../compiled-policy.ts';
 import type { PolicyEnvironments } from '../policy-environment.ts';
 import { commentLint } from './comment-lint.ts';
 import { immutableFieldLint } from './immutable-field-lint.ts';
 import type { LintFinding, Programs } from './lint-finding.ts';
+import { matchedSchemas } from './matched-schemas.ts';
 import { messageLint } from './message-lint.ts';
 import type { FailurePolicyType } from '../policy-spec.ts';
 import { mutationLint } from './mutation-lint.ts';
@@ -35,7 +36,7 @@ export function lintPolicy(
   const selector = `${root}matchConstraints.namespaceSelector`;
   return [
     ...namespaceObjectLint(conditions, spec.failurePolicy, selector),
-    ...lintExpressions(programs, variables, environments),
+    ...lintExpressions(programs, variables, environments, schemasOf(rules)),
     ...mutationLint(policy, rules, root),
     ...immutableFieldLint(policy, rules, webhookConditions, root),
     ...(spec.kind === 'validating' ? podSubresourceLint(programs, variables, rules) : []),
@@ -55,15 +56,21 @@ export function lintConditions(
   ];
 }
 
+/** Of the kinds that rules match, as far as they are known. */
+function schemasOf(rules: readonly RequestRule[]): readonly Schema[] {
+  return matchedSchemas(rules).flatMap(({ schema }) => schema?.node ?? []);
+}
+
 function lintExpressions(
   programs: Programs,
   variables: CompiledPolicy['variables'],
   environments: PolicyEnvironments,
+  schemas: readonly Schema[] = [],
 ): readonly LintFinding[] {
   return [
     ...plainReceivers(programs),
     ...commentLint(programs, variables, environments),
-    ...quantityLint(programs, variables),
+    ...quantityLint(programs, variables, schemas),
     ...requestValueLint(programs, variables),
   ];
 }

@@ -12,7 +12,7 @@ import { type MergeType, mergeTypeOf } from '../../../resources/structured-merge
 
 /** A kind of objects that a policy changes. */
 export interface MatchedSchema {
-  /** `Pod`; undefined for kinds whose fields are not known, besides metadata. */
+  /** `Pod`; undefined for kinds that are not Kubernetes'. */
   readonly kind: string | undefined;
   readonly type: MergeType;
   /** The schema of its objects; undefined where it is not known. */
@@ -72,6 +72,6 @@ function schemaOf(name: string | undefined): Omit<MatchedSchema, 'isUpdated'> {
   const found = builtinKind(group, kind);
   const node = found && kubernetesSchema(apiVersionOf(found), kind);
   return found === undefined || node === undefined
-    ? { kind: undefined, type: mergeTypeOf(ANY_OBJECT), schema: undefined }
+    ? { kind: found?.kind, type: mergeTypeOf(ANY_OBJECT), schema: undefined }
     : { kind, type: mergeTypeOf(node), schema: { ...found, node } };
 }

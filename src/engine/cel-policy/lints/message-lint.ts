@@ -11,7 +11,7 @@ const MAX_MESSAGE_LENGTH = 4_096;
 const REFERENCE = /\b(?:object|oldObject|request|params|variables|namespaceObject)\s*(?:\.|\[)/u;
 /** Placeholders of other policy engines and of templates. */
 const PLACEHOLDER =
-  /\{\{-?\s*(?:request|object|oldObject|params|variables|namespaceObject|element|input)\b[^{}]*\}\}|\$[{(]\s*(?:request|object|oldObject|params|variables|namespaceObject)\b[^{}]*[})]/u;
+  /%\((?:request|object|oldObject|params|variables)\b[^()]*\)|(?<![{$])\{(?:request|object|oldObject|params|variables|namespaceObject)\.[^{}]*\}|\{\{-?\s*(?:request|object|oldObject|params|variables|namespaceObject|element|input)\b[^{}]*\}\}|\$[{(]\s*(?:request|object|oldObject|params|variables|namespaceObject)\b[^{}]*[})]/u;
 
 /** Calls that read a field. */
 const READS: ReadonlySet<string> = new Set(['_[_]', '_?._', '_[?_]']);

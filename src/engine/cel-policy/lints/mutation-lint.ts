@@ -6,6 +6,7 @@ import { listed } from '../../../values/index.ts';
 import type { CompiledMutation, CompiledPolicy } from '../compiled-policy.ts';
 import { fieldOfPatch } from '../read-policy.ts';
 import { configurationProblems } from './configuration-problems.ts';
+import { fieldChain, type Variables } from './field-chain.ts';
 import { findingAt, type LintFinding } from './lint-finding.ts';
 import type { MutationProblem } from './mutation-problem.ts';
 import { type MatchedSchema, matchedSchemas } from './matched-schemas.ts';
@@ -42,7 +43,8 @@ function findingsOf(
   const find = patchType === 'JSONPatch' ? patchProblems : configurationProblems;
   const problems = kinds.map((kind) => ({ kind, problems: find(expression, policy.variables, kind) }));
   const neverSucceeds =
-    problems.length > 0 && problems.every((one) => alwaysEvaluates(expression, fatalNodes(one.problems)));
+    problems.length > 0 &&
+    problems.every((one) => alwaysEvaluates(expression, fatalNodes(one.problems), policy.variables));
   const distinct = new Map<string, { readonly problem: MutationProblem; readonly kinds: string[] }>();
   for (const { kind, problems: ofKind } of problems) {
     for (const problem of ofKind) {
@@ -71,17 +73,35 @@ function fatalNodes(problems: readonly MutationProblem[]): ReadonlySet<number> {
 }
 
 /** Whether every evaluation comes to one of some parts: of a condition, both outcomes have one. */
-function alwaysEvaluates(root: Expression, parts: ReadonlySet<number>): boolean {
+function alwaysEvaluates(root: Expression, parts: ReadonlySet<number>, variables: Variables): boolean {
   if (parts.size === 0) {
     return false;
   }
   if (root.kind === 'call' && root.function === '_?_:_') {
     const [condition, yes, no] = root.args;
-    const comesTo = (node: Expression | undefined): boolean => node !== undefined && alwaysEvaluates(node, parts);
+    const comesTo = (node: Expression | undefined): boolean =>
+      node !== undefined && alwaysEvaluates(node, parts, variables);
     return comesTo(condition) || (comesTo(yes) && comesTo(no));
   }
   if (root.kind === 'call' && root.function === '_+_') {
-    return root.args.some((arg) => alwaysEvaluates(arg, parts));
+    return root.args.some((arg) => alwaysEvaluates(arg, parts, variables));
   }
-  return findCertain(root, ({ id }) => parts.has(id)) !== undefined;
+  const isCertain = (node: Expression): boolean =>
+    parts.has(node.id) ||
+    (node.kind === 'comprehension' &&
+      isNeverEmpty(node.range, variables) &&
+      alwaysEvaluates(node.step, parts, variables));
+  return findCertain(root, isCertain) !== undefined;
+}
+
+/** The containers of a pod or of a pod template. */
+const CONTAINERS = /^(?:oldObject|object)\.spec\.(?:(?:jobTemplate\.spec\.)?template\.spec\.)?containers$/u;
+
+/** Whether a list has an element in every object. */
+function isNeverEmpty(range: Expression, variables: Variables): boolean {
+  if (range.kind === 'call' && range.function === '_+_') {
+    return range.args.some((arg) => isNeverEmpty(arg, variables));
+  }
+  const { root = '', fields = [] } = fieldChain(range, variables) ?? {};
+  return CONTAINERS.test([root, ...fields].join('.'));
 }

@@ -10,8 +10,21 @@ import { structsOf } from './structs-of.ts';
 type Struct = Extract<Expression, { kind: 'struct' }>;
 
 const OPERATIONS = ['add', 'remove', 'replace', 'move', 'copy', 'test'];
+/** Operations that are for the whole object, too. */
+const ON_ROOT: ReadonlySet<string> = new Set(['replace', 'test']);
 const WITH_FROM: ReadonlySet<string> = new Set(['move', 'copy']);
-const WITH_VALUE: ReadonlySet<string> = new Set(['add', 'replace', 'test']);
+/** Names of operations elsewhere. */
+const MEANT: ReadonlyMap<string, string> = new Map([
+  ['append', 'add'],
+  ['create', 'add'],
+  ['delete', 'remove'],
+  ['insert', 'add'],
+  ['put', 'add'],
+  ['rename', 'move'],
+  ['set', 'add'],
+  ['update', 'replace'],
+]);
+const WITH_VALUE: ReadonlySet<string> = new Set(['add', 'replace']);
 
 /** Operations of a JSON patch that fail for objects of a kind. */
 export function patchProblems(root: Expression, variables: Variables, kind: MatchedSchema): readonly MutationProblem[] {
@@ -32,7 +45,9 @@ function problemOf(patch: Struct, variables: Variables, { kind, type }: MatchedS
     return undefined;
   }
   if (!OPERATIONS.includes(op.text)) {
-    return fatal(`JSONPatch has no operation "${op.text}"${meantHint(op.text, OPERATIONS)}`);
+    const meant = MEANT.get(op.text.toLowerCase());
+    const hint = meant === undefined ? meantHint(op.text, OPERATIONS) : `. Did you mean ${meant}?`;
+    return fatal(`JSONPatch has no operation "${op.text}"${hint}`);
   }
   if (hasNone(patch, 'path')) {
     return fatal('JSONPatch has no path');
@@ -40,18 +55,25 @@ function problemOf(patch: Struct, variables: Variables, { kind, type }: MatchedS
   if (WITH_FROM.has(op.text) && hasNone(patch, 'from')) {
     return fatal(`the operation "${op.text}" has no from`);
   }
+  if (WITH_VALUE.has(op.text) && hasNone(patch, 'value')) {
+    return { message: `the operation "${op.text}" has no value: it takes null`, isFatal: false };
+  }
   const from = pointedField(constantText(fieldOf(patch, 'from'), variables), 'test', kind, type);
   if (WITH_FROM.has(op.text) && from.problem !== undefined) {
     return from.problem;
   }
-  const target = pointedField(constantText(fieldOf(patch, 'path'), variables), op.text, kind, type);
+  const path = constantText(fieldOf(patch, 'path'), variables);
+  if (path.isWhole && path.text === '' && !ON_ROOT.has(op.text)) {
+    return fatal(`the path is empty, which stands for the whole object: "${op.text}" is for a field of it`);
+  }
+  const target = pointedField(path, op.text, kind, type);
   return target.problem ?? (target.type === undefined ? undefined : valueProblem(patch, op.text, target.type));
 }
 
 /** A literal of another type than the field, which API servers cannot decode. */
 function valueProblem(patch: Struct, op: string, type: MergeType): Problem | undefined {
   const value = fieldOf(patch, 'value');
-  const mismatch = value === undefined || !WITH_VALUE.has(op) || op === 'test' ? undefined : mismatchOf(value, type);
+  const mismatch = value === undefined || !WITH_VALUE.has(op) ? undefined : mismatchOf(value, type);
   return mismatch === undefined ? undefined : fatal(mismatch);
 }
 

@@ -86,11 +86,12 @@ function element(
   { path, index, isLast, op }: Step,
 ): { readonly type: MergeType } | PointerProblem {
   const isIndex = /^(?:-?\d+)$/u.test(segment);
-  const isEnd = segment === '-' && isLast && (op === 'add' || op === 'copy' || op === 'move');
+  const mayEnd = isLast && (op === 'add' || op === 'copy' || op === 'move');
+  const isEnd = segment === '-' && mayEnd;
   return isIndex || isEnd
     ? { type }
     : fatal(
-        `${pointerOf(path, index)} is a list: expected an index${isLast ? ', or "-" to add at its end' : ''}, got "${segment}"`,
+        `${pointerOf(path, index)} is a list: expected an index${mayEnd ? ', or "-" to add at its end' : ''}, got "${segment}"`,
       );
 }
 
@@ -109,7 +110,7 @@ function insideOfScalar(path: readonly string[], index: number): string {
 
 /** The path that is meant by `metadata/labels`, `.metadata.labels` or `$.metadata.labels`. */
 function slashed(text: string): string {
-  const names = text.replace(/^\$?\.?/u, '');
+  const names = text.trim().replace(/^[$#]?[./]?/u, '');
   return `/${names.includes('/') ? names : names.replaceAll('.', '/')}`;
 }
 
