@@ -153,6 +153,7 @@ function replicaFacts(replica: KnownReplica, id: string, revisions: readonly Pol
   return {
     name: replica.name,
     state: replica.state,
+    ...(replica.isUnready === true && { isUnready: true }),
     revisions: new Map(
       reports.map(
         ({

@@ -9,6 +9,7 @@ import { knownKind, POLICY_SERVER_REPLICAS } from '../../resources/index.ts';
 import type { KubernetesObject, OwnerReference, PolicyServerReplica } from '../../resources/index.ts';
 import { LEASES, SYSTEM_CLOCK } from '../../runtime/index.ts';
 import type { Clock, Lease } from '../../runtime/index.ts';
+import { until } from '../testing/until.ts';
 import { removeDeparted } from './departed-replica.ts';
 import { NAMESPACE, openCluster, TEST_TIMING } from './testing/hub-scene.ts';
 
@@ -83,11 +84,12 @@ function look(
   replica: PolicyServerReplica | (() => PolicyServerReplica),
   cluster: Cluster = embedded.admin,
   clock = SYSTEM_CLOCK,
+  unready: (isUnready: boolean) => void = () => undefined,
 ): Disposable & { done: Promise<void> } {
   const stop = new AbortController();
   const done = removeDeparted(
     typeof replica === 'function' ? replica : () => replica,
-    { cluster, timing: TEST_TIMING, clock, random: Math.random, log: pino({ level: 'silent' }) },
+    { cluster, timing: TEST_TIMING, clock, random: Math.random, log: pino({ level: 'silent' }), unready },
     stop.signal,
   );
   return { done, [Symbol.dispose]: () => stop.abort() };
@@ -124,6 +126,23 @@ describe('removeDeparted', { concurrency: true }, () => {
     await embedded.admin.patch(PODS, key, { type: 'merge', body }, { subresource: 'status' });
     await looking.done;
     assert.ok(!(await isThere(POLICY_SERVER_REPLICAS, 'pod')));
+  });
+
+  it('says whether the Pod of a replica is ready', async () => {
+    const key = { namespace: NAMESPACE, name: 'unready-pod' };
+    const setReady = async (status: string): Promise<void> => {
+      const body = { status: { conditions: [{ type: 'Ready', status }] } };
+      await embedded.admin.patch(PODS, key, { type: 'merge', body }, { subresource: 'status' });
+    };
+    const owner = await podOf('unready-pod');
+    await setReady('True');
+    const said: boolean[] = [];
+    using _ = look(await replicaOf('unready-pod', owner), embedded.admin, SYSTEM_CLOCK, (one) => said.push(one));
+    await until(() => said.at(-1) === false);
+    await setReady('False');
+    await until(() => said.at(-1) === true);
+    await setReady('True');
+    await until(() => said.at(-1) === false);
   });
 
   it('keeps a replica whose Lease is renewed, and removes both when renewals end', async () => {

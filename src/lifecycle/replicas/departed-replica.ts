@@ -24,6 +24,8 @@ export interface RemovalOptions {
   /** 0 to below 1. */
   readonly random: () => number;
   readonly log: Logger;
+  /** Called with whether its pod is known not to be ready, so that API servers send it no requests. */
+  readonly unready: (isUnready: boolean) => void;
 }
 
 /**
@@ -56,7 +58,8 @@ export async function removeDeparted(
         log.info({ owner: reference.kind }, 'replica removed, its owner is gone');
         return;
       }
-      waitMs = owned.recheckMs ?? waitMs;
+      options.unready(owned.isUnready === true);
+      waitMs = owned.isUnready === true ? timing.unreadyMs : (owned.recheckMs ?? waitMs);
     } catch (error) {
       if (!signal.aborted) {
         log.warn({ owner: reference.kind, error: errorText(error) }, 'the owner of a lost replica could not be read');
@@ -77,11 +80,18 @@ async function deleteReplica(
   await unlessGone(cluster.delete(POLICY_SERVER_REPLICAS, keyOf(replica), { preconditions, signal }));
 }
 
+/** What an owner that exists says about its replica. */
+interface Owned {
+  /** When the owner can be gone at the earliest. Milliseconds. */
+  readonly recheckMs?: number;
+  /** Whether it is a pod that gets no requests. */
+  readonly isUnready?: boolean;
+}
+
 /** The owner of a replica. */
 interface Owner {
   readonly reference: OwnerReference;
-  /** `recheckMs`: when the owner can be gone at the earliest. Milliseconds. */
-  check(signal: AbortSignal): Promise<'gone' | { readonly recheckMs?: number }>;
+  check(signal: AbortSignal): Promise<'gone' | Owned>;
 }
 
 function ownerOf({ metadata }: PolicyServerReplica): OwnerReference | undefined {
@@ -109,9 +119,17 @@ async function checkPod(
   namespace: string,
   { cluster }: RemovalOptions,
   signal: AbortSignal,
-): Promise<'gone' | { readonly recheckMs?: number }> {
+): Promise<'gone' | Owned> {
   const pod = await unlessGone(cluster.get(PODS, { namespace, name }, { signal }));
-  return pod === undefined || pod.metadata.uid !== uid || hasEnded(pod) ? 'gone' : {};
+  const isGone = pod === undefined || pod.metadata.uid !== uid || hasEnded(pod);
+  return isGone ? 'gone' : { isUnready: !isReady(pod) };
+}
+
+/** Whether Services have the pod among their endpoints. */
+function isReady({ metadata, status }: KubernetesObject): boolean {
+  const conditions = isJsonObject(status) && Array.isArray(status['conditions']) ? status['conditions'] : [];
+  const isTrue = conditions.some((one) => isJsonObject(one) && one['type'] === 'Ready' && one['status'] === 'True');
+  return metadata.deletionTimestamp === undefined && isTrue;
 }
 
 /** Whether the pod has ended and will not restart: evicted, or shut down with its node. */
@@ -133,7 +151,7 @@ class LeaseOwner implements Owner {
     this.#options = options;
   }
 
-  async check(signal: AbortSignal): Promise<'gone' | { readonly recheckMs: number }> {
+  async check(signal: AbortSignal): Promise<'gone' | Owned> {
     const { cluster, clock } = this.#options;
     const key = { namespace: this.#namespace, name: this.reference.name };
     const lease = await unlessGone(cluster.get(LEASES, key, { signal }));

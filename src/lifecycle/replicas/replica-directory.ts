@@ -8,6 +8,8 @@ export interface KnownReplica {
   readonly name: string;
   readonly policyServer: string;
   readonly state: 'connecting' | 'connected' | 'lost';
+  /** Whether it is lost, and its pod is not ready: API servers send it no requests. */
+  readonly isUnready?: boolean;
   /** Its reports on the revisions of a policy, by the policy's id; empty unless it is connected. */
   reports(policy: string): readonly RevisionReport[];
 }

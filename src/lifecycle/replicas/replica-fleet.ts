@@ -56,6 +56,7 @@ class Replica implements KnownReplica {
   object: PolicyServerReplica;
   /** Pre-validations that run on it. */
   prevalidations = 0;
+  isUnready = false;
   removal: AbortController | undefined;
 
   constructor(object: PolicyServerReplica, isInitial: boolean, link: ReplicaLink) {
@@ -130,6 +131,8 @@ export class ReplicaFleet {
     const known = this.#byName.get(name);
     if (known !== undefined && after !== undefined && isSameReplica(known.object, after)) {
       known.object = after;
+      // A process that starts writes it before its pod is ready.
+      this.#setUnready(known, false);
       // The process that wrote the object is alive: reconnect without waiting.
       known.link.retry();
       return;
@@ -278,10 +281,25 @@ export class ReplicaFleet {
     this.#collectChange(replica.policyServer, 'all');
     replica.removal?.abort();
     replica.removal = undefined;
+    replica.isUnready = false;
     if (replica.state === 'lost') {
-      replica.removal = new AbortController();
+      const removal = new AbortController();
+      replica.removal = removal;
       const log = this.#options.log.child({ replica: keyText(keyOf(replica.object)) });
-      this.#keepRunning(removeDeparted(() => replica.object, { ...this.#options, log }, replica.removal.signal));
+      const unready = (isUnready: boolean): void => {
+        if (!removal.signal.aborted) {
+          this.#setUnready(replica, isUnready);
+        }
+      };
+      const options = { ...this.#options, log, unready };
+      this.#keepRunning(removeDeparted(() => replica.object, options, removal.signal));
+    }
+  }
+
+  #setUnready(replica: Replica, isUnready: boolean): void {
+    if (replica.isUnready !== isUnready) {
+      replica.isUnready = isUnready;
+      this.#collectChange(replica.policyServer, 'all');
     }
   }
 

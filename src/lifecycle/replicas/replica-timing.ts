@@ -24,6 +24,8 @@ export interface ReplicaTiming {
   /** Delay before the owner of a lost replica is checked again; doubles each time. */
   readonly ownerMs: number;
   readonly ownerCapMs: number;
+  /** Delay before the pod of a lost replica is checked again that was not ready: once it is, it gets requests. */
+  readonly unreadyMs: number;
 }
 
 export const REPLICA_TIMING: ReplicaTiming = {
@@ -44,6 +46,8 @@ export const REPLICA_TIMING: ReplicaTiming = {
   ownerMs: 500,
   // Bounds the delay until a pod of a returning node is found deleted.
   ownerCapMs: 30_000,
+  // A status may be wrong for as long. Pods of a lost node are read for five minutes, until they are deleted.
+  unreadyMs: 2_000,
 };
 
 /** A delay that doubles with each failure up to a limit; half of it is random. Milliseconds. */

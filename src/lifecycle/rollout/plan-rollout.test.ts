@@ -78,6 +78,8 @@ interface Case {
 /** What an annotation of the policy, or of its PolicyServer, sets. */
 const DISARMED = { settings: { ...DEFAULT_ROLLOUT_SETTINGS, disarmed: 'INC-1' } } as const;
 
+const IGNORING = { settings: { ...DEFAULT_ROLLOUT_SETTINGS, degraded: 'Ignore' } } as const;
+
 const CASES: readonly Case[] = [
   // Disarmed.
   {
@@ -116,6 +118,30 @@ const CASES: readonly Case[] = [
     when: 'no connected replica can load what serves, and no webhook is for it',
     view: view([first], [replica('a', { 1: 'Failed' }), replica('b', { 1: 'Failed' })], { isCovered: false }),
     steps: ['enforce 1'],
+    wakeAt: NOW + DEFAULT_ROLLOUT_SETTINGS.progressDeadlineMs,
+  },
+  // Degraded policies are ignored, and nothing can serve.
+  {
+    when: 'degraded policies are ignored, and no replica is there',
+    view: view([first], [], IGNORING),
+    steps: ['1 is not enforced', 'uncover'],
+  },
+  {
+    when: 'degraded policies are ignored, and no pod of a replica is ready',
+    view: view([first], [{ ...replica('a', {}, 'lost'), isUnready: true }], IGNORING),
+    steps: ['1 is not enforced', 'uncover'],
+    wakeAt: NOW + DEFAULT_ROLLOUT_SETTINGS.progressDeadlineMs,
+  },
+  {
+    when: 'degraded policies are ignored, and a replica that is lost may get requests',
+    view: view([first], [{ ...replica('a', {}, 'lost'), isUnready: true }, replica('b', {}, 'lost')], IGNORING),
+    steps: [],
+    wakeAt: NOW + DEFAULT_ROLLOUT_SETTINGS.progressDeadlineMs,
+  },
+  {
+    when: 'degraded policies are ignored, and a replica starts again',
+    view: view([revision(1, 'Serving', { isEnforced: false })], [replica('a', {}, 'connecting')], IGNORING),
+    steps: ['uncover'],
     wakeAt: NOW + DEFAULT_ROLLOUT_SETTINGS.progressDeadlineMs,
   },
   // The spec has no revision.

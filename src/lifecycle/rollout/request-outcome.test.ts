@@ -77,6 +77,17 @@ describe('what requests of a policy get', () => {
 
   it('is unknown where a replica is not connected: API servers may still reach it', () => {
     const lost = replica('b', {}, 'lost');
+    const gone = { ...lost, isUnready: true };
+    assert.equal(
+      outcome(view([first], [says('a', { 1: 'Verdict' }), gone])),
+      'True Serving: revision 1 answers requests',
+      'a replica whose pod is not ready gets no requests',
+    );
+    assert.equal(
+      outcome(view([first], [gone])),
+      'True FailurePolicy: requests are rejected (failurePolicy Fail)',
+      'the API server reaches none',
+    );
     assert.equal(
       outcome(view([first], [says('a', { 1: 'Verdict' }), lost])),
       'Unknown ReplicaUnreachable: revision 1 answers requests (a); the answer of b is not known, and where API servers do not reach a replica, requests are rejected (failurePolicy Fail)',

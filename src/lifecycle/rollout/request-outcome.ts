@@ -68,7 +68,7 @@ function uncovered(view: RolloutView): RequestOutcome {
 
 function unknown(view: RolloutView, sources: readonly Source[]): RequestOutcome {
   const { replicas = [] } = view;
-  const isLost = replicas.some(({ state }) => state === 'lost');
+  const isLost = replicas.some(({ state, isUnready }) => state === 'lost' && isUnready !== true);
   const isUnsaid = sources.some(({ answer }) => answer.effect === 'unknown');
   const reason = !isUnsaid ? REASONS.answersDiffer : isLost ? REASONS.replicaUnreachable : REASONS.answersUnknown;
   return { status: 'Unknown', reason, message: sourcesText(view, sources) };
@@ -127,10 +127,15 @@ function answersOf(view: RolloutView, { state, revisions }: ReplicaFacts): reado
   return answers.length > 0 ? answers : [isSaid ? { effect: 'nothing', text: WITHOUT_POLICY } : UNKNOWN];
 }
 
-/** The replicas that API servers may send requests to. One that is starting beside others gets none yet. */
+/**
+ * The replicas that API servers may send requests to. One that is starting beside others gets none yet, and one whose pod is not
+ * ready gets none any more.
+ */
 function askedReplicas(replicas: readonly ReplicaFacts[]): readonly ReplicaFacts[] {
   const isAnyConnected = replicas.some(({ state }) => state === 'connected');
-  return replicas.filter((one) => !isNotReady(one) && (one.state !== 'connecting' || !isAnyConnected));
+  return replicas.filter(
+    (one) => !isNotReady(one) && one.isUnready !== true && (one.state !== 'connecting' || !isAnyConnected),
+  );
 }
 
 /** Whether a replica says that API servers do not send it requests yet. */

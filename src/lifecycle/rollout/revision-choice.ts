@@ -156,8 +156,8 @@ export function isUnservable(view: RolloutView, desired: RevisionFacts | undefin
 }
 
 /**
- * Whether degraded policies are ignored, and no replica can load what serves: the policy is not enforced until one can again.
- * Replicas that are not connected do not change it.
+ * Whether degraded policies are ignored, and nothing can serve: no connected replica can load what serves, or there is no replica that
+ * gets requests. The policy is not enforced until one can again. Replicas that are lost, and may get requests, do not change it.
  */
 export function isServingIgnored(view: RolloutView): boolean {
   const serving = servingRevision(view);
@@ -168,7 +168,8 @@ export function isServingIgnored(view: RolloutView): boolean {
   const isServed = connected.some((replica) => view.revisions.some((one) => isServingOn(replica, one)));
   const isLoadable = isServed || connected.some((replica) => isLoadedOn(replica, serving));
   const isUnloadable = connected.length > 0 && connected.every((replica) => isFailedOn(replica, serving));
-  return !isLoadable && (isUnloadable || !serving.isEnforced);
+  const isNothingThere = view.replicas?.every(({ isUnready }) => isUnready === true) === true;
+  return !isLoadable && (isUnloadable || isNothingThere || !serving.isEnforced);
 }
 
 /**

@@ -86,6 +86,8 @@ export interface ReplicaFacts {
   readonly name: string;
   /** `connecting`: new, without a report so far. `lost`: not connected. */
   readonly state: 'connecting' | 'connected' | 'lost';
+  /** Whether it is lost, and its pod is not ready: API servers send it no requests. */
+  readonly isUnready?: boolean;
   /** By number. */
   readonly revisions: ReadonlyMap<number, ReplicaRevisionFacts>;
 }

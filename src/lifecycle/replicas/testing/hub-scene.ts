@@ -40,6 +40,7 @@ export const TEST_TIMING: ReplicaTiming = {
   stableMs: 20,
   ownerMs: 10,
   ownerCapMs: 30,
+  unreadyMs: 30,
 };
 
 /** Certificates of control ports in a temporary folder. */
