@@ -11,9 +11,9 @@ const MAX_HOST_LENGTH = 63 - 1 - 2 * SUFFIX_BYTES;
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::', '[::]']);
 
 /** The pod of this process, from the downward API. */
-export function owningPod(): { readonly name: string; readonly uid: string } | undefined {
-  const { POD_NAME: name = '', POD_UID: uid = '' } = process.env;
-  return name === '' || uid === '' ? undefined : { name, uid };
+export function owningPod(): { readonly name: string; readonly uid: string; readonly nodeName?: string } | undefined {
+  const { POD_NAME: name = '', POD_UID: uid = '', NODE_NAME: nodeName = '' } = process.env;
+  return name === '' || uid === '' ? undefined : { name, uid, ...(nodeName === '' ? {} : { nodeName }) };
 }
 
 /** A unique DNS label. @param fallback instead of the host's name if that has no usable character */

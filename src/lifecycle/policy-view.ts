@@ -154,6 +154,7 @@ function replicaFacts(replica: KnownReplica, id: string, revisions: readonly Pol
     name: replica.name,
     state: replica.state,
     ...(replica.isUnready === true && { isUnready: true }),
+    nodeName: replica.nodeName,
     revisions: new Map(
       reports.map(
         ({

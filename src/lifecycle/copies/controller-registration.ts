@@ -13,7 +13,7 @@ export interface ControllerIdentity {
   /** `metadata.name` of the ControllerReplica, unique among running processes. */
   readonly name: string;
   /** The pod of the process, which owns the object. */
-  readonly pod?: { readonly name: string; readonly uid: string };
+  readonly pod?: { readonly name: string; readonly uid: string; readonly nodeName?: string };
 }
 
 export interface ControllerRegistrationOptions {
@@ -95,8 +95,15 @@ function wantedObject({
     metadata: {
       namespace,
       name,
-      ...(pod === undefined ? {} : { ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', ...pod }] }),
+      ...(pod === undefined
+        ? {}
+        : { ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name: pod.name, uid: pod.uid }] }),
     },
-    spec: { ...(pod === undefined ? {} : { podName: pod.name }), controlAddress, version, startedAt },
+    spec: { ...placeOf(pod), controlAddress, version, startedAt },
   };
+}
+
+function placeOf(pod: ControllerIdentity['pod']): Pick<ControllerReplica['spec'], 'podName' | 'nodeName'> {
+  const { name, nodeName } = pod ?? {};
+  return { ...(name === undefined ? {} : { podName: name }), ...(nodeName === undefined ? {} : { nodeName }) };
 }

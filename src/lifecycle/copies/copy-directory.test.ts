@@ -60,7 +60,7 @@ describe('the directory of copies', () => {
       apiVersion: 'portcullis.dev/v1',
       kind: 'ControllerReplica',
       metadata: { name, namespace: 'portcullis', uid: name, resourceVersion: String(port) },
-      spec: { controlAddress: `127.0.0.1:${port}` },
+      spec: { nodeName: `node-${name}`, controlAddress: `127.0.0.1:${port}` },
     };
   }
 
@@ -84,12 +84,16 @@ describe('the directory of copies', () => {
     const ended = directory.start(stop.signal);
     try {
       await until(() => directory.count([ONE]) !== undefined);
-      assert.deepEqual(directory.count([ONE]), { controllers: 0, isRefused: false });
+      assert.deepEqual(directory.count([ONE]), { controllers: 0, nodes: [], isRefused: false });
       a.has([ONE.digest, TWO.digest]);
       b.has([ONE.digest], [TWO.digest]);
       await until(() => directory.count([ONE])?.controllers === 2 && directory.count([TWO])?.isRefused === true);
-      assert.deepEqual(directory.count([ONE, TWO]), { controllers: 1, isRefused: true });
-      assert.deepEqual(directory.count([{ ...ONE, policyServer: 'other' }]), { controllers: 0, isRefused: false });
+      assert.deepEqual(directory.count([ONE, TWO]), { controllers: 1, nodes: ['node-a'], isRefused: true });
+      assert.deepEqual(directory.count([{ ...ONE, policyServer: 'other' }]), {
+        controllers: 0,
+        nodes: [],
+        isRefused: false,
+      });
       assert.deepEqual(new Set(changed), new Set([ONE, TWO].map((key) => `default/${key.digest}`)));
 
       // A process that ended without a word no longer counts, and its object is removed.

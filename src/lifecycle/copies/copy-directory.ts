@@ -29,6 +29,8 @@ const MAX_CONTROLLERS = 32;
 export interface CopyCount {
   /** Controllers that have all of them. */
   readonly controllers: number;
+  /** Their nodes; undefined for one that does not say it. */
+  readonly nodes: readonly (string | undefined)[];
   /** Whether a controller has no room for one of them. */
   readonly isRefused: boolean;
 }
@@ -76,8 +78,10 @@ export class CopyDirectory implements Runnable {
       return undefined;
     }
     const texts = keys.map((key) => copyKeyText(key));
+    const complete = holders.filter(({ copies }) => texts.every((text) => copies.has(text)));
     return {
-      controllers: holders.filter(({ copies }) => texts.every((text) => copies.has(text))).length,
+      controllers: complete.length,
+      nodes: complete.map(({ object }) => object.spec.nodeName),
       isRefused: holders.some(({ refused }) => texts.some((text) => refused.has(text))),
     };
   }

@@ -13,6 +13,7 @@ const POD_FIELDS: Readonly<Record<string, string>> = {
   POD_UID: 'metadata.uid',
   POD_NAMESPACE: 'metadata.namespace',
   POD_IP: 'status.podIP',
+  NODE_NAME: 'spec.nodeName',
 };
 
 /** Variables that the controller sets by flags, or that conflict with those flags: the process would not start. */

@@ -10,6 +10,8 @@ export interface KnownReplica {
   readonly state: 'connecting' | 'connected' | 'lost';
   /** Whether it is lost, and its pod is not ready: API servers send it no requests. */
   readonly isUnready?: boolean;
+  /** The node of its pod, if it says so. */
+  readonly nodeName?: string | undefined;
   /** Its reports on the revisions of a policy, by the policy's id; empty unless it is connected. */
   reports(policy: string): readonly RevisionReport[];
 }

@@ -71,6 +71,10 @@ class Replica implements KnownReplica {
     return this.link.state;
   }
 
+  get nodeName(): string | undefined {
+    return this.object.spec.nodeName;
+  }
+
   reports(policy: string): readonly RevisionReport[] {
     return this.link.reports(policy);
   }

@@ -7,7 +7,7 @@ import type { CopyFacts, ReplicaFacts, RevisionFacts, RolloutView } from './roll
 
 const WASM = `sha256:${'1'.repeat(64)}`;
 
-function viewOf(servers: number, copies: CopyFacts | undefined, digest = WASM): RolloutView {
+function viewOf(servers: number, copies: CopyFacts | undefined, digest = WASM, node?: string): RolloutView {
   const revision: Partial<RevisionFacts> = {
     number: 1,
     state: 'Serving',
@@ -17,6 +17,7 @@ function viewOf(servers: number, copies: CopyFacts | undefined, digest = WASM): 
   const replica = (name: string): ReplicaFacts => ({
     name,
     state: 'connected',
+    nodeName: node,
     revisions: new Map([[1, { state: 'Serving', reason: '', message: '', nextRetry: undefined }]]),
   });
   return {
@@ -60,6 +61,23 @@ describe('whether modules are kept', () => {
       assert.equal(conditionOf(viewOf(servers, copies)), expected);
     });
   }
+
+  for (const [node, nodes, expected, count] of [
+    ['a', ['a', 'a'], 'False OneNode', 1],
+    ['a', ['a', 'b'], 'True Copied', 2],
+    ['a', ['a', undefined], 'True Copied', undefined],
+    [undefined, ['a', 'a'], 'True Copied', undefined],
+  ] as const) {
+    it(`with policy servers on ${node ?? 'an unknown node'}, and controllers on ${nodes.join(' and ')}: ${expected}`, () => {
+      const view = viewOf(2, facts(2, { nodes }), WASM, node);
+      assert.equal(conditionOf(view), expected);
+      assert.equal(modulesKept(view, {}, [], 0).copies?.nodes, count);
+    });
+  }
+
+  it('is true on one node with a cache that outlives pods', () => {
+    assert.equal(conditionOf(viewOf(2, facts(2, { nodes: ['a'], isDurable: true }), WASM, 'a')), 'True DurableCache');
+  });
 
   it('is not said of builtin modules', () => {
     const before = [{ type: MODULES_KEPT, status: 'True' } as Condition];

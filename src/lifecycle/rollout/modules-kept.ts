@@ -16,6 +16,8 @@ const KEPT_REASONS = {
   durable: 'DurableCache',
   /** Enough processes have them: at least one controller, and three together. */
   copied: 'Copied',
+  /** Enough processes, but all on one node, which takes them along. */
+  oneNode: 'OneNode',
   /** Fewer processes have them. */
   tooFew: 'TooFewCopies',
   /** The same, because controllers have no room. */
@@ -49,19 +51,31 @@ export function modulesKept(
     return { ...(before.copies === undefined ? {} : { copies: before.copies }), conditions };
   }
   const { controllers, isDurable, isRefused } = facts;
-  const servers = replicas.filter(
+  const holding = replicas.filter(
     (replica) => isLoadedOn(replica, serving) && replica.revisions.get(serving.number)?.isUncached !== true,
-  ).length;
-  const copies = { servers, controllers, ...(isDurable === undefined ? {} : { durable: isDurable }) };
+  );
+  const nodes = countNodes([...holding.map(({ nodeName }) => nodeName), ...(facts.nodes ?? [])]);
+  const copies = {
+    servers: holding.length,
+    controllers,
+    ...(nodes === undefined ? {} : { nodes }),
+    ...(isDurable === undefined ? {} : { durable: isDurable }),
+  };
   const condition = { ...conditionOf(copies, isRefused), type: MODULES_KEPT, observedGeneration: generation };
   return { copies, conditions: setCondition(conditions, condition, now) };
 }
 
+/** Undefined where the node of a process is not known. */
+function countNodes(names: readonly (string | undefined)[]): number | undefined {
+  return names.length === 0 || names.includes(undefined) ? undefined : new Set(names).size;
+}
+
 function conditionOf(
-  { servers, controllers, durable = false }: CopiesStatus,
+  { servers, controllers, nodes, durable = false }: CopiesStatus,
   isRefused: boolean,
 ): Pick<Condition, 'status' | 'reason' | 'message'> {
-  const places = `${counted(servers, 'policy server')} and ${counted(controllers, 'controller')} have its modules`;
+  const where = nodes === undefined ? '' : ` on ${counted(nodes, 'node')}`;
+  const places = `${counted(servers, 'policy server')} and ${counted(controllers, 'controller')}${where} have its modules`;
   if (servers + controllers === 0) {
     return { status: 'Unknown', reason: KEPT_REASONS.notReported, message: 'no process reports to have its modules' };
   }
@@ -69,10 +83,14 @@ function conditionOf(
     const message = `${places}, and the module cache of policy servers outlives their pods`;
     return { status: 'True', reason: KEPT_REASONS.durable, message };
   }
-  if (controllers > 0 && servers + controllers >= ENOUGH_COPIES) {
+  const isEnough = controllers > 0 && servers + controllers >= ENOUGH_COPIES;
+  if (isEnough && nodes !== 1) {
     return { status: 'True', reason: KEPT_REASONS.copied, message: places };
   }
   const message = `${places}: when these are lost while the source is down, nothing can evaluate the policy; ${END_IT}`;
+  if (isEnough) {
+    return { status: 'False', reason: KEPT_REASONS.oneNode, message };
+  }
   return isRefused
     ? {
         status: 'False',

@@ -88,6 +88,8 @@ export interface ReplicaFacts {
   readonly state: 'connecting' | 'connected' | 'lost';
   /** Whether it is lost, and its pod is not ready: API servers send it no requests. */
   readonly isUnready?: boolean;
+  /** The node of its pod, if it says so. */
+  readonly nodeName?: string | undefined;
   /** By number. */
   readonly revisions: ReadonlyMap<number, ReplicaRevisionFacts>;
 }
@@ -114,6 +116,8 @@ export interface ReplicaRevisionFacts {
 export interface CopyFacts {
   /** Controllers that have all of its modules. */
   readonly controllers: number;
+  /** The nodes of these controllers; undefined for one that does not say it. */
+  readonly nodes?: readonly (string | undefined)[];
   /** Whether a controller has no room for one. */
   readonly isRefused: boolean;
   /** Whether the module cache of the PolicyServer outlives its pods; undefined if that is not known. */

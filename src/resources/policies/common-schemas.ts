@@ -211,6 +211,9 @@ const COPIES = object(
   {
     servers: integer('Number of replicas of the PolicyServer.', { minimum: 0 }),
     controllers: integer('Number of controllers.', { minimum: 0 }),
+    nodes: optional(
+      integer('Number of nodes that these are on. Absent where the node of one is not known.', { minimum: 0 }),
+    ),
     durable: optional(
       flag('Whether the module cache of the PolicyServer outlives its pods. Absent where that is not known.'),
     ),

@@ -15,6 +15,7 @@ const controllerReplica = {
     'A process of the controller, which has copies of modules for policy servers. Written by the process itself, and owned by its Pod.',
   spec: object('The process.', {
     podName: optional(text('The pod of the process, if any.', { maxLength: 253 })),
+    nodeName: optional(text('The node of the pod.', { maxLength: 253 })),
     controlAddress: text('`host:port` where policy servers and other controllers reach it, over mutual TLS.', {
       maxLength: 300,
     }),
@@ -32,7 +33,11 @@ const controllerReplica = {
   ],
   example: {
     metadata: { name: 'portcullis-controller-7d4b9c6f5-k8wzq', namespace: 'portcullis' },
-    spec: { podName: 'portcullis-controller-7d4b9c6f5-k8wzq', controlAddress: '10.1.2.3:8444' },
+    spec: {
+      podName: 'portcullis-controller-7d4b9c6f5-k8wzq',
+      nodeName: 'worker-1',
+      controlAddress: '10.1.2.3:8444',
+    },
   },
 } as const satisfies KindDeclaration;
 

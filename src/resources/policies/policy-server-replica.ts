@@ -21,6 +21,7 @@ const policyServerReplica = {
   spec: object('The process.', {
     policyServer: text('The PolicyServer of the process.', { maxLength: 63 }),
     podName: optional(text('The pod of the process, if any.', { maxLength: 253 })),
+    nodeName: optional(text('The node of the pod.', { maxLength: 253 })),
     controlAddress: optional(
       text('`host:port` where controllers and other replicas reach it, over mutual TLS.', { maxLength: 300 }),
     ),

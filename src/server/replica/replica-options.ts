@@ -14,7 +14,7 @@ export interface ReplicaOptions {
   /** `metadata.name` of its PolicyServerReplica, unique among running processes. */
   readonly name: string;
   /** The pod of the process, which owns the replica's objects. Default: none; a Lease owns them. */
-  readonly pod?: { readonly name: string; readonly uid: string };
+  readonly pod?: { readonly name: string; readonly uid: string; readonly nodeName?: string };
   readonly control: {
     readonly host: string;
     /** 0 for a free port. */

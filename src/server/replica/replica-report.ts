@@ -31,7 +31,7 @@ export interface ReplicaReporterOptions {
   readonly policyServer: string;
   /** `metadata.name` of the PolicyServerReplica, and of the Lease of a replica outside of a pod. */
   readonly name: string;
-  readonly pod?: { readonly name: string; readonly uid: string };
+  readonly pod?: { readonly name: string; readonly uid: string; readonly nodeName?: string };
   /** `host:port` of the control port for others. */
   readonly controlAddress: string;
   /** Version of the product. */
@@ -202,7 +202,13 @@ export class ReplicaReporter implements Runnable {
 
   #spec(): PolicyServerReplica['spec'] {
     const { policyServer, pod, controlAddress, version } = this.#options;
-    return { policyServer, ...(pod === undefined ? {} : { podName: pod.name }), controlAddress, version };
+    return {
+      policyServer,
+      ...(pod === undefined ? {} : { podName: pod.name }),
+      ...(pod?.nodeName === undefined ? {} : { nodeName: pod.nodeName }),
+      controlAddress,
+      version,
+    };
   }
 
   #metadata(): { readonly labels: Record<string, string>; readonly ownerReferences: readonly OwnerReference[] } {

@@ -91,6 +91,7 @@ function podSpec({ namespace, values }: InstallContext): object {
           { name: 'POD_UID', valueFrom: { fieldRef: { fieldPath: 'metadata.uid' } } },
           { name: 'POD_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
           { name: 'POD_IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
+          { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
           { name: 'HOME', value: SCRATCH_FOLDER },
           ...controller.extraEnv,
         ],

@@ -94,7 +94,17 @@ export const ALERTS: readonly Alert[] = [
     summary:
       'A policy serves, but a rule of it matches no request, an expression fails for every object, or namespaces have invalid parameters.',
     whatToDo:
-      '`kubectl get cap,ap,capg,apg -A` shows which policies in the column REASON; `portcullis doctor` names the field or the namespaces.',
+      '`kubectl get cap,admpol,capg,apg -A` shows which policies in the column REASON; `portcullis doctor` names the field or the namespaces.',
+  },
+  {
+    name: 'PortcullisModulesNotKept',
+    severity: 'warning',
+    when: 'sum by (policy_server) (portcullis_policies_modules_kept{kept="false"}) > 0',
+    lasting: '1h',
+    summary:
+      'Too few processes, or processes of one node only, have the modules of policies: when these are lost while the source of the modules is down, nothing can evaluate the policies.',
+    whatToDo:
+      '`portcullis doctor` names the policies and how many processes have their modules. Run two controllers and two replicas of the PolicyServer on several nodes, with room for its modules, or give it a `moduleCache` on a claim or a folder of the node.',
   },
   {
     name: 'PortcullisGovernanceStopped',
