@@ -1,6 +1,7 @@
 // Runs the real command as a child process.
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 /** The root of the checkout, where commands run. */
@@ -38,6 +39,29 @@ export const COMMAND = join(ROOT, 'bin', 'portcullis.mjs');
 /** Runs `portcullis ARGS`. */
 export function portcullis(args: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   return run(process.execPath, [COMMAND, ...args], options);
+}
+
+/** Runs `portcullis ARGS`, and ends it at once, as a crash would, after that many lines of output. Returns whether it was ended. */
+export async function interrupted(
+  args: readonly string[],
+  lines: number,
+  options: CommandOptions = {},
+): Promise<boolean> {
+  const child = spawn(process.execPath, [COMMAND, ...args], {
+    cwd: options.cwd ?? ROOT,
+    env: { ...ENVIRONMENT, ...options.env },
+    // Its processes are a group.
+    detached: true,
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  let seen = 0;
+  for await (const _line of createInterface({ input: child.stdout })) {
+    seen += 1;
+    if (seen === lines && child.pid !== undefined) {
+      process.kill(-child.pid, 'SIGKILL');
+    }
+  }
+  return seen >= lines;
 }
 
 /** Runs a program. */

@@ -13,7 +13,7 @@ import {
 import { skipWithoutCluster } from '../cluster/binaries.ts';
 import { type Cluster, type KubernetesObject, startCluster } from '../cluster/cluster.ts';
 import { eventually } from '../cluster/eventually.ts';
-import { type CommandResult, EXAMPLES, portcullis } from './command.ts';
+import { type CommandResult, EXAMPLES, interrupted, portcullis } from './command.ts';
 
 const CONFIGURATIONS = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
 const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
@@ -48,6 +48,24 @@ const configuration = (name: string, labels: object, webhook = `${name}.example.
     },
   ],
 });
+
+/** The status of a policy that is enforced. */
+const ACTIVE = {
+  phase: 'Active',
+  policyStatus: 'active',
+  mode: 'protect',
+  observedGeneration: 1,
+  desiredRevision: 1,
+  servingRevision: 1,
+  conditions: ['PolicyActive', 'Enforced', 'Ready'].map((type) => ({
+    type,
+    status: 'True',
+    reason: 'Serving',
+    message: '',
+    observedGeneration: 1,
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  })),
+};
 
 /** The controller's user. */
 const CONTROLLER = 'system:serviceaccount:portcullis:portcullis-controller';
@@ -561,6 +579,59 @@ describe('an installation on a kube-apiserver', { skip: skipWithoutCluster() }, 
     const { stdout } = await done('uninstall', '--keep-namespace');
     assert.equal(stdout, '');
     await done('uninstall', '--namespace', 'elsewhere');
+  });
+
+  it('is removed as a whole by another attempt, wherever the first one was ended', async () => {
+    await done('install', '--no-wait');
+    await cluster.expect('POST', POLICIES, {
+      apiVersion: 'policies.kubewarden.io/v1',
+      kind: 'ClusterAdmissionPolicy',
+      metadata: { name: 'left' },
+      spec: {
+        module: 'builtin:cel',
+        mutating: false,
+        rules: [{ apiGroups: [''], apiVersions: ['v1'], resources: ['pods'], operations: ['CREATE'] }],
+      },
+    });
+    const remaining = async (): Promise<readonly string[]> => {
+      const selector = '?labelSelector=app.kubernetes.io/part-of=portcullis';
+      const kinds = [
+        CONFIGURATIONS,
+        '/apis/apps/v1/deployments',
+        '/api/v1/services',
+        '/api/v1/serviceaccounts',
+        '/apis/rbac.authorization.k8s.io/v1/clusterroles',
+        '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings',
+        '/apis/rbac.authorization.k8s.io/v1/roles',
+        '/apis/rbac.authorization.k8s.io/v1/rolebindings',
+        '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies',
+        '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
+      ];
+      return (await Promise.all(kinds.map(async (kind) => await names(`${kind}${selector}`)))).flat();
+    };
+    let lines = 1;
+    // At the end of the doubling steps the command is not ended any more.
+    for (; ; lines = lines * 2) {
+      await done('install', '--no-wait');
+      await cluster.expect('POST', CONFIGURATIONS, configuration('portcullis-default', OURS));
+      await cluster.expect('PATCH', `${POLICIES}/left/status`, { status: ACTIVE });
+      const wasEnded = await interrupted(['uninstall', '--keep-namespace'], lines, {
+        env: { KUBECONFIG: cluster.kubeconfig },
+      });
+      // Whatever is left, no webhook calls a server that is gone.
+      const [webhooks, deployments] = [await names(CONFIGURATIONS), await names('/apis/apps/v1/deployments')];
+      assert.ok(!webhooks.includes('portcullis-default') || deployments.includes('portcullis-controller'), `${lines}`);
+      await done('uninstall', '--keep-namespace');
+      assert.deepEqual(await remaining(), [], `after ${lines} lines`);
+      const { status } = await cluster.expect<{ status: typeof ACTIVE }>('GET', `${POLICIES}/left`);
+      const said = status.conditions.map(({ type, status: is, reason }) => `${type} ${is} ${reason}`);
+      assert.ok(said.includes('Enforced False Uninstalled'), `after ${lines} lines: ${said.join(', ')}`);
+      if (!wasEnded) {
+        break;
+      }
+    }
+    assert.ok(lines >= 32, `${lines}`);
+    await remove(`${POLICIES}/left`);
   });
 
   it('neither labels nor deletes a namespace that it did not create', async () => {

@@ -43,6 +43,13 @@ function containerOf(object: object): object {
   return (object as { spec: { containers: [object] } }).spec.containers[0];
 }
 
+interface KeptPolicy {
+  readonly status: {
+    readonly copies?: { readonly nodes?: number };
+    readonly conditions: readonly { readonly type: string; readonly status: string; readonly reason: string }[];
+  };
+}
+
 describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
   let lab: InstallLab;
   let found: Inventory;
@@ -339,6 +346,20 @@ describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
     await isGuarded(lab);
   });
 
+  it('says how many nodes the modules of a policy are on', async () => {
+    // The pods are on the only node, which would take all copies along.
+    await lab.eventually('copies of all modules', async () => {
+      const policies = await lab.kubectl(['get', 'clusteradmissionpolicies', '-o', 'json']);
+      const { items } = JSON.parse(policies) as { items: readonly KeptPolicy[] };
+      const kept = items.flatMap(({ status }) => (status.copies === undefined ? [] : [status]));
+      assert.ok(kept.length > 0);
+      for (const { copies, conditions } of kept) {
+        const { reason } = conditions.find(({ type }) => type === 'ModulesKept') ?? {};
+        assert.deepEqual([copies?.nodes, reason], [1, 'OneNode']);
+      }
+    });
+  });
+
   it('restores its CA after it was deleted or changed, without failed requests', async (test) => {
     const { data: was } = await secret(lab, 'portcullis-ca');
     const isBack = async (): Promise<void> => assert.deepEqual((await secret(lab, 'portcullis-ca')).data, was);
@@ -376,6 +397,15 @@ describe('Portcullis, installed', { skip: skipWithoutCluster() }, () => {
   it('leaves the cluster as it was', async () => {
     await lab.helm(['uninstall', 'portcullis']);
     assert.equal(await lab.answer(CONFIG_MAPS, configMap), '201');
+    // The hook of the chart has written what is true without a controller.
+    const policies = JSON.parse(await lab.kubectl(['get', 'clusteradmissionpolicies', '-o', 'json'])) as {
+      readonly items: readonly KeptPolicy[];
+    };
+    assert.ok(policies.items.length > 0);
+    for (const { status } of policies.items) {
+      const said = status.conditions.map((one) => `${one.type} ${one.status} ${one.reason}`);
+      assert.ok(said.includes('Enforced False Uninstalled'), said.join(', '));
+    }
     const { code, stdout, stderr } = await lab.command('uninstall', '--delete-policies', '--delete-crds');
     assert.equal(code, 0, stdout + stderr);
     await lab.kubectl(['delete', 'namespace', '--ignore-not-found', NAMESPACE, 'guarded', 'examples']);
