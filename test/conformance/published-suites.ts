@@ -1,6 +1,6 @@
 // Prints what of the CEL specification's conformance tests passes, what is not run and why, how many expressions come out
 // as API servers evaluate them, how the Pod Security Standards' files are judged, and what of Open Cluster Management's
-// dry runs is printed alike: npm run conformance.
+// dry runs is printed alike.
 import { goldenCount, goldenDifferences } from './cel/golden-run.ts';
 import { specCases } from './cel/spec-case.ts';
 import { reasonNotToRun } from './cel/spec-exclusions.ts';

@@ -1,0 +1,80 @@
+// The optimizers that authors run on a module before they publish it.
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { cacheFolder } from '../../../src/cli/cache-folder.ts';
+import { ROOT } from '../../cli/command.ts';
+import { builtFile } from './built-files.ts';
+
+const run = promisify(execFile);
+
+/** What an author does with a compiled module. */
+export interface Optimizer {
+  /** As in the table: flags and version of Binaryen. */
+  readonly name: string;
+  /** Version of Binaryen; undefined: nothing is done. */
+  readonly binaryen?: string;
+  readonly flags: readonly string[];
+}
+
+/** The Binaryen among the dependencies. */
+const NEWEST = (
+  JSON.parse(readFileSync(join(ROOT, 'node_modules', 'binaryen', 'package.json'), 'utf8')) as { version: string }
+).version;
+
+/** The oldest that distributions have. */
+const OLDEST = '108.0.0';
+
+/** With the one that the pipelines of published policies pin, and the newest. */
+const VERSIONS = [OLDEST, '116.0.0', NEWEST] as const;
+
+/**
+ * Features that compilers use without being asked. Binaryen 108 encodes newer ones in a way that was never published, which V8
+ * refuses.
+ */
+const COMMON_FEATURES = [
+  'bulk-memory',
+  'mutable-globals',
+  'nontrapping-float-to-int',
+  'reference-types',
+  'sign-ext',
+].map((feature) => `--enable-${feature}`);
+
+/** All of them, in the order of the table. */
+export const OPTIMIZERS: readonly Optimizer[] = [
+  { name: 'raw', flags: [] },
+  ...VERSIONS.flatMap((binaryen) =>
+    ['-O2', '-Oz'].map((level) => ({
+      name: `${level} ${binaryen.split('.')[0] ?? ''}`,
+      binaryen,
+      flags: [...(binaryen === OLDEST ? COMMON_FEATURES : ['--all-features']), level],
+    })),
+  ),
+];
+
+/** The path of the optimized module. */
+export async function optimized(module: string, digest: string, { binaryen, flags }: Optimizer): Promise<string> {
+  if (binaryen === undefined) {
+    return module;
+  }
+  return await builtFile(['wasm-opt', binaryen, ...flags, digest], async (output) => {
+    const program = join(await binaryenFolder(binaryen), 'bin', 'wasm-opt');
+    await run(process.execPath, [program, ...flags, module, '-o', output]);
+  });
+}
+
+/** The folder of a version of Binaryen, which is installed once. */
+async function binaryenFolder(version: string): Promise<string> {
+  if (version === NEWEST) {
+    return join(ROOT, 'node_modules', 'binaryen');
+  }
+  const prefix = join(cacheFolder(), `binaryen-${version}`);
+  const folder = join(prefix, 'node_modules', 'binaryen');
+  if (!existsSync(folder)) {
+    mkdirSync(prefix, { recursive: true });
+    const options = ['--prefix', prefix, '--ignore-scripts', '--no-audit', '--no-fund', '--no-save'];
+    await run('npm', ['install', ...options, `binaryen@${version}`]);
+  }
+  return folder;
+}
