@@ -45,10 +45,10 @@ const COMMON_FEATURES = [
 export const OPTIMIZERS: readonly Optimizer[] = [
   { name: 'raw', flags: [] },
   ...VERSIONS.flatMap((binaryen) =>
-    ['-O2', '-Oz'].map((level) => ({
-      name: `${level} ${binaryen.split('.')[0] ?? ''}`,
+    ['O2', 'Oz'].map((level) => ({
+      name: `${level}-${binaryen.split('.')[0] ?? ''}`,
       binaryen,
-      flags: [...(binaryen === OLDEST ? COMMON_FEATURES : ['--all-features']), level],
+      flags: [...(binaryen === OLDEST ? COMMON_FEATURES : ['--all-features']), `-${level}`],
     })),
   ),
 ];
