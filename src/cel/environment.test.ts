@@ -56,6 +56,22 @@ describe('an environment', () => {
     assert.equal(valueIn(37, 'dyn(optional.of(1)).orValue(2)'), 1);
   });
 
+  it('searches in time that no text multiplies', { timeout: 60_000 }, () => {
+    const object = { text: 'a'.repeat(1_500_000), part: `${'a'.repeat(200_000)}b${'a'.repeat(200_000)}` };
+    const environment = createEnvironment({ variables });
+    for (const expression of [
+      'object.text.contains(object.part)',
+      'object.text.indexOf(object.part) >= 0',
+      'object.text.lastIndexOf(object.part) >= 0',
+      'object.text.split(object.part).size() > 1',
+      "object.text.replace(object.part, 'x') != object.text",
+    ]) {
+      // Some minutes each by the search of V8, which nothing interrupts.
+      const { value } = environment.compile(expression).evaluate({ object }, { budget: Number.MAX_SAFE_INTEGER });
+      assert.equal(value, false, expression);
+    }
+  });
+
   it('accepts map literals with keys of any type, which fail only where they are evaluated', () => {
     const environment = createEnvironment({ variables });
     for (const map of ['{[1]: 2}', '{1.5: 2}', '{null: 1}']) {

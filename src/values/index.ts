@@ -11,5 +11,6 @@ export type { JsonObject, JsonValue } from './json-value.ts';
 export { endOfJsonString, isNestedDeeper } from './json-text.ts';
 export { nearestKey, unknownKeyHint } from './nearest-key.ts';
 export { escapedControls, withoutControls } from './terminal-text.ts';
+export { hasPart, indexOfPart, lastIndexOfPart, positionsOf, splitAtParts } from './text-search.ts';
 export { textPosition } from './text-position.ts';
 export type { TextPosition } from './text-position.ts';

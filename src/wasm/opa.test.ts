@@ -37,6 +37,9 @@ function fails(code: WasmErrorCode, message: RegExp): (error: unknown) => boolea
 
 const policies = load('policies.wasm');
 
+/** Each search of it in a text of letters compares many of them, and then fails. */
+const NEAR = `${'a'.repeat(200_000)}b${'a'.repeat(200_000)}`;
+
 function evaluate(entrypoint: string, input: unknown, data: unknown = {}, callContext = context()): unknown {
   const id = policies.entrypoints.get(`policies/${entrypoint}`) ?? assert.fail(entrypoint);
   const answer = policies.evaluate(id, JSON.stringify(input), JSON.stringify(data), callContext);
@@ -289,6 +292,9 @@ describe('survives', () => {
     ['a patch that is none', 'json.patch', { a: 1 }, [{ op: 'add' }]],
     ['a value that contains itself', 'yaml.unmarshal', '&a [*a]'],
     ['deep YAML', 'yaml.unmarshal', '['.repeat(100_000)],
+    ['a text that nearly has the part', 'indexof_n', 'a'.repeat(1_000_000), NEAR],
+    ['a text that nearly has the part', 'strings.count', 'a'.repeat(1_000_000), NEAR],
+    ['a text that nearly has the part', 'strings.split_n', 'a'.repeat(1_000_000), NEAR, 2],
     ['deep values', 'object.subset', nested(500), nested(500)],
     [
       'many patterns',
@@ -298,7 +304,7 @@ describe('survives', () => {
     ],
   ];
   for (const [name, builtin, ...operands] of bounded) {
-    test(name, () => {
+    test(`${name}: ${builtin}`, { timeout: 60_000 }, () => {
       assert.doesNotThrow(() => evaluate('hostile', { builtin, operands }));
     });
   }

@@ -1,5 +1,6 @@
 import { dayOfYear, weekdayOf } from '../../go/index.ts';
 import type { CivilTime } from '../../go/index.ts';
+import { hasPart } from '../../values/index.ts';
 import type { FunctionDeclaration, Library, Overload } from '../library.ts';
 import {
   BOOL,
@@ -259,12 +260,7 @@ const prepareMatches: NonNullable<Overload['prepare']> = ([, source]) => {
 };
 
 const STRINGS: readonly FunctionDeclaration[] = [
-  stringTest(
-    'contains',
-    'contains_string',
-    'Whether the string contains the argument.',
-    ofStrings((text, part) => text.includes(part)),
-  ),
+  stringTest('contains', 'contains_string', 'Whether the string contains the argument.', ofStrings(hasPart)),
   stringTest(
     'endsWith',
     'ends_with_string',

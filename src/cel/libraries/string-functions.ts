@@ -1,4 +1,5 @@
 import { SHORT_ESCAPES } from '../../go/index.ts';
+import { indexOfPart, lastIndexOfPart, splitAtParts } from '../../values/index.ts';
 import type { CelResult } from '../value.ts';
 import { CodePoints } from './code-points.ts';
 import { fail } from './declare.ts';
@@ -23,7 +24,7 @@ export function indexOf(text: string, part: string, offset: Int = 0): CelResult 
   if (part === '') {
     return offset > points.length ? points.length : Number(offset);
   }
-  const found = offset >= points.length ? -1 : text.indexOf(part, points.offsetOf(Number(offset)));
+  const found = offset >= points.length ? -1 : indexOfPart(text, part, points.offsetOf(Number(offset)));
   return found < 0 ? -1 : points.indexOf(found);
 }
 
@@ -39,14 +40,8 @@ export function lastIndexOf(text: string, part: string, offset?: Int): CelResult
   if (offset !== undefined && offset >= length) {
     return -1;
   }
-  const found = findLast(text, part, offset === undefined ? text.length : points.offsetOf(Number(offset)));
+  const found = lastIndexOfPart(text, part, offset === undefined ? text.length : points.offsetOf(Number(offset)));
   return found < 0 ? -1 : points.indexOf(found);
-}
-
-/** String.lastIndexOf can take quadratic time; Buffer.lastIndexOf does not. */
-function findLast(text: string, part: string, offset: number): number {
-  const found = Buffer.from(text, 'utf16le').lastIndexOf(Buffer.from(part, 'utf16le'), 2 * offset, 'utf16le');
-  return found < 0 ? -1 : found / 2;
 }
 
 export function substring(text: string, start: Int, end?: Int): CelResult {
@@ -113,7 +108,7 @@ function splitAround(text: string, count: number): string[] {
 
 /** Splits a string at `count` separators at most; the last part is the rest. */
 function splitText(text: string, separator: string, count: number): string[] {
-  const parts = text.split(separator);
+  const parts = splitAtParts(text, separator);
   if (count >= parts.length) {
     return parts;
   }

@@ -6,4 +6,4 @@ export type { TemplateCall, TemplateOutline } from './template-outline.ts';
 export type { Delimiters } from './template-lexer.ts';
 export { BUILTIN_FUNCTIONS, isTrue, NO_VALUE } from './template-functions.ts';
 export { chargeValue, limitedMeter } from './template-meter.ts';
-export type { TemplateMeter } from './template-meter.ts';
+export type { LimitedMeter, TemplateMeter } from './template-meter.ts';

@@ -10,6 +10,12 @@ export interface TemplateMeter {
   readonly chars: (count: number) => void;
 }
 
+/** A meter that knows what it was called with. */
+export interface LimitedMeter extends TemplateMeter {
+  /** Characters so far. */
+  readonly made: number;
+}
+
 /** Characters, or keys of a map, that a function reads in the time of a step. Rounded down. */
 const CHARS_PER_STEP = 64;
 const KEYS_PER_STEP = 4;
@@ -45,8 +51,19 @@ export function chargeValue(value: GoValue, meter: Pick<TemplateMeter, 'steps'>,
 }
 
 /** @throws TemplateError `template-limit`, from the meter, beyond so many steps or characters */
-export function limitedMeter(maxSteps: number, maxChars: number): TemplateMeter {
-  return { steps: countdown(maxSteps, 'steps'), chars: countdown(maxChars, 'characters') };
+export function limitedMeter(maxSteps: number, maxChars: number): LimitedMeter {
+  const chars = countdown(maxChars, 'characters');
+  let made = 0;
+  return {
+    steps: countdown(maxSteps, 'steps'),
+    chars: (count) => {
+      made += count;
+      chars(count);
+    },
+    get made() {
+      return made;
+    },
+  };
 }
 
 function countdown(limit: number, unit: string): (count: number) => void {

@@ -1,3 +1,4 @@
+import type { GoValue } from '../../go/index.ts';
 import type { TemplateFunctions } from '../../go/templates/index.ts';
 import { CLUSTER_FUNCTIONS } from './functions/cluster.ts';
 import { DATE_FUNCTIONS } from './functions/dates.ts';
@@ -28,6 +29,18 @@ export const GOVERNANCE_FUNCTIONS: ReadonlyMap<string, GovernanceFunction> = new
 /** The functions, bound to a rendering. */
 export function functionsFor(rendering: Rendering): TemplateFunctions {
   return new Map(
-    Array.from(GOVERNANCE_FUNCTIONS, ([name, call]) => [name, (operands) => call(operands, rendering)] as const),
+    Array.from(
+      GOVERNANCE_FUNCTIONS,
+      ([name, call]) => [name, (operands) => charged(call, operands, rendering)] as const,
+    ),
   );
+}
+
+/** Calls a function, and charges for the text that it returns, as far as it has not: a chain of them could double it without end. */
+function charged(call: GovernanceFunction, operands: readonly GoValue[], rendering: Rendering): GoValue {
+  const before = rendering.meter.made;
+  const value = call(operands, rendering);
+  const made = rendering.meter.made - before;
+  rendering.meter.chars(typeof value === 'string' ? Math.max(0, value.length - made) : 0);
+  return value;
 }

@@ -225,7 +225,32 @@ function textOf(template: string, context: JsonObject = {}): unknown {
   return Array.isArray(list) ? list[0] : undefined;
 }
 
+/** Templates whose work is bounded; each took more than a minute, or more than 700 MB, before it was. */
+const NEARLY = '{{ $part := printf "%sb%s" (repeat 300000 "a") (repeat 300000 "a") }}{{ $text := repeat 3000000 "a" }}';
+const BOUNDED: readonly (readonly [template: string, text: string | RegExp])[] = [
+  [`${NEARLY}{{ contains $part $text }}`, 'false'],
+  [`${NEARLY}{{ len (splitList $part $text) }}`, '1'],
+  [`${NEARLY}{{ len (replace $part "x" $text) }}`, '3000000'],
+  [
+    '{{ $t := "." }}{{ range until 27 }}{{ $t = regexQuoteMeta $t }}{{ end }}{{ len $t }}',
+    /exceeds 8000000 characters/,
+  ],
+  ['{{ len (date (repeat 1500000 "1") 0) }}', /exceeds 1000000 steps/],
+  ['{{ toDate (repeat 1500000 "1") (repeat 1500000 "1") }}', /exceeds 1000000 steps/],
+];
+
 describe('functions of templates', () => {
+  for (const [template, expected] of BOUNDED) {
+    test(`${template} does bounded work`, { timeout: 60_000 }, () => {
+      if (typeof expected === 'string') {
+        assert.equal(textOf(template), expected);
+        return;
+      }
+      const result = render(template);
+      assert.match(result.state === 'failed' ? result.error.message : '', expected);
+    });
+  }
+
   for (const [template, text] of TEXTS) {
     test(`${template} has the text that Sprig makes`, () => {
       assert.equal(textOf(template), text);

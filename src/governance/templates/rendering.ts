@@ -1,11 +1,11 @@
 import { failTemplate } from '../../go/templates/index.ts';
 import type { GoValue } from '../../go/index.ts';
-import type { TemplateMeter } from '../../go/templates/index.ts';
+import type { LimitedMeter } from '../../go/templates/index.ts';
 import type { ObjectLookups } from './object-lookups.ts';
 
 /** What functions use of the rendering that they are called in. */
 export interface Rendering {
-  readonly meter: TemplateMeter;
+  readonly meter: LimitedMeter;
   readonly lookups: ObjectLookups;
   readonly now: Date;
   /** Spaces that YAML has before the lines of the text that is rendered: `indent` counts them, and the text lacks them. */

@@ -1,5 +1,6 @@
 import { isInt64, sprintf } from '../../go/index.ts';
 import type { FormatArgument } from '../../go/index.ts';
+import { positionsOf, splitAtParts } from '../../values/index.ts';
 import { WasmError } from '../errors.ts';
 import {
   arrayOperand,
@@ -68,7 +69,7 @@ const indexOfN: OpaBuiltin = (operands, context) => {
   const positions: RegoValue[] = [];
   let runes = 0;
   let counted = 0;
-  for (let at = base.indexOf(search); at !== -1; at = base.indexOf(search, at + 1)) {
+  for (const at of positionsOf(base, search)) {
     for (; counted < at; counted += 1) {
       runes += isLowSurrogate(base, counted) ? 0 : 1;
     }
@@ -79,13 +80,12 @@ const indexOfN: OpaBuiltin = (operands, context) => {
   return positions;
 };
 
-/** Charges the worst case of a search, the product of the lengths; most searches take less. */
 function chargeSearch(context: BuiltinContext, text: string, search: string): void {
-  context.charge((text.length * search.length) / SEARCHED_PAIRS_PER_FUEL);
+  context.charge((text.length + search.length) * FUEL_PER_CHAR);
 }
 
 /** Pairs of characters that V8 compares in about the time of one guest instruction. */
-const SEARCHED_PAIRS_PER_FUEL = 16;
+const COMPARED_PAIRS_PER_FUEL = 16;
 
 function isLowSurrogate(text: string, index: number): boolean {
   return (text.charCodeAt(index) & 0xfc00) === 0xdc00;
@@ -99,8 +99,12 @@ const count: OpaBuiltin = (operands, context) => {
     return RegoNumber.of(Array.from(text).length + 1);
   }
   let found = 0;
-  for (let at = text.indexOf(search); at !== -1; at = text.indexOf(search, at + search.length)) {
-    found += 1;
+  let next = 0;
+  for (const at of positionsOf(text, search)) {
+    if (at >= next) {
+      found += 1;
+      next = at + search.length;
+    }
   }
   return RegoNumber.of(found);
 };
@@ -109,7 +113,8 @@ function anyAffix(matches: (text: string, affix: string) => boolean): OpaBuiltin
   return (operands, context) => {
     const texts = stringOrStrings(operands, 0);
     const affixes = stringOrStrings(operands, 1);
-    context.charge(texts.length * affixes.length);
+    const compared = affixes.reduce((sum, affix) => sum + affix.length, 0) / COMPARED_PAIRS_PER_FUEL;
+    context.charge(texts.length * (affixes.length + compared));
     return texts.some((text) => affixes.some((affix) => matches(text, affix)));
   };
 }
@@ -129,7 +134,7 @@ const splitN: OpaBuiltin = (operands, context) => {
   const delimiter = stringOperand(operands, 1);
   chargeSearch(context, text, delimiter);
   const limit = intOperand(operands, 2);
-  const parts = delimiter === '' ? Array.from(text) : text.split(delimiter);
+  const parts = delimiter === '' ? Array.from(text) : splitAtParts(text, delimiter);
   return limit >= 0n ? parts.slice(0, Number(limit)) : parts.slice(Math.max(parts.length + Number(limit), 0));
 };
 
@@ -146,7 +151,8 @@ const replaceN: OpaBuiltin = (operands, context) => {
       return [pattern, replacement];
     });
   const text = stringOperand(operands, 1);
-  context.charge(text.length * pairs.length);
+  const compared = pairs.reduce((sum, [pattern]) => sum + pattern.length, 0) / COMPARED_PAIRS_PER_FUEL;
+  context.charge(text.length * (pairs.length + compared));
   let output = '';
   let at = 0;
   let afterEmptyMatch = false;

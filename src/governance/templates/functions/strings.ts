@@ -1,6 +1,7 @@
 import { isGoList, quote, valueText } from '../../../go/index.ts';
 import { failTemplate } from '../../../go/templates/index.ts';
 import type { GoValue } from '../../../go/index.ts';
+import { hasPart, splitAtParts } from '../../../values/index.ts';
 import { boundedList } from '../bounded-list.ts';
 import { castInt, intOperand, textOperand } from '../operands.ts';
 import { counted } from '../rendering.ts';
@@ -63,7 +64,7 @@ function repeated(text: string, count: number, { meter }: Rendering): string {
 
 /** Go puts an empty `old` between all code points. */
 function replaced(old: string, by: string, text: string, rendering: Rendering): string {
-  const parts = old === '' ? ['', ...Array.from(text), ''] : text.split(old);
+  const parts = old === '' ? ['', ...Array.from(text), ''] : splitAtParts(text, old);
   return joined(by, parts, rendering);
 }
 
@@ -119,7 +120,7 @@ function splitN(separator: string, count: number, text: string, rendering: Rende
   if (count === 0) {
     return [];
   }
-  const parts = separator === '' ? Array.from(text) : text.split(separator);
+  const parts = separator === '' ? Array.from(text) : splitAtParts(text, separator);
   const kept =
     count < 0 || parts.length <= count ? parts : [...parts.slice(0, count - 1), parts.slice(count - 1).join(separator)];
   return boundedList(kept, rendering);
@@ -164,7 +165,7 @@ export const STRING_FUNCTIONS: readonly FunctionRow[] = [
   ['title', mapping(titled)],
   ['untitle', mapping(untitled)],
   ['nospace', mapping((text) => text.replace(/\s/g, ''))],
-  ['contains', pairwise((part, text) => text.includes(part))],
+  ['contains', pairwise((part, text) => hasPart(text, part))],
   ['hasPrefix', pairwise((prefix, text) => text.startsWith(prefix))],
   ['hasSuffix', pairwise((suffix, text) => text.endsWith(suffix))],
   [
