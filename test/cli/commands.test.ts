@@ -200,6 +200,66 @@ describe('portcullis annotate', { concurrency: 2 }, () => {
   });
 });
 
+describe('a module that the sandbox refuses', { concurrency: 2 }, () => {
+  /** A command for WASI with this function type, which no function uses. */
+  const command = (...type: readonly number[]): Uint8Array => {
+    const section = (id: number, ...content: number[]): number[] => [id, content.length, ...content];
+    const start = [0x06, ...Buffer.from('_start'), 0, 0];
+    return Uint8Array.from([
+      ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+      ...section(1, 2, 0x60, 0, 0, ...type),
+      ...section(3, 1, 0),
+      ...section(5, 1, 0, 1),
+      ...section(7, 1, ...start),
+      ...section(10, 1, 2, 0, 0x0b),
+    ]);
+  };
+  const many = Array.from({ length: 120 }, () => 0x7f);
+  const cases: Record<string, [module: Uint8Array, reason: string | undefined]> = {
+    'of garbage collection': [
+      command(0x5f, 0),
+      'the module uses garbage collection, which the sandbox does not support',
+    ],
+    'of a proposal that V8 does not have': [
+      command(0x60, 1, 0x64, 0x62, 0, 0),
+      'the module uses custom descriptors (exact types), which the sandbox does not support',
+    ],
+    'of the draft that Binaryen 108 writes': [
+      command(0x60, 4, 0x7f, 0x6b, 0, 0x7e, 0x7e, 1, 0x7f),
+      'not a valid WebAssembly module (WebAssembly.Module(): invalid value type 0x0',
+    ],
+    'with typed function references': [command(0x60, 4, 0x7f, 0x64, 0, 0x7e, 0x7e, 1, 0x7f), undefined],
+    'with more than a hundred parameters': [command(0x60, 120, ...many, 0), undefined],
+  };
+  for (const [index, [title, [module, reason]]] of Object.entries(cases).entries()) {
+    it(`for its types has the same answer from each command: ${title}`, async () => {
+      const names = ['module.wasm', 'annotated.wasm', 'metadata.yml'].map((name) => join(folder, `${index}-${name}`));
+      const [file = '', output = '', metadata = ''] = names;
+      await writeFile(file, module);
+      await writeFile(metadata, 'executionMode: wasi\nrules: []\n');
+      const registry = 'registry://127.0.0.1:1/policies/none:v1';
+      const [inspected, annotated, pushed, evaluated] = await Promise.all([
+        portcullis(['inspect', file]),
+        portcullis(['annotate', file, '-m', metadata, '-o', output]),
+        portcullis(['push', file, registry, '--force']),
+        portcullis(['run', file, '-r', REQUEST]),
+      ]);
+      const results = { inspected, annotated, pushed, evaluated };
+      for (const [name, { code, stderr }] of Object.entries(results)) {
+        if (reason !== undefined) {
+          assert.notEqual(code, 0, name);
+          assert.ok(stderr.includes(reason), `${name}: ${stderr}`);
+        } else {
+          assert.doesNotMatch(stderr, /feature-unsupported|not a valid|does not support|too many/, name);
+        }
+      }
+      assert.equal(annotated.code, reason === undefined ? 0 : 1, annotated.stderr);
+      assert.equal(inspected.code, annotated.code);
+      assert.equal((await readdir(folder)).includes(`${index}-annotated.wasm`), reason === undefined);
+    });
+  }
+});
+
 describe('portcullis bench', { concurrency: 2 }, () => {
   const labels = [`${LABELS}/policy.wasm`, '-r', REQUEST, '--settings-json', '{"labels":["app.kubernetes.io/name"]}'];
 

@@ -118,7 +118,8 @@ describe('commands on a registry', { skip: skipWithoutRegistry(), timeout: 300_0
     const refused = await run('push', file, destination);
     assert.equal(refused.code, 1);
     assert.match(refused.stderr, /has no metadata: expected an annotated policy\n.*--force pushes it without/);
-    assert.match((await run('push', file, destination, '--force')).stderr, /does not run without: --force cannot help/);
+    const forced = await run('push', file, destination, '--force');
+    assert.match(forced.stderr, /bare\.wasm is not pushed, because no policy server would load it: .*expected/);
     const guestFile = join(folder, 'guest.wasm');
     await writeFile(guestFile, unannotated);
     assert.match((await run('push', guestFile, destination, '-f')).stdout, /^Policy successfully pushed: /);

@@ -1,14 +1,15 @@
 // `portcullis annotate`: writes the metadata of a policy into its module, with the flags of `kwctl annotate`.
 import { Command } from 'commander';
 import { DEFAULT_TIMEOUT_SECONDS } from '../../engine/definition/index.ts';
-import { createGuest, FUEL_PER_SECOND, MAX_ANSWER_BYTES } from '../../engine/index.ts';
+import { createGuest, FUEL_PER_SECOND, MAX_ANSWER_BYTES, type PolicyGuest } from '../../engine/index.ts';
 import { compilePolicyModule } from '../../modules/compiling/index.ts';
 import {
   LARGEST_MODULE_BYTES,
   digestOf,
+  type ExecutionMode,
   executionModeOf,
-  moduleInterface,
   ModuleError,
+  type ModuleInterface,
   type PolicyMetadata,
   readModuleFile,
   requireProtocol,
@@ -73,9 +74,12 @@ async function annotate(file: string, flags: AnnotateFlags): Promise<void> {
   );
 }
 
-/** The metadata, completed by inspecting the module. @throws ModuleError, CliError */
+/** The metadata, completed by inspecting the module. @throws ModuleError, CliError, WasmError if no policy server would run it */
 function completed(file: string, bytes: Uint8Array, stated: PolicyMetadata): PolicyMetadata {
-  const executionMode = modeOf(file, bytes, stated);
+  const compiled = compilePolicyModule(bytes);
+  const executionMode = modeOf(file, compiled.shape, stated);
+  const guest = createGuest({ compiled, mode: executionMode });
+  guest.start();
   const metadata = { ...stated, executionMode };
   if (executionMode !== 'kubewarden-wapc') {
     return metadata;
@@ -84,14 +88,12 @@ function completed(file: string, bytes: Uint8Array, stated: PolicyMetadata): Pol
     requireProtocol(metadata);
     return metadata;
   }
-  requireProtocolAnswer(bytes);
+  requireProtocolAnswer(guest);
   return { ...metadata, protocolVersion: 'v1' };
 }
 
 /** Asks a waPC module for its protocol version. @throws EngineError, WasmError unless it is v1 */
-function requireProtocolAnswer(bytes: Uint8Array): void {
-  const guest = createGuest({ compiled: compilePolicyModule(bytes), mode: 'kubewarden-wapc' });
-  guest.start();
+function requireProtocolAnswer(guest: PolicyGuest): void {
   const fuel = DEFAULT_TIMEOUT_SECONDS * FUEL_PER_SECOND['kubewarden-wapc'];
   const hostCall = (): never => {
     throw new Error('no host capability is available while a module is annotated');
@@ -99,13 +101,9 @@ function requireProtocolAnswer(bytes: Uint8Array): void {
   guest.checkProtocol({ limits: { fuel, answerBytes: MAX_ANSWER_BYTES }, hostCall, log: () => undefined });
 }
 
-function modeOf(
-  file: string,
-  bytes: Uint8Array,
-  { executionMode }: PolicyMetadata,
-): ReturnType<typeof executionModeOf> {
+function modeOf(file: string, module: ModuleInterface, { executionMode }: PolicyMetadata): ExecutionMode {
   try {
-    return executionModeOf(moduleInterface(bytes), { metadata: executionMode });
+    return executionModeOf(module, { metadata: executionMode });
   } catch (error) {
     if (!(error instanceof ModuleError)) {
       throw error;

@@ -151,8 +151,7 @@ async function reportOf({ location, digest, bytes }: ModuleSource): Promise<Modu
   };
   const metadata = await attempt(() => readMetadata(bytes));
   const inspection: Inspection | undefined = await attempt(() => inspectModule(bytes));
-  const found: ModuleInterface | undefined =
-    inspection === undefined ? await attempt(() => moduleInterface(bytes)) : undefined;
+  const found = inspection === undefined ? interfaceOf(bytes) : undefined;
   if (inspection?.problem !== undefined) {
     problems.push(inspection.problem);
   }
@@ -171,6 +170,15 @@ async function reportOf({ location, digest, bytes }: ModuleSource): Promise<Modu
     sandbox: inspection === undefined ? null : sandboxOf(inspection),
     problems,
   };
+}
+
+/** The interface of a module that cannot be run, as far as V8 knows it. */
+function interfaceOf(bytes: Uint8Array): ModuleInterface | undefined {
+  try {
+    return moduleInterface(bytes);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Starts a guest as well: only that shows whether everything that the module imports is there. */

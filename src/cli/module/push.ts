@@ -2,10 +2,10 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { Command, Option } from 'commander';
+import { createGuest } from '../../engine/index.ts';
+import { loadPolicyModule } from '../../modules/compiling/index.ts';
 import {
   type Digest,
-  executionModeOf,
-  moduleInterface,
   parseReference,
   PROVIDER_CATALOGUE,
   pushLayout,
@@ -13,8 +13,10 @@ import {
   type PushOptions,
   readMetadata,
   type RegistryReference,
+  requireProtocol,
   type SourcesConfig,
 } from '../../modules/index.ts';
+import { errorText } from '../../values/index.ts';
 import { CliError, usageError } from '../errors.ts';
 import { isCataloguePath, readCatalogueFiles } from '../netpol/catalogue-files.ts';
 import { dataText } from '../output.ts';
@@ -72,6 +74,7 @@ async function push(target: string, destination: string, flags: PushFlags): Prom
   }
   const { bytes } = await readModule(targetReference(target), { progress, baseDir: process.cwd(), sources });
   const annotations = annotationsOf(target, bytes, flags, progress);
+  requireLoadable(target, bytes);
   await pushContent(reference, bytes, { sources, annotations }, flags, progress);
 }
 
@@ -167,20 +170,29 @@ function annotationsOf(
   if (metadata !== undefined) {
     return metadata.annotations;
   }
-  const hint = 'Write metadata into it with "portcullis annotate".';
   if (force !== true) {
     throw new CliError(`${target} has no metadata: expected an annotated policy`, {
-      hint: `${hint} --force pushes it without.`,
-    });
-  }
-  try {
-    executionModeOf(moduleInterface(bytes), { metadata: undefined });
-  } catch (error) {
-    throw new CliError(`${target} has no metadata, and does not run without: --force cannot help`, {
-      cause: error,
-      hint,
+      hint: 'Write metadata into it with "portcullis annotate". --force pushes it without.',
     });
   }
   progress.line(`note: ${target} has no metadata; policy servers refuse waPC modules without`);
   return {};
+}
+
+/**
+ * Does what a policy server does with a module before its first review. Only the protocol of a module without metadata is not
+ * required.
+ * @throws CliError
+ */
+function requireLoadable(target: string, bytes: Uint8Array): void {
+  try {
+    const { compiled, mode, metadata } = loadPolicyModule(bytes);
+    if (mode === 'kubewarden-wapc' && metadata !== undefined) {
+      requireProtocol(metadata);
+    }
+    createGuest({ compiled, mode }).start();
+  } catch (error) {
+    const message = `${target} is not pushed, because no policy server would load it: ${errorText(error)}`;
+    throw new CliError(message, { cause: error, hint: 'What "portcullis inspect" accepts can be pushed.' });
+  }
 }
