@@ -161,7 +161,14 @@ function assemblyScript(folder: string, source: string): (scratch: string) => Ui
 function webAssemblyText(source: string): (scratch: string) => Uint8Array {
   return (scratch) => {
     const output = join(scratch, 'policy.wasm');
-    const features = ['bulk-memory', 'mutable-globals', 'nontrapping-float-to-int', 'reference-types', 'sign-ext'];
+    const features = [
+      'bulk-memory',
+      'gc',
+      'mutable-globals',
+      'nontrapping-float-to-int',
+      'reference-types',
+      'sign-ext',
+    ];
     const enable = features.map((feature) => `--enable-${feature}`);
     run(process.execPath, [join(npmPackage('binaryen'), 'bin', 'wasm-as'), ...enable, source, '-o', output], {
       cwd: root,

@@ -8,6 +8,7 @@ import { DEFAULT_MEMORY_LIMIT_BYTES } from '../../src/modules/compiling/index.ts
 import { type CommandResult, EXAMPLES, GUESTS, portcullis, REQUEST, ROOT, run } from './command.ts';
 
 const LABELS = `${EXAMPLES}/required-labels`;
+const MODULE_START = [0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
 
 let folder = '';
 before(async () => {
@@ -206,7 +207,7 @@ describe('a module that the sandbox refuses', { concurrency: 2 }, () => {
     const section = (id: number, ...content: number[]): number[] => [id, content.length, ...content];
     const start = [0x06, ...Buffer.from('_start'), 0, 0];
     return Uint8Array.from([
-      ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
+      ...MODULE_START,
       ...section(1, 2, 0x60, 0, 0, ...type),
       ...section(3, 1, 0),
       ...section(5, 1, 0, 1),

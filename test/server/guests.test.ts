@@ -32,6 +32,7 @@ const misbehaving = [
   'table-bomb',
   'trap',
   'wasi-accept',
+  'wasi-typed-references',
   'wasi-wild-pointers',
   'wild-pointers',
 ];
@@ -49,6 +50,10 @@ const refusedAtLoad: Readonly<Record<string, { readonly reason: string; readonly
   'wasi-exit-1': { reason: 'SettingsCheckFailed', message: /exited with code 1/ },
   'wasi-garbage': { reason: 'SettingsCheckFailed', message: /UTF-8/ },
   'wasi-huge-output': { reason: 'SettingsCheckFailed', message: /at most \d+ bytes/ },
+  'wasi-garbage-collection': {
+    reason: 'InvalidModule',
+    message: /the module uses garbage collection, which the sandbox/,
+  },
   'wasi-loop': { reason: 'SettingsCheckFailed', message: /fuel|loop|time|did not end/ },
   'unknown-import': { reason: 'InvalidModule', message: /env.*mystery/ },
 };
@@ -129,7 +134,7 @@ describe('guests that misbehave', () => {
     });
   }
 
-  for (const id of ['accept', 'wasi-accept', 'table-bomb', 'wasi-wild-pointers'] as const) {
+  for (const id of ['accept', 'wasi-accept', 'wasi-typed-references', 'table-bomb', 'wasi-wild-pointers'] as const) {
     it(`${id}: admits`, async () => {
       const { allowed, status } = await server.review(id, review());
       assert.equal(allowed, true, JSON.stringify(status));
@@ -142,7 +147,7 @@ describe('guests that misbehave', () => {
     assert.ok((status?.message ?? '') !== '', JSON.stringify(status));
   });
 
-  for (const id of ['stateful', 'stateful-growth', 'stateful-segments'] as const) {
+  for (const id of ['stateful', 'stateful-growth', 'stateful-segments', 'wasi-typed-references'] as const) {
     it(`${id}: every request gets the guest's initial state`, async () => {
       const answers = await Promise.all(
         Array.from({ length: REPEATS }, async () => {
@@ -155,7 +160,7 @@ describe('guests that misbehave', () => {
       for (const answer of answers) {
         assert.deepEqual(answer, first);
       }
-      if (id !== 'stateful-segments') {
+      if (id === 'stateful' || id === 'stateful-growth') {
         const counts = (first.status?.message ?? '').match(/\b\d+\b/g) ?? [];
         assert.ok(counts.length > 0 && counts.every((count) => count === '1'), first.status?.message);
       }
