@@ -1,7 +1,7 @@
 import { errorText } from '../values/index.ts';
 import { WasmError } from './errors.ts';
-import type { Obstacle } from './function-rewriter.ts';
 import { UnsupportedFeature } from './features.ts';
+import type { Obstacle } from './function-rewriter.ts';
 import { PAGE_BYTES } from './metering.ts';
 import { rewriteModule } from './rewrite.ts';
 import type { RewrittenModule } from './rewrite.ts';
