@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type CommandResult, portcullis } from '../cli/command.ts';
 import { type Change, type Disaster, type DisasterPolicy, expectedEffect } from './disaster-cases.ts';
 import { kind, POLICIES, requiresLabel, type RolloutLab } from './rollout-lab.ts';
-import { LabProcess } from './rollout-lab-process.ts';
 import type { Effect } from './status-claims.ts';
 import { type ProbedPolicy, StatusProbe } from './status-probe.ts';
 
@@ -38,6 +38,7 @@ export async function recovers(
     await changeAll(lab, subjects, ({ whileDown = [] }) => whileDown);
     await startAgain(lab, disaster);
     await probe.settle(effectsOf(disaster, subjects));
+    await assertCommandAgrees(lab, effectsOf(disaster, subjects));
     await changeAll(lab, subjects, ({ later = [] }) => later);
     await probe.settle(effectsOf(disaster, subjects));
   } finally {
@@ -113,9 +114,27 @@ async function apply(lab: RolloutLab, name: string, change: Change): Promise<voi
 /** Runs the command, which waits for a controller for a moment only. */
 async function breakGlass(lab: RolloutLab, verb: 'disarm' | 'rearm', name: string): Promise<void> {
   const flags = ['--timeout', '1s', ...(verb === 'disarm' ? ['--reason', 'a test'] : [])];
-  const args = ['break-glass', verb, `cap/${name}`, '--kubeconfig', await lab.kubeconfig('admin'), ...flags];
-  const command = new LabProcess(`break-glass ${verb}`, args, lab.folder, { isLogging: false });
-  assert.equal(await command.exit, 0, command.tail);
+  const { code, stdout, stderr } = await command(lab, 'break-glass', verb, `cap/${name}`, ...flags);
+  assert.equal(code, 0, stdout + stderr);
+}
+
+/** What `rollout status` says about requests of the first policy is what they get. */
+async function assertCommandAgrees(lab: RolloutLab, effects: ReadonlyMap<string, Effect>): Promise<void> {
+  const [[name, effect] = assert.fail()] = effects;
+  const { stdout, stderr } = await command(lab, 'rollout', 'status', `cap/${name}`, '--timeout', '1s');
+  assert.notEqual(stdout + stderr, '');
+  assertSays(stdout + stderr, effect, 'rollout status');
+}
+
+/** Rejections by a failurePolicy are said. Other effects need not be, but no text says another one. */
+function assertSays(text: string, effect: Effect, who: string): void {
+  const said = [...text.matchAll(/requests are (rejected|admitted)/g)].map(([, one]) => one);
+  const isSaid = effect === 'rejected' ? said.length > 0 : true;
+  assert.ok(isSaid && said.every((one) => one === effect), `${who}: ${text}; requests are ${effect}`);
+}
+
+async function command(lab: RolloutLab, ...args: readonly string[]): Promise<CommandResult> {
+  return await portcullis(args, { env: { KUBECONFIG: await lab.kubeconfig('admin') } });
 }
 
 async function startAgain(lab: RolloutLab, { order, degraded }: Disaster): Promise<void> {
