@@ -50,13 +50,38 @@ describe('PeerDirectory', () => {
     });
   });
 
+  it('reports that another replica has loaded what it could not load', () => {
+    const replicas = new ObjectStore<PolicyServerReplica>();
+    const controllers = new ObjectStore<ControllerReplica>();
+    const directory = new PeerDirectory({ replicas, controllers, namespace: 'n', policyServer: 'default', name: 'me' });
+    const reported: boolean[] = [];
+    directory.subscribe((_, hasNewModules) => reported.push(hasNewModules));
+    const says = (name: string, startedAt: string, failedRevisions: number): void => {
+      const object = { ...replica(name, `${name}:1`), status: { failedRevisions, startedAt } };
+      replicas.apply({ type: 'MODIFIED', object });
+    };
+    replicas.replace([replica('me', 'me:1'), replica('a', 'a:1')]);
+    reported.length = 0;
+    const start = '2026-01-01T00:00:00Z';
+    says('a', start, 2);
+    says('a', start, 3);
+    assert.deepEqual(reported, [], 'more failures');
+    says('a', start, 1);
+    assert.deepEqual(reported, [true]);
+    says('a', '2026-01-01T00:01:00Z', 0);
+    assert.deepEqual(reported, [true], 'a new process, which has tried nothing');
+    says('me', start, 2);
+    says('me', start, 1);
+    assert.deepEqual(reported, [true], 'the replica itself');
+  });
+
   it('reports only changes of addresses', () => {
     const replicas = new ObjectStore<PolicyServerReplica>();
     const controllers = new ObjectStore<ControllerReplica>();
     const directory = new PeerDirectory({ replicas, controllers, namespace: 'n', policyServer: 'default', name: 'me' });
     const reported: string[] = [];
-    const end = directory.subscribe((addresses, hasNewController) =>
-      reported.push([...addresses.replicas, ...addresses.controllers, ...(hasNewController ? ['new'] : [])].join()),
+    const end = directory.subscribe((addresses, hasNewModules) =>
+      reported.push([...addresses.replicas, ...addresses.controllers, ...(hasNewModules ? ['new'] : [])].join()),
     );
     const object = replica('a', 'a:1');
     replicas.apply({ type: 'ADDED', object });

@@ -14,7 +14,7 @@ export interface PeerDirectoryOptions {
   readonly name: string;
 }
 
-export type PeersListener = (addresses: PeerAddresses, hasNewController: boolean) => void;
+export type PeersListener = (addresses: PeerAddresses, hasNewModules: boolean) => void;
 
 /** The addresses of other replicas of the same PolicyServer, and of controllers. */
 export class PeerDirectory {
@@ -41,24 +41,29 @@ export class PeerDirectory {
   }
 
   /**
-   * Calls the listener with the addresses now and after each change, and whether a controller has started since. Returns a
-   * function that ends the subscription.
+   * Calls the listener with the addresses now and after each change, and whether a peer may have modules that no peer had before: a
+   * controller has started since, or another replica has loaded what it could not load. Returns a function that ends the
+   * subscription.
    */
   subscribe(listener: PeersListener): () => void {
     let reported = this.addresses();
     let started = this.#starts();
     listener(reported, started.size > 0);
-    const changed = (): void => {
+    const changed = (hasRecovered: boolean): void => {
       const addresses = this.addresses();
       const starts = this.#starts();
-      const isNew = !starts.isSubsetOf(started);
+      const isNew = hasRecovered || !starts.isSubsetOf(started);
       if (isNew || !isDeepStrictEqual(addresses, reported)) {
         reported = addresses;
         started = starts;
         listener(addresses, isNew);
       }
     };
-    const ends = [this.#options.replicas.subscribe(changed), this.#options.controllers.subscribe(changed)];
+    const { replicas, controllers, name } = this.#options;
+    const ends = [
+      replicas.subscribe(({ before, after }) => changed(after?.metadata.name !== name && hasRecovered(before, after))),
+      controllers.subscribe(() => changed(false)),
+    ];
     return () => ends.forEach((end) => end());
   }
 
@@ -67,4 +72,11 @@ export class PeerDirectory {
     const { controllers, namespace } = this.#options;
     return new Set(controllers.list(namespace).map(({ spec }) => `${spec.controlAddress} ${spec.startedAt ?? ''}`));
   }
+}
+
+/** Whether a process has loaded a revision that it could not load. Replicas report every two seconds at most. */
+function hasRecovered(before: PolicyServerReplica | undefined, after: PolicyServerReplica | undefined): boolean {
+  const failed = before?.status?.failedRevisions ?? 0;
+  const isSameProcess = before?.status?.startedAt === after?.status?.startedAt;
+  return after !== undefined && isSameProcess && (after.status?.failedRevisions ?? 0) < failed;
 }

@@ -160,7 +160,7 @@ export class Replica implements PolicySource {
       view,
       prevalidate: (request, signal) => this.prevalidate(request, signal),
       readModule: async (digest) => (isDigest(digest) ? await cache.read(digest) : undefined),
-      peersChanged: (addresses, hasNewController) => this.#peersChanged(addresses, hasNewController),
+      peersChanged: (addresses, hasNewModules) => this.#peersChanged(addresses, hasNewModules),
       log,
     });
   }
@@ -300,10 +300,10 @@ export class Replica implements PolicySource {
     }
   }
 
-  /** A controller that has just started may have copies of what could not be fetched. */
-  #peersChanged(addresses: PeerAddresses, hasNewController: boolean): void {
+  /** A peer may have now what could not be fetched. */
+  #peersChanged(addresses: PeerAddresses, hasNewModules: boolean): void {
     this.#host.loader.peers(addresses);
-    if (hasNewController) {
+    if (hasNewModules) {
       this.#registry.retryNow();
     }
   }
