@@ -155,9 +155,10 @@ export class RevisionStore {
    */
   async setEnforced(revision: PolicyRevision, isEnforced: boolean, signal: AbortSignal): Promise<boolean> {
     const { enforced: _, ...before } = revision.status ?? {};
+    const isDefault = isEnforced === isEnforcedByDefault(revision.status);
     const written = await this.#writeStatus(
       revision,
-      { ...before, ...(isEnforced ? {} : { enforced: false }) },
+      { ...before, ...(isDefault ? {} : { enforced: isEnforced }) },
       signal,
     );
     return revisionFacts(written).isEnforced === isEnforced;
@@ -214,6 +215,11 @@ export class RevisionStore {
   }
 }
 
+/** A revision on its way for the first time stops nothing, unless {@link RevisionStore.setEnforced} says so. */
+function isEnforcedByDefault({ state, order = 0 }: PolicyRevision['status'] & object = {}): boolean {
+  return order > 0 || (state !== 'Validated' && state !== 'Staged');
+}
+
 /**
  * Only false is written, and on failed revisions only, until {@link RevisionStore.setEnforced}. Policy servers of earlier versions do not know the field, and act as if
  * it were true.
@@ -247,6 +253,6 @@ export function revisionFacts({ spec, status = {}, metadata }: PolicyRevision): 
     ownWebhook: spec.ownWebhook ?? false,
     refresh: spec.refresh,
     refreshed: status.refreshed,
-    isEnforced: status.enforced ?? true,
+    isEnforced: status.enforced ?? isEnforcedByDefault(status),
   };
 }

@@ -78,6 +78,7 @@ interface Case {
 /** What an annotation of the policy, or of its PolicyServer, sets. */
 const DISARMED = { settings: { ...DEFAULT_ROLLOUT_SETTINGS, disarmed: 'INC-1' } } as const;
 
+const STRICT = { settings: { ...DEFAULT_ROLLOUT_SETTINGS, unserved: 'Reject' } } as const;
 const IGNORING = { settings: { ...DEFAULT_ROLLOUT_SETTINGS, degraded: 'Ignore' } } as const;
 
 const CASES: readonly Case[] = [
@@ -142,6 +143,25 @@ const CASES: readonly Case[] = [
     when: 'degraded policies are ignored, and a replica starts again',
     view: view([revision(1, 'Serving', { isEnforced: false })], [replica('a', {}, 'connecting')], IGNORING),
     steps: ['uncover'],
+    wakeAt: NOW + DEFAULT_ROLLOUT_SETTINGS.progressDeadlineMs,
+  },
+  // Unserved policies reject, and no replica can load the first revision.
+  {
+    when: 'no replica can load its first revision, where unserved policies reject',
+    view: view([revision(1, 'Validated', { isEnforced: false })], [replica('a', { 1: 'Failed' })], STRICT),
+    steps: ['1 is enforced', 'dryRun 1', 'enforce spec'],
+    wakeAt: NOW + DEFAULT_ROLLOUT_SETTINGS.progressDeadlineMs,
+  },
+  {
+    when: 'its first revision is enforced, and unserved policies do not reject any more',
+    view: view([revision(1, 'Validated', { isEnforced: true })], [replica('a', { 1: 'Failed' })]),
+    steps: ['1 is not enforced', 'uncover'],
+    wakeAt: NOW + DEFAULT_ROLLOUT_SETTINGS.progressDeadlineMs,
+  },
+  {
+    when: 'its first revision is on its way, where unserved policies reject',
+    view: view([revision(1, 'Validated', { isEnforced: false })], [replica('a', { 1: 'Loading' })], STRICT),
+    steps: ['dryRun 1'],
     wakeAt: NOW + DEFAULT_ROLLOUT_SETTINGS.progressDeadlineMs,
   },
   // The spec has no revision.

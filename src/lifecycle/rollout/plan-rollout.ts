@@ -247,8 +247,8 @@ function mayAnswer({ replicas = [], ...view }: RolloutView, revision: RevisionFa
 }
 
 /**
- * Corrects `isEnforced` of the serving revision where no replica can load it, and of the newest revision after a change of
- * settings or of the serving revision. This happens before the
+ * Corrects `isEnforced` of the serving revision where no replica can load it, of the newest revision after a change of
+ * settings or of the serving revision, and of a first one that no replica can load. This happens before the
  * serving revision is retired, so that replicas know the answer by then.
  */
 function enforcement(view: RolloutView, goal: RevisionFacts | undefined): RolloutStep[] {
@@ -257,9 +257,15 @@ function enforcement(view: RolloutView, goal: RevisionFacts | undefined): Rollou
     return [{ type: 'setEnforced', revision: serving.number, isEnforced: !serving.isEnforced }];
   }
   const newest = view.revisions.at(-1);
-  const isEnforced = isFailurePolicyInForce(view);
   const isUnserved = serving === undefined || goal === undefined;
-  return newest !== undefined && cannotServe(newest) && isUnserved && newest.isEnforced !== isEnforced
+  if (newest === undefined || !isUnserved) {
+    return [];
+  }
+  const isFirst = isStaging(newest) && !hasServed(view);
+  // Stays so while replicas try again.
+  const isDue = !isFirst || newest.isEnforced || isUnservable(view, newest);
+  const isEnforced = isDue && isFailurePolicyInForce(view);
+  return (cannotServe(newest) || isFirst) && newest.isEnforced !== isEnforced
     ? [{ type: 'setEnforced', revision: newest.number, isEnforced }]
     : [];
 }

@@ -488,6 +488,26 @@ describe('a rollout in a disaster where degraded policies are ignored', () => {
   }
 });
 
+describe('a first revision that no replica can load', () => {
+  for (const [unserved, expected] of [
+    ['Reject', 'rejected'],
+    ['Ignore', 'nothing'],
+  ] as const) {
+    it(`is ${expected} where unserved policies are to ${unserved}`, () => {
+      const rules = { ...RULES, settings: { ...SETTINGS, unserved }, isDown: true } as const;
+      const world = newWorld('a', 2, {});
+      const tried = { n: 1, spec: 'a', state: 'Validated', reason: '', order: 0, isPinned: true, tag: 1 } as const;
+      const rest = { refresh: 0, refreshed: 0, attempts: 1, retries: false, late: false, isEnforced: false } as const;
+      const revisions = [{ ...tried, ...rest }];
+      const replicas = world.replicas.map(({ name }) => newReplica(name, revisions));
+      const after = settled({ ...world, revisions, replicas }, rules);
+      assert.deepEqual(new Set(probed(after)), new Set([expected]), JSON.stringify(after));
+      const { status } = requestOutcome(viewOf(after, rules));
+      assert.equal(status, expected === 'rejected' ? 'True' : 'False');
+    });
+  }
+});
+
 describe('a policy that is armed again', () => {
   it('serves what it was disarmed with, although a newer revision cannot be fetched', () => {
     const served = settled(newWorld('a', 1, {}));

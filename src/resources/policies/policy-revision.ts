@@ -101,7 +101,7 @@ const policyRevision = {
     retiredAt: optional(time('When it stopped serving.')),
     enforced: optional(
       flag(
-        'False on a revision that failed, or that no replica can load, and whose policy is not enforced meanwhile. Otherwise the failurePolicy answers while nothing serves.',
+        'False on a revision that failed, or that no replica can load, and whose policy is not enforced meanwhile; true on one that never served, that no replica can load, and whose policy is enforced. Otherwise the failurePolicy answers while nothing serves, unless the revision is on its way for the first time.',
       ),
     ),
     nextRetry: optional(

@@ -60,6 +60,13 @@ describe('revisions of a policy', () => {
     );
   });
 
+  it('that never served answer by their failurePolicy once the controller says so', () => {
+    const first = revision(1, 'Validated', { enforced: true });
+    assert.deepEqual(numbers(first), { serving: undefined, staged: [1], failed: 'no replica can load it' });
+    assert.equal(wantedOf([trimRevision(first)], 'portcullis').failed?.failurePolicy, 'Ignore');
+    assert.equal(numbers(revision(1, 'Validated')).failed, undefined);
+  });
+
   it('that are new have no effect', () => {
     assert.deepEqual(numbers(revision(1, undefined)), { serving: undefined, staged: [], failed: undefined });
     assert.deepEqual(numbers(revision(1, 'Candidate'), revision(2, 'Superseded')), {

@@ -88,7 +88,7 @@ function isLastWord(revision: PolicyRevision): boolean {
 
 /**
  * What answers while nothing serves: the failurePolicy of what served until another one failed; without it, that of the newest,
- * if it failed. Nothing, once the policy was disarmed.
+ * if it failed, or is enforced before it served. Nothing, once the policy was disarmed.
  */
 function failureOf(
   newest: PolicyRevision | undefined,
@@ -99,9 +99,11 @@ function failureOf(
   const state = newest?.status?.state ?? 'Candidate';
   const reason = textOf(newest?.status?.reason);
   const isFailed = staged.length === 0 && (state === 'Failed' || (state === 'Candidate' && reason !== ''));
+  // A first revision that no replica can load, where unserved policies reject.
+  const isStuck = (state === 'Validated' || state === 'Staged') && newest?.status?.enforced === true;
   // What served after it, and is on its way again, is the last one.
   const isLast = served !== undefined && staged.every((one) => orderOf(one) < orderOf(served));
-  const inForce = isLast ? served : isFailed ? newest : undefined;
+  const inForce = isLast ? served : isFailed || isStuck ? newest : undefined;
   if (newest === undefined || inForce === undefined) {
     return undefined;
   }
@@ -111,7 +113,10 @@ function failureOf(
     name,
     uid,
     revision,
-    message: textOf((isFailed ? newest : inForce).status?.message) || reason || 'the newest revision failed',
+    message:
+      textOf((isFailed ? newest : inForce).status?.message) ||
+      reason ||
+      (isStuck ? 'no replica can load it' : 'the newest revision failed'),
     failurePolicy: failurePolicyOf(snapshot),
     ...(newest.status?.enforced === false || isDisarmed(inForce) ? {} : matchOf(inForce, productNamespace)),
   };

@@ -129,7 +129,10 @@ function execute(world: World, index: number, belief: Belief, step: RolloutStep,
 /** The write of a failure says whether the failurePolicy answers. */
 function withEnforced(change: Partial<Revision>, belief: Belief, rules: Rules): Partial<Revision> {
   const isFailure = change.state === 'Failed' || (change.state === 'Candidate' && change.reason !== '');
-  return { ...change, isEnforced: !isFailure || isFailurePolicyInForce(viewOf(belief, rules)) };
+  const isFirst = belief.revisions.every(({ order }) => order === 0);
+  const isOnTheWay = isFirst && (change.state === 'Validated' || change.state === 'Staged');
+  const isEnforced = isFailure ? isFailurePolicyInForce(viewOf(belief, rules)) : !isOnTheWay;
+  return { ...change, isEnforced };
 }
 
 function create(world: World, index: number, belief: Belief, n: number): World[] {

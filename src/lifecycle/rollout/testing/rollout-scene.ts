@@ -55,7 +55,7 @@ export function revision(number: number, state: RevisionState, rest: Partial<Rev
     ownWebhook: false,
     refresh: undefined,
     refreshed: undefined,
-    isEnforced: true,
+    isEnforced: state !== 'Validated' && state !== 'Staged',
     ...rest,
   };
 }

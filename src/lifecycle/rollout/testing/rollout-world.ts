@@ -183,7 +183,9 @@ function wantedOf(revisions: readonly Revision[]): Wanted {
     .toSorted((a, b) => b.order - a.order);
   const isLast = revisions.every((one) => !staged.includes(one.n) || one.order < (lastWord?.order ?? 0));
   const served = isLast ? lastWord : undefined;
-  const failed = serving === undefined && (served !== undefined || (staged.length === 0 && isFailed));
+  // A first revision that no replica can load, where unserved policies reject.
+  const isStuck = newest !== undefined && staged.includes(newest.n) && newest.order === 0 && newest.isEnforced;
+  const failed = serving === undefined && (served !== undefined || isStuck || (staged.length === 0 && isFailed));
   const inForce = serving ?? (failed ? (served ?? newest) : undefined);
   const isDisarmed = inForce?.reason === DISARMED;
   const isEnforced =
