@@ -104,6 +104,26 @@ export function constantResult(source: string, members: ReadonlySet<string>): bo
   return others.length === 0 ? result : undefined;
 }
 
+/**
+ * Whether a valid expression is true for no verdicts, if some members deny every request or fail. False if it has too many members
+ * to try.
+ */
+export function isNeverTrueWithout(source: string, members: ReadonlySet<string>, broken: ReadonlySet<string>): boolean {
+  const expression = parseGroupExpression(source, members);
+  const names = [...membersOf(expression)];
+  const combinations = names.length > MAX_TRIED_MEMBERS ? 0 : 2 ** names.length;
+  for (let verdicts = 0; verdicts < combinations; verdicts++) {
+    const result = evaluateGroupExpression(expression, (name) => {
+      const isSet = ((verdicts >> names.indexOf(name)) & 1) === 1;
+      return broken.has(name) ? (isSet ? false : undefined) : isSet;
+    });
+    if (result === true) {
+      return false;
+    }
+  }
+  return combinations > 0;
+}
+
 function membersOf(expression: GroupExpression): ReadonlySet<string> {
   switch (expression.kind) {
     case 'literal':

@@ -78,7 +78,14 @@ describe('a policy that serves, but', { skip: skipWithoutCluster() }, () => {
       'CannotSucceed',
       policy('field-of-nothing', [rule('', 'services')], 'object.spec.typ != "NodePort"'),
       policy('field-of-nothing', [rule('', 'services')], 'object.spec.type != "NodePort"'),
-      /spec\.settings\.validations\[0\]\.expression: undefined field 'typ' .*: it fails for every object/,
+      /spec\.settings\.validations\[0\]\.expression: undefined field 'typ' .*: it succeeds for no object/,
+    ],
+    [
+      'value-of-another-type',
+      'CannotSucceed',
+      policy('value-of-another-type', [rule('', 'services')], 'object.spec.externalName == 1'),
+      policy('value-of-another-type', [rule('', 'services')], '!has(object.spec.externalName)'),
+      /spec\.settings\.validations\[0\]\.expression: found no matching overload for '_==_' .*: it succeeds for no object/,
     ],
     [
       'never-connects',

@@ -13,11 +13,19 @@ export interface CheckedExpression {
   readonly expression: TypedExpression;
   readonly issues: readonly CelIssue[];
   readonly reach: Reachability;
-  /** Whether its evaluation fails for every object of the kind, because of a field that the kind does not have. */
+  /** Whether its evaluation fails for every object of the kind, because of a field that the kind does not have, or a value of another type. */
   readonly isFailing: boolean;
-  /** Whether it fails, or is false because an operand fails, for every object of the kind. */
+  /** Whether it fails, or is false because an operand fails or has another type, for every object of the kind. */
   readonly isNeverTrue: boolean;
 }
+
+/** How messages of the type checker begin. */
+const UNDEFINED_FIELD = 'undefined field ';
+const NO_OVERLOAD = 'found no matching overload for ';
+
+/** The types of two values that are never equal if they differ. Empty lists are, and numbers of different types. */
+const COMPARED = /applied to '\((int|uint|double|string|bool|timestamp), (int|uint|double|string|bool|timestamp)\)'/;
+const NUMBERS: ReadonlySet<string> = new Set(['int', 'uint', 'double']);
 
 const WHOLE: Reachability = { dead: new Set(), chosen: new Set(), tests: new Set() };
 
@@ -37,12 +45,11 @@ export function inferAll(
       return { expression, issues: [], reach: WHOLE, isFailing: false, isNeverTrue: false };
     }
     const { type, issues, expression: root } = inferred;
-    const absent = new Set(
-      issues.flatMap(({ expressionId, message }) => (isUndefined(message) ? (expressionId ?? []) : [])),
-    );
+    const absent = idsOf(issues, (message) => message.startsWith(UNDEFINED_FIELD));
     const values = new KnownValues(root, reads, absent);
     const reach = reachability(root, values, new KnownValues(root, reads));
-    const fails = failsAlways(new Set([...absent].filter((id) => !reach.dead.has(id))), failing);
+    const mismatches = idsOf(issues, isMismatch).difference(reach.dead);
+    const fails = failsAlways({ undefinedFields: absent.difference(reach.dead), mismatches }, failing);
     const isFailing = fails(root);
     if (variable !== undefined) {
       if (isFailing) {
@@ -51,7 +58,7 @@ export function inferAll(
       variables.set(variable, type.kind === 'error' ? DYN : type);
       reads.set(`variables.${variable}`, values.of(root));
     }
-    return { expression, issues, reach, isFailing, isNeverTrue: isNeverTrue(root, fails) };
+    return { expression, issues, reach, isFailing, isNeverTrue: isNeverTrue(root, fails, mismatches) };
   });
 }
 
@@ -90,6 +97,16 @@ function readsOf({ group, version, kind, resource }: ServedResource): readonly (
   ];
 }
 
-function isUndefined(message: string): boolean {
-  return message.startsWith('undefined field ');
+/** The nodes that have issues with such messages. */
+function idsOf(issues: readonly CelIssue[], isMeant: (message: string) => boolean): ReadonlySet<number> {
+  return new Set(issues.flatMap(({ message, expressionId }) => (isMeant(message) ? (expressionId ?? []) : [])));
+}
+
+/** A call with values of other types; of comparisons for equality only one whose result is certain. */
+function isMismatch(message: string): boolean {
+  if (!message.startsWith(`${NO_OVERLOAD}'_==_'`)) {
+    return message.startsWith(NO_OVERLOAD);
+  }
+  const [, one = '', other = ''] = COMPARED.exec(message) ?? [];
+  return one !== '' && !(NUMBERS.has(one) && NUMBERS.has(other));
 }

@@ -42,6 +42,15 @@ describe('an expression that reads a field which the kind does not have', () => 
     'size(object.spec.containrs) > 0',
     'request.object.spec.hostNetwok == false',
     'oldObject.spec.hostNetwok == false',
+    // Values of another type.
+    'object.spec.priority == "high"',
+    'object.metadata.name > 5',
+    '!object.metadata.name',
+    'object.spec.hostNetwork == "false"',
+    'object.spec.priority.startsWith("1")',
+    'object.spec.containers.all(c, c.image == 1)',
+    'has(object.spec.priority) && object.spec.priority < "10"',
+    'object.metadata.name == 1 || object.metadata.name == 2',
   ]) {
     it(`succeeds for no object: ${expression}`, () => assert.ok(isCertain(expression)));
   }
@@ -57,6 +66,16 @@ describe('an expression that reads a field which the kind does not have', () => 
     'object.metadata.namespace == "a" ? object.spec.hostNetwok : true',
     'object.spec.containers.filter(c, c.imag == "").size() == 0',
     'object.spec.hostNetwork == false',
+    'object.spec.priority != "high"',
+    '!(object.spec.priority == "high")',
+    'object.metadata.name == "a" || object.metadata.name == 1',
+    'object.spec.priority == 10.0',
+    'object.spec.containers[0].args == [1]',
+    '(object.spec.priority == "high") == false',
+    '[object.spec.priority] + ["a"] != []',
+    'object.spec.priority in ["a"] ? false : true',
+    'object.spec.containers.exists(c, c.ports.exists(p, p.containerPort == 80))',
+    'object.spec.containers[0].ports[0].hostPort > 1',
     'false',
   ]) {
     it(`may succeed: ${expression}`, () => assert.ok(!isCertain(expression)));

@@ -1,54 +1,83 @@
-// Finds expressions that are true for no object of a kind, because they read a field that the kind does not have. A warning about a
-// field is no proof: a test with has(), or an operand that is not evaluated, may make it harmless.
+// Finds expressions that are true for no object of a kind, because they read a field that the kind does not have, or call a function
+// with a value of another type. A warning is no proof: a test with has(), or an operand that is not evaluated, may make it harmless.
 import { type Expression, findCertain } from '../../cel/index.ts';
 
 /** Lists that validation of API servers does not allow to be empty: every pod, and every pod template, has a container. */
 const NEVER_EMPTY: ReadonlySet<string> = new Set(['containers']);
+
+/**
+ * Functions that fail for values whose types the checker refuses. Others may accept them: equality of any values is defined, and the
+ * types of the elements of lists do not matter.
+ */
+const STRICT: ReadonlySet<string> = new Set(
+  (
+    '_<_ _<=_ _>_ _>=_ _-_ _*_ _/_ _%_ -_ !_ ' +
+    'contains startsWith endsWith matches lowerAscii upperAscii split replace substring trim'
+  ).split(' '),
+);
+
+/** What the type checker found in an expression: ids of nodes that are evaluated. */
+export interface Mistakes {
+  /** Nodes that select a field which the kind does not have. */
+  readonly undefinedFields: ReadonlySet<number>;
+  /** Calls with values of other types than the function has. */
+  readonly mismatches: ReadonlySet<number>;
+}
 
 /** Whether the evaluation of an expression always fails. */
 export type Fails = (node: Expression) => boolean;
 
 /**
  * Whether the evaluation fails for every object.
- * @param undefinedFields ids of nodes that select a field which the kind does not have
  * @param failing names of variables whose expression always fails
  */
-export function failsAlways(undefinedFields: ReadonlySet<number>, failing: ReadonlySet<string> = new Set()): Fails {
+export function failsAlways({ undefinedFields, mismatches }: Mistakes, failing: ReadonlySet<string>): Fails {
   const isFailure: Fails = (node) =>
-    node.kind === 'select' &&
-    !node.isTest &&
-    !isOptionalChain(node.operand) &&
-    (undefinedFields.has(node.id) || (isVariables(node.operand) && failing.has(node.field)));
+    node.kind === 'call'
+      ? mismatches.has(node.id) && STRICT.has(node.function)
+      : node.kind === 'select' &&
+        !node.isTest &&
+        !isOptionalChain(node.operand) &&
+        (undefinedFields.has(node.id) || (isVariables(node.operand) && failing.has(node.field)));
   return (root) => findCertain(root, isFailure) !== undefined;
 }
 
-/** Whether an expression is true for no object: it is false, or fails. An expression without failures is not judged. */
-export function isNeverTrue(node: Expression, fails: Fails): boolean {
+/**
+ * Whether an expression is true for no object: it is false, or fails. An expression without mistakes is not judged.
+ * @param mismatches see {@link Mistakes}
+ */
+export function isNeverTrue(node: Expression, fails: Fails, mismatches: ReadonlySet<number>): boolean {
+  const isNever = (one: Expression): boolean => isNeverTrue(one, fails, mismatches);
   if (node.kind === 'comprehension') {
-    return fails(node) || isNeverTrueOfAny(node, fails);
+    return fails(node) || isNeverTrueOfAny(node, isNever);
   }
   if (node.kind !== 'call') {
     return fails(node);
   }
   switch (node.function) {
     case '_&&_':
-      return node.args.some((arg) => isNeverTrue(arg, fails));
+      return node.args.some(isNever);
     case '_||_':
-      return node.args.every((arg) => isNeverTrue(arg, fails));
+      return node.args.every(isNever);
     case '_?_:_': {
       const [condition, ...branches] = node.args;
-      return (condition !== undefined && fails(condition)) || branches.every((one) => isNeverTrue(one, fails));
+      return (condition !== undefined && fails(condition)) || branches.every(isNever);
     }
+    case '_==_':
+      // Values of different types are not equal.
+      return mismatches.has(node.id) || fails(node);
     default:
       return fails(node);
   }
 }
 
 /** `all` of a list that is not empty, and `exists` of any list, with a condition that is true for no element. */
-function isNeverTrueOfAny(node: Extract<Expression, { kind: 'comprehension' }>, fails: Fails): boolean {
-  const { step, range } = node;
+function isNeverTrueOfAny(
+  { step, range }: Extract<Expression, { kind: 'comprehension' }>,
+  isNever: (node: Expression) => boolean,
+): boolean {
   const condition = step.kind === 'call' ? step.args[1] : undefined;
-  if (step.kind !== 'call' || condition === undefined || !isNeverTrue(condition, fails)) {
+  if (step.kind !== 'call' || condition === undefined || !isNever(condition)) {
     return false;
   }
   return step.function === '_||_' || (step.function === '_&&_' && isNeverEmpty(range));

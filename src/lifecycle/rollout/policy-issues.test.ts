@@ -50,7 +50,7 @@ describe('issues of a policy that serves', () => {
     const wrong = { ...GOOD, unserved: [RULE], warnings: [{ ...FIELD, isCertain: true as const }] };
     const status = statusOf({ typeCheck: wrong });
     assert.deepEqual(textsOf(status), [
-      `Error CannotSucceed ${FIELD.field}: ${FIELD.message}: it fails for every object`,
+      `Error CannotSucceed ${FIELD.field}: ${FIELD.message}: it succeeds for no object`,
       `Warning NotServed ${RULE.field}: ${RULE.message}`,
     ]);
     assert.equal(readiness(status), 'False CannotSucceed, stalled');

@@ -67,7 +67,7 @@ function issuesOfReport({ unserved, warnings }: TypeCheckReport): readonly Polic
     ...unserved.map((one) => issueOf(one, cannotMatch, notServed)),
     ...warnings.map((one) =>
       issueOf(
-        one.isCertain === true ? { ...one, message: `${one.message}: it fails for every object` } : one,
+        one.isCertain === true ? { ...one, message: `${one.message}: it succeeds for no object` } : one,
         cannotSucceed,
         typeWarnings,
       ),

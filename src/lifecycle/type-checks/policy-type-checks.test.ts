@@ -75,6 +75,23 @@ describe('checks of policies against a cluster', () => {
     );
   });
 
+  it('are certain for groups that deny every request whatever their other members say', async () => {
+    const broken = { module: 'builtin:cel', ...settings('object.spec.hostNetwok == false') };
+    const typed = { module: 'builtin:cel', ...settings('object.spec.priority > "5"') };
+    const fine = { module: 'builtin:pod-security', settings: {} };
+    const certain = async (expression: string): Promise<number> => {
+      const spec = { rules: [RULE], policies: { broken, typed, fine, more: fine }, expression };
+      const { warnings } = await checks.check(spec as unknown as AdmissionPolicySpec, '');
+      return warnings.filter(({ isCertain }) => isCertain).length;
+    };
+    for (const expression of ['broken()', 'fine() && broken()', '(fine() || more()) && (broken() || typed())']) {
+      assert.equal(await certain(expression), 2, expression);
+    }
+    for (const expression of ['fine() || broken()', '!broken() && fine()', 'broken() != fine()', 'fine() && more()']) {
+      assert.equal(await certain(expression), 0, expression);
+    }
+  });
+
   it('include expressions for parameters, whatever the module', async () => {
     const parameters = {
       from: { resource: { apiVersion: 'v1', kind: 'ConfigMap', name: 'limits' } },

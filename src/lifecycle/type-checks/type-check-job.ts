@@ -1,4 +1,4 @@
-import { checkPolicyTypes, describeTypeWarning, subjectOfSpec } from '../../engine/type-check/index.ts';
+import { checkPolicyTypes, deniesAlways, describeTypeWarning, subjectOfSpec } from '../../engine/type-check/index.ts';
 import {
   type AdmissionPolicySpec,
   groupVersionOf,
@@ -44,13 +44,13 @@ export function runTypeCheck(
     served,
     schemas: new OpenApiSchemas(components),
   });
+  const isDecisive = !isGroupSpec(spec) || deniesAlways(spec, warnings);
   return {
     unserved: problemsOfRules(spec, served),
     warnings: warnings.map((warning) => ({
       field: warning.field,
       message: describeTypeWarning(warning),
-      // The other members of a group may decide.
-      ...(warning.isCertain && !isGroupSpec(spec) ? { isCertain: true } : {}),
+      ...(warning.isCertain && isDecisive ? { isCertain: true } : {}),
     })),
     expressions,
     kinds,
