@@ -56,6 +56,7 @@ import type { PolicyReason } from './policy-reason.ts';
 import { nativeThreadId, OwnerQueue, runInBackground } from '../../threads/index.ts';
 import { tenantRefusal } from './tenant-needs.ts';
 import { tryParameters } from './try-parameters.ts';
+import { coldMs, warmUp } from './warm-up.ts';
 
 /** Outcomes within this time are one message, so that a file of thousands of policies takes few. Milliseconds. */
 const FLUSH_DELAY_MS = 5;
@@ -97,6 +98,8 @@ const store = new ModuleStore({
 });
 /** Compiled modules by digest: those that serve, and those of loads in progress. */
 const compiled = new Map(start.modules.map((module) => [module.digest, Promise.resolve(module)]));
+/** Modules whose code for reviews is compiled, first those that serve. */
+const warm = new WeakSet(start.modules);
 /** Digests compiled since the last `keep`, which the main thread may not have known when it sent that. */
 const fresh = new Set<string>();
 const record = new LoadingRecord(start.recordPath);
@@ -267,6 +270,7 @@ function checkAndReport(candidate: Candidate): void {
       ...(verified.size === 0 ? {} : { verified: Object.fromEntries(verified) }),
     };
     outbox.push([seq, { ok: true, digests, modules: [...modules.values()].map(measured), ...source }]);
+    warmUpModules(candidate);
   } else {
     const { valid: _, ...failure } = verdict;
     // An administrator may grant what is missing.
@@ -315,7 +319,8 @@ function check({ seq, definition, modules, isForTenant, trial }: Candidate): Che
       at = { stage: 'check', unit };
       const use = definition.kind === 'policy' ? definition : definition.members[member];
       begin(definition.id, modules.get(use?.module ?? '')?.digest ?? '', use?.settingsJson ?? '');
-      enter(seq, 'check', isQuick ? QUICK_TIMEOUT_MS : timeoutMs);
+      const module = modules.get(use?.module ?? '');
+      enter(seq, 'check', isQuick ? QUICK_TIMEOUT_MS : timeoutMs + (isCold(module) ? coldMs(module) : 0));
     });
     if (!verdict.valid) {
       return { ...verdict, reason: 'InvalidSettings', at };
@@ -333,6 +338,31 @@ function check({ seq, definition, modules, isForTenant, trial }: Candidate): Che
     // Later messages are those of the running policy.
     const { ok: _, ...failure } = loadFailure(error, isForTenant && at.stage === 'start');
     return { valid: false, ...failure, at };
+  } finally {
+    activity.leave();
+  }
+}
+
+/** Whether no review was tried with the module in this process. */
+function isCold(module: CompiledPolicyModule | undefined): module is CompiledPolicyModule {
+  return module !== undefined && module.mode !== 'builtin' && !warm.has(module);
+}
+
+/** Compiles what reviews call, once for each module. */
+function warmUpModules({ seq, definition, modules }: Candidate): void {
+  try {
+    for (const { module: reference, settingsJson } of definition.kind === 'policy'
+      ? [definition]
+      : definition.members) {
+      const module = modules.get(reference);
+      const guest = module && guests.get(module.digest);
+      if (isCold(module) && guest !== undefined) {
+        begin(definition.id, module.digest, settingsJson);
+        enter(seq, 'compile', isQuick ? QUICK_COMPILE_TIMEOUT_MS : COMPILE_TIMEOUT_MS);
+        warmUp(guest, module, settingsJson);
+        warm.add(module);
+      }
+    }
   } finally {
     activity.leave();
   }

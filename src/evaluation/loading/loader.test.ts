@@ -4,6 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInThisContext } from 'node:vm';
+import binaryen from 'binaryen';
 import { fileURLToPath } from 'node:url';
 import { DEFAULT_SOURCES, digestOf, writeMetadata } from '../../modules/index.ts';
 import { silentCapabilities } from '../testing/worker-tables.ts';
@@ -457,5 +460,49 @@ describe('the loader', () => {
       code: 'policies-unreadable',
       message: /policies\.yml:\d+:\d+/,
     });
+  });
+});
+
+/** A policy whose reviews call the exported function `review`, and its check of settings does not. */
+const CALLS_IN_REVIEWS = `(module
+  (import "wapc" "__guest_response" (func $respond (param i32 i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "{\\"accepted\\":true}{\\"valid\\":true}\\"v1\\"")
+  (func (export "wapc_init"))
+  (func $review (export "review") (call $respond (i32.const 0) (i32.const 17)))
+  (func (export "__guest_call") (param $operation i32) (param i32) (result i32)
+    ;; The operations differ in the length of their names.
+    (if (i32.eq (local.get $operation) (i32.const 8))
+      (then (call $review)))
+    (if (i32.eq (local.get $operation) (i32.const 16))
+      (then (call $respond (i32.const 31) (i32.const 4))))
+    (if (i32.eq (local.get $operation) (i32.const 17))
+      (then (call $respond (i32.const 17) (i32.const 14))))
+    (i32.const 1)))`;
+
+/** Whether V8 has not compiled a function of WebAssembly. */
+function isUncompiled(code: unknown): boolean {
+  setFlagsFromString('--allow-natives-syntax');
+  const ask = runInThisContext('(code) => %IsUncompiledWasmFunction(code)') as (code: unknown) => boolean;
+  return ask(code);
+}
+
+describe('a module that was loaded', () => {
+  it('has the code of reviews compiled before its first review', async () => {
+    await using test = await setUp();
+    const bytes = binaryen.parseText(CALLS_IN_REVIEWS).emitBinary();
+    const text = `calls:\n  module: calls\n`;
+    const outcomes = await test.load(text, { provided: { calls: { bytes, chosenMode: 'kubewarden-wapc' } } });
+    const outcome = outcomes.get('calls');
+    assert.ok(outcome?.ok === true, JSON.stringify(outcome));
+    const [module] = outcome.modules;
+    assert.ok(module !== undefined && 'compiled' in module);
+    const code = module.compiled.module;
+    const imports: WebAssembly.Imports = {};
+    for (const { module: from, name } of WebAssembly.Module.imports(code)) {
+      imports[from] = { ...imports[from], [name]: () => 0 };
+    }
+    const { exports } = new WebAssembly.Instance(code, imports);
+    assert.equal(isUncompiled(exports['review']), false);
   });
 });
