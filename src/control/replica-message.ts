@@ -85,6 +85,7 @@ function revisionReport(value: unknown): RevisionReport {
     ...(nextRetry === undefined || Number.isNaN(Date.parse(nextRetry)) ? {} : { nextRetry }),
     ...(own(value, 'isUncached') === true ? { isUncached: true } : {}),
     ...(own(value, 'parameters') === undefined ? {} : { parameters: readName(value, 'parameters') }),
+    ...(own(value, 'areParametersTried') === true ? { areParametersTried: true } : {}),
     ...(own(value, 'refused') === undefined ? {} : { refused: refusedReport(own(value, 'refused')) }),
     ...(own(value, 'monitored') === undefined ? {} : { monitored: monitoredReport(own(value, 'monitored')) }),
   };

@@ -74,6 +74,8 @@ export interface RevisionReport {
    * {@link PrevalidationResult} had.
    */
   readonly parameters?: string;
+  /** Whether it serves, and its parameters were tried: without {@link refused}, none are invalid. Absent from replicas of earlier versions. */
+  readonly areParametersTried?: boolean;
   /** Set when it serves, and refuses requests of namespaces for their parameters. */
   readonly refused?: RefusedReport;
   /** Set when it serves in monitor mode and would have rejected requests. */

@@ -167,6 +167,7 @@ function replicaFacts(replica: KnownReplica, id: string, revisions: readonly Pol
           nextRetry,
           isUncached,
           parameters,
+          areParametersTried,
           refused,
         }) => [
           revision,
@@ -179,6 +180,7 @@ function replicaFacts(replica: KnownReplica, id: string, revisions: readonly Pol
             nextRetry: nextRetry === undefined ? undefined : Date.parse(nextRetry),
             ...(isUncached && { isUncached }),
             ...(parameters && { parameters }),
+            ...(areParametersTried && { areParametersTried }),
             ...(refused && { refused }),
           },
         ],

@@ -117,6 +117,7 @@ function isSame(one: RevisionReport, other: RevisionReport): boolean {
     one.message === other.message &&
     one.nextRetry === other.nextRetry &&
     one.parameters === other.parameters &&
+    one.areParametersTried === other.areParametersTried &&
     isDeepStrictEqual(one.refused, other.refused)
   );
 }

@@ -236,7 +236,11 @@ describe('the status of a policy', () => {
     const tenants = revision(1, 'Serving', { snapshot: spec('1', { parameters }) });
     const refused = { count: 2, tried: 9, first: [{ namespace: 'a', message: 'no a' }] };
     const some = [replica('a', { 1: 'Serving' }), replica('b', { 1: { state: 'Serving', refused } })];
-    const valid = statusOf(view([tenants], both));
+    const untried = statusOf(view([tenants], both));
+    const unknown = 'Unknown NotTried: no replica has tried the parameters with revision 1 yet';
+    assert.equal(conditionText(untried, PARAMETERS_VALID), unknown);
+    const tried = replica('a', { 1: { state: 'Serving', areParametersTried: true } });
+    const valid = statusOf(view([tenants], [tried]));
     assert.equal(conditionText(valid, PARAMETERS_VALID), 'True Valid: no invalid parameters are known');
     const invalid = statusOf(view([tenants], some), valid);
     const text = '2 of 9 namespaces would be refused for their parameters: a and 1 more (no a)';

@@ -69,7 +69,11 @@ export function policyStatus(
   );
   const conditions =
     serving !== undefined && hasParameters(serving.snapshot)
-      ? setCondition(common, { ...parametersCondition(refused), observedGeneration: generation }, now)
+      ? setCondition(
+          common,
+          { ...parametersCondition(serving, replicas, refused), observedGeneration: generation },
+          now,
+        )
       : removeCondition(common, PARAMETERS_VALID);
   const kept = modulesKept(view, before ?? {}, conditions, now);
   const issues = policyIssues(view, serving ?? desired, refused, before);
@@ -107,11 +111,22 @@ function refusedParameters(
 }
 
 function parametersCondition(
+  { number }: RevisionFacts,
+  replicas: readonly ReplicaFacts[],
   refused: RefusedReport | undefined,
 ): Pick<Condition, 'type' | 'status' | 'reason' | 'message'> {
-  return refused === undefined
+  if (refused !== undefined) {
+    return { type: PARAMETERS_VALID, status: 'False', reason: 'InvalidParameters', message: refusedText(refused) };
+  }
+  const areTried = replicas.some(({ revisions }) => revisions.get(number)?.areParametersTried === true);
+  return areTried
     ? { type: PARAMETERS_VALID, status: 'True', reason: 'Valid', message: 'no invalid parameters are known' }
-    : { type: PARAMETERS_VALID, status: 'False', reason: 'InvalidParameters', message: refusedText(refused) };
+    : {
+        type: PARAMETERS_VALID,
+        status: 'Unknown',
+        reason: 'NotTried',
+        message: `no replica has tried the parameters with revision ${number} yet`,
+      };
 }
 
 function hasParameters(snapshot: RevisionFacts['snapshot']): boolean {

@@ -108,6 +108,8 @@ export interface ReplicaRevisionFacts {
   readonly isUncached?: boolean | undefined;
   /** The fingerprint of the parameters now, of a revision that failed for them. */
   readonly parameters?: string | undefined;
+  /** Whether its parameters were tried, while it serves. Default: false. */
+  readonly areParametersTried?: boolean;
   /** Namespaces with invalid parameters, while it serves. Absent: none are known. */
   readonly refused?: RefusedReport | undefined;
 }

@@ -115,6 +115,19 @@ describe('the checks of parameters', () => {
     ]);
   });
 
+  it('are the same for another revision that evaluates the same', async () => {
+    invalid = new Set(['b']);
+    change('a', 'b');
+    await checked(1);
+    policy = { ...policy, revision: { name: 'p-undone', uid: 'u', number: 2 } };
+    checks.schedule();
+    while (reports.at(-1)?.[0] !== 'p-undone') {
+      await sleep(1);
+    }
+    assert.deepEqual(reports.at(-1)?.[1], { count: 1, tried: 2, first: [{ namespace: 'b', message: 'no b' }] });
+    assert.equal(trials.length, 1);
+  });
+
   it('report the first ten of many', async () => {
     const namespaces = Array.from({ length: 30 }, (_, index) => `n${index + 10}`);
     invalid = new Set(namespaces);

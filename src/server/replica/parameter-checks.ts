@@ -26,7 +26,7 @@ export interface ParameterChecksOptions {
     requests: readonly LoadRequest[],
     done: (outcomes: ReadonlyMap<LoadRequest, LoadOutcome>) => void,
   ) => void;
-  /** Called with the refused namespaces of a PolicyRevision; undefined: there are none. */
+  /** Called with the refused namespaces of a PolicyRevision, also unchanged ones; undefined: its parameters were tried, and there are none. */
   readonly checked: (revision: string, refused: RefusedReport | undefined) => void;
   /** Last valid parameters of before a restart, and for the next one. Default: none are kept. */
   readonly record?: Pick<LastValidRecord, 'read' | 'changed'>;
@@ -157,7 +157,12 @@ export class ParameterChecks {
         continue;
       }
       ids.add(id);
-      const isKnown = this.#checked.get(id)?.version === revision.version;
+      const known = this.#checked.get(id);
+      const isKnown = known?.version === revision.version;
+      if (isKnown && revision.revision !== undefined) {
+        // Another revision may evaluate the same, as after an undo.
+        this.#options.checked(revision.revision.name, known.report);
+      }
       const namespaces = isKnown ? [...changed] : placesOf(revision.definition, objects);
       if (namespaces.length > 0 || !isKnown) {
         const trial = { objects: objectsFor(revision.definition, objects, namespaces), namespaces };

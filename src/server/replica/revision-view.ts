@@ -16,7 +16,8 @@ export class RevisionView implements ReplicaView {
   readonly #listeners = new Set<(names: readonly string[]) => void>();
   readonly #monitored: MonitoredCounts;
   /** By name of the PolicyRevision. */
-  readonly #refused = new Map<string, RefusedReport>();
+  /** By the names of revisions whose parameters were tried; undefined: they refuse no namespace. */
+  readonly #refused = new Map<string, RefusedReport | undefined>();
   /** Revisions that failed for parameters, by name. */
   #waiting: ReadonlyMap<string, RevisionReport> = new Map();
   #mismatched: readonly Deviation[] = [];
@@ -71,12 +72,10 @@ export class RevisionView implements ReplicaView {
 
   /** Reports namespaces with invalid parameters of a revision; undefined: there are none. */
   refuses(name: string, refused: RefusedReport | undefined): void {
-    if (refused === undefined) {
-      this.#refused.delete(name);
-    } else {
+    if (!this.#refused.has(name) || this.#refused.get(name) !== refused) {
       this.#refused.set(name, refused);
+      this.#notify([name]);
     }
-    this.#notify([name]);
   }
 
   /** Counts what a policy in monitor mode would have rejected. */
@@ -155,13 +154,15 @@ export class RevisionView implements ReplicaView {
 
   #current(report: RevisionReport): RevisionReport {
     const monitored = this.#monitored.report(report.policy, report.name);
-    const refused = report.state === 'Serving' ? this.#refused.get(report.name) : undefined;
+    const areParametersTried = report.state === 'Serving' && this.#refused.has(report.name);
+    const refused = areParametersTried ? this.#refused.get(report.name) : undefined;
     const isReady = this.#isReady();
-    return monitored === undefined && refused === undefined && isReady
+    return monitored === undefined && !areParametersTried && isReady
       ? report
       : {
           ...report,
           ...(isReady ? {} : { answers: 'NotReady' }),
+          ...(areParametersTried && { areParametersTried }),
           ...(refused && { refused }),
           ...(monitored && { monitored }),
         };
