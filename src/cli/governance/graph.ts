@@ -6,7 +6,7 @@ import { addConnectionFlags, type ClusterFlags, connect } from '../cluster/clust
 import { oneLine } from '../table.ts';
 import { clusterNameOption } from './cluster-name-flag.ts';
 import { DependencyReader } from './dependency-reader.ts';
-import { clusterPolicies, filePolicies, type PolicyGraph, withinNamespace } from './policy-graph.ts';
+import { clusterPolicies, filePolicies, findingsOf, type PolicyGraph, withinNamespace } from './policy-graph.ts';
 
 const RENDERERS = { text: graphAsText, dot: graphAsDot, mermaid: graphAsMermaid } as const;
 
@@ -67,7 +67,7 @@ function print(policies: PolicyGraph, render: (policies: PolicyGraph) => string)
     process.stderr.write('no policies found\n');
   }
   for (const { namespace, name } of policies.graph.policies) {
-    for (const { message } of policies.graph.findingsOf({ namespace, name })) {
+    for (const { message } of findingsOf(policies, { namespace, name })) {
       process.stderr.write(`warning: policy ${oneLine(`${namespace}/${name}: ${message}`)}\n`);
     }
   }

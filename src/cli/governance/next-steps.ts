@@ -29,7 +29,7 @@ function nextStep(graph: DependencyGraph, cause: UnmetDependency): string {
     case 'Stale':
       return `Wait until ${object} is evaluated again. If that lasts, check its controller: ${look(graph, cause)}`;
     case 'Forbidden':
-      return `Grant the right to read ${object}, to the governance account and to you.`;
+      return `You may not read ${object}: ask for the right to read it, or somebody who has it.`;
     case 'GetFailed':
       return `Try again: ${object} could not be read.`;
     case 'Mismatch':

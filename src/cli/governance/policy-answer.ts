@@ -5,7 +5,7 @@ import { type ObjectKey, READY, type TemplateDetails } from '../../resources/ind
 import { programName } from '../program-name.ts';
 import { oneLine } from '../table.ts';
 import { describeText, nextSteps } from './next-steps.ts';
-import type { PolicyGraph, PolicyManifest } from './policy-graph.ts';
+import { findingsOf, type PolicyGraph, type PolicyManifest } from './policy-graph.ts';
 import { type PolicyRight, rightTexts } from './rights/account-rights.ts';
 import { RIGHTS_ROLE } from './rights/rights.ts';
 
@@ -44,15 +44,18 @@ export function answerOf(
   const compliant = template === undefined ? root?.status?.compliant : details[0]?.compliant;
   const isIgnored = compliant === 'Compliant' && explanation.rootCauses.length > 0;
   const failing = details.filter((one) => one.compliant === 'NonCompliant' && one.pending === undefined);
+  const summary = root?.status?.message ?? '';
+  const isHidden = explanation.rootCauses.some(({ reason }) => reason === 'Forbidden');
   const reasons = [
     ...notAppliedText(policy, root),
+    // The controller may read what the user may not.
+    ...(isHidden && summary !== '' ? [`policy ${policy}: ${summary}.`] : []),
     ...findingTexts(policies, key, explanation),
     ...(explanation.rootCauses.length === 0 ? [] : explanation.sentences),
     ...(isIgnored ? ['ignorePending is true: what waits counts as Compliant, and nothing has to be done.'] : []),
     ...failing.map((one) => `${nameOf(one)} reports: ${one.history?.[0]?.message ?? 'nothing'}`),
     ...(lacking.length === 0 ? [] : [`The governance account may not: ${rightTexts(lacking).join('; ')}.`]),
   ];
-  const summary = root?.status?.message ?? '';
   const fallback = summary === '' || template !== undefined ? explanation.sentences : [`policy ${policy}: ${summary}`];
   const steps = [
     ...(root?.status === undefined
@@ -84,14 +87,9 @@ export function answerText({ policy, policySet = '', template, compliant, becaus
 }
 
 /** What is wrong with the dependencies, besides a cycle that the sentences name. */
-function findingTexts(
-  { graph }: PolicyGraph,
-  key: Required<ObjectKey>,
-  { rootCauses }: Explanation,
-): readonly string[] {
+function findingTexts(policies: PolicyGraph, key: Required<ObjectKey>, { rootCauses }: Explanation): readonly string[] {
   const isCycleNamed = rootCauses.some(({ reason }) => reason === 'Cycle');
-  return graph
-    .findingsOf(key)
+  return findingsOf(policies, key)
     .filter(({ type }) => type !== 'cycle' || !isCycleNamed)
     .map(({ message }) => `policy ${key.namespace}/${key.name}: ${message}.`);
 }

@@ -1,5 +1,5 @@
 // The Policies of a cluster or of files, and the graph of their dependencies.
-import { ApiError, type Cluster, listAll } from '../../cluster/index.ts';
+import { type Cluster, isForbidden, listAll } from '../../cluster/index.ts';
 import { DependencyGraph, graphPolicy, isPolicyKind, rootOf } from '../../governance/index.ts';
 import {
   GOVERNANCE_GROUP,
@@ -30,6 +30,8 @@ export interface PolicyGraph {
   readonly sets: ReadonlyMap<string, KubernetesObject>;
   /** The copies in the namespace of the cluster, by name. */
   readonly copies: ReadonlyMap<string, Policy>;
+  /** Whether the user may not list all Policies, so that what is not here may exist. */
+  readonly isPartial: boolean;
 }
 
 /**
@@ -46,9 +48,10 @@ export async function clusterPolicies(cluster: Cluster, clusterName: string, nam
     readable(cluster, POLICIES, namespaces),
     readable(cluster, POLICY_SETS, namespaces),
   ]);
-  const roots = policies.filter(({ metadata }) => metadata.namespace !== clusterName);
-  const copies = policies.filter(({ metadata }) => metadata.namespace === clusterName);
-  return { ...graphOf(roots, sets, clusterName), copies: byName(copies) };
+  const roots = policies.items.filter(({ metadata }) => metadata.namespace !== clusterName);
+  const copies = policies.items.filter(({ metadata }) => metadata.namespace === clusterName);
+  const { isPartial } = policies;
+  return { ...graphOf(roots, sets.items, clusterName), copies: byName(copies), isPartial };
 }
 
 /** The Policies among manifests. @param namespace of manifests that name none */
@@ -65,7 +68,7 @@ export function filePolicies(
     }));
   const policies = own.filter(isPolicyKind);
   const sets = own.filter(({ kind }) => kind === POLICY_SETS.kind);
-  return { ...graphOf(policies, sets, clusterName), copies: new Map() };
+  return { ...graphOf(policies, sets, clusterName), copies: new Map(), isPartial: false };
 }
 
 /** The Policies of a namespace, with all that they depend on. */
@@ -81,6 +84,14 @@ export function withinNamespace(policies: PolicyGraph, namespace: string): Polic
     }
   }
   return { ...policies, graph: new DependencyGraph([...reached], graph.clusterNamespace) };
+}
+
+/** What is wrong with the dependencies of a Policy, as far as it can be told from what was read. */
+export function findingsOf(
+  { graph, isPartial }: PolicyGraph,
+  key: Required<ObjectKey>,
+): ReturnType<DependencyGraph['findingsOf']> {
+  return graph.findingsOf(key).filter(({ type }) => type !== 'not-found' || !isPartial);
 }
 
 /** The Policy that a copy was made from. */
@@ -121,9 +132,9 @@ async function readable<T extends KubernetesObject>(
   cluster: Cluster,
   type: ResourceType<T>,
   namespaces: readonly string[],
-): Promise<readonly T[]> {
+): Promise<{ readonly items: readonly T[]; readonly isPartial: boolean }> {
   try {
-    return (await listAll(cluster, type)).items;
+    return { items: (await listAll(cluster, type)).items, isPartial: false };
   } catch (error) {
     if (!isForbidden(error)) {
       throw error;
@@ -134,12 +145,8 @@ async function readable<T extends KubernetesObject>(
     if (unexpected !== undefined || read.length === 0) {
       throw unexpected?.reason ?? error;
     }
-    return read.flatMap(({ value }) => value.items);
+    return { items: read.flatMap(({ value }) => value.items), isPartial: true };
   }
-}
-
-function isForbidden(error: unknown): boolean {
-  return error instanceof ApiError && error.code === 403;
 }
 
 function isFulfilled<T>(result: PromiseSettledResult<T>): result is PromiseFulfilledResult<T> {

@@ -37,11 +37,11 @@ interface Member {
   readonly toDo?: string;
 }
 
-function memberOf(id: string, name: string, namespace: string, { roots }: PolicyGraph): Member {
+function memberOf(id: string, name: string, namespace: string, { roots, isPartial }: PolicyGraph): Member {
   const root = roots.get(id);
   if (root === undefined) {
     return {
-      because: `policy ${id} does not exist.`,
+      because: `policy ${id} does not exist${isPartial ? ', or you may not read it' : ''}.`,
       toDo: `Create policy ${id}, or remove it from the set.`,
     };
   }

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { extname } from 'node:path';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
-import { ApiError, listAll } from '../../cluster/index.ts';
+import { isForbidden, type KubernetesCluster, listAll, type ObjectList } from '../../cluster/index.ts';
 import {
   isNetworkPolicy,
   type NetworkPolicy,
@@ -118,16 +118,33 @@ function gitProblem(error: unknown): string {
 async function fromCluster(flags: PolicyFlags): Promise<PolicyInput> {
   using connected = await connect(flags);
   const scope = flags.allNamespaces === true ? {} : { namespace: connected.namespace };
-  const { items } = await listAll(connected.cluster, NETWORK_POLICIES, scope);
+  const { items } = await listNetworkPolicies(connected.cluster, scope);
   const policies = items.map((object) => readNetworkPolicy({ ...asJson(object), apiVersion: 'networking.k8s.io/v1' }));
   try {
     const pods = await listAll(connected.cluster, PODS, scope);
     return { policies, files: [], pods: pods.items.map(podFacts) };
   } catch (error) {
-    if (error instanceof ApiError && error.code === 403) {
+    if (isForbidden(error)) {
       return { policies, files: [] };
     }
     throw error;
+  }
+}
+
+/** @throws CliError that names what shows the same, when the user may not list NetworkPolicies */
+async function listNetworkPolicies(
+  cluster: KubernetesCluster,
+  scope: { readonly namespace?: string },
+): Promise<ObjectList> {
+  try {
+    return await listAll(cluster, NETWORK_POLICIES, scope);
+  } catch (error) {
+    if (!isForbidden(error)) {
+      throw error;
+    }
+    const where = scope.namespace === undefined ? '-A' : `-n ${scope.namespace}`;
+    const hint = `Their statuses say what the providers of the cluster do with them: portcullis get networkpolicystatuses ${where}`;
+    throw new CliError(errorText(error), { hint, cause: error });
   }
 }
 

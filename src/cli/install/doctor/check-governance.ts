@@ -3,9 +3,10 @@ import { GOVERNANCE_ACCOUNT, isRunning, OTHER_CONTROLLERS } from '../../../gover
 import { isJsonObject, MANAGED_BY, textsOf } from '../../../resources/index.ts';
 import { accountOf, reportedRights, rightTexts } from '../../governance/rights/account-rights.ts';
 import { RIGHTS_ROLE } from '../../governance/rights/rights.ts';
+import { DEPLOYMENTS } from '../kinds.ts';
 import { argumentOf, controllerOf } from './controller-arguments.ts';
 import { type Finding, finding } from './finding.ts';
-import type { Snapshot } from './snapshot.ts';
+import { isUnread, type Snapshot } from './snapshot.ts';
 import { listed } from '../../../values/index.ts';
 
 /** Rights that one finding names. */
@@ -13,7 +14,7 @@ const MAX_NAMED_RIGHTS = 100;
 
 export function checkGovernance(snapshot: Snapshot): readonly Finding[] {
   if (!isGoverning(snapshot)) {
-    return checkUngoverned(snapshot);
+    return [...checkUngoverned(snapshot), ...(isUnread(snapshot, DEPLOYMENTS) ? checkPolicyRights(snapshot) : [])];
   }
   return [
     ...checkAccount(snapshot),
