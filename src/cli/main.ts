@@ -13,6 +13,7 @@ import { COMPLETE, pluginCompletion } from './plugin-completion.ts';
 import { asTyped } from './program-name.ts';
 import { CliError, EXIT } from './errors.ts';
 import { manyLines } from './table.ts';
+import { withUsageHints } from './usage-hints.ts';
 
 const FIRST_STEPS = `
 Examples:
@@ -81,6 +82,7 @@ async function createProgram(name: string | undefined): Promise<Command> {
 /** Copies the settings of a command to another one and its subcommands. */
 function inheriting(command: Command, above: Command): Command {
   command.copyInheritedSettings(above);
+  command.configureOutput({ outputError: (text, write) => write(withUsageHints(command, text)) });
   for (const below of command.commands) {
     inheriting(below, command);
   }

@@ -9,6 +9,9 @@ export type BuiltinName = (typeof BUILTIN_MODULES)[number];
 
 const SCHEME = 'builtin:';
 
+/** Characters of the beginning of a name that stand for it, at least, in hints. */
+const MIN_BEGINNING = 4;
+
 /** The version of this product, which builtin modules share. */
 export const PRODUCT_VERSION = (
   parseJson(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
@@ -28,7 +31,10 @@ export function parseBuiltin(reference: string): BuiltinName {
   const name = BUILTIN_MODULES.find((known) => known === text);
   if (name === undefined) {
     const known = BUILTIN_MODULES.map((builtin) => SCHEME + builtin).join(' or ');
-    const near = nearestKey(text.replace(/^\/+/, '').replace(/@.*$/s, ''), BUILTIN_MODULES);
+    const given = text.replace(/^\/+/, '').replace(/@.*$/s, '');
+    const near =
+      nearestKey(given, BUILTIN_MODULES) ??
+      BUILTIN_MODULES.find((known) => given.length >= MIN_BEGINNING && known.startsWith(given));
     const hint = [
       text.includes('@') ? ': a builtin module has the version of the product and takes no digest' : '',
       near === undefined ? '' : `. Did you mean ${SCHEME}${near}?`,

@@ -246,7 +246,10 @@ describe('portcullis rollout', () => {
   it('says what a number beside a policy is not', async () => {
     const { code, stderr } = await rollout('pin', 'cap/no-latest', '1');
     assert.equal(code, 2);
-    assert.match(stderr, /^error: 1 is not the name of a policy\nA revision is named by a flag: --help shows it\.\n$/);
+    assert.match(
+      stderr,
+      /^error: 1 is not the name of a policy\nA revision is named by a flag: --revision 1, of undo --to-revision 1/,
+    );
   });
 
   it('warns when the pinned revision failed', async () => {

@@ -52,7 +52,10 @@ export async function withTarget(
 ): Promise<void> {
   const [number, ...others] = args.filter((argument) => REVISION_NUMBER.test(argument));
   if (number !== undefined && others.length === 0 && args.some((argument) => argument.includes('/'))) {
-    throw usageError(`${number} is not the name of a policy`, 'A revision is named by a flag: --help shows it.');
+    throw usageError(
+      `${number} is not the name of a policy`,
+      `A revision is named by a flag: --revision ${number}, of undo --to-revision ${number}, of diff --from and --to.`,
+    );
   }
   using connected = await connect(flags);
   const { cluster, namespace } = connected;

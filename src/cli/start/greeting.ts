@@ -1,10 +1,12 @@
 import { join } from 'node:path';
 import { ANNOTATIONS } from '../../resources/index.ts';
 import type { LocalCertificates } from '../../control/index.ts';
+import { wrapParagraphs } from '../help-text.ts';
 import { resetCommandFor } from './data-folder.ts';
 import { EXAMPLES } from './examples-folder.ts';
 import type { LocalCluster } from './local-cluster.ts';
 import { pathFromHere } from './path-from-here.ts';
+import { terminalWidth } from '../table.ts';
 import { headed, type StartedServer } from './start-server.ts';
 
 /** A change that passes validation and fails at load: the module does not exist. */
@@ -45,7 +47,8 @@ export function greeting(options: GreetingOptions): string {
     ['Data', `${pathFromHere(dataDir)}   (\`${resetCommandFor(dataDir)}\` removes it)`],
   ] as const;
   const lines = isNew ? firstLines(options) : laterLines(options);
-  return `${headed(rows)}\n\n${lines.join('\n')}\n\nCtrl-C stops.\n`;
+  const text = wrapParagraphs(lines.join('\n'), terminalWidth());
+  return `${headed(rows)}\n\n${text}\n\nCtrl-C stops.\n`;
 }
 
 /** A tour of a new cluster. */
@@ -68,6 +71,7 @@ function firstLines(options: GreetingOptions): readonly string[] {
     `\`npx portcullis rollout history ${policy}\` lists its revisions.`,
     ...(withExamples
       ? [
+          '',
           'Reviews can be sent by anybody:',
           '',
           `  curl --cacert ${caFile} -H 'Content-Type: application/json' -d @${review} ${admission}/validate/kw.cap.required-labels`,

@@ -79,10 +79,14 @@ function moduleNames({ desired, serving }: PolicyStatus): string {
   return references.map(moduleName).join(', ') || '-';
 }
 
-/** The last two parts of a reference, without its digest. */
+/** What most modules are called in the folder of their policy. */
+const MODULE_FILE = 'policy.wasm';
+
+/** The name in a registry; of a file, its last two parts, without a file name that says nothing. Without digests. */
 function moduleName(reference: string): string {
-  const parts = join(basename(dirname(reference)), basename(reference));
-  return oneLine(parts.replace(/@sha256:[0-9a-f]+$/, ''));
+  const [folder, file] = [basename(dirname(reference)), basename(reference)];
+  const name = reference.startsWith('registry://') ? file : file === MODULE_FILE ? folder : join(folder, file);
+  return oneLine(name.replace(/@sha256:[0-9a-f]+$/, ''));
 }
 
 /** Lines of bold headings and texts, aligned. */
