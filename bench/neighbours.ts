@@ -1,5 +1,6 @@
 // What the policies of one namespace cost the requests of another one: modules that take long to start, endless loops, both, and
-// modules whose instances take much memory; and what a slow policy of the cluster costs the requests of another one. The product as `portcullis start` runs it, and reviews on its admission port.
+// modules whose instances take much memory; and what a slow policy of the cluster costs the requests of another one. The
+// product as `portcullis start` runs it, and reviews on its admission port.
 // Usage: npm run bench -- neighbours [SECONDS [PART OF A SCENE'S NAME]]
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,7 @@
 // Dry-run creates of config maps at a steady rate, as a process. Each time counts from when the request was due, so that requests
 // that wait for others count in full. An answer 429 is followed after its Retry-After, as client-go does. One in ten lacks a label, and
-// must be rejected. For each line on stdin, prints the figures since the line before as a JSON line. Usage: node steady-load.ts '{"server":…}'
+// must be rejected. For each line on stdin, prints the figures since the line before as a JSON line. Usage: node steady-load.ts
+// '{"server":…}'
 import { Agent, request } from 'node:https';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';

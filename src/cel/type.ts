@@ -1,6 +1,7 @@
 /**
  * A CEL type. `dyn` is any type, known only at run time; `parameter` is a type variable of a generic function; `struct`
- * has named fields, known to a type provider; `wrapper` is a value or null, which messages of protobuf make; `opaque` is a type of a library (`net.IP`, `kubernetes.Quantity`,
+ * has named fields, known to a type provider; `wrapper` is a value or null, which messages of protobuf make; `opaque` is a
+ * type of a library (`net.IP`, `kubernetes.Quantity`,
  * `optional_type`).
  */
 export type CelType =

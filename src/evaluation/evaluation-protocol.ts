@@ -45,7 +45,10 @@ export interface TableChange {
   readonly retired: readonly string[];
 }
 
-/** A review to evaluate. `turn`: its number among the reviews posted to the worker; `target`: a policy id, or a bucket by the route `admit`. */
+/**
+ * A review to evaluate. `turn`: its number among the reviews posted to the worker; `target`: a policy id, or a bucket by the
+ * route `admit`.
+ */
 export type ReviewMessage = readonly [
   turn: number,
   seq: number,

@@ -1,7 +1,10 @@
 // Limits of time and memory for one evaluation. Evaluation is synchronous: all other policies wait until it ends.
 import type { TemplateResult } from './templates/index.ts';
 
-/** Maximum time for the templates of one policy. Published policies take some milliseconds; a list of all nodes of the largest clusters, half a second. */
+/**
+ * Maximum time for the templates of one policy. Published policies take some milliseconds; a list of all nodes of the largest
+ * clusters, half a second.
+ */
 const MAX_RENDERING_MS = 1_000;
 /** Maximum length of all rendered templates of one policy, which are in memory together. Twenty times the largest object. */
 const MAX_RENDERED_CHARACTERS = 32_000_000;

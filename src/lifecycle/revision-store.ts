@@ -221,7 +221,8 @@ function isEnforcedByDefault({ state, order = 0 }: PolicyRevision['status'] & ob
 }
 
 /**
- * Only false is written, and on failed revisions only, until {@link RevisionStore.setEnforced}. Policy servers of earlier versions do not know the field, and act as if
+ * Only false is written, and on failed revisions only, until {@link RevisionStore.setEnforced}. Policy servers of earlier
+ * versions do not know the field, and act as if
  * it were true.
  */
 function enforcedField(

@@ -53,7 +53,8 @@ export function assertTenantHost(url: URL, tenantHosts: readonly string[], redir
 
 /**
  * The lookup for a request of a tenant. It checks the very addresses that are connected to, so DNS rebinding does not get
- * around it. Other names, those of proxies, are not checked, see {@link assertProxiedHost}. For the other parameters see {@link assertTenantHost}.
+ * around it. Other names, those of proxies, are not checked, see {@link assertProxiedHost}. For the other parameters see
+ * {@link assertTenantHost}.
  * @throws ModuleError `source-forbidden` for an address in the URL
  */
 export function tenantLookup(

@@ -9,7 +9,10 @@ import { type BreakGlassFlags, type DisarmTarget, disarmTargets } from './disarm
 import { recordEmergency } from './emergency-record.ts';
 import { isHandled } from './handled.ts';
 
-/** Sets the annotation of each target, records it, and sees that webhooks follow. @param reason why they are disarmed; undefined: armed again */
+/**
+ * Sets the annotation of each target, records it, and sees that webhooks follow. @param reason why they are disarmed;
+ * undefined: armed again
+ */
 export async function changeEnforcement(
   args: readonly string[],
   flags: BreakGlassFlags,

@@ -147,7 +147,7 @@ function specWarnings(
   kinds: PolicyKinds,
 ): readonly PolicyWarning[] {
   return [
-    ...offlineUnserved(spec.rules, kinds).map((one): PolicyWarning => ({
+    ...removedRules(spec.rules, kinds).map((one): PolicyWarning => ({
       rule: 'rule-not-served',
       ...one,
       ...(placeOf === undefined ? {} : { place: placeOf(fieldPathOf(one.field)) }),
@@ -156,27 +156,18 @@ function specWarnings(
   ];
 }
 
-/** Rules for removed versions, and for groups of which all kinds are known. */
-function offlineUnserved(rules: readonly Rule[], { served }: PolicyKinds): readonly UnservedRule[] {
-  return rules.flatMap((rule, index) => {
-    const isRemoved = isForRemoved(rule);
-    if (!isRemoved && !isForKnownGroups(rule)) {
-      return [];
-    }
-    // Of other versions it is not known which releases of Kubernetes serve them.
-    const checked = isRemoved ? rule : { ...rule, apiVersions: ['*'] };
-    return unservedRules([checked], served).map(({ field, message }) => ({
-      field: field.replace('spec.rules[0]', `spec.rules[${index}]`),
-      message: message
-        .replace('the cluster does not serve', 'Kubernetes no longer serves')
-        .replace('the cluster serves no', 'Kubernetes has no'),
-    }));
-  });
-}
+const WORDS = { has: 'Kubernetes has', lacks: 'Kubernetes no longer serves' };
 
-/** API servers accept no custom kinds in groups without a dot. */
-function isForKnownGroups({ apiGroups = [] }: Rule): boolean {
-  return apiGroups.length > 0 && apiGroups.every((group) => !group.includes('.') && !group.includes('*'));
+/** Rules for versions that Kubernetes had once. Rules that match no request in any cluster have findings of their own. */
+function removedRules(rules: readonly Rule[], { served }: PolicyKinds): readonly UnservedRule[] {
+  return rules.flatMap((rule, index) =>
+    isForRemoved(rule)
+      ? unservedRules([rule], served, WORDS).map(({ field, message }) => ({
+          field: field.replace('spec.rules[0]', `spec.rules[${index}]`),
+          message,
+        }))
+      : [],
+  );
 }
 
 function isForRemoved({ apiGroups = [], apiVersions, resources }: Rule): boolean {

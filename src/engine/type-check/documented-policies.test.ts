@@ -1,11 +1,9 @@
 // No false alarms: every policy in the documentation, the examples and the fixtures of Kubewarden's policies.
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import type { AdmissionPolicySpec } from '../../resources/index.ts';
 import { own, textOf } from '../../values/index.ts';
-import { parseYaml } from '../../values/yaml/index.ts';
+import { documentedManifests } from '../../values/yaml/testing/documented-manifests.ts';
 import { isJsonObject, type JsonObject } from '../json-text.ts';
 import {
   checkManifestTypes,
@@ -16,25 +14,7 @@ import {
   type TypeCheck,
 } from './index.ts';
 
-const root = fileURLToPath(new URL('../../..', import.meta.url));
 const KINDS = offlineKinds();
-
-function manifestsIn(file: string): readonly JsonObject[] {
-  const text = readFileSync(`${root}/${file}`, 'utf8');
-  const blocks = file.endsWith('.md')
-    ? [...text.matchAll(/^```ya?ml\n(.*?)^```/gms)].map(([, block = '']) => block)
-    : [text];
-  return blocks.flatMap((block) => documentsOf(block).filter(isJsonObject));
-}
-
-/** Snippets may be no whole documents. */
-function documentsOf(text: string): readonly unknown[] {
-  try {
-    return parseYaml(text);
-  } catch {
-    return [];
-  }
-}
 
 function checked(manifest: JsonObject): TypeCheck | undefined {
   const kind = textOf(own(manifest, 'kind'));
@@ -49,16 +29,15 @@ function checked(manifest: JsonObject): TypeCheck | undefined {
 
 describe('documented policies', () => {
   it('have no warnings', () => {
-    const files = globSync(
-      ['README.md', 'docs/**/*.md', 'examples/**/*.{md,yaml,yml}', 'test/{registry,fixtures}/**/*.yaml'],
-      { cwd: root },
-    );
-    const checks = files.flatMap((file) =>
-      manifestsIn(file).flatMap((manifest) => {
-        const result = checked(manifest);
-        return result === undefined ? [] : [{ file, result }];
-      }),
-    );
+    const checks = documentedManifests([
+      'README.md',
+      'docs/**/*.md',
+      'examples/**/*.{md,yaml,yml}',
+      'test/{registry,fixtures}/**/*.yaml',
+    ]).flatMap(({ file, manifest }) => {
+      const result = checked(manifest);
+      return result === undefined ? [] : [{ file, result }];
+    });
     assert.deepEqual(
       checks.flatMap(({ file, result }) => result.warnings.map((one) => `${file}: ${describeTypeWarning(one)}`)),
       [],

@@ -6,7 +6,10 @@ import { withIndents } from './author-text.ts';
 import { GOVERNANCE_FUNCTIONS } from './function-table.ts';
 import { HUB, MANAGED, MAX_DEPTH, type Path, pathText, templateError } from './resolve-templates.ts';
 
-/** Characters of the templates of an object that are checked. Parsing takes a microsecond each; longer templates show their errors later. */
+/**
+ * Characters of the templates of an object that are checked. Parsing takes a microsecond each; longer templates show their
+ * errors later.
+ */
 const MAX_CHECKED_LENGTH = 100_000;
 /** Problems of an object that are reported. */
 const MAX_PROBLEMS = 10;

@@ -1,37 +1,17 @@
 // No false alarms: no policy in the documentation, the examples and the fixtures has a finding about what is probably not meant.
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { lintManifest } from '../../engine/type-check/index.ts';
 import { isJsonObject, type JsonObject, textOf } from '../../resources/index.ts';
-import { parseYaml } from '../../values/yaml/index.ts';
+import { documentedManifests } from '../../values/yaml/testing/documented-manifests.ts';
 import { KINDS, review } from './testing/validation-cases.ts';
 import { OwnKindsRules } from './own-kinds-rules.ts';
 
-const root = fileURLToPath(new URL('../../..', import.meta.url));
 const RULES = new OwnKindsRules({ controllerUser: 'controller', modulesUrl: new URL('file:///modules/') });
 /** Codes of findings that are no mistakes, and of those that need a whole cluster or policy. */
 const OTHERS = /\[(?:builtin-module|settings|settings-rights|not-runnable|module-source|schema|keeps-namespace)\]$/;
 /** Files with mistakes on purpose. */
 const WRONG = /^test\/journey\/files\/(?:misnamed|plain-or-value|never)\.yaml$/;
-
-function manifestsIn(file: string): readonly JsonObject[] {
-  const text = readFileSync(`${root}/${file}`, 'utf8');
-  const blocks = file.endsWith('.md')
-    ? [...text.matchAll(/^```ya?ml\n(.*?)^```/gms)].map(([, block = '']) => block)
-    : [text];
-  return blocks.flatMap((block) => documentsOf(block).filter(isJsonObject));
-}
-
-/** Snippets may be no whole documents. */
-function documentsOf(text: string): readonly unknown[] {
-  try {
-    return parseYaml(text);
-  } catch {
-    return [];
-  }
-}
 
 /** Undefined for what is no policy. */
 function findingsOf(manifest: JsonObject): readonly string[] | undefined {
@@ -50,15 +30,16 @@ function findingsOf(manifest: JsonObject): readonly string[] | undefined {
 
 describe('policies of the documentation, examples and fixtures', () => {
   it('have no findings about probable mistakes', () => {
-    const files = globSync(['README.md', 'docs/**/*.md', 'examples/**/*.{md,yaml,yml}', 'test/**/*.{yaml,yml}'], {
-      cwd: root,
-    }).filter((file) => !WRONG.test(file.replaceAll('\\', '/')));
-    const checked = files.flatMap((file) =>
-      manifestsIn(file).flatMap((manifest) => {
-        const findings = findingsOf(manifest);
-        return findings === undefined ? [] : [{ file, findings: findings.filter((text) => !OTHERS.test(text)) }];
-      }),
-    );
+    const documented = documentedManifests([
+      'README.md',
+      'docs/**/*.md',
+      'examples/**/*.{md,yaml,yml}',
+      'test/**/*.{yaml,yml}',
+    ]).filter(({ file }) => !WRONG.test(file));
+    const checked = documented.flatMap(({ file, manifest }) => {
+      const findings = findingsOf(manifest);
+      return findings === undefined ? [] : [{ file, findings: findings.filter((text) => !OTHERS.test(text)) }];
+    });
     assert.deepEqual(
       checked.flatMap(({ file, findings }) => findings.map((text) => `${file}: ${text}`)),
       [],

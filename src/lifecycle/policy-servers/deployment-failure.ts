@@ -31,7 +31,8 @@ export function readyPods({ status }: Deployment): number | undefined {
 }
 
 /**
- * What a rollout of a Deployment waits for: new pods, the end of old ones, or pods that become ready. Undefined when it is complete, or when no
+ * What a rollout of a Deployment waits for: new pods, the end of old ones, or pods that become ready. Undefined when it is
+ * complete, or when no
  * controller writes the status of Deployments.
  */
 export function rolloutProgress({ metadata, spec, status }: Deployment): string | undefined {

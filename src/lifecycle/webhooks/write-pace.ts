@@ -4,7 +4,10 @@
 const WRITE_GAPS_MS: readonly number[] = [0, 1_000, 3_000, 9_000, 15_000];
 /** A pause of this length triggers a write, {@link QUIET_GAP_MS} or more after the last one. Milliseconds. */
 const QUIET_MS = 400;
-/** Minimum gap before a write after a pause. It doubles each time, so that a slow stream with many pauses takes few writes. Milliseconds. */
+/**
+ * Minimum gap before a write after a pause. It doubles each time, so that a slow stream with many pauses takes few writes.
+ * Milliseconds.
+ */
 const QUIET_GAP_MS = 250;
 const MAX_QUIET_GAP_MS = 8_000;
 /** Time without a change after which a new stream begins. Milliseconds. */

@@ -15,7 +15,8 @@ export interface DownloadOptions extends TransferOptions {
 
 /**
  * Downloads a module over HTTP or HTTPS.
- * @throws ModuleError `source-…` (`source-forbidden` only for tenants), `module-too-large`, `not-wasm`, `file-unreadable` (an authority); the signal's reason when it is aborted
+ * @throws ModuleError `source-…` (`source-forbidden` only for tenants), `module-too-large`, `not-wasm`, `file-unreadable` (an
+ * authority); the signal's reason when it is aborted
  */
 export async function downloadModule(reference: HttpReference, options: DownloadOptions): Promise<Uint8Array> {
   return await HttpTransfer.run(reference.shown, options, async (transfer) => {

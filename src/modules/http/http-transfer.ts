@@ -92,7 +92,8 @@ export class HttpTransfer {
 
   /**
    * Runs the requests of one transfer.
-   * @throws ModuleError `source-…` (`source-forbidden` only for tenants), `module-too-large`, `file-unreadable` (an authority), what `work` throws; the signal's reason when it is aborted
+   * @throws ModuleError `source-…` (`source-forbidden` only for tenants), `module-too-large`, `file-unreadable` (an
+   * authority), what `work` throws; the signal's reason when it is aborted
    */
   static async run<T>(
     shown: string,

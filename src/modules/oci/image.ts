@@ -34,7 +34,8 @@ export interface ImageWithConfig {
 
 /**
  * The manifest or index that a name stands for.
- * @throws ModuleError `source-…`, `credentials-invalid`, `token-invalid`, `manifest-invalid`, `media-type-unsupported`, `digest-mismatch`; the signal's reason
+ * @throws ModuleError `source-…`, `credentials-invalid`, `token-invalid`, `manifest-invalid`, `media-type-unsupported`,
+ * `digest-mismatch`; the signal's reason
  */
 export async function readImage(reference: RegistryReference, options: TransferOptions): Promise<ImageManifest> {
   return await withRepository(reference, options, async (source, { shown }) => {

@@ -39,7 +39,8 @@ export interface PushedLayout {
 /**
  * Pushes the artifact of a layout that has the tag of the reference, or the only one that it has, without changing its digest.
  * @param path of the folder or tarball
- * @throws ModuleError `source-…`, `size-mismatch`, `digest-mismatch`, `manifest-invalid`, `module-too-large`, `file-unreadable`, `credentials-invalid`, `token-invalid`; the signal's reason
+ * @throws ModuleError `source-…`, `size-mismatch`, `digest-mismatch`, `manifest-invalid`, `module-too-large`, `file-
+ * unreadable`, `credentials-invalid`, `token-invalid`; the signal's reason
  */
 export async function pushLayout(
   reference: RegistryReference,

@@ -49,7 +49,8 @@ interface Endpoint {
 
 /**
  * Pulls a module, from the first of the registry's mirrors that has it, or else from the registry itself.
- * @throws ModuleError `source-…`, `credentials-invalid`, `token-invalid`, `manifest-invalid`, `media-type-unsupported`, `size-mismatch`, `digest-mismatch`, `module-too-large`, `not-wasm`; the signal's reason
+ * @throws ModuleError `source-…`, `credentials-invalid`, `token-invalid`, `manifest-invalid`, `media-type-unsupported`, `size-
+ * mismatch`, `digest-mismatch`, `module-too-large`, `not-wasm`; the signal's reason
  */
 export async function pullModule(reference: RegistryReference, options: PullOptions): Promise<PulledModule> {
   return await withRepository(reference, options, async (source, { shown }) =>

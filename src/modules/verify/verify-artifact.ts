@@ -22,7 +22,8 @@ type Outcome = 'satisfied' | 'unsatisfied' | 'unknown';
  * @param digest of the manifest, or of the index, that a reference resolved to
  * @param shown the artifact, for messages
  * @param requiredBy where the configuration is, for messages
- * @throws ModuleError `signature-missing`, `signature-invalid`, `trust-root-unavailable`, `trust-root-invalid`; as of {@link ArtifactSource}
+ * @throws ModuleError `signature-missing`, `signature-invalid`, `trust-root-unavailable`, `trust-root-invalid`; as of {@link
+ * ArtifactSource}
  */
 export async function verifyArtifact(
   source: ArtifactSource,

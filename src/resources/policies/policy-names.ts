@@ -108,7 +108,10 @@ export const ANNOTATIONS = {
   webhook: 'portcullis.dev/webhook',
   /** On PolicyServers of another controller: `true` lets Portcullis run them. */
   takeOver: 'portcullis.dev/take-over',
-  /** On PolicyServers: hosts, `host` or `host:port`, separated by commas, that modules of namespaced policies may come from although their addresses are not public. */
+  /**
+   * On PolicyServers: hosts, `host` or `host:port`, separated by commas, that modules of namespaced policies may come from
+   * although their addresses are not public.
+   */
   tenantModuleHosts: 'portcullis.dev/tenant-module-hosts',
   /**
    * On PolicyServers: the modules that namespaced policies may use besides builtin ones: references and digests, separated by

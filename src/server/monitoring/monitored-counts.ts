@@ -6,7 +6,10 @@ import { MAX_MONITORED_REQUESTS, type MonitoredRequest } from '../../resources/i
 export const MONITORED_REPORT_MS = 10_000;
 /** Interval between two checks for reports that are due. Milliseconds. */
 const TICK_MS = 500;
-/** Requests kept for all policies together: 14 MB with the longest texts. Beyond it, the policies with the oldest rejections lose theirs. */
+/**
+ * Requests kept for all policies together: 14 MB with the longest texts. Beyond it, the policies with the oldest rejections
+ * lose theirs.
+ */
 export const MAX_KEPT_REQUESTS = 20_000;
 
 /** The count of one policy. */

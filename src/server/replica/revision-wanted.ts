@@ -161,7 +161,8 @@ export interface KeptRevision extends PolicyRevision {
 
 /**
  * The fields of a revision to keep in memory, for {@link wantedOf}: the spec of loaded revisions; the match rules of
- * failed ones, and of one whose failurePolicy answers; only the names of former ones, which are ten times as many, and of those that are not served.
+ * failed ones, and of one whose failurePolicy answers; only the names of former ones, which are ten times as many, and of
+ * those that are not served.
  */
 export function trimRevision(revision: PolicyRevision): KeptRevision {
   const mismatch = revisionMismatch(revision);
