@@ -1,4 +1,5 @@
 // Kinds that CustomResourceDefinitions among manifests define, and guesses for others.
+import type { KindSchema } from '../engine/index.ts';
 import {
   groupVersionOf,
   isJsonObject,
@@ -7,6 +8,7 @@ import {
   type ResourceType,
   textOf,
   valueAt,
+  withObjectMeta,
 } from '../resources/index.ts';
 
 /** The kinds of a CustomResourceDefinition; none of another object. */
@@ -24,6 +26,18 @@ export function definedKinds(object: JsonObject): readonly ResourceType[] {
     resource: textOf(own(names, 'plural')),
     namespaced: own(spec, 'scope') === 'Namespaced',
   }));
+}
+
+/** The kinds of CustomResourceDefinitions with their schemas. Versions without one are left out. */
+export function definedSchemas(objects: readonly JsonObject[]): readonly KindSchema[] {
+  return objects.flatMap((object) => {
+    const versions = valueAt(object, 'spec', 'versions');
+    return definedKinds(object).flatMap((kind) => {
+      const declared = (Array.isArray(versions) ? versions : []).find((one) => valueAt(one, 'name') === kind.version);
+      const schema = valueAt(declared, 'schema', 'openAPIV3Schema');
+      return isJsonObject(schema) ? [{ ...kind, node: withObjectMeta(schema) }] : [];
+    });
+  });
 }
 
 /** The kind of an object by the rules for English plurals; in a namespace if it names one. */

@@ -13,7 +13,7 @@ export { ReplayPort, SessionRecorder } from './capabilities/session.ts';
 export { BuiltinSettings } from './builtin-settings.ts';
 export type { RequestConstraints } from './builtin-settings.ts';
 export { isGranted } from './host-capabilities.ts';
-export type { LintFinding, NullRead, SettingsNeed } from './cel-policy/index.ts';
+export type { KindSchema, LintFinding, NullRead, SettingsNeed } from './cel-policy/index.ts';
 export { EngineError } from './errors.ts';
 export { checkSettings, evaluate, readReview, refusedParameters } from './evaluate.ts';
 export { templateInMessage } from './pod-templates/template-verdict.ts';

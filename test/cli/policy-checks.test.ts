@@ -41,6 +41,30 @@ kind: ${kind}Binding
 metadata: {name: checked}
 `;
 
+const WIDGETS = `apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets}
+  versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties:
+            spec: {type: object, properties: {size: {type: integer}, tags: {type: array, items: {type: string}}}}
+`;
+
+const ofWidgets = (type: string, field: string, expression: string): string =>
+  own('CREATE', `  settings: {mutations: [{patchType: ${type}, ${field}: {expression: '${expression}'}}]}\n`)
+    .replace('mutating: false', 'mutating: true')
+    .replace("apiGroups: ['']", 'apiGroups: [example.com]')
+    .replace('configmaps', 'widgets');
+
 const FILES = {
   'object.yaml': '{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {key: a}}',
   'namespace.yaml': '{apiVersion: v1, kind: Namespace, metadata: {name: default}}',
@@ -86,6 +110,11 @@ const FILES = {
             ]
 `,
   ).replace('mutating: false', 'mutating: true'),
+  'widgets.yaml': WIDGETS,
+  'widget.yaml': '{apiVersion: example.com/v1, kind: Widget, metadata: {name: one}, spec: {size: 1}}',
+  'tags.yaml': ofWidgets('ApplyConfiguration', 'applyConfiguration', 'Object{spec: Object.spec{tags: ["a"]}}'),
+  'size.yaml': ofWidgets('JSONPatch', 'jsonPatch', '[JSONPatch{op: "replace", path: "/spec/size", value: "3"}]'),
+  'misspelled.yaml': ofWidgets('JSONPatch', 'jsonPatch', '[JSONPatch{op: "replace", path: "/spec/sise", value: 3}]'),
   'unused.portcullis-test.yml':
     'policy: old-object.yaml\ncases: [{name: one, object: object.yaml, expect: {allowed: false}}]',
 };
@@ -135,6 +164,30 @@ describe('a policy that a cluster refuses', { concurrency: 2 }, () => {
     const { stdout, stderr, code } = await command('export', 'compile.yaml');
     assert.deepEqual([stdout, code], ['', 1]);
     assert.match(stderr, /compile\.yaml:13:13 .*undeclared reference/);
+  });
+});
+
+describe('a mutation of a custom kind', { concurrency: 2 }, () => {
+  for (const [file, message] of [
+    ['tags.yaml', /\.spec\.tags of Widget is merged as a whole .* can never succeed \[mutation\]/],
+    ['size.yaml', /the value is a text, where the field has a number: the mutation can never succeed \[mutation\]/],
+  ] as const) {
+    it(`that never succeeds is refused where its CustomResourceDefinition is known: ${file}`, async () => {
+      const results = await Promise.all([
+        command('test', '-p', file, 'widgets.yaml', 'widget.yaml'),
+        command('test', '-p', file, '-p', 'widgets.yaml', 'widget.yaml'),
+        command('run', file, '-r', 'widget.yaml', '--manifests', 'widgets.yaml'),
+      ]);
+      for (const { stdout, stderr, code } of results) {
+        assert.match(stdout + stderr, message);
+        assert.equal(code, 1);
+      }
+    });
+  }
+
+  it('of a field that it does not have has a warning', async () => {
+    const { stderr } = await command('test', '-p', 'misspelled.yaml', 'widgets.yaml', 'widget.yaml');
+    assert.match(stderr, /Widget has no field \/spec\/sise: API servers drop what is added \[mutation\]$/m);
   });
 });
 

@@ -105,7 +105,7 @@ export function ownPolicy(
     folder: source.folder,
     placed: [placed],
     definition,
-    findings: once(() => ownFindings(placed, ownKind)),
+    findings: once(() => ownFindings(placed, ownKind, objects)),
     manifest: policy as JsonObject,
     objects,
     match: (review) => {

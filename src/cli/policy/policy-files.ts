@@ -201,7 +201,7 @@ function kubernetesPolicy(
     folder: source.folder,
     placed: [placed],
     definition,
-    findings: once(() => kubernetesFindings(written, kubernetesVersion)),
+    findings: once(() => kubernetesFindings(written, kubernetesVersion, others)),
     manifests,
     ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
     match: matchOf(manifests, kubernetesVersion),

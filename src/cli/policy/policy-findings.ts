@@ -14,6 +14,7 @@ import { isBuiltin, parseBuiltin } from '../../modules/index.ts';
 import type { OwnKind } from '../../resources/index.ts';
 import { isJsonObject, own, parseJson, textOf, valueAt } from '../../values/index.ts';
 import { CliError } from '../errors.ts';
+import { definedSchemas } from '../custom-kinds.ts';
 import { fieldPathOf } from '../field-path.ts';
 import type { FilePolicy, PolicyError, PolicyFindings } from './file-policy.ts';
 import { isPolicyOfKubernetes } from './manifests.ts';
@@ -54,11 +55,16 @@ const MISTAKE = /ERROR: <input>:(\d+):(\d+): /;
 /** Not the user of any request. */
 const CONTROLLER = 'system:serviceaccount:portcullis:portcullis-controller';
 
-/** The findings of the webhook for our kinds. */
-export function ownFindings(placed: PlacedManifest, kind: OwnKind): PolicyFindings {
+/** The findings of the webhook for our kinds. @param objects other manifests, with CustomResourceDefinitions */
+export function ownFindings(placed: PlacedManifest, kind: OwnKind, objects: readonly JsonObject[]): PolicyFindings {
   const { object, source } = placed;
   const modulesUrl = new URL(`${pathToFileURL(source.folder).href}/`);
-  const rules = new OwnKindsRules({ controllerUser: CONTROLLER, appliesVerification: true, modulesUrl });
+  const rules = new OwnKindsRules({
+    controllerUser: CONTROLLER,
+    appliesVerification: true,
+    modulesUrl,
+    customKinds: definedSchemas(objects),
+  });
   const findings = rules.findingsOf(kind, object);
   return {
     errors: findings.errors.map((error) => {
@@ -72,10 +78,12 @@ export function ownFindings(placed: PlacedManifest, kind: OwnKind): PolicyFindin
 /**
  * The mistakes for which API servers refuse manifests of Kubernetes' own policies and bindings.
  * @param placed the policy and its bindings
+ * @param objects other manifests, with CustomResourceDefinitions
  */
 export function kubernetesFindings(
   placed: readonly PlacedManifest[],
   kubernetesVersion: number | undefined,
+  objects: readonly JsonObject[],
 ): PolicyFindings {
   const options = kubernetesVersion === undefined ? {} : { kubernetesVersion };
   const errors = placed.flatMap((one) =>
@@ -84,7 +92,10 @@ export function kubernetesFindings(
       text: placedError(one, field, message),
     })),
   );
-  return { errors, warnings: placed.flatMap((one) => lintWarnings(one, options)) };
+  return {
+    errors,
+    warnings: placed.flatMap((one) => lintWarnings(one, { ...options, customKinds: definedSchemas(objects) })),
+  };
 }
 
 /** API servers accept what can never do anything, too: a policy of theirs that fails always is no error here either. */

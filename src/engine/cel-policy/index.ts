@@ -13,6 +13,7 @@ export { loadManifests, manifestProblemText } from './manifests.ts';
 export type { LoadedManifests, ManifestOptions, ManifestProblem } from './manifests.ts';
 export { lintConditions, lintPolicy } from './lints/lint-policy.ts';
 export type { LintFinding } from './lints/lint-finding.ts';
+export type { KindSchema } from './lints/matched-schemas.ts';
 export type { NullRead } from './null-reads.ts';
 export { PolicyEnvironments } from './policy-environment.ts';
 export type { MatchResources } from './match-resources.ts';

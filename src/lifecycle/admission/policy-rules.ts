@@ -1,4 +1,4 @@
-import { BuiltinSettings, type LintFinding } from '../../engine/index.ts';
+import { BuiltinSettings, type KindSchema, type LintFinding } from '../../engine/index.ts';
 import {
   type AdmissionPolicyObject,
   forbidden,
@@ -47,6 +47,8 @@ export interface PolicyRulesOptions {
   readonly tenantCapabilities?: ((policyServer: string) => readonly string[] | undefined) | undefined;
   /** The finalizer of Kubewarden's controller on a PolicyServer; undefined if it has none. Default: it never has. */
   readonly kubewardenFinalizer?: ((policyServer: string) => string | undefined) | undefined;
+  /** Kinds of CustomResourceDefinitions with their schemas. Default: none are known. */
+  readonly customKinds?: readonly KindSchema[] | undefined;
   /** Default: reject. */
   readonly settingsCheck?: SettingsCheck | undefined;
 }
@@ -66,11 +68,13 @@ export class PolicyRules {
   readonly #tenantCapabilities: NonNullable<PolicyRulesOptions['tenantCapabilities']>;
   readonly #kubewardenFinalizer: NonNullable<PolicyRulesOptions['kubewardenFinalizer']>;
   readonly #settingsCheck: SettingsCheck;
+  readonly #customKinds: readonly KindSchema[];
   readonly #conditions = new MatchConditions();
   readonly #settings = new BuiltinSettings();
 
   constructor({
     modulesUrl,
+    customKinds = [],
     tenantHosts = () => undefined,
     tenantModules = () => undefined,
     tenantCapabilities = () => undefined,
@@ -82,6 +86,7 @@ export class PolicyRules {
     this.#tenantHosts = tenantHosts;
     this.#tenantModules = tenantModules;
     this.#kubewardenFinalizer = kubewardenFinalizer;
+    this.#customKinds = customKinds;
     this.#settingsCheck = settingsCheck;
   }
 
@@ -135,7 +140,8 @@ export class PolicyRules {
       } else {
         const checked = this.#settings.check(builtin, use.settings ?? {});
         const { problems, needs, constraints, nullReads, lint } = checked;
-        const context = { rules: spec.rules, conditions: conditions.map(({ expression }) => expression) };
+        const customKinds = this.#customKinds;
+        const context = { rules: spec.rules, customKinds, conditions: conditions.map(({ expression }) => expression) };
         report(lint(context), `${use.field}.settings`, findings);
         for (const problem of problems.filter(({ field }) => !isOverridden(field, use))) {
           this.#report(`${use.field}.settings`, problem, completesSettings(use.parameters), findings);

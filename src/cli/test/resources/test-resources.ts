@@ -201,7 +201,7 @@ async function readInputs(
     ...(kubernetesVersion === undefined ? {} : { kubernetesVersion }),
     objects: resources
       .map(({ object }) => object)
-      .filter(isNamespace)
+      .filter((object) => isNamespace(object) || own(object, 'kind') === 'CustomResourceDefinition')
       .map(rounded),
   });
   if (policies.length === 0) {

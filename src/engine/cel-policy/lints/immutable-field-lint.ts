@@ -1,13 +1,12 @@
 // Finds mutations that set immutable fields on updates: API servers refuse every update of an object that has another value, also
 // one that only changes a label.
 import { type Expression, expressionsOf } from '../../../cel/index.ts';
-import type { RequestRule } from '../../../resources/index.ts';
 import type { CompiledMutation, CompiledPolicy } from '../compiled-policy.ts';
 import { fieldOfPatch } from '../read-policy.ts';
 import { constantText } from './constant-text.ts';
 import type { Variables } from './field-chain.ts';
 import { findingAt, type LintFinding } from './lint-finding.ts';
-import { matchedSchemas } from './matched-schemas.ts';
+import type { MatchedSchema } from './matched-schemas.ts';
 import { structsOf } from './structs-of.ts';
 
 interface ImmutableFields {
@@ -87,7 +86,7 @@ const GUARD = /\b(?:oldObject|operation)\b/u;
 /** @param conditions match conditions of the policy's webhook @param root prefix of fields */
 export function immutableFieldLint(
   policy: CompiledPolicy,
-  rules: readonly RequestRule[],
+  matched: readonly MatchedSchema[],
   conditions: readonly string[],
   root: string,
 ): readonly LintFinding[] {
@@ -97,7 +96,7 @@ export function immutableFieldLint(
     ...matchConditions.map(({ text }) => text),
     ...[...variables.values()].map(({ text }) => text),
   ];
-  const kinds = matchedSchemas(rules).flatMap(({ kind = ANY_KIND, isUpdated }) => (isUpdated ? [kind] : []));
+  const kinds = matched.flatMap(({ kind = ANY_KIND, isUpdated }) => (isUpdated ? [kind] : []));
   if (kinds.length === 0 || texts.some((text) => GUARD.test(text))) {
     return [];
   }

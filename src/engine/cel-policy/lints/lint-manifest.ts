@@ -5,14 +5,17 @@ import type { ManifestOptions } from '../manifests.ts';
 import { PolicyEnvironments } from '../policy-environment.ts';
 import { readPolicy } from '../read-policy.ts';
 import type { LintFinding } from './lint-finding.ts';
-import { lintPolicy } from './lint-policy.ts';
+import { type LintContext, lintPolicy } from './lint-policy.ts';
 
 /** Possible mistakes in a ValidatingAdmissionPolicy or MutatingAdmissionPolicy; none where it does not compile. */
-export function lintManifest(manifest: JsonObject, options: ManifestOptions = {}): readonly LintFinding[] {
+export function lintManifest(
+  manifest: JsonObject,
+  { customKinds = [], ...options }: ManifestOptions & Pick<LintContext, 'customKinds'> = {},
+): readonly LintFinding[] {
   const problems: FieldProblem[] = [];
   const environments = new PolicyEnvironments({ ...options, hasWholeRequest: false });
   const spec = readPolicy(manifest, problems);
   const policy = compilePolicy(spec, environments, problems);
   const { resourceRules: rules = [] } = spec.matchConstraints ?? {};
-  return problems.length > 0 ? [] : lintPolicy(policy, environments, { rules });
+  return problems.length > 0 ? [] : lintPolicy(policy, environments, { rules, customKinds });
 }

@@ -4,7 +4,7 @@ import type { PolicyEnvironments } from '../policy-environment.ts';
 import { commentLint } from './comment-lint.ts';
 import { immutableFieldLint } from './immutable-field-lint.ts';
 import type { LintFinding, Programs } from './lint-finding.ts';
-import { matchedSchemas } from './matched-schemas.ts';
+import { type KindSchema, type MatchedSchema, matchedSchemas } from './matched-schemas.ts';
 import { messageLint } from './message-lint.ts';
 import type { FailurePolicyType } from '../policy-spec.ts';
 import { mutationLint } from './mutation-lint.ts';
@@ -20,6 +20,8 @@ const NO_VARIABLES: CompiledPolicy['variables'] = new Map();
 export interface LintContext {
   /** The rules of the policy, of which requests match one. */
   readonly rules: readonly RequestRule[];
+  /** Kinds of CustomResourceDefinitions with their schemas. Default: none are known. */
+  readonly customKinds?: readonly KindSchema[];
   /** Match conditions of its webhook. Default: none. */
   readonly conditions?: readonly string[];
 }
@@ -28,17 +30,18 @@ export interface LintContext {
 export function lintPolicy(
   policy: CompiledPolicy,
   environments: PolicyEnvironments,
-  { rules, conditions: webhookConditions = [] }: LintContext,
+  { rules, customKinds = [], conditions: webhookConditions = [] }: LintContext,
 ): readonly LintFinding[] {
   const { programs, variables, spec } = policy;
   const root = spec.name === undefined ? '' : 'spec.';
   const conditions = new Map([...programs].filter(([field]) => field.startsWith(`${root}matchConditions[`)));
+  const kinds = matchedSchemas(rules, customKinds);
   const selector = `${root}matchConstraints.namespaceSelector`;
   return [
     ...namespaceObjectLint(conditions, spec.failurePolicy, selector),
-    ...lintExpressions(programs, variables, environments, schemasOf(rules)),
-    ...mutationLint(policy, rules, root),
-    ...immutableFieldLint(policy, rules, webhookConditions, root),
+    ...lintExpressions(programs, variables, environments, schemasOf(kinds)),
+    ...mutationLint(policy, kinds, root),
+    ...immutableFieldLint(policy, kinds, webhookConditions, root),
     ...(spec.kind === 'validating' ? podSubresourceLint(programs, variables, rules) : []),
     ...messageLint(spec.validations, variables, environments, root),
   ];
@@ -56,9 +59,8 @@ export function lintConditions(
   ];
 }
 
-/** Of the kinds that rules match, as far as they are known. */
-function schemasOf(rules: readonly RequestRule[]): readonly Schema[] {
-  return matchedSchemas(rules).flatMap(({ schema }) => schema?.node ?? []);
+function schemasOf(kinds: readonly MatchedSchema[]): readonly Schema[] {
+  return kinds.flatMap(({ schema }) => schema?.node ?? []);
 }
 
 function lintExpressions(

@@ -33,42 +33,57 @@ const MAX_KINDS = 20;
 /** Any object: only metadata are known. */
 const ANY_OBJECT = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } as const;
 
-/** The kinds that rules match: those of Kubernetes with their fields, and one for all others. */
-export function matchedSchemas(rules: readonly RequestRule[]): readonly MatchedSchema[] {
+/**
+ * The kinds that rules match: those of Kubernetes and of CustomResourceDefinitions with their fields, and one for all others.
+ * @param custom kinds of CustomResourceDefinitions
+ */
+export function matchedSchemas(
+  rules: readonly RequestRule[],
+  custom: readonly KindSchema[] = [],
+): readonly MatchedSchema[] {
   const matched = new Map<string, MatchedSchema>();
   for (const rule of rules) {
     for (const text of rule.resources) {
-      for (const kind of kindsOf(rule, text)) {
+      for (const kind of kindsOf(rule, text, custom)) {
         const name = matched.size < MAX_KINDS ? kind : undefined;
         const isUpdated = isForUpdates(rule) && splitResource(text)[1] === '';
         const before = matched.get(name ?? '');
-        matched.set(name ?? '', { ...schemaOf(name), isUpdated: isUpdated || before?.isUpdated === true });
+        matched.set(name ?? '', { ...schemaOf(name, custom), isUpdated: isUpdated || before?.isUpdated === true });
       }
     }
   }
   // An entry of a policies file has no rules.
-  return matched.size === 0 ? [{ ...schemaOf(undefined), isUpdated: false }] : [...matched.values()];
+  return matched.size === 0 ? [{ ...schemaOf(undefined, custom), isUpdated: false }] : [...matched.values()];
 }
 
 function isForUpdates({ operations = [] }: RequestRule): boolean {
   return operations.includes('UPDATE') || operations.includes('*');
 }
 
-/** `apps/Deployment` of each kind; undefined for one that is not known. */
-function kindsOf({ apiGroups = [], apiVersions }: RequestRule, text: string): readonly (string | undefined)[] {
+/** `apps/v1/Deployment` of each kind; undefined for one that is not known. */
+function kindsOf(
+  { apiGroups = [], apiVersions }: RequestRule,
+  text: string,
+  custom: readonly KindSchema[],
+): readonly (string | undefined)[] {
   const [name, subresource] = splitResource(text);
   if (!SAME_OBJECT.has(subresource)) {
     return [undefined];
   }
   return apiGroups.map((group) => {
-    const found = builtinKinds(group).find(({ resource }) => resource === name);
-    const isServed = found !== undefined && (apiVersions.includes('*') || apiVersions.includes(found.version));
-    return isServed ? `${group}/${found.kind}` : undefined;
+    const found = [...builtinKinds(group), ...custom.filter((one) => one.group === group)].find(
+      ({ resource, version }) => resource === name && (apiVersions.includes('*') || apiVersions.includes(version)),
+    );
+    return found && `${group}/${found.version}/${found.kind}`;
   });
 }
 
-function schemaOf(name: string | undefined): Omit<MatchedSchema, 'isUpdated'> {
-  const [group = '', kind = ''] = name?.split('/') ?? [];
+function schemaOf(name: string | undefined, custom: readonly KindSchema[]): Omit<MatchedSchema, 'isUpdated'> {
+  const [group = '', version = '', kind = ''] = name?.split('/') ?? [];
+  const defined = custom.find((one) => one.group === group && one.version === version && one.kind === kind);
+  if (defined !== undefined) {
+    return { kind, type: mergeTypeOf(defined.node), schema: defined };
+  }
   const found = builtinKind(group, kind);
   const node = found && kubernetesSchema(apiVersionOf(found), kind);
   return found === undefined || node === undefined

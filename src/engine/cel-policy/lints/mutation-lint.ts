@@ -1,7 +1,6 @@
 // Finds mutations that can never succeed, whatever the request: unknown operations and wrong paths of JSON patches, and atomic
 // fields in ApplyConfigurations.
 import { type Expression, findCertain } from '../../../cel/index.ts';
-import type { RequestRule } from '../../../resources/index.ts';
 import { listed } from '../../../values/index.ts';
 import type { CompiledMutation, CompiledPolicy } from '../compiled-policy.ts';
 import { fieldOfPatch } from '../read-policy.ts';
@@ -9,7 +8,7 @@ import { configurationProblems } from './configuration-problems.ts';
 import { fieldChain, type Variables } from './field-chain.ts';
 import { findingAt, type LintFinding } from './lint-finding.ts';
 import type { MutationProblem } from './mutation-problem.ts';
-import { type MatchedSchema, matchedSchemas } from './matched-schemas.ts';
+import type { MatchedSchema } from './matched-schemas.ts';
 import { mutationTrial } from './mutation-trial.ts';
 import { patchProblems } from './patch-problems.ts';
 
@@ -19,13 +18,12 @@ const MAX_KINDS = 3;
 /** Mutations that never succeed are errors, those that fail or have no effect sometimes warnings. @param root prefix of fields */
 export function mutationLint(
   policy: CompiledPolicy,
-  rules: readonly RequestRule[],
+  kinds: readonly MatchedSchema[],
   root: string,
 ): readonly LintFinding[] {
   if (policy.mutations.length === 0) {
     return [];
   }
-  const kinds = matchedSchemas(rules);
   const findings = policy.mutations.flatMap((mutation, index) =>
     findingsOf(mutation, policy, kinds, `${root}mutations[${index}].${fieldOfPatch(mutation.patchType)}.expression`),
   );

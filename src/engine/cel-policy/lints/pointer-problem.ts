@@ -95,10 +95,13 @@ function element(
       );
 }
 
+const SETS: ReadonlySet<string> = new Set(['add', 'copy', 'move', 'replace']);
+
 /** Not fatal: a newer release of Kubernetes may have the field. */
 function unknownField({ path, index, op, kind, isLast }: Step): PointerProblem {
   const what = `${kind ?? 'the object'} has no field ${pointerOf(path, index + 1)}`;
-  const effect = isLast && op === 'add' ? 'API servers drop what is added' : 'the operation fails';
+  // API servers add a field that they are told to replace.
+  const effect = isLast && SETS.has(op) ? 'API servers drop what is added' : 'the operation fails';
   return { message: `${what}: ${effect}`, isFatal: false };
 }
 
