@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { isJsonObject, type JsonObject } from '../../index.ts';
-import { parseYaml } from '../yaml-text.ts';
+import { isJsonObject, type JsonObject } from '../../../values/index.ts';
+import { parseYaml } from '../../../values/yaml/index.ts';
 
 const root = fileURLToPath(new URL('../../../..', import.meta.url));
 
