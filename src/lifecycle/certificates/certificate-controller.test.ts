@@ -190,4 +190,29 @@ describe('CertificateController', () => {
     assert.equal(await scene.get(AUTHORITY_SECRET), undefined);
     assert.ok(running.events.includes(`Warning CertificateInvalid ${CONTROLLER_WEBHOOK_SECRET}`));
   });
+
+  it('reports a controller without its name in the certificate, once a PolicyServer has one', async () => {
+    await using scene = await SecretsScene.open();
+    const validity = { notBefore: new Date(Date.now() - HOUR), notAfter: new Date(Date.now() + HOUR) };
+    const authority = await createAuthority({ commonName: 'one', ...validity });
+    const put = async (names: number): Promise<void> => {
+      for (const { secret, dnsNames, usages, policyServer } of wantedCertificates(scene.namespace, ['default'])) {
+        const all = policyServer === undefined ? dnsNames.slice(0, 1) : dnsNames.slice(0, names);
+        const request = { commonName: 'x', usages, dnsNames: all, ...validity };
+        const { cert, key } = await issueCertificate(authority, request);
+        await scene.put(secret, { 'tls.crt': cert, 'tls.key': key, 'ca.crt': authority.cert });
+      }
+    };
+    await put(1);
+    await using running = new Running(scene, 'external');
+    running.set('default');
+    const { controller } = running;
+    await controller.ready;
+    await until(() => controller.problems.length === 0);
+    await put(2);
+    await until(() => controller.problems.length === 1);
+    const [problem] = controller.problems;
+    assert.deepEqual([problem?.secret, problem?.reason], ['portcullis-controller-control', 'CertificateInvalid']);
+    assert.match(problem?.message ?? '', /is not for controller\.control\.portcullis\.dev/);
+  });
 });

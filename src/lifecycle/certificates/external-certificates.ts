@@ -1,6 +1,6 @@
 // Inspects certificates of another issuer, such as cert-manager, and never writes them.
 import { type Cluster, unlessGone } from '../../cluster/index.ts';
-import { type WantedCertificate, wantedCertificates } from './certificate-names.ts';
+import { CONTROLLER_CONTROL_SECRET, type WantedCertificate, wantedCertificates } from './certificate-names.ts';
 import type { CertificateProblem, CertificatesReport } from './certificates-report.ts';
 import type { RetainedAuthorities } from './retained-authorities.ts';
 import { type FoundLeaf, readLeaf } from './leaf-secret.ts';
@@ -30,11 +30,12 @@ export async function inspectCertificates(
   policyServers: readonly string[],
   signal: AbortSignal,
 ): Promise<CertificatesReport> {
-  const leaves: FoundLeaf[] = [];
+  const found: FoundLeaf[] = [];
   for (const wanted of wantedCertificates(namespace, policyServers)) {
     const object = await unlessGone(cluster.get(SECRETS, { namespace, name: wanted.secret }, { signal }));
-    leaves.push(readLeaf(object, requiredByApiServers(wanted)));
+    found.push(readLeaf(object, wanted));
   }
+  const leaves = found.map(({ object, wanted }) => readLeaf(object, required(wanted, found)));
   const problems = leaves.flatMap((leaf) => problemOf(leaf, now()) ?? []);
   const faulty = new Set(problems.map(({ secret }) => secret));
   const secrets = leaves.map(({ secret, authorities }) => ({ secret, authorities, isUsable: !faulty.has(secret) }));
@@ -53,9 +54,16 @@ export async function inspectCertificates(
   };
 }
 
-/** Requires only the DNS name that API servers use. */
-function requiredByApiServers(wanted: WantedCertificate): WantedCertificate {
-  return { ...wanted, dnsNames: wanted.dnsNames.slice(0, 1) };
+/**
+ * Requires only the DNS name that API servers use, and of the controller that of controllers where a PolicyServer's certificate says
+ * whose it is: its pods would refuse the controller.
+ */
+function required(wanted: WantedCertificate, found: readonly FoundLeaf[]): WantedCertificate {
+  const isNamed = ({ certificate, wanted: { policyServer, usages } }: FoundLeaf): boolean =>
+    policyServer !== undefined && usages.length > 1 && certificate !== undefined;
+  return wanted.secret === CONTROLLER_CONTROL_SECRET && found.some(isNamed)
+    ? wanted
+    : { ...wanted, dnsNames: wanted.dnsNames.slice(0, 1) };
 }
 
 function problemOf(
