@@ -1,6 +1,7 @@
 // The control port of a replica: HTTPS for controllers and other replicas, with client certificates.
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { MAX_REVIEW_BYTES } from '../engine/definition/index.ts';
 import { BodyBudget, readBody, RequestRefused, sendJson } from '../https/index.ts';
 import type { Logger } from '../log/index.ts';
 import { ControlListener } from './control-listener.ts';
@@ -44,7 +45,7 @@ export class ControlEndpoint {
   readonly #options: ControlEndpointOptions;
   readonly #log: Logger;
   readonly #modules: ControlModules;
-  readonly #budget = new BodyBudget();
+  readonly #budget = new BodyBudget(MAX_REVIEW_BYTES);
   readonly #instance = randomUUID();
   /** Oldest first. */
   readonly #streams = new Set<ControlStream>();

@@ -1,6 +1,5 @@
 // Reads request bodies under limits, and sends JSON.
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { MAX_REVIEW_BYTES } from '../engine/definition/index.ts';
 import { RequestRefused } from './errors.ts';
 
 /**
@@ -19,7 +18,13 @@ const RESERVED_BYTES = 64 * 1024 * 1024;
 
 /** Counts the memory of bodies that are being received, over all connections of a server. */
 export class BodyBudget {
+  /** Of one body. */
+  readonly maxBodyBytes: number;
   #used = 0;
+
+  constructor(maxBodyBytes: number) {
+    this.maxBodyBytes = maxBodyBytes;
+  }
 
   /** Reserves bytes for a growing body. Returns false, without reserving, when there is no room. */
   take(bytes: number, bodySize: number): boolean {
@@ -47,11 +52,12 @@ export function readBody(
   done: (error: RequestRefused | undefined, body: Uint8Array) => void,
 ): void {
   const declared = Number(request.headers['content-length'] ?? Number.NaN);
-  if (declared > MAX_REVIEW_BYTES) {
-    done(tooLarge(), EMPTY);
+  const { maxBodyBytes } = budget;
+  if (declared > maxBodyBytes) {
+    done(tooLarge(maxBodyBytes), EMPTY);
     return;
   }
-  const expected = Number.isNaN(declared) ? MAX_REVIEW_BYTES : declared;
+  const expected = Number.isNaN(declared) ? maxBodyBytes : declared;
   // Chunks are copied as they arrive: a list of single bytes would take a hundred times their size.
   let body = EMPTY;
   let size = 0;
@@ -81,8 +87,8 @@ export function readBody(
       return;
     }
     const end = size + chunk.length;
-    if (end > MAX_REVIEW_BYTES) {
-      finish(tooLarge());
+    if (end > maxBodyBytes) {
+      finish(tooLarge(maxBodyBytes));
     } else if (end > body.length && !grow(end)) {
       finish(new RequestRefused(503, 'more requests are on their way than can be held; try again later'));
     } else {
@@ -101,8 +107,8 @@ export function readBody(
 
 const EMPTY = new Uint8Array(0);
 
-function tooLarge(): RequestRefused {
-  return new RequestRefused(413, `expected a body of at most ${MAX_REVIEW_BYTES} bytes (7 MiB)`);
+function tooLarge(maxBodyBytes: number): RequestRefused {
+  return new RequestRefused(413, `expected a body of at most ${maxBodyBytes} bytes (${maxBodyBytes / 2 ** 20} MiB)`);
 }
 
 /** Answers with JSON. */

@@ -2,7 +2,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { ClusterError } from '../../cluster/index.ts';
+import { limitConnections } from '../../https/index.ts';
 
 /** Maximum size of a request's headers; a service account token has about 1 KiB. Bytes. */
 const MAX_HEADERS_BYTES = 32 * 1024;
@@ -27,10 +29,14 @@ export interface GatewayTls {
   readonly clientCa?: string;
 }
 
-/** Creates the server, without listening. */
+/**
+ * Creates the server, without listening.
+ * @param headersMs see HEADERS_TIMEOUT_MS
+ */
 export function createGatewayServer(
   { cert, key, clientCa }: GatewayTls,
   handle: (request: IncomingMessage, response: ServerResponse) => void,
+  headersMs = HEADERS_TIMEOUT_MS,
 ): Server {
   const server = createServer(
     {
@@ -41,8 +47,8 @@ export function createGatewayServer(
       rejectUnauthorized: false,
       minVersion: 'TLSv1.2',
       maxHeaderSize: MAX_HEADERS_BYTES,
-      handshakeTimeout: HEADERS_TIMEOUT_MS,
-      headersTimeout: HEADERS_TIMEOUT_MS,
+      handshakeTimeout: headersMs,
+      headersTimeout: headersMs,
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_MS,
       connectionsCheckingInterval: CONNECTION_CHECK_MS,
@@ -50,8 +56,10 @@ export function createGatewayServer(
     },
     handle,
   );
-  server.maxConnections = MAX_CONNECTIONS;
+  limitConnections(server, { max: MAX_CONNECTIONS });
   server.timeout = SILENT_SOCKET_MS;
+  // Who has not finished a handshake can read no response, and would be kept until it read one.
+  server.prependListener('tlsClientError', (_error: Error, socket: TLSSocket) => socket.destroy());
   server.on('clientError', refuseMalformed);
   return server;
 }
@@ -74,7 +82,7 @@ export async function listen(server: Server, port: number, host: string): Promis
 /** Responds to malformed HTTP, and to headers that are too large. */
 function refuseMalformed(
   error: NodeJS.ErrnoException,
-  socket: { writable: boolean; end(text: string): unknown; destroy(): unknown },
+  socket: { writable: boolean; end(text: string, done: () => void): unknown; destroy(): unknown },
 ): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();
@@ -82,7 +90,7 @@ function refuseMalformed(
   }
   const status = error.code === 'HPE_HEADER_OVERFLOW' ? '431 Request Header Fields Too Large' : '400 Bad Request';
   const headers = `Content-Type: text/plain; charset=utf-8\r\nContent-Length: ${status.length}\r\nConnection: close`;
-  socket.end(`HTTP/1.1 ${status}\r\n${headers}\r\n\r\n${status}`);
+  socket.end(`HTTP/1.1 ${status}\r\n${headers}\r\n\r\n${status}`, () => socket.destroy());
 }
 
 function listenError(error: NodeJS.ErrnoException, host: string, port: number): Error {

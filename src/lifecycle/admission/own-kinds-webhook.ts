@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import type { Logger } from 'pino';
 import type { Cluster } from '../../cluster/index.ts';
+import { MAX_REVIEW_BYTES } from '../../engine/definition/index.ts';
 import { aborted, type Runnable, type RuntimeMetrics, type SharedCaches } from '../../runtime/index.ts';
 import {
   BodyBudget,
@@ -68,7 +69,7 @@ export class OwnKindsWebhook implements Runnable {
   readonly #policies: PolicyReviews;
   readonly #rights: AuthorRights;
   readonly #types: TypeWarnings | undefined;
-  readonly #budget = new BodyBudget();
+  readonly #budget = new BodyBudget(MAX_REVIEW_BYTES);
   readonly #url = Promise.withResolvers<string>();
   /** Reviews that wait for a turn of the event loop. */
   readonly #waiting: (() => void)[] = [];

@@ -3,6 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { AdmissionTargets } from './admission-targets.ts';
 import { reviewAnswer } from './review-answer.ts';
+import { MAX_REVIEW_BYTES } from '../../engine/definition/index.ts';
 import { EvaluationError } from '../../evaluation/index.ts';
 import type { Answer, Route, WorkerPool } from '../../evaluation/index.ts';
 import { BodyBudget, readBody, RequestRefused, sendError, sendJson } from '../../https/index.ts';
@@ -27,7 +28,7 @@ export function admissionHandler(
   pool: WorkerPool,
   listener: AdmissionListener,
 ): (request: IncomingMessage, response: ServerResponse) => void {
-  const budget = new BodyBudget();
+  const budget = new BodyBudget(MAX_REVIEW_BYTES);
   const targets = new AdmissionTargets();
   const refusedPolicy = (id: string): RequestRefused | undefined => {
     if (pool.has(id)) {
