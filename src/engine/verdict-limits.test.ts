@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import {
   boundedAnswer,
+  boundedText,
   boundedVerdict,
   MAX_MUTATED_OBJECT,
   MAX_VERDICT_TEXT,
@@ -14,9 +15,19 @@ const LONG = 'x'.repeat(MAX_VERDICT_TEXT + 1);
 describe('the texts of a verdict', () => {
   it('stay as they are within the limits', () => {
     const verdict = { accepted: false, message: 'no', ...NOTHING };
-    assert.equal(boundedAnswer(verdict), verdict);
+    assert.deepEqual(boundedAnswer(verdict), verdict);
     const longest = { accepted: true, message: LONG.slice(1), warnings: [LONG.slice(1)], auditAnnotations: null };
     assert.deepEqual(boundedAnswer(longest), longest);
+  });
+
+  it('control no terminal, and keep line breaks', () => {
+    const hostile = 'one\n\ttwo\u001b[2J\u009b31m\u202e\u0000';
+    const inert = 'one\n\ttwo\ufffd[2J\ufffd31m\ufffd\ufffd';
+    assert.deepEqual(
+      boundedAnswer({ accepted: false, message: hostile, warnings: [hostile], auditAnnotations: { key: hostile } }),
+      { accepted: false, message: inert, warnings: [inert], auditAnnotations: { key: inert } },
+    );
+    assert.equal(boundedText(hostile), inert);
   });
 
   it('are bounded together, the message first', () => {

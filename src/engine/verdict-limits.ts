@@ -1,5 +1,5 @@
 // Limits of what a policy says about a request. It goes to API servers, their clients, events, statuses and logs.
-import { shortened } from '../values/index.ts';
+import { inertText, shortened } from '../values/index.ts';
 import { EngineError } from './errors.ts';
 import type { GuestVerdict } from './guest-verdict.ts';
 import type { JsonValue } from './json-text.ts';
@@ -20,7 +20,7 @@ const FOR_SIGNS = 256;
 type Texts = Pick<Verdict, 'message' | 'causes' | 'auditAnnotations' | 'warnings'>;
 
 /**
- * The answer of a guest with texts of bounded length.
+ * The answer of a guest with texts of bounded length, which control no terminal.
  * @throws EngineError `guest-error` when the mutated object is too large
  */
 export function boundedAnswer(verdict: GuestVerdict): GuestVerdict {
@@ -30,7 +30,7 @@ export function boundedAnswer(verdict: GuestVerdict): GuestVerdict {
   if (problem !== undefined) {
     throw new EngineError('guest-error', problem);
   }
-  return withTexts(verdict, MAX_VERDICT_TEXT);
+  return inert(withTexts(verdict, MAX_VERDICT_TEXT));
 }
 
 /** What is wrong with the size of a mutated object. */
@@ -45,7 +45,21 @@ export function boundedVerdict(verdict: Verdict): Verdict {
 
 /** A text about a policy that may come from its guest. */
 export function boundedText(text: string): string {
-  return shortened(text, MAX_VERDICT_TEXT);
+  return inertText(shortened(text, MAX_VERDICT_TEXT));
+}
+
+/** The verdict without characters that control the terminals of those who read it, such as an administrator's kubectl. */
+function inert(verdict: GuestVerdict): GuestVerdict {
+  const { message, warnings, auditAnnotations } = verdict;
+  return {
+    ...verdict,
+    ...(message === undefined ? {} : { message: inertText(message) }),
+    warnings: warnings?.map(inertText) ?? null,
+    auditAnnotations:
+      auditAnnotations === null
+        ? null
+        : Object.fromEntries(Object.entries(auditAnnotations).map(([key, text]) => [key, inertText(text)])),
+  };
 }
 
 function lengthProblem(what: string, length: number): string | undefined {

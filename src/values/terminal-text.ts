@@ -9,6 +9,11 @@ export function withoutControls(text: string): string {
   return text.replaceAll(CONTROLS, '');
 }
 
+/** The same text with a sign (U+FFFD) in the place of each such character. */
+export function inertText(text: string): string {
+  return text.replaceAll(CONTROLS, '\u{fffd}');
+}
+
 /** The same with escapes as in JSON, so that JSON text has the same value. */
 export function escapedControls(text: string): string {
   return text.replaceAll(CONTROLS, (found) => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`);
