@@ -129,7 +129,7 @@ export const BAD_POLICY: WalkChapter = {
       prints: [
         /^guard +protect +Active +True +2 +2 +\d +Serving /m,
         /^labels +protect +Active +True +5 +5 +\d +Serving /m,
-        /labels: Active: revision 5 serves on (\d) of \1 replicas$/m,
+        /labels: Active: revision 5 serves on (\d) of \1 replicas/,
       ],
       probes: [creation('configmaps', /rule two/), creation('secrets', /has no label "team"/)],
     },
