@@ -64,6 +64,40 @@ describe('the directory of copies', () => {
     };
   }
 
+  it('makes room for new controllers by those that ended without a word', async () => {
+    const left = Array.from({ length: 40 }, (_, index) => {
+      const object = objectOf(`left-${index}`, 1);
+      return { ...object, spec: { ...object.spec, startedAt: `2026-01-01T00:00:${String(index).padStart(2, '0')}Z` } };
+    });
+    const controllers = Object.assign(new ObjectStore<ControllerReplica>(), { synced: Promise.resolve() });
+    const deleted: string[] = [];
+    const cluster = {
+      delete: (_type: unknown, { name }: { readonly name: string }) => {
+        deleted.push(name);
+        return Promise.resolve(undefined);
+      },
+    };
+    const directory = new CopyDirectory({ cluster: cluster as never, controllers, tls, log });
+    const living = new Controller();
+    living.has([ONE.digest]);
+    const object = objectOf('living', await living.endpoint.start());
+    controllers.replace([...left, { ...object, spec: { ...object.spec, startedAt: '2026-01-02T00:00:00Z' } }]);
+    const stop = new AbortController();
+    const ended = directory.start(stop.signal);
+    try {
+      await until(() => directory.count([ONE])?.controllers === 1);
+      assert.deepEqual(
+        deleted,
+        left.slice(0, 9).map(({ metadata }) => metadata.name),
+        'the oldest',
+      );
+    } finally {
+      stop.abort();
+      await ended;
+      await living.endpoint.stop();
+    }
+  });
+
   it('counts what controllers say that they have, and tells which policies to look at', async () => {
     const controllers = Object.assign(new ObjectStore<ControllerReplica>(), { synced: Promise.resolve() });
     const deleted: string[] = [];

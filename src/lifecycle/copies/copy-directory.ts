@@ -121,7 +121,7 @@ export class CopyDirectory implements Runnable {
       return;
     }
     known?.stop.abort();
-    if (after === undefined || (known === undefined && this.#holders.size >= MAX_CONTROLLERS)) {
+    if (after === undefined || (known === undefined && !this.#hasRoomFor(after))) {
       return;
     }
     const stop = new AbortController();
@@ -131,6 +131,21 @@ export class CopyDirectory implements Runnable {
       this.#running.delete(running);
     });
     this.#running.add(running);
+  }
+
+  /** Whether there is room for one more: the oldest that has not answered makes it. A process that is alive writes its object again. */
+  #hasRoomFor({ spec }: ControllerReplica): boolean {
+    if (this.#holders.size < MAX_CONTROLLERS) {
+      return true;
+    }
+    const [oldest] = [...this.#holders.values()].filter(({ version }) => version === '').toSorted(byStart);
+    if (oldest === undefined || (spec.startedAt ?? '') < (oldest.object.spec.startedAt ?? '')) {
+      return false;
+    }
+    oldest.stop.abort();
+    this.#holders.delete(oldest.object.metadata.name ?? '');
+    void this.#removeIfLeft(oldest, true);
+    return true;
   }
 
   /** Asks a controller for its copies until it is gone. Then they count for a while. Never rejects. */
@@ -205,6 +220,10 @@ export class CopyDirectory implements Runnable {
       );
     }
   }
+}
+
+function byStart({ object: one }: Holder, { object: other }: Holder): number {
+  return (one.spec.startedAt ?? '') < (other.spec.startedAt ?? '') ? -1 : 1;
 }
 
 function keysOf(digests: CopiesReport['copies'] = {}): ReadonlySet<string> {
