@@ -44,6 +44,7 @@ export { servedCertificateFault } from './certificates/served-certificate.ts';
 export { ensureCertificates } from './certificates/ensure-certificates.ts';
 export { METRICS_PEERS, PRODUCT_PODS } from './policy-servers/policy-server-network.ts';
 export { tenantModuleHosts, tenantModules } from './policy-servers/module-sources.ts';
+export { KEPT_REASONS } from './rollout/modules-kept.ts';
 export { maxModuleMebibytes } from './policy-servers/max-module-size.ts';
 export { isTakenOver, tenantCapabilities } from './policy-servers/tenant-capabilities.ts';
 export { foreignReason, kubewardenFinalizer, PolicyServerOwnership } from './policy-servers/ownership.ts';

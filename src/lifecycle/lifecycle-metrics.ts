@@ -62,14 +62,15 @@ export class LifecycleMetrics {
     const kept = new Gauge({
       name: 'portcullis_policies_modules_kept',
       help: 'Policies with WebAssembly modules by policy server, and whether the modules survive the loss of policy servers',
-      labelNames: ['policy_server', 'kept'],
+      labelNames: ['policy_server', 'kept', 'reason'],
       registers,
       collect() {
         this.reset();
         for (const { spec, status } of policies()) {
           const condition = findCondition(status?.conditions, MODULES_KEPT);
           if (condition !== undefined) {
-            this.inc({ policy_server: spec.policyServer ?? 'default', kept: condition.status.toLowerCase() });
+            const { status: kept, reason } = condition;
+            this.inc({ policy_server: spec.policyServer ?? 'default', kept: kept.toLowerCase(), reason });
           }
         }
       },

@@ -11,7 +11,7 @@ import { isLoadedOn, lastGoodRevision, servingRevision } from './revision-choice
 import type { RevisionFacts, RolloutView } from './rollout-view.ts';
 
 /** Reasons of the condition. Documented in docs/lifecycle.md. */
-const KEPT_REASONS = {
+export const KEPT_REASONS = {
   /** Policy servers have them on a disk that outlives all pods. */
   durable: 'DurableCache',
   /** Enough processes have them: at least one controller, and three together. */

@@ -24,6 +24,7 @@ import {
   policyServerObjectName,
   REASONS,
   tenantModules,
+  KEPT_REASONS,
 } from '../../../lifecycle/index.ts';
 import { checkIssues } from './check-issues.ts';
 import { checkParameters } from './check-parameters.ts';
@@ -112,10 +113,13 @@ export function checkPolicies(snapshot: Snapshot): readonly Finding[] {
   });
 }
 
-/** Policies that nothing could evaluate after the loss of some processes, while a source is down. */
+/**
+ * Policies that nothing could evaluate after the loss of some processes, while a source is down. Not for copies on one node: a cluster
+ * may have no other.
+ */
 function checkModulesKept(policy: AdmissionPolicyObject): readonly Finding[] {
   const kept = findCondition(policy.status?.conditions, MODULES_KEPT);
-  return kept?.status === 'False'
+  return kept?.status === 'False' && kept.reason !== KEPT_REASONS.oneNode
     ? [
         finding(
           'ModulesNotKept',

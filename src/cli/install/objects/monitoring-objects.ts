@@ -99,12 +99,12 @@ export const ALERTS: readonly Alert[] = [
   {
     name: 'PortcullisModulesNotKept',
     severity: 'warning',
-    when: 'sum by (policy_server) (portcullis_policies_modules_kept{kept="false"}) > 0',
+    when: 'sum by (policy_server) (portcullis_policies_modules_kept{kept="false",reason!="OneNode"}) > 0',
     lasting: '1h',
     summary:
-      'Too few processes, or processes of one node only, have the modules of policies: when these are lost while the source of the modules is down, nothing can evaluate the policies.',
+      'Too few processes have the modules of policies: when these are lost while the source of the modules is down, nothing can evaluate the policies.',
     whatToDo:
-      '`portcullis doctor` names the policies and how many processes have their modules. Run two controllers and two replicas of the PolicyServer on several nodes, with room for its modules, or give it a `moduleCache` on a claim or a folder of the node.',
+      '`portcullis doctor` names the policies and how many processes have their modules. Run two controllers and two replicas of the PolicyServer, with room for its modules, or give it a `moduleCache` on a claim or a folder of the node.',
   },
   {
     name: 'PortcullisGovernanceStopped',
