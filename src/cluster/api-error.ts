@@ -147,6 +147,18 @@ export async function unlessGone<T>(request: Promise<T>): Promise<T | undefined>
   }
 }
 
+/** The result of a request; undefined when the user lacks a right to it. */
+export async function unlessForbidden<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (isForbidden(error)) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
 function detailsOf(type: Pick<ResourceType, 'group' | 'resource'>, name: string): StatusDetails {
   return { name, ...(type.group === '' ? {} : { group: type.group }), kind: type.resource };
 }

@@ -1,5 +1,5 @@
 export { reviewAccess, SUBJECT_ACCESS_REVIEWS } from './access-review.ts';
-export { ApiError, isForbidden, isNotFound, unlessGone } from './api-error.ts';
+export { ApiError, isForbidden, isNotFound, unlessForbidden, unlessGone } from './api-error.ts';
 export type { ApiErrorReason, Status } from './api-error.ts';
 export type {
   ApiResource,

@@ -51,14 +51,16 @@ export function boundedText(text: string): string {
 /** The verdict without characters that control the terminals of those who read it, such as an administrator's kubectl. */
 function inert(verdict: GuestVerdict): GuestVerdict {
   const { message, warnings, auditAnnotations } = verdict;
+  const texts = [message ?? '', ...(warnings ?? []), ...Object.values(auditAnnotations ?? {})];
+  if (texts.every((text) => inertText(text) === text)) {
+    return verdict;
+  }
+  const annotations = auditAnnotations && Object.entries(auditAnnotations).map(([key, text]) => [key, inertText(text)]);
   return {
     ...verdict,
     ...(message === undefined ? {} : { message: inertText(message) }),
-    warnings: warnings?.map(inertText) ?? null,
-    auditAnnotations:
-      auditAnnotations === null
-        ? null
-        : Object.fromEntries(Object.entries(auditAnnotations).map(([key, text]) => [key, inertText(text)])),
+    warnings: warnings && warnings.map(inertText),
+    auditAnnotations: annotations && Object.fromEntries(annotations),
   };
 }
 

@@ -453,7 +453,7 @@ describe('portcullis start', () => {
     assert.match(started.output, /^kw\.cap\.pinned-images +protect +Active /m);
     assert.match(
       started.output,
-      /^This is the cluster of an earlier start, with 1 policy and all that was changed\s+in it\.$/m,
+      /^This is the cluster of an earlier start, with 1 policy and all that was changed\nin it\.$/m,
     );
     assert.doesNotMatch(started.output, /kubectl apply|Governance: three/);
     const rejected = await started.portcullis(['apply', '-f', '-', '--dry-run'], pod('again', 'nginx'));

@@ -1,5 +1,5 @@
 // The objects of a kind that a user may list.
-import { type Cluster, isForbidden, listAll } from '../../cluster/index.ts';
+import { type Cluster, listAll, unlessForbidden } from '../../cluster/index.ts';
 import type { KubernetesObject, ResourceType } from '../../resources/index.ts';
 
 export interface ReadableObjects<T extends KubernetesObject> {
@@ -20,15 +20,4 @@ export async function listReadable<T extends KubernetesObject>(
   }
   const some = await unlessForbidden(listAll(cluster, type, { namespace }));
   return { items: some?.items ?? [], scope: some === undefined ? 'none' : 'namespace' };
-}
-
-async function unlessForbidden<T>(list: Promise<T>): Promise<T | undefined> {
-  try {
-    return await list;
-  } catch (error) {
-    if (isForbidden(error)) {
-      return undefined;
-    }
-    throw error;
-  }
 }

@@ -2,7 +2,7 @@
 // answers. Each step can be repeated.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { ApiError, type KubernetesCluster, listAll, unlessGone } from '../../cluster/index.ts';
+import { ApiError, type KubernetesCluster, listAll, unlessForbidden, unlessGone } from '../../cluster/index.ts';
 import { isRunning, OTHER_CONTROLLERS } from '../../governance/index.ts';
 import {
   ALL_KINDS,
@@ -469,16 +469,5 @@ export class Removal {
       );
     }
     this.#progress.line('Portcullis has no webhooks any more.');
-  }
-}
-
-async function unlessForbidden<T>(request: Promise<T>): Promise<T | undefined> {
-  try {
-    return await request;
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 403) {
-      return undefined;
-    }
-    throw error;
   }
 }

@@ -64,12 +64,8 @@ describe('the directory of copies', () => {
     };
   }
 
-  it('makes room for new controllers by those that ended without a word', async () => {
-    const left = Array.from({ length: 40 }, (_, index) => {
-      const object = objectOf(`left-${index}`, 1);
-      return { ...object, spec: { ...object.spec, startedAt: `2026-01-01T00:00:${String(index).padStart(2, '0')}Z` } };
-    });
-    const controllers = Object.assign(new ObjectStore<ControllerReplica>(), { synced: Promise.resolve() });
+  /** A cluster that notes the names of what is deleted. */
+  function deletions(): { readonly deleted: readonly string[]; readonly cluster: never } {
     const deleted: string[] = [];
     const cluster = {
       delete: (_type: unknown, { name }: { readonly name: string }) => {
@@ -77,7 +73,17 @@ describe('the directory of copies', () => {
         return Promise.resolve(undefined);
       },
     };
-    const directory = new CopyDirectory({ cluster: cluster as never, controllers, tls, log });
+    return { deleted, cluster: cluster as never };
+  }
+
+  it('makes room for new controllers by those that ended without a word', async () => {
+    const left = Array.from({ length: 40 }, (_, index) => {
+      const object = objectOf(`left-${index}`, 1);
+      return { ...object, spec: { ...object.spec, startedAt: `2026-01-01T00:00:${String(index).padStart(2, '0')}Z` } };
+    });
+    const controllers = Object.assign(new ObjectStore<ControllerReplica>(), { synced: Promise.resolve() });
+    const { deleted, cluster } = deletions();
+    const directory = new CopyDirectory({ cluster, controllers, tls, log });
     const living = new Controller();
     living.has([ONE.digest]);
     const object = objectOf('living', await living.endpoint.start());
@@ -100,14 +106,8 @@ describe('the directory of copies', () => {
 
   it('counts what controllers say that they have, and tells which policies to look at', async () => {
     const controllers = Object.assign(new ObjectStore<ControllerReplica>(), { synced: Promise.resolve() });
-    const deleted: string[] = [];
-    const cluster = {
-      delete: (_type: unknown, { name }: { readonly name: string }) => {
-        deleted.push(name);
-        return Promise.resolve(undefined);
-      },
-    };
-    const directory = new CopyDirectory({ cluster: cluster as never, controllers, tls, log, lostAfterMs: 50 });
+    const { deleted, cluster } = deletions();
+    const directory = new CopyDirectory({ cluster, controllers, tls, log, lostAfterMs: 50 });
     const changed: string[] = [];
     directory.subscribe((keys) => changed.push(...keys));
     const [a, b] = [new Controller(), new Controller()];
